@@ -47,7 +47,7 @@ PART = json.dumps({"acts": [{"say": "hello"}], "first_act": 0, "reply": "done"})
 async def measure() -> list[Figure]:
     with tempfile.TemporaryDirectory() as folder:
         store = await SqlStore.open(
-            Path(folder) / "state", clock=SystemClock(), ids=SystemIds(), vault=Path(folder) / "v"
+            Path(folder) / "state", clock=SystemClock(), ids=SystemIds(), key_dir=Path(folder) / "v"
         )
         try:
             doors = _doors(store, Path(folder))
@@ -170,7 +170,7 @@ def _doors(store: SqlStore, folder: Path) -> HookServer:
         registry,
         door,
         ProcessLauncher(),
-        enclosures=FakeEnclosures(),
+        confinements=FakeEnclosures(),
         clock=SystemClock(),
         settings=ToolboxSettings(root=str(folder)),
         split_command=lambda text: ((tuple(text.split()),), ""),

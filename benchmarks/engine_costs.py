@@ -48,7 +48,7 @@ async def questions(store: Store, server: PostgresServer) -> Cost:
     spent = []
     for _ in range(LOOKS):
         meter = Meter(server)
-        await store.read(lambda view: view.next_moment())
+        await store.read(lambda view: view.next_due_at())
         await store.read(lambda view: asked_for(asked(view), QUEUE))
         spent.append(meter.read())
     return replace(typical(spent), trips=2 * READ_TRIPS)

@@ -18,7 +18,7 @@ from podium.config.configuration import load_configuration
 from podium.config.trust import TrustBook
 from podium.jobs.operator import Operator
 from podium.jobs.operator.bench.utterances import utterance_cases
-from podium.jobs.operator.composition import OperatorWish, build_operator
+from podium.jobs.operator.composition import OperatorSetup, build_operator
 from podium.jobs.operator.models import OperatorJob, OperatorMode
 from podium.store.sqlite_store import DATABASE_NAME
 from podium.tools.packs import load_pack
@@ -49,7 +49,7 @@ async def measure() -> list[Figure]:
 
 
 async def _operator(podium: Podium, pack: str) -> Operator:
-    return await build_operator(podium, OperatorWish(pack=pack, classifier="embedded"))
+    return await build_operator(podium, OperatorSetup(pack=pack, classifier="embedded"))
 
 
 async def _large(podium: Podium, folder: Path) -> Operator:

@@ -191,7 +191,7 @@ async def _rig(place: Path) -> AsyncIterator[Rig]:
     redactor = Redactor({"API_KEY": secrets.token_hex(20), "PASSWORD": secrets.token_hex(10)})
     clock, ids = SystemClock(), SystemIds()
     store = await SqlStore.open(
-        place / "state", clock=clock, ids=ids, redact=redactor.json_text, vault=place / "vault"
+        place / "state", clock=clock, ids=ids, redact=redactor.json_text, key_dir=place / "vault"
     )
     run = Run(
         id="run_1", flow="bench", created_at=clock.now(), status=RunStatus.RUNNING, owner=OWNER
@@ -231,7 +231,7 @@ def _doors(store: SqlStore, place: Path, redactor: Redactor, acts: list[Spent]) 
         registry,
         door,
         ProcessLauncher(),
-        enclosures=FakeEnclosures(),
+        confinements=FakeEnclosures(),
         clock=SystemClock(),
         settings=ToolboxSettings(root=str(place)),
         split_command=split_command,

@@ -11,7 +11,7 @@ from podium.app.app import open_podium
 from podium.app.receipts import verify_receipts
 from podium.config.configuration import load_configuration
 from podium.jobs.operator import Operator
-from podium.jobs.operator.composition import OperatorWish, build_operator
+from podium.jobs.operator.composition import OperatorSetup, build_operator
 from podium.jobs.operator.models import OperatorAnswer
 
 
@@ -51,7 +51,7 @@ async def main() -> None:
         project = Path(name) / "project"
         project.mkdir()
         async with open_podium(load_configuration(environ, project=project), environ) as podium:
-            wish = OperatorWish(pack="roofing", classifier="embedded")
+            wish = OperatorSetup(pack="roofing", classifier="embedded")
             await converse(await build_operator(podium, wish))
             verdict = await verify_receipts(await podium.store(), await podium.verifier())
             print(f"{verdict.receipts} receipts, sound: {verdict.sound}")

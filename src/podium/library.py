@@ -71,19 +71,21 @@ async def run_playbook(
     proved. Criteria that are not met are no error: see `met` of the result.
     """
     surroundings = os.environ if environ is None else environ
-    place = Path(root)
-    known = profile if isinstance(profile, PluginProfile) else load_profile(profile or place)
+    root_path = Path(root)
+    plugin_profile = (
+        profile if isinstance(profile, PluginProfile) else load_profile(profile or root_path)
+    )
     pages = playbook if isinstance(playbook, Playbook) else load_playbook(playbook)
     made = {} if isinstance(agent, str) else {MADE: agent}
-    configuration = load_configuration(surroundings, start=place)
+    configuration = load_configuration(surroundings, start=root_path)
     async with open_podium(configuration, surroundings, made_agents=made) as podium:
         from podium.jobs.playbook.composition import playbook_job
 
         job = playbook_job(
             podium,
             pages,
-            known,
-            root=place,
+            plugin_profile,
+            root=root_path,
             agent=agent if isinstance(agent, str) else MADE,
             inputs=inputs,
             dry_run=dry_run,
@@ -111,8 +113,8 @@ async def _seen_through(podium: Podium, run: Run, on_event: Callable[[Event], No
         return await see_through(engine, run, wait=False)
     finally:
         await listening.close()
-        for fault in listening.faults:
-            podium.tell(fault)
+        for problem in listening.problems:
+            podium.tell(problem)
 
 
 async def _result(podium: Podium, run: Run) -> PlaybookResult:

@@ -30,7 +30,7 @@ class BudgetTracker:
         A limit that the run recorded is lifted when it has stopped the run: whoever resumes it
         accepts today's. Raises `StoreFull` when the disk has no room for what a turn brings.
         """
-        self.store.must_have_room()
+        self.store.require_space()
         spent = await self.store.read(lambda view: self._first_spent(view, run.id, step_key))
         if spent is not None:
             await self.store.write(lambda tx: self._lift_recorded(tx, run, step_key))

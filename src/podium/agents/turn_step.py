@@ -560,7 +560,7 @@ async def _reply(role_agent: RoleAgent, turn: Turn, budget: BudgetTracker) -> Re
         reply = await role_agent.agent.ask(turn)
         with _using(reply.usage):
             # What an agent says that met a full disk is not taken: it is asked again when there is room.
-            budget.store.must_have_room()
+            budget.store.require_space()
         return reply
     except (PodiumError, asyncio.CancelledError) as error:
         # Agents leave what was used on whatever ends their turn, a cancellation too.

@@ -227,14 +227,14 @@ class Podium:
         the record is not lost.
         """
         from podium.store import Anchors, copy_heads
-        from podium.store.sqlite import put_aside
+        from podium.store.sqlite import archive
 
         if (loss := self.record_loss) is None:
             raise NotPossibleNow("the record is not lost; `podium runs` shows it")
         now, database = self.clock.now(), None
         if not loss.rolled_back:
-            database = await asyncio.to_thread(put_aside, self.database, now)
-        heads = await asyncio.to_thread(Anchors(self.vault).put_aside, now)
+            database = await asyncio.to_thread(archive, self.database, now)
+        heads = await asyncio.to_thread(Anchors(self.vault).archive, now)
         if loss.rolled_back and heads is not None:
             old = Anchors(self.vault, heads.name)
             await asyncio.to_thread(copy_heads, old, Anchors(self.vault), self.database)
@@ -265,7 +265,7 @@ class Podium:
             clock=self.clock,
             ids=self.ids,
             redact=lambda text: self.redactor.json_text(text),
-            vault=self.vault,
+            key_dir=self.vault,
             receipt_key=self.named_receipt_key,
         )
 
@@ -383,14 +383,14 @@ class Podium:
     def launcher(self) -> Launcher:
         """Starts every child process, and what agents wished for the way the settings confine it."""
         from podium.app.project_venv import ProjectVenv
-        from podium.sandbox import seen_places
+        from podium.sandbox import visible_paths
 
         venv = ProjectVenv(self.folders.project, self.environ, self.repository_git)
         return ConfiningLauncher(
             self._own_launcher,
             self.configuration.sandbox,
             self.environ,
-            shown=lambda programs, untrusted, search_path: seen_places(
+            shown=lambda programs, untrusted, search_path: visible_paths(
                 programs,
                 search_path,
                 home=self.environ.get("HOME") or str(Path.home()),
@@ -454,7 +454,7 @@ class Podium:
             secrets_in=secret_finder(self.redactor),
             inside=self.launcher,
             confined=self.configuration.sandbox.kind == "kernel",
-            tell=lambda text: self.tell(self.redactor.text(text)),
+            report=lambda text: self.tell(self.redactor.text(text)),
             guarded=self._guarded_paths,
         )
 
@@ -568,11 +568,11 @@ class Podium:
             registry or self.registry,
             door,
             launcher or self.launcher,
-            enclosures=enclosures or self.enclosures,
+            confinements=enclosures or self.enclosures,
             clock=self.clock,
             settings=ToolboxSettings(
                 root=str((root or self.folders.project).resolve()),
-                kept_folder=str(self.folders.state / "kept"),
+                undo_folder=str(self.folders.state / "kept"),
             ),
             split_command=split_command,
             looks_secret=self.looks_secret,
@@ -633,8 +633,8 @@ class Podium:
     @property
     def faults(self) -> tuple[str, ...]:
         """What could not be kept up beside the record. Complete once this is closed."""
-        kept = self._store.faults if self._store is not None else ()
-        return (*kept, *(self._traces.faults if self._traces is not None else ()))
+        kept = self._store.problems if self._store is not None else ()
+        return (*kept, *(self._traces.problems if self._traces is not None else ()))
 
     def close_with(self, closing: Callable[[], Awaitable[None]]) -> None:
         """Have something closed with this Podium, when no run is hosted any more."""

@@ -135,10 +135,10 @@ def protected_mounts(
 
 
 def _covered_paths(root: Path, is_meant: Callable[[str], bool]) -> list[Path]:
-    from podium.git.worktree_files import closed_places
+    from podium.git.worktree_files import closed_paths
 
     try:
-        paths = closed_places(root, is_meant)
+        paths = closed_paths(root, is_meant)
     except NotPossibleNow as error:
         raise CallRefused(str(error)) from None
     for path in paths:

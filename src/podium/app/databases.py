@@ -15,7 +15,7 @@ from podium.ports import Store, Transaction
 if TYPE_CHECKING:
     from podium.app.app import Podium
     from podium.store.database_check import DatabaseCheck
-    from podium.store.database_copy import DatabaseCopy, Enqueue, ReceiptKeys, Tell
+    from podium.store.database_copy import DatabaseCopy, Enqueue, ProgressCallback, ReceiptKeys
     from podium.store.database_snapshot import WholeDatabase
 
 
@@ -54,13 +54,13 @@ class Databases:
         self._make_room(name)
         self._whole(name).migrate()
 
-    def check(self, name: str, tell: Tell) -> DatabaseCheck:
+    def check(self, name: str, tell: ProgressCallback) -> DatabaseCheck:
         from podium.store.database_check import check_database
 
         proof = self._proof(alone=not _is_server(name))
-        return check_database(self._whole(name), proof, tell=tell)
+        return check_database(self._whole(name), proof, progress=tell)
 
-    def copy(self, source: str, target: str, tell: Tell) -> DatabaseCopy:
+    def copy(self, source: str, target: str, tell: ProgressCallback) -> DatabaseCopy:
         """Copy a whole project. Its queued runs are handed to the target's queues."""
         from podium.store.database_copy import copy_database
 
@@ -70,7 +70,7 @@ class Databases:
         done = copy_database(
             found,
             wanted,
-            tell=tell,
+            progress=tell,
             enqueue=_queues_of(target),
             proof=self._proof(alone=not _is_server(source) and not _is_server(target)),
             anchor=not _is_server(target),

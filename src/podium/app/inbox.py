@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from podium.app.approvals import QUESTION, list_approvals, show_approval
 from podium.app.run_continuation import left_alone
 from podium.app.run_list import ShownStatus, Standing, list_standings
+from podium.core.approvals import Approver
 from podium.core.decisions import (
     Approval,
     ApprovalStatus,
@@ -17,12 +20,16 @@ from podium.core.decisions import (
     Tier,
     usage_counter,
 )
+from podium.core.errors import NotPossibleNow
 from podium.core.events import ApprovalRejected
-from podium.core.model import FrozenModel, UtcDatetime
-from podium.core.plan_approval import question_in
+from podium.core.job import all_jobs, job_of_flow, load
+from podium.core.model import FrozenModel, Json, UtcDatetime
+from podium.core.plan_approval import SqlQuery, question_in
 from podium.core.work import Run
-from podium.jobs.sense.candidate_lookup import CANDIDATE
 from podium.ports import Clock, Engine, EventQuery, Store, StoreView
+
+if TYPE_CHECKING:
+    from podium.app.app import Podium
 
 MAX_CARDS = 100
 """Shown at once; the rest is counted."""
@@ -67,6 +74,100 @@ class Card(FrozenModel):
     @property
     def is_open(self) -> bool:
         return self.approval.status is ApprovalStatus.PENDING
+
+
+class OrderOperation(FrozenModel):
+    """One operation of an order, with the call that it is."""
+
+    line: str
+    tool: str
+    arguments: dict[str, Json]
+
+
+class OrderSummary(FrozenModel):
+    """A work order that an approval hands over."""
+
+    id: str
+    title: str
+    target: str = ""
+    zones: tuple[str, ...] = ()
+    priority: str = "medium"
+    summary: str = ""
+    tasks: tuple[str, ...] = ()
+    operations: tuple[OrderOperation, ...] = ()
+
+
+class EditField(FrozenModel):
+    """One text that can be changed."""
+
+    name: str
+    label: str
+    text: str
+
+
+class Resubmitted(FrozenModel):
+    """The old question, and the run that asks the new one."""
+
+    approval: Approval
+    run: Run
+
+
+class JobApprovals:
+    """Approvals that runs of a job ask for: their names, what is shown of them, and how they are edited.
+
+    As it is, an approval is for a call of an agent. A job whose runs ask for more has a class of its own.
+    """
+
+    kinds: Mapping[str, CardKind] = MappingProxyType({})
+    """Flow → kind of what its runs ask about."""
+
+    def find(self, view: StoreView, text: str) -> str:
+        """Id of the approval that another id of the job stands for; empty when there is none. Raises `AmbiguousId`."""
+        return ""
+
+    def order(self, approval: Approval) -> OrderSummary | None:
+        """The work order that it hands over."""
+        return None
+
+    def verifications(self, card: Card) -> Mapping[int, Sequence[SqlQuery]]:
+        """Number of a planned call → statements to verify it with."""
+        return {}
+
+    def why_not_editable(self, card: Card) -> str:
+        """Why it cannot be edited; empty when it can."""
+        return "it is no plan of the operator" if card.kind is CardKind.PLAN else ""
+
+    def edit_fields(self, card: Card) -> tuple[EditField, ...] | None:
+        """The texts as they are; None: those of an agent's call."""
+        return None
+
+    async def resubmit(
+        self, podium: Podium, card: Card, texts: Mapping[str, str], by: Approver
+    ) -> Resubmitted:
+        """Reject the question as edited, and begin a run that asks the new one. Raises `BadInput`."""
+        raise NotPossibleNow(f"approval {card.approval.id} cannot be edited")
+
+    async def next_step(self, podium: Podium, run: Run, *, granted: bool) -> str | None:
+        """What is left to a person after an answer; None: as with any run."""
+        return None
+
+
+def job_approvals(run: Run | None) -> JobApprovals:
+    """How the approvals of a run's job are handled."""
+    job = job_of_flow(run.flow) if run else None
+    approvals: JobApprovals = load(job.approvals)() if job and job.approvals else JobApprovals()
+    return approvals
+
+
+def resolve_approval(view: StoreView, text: str) -> str:
+    """The id of the approval that a text means by another id, such as that of a work order; any other text as it is.
+
+    Raises `AmbiguousId` for a beginning of several.
+    """
+    if view.find_ids("approval", text.strip()):
+        return text
+    found = (load(job.approvals)().find(view, text) for job in all_jobs() if job.approvals)
+    return next(filter(None, found), text)
 
 
 class Blocked(FrozenModel):
@@ -139,8 +240,8 @@ def card_of(view: StoreView, approval: Approval) -> Card:
 def _kind(approval: Approval, run: Run | None) -> CardKind:
     if approval.tool == QUESTION:
         return CardKind.QUESTION
-    if run is not None and run.flow == CANDIDATE:
-        return CardKind.CANDIDATE
+    if run is not None and (kind := job_approvals(run).kinds.get(run.flow)):
+        return kind
     return CardKind.CALL if question_in(approval) is None else CardKind.PLAN
 
 

@@ -47,7 +47,7 @@ async def open_postgres_store(
         ids=ids,
         redact=redact,
         # Only now: the state folder has the id that the vault is found by.
-        vault=folders.vault,
+        key_dir=folders.vault,
         receipt_key=receipt_key,
         queued=enqueue,
     )

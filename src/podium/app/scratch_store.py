@@ -17,7 +17,7 @@ async def scratch_store(podium: Podium, vault: Path | None = None) -> AsyncItera
     with tempfile.TemporaryDirectory(prefix="podium-doctor-") as folder:
         place = Path(folder)
         store = await SqlStore.open(
-            place, clock=podium.clock, ids=podium.ids, vault=vault or place / "vault"
+            place, clock=podium.clock, ids=podium.ids, key_dir=vault or place / "vault"
         )
         try:
             yield store

@@ -71,7 +71,7 @@ def host(door: Door, begin: Begin, *, wait: bool = False) -> None:
         store, engine = await podium.store(), await podium.hosting_engine()
         async with _shown(door, store, run, telling):
             run = await see_through(engine, run, wait=wait)
-        full = engine.out_of_room()
+        full = engine.disk_full_error()
         await telling.look_back(podium, run)
         return run
 
@@ -149,7 +149,7 @@ async def _shown(door: Door, store: Store, run: Run, telling: Telling) -> AsyncI
         finally:
             # A waiting run's events never end, and those of an ended one may lag behind.
             await listening.close()
-    for fault in listening.faults:
+    for fault in listening.problems:
         door.screen.aside(f"podium: {fault}; `podium logs {short_id(run.id)}` shows all")
     if isinstance(listening.error, AnswerLost):
         raise listening.error

@@ -128,10 +128,12 @@ class Configuration:
 
     def project_set_up(self) -> dict[str, Json]:
         """What the project's file wants done with each new workspace, as far as it needs trust."""
-        found = [layer.settings.workspaces for layer in self.layers if layer.name == "project"]
-        if not found or not found[0].needs_trust:
+        project_settings = [
+            layer.settings.workspaces for layer in self.layers if layer.name == "project"
+        ]
+        if not project_settings or not project_settings[0].needs_trust:
             return {}
-        return found[0].model_dump(mode="json", exclude_defaults=True)
+        return project_settings[0].model_dump(mode="json", exclude_defaults=True)
 
     def project_hosts(self) -> tuple[str, ...]:
         """Hosts that the project's file wants to reach where the user's has no wish of its own."""
@@ -143,32 +145,32 @@ class Configuration:
 
     def unheeded_wishes(self) -> dict[str, str]:
         """What the project's file wants of the sandbox and does not get, each with where it would count."""
-        wishes = {layer.name: layer.settings.sandbox for layer in self.layers}.get("project")
-        if wishes is None:
+        requested = {layer.name: layer.settings.sandbox for layer in self.layers}.get("project")
+        if requested is None:
             return {}
         held, own = self.sandbox, "in your own file"
-        found: dict[str, str] = {}
-        if wishes.kind == "none" and held.kind != "none":
-            found["`none`"] = f"{own} or as PODIUM_SANDBOX"
-        if wishes.network == "open" and held.network != "open":
-            found["`network: open`"] = own
+        ignored: dict[str, str] = {}
+        if requested.kind == "none" and held.kind != "none":
+            ignored["`none`"] = f"{own} or as PODIUM_SANDBOX"
+        if requested.network == "open" and held.network != "open":
+            ignored["`network: open`"] = own
         if self.project_hosts() and not self.project_is_trusted():
-            found[f"`hosts: {', '.join(self.project_hosts())}`"] = "after `podium trust`"
-        if wishes.read:
-            found["`read`"] = own
-        return found
+            ignored[f"`hosts: {', '.join(self.project_hosts())}`"] = "after `podium trust`"
+        if requested.read:
+            ignored["`read`"] = own
+        return ignored
 
     def unheeded_limits(self) -> list[str]:
         """Limits that the project's file wants raised or switched off, and only your own file can."""
-        wishes = {layer.name: layer.settings for layer in self.layers}.get("project")
-        if wishes is None:
+        requested = {layer.name: layer.settings for layer in self.layers}.get("project")
+        if requested is None:
             return []
         sections = [
-            ("sandbox", wishes.sandbox, self.settings.sandbox, tuple(own_tree_limits())),
+            ("sandbox", requested.sandbox, self.settings.sandbox, tuple(own_tree_limits())),
             *(
                 (
                     f"budgets: {scope}",
-                    getattr(wishes.budgets, scope),
+                    getattr(requested.budgets, scope),
                     held,
                     BudgetSettings.model_fields,
                 )
@@ -176,19 +178,19 @@ class Configuration:
             ),
         ]
         return [
-            f"`{section}: {name}: {wish}`"
+            f"`{section}: {name}: {limit}`"
             for section, wished, held, names in sections
             for name in names
-            if (wish := getattr(wished, name)) is not None
+            if (limit := getattr(wished, name)) is not None
             and (most := getattr(held, name))
-            and not 0 < wish <= most
+            and not 0 < limit <= most
         ]
 
     @property
     def project_digest(self) -> str:
         """Digest of the project's file as it was read; empty when there is none."""
-        found = [layer.located.digest for layer in self.layers if layer.name == "project"]
-        return found[0] if found else ""
+        digests = [layer.located.digest for layer in self.layers if layer.name == "project"]
+        return digests[0] if digests else ""
 
     def project_is_trusted(self) -> bool:
         """Whether a person trusted the project's file with the content that was read."""
@@ -223,8 +225,8 @@ class Configuration:
 
     def terms(self) -> dict[str, Json]:
         """What a run records of the settings it is started with."""
-        terms = RunSettings(mode=self.settings.mode, budgets=self.settings.budgets.budgets())
-        return terms.model_dump(mode="json")
+        run_settings = RunSettings(mode=self.settings.mode, budgets=self.settings.budgets.budgets())
+        return run_settings.model_dump(mode="json")
 
     def record(self) -> dict[str, Json]:
         """All settings, as plain data."""
@@ -242,8 +244,8 @@ class Configuration:
 
     def _agent(self, name: str) -> AgentSettings:
         if name not in self.settings.agents:
-            known = ", ".join(sorted(self.settings.agents)) or "none"
-            raise BadInput(f"no agent {name!r} is configured; known agents: {known}")
+            names = ", ".join(sorted(self.settings.agents)) or "none"
+            raise BadInput(f"no agent {name!r} is configured; known agents: {names}")
         return self.settings.agents[name]
 
     def _refuse_untrusted(self, agent: str, what: str) -> None:
@@ -322,23 +324,23 @@ def _file_layer(name: LayerName, file: Path) -> Layer | None:
 def _layer(name: LayerName, located: Located) -> Layer:
     settings = with_nulls_off(located.validated(SettingsFile), located.data)
     if name == "project" and settings.user:
-        fault = located.fault(("user",), "a project cannot say who you are; use your own file")
-        raise ConfigInvalid(located.file, [fault])
+        problem = located.fault(("user",), "a project cannot say who you are; use your own file")
+        raise ConfigInvalid(located.file, [problem])
     return Layer(name, located, settings)
 
 
 def _check_roles(settings: Settings, layers: tuple[Layer, ...]) -> None:
     """Every role's agent must be there, in whichever file."""
     for layer in reversed(layers):
-        faults: list[ConfigProblem] = []
+        problems: list[ConfigProblem] = []
         for role in layer.settings.roles:
             for agent in settings.roles[role].agents:
                 if agent not in settings.agents:
-                    known = ", ".join(sorted(settings.agents)) or "none"
-                    problem = f"there is no agent {agent!r}; known agents: {known}"
-                    faults.append(layer.located.fault(("roles", role, "agent"), problem))
-        if faults:
-            raise ConfigInvalid(layer.located.file, faults)
+                    names = ", ".join(sorted(settings.agents)) or "none"
+                    problem = f"there is no agent {agent!r}; known agents: {names}"
+                    problems.append(layer.located.fault(("roles", role, "agent"), problem))
+        if problems:
+            raise ConfigInvalid(layer.located.file, problems)
 
 
 def _check_database_url(environ: Mapping[str, str]) -> None:
@@ -363,12 +365,12 @@ def trusted_settings(configuration: Configuration, key: str) -> Settings:
 
 def project_steering(configuration: Configuration) -> dict[str, Json]:
     """What the project's file wants of notices and chats, by key, as far as it needs trust."""
-    found: dict[str, Json] = {}
+    steering: dict[str, Json] = {}
     for layer in configuration.layers:
         if layer.name == "project":
             wished = layer.settings.model_dump(mode="json", exclude_defaults=True)
-            found = {key: wished[key] for key in ("notices", "chat") if key in wished}
-    return found
+            steering = {key: wished[key] for key in ("notices", "chat") if key in wished}
+    return steering
 
 
 def untrusted_words(configuration: Configuration, key: str) -> str:

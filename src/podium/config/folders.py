@@ -158,23 +158,23 @@ def refuse_foreign_state(state: Path) -> None:
 
     Whoever can write in a checkout, such as an agent in its workspace, could else choose where Podium writes.
     """
-    fault = _fault_of(state)
-    if fault:
+    problem = _fault_of(state)
+    if problem:
         raise NotPossibleNow(
-            f"{str(state)!r} {fault}; Podium uses only a folder that it made itself, and has read and written "
+            f"{str(state)!r} {problem}; Podium uses only a folder that it made itself, and has read and written "
             f"nothing there. Find out who put it there, then move it away"
         )
 
 
 def _fault_of(state: Path) -> str:
     try:
-        found = state.lstat()
-        if stat.S_ISLNK(found.st_mode):
+        status = state.lstat()
+        if stat.S_ISLNK(status.st_mode):
             return "is a link"
-        if not stat.S_ISDIR(found.st_mode):
+        if not stat.S_ISDIR(status.st_mode):
             return "is not a folder"
         # Whoever is root may look after the project of another user.
-        if os.geteuid() not in (0, found.st_uid):
+        if os.geteuid() not in (0, status.st_uid):
             return "belongs to another user"
         with os.scandir(state) as entries:
             links = sorted(entry.name for entry in entries if entry.is_symlink())
@@ -231,9 +231,9 @@ def _is_in_use(state: Path) -> bool:
 
 def _xdg(environ: Mapping[str, str], name: str, default: str) -> Path:
     # The specification says that relative values are to be ignored.
-    given = environ.get(name, "")
-    if given.startswith("/"):
-        return Path(given)
+    value = environ.get(name, "")
+    if value.startswith("/"):
+        return Path(value)
     home = Path(environ.get("HOME") or os.path.expanduser("~"))  # noqa: PTH111 - HOME may be unset
     if not home.is_absolute():
         raise BadInput(f"no home folder is known ({str(home)!r}); set HOME, or PODIUM_HOME")

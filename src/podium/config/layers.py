@@ -38,8 +38,8 @@ class Layer:
             return "--" + key.replace("_", "-")
         if self.name == "environment":
             return "PODIUM_" + key.upper()
-        place = self.located.place_of(path)
-        return f"{self.located.file}:{place.line}" if place else self.located.file
+        position = self.located.place_of(path)
+        return f"{self.located.file}:{position.line}" if position else self.located.file
 
 
 Origins = Mapping[str, str]
@@ -102,19 +102,19 @@ def _leaves(data: Mapping[str, Json], path: KeyPath = ()) -> Iterator[tuple[KeyP
 
 def _mode(layers: tuple[Layer, ...]) -> tuple[str, dict[str, str]]:
     """A person's word of now holds; of two files the stricter one."""
-    given = [layer for layer in layers if "mode" in layer.located.data]
-    spoken = [layer for layer in given if layer.name in ("environment", "flag")]
-    if not given:
+    layers_with_mode = [layer for layer in layers if "mode" in layer.located.data]
+    spoken = [layer for layer in layers_with_mode if layer.name in ("environment", "flag")]
+    if not layers_with_mode:
         return Settings().mode, {}
-    strictest = min(given, key=lambda layer: MODES.index(layer.settings.mode))
+    strictest = min(layers_with_mode, key=lambda layer: MODES.index(layer.settings.mode))
     holding = spoken[-1] if spoken else strictest
     return holding.settings.mode, {"mode": holding.origin_of(("mode",))}
 
 
 def _forbidden(files: tuple[Layer, ...]) -> tuple[str, ...]:
     """What any file keeps from being changed is kept."""
-    each = (path for layer in files for path in layer.settings.workspaces.forbidden)
-    return tuple(dict.fromkeys(each))
+    paths = (path for layer in files for path in layer.settings.workspaces.forbidden)
+    return tuple(dict.fromkeys(paths))
 
 
 def _sandbox(
@@ -176,9 +176,9 @@ def _with_project(values: dict[str, Json], project: Settings) -> dict[str, Json]
 
 def _guard_origins(files: tuple[Layer, ...]) -> dict[str, str]:
     """For what several files may have a say in, all of them are named."""
-    found: dict[str, list[str]] = {}
+    origins: dict[str, list[str]] = {}
     for layer in files:
         guards = {key: layer.located.data[key] for key in TIGHTENING if key in layer.located.data}
         for path, _value in _leaves(guards):
-            found.setdefault(dotted(path), []).append(layer.origin_of(path))
-    return {key: " + ".join(origins) for key, origins in found.items()}
+            origins.setdefault(dotted(path), []).append(layer.origin_of(path))
+    return {key: " + ".join(origins) for key, origins in origins.items()}

@@ -42,11 +42,11 @@ class Located:
 
     def fault(self, path: KeyPath, problem: str) -> ConfigProblem:
         """A fault at the place of a key."""
-        place = self.place_of(path)
+        position = self.place_of(path)
         return ConfigProblem(
             problem,
-            line=place.line if place else None,
-            column=place.column if place else None,
+            line=position.line if position else None,
+            column=position.column if position else None,
             key=dotted(path),
         )
 
@@ -57,27 +57,29 @@ class Located:
             return model.model_validate_json(json.dumps(self.data))
         except ValidationError as error:
             details = _without_echoes(error.errors(include_url=False))
-            faults = [self._fault_of(model, detail) for detail in details]
-            in_order = sorted(faults, key=lambda fault: (fault.line or 0, fault.column or 0))
+            problems = [self._fault_of(model, detail) for detail in details]
+            in_order = sorted(
+                problems, key=lambda problem: (problem.line or 0, problem.column or 0)
+            )
             raise ConfigInvalid(self.file, in_order) from None
 
     def _fault_of(self, model: type[BaseModel], detail: Mapping[str, Json]) -> ConfigProblem:
-        given: KeyPath = tuple(detail["loc"])
-        path = self._as_written(given)
+        location: KeyPath = tuple(detail["loc"])
+        path = self._as_written(location)
         if detail["type"] == "extra_forbidden":
-            return self.fault(path, f"unknown key {given[-1]!r}{_keys_beside(model, given)}")
+            return self.fault(path, f"unknown key {location[-1]!r}{_keys_beside(model, location)}")
         if detail["type"] == "missing":
-            return self.fault((*path, given[-1]), "is missing")
+            return self.fault((*path, location[-1]), "is missing")
         # Values of environment variables may be secrets: those are never shown.
-        shown = "" if "env" in given else _short(detail.get("input"))
-        return self.fault(path, f"{_lowered(str(detail['msg']))}{shown}")
+        value_text = "" if "env" in location else _short(detail.get("input"))
+        return self.fault(path, f"{_lowered(str(detail['msg']))}{value_text}")
 
-    def _as_written(self, given: KeyPath) -> KeyPath:
+    def _as_written(self, location: KeyPath) -> KeyPath:
         """The path as it stands in the file: unions add the name of the branch, which is left out."""
         if not self.places:
-            return given
+            return location
         path: KeyPath = ()
-        for part in given:
+        for part in location:
             path = (*path, part) if (*path, part) in self.places else path
         return path
 

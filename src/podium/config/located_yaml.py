@@ -102,15 +102,15 @@ class _Builder:
         return root
 
     def _value(self, event: yaml.Event, events: Iterator[yaml.Event], depth: int) -> _Value:
-        place = _place(event)
+        position = _place(event)
         if depth > DEPTH_LIMIT:
-            fault = ConfigProblem("nests too deep", line=place.line, column=place.column)
-            raise ConfigInvalid(self._file, [*self._faults, fault])
+            problem = ConfigProblem("nests too deep", line=position.line, column=position.column)
+            raise ConfigInvalid(self._file, [*self._faults, problem])
         if isinstance(event, yaml.AliasEvent):
-            return self._anchored(event, place)
-        value = _Value(place)
+            return self._anchored(event, position)
+        value = _Value(position)
         if isinstance(event, yaml.ScalarEvent):
-            value.scalar = self._scalar(event, place)
+            value.scalar = self._scalar(event, position)
         elif isinstance(event, yaml.SequenceStartEvent):
             value.items = list(self._items(events, depth))
         else:
@@ -119,12 +119,12 @@ class _Builder:
             self._anchors[anchor] = value
         return value
 
-    def _anchored(self, event: yaml.AliasEvent, place: Place) -> _Value:
+    def _anchored(self, event: yaml.AliasEvent, position: Place) -> _Value:
         name = event.anchor or ""
         if name not in self._anchors:
             # Also an alias inside its own anchor: the anchor counts once its value is complete.
-            self._fault(place, f"alias {name!r} has no anchor before it")
-        return self._anchors.get(name, _Value(place))
+            self._fault(position, f"alias {name!r} has no anchor before it")
+        return self._anchors.get(name, _Value(position))
 
     def _items(self, events: Iterator[yaml.Event], depth: int) -> Iterator[_Value]:
         for event in events:
@@ -156,9 +156,9 @@ class _Builder:
             self._fault(key.place, "merge keys are not supported; write the keys out", name)
         return name
 
-    def _scalar(self, event: yaml.ScalarEvent, place: Place) -> Json:
+    def _scalar(self, event: yaml.ScalarEvent, position: Place) -> Json:
         if event.tag not in (None, "!", "tag:yaml.org,2002:str"):
-            self._fault(place, f"tag {event.tag!r} is not supported; write the value plainly")
+            self._fault(position, f"tag {event.tag!r} is not supported; write the value plainly")
         if event.style or event.tag is not None:
             return event.value
         return core_value(event.value)
@@ -181,25 +181,27 @@ class _Builder:
             data[name] = self._plain(inner, (*path, name))
         return data
 
-    def _fault(self, place: Place, problem: str, key: str = "") -> None:
-        self._faults.append(ConfigProblem(problem, line=place.line, column=place.column, key=key))
+    def _fault(self, position: Place, problem: str, key: str = "") -> None:
+        self._faults.append(
+            ConfigProblem(problem, line=position.line, column=position.column, key=key)
+        )
 
 
 def _place(event: yaml.Event) -> Place:
-    mark = event.start_mark
-    return Place(mark.line + 1, mark.column + 1) if mark else Place(1, 1)
+    position = event.start_mark
+    return Place(position.line + 1, position.column + 1) if position else Place(1, 1)
 
 
 def _syntax_fault(text: str, error: yaml.YAMLError) -> ConfigProblem:
-    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    if mark is None:
+    position = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    if position is None:
         position = getattr(error, "position", None)
         line = text.count("\n", 0, position) + 1 if isinstance(position, int) else None
         return ConfigProblem("holds a character that YAML does not allow", line=line)
     problem = str(getattr(error, "problem", "") or error)
-    if _line(text, mark.line).lstrip(" ").startswith("\t") or "'\\t'" in problem:
+    if _line(text, position.line).lstrip(" ").startswith("\t") or "'\\t'" in problem:
         problem = "a tab stands where YAML wants spaces"
-    return ConfigProblem(f"not YAML: {problem}", line=mark.line + 1, column=mark.column + 1)
+    return ConfigProblem(f"not YAML: {problem}", line=position.line + 1, column=position.column + 1)
 
 
 def _line(text: str, number: int) -> str:

@@ -12,13 +12,13 @@ from podium.config.located import KeyPath, dotted
 from podium.core.errors import ConfigInvalid, ConfigProblem
 from podium.core.model import FrozenModel, Json
 from podium.policy import (
+    InvalidPolicy,
     Policy,
-    PolicyFault,
     PolicyLayer,
     RuleGate,
     compile_policy,
     default_policy,
-    find_faults,
+    find_problems,
 )
 
 _ORDER = ("built-in", "user", "project")
@@ -40,11 +40,13 @@ def build_gate(configuration: Configuration, beside: Sequence[PolicyLayer] = ())
     """
     files = [layer for layer in configuration.layers if "policy" in layer.located.data]
     layers = [PolicyLayer(origin="built-in", policy=default_policy()), *map(_policy_layer, files)]
-    faults = list(find_faults(layers))
+    problems = list(find_problems(layers))
     for file in files:
-        found = [_placed(file, fault) for fault in faults if fault.layer == file.name]
-        if found:
-            raise ConfigInvalid(file.located.file, found)
+        config_problems = [
+            _placed(file, problem) for problem in problems if problem.layer == file.name
+        ]
+        if config_problems:
+            raise ConfigInvalid(file.located.file, config_problems)
     return compile_policy(sorted((*layers, *beside), key=lambda layer: _ORDER.index(layer.origin)))
 
 
@@ -52,7 +54,7 @@ def policies_record(configuration: Configuration) -> dict[str, Json]:
     """Each layer of the policy as it was written, the built-in one first."""
     built_in = default_policy().model_dump(mode="json", exclude_defaults=True)
     files = [layer for layer in configuration.layers if layer.located.data.get("policy")]
-    return {"built-in": built_in, **{each.name: each.located.data["policy"] for each in files}}
+    return {"built-in": built_in, **{layer.name: layer.located.data["policy"] for layer in files}}
 
 
 def policy_listing(configuration: Configuration) -> list[tuple[str, Json, str]]:
@@ -85,6 +87,6 @@ def _policy_layer(layer: Layer) -> PolicyLayer:
     return PolicyLayer(origin="project" if layer.name == "project" else "user", policy=policy)
 
 
-def _placed(layer: Layer, fault: PolicyFault) -> ConfigProblem:
-    named = f"rule {fault.rule!r}: " if fault.rule else ""
-    return layer.located.fault(("policy", *fault.key), f"{named}{fault.problem}")
+def _placed(layer: Layer, problem: InvalidPolicy) -> ConfigProblem:
+    named = f"rule {problem.rule!r}: " if problem.rule else ""
+    return layer.located.fault(("policy", *problem.key), f"{named}{problem.problem}")

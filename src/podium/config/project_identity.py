@@ -16,7 +16,7 @@ from podium.platform.file_lock import folder_lock
 LOCATION = "location.json"
 
 
-def settle_identity(folders: Folders, tell: Callable[[str], None]) -> None:
+def settle_identity(folders: Folders, notify: Callable[[str], None]) -> None:
     """Note where the project is, or give a copy its own id and tell so. The state folder must be there.
 
     Where nothing may be written everything stays as it is: whoever only reads has no use for another id.
@@ -28,7 +28,7 @@ def settle_identity(folders: Folders, tell: Callable[[str], None]) -> None:
             original = noted_path(folders.vault)
             if is_copy(folders):
                 _divide(folders)
-                tell(
+                notify(
                     f"{str(folders.project)!r} is a copy of {original!r}: it has an identity of its own from now "
                     "on, and both prove their receipts apart"
                 )
@@ -52,9 +52,11 @@ def vaults_left_behind(folders: Folders) -> list[Path]:
     own = folders.vault
     vaults = own.parent.iterdir() if own.parent.is_dir() else ()
     return sorted(
-        vault
-        for vault in vaults
-        if vault != own and noted_path(vault) == str(folders.project) and (vault / "heads").is_dir()
+        key_dir
+        for key_dir in vaults
+        if key_dir != own
+        and noted_path(key_dir) == str(folders.project)
+        and (key_dir / "heads").is_dir()
     )
 
 
@@ -74,15 +76,15 @@ def _divide(folders: Folders) -> None:
     write_whole(folders.id_file, f"{name}\n", mode=0o600)
 
 
-def noted_path(vault: Path) -> str:
+def noted_path(key_dir: Path) -> str:
     """Where the project of this vault is, or was when its record was last opened; empty where that is not noted."""
     try:
-        noted = json.loads((vault / LOCATION).read_text("utf-8"))
+        noted = json.loads((key_dir / LOCATION).read_text("utf-8"))
         return str(noted["path"])
     except (OSError, ValueError, KeyError, TypeError):
         return ""
 
 
-def _note_path(vault: Path, project: Path) -> None:
+def _note_path(key_dir: Path, project: Path) -> None:
     text = json.dumps({"path": str(project)}, ensure_ascii=False)
-    write_whole(vault / LOCATION, f"{text}\n", mode=0o600)
+    write_whole(key_dir / LOCATION, f"{text}\n", mode=0o600)

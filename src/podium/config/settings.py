@@ -272,14 +272,14 @@ class SandboxSettings(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _kind_alone(cls, given: Json) -> Json:
+    def _kind_alone(cls, value: Json) -> Json:
         """`sandbox: none` says it all."""
-        if isinstance(given, str):
-            return {"kind": given}
-        if not isinstance(given, dict):
-            return given
+        if isinstance(value, str):
+            return {"kind": value}
+        if not isinstance(value, dict):
+            return value
         # Behind this validator lists are no longer read as they come from a file.
-        return {key: tuple(v) if isinstance(v, list) else v for key, v in given.items()}
+        return {key: tuple(v) if isinstance(v, list) else v for key, v in value.items()}
 
     def tightened_by(self, project: SandboxSettings) -> SandboxSettings:
         """What holds when this is the user's file and the other one a project's."""

@@ -34,9 +34,9 @@ class TrustBook:
     def forget(self, file: Path) -> bool:
         """Trust it no more. False when it was not trusted anyway."""
         page = self.page(file)
-        known = page.exists()
+        existed = page.exists()
         page.unlink(missing_ok=True)
-        return known
+        return existed
 
     def page(self, file: Path) -> Path:
         """Where it is noted under which digest a file is trusted. It need not exist."""

@@ -160,8 +160,8 @@ class EncodedSecrets:
     def __init__(self, values: Collection[tuple[str, str]], reserved: Collection[str] = ()) -> None:
         """`values` are pairs of a name and a value of at least six characters; of a value with several names
         the first is shown. Nothing is hidden that is a part of a `reserved` word."""
-        words = [word.encode() for word in reserved]
-        taken = cache(lambda view: b"\n".join(map(view.of, words)))
+        literals = [literal.encode() for literal in reserved]
+        taken = cache(lambda view: b"\n".join(map(view.of, literals)))
         needles: dict[tuple[_ByteView, bytes], _Needle] = {}
         for name, value in values:
             for needle in _needles(name, value.encode(errors="surrogatepass")):
@@ -311,7 +311,7 @@ def _levels(data: bytes, maps: list[_PositionMap] | None = None) -> Iterator[byt
 def _with_and_without_layout(data: bytes, maps: list[_PositionMap] | None) -> Iterator[bytes]:
     """The bytes, and what is left of them as one kind of layout after the other is taken out."""
     yield data
-    known = len(maps or ())
+    map_count = len(maps or ())
     for beginning, form in _LAYOUT:
         if beginning in data:
             before = data
@@ -320,7 +320,7 @@ def _with_and_without_layout(data: bytes, maps: list[_PositionMap] | None) -> It
             if data != before:
                 yield data
     if maps is not None:
-        del maps[known:]
+        del maps[map_count:]
 
 
 def _without(match: re.Match[bytes]) -> bytes:

@@ -102,9 +102,9 @@ class AmbiguousId(BadInput):
     """A short form fits several things."""
 
     def __init__(self, kind: str, identifier: str, candidates: Sequence[str]) -> None:
-        shown = ", ".join(candidates[:10])
+        first_ten = ", ".join(candidates[:10])
         super().__init__(
-            f"{identifier!r} fits {len(candidates)} {kind}s: {shown}; type more of the id"
+            f"{identifier!r} fits {len(candidates)} {kind}s: {first_ten}; type more of the id"
         )
         self.kind = kind
         self.identifier = identifier
@@ -114,10 +114,10 @@ class AmbiguousId(BadInput):
 class ConfigInvalid(BadInput):
     """A file cannot be used. Names file, line and key of every fault at once."""
 
-    def __init__(self, file: str, faults: Sequence[ConfigProblem]) -> None:
-        super().__init__("\n".join(fault.sentence(file) for fault in faults))
+    def __init__(self, file: str, problems: Sequence[ConfigProblem]) -> None:
+        super().__init__("\n".join(problem.sentence(file) for problem in problems))
         self.file = file
-        self.faults = tuple(faults)
+        self.faults = tuple(problems)
 
 
 class ConfigProblem:
@@ -132,10 +132,12 @@ class ConfigProblem:
         self.key = key
 
     def sentence(self, file: str) -> str:
-        place = file if self.line is None else f"{file}:{self.line}"
+        location = file if self.line is None else f"{file}:{self.line}"
         if self.column is not None:
-            place = f"{place}:{self.column}"
-        return f"{place}: {self.key}: {self.problem}" if self.key else f"{place}: {self.problem}"
+            location = f"{location}:{self.column}"
+        return (
+            f"{location}: {self.key}: {self.problem}" if self.key else f"{location}: {self.problem}"
+        )
 
 
 class PackProblem:
@@ -149,23 +151,23 @@ class PackProblem:
         self.line = line
 
     def __str__(self) -> str:
-        place = self.file if self.line is None else f"{self.file}:{self.line}"
-        return ": ".join(part for part in (place, self.pointer, self.problem) if part)
+        location = self.file if self.line is None else f"{self.file}:{self.line}"
+        return ": ".join(part for part in (location, self.pointer, self.problem) if part)
 
 
 class PackInvalid(BadInput):
     """A pack cannot be used. Names every fault at once; nothing of it was loaded."""
 
-    def __init__(self, faults: Sequence[PackProblem]) -> None:
-        super().__init__("\n".join(map(str, faults)))
-        self.faults = tuple(faults)
+    def __init__(self, problems: Sequence[PackProblem]) -> None:
+        super().__init__("\n".join(map(str, problems)))
+        self.faults = tuple(problems)
 
 
 class FlowUnknown(BadInput):
     """No flow is registered under this name."""
 
-    def __init__(self, flow: str, known: Sequence[str]) -> None:
-        super().__init__(f"no flow {flow!r} here; known flows: {', '.join(known) or 'none'}")
+    def __init__(self, flow: str, flows: Sequence[str]) -> None:
+        super().__init__(f"no flow {flow!r} here; known flows: {', '.join(flows) or 'none'}")
         self.flow = flow
 
 
@@ -258,8 +260,8 @@ class UnknownTool(AgentMustAct):
 
     exit_code = 2
 
-    def __init__(self, tool: str, known: Sequence[str]) -> None:
-        super().__init__(f"there is no tool {tool!r}; tools: {', '.join(sorted(known))}")
+    def __init__(self, tool: str, tools: Sequence[str]) -> None:
+        super().__init__(f"there is no tool {tool!r}; tools: {', '.join(sorted(tools))}")
         self.tool = tool
 
 

@@ -163,8 +163,8 @@ def event_class(name: str) -> type[EventBody]:
 def event_classes() -> dict[str, type[EventBody]]:
     """Type → class of every event there is. Loads those of all jobs: for schemas and documentation."""
     of_jobs = {name: event_class(name) for name in job_event_types()}
-    known = {name: kind for name, kind in of_jobs.items() if kind is not UnknownEvent}
-    return {**KERNEL_EVENTS, **known}
+    registered = {name: kind for name, kind in of_jobs.items() if kind is not UnknownEvent}
+    return {**KERNEL_EVENTS, **registered}
 
 
 class _AnyEvent:

@@ -46,7 +46,7 @@ class GitTarget:
         locations: list[str],
         settings: list[str],
         name: str,
-        words: list[str],
+        arguments: list[str],
     ) -> None:
         self.folders = folders
         """Values of `-C`, in order: each is taken from the one before it."""
@@ -55,7 +55,7 @@ class GitTarget:
         self.settings = settings
         """Values of `-c`."""
         self.name = name
-        self.words = words
+        self.arguments = arguments
         """All behind the subcommand's name."""
 
     @property
@@ -84,29 +84,35 @@ class GitTarget:
         if self.name in _REACHING:
             addresses = self._plain()[:1]
         elif self.name == "submodule":
-            addresses = self.words
+            addresses = self.arguments
         else:
             addresses = self._values("--remote") if self.name == "archive" else []
-        return next((word for word in addresses if is_network_address(word)), "")
+        return next((address for address in addresses if is_network_address(address)), "")
 
     def _plain(self) -> list[str]:
         plain: list[str] = []
         valued = _VALUED.get(self.name, ())
-        words = iter(self.words)
-        for word in words:
-            if word == "--":
-                plain += words
-            elif word in valued:
-                next(words, None)
-            elif not word.startswith("-") or word == "-":
-                plain.append(word)
+        arguments = iter(self.arguments)
+        for argument in arguments:
+            if argument == "--":
+                plain += arguments
+            elif argument in valued:
+                next(arguments, None)
+            elif not argument.startswith("-") or argument == "-":
+                plain.append(argument)
         return plain
 
     def _values(self, option: str) -> list[str]:
         following = [
-            value for word, value in zip(self.words, self.words[1:], strict=False) if word == option
+            value
+            for argument, value in zip(self.arguments, self.arguments[1:], strict=False)
+            if argument == option
         ]
-        joined = [word[len(option) + 1 :] for word in self.words if word.startswith(f"{option}=")]
+        joined = [
+            argument[len(option) + 1 :]
+            for argument in self.arguments
+            if argument.startswith(f"{option}=")
+        ]
         return following + joined
 
 
@@ -133,14 +139,14 @@ def read_target(arguments: list[str]) -> GitTarget | None:
     return GitTarget(folders, locations, settings, name, list(arguments[at + 1 :]))
 
 
-def is_network_address(word: str) -> bool:
+def is_network_address(address: str) -> bool:
     """Tell whether git would reach another machine, or start a helper, for this address."""
-    if "://" in word:
-        return not word.lower().startswith("file://")
-    head, colon, rest = word.partition(":")
+    if "://" in address:
+        return not address.lower().startswith("file://")
+    head, colon, rest = address.partition(":")
     return bool(colon) and "/" not in head and (rest.startswith(":") or len(head) > 1)
 
 
-def local_path(word: str) -> str:
+def local_path(address: str) -> str:
     """The path behind a local address."""
-    return word[len("file://") :] if word.lower().startswith("file://") else word
+    return address[len("file://") :] if address.lower().startswith("file://") else address

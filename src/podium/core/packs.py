@@ -134,8 +134,8 @@ class PackTool(FrozenModel):
 
     @property
     def properties(self) -> dict[str, dict[str, Json]]:
-        found: dict[str, dict[str, Json]] = self.input_schema.get("properties", {})
-        return found
+        properties: dict[str, dict[str, Json]] = self.input_schema.get("properties", {})
+        return properties
 
     def spec(self, tier: Tier) -> ToolSpec:
         """What the gate and the toolbox know of it; `tier` is the computed one."""
@@ -257,11 +257,11 @@ class Pack(FrozenModel):
     @property
     def _by_name(self) -> dict[str, PackTool]:
         # Nouns are frozen; what is derived is kept beside the fields.
-        known = self.__dict__.get("_tools_by_name")
-        if known is None:
-            known = {tool.name: tool for tool in self.registry.tools}
-            self.__dict__["_tools_by_name"] = known
-        return known
+        tools = self.__dict__.get("_tools_by_name")
+        if tools is None:
+            tools = {tool.name: tool for tool in self.registry.tools}
+            self.__dict__["_tools_by_name"] = tools
+        return tools
 
 
 class PatternMatch(NamedTuple):
@@ -287,8 +287,8 @@ def fits(registry: PackRegistry, tool_name: str) -> list[PatternMatch]:
 
 def most_specific(registry: PackRegistry, tool_name: str) -> DomainRow | None:
     """The row whose pattern fits best. None: no pattern fits."""
-    found = fits(registry, tool_name)
-    return found[0].row if found else None
+    matches = fits(registry, tool_name)
+    return matches[0].row if matches else None
 
 
 def floor_tier(registry: PackRegistry, tool_name: str) -> tuple[Tier, str]:
@@ -296,10 +296,10 @@ def floor_tier(registry: PackRegistry, tool_name: str) -> tuple[Tier, str]:
     for example in registry.tier_examples:
         if example.tool == tool_name:
             return example.tier, f"the tier table has {tool_name} as {example.tier}"
-    found = fits(registry, tool_name)
-    if not found:
+    matches = fits(registry, tool_name)
+    if not matches:
         return Tier.T4, f"no domain has {tool_name}"
-    best = found[0]
+    best = matches[0]
     return best.tier, f"domain {best.row.name} ({best.pattern}) is {best.tier} by default"
 
 

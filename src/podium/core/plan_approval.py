@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from podium.core.decisions import Approval
 from podium.core.job import job_of_flow, load
@@ -25,6 +25,14 @@ class UngroundedArgument(FrozenModel):
     def line(self) -> str:
         """`lead_id: not in the message`."""
         return f"{self.field or self.value}: {self.reason}"
+
+
+class SqlQuery(FrozenModel):
+    """A read-only statement with its parameters, to look for oneself."""
+
+    sql: NonEmpty
+    parameters: dict[str, Json] = Field(default_factory=dict)
+    """`$STEP.FIELD` stands for what a step's result will give."""
 
 
 class ApprovedCall(FrozenModel):
@@ -54,8 +62,8 @@ class PlanQuestion(FrozenModel):
 
 def marked_names(question: PlanQuestion) -> tuple[str, ...]:
     """What is not from the message: tools, and arguments by their names."""
-    marks = (mark for call in question.calls for mark in call.ungrounded)
-    return tuple(dict.fromkeys(str(mark.field or mark.value) for mark in marks))
+    ungrounded = (argument for call in question.calls for argument in call.ungrounded)
+    return tuple(dict.fromkeys(str(argument.field or argument.value) for argument in ungrounded))
 
 
 def question_in(approval: Approval) -> PlanQuestion | None:
@@ -103,7 +111,7 @@ def filled_in(value: Json, results: Mapping[int, Json]) -> Json:
 
 def _given(source: Json, results: Mapping[int, Json]) -> Json:
     if source and isinstance(source[0], list):
-        return [_given(each, results) for each in source]
+        return [_given(item, results) for item in source]
     step, field = source
     result = results[step]
     if not isinstance(result, dict):

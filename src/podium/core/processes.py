@@ -54,11 +54,11 @@ class SubcommandRules(FrozenModel):
     single letter is refused inside a bundle too."""
     other_options: tuple[str, ...] = ()
     """Whole names that are beginnings of refused ones and mean something else: `--text`, not `--textconv`."""
-    first_words: tuple[str, ...] | None = None
+    allowed_subcommands: tuple[str, ...] | None = None
     """What its first plain word may be. None: anything."""
-    needs_first_word: bool = False
-    """Without any plain word it does more than with one of `first_words`."""
-    most_words: int | None = None
+    needs_subcommand: bool = False
+    """Without any plain word it does more than with one of `allowed_subcommands`."""
+    max_arguments: int | None = None
     """So many plain words at most: with a further one, what only asked begins to change something."""
     asking: tuple[str, ...] = ()
     """Options, or first plain words, with which it only asks, whatever other words it has."""

@@ -71,7 +71,10 @@ def is_spelling_of(name: str, protected: str) -> bool:
 
 def protected_name(name: str) -> str:
     """The protected name that some file system takes this one for; empty when there is none."""
-    return next((known.name for known in PROTECTED_NAMES if is_spelling_of(name, known.name)), "")
+    return next(
+        (protected.name for protected in PROTECTED_NAMES if is_spelling_of(name, protected.name)),
+        "",
+    )
 
 
 def protected_in(path: str) -> ProtectedName | None:
@@ -79,9 +82,9 @@ def protected_in(path: str) -> ProtectedName | None:
     if not _may_hold_protected(path):
         return None
     for part in comparable_parts(path):
-        for known in PROTECTED_NAMES:
-            if _same(part, known.name):
-                return known
+        for protected in PROTECTED_NAMES:
+            if _same(part, protected.name):
+                return protected
     return None
 
 
@@ -114,8 +117,8 @@ def lies_in_zone(path: str, zones: Iterable[str]) -> bool:
 
 def protection_of(path: str, zones: Iterable[str] = ()) -> str:
     """The protected name or forbidden zone that a path belongs to; empty when it is free."""
-    known = protected_in(path)
-    return known.name if known is not None else zone_holding(path, zones)
+    protected = protected_in(path)
+    return protected.name if protected is not None else zone_holding(path, zones)
 
 
 def _may_hold_protected(path: str) -> bool:
@@ -372,4 +375,4 @@ def _runs_nothing(line: str) -> bool:
     matched = _ATTRIBUTE_LINE.fullmatch(line)
     if matched is None or line.lstrip().startswith("[attr]"):
         return False
-    return all(_HARMLESS_ATTRIBUTE.fullmatch(word) for word in matched[1].split())
+    return all(_HARMLESS_ATTRIBUTE.fullmatch(attribute) for attribute in matched[1].split())

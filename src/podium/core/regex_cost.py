@@ -40,13 +40,13 @@ def characters(name: str, value: Any, *, any_case: bool) -> int:
     return _cased(_union(_perhaps(*kind) for kind in kinds), any_case)
 
 
-def _cased(found: int, any_case: bool) -> int:
+def _cased(characters: int, any_case: bool) -> int:
     if not any_case:
-        return found
-    letters = [chr(bit) for bit in range(128) if found >> bit & 1 and chr(bit).isalpha()]
-    others = _union(_bit(ord(letter.swapcase())) for letter in letters)
-    odd = _union(_bit(ord(letter)) for letter in _ODD_CASES) if found & _WORD else 0
-    return found | others | odd | (_WORD if letters else 0)
+        return characters
+    cased = [chr(bit) for bit in range(128) if characters >> bit & 1 and chr(bit).isalpha()]
+    others = _union(_bit(ord(char.swapcase())) for char in cased)
+    odd = _union(_bit(ord(char)) for char in _ODD_CASES) if characters & _WORD else 0
+    return characters | others | odd | (_WORD if cased else 0)
 
 
 def _union(sets: Iterable[int]) -> int:
@@ -71,7 +71,9 @@ _CATEGORIES = {
     "CATEGORY_WORD": _of_ascii(r"\w") | _DIGIT | _WORD,
     "CATEGORY_SPACE": _of_ascii(r"\s") | _SPACE,
 }
-_CATEGORIES |= {name.replace("_", "_NOT_"): _ALL & ~found for name, found in _CATEGORIES.items()}
+_CATEGORIES |= {
+    name.replace("_", "_NOT_"): _ALL & ~characters for name, characters in _CATEGORIES.items()
+}
 
 
 def _perhaps(kind: str, value: Any) -> int:
@@ -264,13 +266,13 @@ class _WaysToMatch:
 
     def _first(self, items: Sequence[Any]) -> tuple[int, bool]:
         """With which characters these can begin, and whether they can be empty."""
-        found = 0
+        characters = 0
         for item in items:
             first, empty = self._first_of(item)
-            found |= first
+            characters |= first
             if not empty:
-                return found, False
-        return found, True
+                return characters, False
+        return characters, True
 
     def _first_of(self, item: Any) -> tuple[int, bool]:
         name, value = str(item[0]), item[1]
@@ -278,8 +280,8 @@ class _WaysToMatch:
             first, empty = self._first(value[2])
             return first, empty or value[0] == 0
         if name == "BRANCH":
-            found = [self._first(branch) for branch in value[1]]
-            return reduce(int.__or__, (first for first, _ in found)), any(e for _, e in found)
+            branches = [self._first(branch) for branch in value[1]]
+            return reduce(int.__or__, (first for first, _ in branches)), any(e for _, e in branches)
         if name == "SUBPATTERN":
             return self._inside_group(value)._first(value[3])
         if name == "ATOMIC_GROUP":

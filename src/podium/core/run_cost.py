@@ -69,8 +69,8 @@ class CostMeter:
                 self._close(agent=source.removeprefix(AGENT))
             case ModelAnswered(step=step, agent=agent, answer=answer):
                 self.model_answers += 1
-                place = step, agent
-                self._open[place] = self._open.get(place, Usage()).plus(answer.usage)
+                key = step, agent
+                self._open[key] = self._open.get(key, Usage()).plus(answer.usage)
             case StepCompleted(step=step) | StepBroke(step=step):
                 self._close(step=step)
             case RunParked() | RunSucceeded() | RunFailed() | RunCancelled():
@@ -80,8 +80,8 @@ class CostMeter:
                 self.calls += 1
 
     def _close(self, *, step: str | None = None, agent: str | None = None) -> None:
-        for place in [each for each in self._open if step == each[0] or agent == each[1]]:
-            del self._open[place]
+        for key in [key for key in self._open if step == key[0] or agent == key[1]]:
+            del self._open[key]
 
     @property
     def usage(self) -> Usage:

@@ -33,10 +33,10 @@ def _pack(name: str) -> Sequence[str]:
     return (name,) if "/" in name else (f"{name}/tools.registry.json", f"packs/{name}")
 
 
-def _program(word: str) -> Sequence[str]:
+def _program(argument: str) -> Sequence[str]:
     """What may be files in a word of a command: also behind `--option=`, and in a line for a shell."""
-    words = _BETWEEN_WORDS.split(word)
-    return [word for word in words if _LIKE_A_FILE.search(word) and not word.startswith("-")]
+    parts = _BETWEEN_WORDS.split(argument)
+    return [part for part in parts if _LIKE_A_FILE.search(part) and not part.startswith("-")]
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,11 @@ def steering_files(settings: BaseModel) -> Iterator[tuple[str, SteeringFile]]:
     """The paths that marked settings name, in whatever parts of them, each with its mark."""
     for name, field in type(settings).model_fields.items():
         value = getattr(settings, name)
-        marks = [each for each in field.metadata if isinstance(each, SteeringFile)]
-        for text in _texts(value) if marks else ():
-            yield from ((path, marks[0]) for path in marks[0].paths(text))
+        annotations = [
+            annotation for annotation in field.metadata if isinstance(annotation, SteeringFile)
+        ]
+        for text in _texts(value) if annotations else ():
+            yield from ((path, annotations[0]) for path in annotations[0].paths(text))
         for part in _parts(value):
             yield from steering_files(part)
 
@@ -73,6 +75,6 @@ def _parts(value: Json) -> Iterator[BaseModel]:
     if isinstance(value, BaseModel):
         yield value
     elif isinstance(value, dict):
-        yield from (each for each in value.values() if isinstance(each, BaseModel))
+        yield from (item for item in value.values() if isinstance(item, BaseModel))
     elif isinstance(value, tuple):
-        yield from (each for each in value if isinstance(each, BaseModel))
+        yield from (item for item in value if isinstance(item, BaseModel))

@@ -50,21 +50,21 @@ def plain_name(name: str, longest: int) -> str:
 
 def offered_schema(schema: dict[str, Any]) -> dict[str, Any]:
     """A tool's schema as models are shown it: without what only Podium uses, or checks for itself."""
-    shown: dict[str, Any] = {}
+    offered: dict[str, Any] = {}
     for key, value in schema.items():
         if key in _NOT_OFFERED or key.startswith("x-"):
             continue
         if key in ("properties", "$defs") and isinstance(value, dict):
-            shown[key] = {
+            offered[key] = {
                 name: _offered(inner) for name, inner in value.items() if not _is_internal(inner)
             }
         elif key in ("anyOf", "oneOf", "allOf") and isinstance(value, list):
-            shown[key] = [_offered(inner) for inner in value]
+            offered[key] = [_offered(inner) for inner in value]
         else:
-            shown[key] = _offered(value) if key in ("items", "additionalProperties") else value
+            offered[key] = _offered(value) if key in ("items", "additionalProperties") else value
     if REQUIRED in schema:
-        shown["required"] = schema[REQUIRED]
-    return shown
+        offered["required"] = schema[REQUIRED]
+    return offered
 
 
 def _offered(schema: Any) -> Any:
@@ -81,13 +81,13 @@ def told_outcome(tool: str, ok: bool, result: object, error: str, longest: int) 
     A warning of Podium about what the result holds comes first.
     """
     warning, rest = _warning_and_rest(result)
-    words = [warning] if warning else []
+    parts = [warning] if warning else []
     if not ok:
         # The warning stands in the error too, for whoever shows nothing else.
-        words.append(told_failure(error.removeprefix(f"{_note_of(result)}\n")))
-    room = longest - sum(map(len, words))
-    shown = _shown(tool, rest, room) if ok or _tells_more(rest) else ""
-    return cut_to(longest, "\n".join([*words, *([shown] if shown else [])]))
+        parts.append(told_failure(error.removeprefix(f"{_note_of(result)}\n")))
+    characters_left = longest - sum(map(len, parts))
+    result_text = _shown(tool, rest, characters_left) if ok or _tells_more(rest) else ""
+    return cut_to(longest, "\n".join([*parts, *([result_text] if result_text else [])]))
 
 
 def told_result(result: object) -> str:
@@ -116,10 +116,10 @@ def cut_to(longest: int, text: str) -> str:
     """The text; of a longer one its beginning and its end, with words that say how much is missing."""
     if len(text) <= longest:
         return text
-    room = max(0, longest - _WORDS_OF_A_CUT)
-    head = room // 3  # Failures tend to be told last.
-    tail = len(text) - (room - head)
-    return f"{text[:head]}\n[… {len(text) - room} characters left out; ask for a part …]\n{text[tail:]}"
+    capacity = max(0, longest - _WORDS_OF_A_CUT)
+    head = capacity // 3  # Failures tend to be told last.
+    tail = len(text) - (capacity - head)
+    return f"{text[:head]}\n[… {len(text) - capacity} characters left out; ask for a part …]\n{text[tail:]}"
 
 
 Fields = dict[str, Any]
@@ -136,11 +136,13 @@ def _warning_and_rest(result: object) -> tuple[str, object]:
         return "", result
     name = MARKS_BESIDE_OTHERS if MARKS_BESIDE_OTHERS in result else MARKS
     lines = [f"{NOTE}: {note}"]
-    for mark in result.get(name) or ():
-        if "more" in mark:
-            lines.append(f"- {mark['more']} more")
+    for location in result.get(name) or ():
+        if "more" in location:
+            lines.append(f"- {location['more']} more")
         else:
-            lines.append(f"- {mark.get('kind')} at {mark.get('at')}: {mark.get('text')}")
+            lines.append(
+                f"- {location.get('kind')} at {location.get('at')}: {location.get('text')}"
+            )
     rest = {key: value for key, value in result.items() if key not in (NOTE, name)}
     return "\n".join([*lines, ""]), rest.get("result") if list(rest) == ["result"] else rest
 
@@ -166,11 +168,11 @@ def _without_hashes(value: object) -> object:
         return [_without_hashes(item) for item in value]
     if not isinstance(value, dict):
         return value
-    kept = {
+    remaining = {
         key: _without_hashes(item) for key, item in value.items() if not _is_digest(str(key), item)
     }
     # Where a digest is all there is, it was what the call was for.
-    return kept or value
+    return remaining or value
 
 
 def _is_digest(name: str, value: object) -> bool:
@@ -226,8 +228,10 @@ def _searched(result: Fields, longest: int) -> str:
     count = _counted(result["count"], "match", "matches")
     head = f"{count}; {_counted(result['files_searched'], 'file')} searched"
     if stopped := result.get("stopped_in_file"):
-        place = f"{stopped} of {total}" if (total := result.get("files_total")) else stopped
-        head = f"first {count}; stopped in file {place}: use a closer pattern, or a higher `limit`"
+        progress = f"{stopped} of {total}" if (total := result.get("files_total")) else stopped
+        head = (
+            f"first {count}; stopped in file {progress}: use a closer pattern, or a higher `limit`"
+        )
     elif not result["complete"]:
         head = f"{head}; there are more files: use a smaller folder, or a closer glob"
     return "\n".join([head, *map(_match, result["matches"])])
@@ -264,7 +268,7 @@ def _kept_out(result: Fields) -> Iterator[str]:
 def _checked(result: Fields, longest: int) -> str:
     checks = result["checks"]
     passed = [check for check in checks if check["passed"]]
-    lines = [f"passed: {each['name']}{_last_words(each['output'])}" for each in passed]
+    lines = [f"passed: {check['name']}{_last_words(check['output'])}" for check in passed]
     for check in checks:
         if not check["passed"]:
             lines.append(f"FAILED: {check['name']}: {check['error']}")

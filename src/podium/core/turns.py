@@ -89,10 +89,10 @@ class AwaitedMessage(FrozenModel):
     def id(self) -> str:
         return f"{self.task}-{self.nonce}"
 
-    def found_in(self, heard: ParsedBlocks) -> MessageBlock | None:
+    def found_in(self, blocks: ParsedBlocks) -> MessageBlock | None:
         """The last that is the message. None: there is none."""
         return next(
-            (message for message in reversed(heard.messages) if self.is_met_by(message)), None
+            (message for message in reversed(blocks.messages) if self.is_met_by(message)), None
         )
 
     def is_met_by(self, message: MessageBlock) -> bool:
@@ -283,7 +283,7 @@ GRANTED_AS = {
 }
 """Registered tools that a role must grant → the word for it."""
 
-_WORD_OF = {name: word for word, names in WORDS.items() for name in names}
+_WORD_OF = {name: token for token, names in WORDS.items() for name in names}
 
 
 def granted_words(own_tools: Iterable[str] | None) -> frozenset[str]:
@@ -292,9 +292,9 @@ def granted_words(own_tools: Iterable[str] | None) -> frozenset[str]:
     return frozenset((*names, *(_WORD_OF.get(name, name) for name in names)))
 
 
-def unknown_words(own_tools: Iterable[str] | None, known: Iterable[str]) -> tuple[str, ...]:
+def unknown_words(own_tools: Iterable[str] | None, available: Iterable[str]) -> tuple[str, ...]:
     """Names of a role that mean nothing to an agent that knows only these, by whatever word."""
-    there = frozenset((*known, *(_WORD_OF.get(name, name) for name in known)))
+    there = frozenset((*available, *(_WORD_OF.get(name, name) for name in available)))
     return tuple(name for name in own_tools or () if not granted_words((name,)) & there)
 
 

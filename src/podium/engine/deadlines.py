@@ -54,20 +54,20 @@ def next_after(schedule: Schedule, timestamp: datetime) -> datetime:
     Raises `BadInput` for a schedule that has neither an interval nor a valid cron expression.
     """
     if schedule.every_seconds is not None:
-        return _next_beat(schedule, timestamp)
+        return _next_run(schedule, timestamp)
     if schedule.cron is None:
         raise BadInput(f"schedule {schedule.name!r} needs `every_seconds` or `cron`")
     try:
-        found: datetime = next(CronSim(schedule.cron, timestamp.astimezone(UTC)))
+        next_run: datetime = next(CronSim(schedule.cron, timestamp.astimezone(UTC)))
     except (CronSimError, StopIteration) as error:
         raise BadInput(
             f"schedule {schedule.name!r}: {schedule.cron!r} is no cron expression that ever fires "
             f"({error}); five fields are expected, such as '*/5 * * * *'"
         ) from error
-    return found
+    return next_run
 
 
-def _next_beat(schedule: Schedule, timestamp: datetime) -> datetime:
+def _next_run(schedule: Schedule, timestamp: datetime) -> datetime:
     every = schedule.every_seconds or 0.0
     if every <= 0:
         raise BadInput(f"schedule {schedule.name!r}: every_seconds must be more than 0")

@@ -79,7 +79,7 @@ def encode(step: str, value: Any, returns: Any) -> Json:
 
 
 def decode(value: Json, returns: Any) -> Any:
-    """What the flow's body sees of a recorded output."""
+    """Convert a recorded output into the value that the flow's body sees."""
     return value if returns is None else _adapter(returns).validate_python(value)
 
 

@@ -19,7 +19,7 @@ class Dispatch(Protocol):
         """Get ready to hand out runs of these queues."""
         ...
 
-    async def claim(self, queue: QueueSpec, places: int) -> list[Run]:
+    async def claim(self, queue: QueueSpec, slots: int) -> list[Run]:
         """Take up to so many runs, in their order and within the queue's limits. Empty: none just now."""
         ...
 
@@ -49,7 +49,7 @@ class StoreDispatch:
     async def open(self, queues: Sequence[QueueSpec]) -> None:
         return
 
-    async def claim(self, queue: QueueSpec, places: int) -> list[Run]:
+    async def claim(self, queue: QueueSpec, slots: int) -> list[Run]:
         if not await self._store.read(partial(_anything_queued, queue)):
             return []
         run = await self._store.write(partial(_claim, self._ownership, queue))
@@ -63,7 +63,7 @@ class StoreDispatch:
 
     async def tend(self) -> None:
         if await self._store.read(self._ownership.has_chores):
-            tell_problems(await self._store.write(self._ownership.do_chores))
+            report_problems(await self._store.write(self._ownership.do_chores))
             await asyncio.to_thread(self._presence.sweep)
 
     def forget_claims(self) -> None:
@@ -73,7 +73,7 @@ class StoreDispatch:
         return
 
 
-def tell_problems(problems: Sequence[str]) -> None:
+def report_problems(problems: Sequence[str]) -> None:
     """To whoever runs this process."""
     for problem in problems:
         asyncio.get_running_loop().call_exception_handler({"message": problem})

@@ -44,10 +44,10 @@ class FolderPresence:
             os.close(file)
 
     def present(self, view: StoreView, workers: list[WorkerHeartbeat]) -> set[str]:
-        return {worker.id for worker in workers if self._stands(worker.id)}
+        return {worker.id for worker in workers if self._is_alive(worker.id)}
 
     def is_gone(self, view: StoreView, worker: WorkerHeartbeat | None) -> bool:
-        return worker is None or not self._stands(worker.id)
+        return worker is None or not self._is_alive(worker.id)
 
     def sweep(self) -> None:
         for path in self._folder.glob("*.lock"):
@@ -55,26 +55,26 @@ class FolderPresence:
                 with suppress(FileNotFoundError):
                     path.unlink()
 
-    def _stands(self, worker_id: str) -> bool:
+    def _is_alive(self, worker_id: str) -> bool:
         return is_locked(self._folder / f"{worker_id}.lock")
 
 
 class WorkerRoster:
-    """Which of the workers on this store still own what they claimed.
+    """The workers on this store that still own what they claimed.
 
     `myself` is always one of them: after a laptop's sleep the lease has run out, but who is awake to
     look at it is alive, and if another process has taken a run meanwhile the fence says so.
     """
 
     def __init__(
-        self, myself: str, presence: Presence, lease_seconds: float, heard_seconds: float = 0.0
+        self, myself: str, presence: Presence, lease_seconds: float, responsive_seconds: float = 0.0
     ) -> None:
-        """Whoever was heard within `heard_seconds` lives, with or without a mark: one that hangs on a
+        """A worker heard within `responsive_seconds` lives, with or without a lock: one that hangs on a
         connection is lost with it, and taken again."""
         self._myself = myself
         self._presence = presence
         self._lease = timedelta(seconds=lease_seconds)
-        self._heard = timedelta(seconds=heard_seconds)
+        self._responsive = timedelta(seconds=responsive_seconds)
 
     def alive(self, view: StoreView) -> set[str]:
         return {heartbeat.id for heartbeat in self.alive_workers(view)} | {self._myself}
@@ -82,18 +82,18 @@ class WorkerRoster:
     def alive_workers(self, view: StoreView) -> list[WorkerHeartbeat]:
         """The beats of those alive; this process's own only once it has beaten."""
         now = view.now()
-        heard = [
+        recent = [
             heartbeat for heartbeat in view.workers() if heartbeat.beat_at + self._lease >= now
         ]
-        silent = [heartbeat for heartbeat in heard if self._heard <= now - heartbeat.beat_at]
+        silent = [heartbeat for heartbeat in recent if self._responsive <= now - heartbeat.beat_at]
         gone = {heartbeat.id for heartbeat in silent} - self._presence.present(view, silent)
         mine = [heartbeat for heartbeat in view.workers() if heartbeat.id == self._myself]
         return mine + [
-            heartbeat for heartbeat in heard if heartbeat.id not in gone | {self._myself}
+            heartbeat for heartbeat in recent if heartbeat.id not in gone | {self._myself}
         ]
 
     def is_gone(self, view: StoreView, worker_id: str) -> bool:
-        """Whether a worker's process has ended, and all that it started with it."""
+        """Tell whether a worker's process has ended, and all that it started with it."""
         if worker_id == self._myself:
             return False
         heartbeat = next((worker for worker in view.workers() if worker.id == worker_id), None)
@@ -120,24 +120,24 @@ class Heartbeat:
         presence: Presence,
         says: Callable[[], dict[str, Any]],
         *,
-        beat_seconds: float,
+        heartbeat_seconds: float,
         lease_seconds: float,
     ) -> None:
         self._store = store
         self._clock = clock
         self._presence = presence
         self._says = says
-        self._beat_seconds = beat_seconds
+        self._heartbeat_seconds = heartbeat_seconds
         self._lease_seconds = lease_seconds
         now = clock.now()
         self._life = WorkerHeartbeat(
             id=worker_id, host=host, pid=os.getpid(), started_at=now, beat_at=now
         )
         self._last = clock.monotonic()
-        self._heard_since = self._last
+        self._uninterrupted_since = self._last
         self._beginning = asyncio.Lock()
         self.begun = False
-        """Whether others are told of this process."""
+        """True if others are told of this process."""
 
     async def begin(self) -> None:
         """Be there from now on, or, when that cannot be told, raise and not be there."""
@@ -160,16 +160,16 @@ class Heartbeat:
         )
         now = self._clock.monotonic()
         if now - self._last >= self._lease_seconds:
-            self._heard_since = now
+            self._uninterrupted_since = now
         self._last = now
 
     @property
     def is_due(self) -> bool:
-        return self._clock.monotonic() - self._last >= self._beat_seconds
+        return self._clock.monotonic() - self._last >= self._heartbeat_seconds
 
-    def heard_for(self, seconds: float) -> bool:
-        """Whether beats were kept for so long without a break that others could take for death."""
-        return self._clock.monotonic() - self._heard_since >= seconds
+    def uninterrupted_for(self, seconds: float) -> bool:
+        """Tell whether beats were kept for so long without a break that others could take for death."""
+        return self._clock.monotonic() - self._uninterrupted_since >= seconds
 
     async def end(self, *, say_so: bool = True) -> None:
         """Stop being there, with or without a word to the others."""

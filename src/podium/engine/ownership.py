@@ -1,4 +1,4 @@
-"""How runs change hands: every function here is one part of one transaction.
+"""Changes of a run's owner: every function here is one part of one transaction.
 
 start ──► queued ──claim──► running ◄──resume── (nobody's)
             ▲                 │ ▲                    ▲
@@ -136,7 +136,7 @@ class Ownership:
 
     def take_over(self, tx: Transaction, run_id: str, note: str = "", by: str = "") -> Run:
         """Take a run that nobody alive owns, and hand over the guidance it asked for."""
-        run = known_run(tx, run_id)
+        run = require_run(tx, run_id)
         if run.status.ended:
             hint = f"; `podium retry {run_id}` tries again" if run.failure else ""
             raise NotPossibleNow(f"run {run_id} is {run.status} already{hint}")
@@ -161,7 +161,7 @@ class Ownership:
 
     def try_again(self, tx: Transaction, run_id: str, from_step: str | None, by: str) -> Run:
         """Forget steps and take the run, ended or not. What happened stays in its stream."""
-        run = known_run(tx, run_id)
+        run = require_run(tx, run_id)
         self._refuse_hosted(tx, run)
         if run.status is RunStatus.SUCCEEDED and from_step is None:
             raise NotPossibleNow(
@@ -200,15 +200,15 @@ class Ownership:
         return parked
 
     def leave_signal(self, tx: Transaction, signal: Signal) -> None:
-        run = known_run(tx, signal.run_id)
+        run = require_run(tx, signal.run_id)
         if run.status.ended:
             raise NotPossibleNow(f"run {run.id} is {run.status} and takes no more signals")
         tx.append(run.id, SignalSent(name=signal.name, by=signal.sent_by))
         tx.add_signal(signal)
 
-    def wish_ended(self, tx: Transaction, run_id: str, by: str, why: str) -> Run:
+    def request_cancel(self, tx: Transaction, run_id: str, by: str, why: str) -> Run:
         """Keep the wish that a run and its children end; end what nobody hosts right here."""
-        run = known_run(tx, run_id)
+        run = require_run(tx, run_id)
         if run.status.ended:
             raise NotPossibleNow(f"run {run_id} is {run.status} already")
         tx.append(run_id, RunCancelRequested(by=by, why=why))
@@ -220,7 +220,7 @@ class Ownership:
         tx.save_run(wished)
         for child in tx.runs(RunQuery(parent_id=run_id, statuses=ACTIVE, limit=100_000)):
             if not child.cancel_requested:
-                self.wish_ended(tx, child.id, by, f"its parent {run_id} was cancelled")
+                self.request_cancel(tx, child.id, by, f"its parent {run_id} was cancelled")
         return wished
 
     def _end_cancelled(self, tx: Transaction, run: Run) -> Run:
@@ -234,7 +234,7 @@ class Ownership:
             }
         )
         tx.append(run.id, RunCancelled())
-        tell_parents(tx, ended, self._ids)
+        signal_parents(tx, ended, self._ids)
         return ended
 
     def queue_orphan(self, tx: Transaction, run: Run) -> None:
@@ -269,11 +269,11 @@ class Ownership:
 
     def _can_take_up(self, run: Run) -> bool:
         definition = self._flows.get(run.flow)
-        known = definition is not None and definition.version == run.flow_version
-        return known and set(run.needs) <= set(self._offers) and not run.cancel_requested
+        is_supported = definition is not None and definition.version == run.flow_version
+        return is_supported and set(run.needs) <= set(self._offers) and not run.cancel_requested
 
     def served(self, view: StoreView, run: Run) -> bool:
-        """Whether somebody works on the run, or will when its turn comes."""
+        """Tell whether somebody works on the run, or will when its turn comes."""
         if run.queue is not None:
             return True
         return run.owner is not None and run.owner in self._roster.alive(view)
@@ -358,7 +358,7 @@ def flow_name(flow: str, version: int) -> str:
     return f"{flow}@{version}"
 
 
-def known_run(view: StoreView, run_id: str) -> Run:
+def require_run(view: StoreView, run_id: str) -> Run:
     run = view.run(run_id)
     if run is None:
         raise UnknownId("run", run_id)
@@ -375,12 +375,12 @@ def queued_event(run: Run) -> RunQueued:
     )
 
 
-def tell_parents(tx: Transaction, run: Run, ids: Ids) -> None:
+def signal_parents(tx: Transaction, run: Run, ids: Ids) -> None:
     """Signal a run's end to its parent and its followers, in the transaction that ends it."""
     if run.finished_at is None:
         return
-    told = (run.parent_id, *run.followers) if run.parent_id else run.followers
-    for run_id in told:
+    waiting_ids = (run.parent_id, *run.followers) if run.parent_id else run.followers
+    for run_id in waiting_ids:
         tx.add_signal(
             Signal(
                 id=ids.new("sig"),
@@ -401,13 +401,13 @@ def follow(tx: Transaction, run: Run, follower: str) -> None:
 
 def _steps_to_forget(steps: Sequence[StepRecord], from_step: str | None) -> list[str]:
     if from_step is None:
-        failed = [place for place, step in enumerate(steps) if step.status is StepStatus.FAILED]
+        failed = [index for index, step in enumerate(steps) if step.status is StepStatus.FAILED]
         return [step.key for step in steps[failed[-1] :]] if failed else []
-    for place, step in enumerate(steps):
+    for index, step in enumerate(steps):
         if step.key == from_step:
-            return [step.key for step in steps[place:]]
-    known = ", ".join(step.key for step in steps) or "none"
-    raise BadInput(f"the run has no recorded step {from_step!r}; recorded: {known}")
+            return [step.key for step in steps[index:]]
+    keys = ", ".join(step.key for step in steps) or "none"
+    raise BadInput(f"the run has no recorded step {from_step!r}; recorded: {keys}")
 
 
 def _other_version(run: Run, definition: RegisteredFlow) -> str:

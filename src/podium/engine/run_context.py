@@ -59,7 +59,7 @@ class StepHandle:
         self.began = began
         self.attempt = attempt
         self.key = key
-        self.kept: StepRecord | None = None
+        self.record: StepRecord | None = None
         """The step's record, when the step's own transaction has written it already."""
 
     @property
@@ -77,7 +77,7 @@ class StepHandle:
     def _write(self, tx: Transaction, came_out: FrozenModel) -> None:
         output = came_out.model_dump(mode="json")
         tx.guard(self.run_id, self._context.run.fence)
-        self.kept = self._context.record(tx, self.key, output, self.began, attempts=self.attempt)
+        self.record = self._context.record(tx, self.key, output, self.began, attempts=self.attempt)
 
 
 class RunContext:
@@ -112,12 +112,12 @@ class RunContext:
         retry: Retry = ONCE,
     ) -> T:
         key = self._ask(name, index)
-        kept = self._remembered(key)
-        if kept is None:
+        recorded = self._remembered(key)
+        if recorded is None:
             await self._at_the_end_of_the_record(key)
             with self._hold:
-                kept = await self._attempt(key, function, returns, retry)
-        return cast(T, decode(kept.output, returns))
+                recorded = await self._attempt(key, function, returns, retry)
+        return cast(T, decode(recorded.output, returns))
 
     async def wait(
         self,
@@ -128,22 +128,22 @@ class RunContext:
         until: datetime | None = None,
     ) -> Signal | None:
         key = self._ask(f"wait:{signal}", index)
-        kept = self._remembered(key)
-        if kept is None:
+        recorded = self._remembered(key)
+        if recorded is None:
             if key not in self._recorded:
                 await self._at_the_end_of_the_record(key)
-            kept = await self._wait_for(key, signal, self._deadline(key, seconds, until))
-        return None if kept.output is None else Signal.model_validate(kept.output)
+            recorded = await self._wait_for(key, signal, self._deadline(key, seconds, until))
+        return None if recorded.output is None else Signal.model_validate(recorded.output)
 
     async def ask_person(self, name: str, reason: str, *, index: int = 0) -> Signal:
         signal = f"guidance:{name}"
         key = self._ask(f"wait:{signal}", index)
-        kept = self._remembered(key)
-        if kept is None:
+        recorded = self._remembered(key)
+        if recorded is None:
             if key not in self._recorded:
                 await self._at_the_end_of_the_record(key)
-            kept = await self._wait_for(key, signal, None, reason)
-        return Signal.model_validate(kept.output)
+            recorded = await self._wait_for(key, signal, None, reason)
+        return Signal.model_validate(recorded.output)
 
     async def sleep(self, name: str, *, index: int = 0, seconds: float) -> None:
         await self.wait(f"{TIMER}{name}", index=index, seconds=seconds)
@@ -180,9 +180,9 @@ class RunContext:
         task: str = "",
     ) -> str:
         key = self._ask(f"child:{name}", index)
-        kept = self._remembered(key)
-        if kept is not None:
-            return str(kept.output)
+        recorded = self._remembered(key)
+        if recorded is not None:
+            return str(recorded.output)
         await self._at_the_end_of_the_record(key)
         began = self._hold.clock.now()
         child = self._hold.new_run(
@@ -217,7 +217,7 @@ class RunContext:
     ) -> StepRecord:
         """Write a completed step within the owner's transaction."""
         now = self._hold.clock.now()
-        kept = tx.save_step(
+        stored = tx.save_step(
             StepRecord(
                 run_id=self.run.id,
                 key=key,
@@ -231,7 +231,7 @@ class RunContext:
         )
         seconds = (now - began).total_seconds()
         tx.append(self.run.id, StepCompleted(step=key, seconds=seconds))
-        return kept
+        return stored
 
     def _ask(self, name: str, index: int) -> str:
         self._hold.check_cancelled()
@@ -265,7 +265,7 @@ class RunContext:
             await asyncio.sleep(0)
             spins = spins + 1 if len(self._unvisited) == before else 0
         if self._unvisited:
-            expected = min(self._unvisited, key=lambda each: self._recorded[each].ordinal)
+            expected = min(self._unvisited, key=lambda key: self._recorded[key].ordinal)
             raise FlowChanged(
                 f"the flow's code asks for step {key!r} where the record of {self.run.id} has "
                 f"{expected!r}; run it with the code it was started with, or "
@@ -290,8 +290,8 @@ class RunContext:
             await asyncio.sleep(min(delay, retry.longest_delay_seconds))
             delay *= retry.factor
         # Outside of the tries: what is done is not done again because it could not be written down.
-        if handle.kept is not None:
-            return handle.kept
+        if handle.record is not None:
+            return handle.record
         try:
             return await self._hold.write(
                 lambda tx: self.record(tx, key, output, began, attempts=attempt)
@@ -347,12 +347,12 @@ class RunContext:
         async with self._hold.waiting(signal, deadline, reason) as turns:
             async for _ in turns:
                 with self._hold:
-                    kept = await self._hold.write(
+                    stored = await self._hold.write(
                         lambda tx: self._take(tx, key, signal, began, deadline)
                     )
-                if kept.status is StepStatus.COMPLETED:
-                    return kept
-                self._recorded[key] = kept
+                if stored.status is StepStatus.COMPLETED:
+                    return stored
+                self._recorded[key] = stored
         raise AssertionError("turns end only by cancellation")
 
     def _take(
@@ -366,9 +366,9 @@ class RunContext:
             (deadline is not None and self._is_over(deadline, now)) or _is_closed(tx, signal)
         )
         waiting = taken is None and not expired
-        known = self._recorded.get(key)
-        if waiting and known is not None:
-            return known
+        recorded = self._recorded.get(key)
+        if waiting and recorded is not None:
+            return recorded
         record = StepRecord(
             run_id=self.run.id,
             key=key,
@@ -385,7 +385,7 @@ class RunContext:
             tx.append(self.run.id, WaitExpired(name=signal, step=key))
             self._expire_approval(tx, signal)
         if not waiting:
-            self._hold.mark_running(tx)
+            self._hold.record_running(tx)
         return tx.save_step(record)
 
     def _is_over(self, deadline: datetime, now: datetime) -> bool:
@@ -400,9 +400,9 @@ class RunContext:
             mark_expired(tx, approval, approval.deadline)
 
     def _deadline(self, key: str, seconds: float | None, until: datetime | None) -> datetime | None:
-        known = self._recorded.get(key)
-        if known is not None:
-            return known.deadline
+        recorded = self._recorded.get(key)
+        if recorded is not None:
+            return recorded.deadline
         if until is not None:
             return until
         return None if seconds is None else self._hold.clock.now() + timedelta(seconds=seconds)
@@ -413,7 +413,7 @@ class RunContext:
 
 
 def _is_closed(tx: Transaction, signal: str) -> bool:
-    """Whether what is waited for is an approval that takes no answer any more, as one whose run had ended."""
+    """Tell whether what is waited for is an approval that takes no answer any more, as one whose run had ended."""
     if not signal.startswith(APPROVAL_SIGNAL):
         return False
     approval = tx.approval(signal.removeprefix(APPROVAL_SIGNAL))
@@ -430,8 +430,8 @@ def _disk_full(error: OSError) -> StoreFull:
 
 def failure_of(error: BaseException) -> Failure:
     """An error as it is kept."""
-    said = str(error)
-    message = said if len(said) <= MAX_MESSAGE else f"{said[:MAX_MESSAGE]}…"
+    text = str(error)
+    message = text if len(text) <= MAX_MESSAGE else f"{text[:MAX_MESSAGE]}…"
     if isinstance(error, StepFailed):
         return Failure(kind=error.kind, message=message, exit_code=error.exit_code)
     code = error.exit_code if isinstance(error, PodiumError) else 1

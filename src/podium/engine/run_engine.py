@@ -20,7 +20,7 @@ from podium.core.work import QueueSpec, Run, RunStatus, Schedule, Signal
 from podium.engine.deadlines import Deadlines, next_after
 from podium.engine.dispatch import Dispatch
 from podium.engine.liveness import HELD, Heartbeat, WorkerRoster
-from podium.engine.ownership import Ownership, known_run
+from podium.engine.ownership import Ownership, require_run
 from podium.engine.run_hold import RunHold
 from podium.engine.run_host import RunHost, StopReason
 from podium.ports import Clock, Flow, Ids, Presence, RunQuery, Store, StoreView, Transaction
@@ -29,30 +29,30 @@ T = TypeVar("T")
 
 
 class EngineSettings(FrozenModel):
-    """How often a process says that it lives, and how long others believe it."""
+    """Intervals of a process's heartbeats, and the time for which others believe them."""
 
     lease_seconds: float = Field(default=15.0, gt=0)
     """An owner that has not been heard of for so long has lost its runs."""
-    beat_seconds: float = Field(default=4.0, gt=0)
+    heartbeat_seconds: float = Field(default=4.0, gt=0)
     tick_seconds: float = Field(default=1.0, gt=0)
-    """How often deadlines and the dead are looked at when nothing else happens."""
+    """Interval at which deadlines and the dead are looked at when nothing else happens."""
     gather_seconds: float = Field(default=0.02, ge=0)
     """Changes within so long are looked at together, unless a run here waits for one."""
     doubt_seconds: float = Field(default=0.0, ge=0)
-    """How long this process must have been heard without a break before it calls others dead.
+    """Time for which this process must have been heard without a break before it calls others dead.
 
     After an outage of the database nobody has been heard for a while, and everybody lives.
     """
-    heard_seconds: float = Field(default=0.0, ge=0)
-    """How long after its last beat a process counts as alive although its mark is missing."""
+    responsive_seconds: float = Field(default=0.0, ge=0)
+    """Time after its last heartbeat for which a process counts as alive although its lock is missing."""
     pin_seconds: float = Field(default=30.0, ge=0)
-    """How long a host may be unheard of, as when its worker is restarted, before others get its runs."""
+    """Time for which a host may be unheard of, as when its worker is restarted, before others get its runs."""
     labels: tuple[str, ...] = ()
-    """What this process offers to queues that ask for it."""
+    """Labels that this process offers to queues that ask for them."""
     podium: str = ""
     """The version others are told."""
     offers: tuple[str, ...] = ()
-    """What this process has and others may lack; runs that it starts in the foreground need it, too."""
+    """Means that this process has and others may lack; runs that it starts in the foreground need them, too."""
 
 
 class RunEngine(ABC):
@@ -75,7 +75,7 @@ class RunEngine(ABC):
         self._settings = settings
         worker_id = ids.new("wrk")
         self._roster = WorkerRoster(
-            worker_id, presence, settings.lease_seconds, settings.heard_seconds
+            worker_id, presence, settings.lease_seconds, settings.responsive_seconds
         )
         self._deadlines = Deadlines(clock)
         self._ownership = Ownership(
@@ -84,7 +84,7 @@ class RunEngine(ABC):
         self._host_name = host or socket.gethostname()
         self._hosts: dict[str, RunHost] = {}
         self._unrecorded: dict[str, BaseException] = {}
-        """Why the end of a run that was hosted here could not be stored."""
+        """Errors for which the end of a run that was hosted here could not be stored."""
         self._reported = ""
         """The last trouble that was told of: one that stays is not told of every second."""
         self._queues: dict[str, QueueSpec] = {}
@@ -98,7 +98,7 @@ class RunEngine(ABC):
             clock,
             presence,
             self._about_itself,
-            beat_seconds=settings.beat_seconds,
+            heartbeat_seconds=settings.heartbeat_seconds,
             lease_seconds=settings.lease_seconds,
         )
         self._watching: list[asyncio.Task[None]] = []
@@ -109,7 +109,7 @@ class RunEngine(ABC):
 
     @abstractmethod
     def _make_dispatch(self) -> Dispatch:
-        """Whoever hands out the runs of queues."""
+        """Make the dispatch that hands out the runs of queues."""
 
     # --- what doors call -------------------------------------------------------------------
 
@@ -117,12 +117,12 @@ class RunEngine(ABC):
     def worker_id(self) -> str:
         return self._ownership.worker_id
 
-    def out_of_room(self) -> StoreFull | None:
-        return None if self._hosts else self._lack_of_room()
+    def disk_full_error(self) -> StoreFull | None:
+        return None if self._hosts else self._disk_full()
 
-    def _lack_of_room(self) -> StoreFull | None:
+    def _disk_full(self) -> StoreFull | None:
         try:
-            self._store.must_have_room()
+            self._store.require_space()
         except StoreFull as full:
             return full
         return None
@@ -185,7 +185,7 @@ class RunEngine(ABC):
                     raise error
                 if run_id not in self._hosts and not await self._is_served(run):
                     # Its owner may have ended it after the first look and gone before the second.
-                    return await self._store.read(lambda view: known_run(view, run_id))
+                    return await self._store.read(lambda view: require_run(view, run_id))
                 await asyncio.sleep(self._settings.gather_seconds)
         raise AssertionError("changes end only when the store is closed")
 
@@ -201,7 +201,9 @@ class RunEngine(ABC):
         await self._store.write(lambda tx: self._ownership.leave_signal(tx, signal))
 
     async def cancel(self, run_id: str, *, by: str, why: str = "") -> Run:
-        return await self._store.write(lambda tx: self._ownership.wish_ended(tx, run_id, by, why))
+        return await self._store.write(
+            lambda tx: self._ownership.request_cancel(tx, run_id, by, why)
+        )
 
     async def resume(self, run_id: str, *, note: str = "", by: str = "") -> Run:
         await self._be_alive()
@@ -226,14 +228,14 @@ class RunEngine(ABC):
 
     async def alive(self) -> set[str]:
         """Ids of the workers that are alive, this process among them when it hosts anything."""
-        beats = await self._store.read(self._roster.alive_workers)
-        return {heartbeat.id for heartbeat in beats}
+        heartbeats = await self._store.read(self._roster.alive_workers)
+        return {heartbeat.id for heartbeat in heartbeats}
 
     async def hosted(self, run_ids: Sequence[str]) -> set[str]:
         def look(view: StoreView) -> set[str]:
             alive = self._roster.alive(view)
-            found = (view.run(run_id) for run_id in run_ids)
-            return {run.id for run in found if run is not None and run.owner in alive}
+            runs = (view.run(run_id) for run_id in run_ids)
+            return {run.id for run in runs if run is not None and run.owner in alive}
 
         return await self._store.read(look)
 
@@ -258,7 +260,7 @@ class RunEngine(ABC):
         self._answered_queue = answered_queue or self._answered_queue
         await self._heartbeat.send()
         # Before anybody looks whether there is work: an answered run is some.
-        await self._through_trouble(self._take_up_answered)
+        await self._surviving_errors(self._take_up_answered)
         self._nudge.set()
         try:
             yield
@@ -352,7 +354,7 @@ class RunEngine(ABC):
         self._watching = []
 
     def _about_itself(self) -> dict[str, Any]:
-        """What others may know of this worker."""
+        """The facts that others may know of this worker."""
         queues = tuple(self._queues.values())
         return {
             "queues": tuple(queue.name for queue in queues),
@@ -368,7 +370,7 @@ class RunEngine(ABC):
     async def _hear(self) -> None:
         """Look at what changed in the store. The store wakes us; nothing is polled."""
         async for _ in self._store.changes():
-            await self._through_trouble(self._look)
+            await self._surviving_errors(self._look)
             if not any(host.hold.waits for host in self._hosts.values()):
                 await asyncio.sleep(self._settings.gather_seconds)
 
@@ -377,7 +379,7 @@ class RunEngine(ABC):
         pause = self._settings.tick_seconds
         while True:
             self._nudge.clear()
-            pause = await self._through_trouble(self._mind_the_time) or pause
+            pause = await self._surviving_errors(self._mind_the_time) or pause
             # Not `wait_for`: before Python 3.12 it loses a cancellation that meets the nudge.
             with suppress(TimeoutError):
                 async with asyncio.timeout(pause):
@@ -386,19 +388,19 @@ class RunEngine(ABC):
     async def _mind_the_time(self) -> float:
         """Do what is due; gives the seconds until something else is."""
         self._poke_due()
-        await self._beat_when_due()
+        await self._send_heartbeat_when_due()
         if self._queues:
             await self._tend_queues()
         return await self._pause()
 
-    async def _beat_when_due(self) -> None:
+    async def _send_heartbeat_when_due(self) -> None:
         """Before anything is claimed or anybody judged: who was away must know and be heard first."""
         if self._heartbeat.is_due:
             await self._heartbeat.send()
             await self._drop_what_was_taken()
             await self._host_what_was_forgotten()
 
-    async def _through_trouble(self, work: Callable[[], Awaitable[T]]) -> T | None:
+    async def _surviving_errors(self, work: Callable[[], Awaitable[T]]) -> T | None:
         """Go on listening and beating whatever happens: a deaf engine would never wake its runs.
 
         What passes by itself is tried again with the next turn, anything else is reported too.
@@ -428,7 +430,7 @@ class RunEngine(ABC):
         """Seconds until something is due, at most a tick."""
         now = self._clock.now()
         left = [host.hold.seconds_left(now) for host in self._hosts.values()]
-        if self._queues and (timestamp := await self._store.read(lambda view: view.next_moment())):
+        if self._queues and (timestamp := await self._store.read(lambda view: view.next_due_at())):
             left.append(self._deadlines.seconds_left(timestamp, now))
         due = min((seconds for seconds in left if seconds is not None), default=60.0)
         return max(0.001, min(due, self._settings.tick_seconds))
@@ -445,7 +447,7 @@ class RunEngine(ABC):
                 else:
                     host.hold.hear({name for run_id, name in signals if run_id == host.run_id})
         if self._queues:
-            await self._beat_when_due()
+            await self._send_heartbeat_when_due()
             await self._claim_what_fits()
 
     def _poke_due(self) -> None:
@@ -458,8 +460,8 @@ class RunEngine(ABC):
     async def _drop_what_was_taken(self) -> None:
         """Stop bodies whose run another process took while this one was stopped or hung."""
         ids = list(self._hosts)
-        found = await self._store.read(lambda view: [view.run(run_id) for run_id in ids])
-        for run in found:
+        runs = await self._store.read(lambda view: [view.run(run_id) for run_id in ids])
+        for run in runs:
             host = self._hosts.get(run.id) if run else None
             if run and host and host.hold.run.fence != run.fence:
                 host.stop(StopReason.ABANDONED)
@@ -482,7 +484,7 @@ class RunEngine(ABC):
     # --- serving queues --------------------------------------------------------------------
 
     async def _tend_queues(self) -> None:
-        if self._heartbeat.heard_for(self._settings.doubt_seconds):
+        if self._heartbeat.uninterrupted_for(self._settings.doubt_seconds):
             await self._dispatch.tend()
             await self._take_up_answered()
         await self._claim_what_fits()
@@ -501,16 +503,16 @@ class RunEngine(ABC):
             for queue in list(self._queues.values()):
                 # Not for as long as there is room: short runs would keep this going for minutes, while
                 # nobody beats, listens or looks after the dead. Whoever ends makes for another turn.
-                places = self._places(queue)
-                while places > 0:
-                    runs = await self._dispatch.claim(queue, places)
+                slots = self._free_slots(queue)
+                while slots > 0:
+                    runs = await self._dispatch.claim(queue, slots)
                     for run in runs:
                         self._host(run)
-                    places = min(places - len(runs), self._places(queue)) if runs else 0
+                    slots = min(slots - len(runs), self._free_slots(queue)) if runs else 0
 
-    def _places(self, queue: QueueSpec) -> int:
-        """How many more runs of it would be hosted here, just now."""
-        if queue.name not in self._queues or self._lack_of_room():
+    def _free_slots(self, queue: QueueSpec) -> int:
+        """The number of further runs of it that would be hosted here, just now."""
+        if queue.name not in self._queues or self._disk_full():
             return 0
         here = sum(host.hold.run.queue == queue.name for host in self._hosts.values())
         return queue.worker_concurrency - here
@@ -541,7 +543,7 @@ async def ticking(changes: AsyncIterator[None], seconds: float) -> AsyncGenerato
 
 def _run_and_answers(view: StoreView, run_id: str) -> tuple[Run, bool]:
     """The run, and whether what it waits for was sent, so that it is about to go on."""
-    run = known_run(view, run_id)
+    run = require_run(view, run_id)
     if run.status is not RunStatus.WAITING:
         return run, False
     return run, run.awaits(name for _, name in view.untaken_signals([run_id]))
@@ -556,5 +558,5 @@ def _at_rest(run: Run, stop_when_waiting: bool) -> bool:
 def _report(what: str, error: BaseException) -> None:
     """To whoever runs this process. An error of ours says all there is to say without a traceback."""
     about = {} if isinstance(error, PodiumError) else {"exception": error}
-    words = f"{what}: {error}" if isinstance(error, PodiumError) else what
-    asyncio.get_running_loop().call_exception_handler({"message": words, **about})
+    message = f"{what}: {error}" if isinstance(error, PodiumError) else what
+    asyncio.get_running_loop().call_exception_handler({"message": message, **about})

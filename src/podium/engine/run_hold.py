@@ -30,7 +30,7 @@ class Wait:
     deadline: datetime | None
     turn: asyncio.Event
     reason: str = ""
-    """Why only a person can help; empty for everything else that is waited for."""
+    """The reason why only a person can help; empty for everything else that is waited for."""
 
 
 class RunHold:
@@ -49,7 +49,7 @@ class RunHold:
         self.clock = clock
         self.deadlines = deadlines
         self.host = host
-        """What this machine is called where runs are pinned to machines."""
+        """This machine's name where runs are pinned to machines."""
         self.stopping = False
         """Set when the body must end: cancelled, unloaded or let go of."""
         self.quiet = asyncio.Event()
@@ -167,7 +167,7 @@ class RunHold:
             self.waits.remove(wait)
             self._weigh()
 
-    def mark_waiting(self, tx: Transaction) -> None:
+    def record_waiting(self, tx: Transaction) -> None:
         """Keep that the whole run waits, for people to see and for its queue's limits."""
         run = self.stored(tx)
         asking = next((wait for wait in self.waits if wait.reason), None)
@@ -183,7 +183,7 @@ class RunHold:
             tx.save_run(run.model_copy(update={**update, "wake_at": deadline}))
             tx.append(self.run.id, RunWaiting(signal=names, deadline=deadline))
 
-    def mark_running(self, tx: Transaction) -> None:
+    def record_running(self, tx: Transaction) -> None:
         """Take that back, within the transaction that ends the wait."""
         run = self.stored(tx)
         if run.status is RunStatus.RUNNING:

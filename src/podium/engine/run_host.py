@@ -28,7 +28,7 @@ from podium.core.events import (
 )
 from podium.core.work import Run, RunStatus
 from podium.engine.definition import RegisteredFlow, encode
-from podium.engine.ownership import tell_parents
+from podium.engine.ownership import signal_parents
 from podium.engine.run_context import RunContext, failure_of
 from podium.engine.run_hold import RunHold
 from podium.ports import Ids, Store, Transaction
@@ -44,7 +44,7 @@ _SPINS = 5
 
 
 class StopReason(Enum):
-    """Why a body is ended from outside."""
+    """Reasons for ending a body from outside."""
 
     CANCELLED = auto()
     UNLOADED = auto()
@@ -93,8 +93,8 @@ class RunHost:
         try:
             await asyncio.wait({self.task, *marked}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for each in marked:
-                each.cancel()
+            for task in marked:
+                task.cancel()
 
     async def _run(self) -> None:
         body = asyncio.ensure_future(self._body())
@@ -150,7 +150,7 @@ class RunHost:
                 continue
             self.hold.stirred.clear()
             try:
-                await self.hold.write(self.hold.mark_waiting)
+                await self.hold.write(self.hold.record_waiting)
                 self.hold.marked_waiting.set()
                 if any(wait.reason for wait in self.hold.waits):
                     self.hold.asked_person.set()
@@ -168,7 +168,7 @@ class RunHost:
             try:
                 return await self._end(body)
             except StoreFull:
-                if not self._store.make_room():
+                if not self._store.release_reserve():
                     raise
 
     async def _end(self, body: asyncio.Future[Any]) -> None:
@@ -227,7 +227,7 @@ class RunHost:
             tx.append(self.run_id, event)
             if status.ended:
                 tx.drop_signals(self.run_id)
-            tell_parents(tx, ended, self._ids)
+            signal_parents(tx, ended, self._ids)
 
         await self._store.write(close)
 
@@ -265,10 +265,10 @@ class RunHost:
             tx.append(self.run_id, RunNeededHuman(reason=reason))
             return
         pause = timedelta(seconds=min(2.0 ** (setbacks - 1), MAX_PAUSE_SECONDS))
-        known = error.retry_at if isinstance(error, Passing) else None
+        retry_at = error.retry_at if isinstance(error, Passing) else None
         now = self.hold.clock.now()
         # What a provider says may be in the past, or beyond all reason.
-        later = min(max(known or now, now + pause), now + MAX_WAIT)
+        later = min(max(retry_at or now, now + pause), now + MAX_WAIT)
         tx.save_run(
             counted.model_copy(
                 update={"status": RunStatus.QUEUED, "owner": None, "not_before": later}
@@ -289,7 +289,7 @@ class RunHost:
         tx.save_run(ended)
         tx.append(self.run_id, RunCancelled())
         tx.drop_signals(self.run_id)
-        tell_parents(tx, ended, self._ids)
+        signal_parents(tx, ended, self._ids)
         return True
 
     def _let_go(self, tx: Transaction, reason: str) -> None:

@@ -55,17 +55,17 @@ class CommitChange:
 def own_changes(
     changes: Sequence[CommitChange], parents: Mapping[str, Sequence[str]]
 ) -> list[CommitChange]:
-    """What a commit has from none of its parents: for a merge, only what differs from all of them."""
-    seen = Counter((change.commit, change.path) for change in changes)
+    """Return the changes that a commit has from none of its parents: for a merge, those that differ from all of them."""
+    counts = Counter((change.commit, change.path) for change in changes)
     own: dict[tuple[str, str], CommitChange] = {}
     for change in changes:
-        if seen[change.commit, change.path] >= max(1, len(parents[change.commit])):
+        if counts[change.commit, change.path] >= max(1, len(parents[change.commit])):
             own.setdefault((change.commit, change.path), change)
     return list(own.values())
 
 
-def fault_of(change: CommitChange) -> str:
-    """Why the change may not come back, whatever the zones are; empty when it may."""
+def change_problem(change: CommitChange) -> str:
+    """Say why a change is refused whatever the zones are; empty when it is not."""
     parts = [part for piece in change.path.split("/") for part in piece.split("\\")]
     protected = protected_in(change.path)
     if GITLINK in (change.old_mode, change.new_mode):
@@ -85,8 +85,8 @@ def fault_of(change: CommitChange) -> str:
     return ""
 
 
-def link_fault(path: str, target: str) -> str:
-    """Why a link with this text may not come back. Names after `..` alone keep a link inside for sure."""
+def link_problem(path: str, target: str) -> str:
+    """Say why a link with this target is refused; empty when it is not. Only names after all `..` are certain to stay inside."""
     if "\0" in target or not target:
         return f"the link {path!r} has no usable target"
     if target.startswith("/") or "\\" in target or target[1:2] == ":":
@@ -139,10 +139,10 @@ class CommitHistory:
         self._merge_bases: dict[frozenset[str], str] = {}
         self._trees: CommitTrees | None = None
 
-    async def _lines(self, *words: str, stdin: bytes = b"", zero: bool = False) -> list[str]:
+    async def _lines(self, *arguments: str, stdin: bytes = b"", zero: bool = False) -> list[str]:
         try:
             ended = await self._git.run(
-                *words, git_dir=self._git_dir, env=self._env, stdin=stdin, output_bytes=_MAX_OUTPUT_BYTES
+                *arguments, git_dir=self._git_dir, env=self._env, stdin=stdin, output_bytes=_MAX_OUTPUT_BYTES
             )  # fmt: skip
         except GitFailed as failed:
             raise ImportRefused(f"the commits cannot be read: {failed.stderr[-300:]}") from failed
@@ -156,25 +156,25 @@ class CommitHistory:
         return ended.exit_code == 0
 
     async def newest(self, commits: Sequence[str]) -> list[str]:
-        """Those that no other one of them contains."""
+        """Return the commits that no other of them contains."""
         if len(commits) < 2:
             return list(commits)
         return await self._lines("merge-base", "--independent", *commits)
 
-    async def new_commits(self, tip: str, known: Sequence[str]) -> dict[str, list[str]]:
-        """Parents by commit, oldest first, of all that is reachable from none of the known.
+    async def new_commits(self, tip: str, excluded: Sequence[str]) -> dict[str, list[str]]:
+        """Parents by commit, oldest first, of all commits that are reachable from none of the excluded.
 
         Raises `ImportRefused` when an object that they need is missing.
         """
         objects = ("--objects", "--no-object-names")
-        return _parents(await self._lines(*_PARENTS, *objects, stdin=_range(tip, known)))
+        return _parents(await self._lines(*_PARENTS, *objects, stdin=_range(tip, excluded)))
 
-    async def parents(self, tip: str, known: Sequence[str]) -> dict[str, list[str]]:
-        """The same, whether or not all their objects are there."""
-        return _parents(await self._lines(*_PARENTS, stdin=_range(tip, known)))
+    async def parents(self, tip: str, excluded: Sequence[str]) -> dict[str, list[str]]:
+        """Parents by commit, whether or not all their objects are there."""
+        return _parents(await self._lines(*_PARENTS, stdin=_range(tip, excluded)))
 
     async def changes(self, commits: Sequence[str]) -> list[CommitChange]:
-        """What each changes against each of its parents."""
+        """Return the changes of each commit against each of its parents."""
         key = tuple(commits)
         if key not in self._changes:
             self._changes[key] = await self._changed(commits)
@@ -212,9 +212,9 @@ class CommitHistory:
     async def refuse_endless(self, commits: Sequence[str], base: str) -> None:
         """Raise `ImportRefused` for a commit with more paths than anything could list."""
 
-        async def ask(words: tuple[str, ...], stdin: bytes) -> ProcessExit:
+        async def ask(arguments: tuple[str, ...], stdin: bytes) -> ProcessExit:
             return await self._git.run(
-                *words, git_dir=self._git_dir, env=self._env, stdin=stdin, settings=FRUGAL,
+                *arguments, git_dir=self._git_dir, env=self._env, stdin=stdin, settings=FRUGAL,
                 output_bytes=_MAX_OUTPUT_BYTES, memory_bytes=MEMORY_BYTES, cut=True,
             )  # fmt: skip
 
@@ -267,18 +267,18 @@ class CommitHistory:
         )  # fmt: skip
         return await asyncio.to_thread(_texts, ended.stdout)
 
-    async def output(self, *words: str, stdin: str, max_bytes: int) -> ProcessExit:
-        """What git prints, or the beginning of it when that is more."""
+    async def output(self, *arguments: str, stdin: str, max_bytes: int) -> ProcessExit:
+        """Return git's output, cut after `max_bytes`."""
         try:
             return await self._git.run(
-                *words, git_dir=self._git_dir, env=self._env, stdin=stdin.encode(), output_bytes=max_bytes,
+                *arguments, git_dir=self._git_dir, env=self._env, stdin=stdin.encode(), output_bytes=max_bytes,
                 cut=True,
             )  # fmt: skip
         except GitFailed as failed:
             raise ImportRefused(f"the commits cannot be read: {failed.stderr[-300:]}") from failed
 
     async def texts(self, commits: Sequence[str], max_bytes: int) -> tuple[dict[str, bytes], bool]:
-        """What commits themselves hold, as git stores it, and whether that is all of it: it may be too large."""
+        """Return the stored text of each commit and whether it is complete: nothing is returned above `max_bytes`."""
         texts = self._trees.texts if self._trees is not None else {}
         if not all(commit in texts for commit in commits):
             return await self.contents(commits, max_bytes)
@@ -288,15 +288,15 @@ class CommitHistory:
 
     async def contents(self, blobs: Sequence[str], max_bytes: int) -> tuple[dict[str, bytes], bool]:
         """Contents by blob, and whether all of them are there: together they may be too large."""
-        wanted = [blob for blob in blobs if blob.strip("0")]
-        if not wanted:
+        existing = [blob for blob in blobs if blob.strip("0")]
+        if not existing:
             return {}, True
-        lines = "".join(f"{blob}\n" for blob in wanted)
+        lines = "".join(f"{blob}\n" for blob in existing)
         ended = await self.output(
             "cat-file", "--batch", "--buffer", stdin=lines, max_bytes=max_bytes
         )
         contents = await asyncio.to_thread(contents_of, ended.stdout)
-        return contents, not ended.stdout_dropped_bytes and len(contents) == len(wanted)
+        return contents, not ended.stdout_dropped_bytes and len(contents) == len(existing)
 
     async def leading_out(self, commit: str) -> set[str]:
         """Links of a whole commit that end outside of it, through whatever other links."""
@@ -314,8 +314,8 @@ class CommitHistory:
         return out | (set(links) - set(askable))
 
 
-def _range(tip: str, known: Sequence[str]) -> bytes:
-    return "".join([f"{tip}\n", *(f"^{each}\n" for each in known)]).encode()
+def _range(tip: str, excluded: Sequence[str]) -> bytes:
+    return "".join([f"{tip}\n", *(f"^{commit}\n" for commit in excluded)]).encode()
 
 
 def _parents(rows: Sequence[str]) -> dict[str, list[str]]:
@@ -336,7 +336,7 @@ def _split(output: bytes, end: str) -> list[str]:
 
 
 def _changes(fields: Sequence[str]) -> list[CommitChange]:
-    found: list[CommitChange] = []
+    changes: list[CommitChange] = []
     commit = ""
     rows = iter(fields)
     for row in rows:
@@ -344,8 +344,8 @@ def _changes(fields: Sequence[str]) -> list[CommitChange]:
             commit = row.strip()
             continue
         old_mode, new_mode, old_blob, blob, _ = row[1:].split(" ")
-        found.append(CommitChange(commit, next(rows), old_mode, new_mode, blob, old_blob))
-    return found
+        changes.append(CommitChange(commit, next(rows), old_mode, new_mode, blob, old_blob))
+    return changes
 
 
 def _texts(answers: bytes) -> dict[str, str]:
@@ -356,12 +356,12 @@ def _texts(answers: bytes) -> dict[str, str]:
 
 
 def _followed(answers: bytes) -> list[str]:
-    """The first word of each answer. What a link ends at follows on lines of its own, counted in bytes."""
+    """Return the status of each answer. The end of a link follows on lines of its own, counted in bytes."""
     verdicts: list[str] = []
     stream = io.BytesIO(answers)
     for line in stream:
-        word, _, size = line.rstrip(b"\n").partition(b" ")
-        if word in (b"symlink", b"dangling", b"loop", b"notdir"):
+        status, _, size = line.rstrip(b"\n").partition(b" ")
+        if status in (b"symlink", b"dangling", b"loop", b"notdir"):
             stream.seek(int(size) + 1, io.SEEK_CUR)
-        verdicts.append(word.decode(errors="replace"))
+        verdicts.append(status.decode(errors="replace"))
     return verdicts

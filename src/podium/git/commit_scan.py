@@ -51,7 +51,7 @@ class _AddedLines:
 
 @dataclass
 class _CommitAdditions:
-    """What one commit adds. The first piece is its head, with the names of new files."""
+    """Lines that one commit adds. The first piece is its head, with the names of new files."""
 
     commit: str
     pieces: list[_AddedLines]
@@ -76,7 +76,7 @@ async def scan_commits(
     plain = [f"{commit}\n" for commit in new if commit not in merges]
     patches = await history.output(*_PATCHES, stdin="".join(plain), max_bytes=MAX_BYTES)
     made = own_changes(changes, new)
-    merged = _by_place(changes, [each for each in made if each.commit in merges])
+    merged = _by_path(changes, [change for change in made if change.commit in merges])
     blobs = {blob for rows in merged.values() for row in rows for blob in (row.old_blob, row.blob)}
     contents, complete = await history.contents(sorted(blobs), MAX_BYTES)
     cut = not complete or bool(patches.stdout_dropped_bytes)
@@ -90,38 +90,38 @@ async def scan_commits(
         wide = _with_wide(find)
         return list(islice(_without_more_alike(_sightings(commits, wide)), _MAX_SIGHTINGS + 1))
 
-    found = await asyncio.to_thread(scan)
-    if not found and since and len(new) > 1 and not merges:
+    matches = await asyncio.to_thread(scan)
+    if not matches and since and len(new) > 1 and not merges:
         together = await history.output(
             "diff-tree", "-r", *_PATCH, since, _tip(new), stdin="", max_bytes=MAX_BYTES
         )
         cut = cut or bool(together.stdout_dropped_bytes)
-        found = await asyncio.to_thread(_scan_together, _tip(new), together.stdout, find)
+        matches = await asyncio.to_thread(_scan_together, _tip(new), together.stdout, find)
     return CommitScan(
-        found=tuple(found[:_MAX_SIGHTINGS]), whole=not cut and len(found) <= _MAX_SIGHTINGS
+        found=tuple(matches[:_MAX_SIGHTINGS]), whole=not cut and len(matches) <= _MAX_SIGHTINGS
     )
 
 
 def _tip(new: Mapping[str, Sequence[str]]) -> str:
     """The new commit that no other one has for a parent."""
-    parents = {parent for each in new.values() for parent in each}
+    parents = {parent for commit_parents in new.values() for parent in commit_parents}
     return next(commit for commit in new if commit not in parents)
 
 
 def _scan_together(tip: str, patch: bytes, find: Find) -> list[SecretMatch]:
-    seen = {tip: _CommitAdditions(tip, [])}
-    _add_lines(seen, [f"{_COMMIT}{tip}", *patch.decode(errors="replace").split("\n")])
-    return list(islice(_sightings(seen, _with_wide(find)), _MAX_SIGHTINGS + 1))
+    additions = {tip: _CommitAdditions(tip, [])}
+    _add_lines(additions, [f"{_COMMIT}{tip}", *patch.decode(errors="replace").split("\n")])
+    return list(islice(_sightings(additions, _with_wide(find)), _MAX_SIGHTINGS + 1))
 
 
-def _by_place(
+def _by_path(
     changes: Sequence[CommitChange], made: Sequence[CommitChange]
 ) -> dict[tuple[str, str], list[CommitChange]]:
-    """What merges changed themselves, one row for each parent."""
-    wanted = {(each.commit, each.path) for each in made}
+    """Group the changes that merges made themselves, one row for each parent."""
+    keys = {(change.commit, change.path) for change in made}
     rows: dict[tuple[str, str], list[CommitChange]] = defaultdict(list)
     for change in changes:
-        if (change.commit, change.path) in wanted and change.new_mode != NO_FILE:
+        if (change.commit, change.path) in keys and change.new_mode != NO_FILE:
             rows[change.commit, change.path].append(change)
     return rows
 
@@ -170,14 +170,20 @@ def _without_more_alike(sightings: Iterator[SecretMatch]) -> Iterator[SecretMatc
 
 
 def _sightings(commits: Mapping[str, _CommitAdditions], find: Find) -> Iterator[SecretMatch]:
-    for seen in commits.values():
+    for additions in commits.values():
         # One look at all of it: there is seldom anything.
-        what = find("\n".join(line for piece in seen.pieces for line in piece.lines))
+        what = find("\n".join(line for piece in additions.pieces for line in piece.lines))
         if not what:
             continue
-        pieces = [each for piece in seen.pieces for each in _in_piece(seen.commit, piece, find)]
-        # Put together from several places, it is still there.
-        yield from pieces or [SecretMatch(commit=seen.commit, path="", line=0, what=tuple(what))]
+        pieces = [
+            match
+            for piece in additions.pieces
+            for match in _in_piece(additions.commit, piece, find)
+        ]
+        # The match is spread over several pieces.
+        yield from pieces or [
+            SecretMatch(commit=additions.commit, path="", line=0, what=tuple(what))
+        ]
 
 
 def _in_piece(commit: str, piece: _AddedLines, find: Find) -> Iterator[SecretMatch]:
@@ -186,18 +192,18 @@ def _in_piece(commit: str, piece: _AddedLines, find: Find) -> Iterator[SecretMat
         return
     lines = [(number, tuple(find(line))) for number, line in piece.numbered()]
     # Some take several lines, of which none tells anything by itself.
-    for number, told in [line for line in lines if line[1]] or [(piece.line, what)]:
-        yield SecretMatch(commit=commit, path=piece.path, line=number, what=told)
+    for number, names in [line for line in lines if line[1]] or [(piece.line, what)]:
+        yield SecretMatch(commit=commit, path=piece.path, line=number, what=names)
 
 
 def _commits(texts: Mapping[str, bytes]) -> Iterator[_CommitAdditions]:
     """Head and message of each commit. git says how many bytes one has: nothing in it can end it sooner."""
     for name, text in texts.items():
         head, _, message = text.decode(errors="replace").partition("\n\n")
-        # Ids are nobody's words, and patterns may well fit them.
-        told = [line for line in head.split("\n") if not line.startswith(_IDS)]
+        # Nobody chose the ids, and patterns may well match them.
+        header_lines = [line for line in head.split("\n") if not line.startswith(_IDS)]
         yield _CommitAdditions(
-            name, [_AddedLines("", 0, told), _AddedLines("", 1, message.split("\n"))]
+            name, [_AddedLines("", 0, header_lines), _AddedLines("", 1, message.split("\n"))]
         )
 
 
@@ -209,7 +215,7 @@ def _add_names(commits: Mapping[str, _CommitAdditions], made: Sequence[CommitCha
 
 
 def _add_lines(commits: Mapping[str, _CommitAdditions], lines: Sequence[str]) -> None:
-    """Within a hunk lines are counted: what an agent wrote can never be taken for git's own words."""
+    """Add lines of a patch. Lines in a hunk are counted, so an agent's text is never taken for git's own output."""
     pieces: list[_AddedLines] = []
     path, removed, added = "", 0, 0
     for line in lines:
@@ -238,9 +244,9 @@ _TEST_DATA = re.compile(
     r"|(^|/)(test_[^/]*|conftest\.py|[^/]*[._-](test|tests|spec)\.[^/]+)$",
     re.IGNORECASE,
 )
-"""Where what only looks like a secret is often meant to."""
+"""Paths of test data, where text that looks like a secret is often intended."""
 _PATTERN = "pattern"
-"""What the project's own patterns find goes by."""
+"""Kind of a match by one of the project's own patterns."""
 
 
 async def refuse_secrets(
@@ -250,22 +256,22 @@ async def refuse_secrets(
     secrets_in: Find,
     since: str = "",
 ) -> tuple[str, ...]:
-    """Scan the new commits and the branch's name. Gives what looks like a secret where test data lies.
+    """Scan the new commits and the branch's name. Return matches in test data that only look like a secret.
 
     Raises `SecretsCommitted` for the value of any secret that Podium knows, for what looks like one elsewhere,
     and for so much that not all of it was scanned.
     """
     if names := secrets_in(branch):
-        place = f"the name of the branch ({', '.join(map(_in_words, names))})"
-        raise _refused([place], known=any(map(_is_value, names)))
+        location = f"the name of the branch ({', '.join(map(_describe, names))})"
+        raise _refused([location], certain=any(map(_is_value, names)))
     changes = await history.changes(list(new))
     scan = await scan_commits(history, new, changes, secrets_in, since)
-    sightings = [each for each in scan.found if not _is_an_address(each)]
+    sightings = [match for match in scan.found if not _is_an_address(match)]
     refused = [sighting for sighting in sightings if not _may_be_meant(sighting)]
     if refused:
-        known_first = sorted(refused, key=_is_known, reverse=True)
-        places = list(dict.fromkeys(map(_place, known_first)))
-        raise _refused(places, known=_is_known(known_first[0]))
+        certain_first = sorted(refused, key=_has_secret_value, reverse=True)
+        locations = list(dict.fromkeys(map(_location, certain_first)))
+        raise _refused(locations, certain=_has_secret_value(certain_first[0]))
     if not scan.whole:
         raise SecretsCommitted(
             f"what was committed is more than can be scanned for secrets: over {MAX_BYTES // 1_000_000} MB, or a "
@@ -273,19 +279,19 @@ async def refuse_secrets(
             "commit without what was built, downloaded or generated; what has to be so large, a person commits to "
             "the base branch",
         )
-    return tuple(dict.fromkeys(map(_place, sightings)))
+    return tuple(dict.fromkeys(map(_location, sightings)))
 
 
-def _refused(places: Sequence[str], *, known: bool) -> SecretsCommitted:
-    more = f" and {len(places) - _MAX_NAMED} more" if len(places) > _MAX_NAMED else ""
-    harmless = f" ({HARMLESS_REMEDY})" if known else ""
+def _refused(locations: Sequence[str], *, certain: bool) -> SecretsCommitted:
+    more = f" and {len(locations) - _MAX_NAMED} more" if len(locations) > _MAX_NAMED else ""
+    harmless = f" ({HARMLESS_REMEDY})" if certain else ""
     return SecretsCommitted(
-        f"a secret was committed: {'; '.join(places[:_MAX_NAMED])}{more}{harmless}",
+        f"a secret was committed: {'; '.join(locations[:_MAX_NAMED])}{more}{harmless}",
         "read the secret from the environment instead, then commit anew",
     )
 
 
-def _is_known(sighting: SecretMatch) -> bool:
+def _has_secret_value(sighting: SecretMatch) -> bool:
     return any(map(_is_value, sighting.what))
 
 
@@ -299,18 +305,18 @@ def _is_an_address(sighting: SecretMatch) -> bool:
 
 
 def _may_be_meant(sighting: SecretMatch) -> bool:
-    return not _is_known(sighting) and bool(_TEST_DATA.search(sighting.path))
+    return not _has_secret_value(sighting) and bool(_TEST_DATA.search(sighting.path))
 
 
-def _place(sighting: SecretMatch) -> str:
+def _location(sighting: SecretMatch) -> str:
     where = "a commit's message" if sighting.line else "a commit's author, head or file name"
     if sighting.path:
         where = f"{sighting.path}:{sighting.line}"
-    what = ", ".join(dict.fromkeys(map(_in_words, sighting.what)))
+    what = ", ".join(dict.fromkeys(map(_describe, sighting.what)))
     return f"{where} ({what}, commit {sighting.commit[:12]})"
 
 
-def _in_words(what: str) -> str:
+def _describe(what: str) -> str:
     if _is_value(what):
         return f"the value of {what.removeprefix(KNOWN_SECRET)}"
     return f"looks like a {what}"

@@ -1,7 +1,7 @@
 """Trees of commits, read once: how many paths a commit has, and which.
 
 A tree may name one folder many times, and that folder another: a few small objects make more paths than any
-machine can list. Counted by folders, each looked at once, that is known at once.
+machine can list. Counted by folders, each read once, the number is found quickly.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _FOLDER = "040000"
 _MODE = re.compile(rb"0{0,4}[0-7]{5,6}")
 
 Ask = Callable[[tuple[str, ...], bytes], Awaitable[ProcessExit]]
-"""Runs git with these words and that input. Of very much output, the beginning will do."""
+"""Runs git with arguments and input. Long output may be cut."""
 
 
 class TreeEntry(NamedTuple):
@@ -57,7 +57,7 @@ class CommitTrees:
         self._id_bytes = len(next(iter(roots))) // 2
 
     def larger_than_may_be(self, commits: Sequence[str], base: str) -> str:
-        """The first commit with too many paths, in words; empty when there is none."""
+        """Name the first commit with too many paths; empty when there is none."""
         counts = self._counts()
         most = counts[self.roots[base]] + MAX_PATHS
         for commit in commits:
@@ -67,20 +67,20 @@ class CommitTrees:
 
     def files(self, commit: str) -> dict[str, TreeEntry]:
         """Files by path, as `ls-tree -r` lists them. Only of a commit that is not too large."""
-        found: dict[str, TreeEntry] = {}
+        entries: dict[str, TreeEntry] = {}
         waiting = [(b"", _FOLDER, self.roots[commit])]
         while waiting:
             path, mode, name = waiting.pop()
             if mode != _FOLDER:
-                found[path.decode(errors="surrogateescape")] = TreeEntry(mode, name)
+                entries[path.decode(errors="surrogateescape")] = TreeEntry(mode, name)
                 continue
             above = path + b"/" if path else b""
             inner = [
-                (above + own, kind, each)
-                for own, kind, each in _entries(self._trees[name], self._id_bytes)
+                (above + own, kind, object_id)
+                for own, kind, object_id in _entries(self._trees[name], self._id_bytes)
             ]
             waiting += reversed(inner)
-        return found
+        return entries
 
     def _counts(self) -> dict[str, int]:
         """Paths beneath each folder."""
@@ -94,12 +94,12 @@ class CommitTrees:
             while waiting:
                 name = waiting[-1]
                 files, inner = folders[name]
-                unknown = [each for each in inner if each not in counts]
+                unknown = [folder for folder in inner if folder not in counts]
                 if unknown:
                     waiting += unknown
                     continue
                 waiting.pop()
-                counts[name] = files + sum(counts[each] for each in inner)
+                counts[name] = files + sum(counts[folder] for folder in inner)
         return counts
 
 
@@ -108,9 +108,9 @@ async def check_size(git: Git, record: WorkspaceRecord, commit: str) -> None:
     if commit in ("", record.base):
         return
 
-    async def ask(words: tuple[str, ...], stdin: bytes) -> ProcessExit:
+    async def ask(arguments: tuple[str, ...], stdin: bytes) -> ProcessExit:
         return await git.run(
-            *words, git_dir=record.git_dir, stdin=stdin, output_bytes=_MAX_BYTES,
+            *arguments, git_dir=record.git_dir, stdin=stdin, output_bytes=_MAX_BYTES,
             settings=FRUGAL, memory_bytes=MEMORY_BYTES, cut=True,
         )  # fmt: skip
 
@@ -163,7 +163,7 @@ def _lines(names: Sequence[str]) -> bytes:
 
 
 def _files_and_folders(content: bytes, id_bytes: int) -> tuple[int, list[str]]:
-    """How many files a folder has itself, and the folders in it."""
+    """Return the number of files directly in a folder, and its subfolders."""
     modes = [(mode, name) for _, mode, name in _entries(content, id_bytes)]
     inner = [name for mode, name in modes if mode == _FOLDER]
     return len(modes) - len(inner), inner

@@ -17,14 +17,14 @@ from podium.git.copied_files import ignoring
 from podium.git.git_command import Git, GitFailed
 from podium.git.private_dir import PRIVATE_CONFIG
 from podium.git.records import WorkspaceRecords
-from podium.git.worktree_objects import add_all, in_words, too_large
+from podium.git.worktree_objects import add_all, describe_large, too_large
 from podium.platform import make_private_folder
 from podium.platform.atomic_write import atomic_write
 
 _MAX_BYTES = 400_000_000
 
 
-async def kept_committable(git: Git, record: WorkspaceRecord, head: str) -> str:
+async def store_committable(git: Git, record: WorkspaceRecord, head: str) -> str:
     """Its tree, written into the user's objects. What cannot be read is left out."""
     with tempfile.TemporaryDirectory(prefix="looking-", dir=record.private) as folder:
         scratch = Path(folder)
@@ -41,9 +41,9 @@ async def committable_tree(
     Raises `NotPossibleNow` for files that are too large; a lenient one leaves them out.
     """
 
-    async def run(*words: str, stdin: bytes = b"", accept: tuple[int, ...] = (0,)) -> bytes:
+    async def run(*arguments: str, stdin: bytes = b"", accept: tuple[int, ...] = (0,)) -> bytes:
         ended = await git.run(
-            *words,
+            *arguments,
             git_dir=str(scratch),
             work_tree=record.path,
             cwd=record.path,
@@ -60,7 +60,7 @@ async def committable_tree(
     large = await too_large(run, Path(record.path), tracked)
     if large and not lenient:
         raise NotPossibleNow(
-            f"{in_words(large)[0]}, which is too large to be kept; delete it, or let git ignore it"
+            f"{describe_large(large)[0]}, which is too large to be kept; delete it, or let git ignore it"
         )
     options = ("--sparse", "--ignore-errors") if lenient else ("--sparse",)
     await add_all(run, options, list(large))
@@ -128,48 +128,51 @@ RAW_DIFFERENCE = ("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames
 def differences(raw: bytes) -> dict[str, str]:
     """Mode and id, as the second tree has them, of each path in which two trees differ."""
     fields = raw.decode(errors="surrogateescape").split("\0")
-    found = {}
+    entries = {}
     for facts, path in zip(fields[::2], fields[1::2], strict=False):
         _, mode, _, name, _ = facts.split(" ")
-        found[path] = f"{mode} {name}"
-    return found
+        entries[path] = f"{mode} {name}"
+    return entries
 
 
 _MAX_MERGE_OUTPUT_BYTES = 20_000_000
 
 
 async def collisions_of(
-    git: Git, records: WorkspaceRecords, record: WorkspaceRecord, known: Sequence[WorkspaceRecord]
+    git: Git,
+    records: WorkspaceRecords,
+    record: WorkspaceRecord,
+    candidates: Sequence[WorkspaceRecord],
 ) -> list[BranchConflict]:
     """Of what was delivered. Nothing is written into the user's repository, nor into a workspace.
 
     A git before 2.38 cannot try a merge without files: then there are none.
     """
-    mine, found = records.delivered(record), []
+    mine, conflicts = records.delivered(record), []
     with tempfile.TemporaryDirectory(prefix="colliding-", dir=record.private) as folder:
         # Not the user's own directory: its settings may name programs that merge certain files.
         await asyncio.to_thread(make_scratch, Path(folder), record)
-        others = await asyncio.to_thread(_others, records, record, known)
+        others = await asyncio.to_thread(_others, records, record, candidates)
         theirs = [records.delivered(other) for other in others]
         answers = await _all_conflicts(git, folder, mine, theirs)
         for other, paths in zip(others, answers, strict=True):
             if paths:
-                found.append(
+                conflicts.append(
                     BranchConflict(branch=_short(record), other=_short(other), paths=tuple(paths))
                 )
-    return found
+    return conflicts
 
 
 def _others(
-    records: WorkspaceRecords, record: WorkspaceRecord, known: Sequence[WorkspaceRecord]
+    records: WorkspaceRecords, record: WorkspaceRecord, candidates: Sequence[WorkspaceRecord]
 ) -> list[WorkspaceRecord]:
     """Other workspaces of the repository that brought something back."""
     return [
-        each
-        for each in known
-        if each.id != record.id
-        and each.git_dir == record.git_dir
-        and records.delivered(each) != each.base
+        candidate
+        for candidate in candidates
+        if candidate.id != record.id
+        and candidate.git_dir == record.git_dir
+        and records.delivered(candidate) != candidate.base
     ]
 
 
@@ -182,25 +185,25 @@ async def _all_conflicts(
     """
     if not others:
         return []
-    wanted = "".join(f"{mine} {other}\n" for other in others).encode()
+    pairs = "".join(f"{mine} {other}\n" for other in others).encode()
     ended = await git.run(
         "merge-tree", "--write-tree", "--name-only", "--no-messages", "--stdin",
-        git_dir=scratch, stdin=wanted, output_bytes=_MAX_MERGE_OUTPUT_BYTES, cut=True,
+        git_dir=scratch, stdin=pairs, output_bytes=_MAX_MERGE_OUTPUT_BYTES, cut=True,
         accept=(0, 1, 128, 129),
     )  # fmt: skip
-    told = _told(ended.stdout.decode(errors="surrogateescape"))[: len(others)]
-    rest = [await _conflicts(git, scratch, mine, other) for other in others[len(told) :]]
-    return [*told, *rest]
+    answered = _completed_merges(ended.stdout.decode(errors="surrogateescape"))[: len(others)]
+    rest = [await _conflicts(git, scratch, mine, other) for other in others[len(answered) :]]
+    return [*answered, *rest]
 
 
-def _told(output: str) -> list[list[str]]:
+def _completed_merges(output: str) -> list[list[str]]:
     """Of each merge that is answered whole: status, tree, names, an empty text; all ended by a NUL."""
-    found: list[list[str]] = []
+    conflicts: list[list[str]] = []
     *whole, _ = output.split("\0\0")
     for answer in whole:
         status, _, *paths = answer.split("\0")
-        found.append(sorted(set(paths)) if status == "0" else [])
-    return found
+        conflicts.append(sorted(set(paths)) if status == "0" else [])
+    return conflicts
 
 
 async def _conflicts(git: Git, scratch: str, mine: str, other: str) -> list[str]:

@@ -90,10 +90,10 @@ def _parts(name: str) -> tuple[str, ...]:
     return path.parts
 
 
-def _must_be_small(found: os.stat_result, name: str) -> None:
-    if found.st_size > MAX_FILE_BYTES:
+def _must_be_small(status: os.stat_result, name: str) -> None:
+    if status.st_size > MAX_FILE_BYTES:
         raise BadInput(
-            f"cannot copy {name!r}: it has {found.st_size} bytes, and {MAX_FILE_BYTES} may be "
+            f"cannot copy {name!r}: it has {status.st_size} bytes, and {MAX_FILE_BYTES} may be "
             "copied; fetch or build it by an `after_create` command"
         )
 
@@ -108,7 +108,7 @@ def _content(handle: int, name: str) -> bytes:
 
 
 def _put(worktree: Path, name: str, content: bytes, mode: int) -> bool:
-    """Whether it was not there before."""
+    """Write the file. Return False when it was there with the same content."""
     parts = _parts(name)
     try:
         with open_folder(worktree, "/".join(parts[:-1]), make=True) as folder:

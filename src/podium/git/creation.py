@@ -19,7 +19,7 @@ from podium.git.private_dir import (
     PRIVATE_HOOKS,
     build_private_dir,
     identity_settings,
-    note_given,
+    note_initial_commits,
     private_settings,
 )
 from podium.git.records import WorkspaceRecords
@@ -46,8 +46,8 @@ def admin_of(record: WorkspaceRecord) -> str:
 
 def admin_folders(record: WorkspaceRecord) -> list[Path]:
     """Folders in the user's git directory that name the record's worktree: one, or none after a crash."""
-    wanted = f"{record.path}/.git"
-    return [entry for entry in _entries(record) if _read(entry / "gitdir") == wanted]
+    pointer = f"{record.path}/.git"
+    return [entry for entry in _entries(record) if _read(entry / "gitdir") == pointer]
 
 
 def begun_folders(record: WorkspaceRecord) -> list[Path]:
@@ -68,13 +68,13 @@ def begun_folders(record: WorkspaceRecord) -> list[Path]:
 
 def _entries(record: WorkspaceRecord) -> list[Path]:
     with suppress(FileNotFoundError):
-        found = os.scandir(Path(record.git_dir, "worktrees"))
-        return [Path(entry.path) for entry in found if entry.is_dir()]
+        entries = os.scandir(Path(record.git_dir, "worktrees"))
+        return [Path(entry.path) for entry in entries if entry.is_dir()]
     return []
 
 
 def points_at(record: WorkspaceRecord, admin: Path) -> bool:
-    """Whether the worktree names that folder."""
+    """Check that the worktree's `.git` file names this folder."""
     return _read(Path(record.path, ".git")) == f"gitdir: {admin}"
 
 
@@ -97,9 +97,9 @@ def prepare_parent(folder: Path) -> None:
 def tighten_worktree(folder: Path) -> None:
     """Take the worktree from all others, and the folder for worktrees that it lies in. No link is followed."""
     own = [folder.parent] if folder.parent.name == ".worktrees" else []
-    for place in (*own, folder):
-        if not place.is_symlink():
-            tighten(place)
+    for path in (*own, folder):
+        if not path.is_symlink():
+            tighten(path)
 
 
 def forget_parent(folder: Path) -> None:
@@ -178,7 +178,7 @@ async def make_workspace(
         async with records.repository_lock(git_dir):
             repository, record, tip = await plan()
             _refuse_case_twins(await _twins(git, repository, tip or record.base))
-            with _in_words(record):
+            with _errors_explained(record):
                 records.begin(record)
                 held.enter_context(records.workspace_lock(record.id))
             async with _undone_on_failure(git, records, record, locked=True, keep_branch=bool(tip)):
@@ -196,7 +196,7 @@ async def _undone_on_failure(
     git: Git, records: WorkspaceRecords, record: WorkspaceRecord, *, locked: bool, keep_branch: bool
 ) -> AsyncIterator[None]:
     try:
-        with _in_words(record):
+        with _errors_explained(record):
             yield
     except BaseException as error:
         was_there = keep_branch or _branch_was_there(error)
@@ -264,7 +264,7 @@ def _make_private(repository: RepositoryState, record: WorkspaceRecord, tip: str
         (private / folder).mkdir(mode=0o700)
     atomic_write(private / PRIVATE_CONFIG, private_settings(repository).encode())
     atomic_write(private / "home/.gitconfig", identity_settings(repository).encode())
-    note_given(private, repository)
+    note_initial_commits(private, repository)
     build_private_dir(
         private / "git",
         repository,
@@ -302,8 +302,8 @@ def _branch_was_there(error: BaseException) -> bool:
 
 
 @contextmanager
-def _in_words(record: WorkspaceRecord) -> Iterator[None]:
-    """Errors of the machine become ones that say what to do."""
+def _errors_explained(record: WorkspaceRecord) -> Iterator[None]:
+    """Turn errors of git and the operating system into ones that say what to do."""
     try:
         yield
     except GitFailed as failed:
@@ -321,10 +321,10 @@ def _in_words(record: WorkspaceRecord) -> Iterator[None]:
 
 
 def _is_full(record: WorkspaceRecord) -> bool:
-    for place in (Path(record.path).parent, Path(record.git_dir), Path(record.private)):
+    for path in (Path(record.path).parent, Path(record.git_dir), Path(record.private)):
         with suppress(OSError):
-            found = os.statvfs(place)
-            if found.f_bavail * found.f_frsize < _NEXT_TO_NOTHING_BYTES:
+            usage = os.statvfs(path)
+            if usage.f_bavail * usage.f_frsize < _NEXT_TO_NOTHING_BYTES:
                 return True
     return False
 

@@ -26,7 +26,7 @@ from podium.platform.atomic_write import atomic_write
 
 _MAX_OUTPUT_BYTES = 200_000_000
 _INTENT = "delivering"
-"""Says where the branch was about to go, so that a killed delivery is known for ours."""
+"""File with the commit that the branch is about to move to, so that a killed delivery is recognised."""
 
 
 class JudgedCommits(NamedTuple):
@@ -36,7 +36,7 @@ class JudgedCommits(NamedTuple):
     paths: tuple[str, ...]
     lookalikes: tuple[str, ...]
     guarded: GuardedChange | None
-    """What of them a person has to approve first."""
+    """Changes of guarded files that a person has to approve first."""
 
 
 class Deliveries:
@@ -98,7 +98,7 @@ class Deliveries:
         return dict(row.split(" ", 1) for row in rows.splitlines())
 
     async def _expected(self, record: WorkspaceRecord, current: str) -> str:
-        """Where the user's branch is, which must be where we left it."""
+        """Return the tip of the user's branch. Raises `NotPossibleNow` when somebody else moved it."""
         delivered = self._records.delivered(record)
         if current == delivered:
             return delivered
@@ -215,9 +215,9 @@ class Deliveries:
         branch that a snapshot of any workspace was recovered to: nobody has judged what is on it.
         """
         held = [self._records.of(id_) for id_ in self._records.ids()]
-        others = {each.branch for each in held if each is not None}
-        kept = [commit for name, commit in refs.items() if name.startswith(OWN_REFS)]
-        unjudged = await self._unjudged(record, kept) if kept else set()
+        others = {other.branch for other in held if other is not None}
+        stored = [commit for name, commit in refs.items() if name.startswith(OWN_REFS)]
+        unjudged = await self._unjudged(record, stored) if stored else set()
         own = [
             commit
             for name, commit in refs.items()
@@ -225,19 +225,21 @@ class Deliveries:
         ]
         return [record.base, *own, *await asyncio.to_thread(merged_bases, record)]
 
-    async def _unjudged(self, record: WorkspaceRecord, kept: Sequence[str]) -> set[str]:
+    async def _unjudged(self, record: WorkspaceRecord, stored: Sequence[str]) -> set[str]:
         """Commits that snapshots and the like keep, but for what workspaces were made from or brought back."""
         judged: set[str] = set()
-        for each in map(self._records.of, self._records.ids()):
-            if each is not None and each.git_dir == record.git_dir:
-                judged |= {each.base, self._records.delivered(each)}
+        for other in map(self._records.of, self._records.ids()):
+            if other is not None and other.git_dir == record.git_dir:
+                judged |= {other.base, self._records.delivered(other)}
         for memory in RemovedWorkspaces(self._records).listed():
             if memory.record.git_dir == record.git_dir:
                 judged |= {memory.record.base, memory.delivered or memory.record.base}
-        wanted = "".join([*(f"{each}\n" for each in kept), *(f"^{each}\n" for each in judged)])
+        revisions = "".join(
+            [*(f"{commit}\n" for commit in stored), *(f"^{commit}\n" for commit in judged)]
+        )
         ended = await self._git.run(
             "rev-list", "--ignore-missing", "--stdin",
-            git_dir=record.git_dir, stdin=wanted.encode(), output_bytes=_MAX_OUTPUT_BYTES,
+            git_dir=record.git_dir, stdin=revisions.encode(), output_bytes=_MAX_OUTPUT_BYTES,
         )  # fmt: skip
         return set(ended.stdout.decode().split())
 
@@ -270,8 +272,8 @@ async def _refuse_rewritten(
     new: dict[str, list[str]],
 ) -> None:
     # What came back before contains the base: it could not have come back else.
-    stands_on_it = any(before in parents for parents in new.values())
-    if not stands_on_it and not await history.is_ancestor(before, tip):
+    builds_on_it = any(before in parents for parents in new.values())
+    if not builds_on_it and not await history.is_ancestor(before, tip):
         raise _rewritten(record, before)
 
 
@@ -284,7 +286,7 @@ def _rewritten(record: WorkspaceRecord, old: str) -> ImportRefused:
 
 
 def _tip(record: WorkspaceRecord) -> str:
-    """Where the agent's branch is, read as plain data."""
+    """Return the tip of the agent's branch, read as plain data."""
     private = Path(record.private, "git")
     head = read_head(private, record.admin)
     short = record.branch.removeprefix("refs/heads/")

@@ -24,7 +24,7 @@ DOT_GIT = GIT_DIR
 
 @dataclass(frozen=True)
 class FolderLimits:
-    """How much of a folder is kept or copied before a playbook works in it."""
+    """Limits on what is stored or copied of a folder before a playbook works in it."""
 
     files: int = 50_000
     bytes: int = 1_000_000_000
@@ -43,15 +43,15 @@ class FolderWalk:
     folders: dict[str, int] = field(default_factory=dict)
     """Permission bits of each, the folder itself not among them; a folder comes before what is in it."""
     passed_over: set[str] = field(default_factory=set)
-    """What was not looked into and is left alone."""
+    """Paths that were not read and are left alone."""
     left_out: list[str] = field(default_factory=list)
-    """What of it somebody may miss, in words."""
+    """Unreadable paths that a person may miss, as text."""
     bytes: int = 0
 
 
 @dataclass(frozen=True)
 class WalkOptions:
-    """How to look through a folder."""
+    """Limits and exclusions of a walk through a folder."""
 
     most_files: int
     most_bytes: int
@@ -64,7 +64,7 @@ class WalkOptions:
 
     def through(self, root: Path) -> FolderWalk:
         """Everything. Raises `NotPossibleNow` when it is more than may be, or the folder cannot be read."""
-        seen = FolderWalk()
+        walk = FolderWalk()
         waiting = [""]
         while waiting:
             inner = waiting.pop()
@@ -75,71 +75,71 @@ class WalkOptions:
                     raise NotPossibleNow(
                         f"the folder {str(root)!r} cannot be looked into: {error.strerror}"
                     ) from error
-                self._miss(seen, inner.rstrip("/"), error)
+                self._miss(walk, inner.rstrip("/"), error)
                 continue
             for entry in entries:
                 path = inner + entry.name
-                if self._take(seen, entry, path):
+                if self._take(walk, entry, path):
                     waiting.append(f"{path}/")
-                self._check(seen, root)
-        return seen
+                self._check(walk, root)
+        return walk
 
-    def _take(self, seen: FolderWalk, entry: os.DirEntry[str], path: str) -> bool:
+    def _take(self, walk: FolderWalk, entry: os.DirEntry[str], path: str) -> bool:
         """Note what it is; whether it is a folder to look into."""
         if comparable(entry.name) in self.never or path in self.skipped:
-            seen.passed_over.add(path)
+            walk.passed_over.add(path)
             return False
         try:
-            found = entry.stat(follow_symlinks=False)
+            status = entry.stat(follow_symlinks=False)
         except OSError as error:
-            self._miss(seen, path, error)
+            self._miss(walk, path, error)
             return False
-        if stat.S_ISDIR(found.st_mode):
-            return self._enter(seen, path, found)
-        if stat.S_ISLNK(found.st_mode):
-            seen.links.add(path)
-        elif not stat.S_ISREG(found.st_mode):
-            seen.passed_over.add(path)
+        if stat.S_ISDIR(status.st_mode):
+            return self._enter(walk, path, status)
+        if stat.S_ISLNK(status.st_mode):
+            walk.links.add(path)
+        elif not stat.S_ISREG(status.st_mode):
+            walk.passed_over.add(path)
         elif not os.access(entry.path, os.R_OK):
-            self._miss(seen, path, PermissionError(0, "it may not be read"))
+            self._miss(walk, path, PermissionError(0, "it may not be read"))
         else:
-            seen.files[path] = stat.S_IMODE(found.st_mode) & 0o777
-            seen.bytes += found.st_size
+            walk.files[path] = stat.S_IMODE(status.st_mode) & 0o777
+            walk.bytes += status.st_size
         return False
 
-    def _enter(self, seen: FolderWalk, path: str, found: os.stat_result) -> bool:
-        if (found.st_dev, found.st_ino) == self.own:
-            seen.passed_over.add(path)
+    def _enter(self, walk: FolderWalk, path: str, status: os.stat_result) -> bool:
+        if (status.st_dev, status.st_ino) == self.own:
+            walk.passed_over.add(path)
             return False
-        seen.folders[path] = stat.S_IMODE(found.st_mode) & 0o777
+        walk.folders[path] = stat.S_IMODE(status.st_mode) & 0o777
         return True
 
-    def _miss(self, seen: FolderWalk, path: str, error: OSError) -> None:
-        seen.folders.pop(path, None)
-        seen.passed_over.add(path)
-        seen.left_out.append(f"{shown(path)[:200]!r}: {error.strerror}")
+    def _miss(self, walk: FolderWalk, path: str, error: OSError) -> None:
+        walk.folders.pop(path, None)
+        walk.passed_over.add(path)
+        walk.left_out.append(f"{printable(path)[:200]!r}: {error.strerror}")
 
-    def _check(self, seen: FolderWalk, root: Path) -> None:
-        count = len(seen.files) + len(seen.links) + len(seen.folders)
+    def _check(self, walk: FolderWalk, root: Path) -> None:
+        count = len(walk.files) + len(walk.links) + len(walk.folders)
         if count > self.most_files:
             raise NotPossibleNow(
                 f"there are more than {self.most_files} files and folders in {str(root)!r}"
             )
-        if seen.bytes > self.most_bytes:
+        if walk.bytes > self.most_bytes:
             raise NotPossibleNow(
                 f"the files in {str(root)!r} have more than {self.most_bytes // 1_000_000} MB"
             )
 
 
-def shown(path: str) -> str:
+def printable(path: str) -> str:
     """The path as text that can be written anywhere."""
     return os.fsencode(path).decode(errors="replace")
 
 
 def identity_of(folder: Path) -> tuple[int, int]:
-    """By which a folder is known under whatever name."""
-    found = folder.stat()
-    return found.st_dev, found.st_ino
+    """Device and inode, which identify a folder under any name."""
+    status = folder.stat()
+    return status.st_dev, status.st_ino
 
 
 def _entries(root: Path, inner: str) -> list[os.DirEntry[str]]:
@@ -155,36 +155,36 @@ _ALTERNATES = "objects/info/alternates"
 _POINTER_BYTES = 5_000
 
 
-def copy_folder(root: Path, target: Path, seen: FolderWalk, ready: Path) -> list[Path]:
+def copy_folder(root: Path, target: Path, walk: FolderWalk, ready: Path) -> list[Path]:
     """Copy files, links and git directories; gives the files of settings of these.
 
     `ready` is where the copy will be worked in. Folders stay open to their owner, so that the copy can be worked in and removed.
     """
-    settings = _copy_plain(root, target, seen, "")
-    for path in seen.links:
+    settings = _copy_plain(root, target, walk, "")
+    for path in walk.links:
         if DOT_GIT not in PurePosixPath(path).parts:
             (target / path).symlink_to(_led_inside(root, ready, path))
     return settings
 
 
-def copy_repository(common: Path, admin: Path, target: Path, seen: FolderWalk) -> list[Path]:
+def copy_repository(common: Path, admin: Path, target: Path, walk: FolderWalk) -> list[Path]:
     """A git directory of its own, out of the one that a linked worktree shares and what it has itself."""
-    settings = _copy_plain(common, target, seen, f"{DOT_GIT}/")
+    settings = _copy_plain(common, target, walk, f"{DOT_GIT}/")
     for name in ("HEAD", "index"):
         if content := read_plain(admin / name):
             atomic_write(target / name, content)
     return settings
 
 
-def _copy_plain(source: Path, target: Path, seen: FolderWalk, above: str) -> list[Path]:
+def _copy_plain(source: Path, target: Path, walk: FolderWalk, above: str) -> list[Path]:
     """`above` is where the source would lie in a whole copy."""
     target.mkdir(mode=0o700)
-    for path, mode in seen.folders.items():
+    for path, mode in walk.folders.items():
         if not _leads_back(source, path, above):
             (target / path).mkdir(mode=0o700)
             (target / path).chmod(mode | 0o700)
     settings = []
-    for path, mode in seen.files.items():
+    for path, mode in walk.files.items():
         if _leads_back(source, path, above):
             continue
         _copy_file(source / path, target / path, mode)
@@ -202,14 +202,14 @@ def _copy_file(source: Path, target: Path, mode: int) -> None:
 
 
 def _led_inside(root: Path, ready: Path, path: str) -> str:
-    """Where a link of the copy leads: one that names the original by its whole path would lead back there."""
+    """Return the target of a link in the copy. One that names the original by its whole path would lead back there."""
     leads = os.readlink(root / path)  # noqa: PTH115 — a `Path` is not the text as it stands
     within = PurePosixPath(leads).is_relative_to(root)
     return str(ready / PurePosixPath(leads).relative_to(root)) if within else leads
 
 
 def _in_git(path: str) -> bool:
-    """Whether it lies in a git directory, and is no ref that somebody gave an odd name."""
+    """Check that a path lies in a git directory and is not a ref with an odd name."""
     parts = PurePosixPath(path).parts
     return DOT_GIT in parts[:-1] and not {"refs", "logs"}.intersection(parts)
 
@@ -227,7 +227,7 @@ def _leads_back(source: Path, path: str, above: str) -> bool:
 
 
 def _points_inside(root: Path, path: str) -> bool:
-    """Whether the pointer of a submodule names its repository by a way that stays in the folder."""
+    """Check that a submodule's pointer names its repository by a path that stays in the folder."""
     text = os.fsdecode(read_plain(root / path, _POINTER_BYTES)).strip()
     leads = text.removeprefix("gitdir:").strip()
     there = os.path.normpath(root / PurePosixPath(path).parent / leads)
@@ -250,17 +250,17 @@ class FolderCopies:
     def __init__(self, git: Git, folder: Path, limits: FolderLimits) -> None:
         self._git = git
         self._folder = folder
-        self._place = folder / "copies"
+        self._copies = folder / "copies"
         self._limits = limits
 
     async def make(self, run_id: str, root: Path) -> Path:
         """The run's copy, made whole or not at all. Raises `NotPossibleNow` that says why there is none."""
-        ready = self._place / run_id / (root.name or "root")
+        ready = self._copies / run_id / (root.name or "root")
         if os.path.lexists(ready):  # noqa: ASYNC240 — one look
             return ready
-        draft = self._place / f"{_DRAFT}{run_id}"
+        draft = self._copies / f"{_DRAFT}{run_id}"
         try:
-            await asyncio.to_thread(self._make_room, draft)
+            await asyncio.to_thread(self._clear_draft, draft)
             await self._fill(root, draft / ready.name, ready)
             await asyncio.to_thread(draft.rename, ready.parent)
         except OSError as error:
@@ -277,7 +277,7 @@ class FolderCopies:
     async def remove(self, copy: Path) -> str:
         """Remove the copy at this place; gives the run that it was made for."""
         run_id = copy.parent.name
-        if copy.parent.parent != self._place or not run_id or run_id.startswith(_DRAFT):
+        if copy.parent.parent != self._copies or not run_id or run_id.startswith(_DRAFT):
             raise BadInput(f"{str(copy)!r} is no copy that Podium made, so it is left as it is")
         await self.drop(run_id)
         return run_id
@@ -285,16 +285,16 @@ class FolderCopies:
     async def drop(self, run_id: str) -> None:
         """Remove a run's copy, or what a kill left of one."""
         for name in (run_id, f"{_DRAFT}{run_id}"):
-            await asyncio.to_thread(clear_away, self._place / name)
+            await asyncio.to_thread(clear_away, self._copies / name)
 
     def runs(self) -> list[str]:
         """All runs that a copy was made for, or begun."""
-        names = os.listdir(self._place) if self._place.is_dir() else []  # noqa: PTH208 — names alone
+        names = os.listdir(self._copies) if self._copies.is_dir() else []  # noqa: PTH208 — names alone
         return sorted({name.removeprefix(_DRAFT) for name in names})
 
     async def _fill(self, root: Path, target: Path, ready: Path) -> None:
-        seen = await asyncio.to_thread(self._seen, root, root)
-        settings = await asyncio.to_thread(copy_folder, root, target, seen, ready)
+        walk = await asyncio.to_thread(self._walk, root, root)
+        settings = await asyncio.to_thread(copy_folder, root, target, walk, ready)
         own = root / DOT_GIT
         if own.is_symlink() or own.is_file():
             settings += await self._bring_repository(root, target)
@@ -303,10 +303,10 @@ class FolderCopies:
 
     async def _bring_repository(self, root: Path, target: Path) -> list[Path]:
         """A linked worktree has its repository elsewhere: the copy gets one of its own."""
-        words = ("rev-parse", "--path-format=absolute", "--git-common-dir", "--absolute-git-dir")
-        common, admin = map(Path, (await self._git.text(*words, cwd=str(root))).split("\n"))
-        seen = await asyncio.to_thread(self._seen, common, root)
-        return await asyncio.to_thread(copy_repository, common, admin, target / DOT_GIT, seen)
+        command = ("rev-parse", "--path-format=absolute", "--git-common-dir", "--absolute-git-dir")
+        common, admin = map(Path, (await self._git.text(*command, cwd=str(root))).split("\n"))
+        walk = await asyncio.to_thread(self._walk, common, root)
+        return await asyncio.to_thread(copy_repository, common, admin, target / DOT_GIT, walk)
 
     async def _clean(self, config: Path) -> None:
         """No setting of the copy's repository leads to another one."""
@@ -319,27 +319,27 @@ class FolderCopies:
         if "core.worktree" in keys:
             await self._git.run("config", "--file", str(config), "--unset-all", "core.worktree")
 
-    def _make_room(self, draft: Path) -> None:
-        for folder in (self._folder, self._place):
+    def _clear_draft(self, draft: Path) -> None:
+        for folder in (self._folder, self._copies):
             make_private_folder(folder)
         clear_away(draft)
         draft.mkdir(mode=0o700)
 
-    def _seen(self, folder: Path, root: Path) -> FolderWalk:
-        walk = WalkOptions(
+    def _walk(self, folder: Path, root: Path) -> FolderWalk:
+        options = WalkOptions(
             most_files=self._limits.copied_files,
             most_bytes=self._limits.copied_bytes,
             never=(STATE,),
             own=identity_of(self._folder),
         )
         try:
-            seen = walk.through(folder)
+            walk = options.through(folder)
         except NotPossibleNow as error:
             raise NotPossibleNow(
                 f"no copy of {str(root)!r} can be made: {error}; name a smaller folder, or run it without --dry-run"
             ) from error
-        if seen.left_out:
+        if walk.left_out:
             raise NotPossibleNow(
-                f"no copy of {str(root)!r} can be made: {seen.left_out[0]}; give yourself the right to read it"
+                f"no copy of {str(root)!r} can be made: {walk.left_out[0]}; give yourself the right to read it"
             )
-        return seen
+        return walk

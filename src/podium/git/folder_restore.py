@@ -15,15 +15,15 @@ from pathlib import Path
 
 from podium.core.errors import NotPossibleNow
 from podium.core.folder_snapshots import FolderRestore
-from podium.git.folder_copy import shown
+from podium.git.folder_copy import printable
 from podium.git.folder_snapshot import FolderContent, FolderDifference, difference, in_the_way
 from podium.git.working_folder import LEFT, START, GitWorkingFolders, ref_of
 from podium.git.worktree_files import kind_of, open_folders, remove_file
 from podium.platform.safe_open import create_new
 
-_ASIDE = "aside"
-"""What was there before a folder was put back; numbered, newest last."""
-_MAX_TOLD = 5
+_BACKUP = "aside"
+"""Refs of states that were replaced by a restore, numbered, newest last."""
+_MAX_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -31,49 +31,51 @@ class _RestorePlan:
     then: FolderContent
     now: FolderContent
     off: FolderDifference
-    told: FolderRestore
+    summary: FolderRestore
 
 
 class FolderRestorer:
     """Shows and does it for the folder of one run."""
 
-    def __init__(self, grounds: GitWorkingFolders, run_id: str, ended_at: datetime | None) -> None:
+    def __init__(
+        self, working_folders: GitWorkingFolders, run_id: str, ended_at: datetime | None
+    ) -> None:
         """`ended_at` is when the run let go of the folder: without a look at it then, files that were
         changed later count as somebody else's."""
-        self._grounds = grounds
-        self._shadow = grounds.shadow
+        self._working_folders = working_folders
+        self._shadow = working_folders.shadow
         self._run_id = run_id
         self._ended_at = ended_at
 
     async def look(self, *, undo: bool) -> FolderRestore:
-        """What would change. `undo` means back to what was there before the last time.
+        """Plan a restore without changing anything. `undo` reverts the last restore.
 
-        Raises `NotPossibleNow` when nothing was kept, or something is in the way.
+        Raises `NotPossibleNow` when no snapshot exists, or something is in the way.
         """
-        return (await self._plan(undo)).told
+        return (await self._plan(undo)).summary
 
     async def put_back(self, expected: FolderRestore, *, undo: bool, over: bool) -> FolderRestore:
-        """Do what was shown. Killed in between, it can be asked again.
+        """Restore the folder as `look` described. After a kill it can be called again.
 
-        Raises `NotPossibleNow` when the folder is no longer as it was shown, or holds changes of others and
-        `over` is not said.
+        Raises `NotPossibleNow` when the folder is no longer as `look` described it, or holds changes of others and
+        `over` is not set.
         """
         plan = await self._plan(undo)
-        if plan.told.seen != expected.seen:
+        if plan.summary.seen != expected.seen:
             raise NotPossibleNow(
-                f"something in {plan.told.root!r} was changed meanwhile, and nothing was put back; look again"
+                f"something in {plan.summary.root!r} was changed meanwhile, and nothing was put back; look again"
             )
-        if plan.told.conflicts and not over:
+        if plan.summary.conflicts and not over:
             raise NotPossibleNow(
-                f"{_some(plan.told.conflicts)} in {plan.told.root!r} changed after the run, and would be lost; save "
+                f"{_some(plan.summary.conflicts)} in {plan.summary.root!r} changed after the run, and would be lost; save "
                 "what you need of it, then say it with --over"
             )
-        if not plan.told.paths:
-            return plan.told
-        aside = await self._keep_aside(plan.now)
+        if not plan.summary.paths:
+            return plan.summary
+        backup = await self._back_up(plan.now)
         await self._do(plan.then, plan.off)
         await self._prove(plan.then)
-        return plan.told.model_copy(update={"kept": aside})
+        return plan.summary.model_copy(update={"kept": backup})
 
     async def _plan(self, undo: bool) -> _RestorePlan:
         then = await self._then(undo)
@@ -83,58 +85,58 @@ class FolderRestorer:
             raise NotPossibleNow(
                 f"{_some(blocked)} in {then.root!r} would have to go, and nobody looked into that; move it away first"
             )
-        return _RestorePlan(then, now, off, await self._told(then, now, off))
+        return _RestorePlan(then, now, off, await self._describe(then, now, off))
 
     async def _then(self, undo: bool) -> FolderContent:
         ref = ref_of(self._run_id, START)
         if undo:
-            asides = await self._asides()
-            if not asides:
+            backups = await self._backups()
+            if not backups:
                 raise NotPossibleNow(f"nothing of run {self._run_id} was put back yet")
-            ref = asides[-1]
-        kept = await self._shadow.known(ref)
-        if kept is None:
+            ref = backups[-1]
+        content = await self._shadow.stored(ref)
+        if content is None:
             raise NotPossibleNow(
                 f"nothing is kept of the folder of run {self._run_id}: it was not kept when the run began, or is gone "
                 "since; `podium show` tells of the run"
             )
-        return kept
+        return content
 
     async def _now(self, then: FolderContent) -> FolderContent:
         root = Path(then.root)
         if not root.is_dir():  # noqa: ASYNC240 — one look
             raise NotPossibleNow(f"the folder {then.root!r} is not there; make it, then try again")
-        return await self._shadow.read(root, self._grounds.index_of(self._run_id))
+        return await self._shadow.read(root, self._working_folders.index_of(self._run_id))
 
-    async def _asides(self) -> list[str]:
+    async def _backups(self) -> list[str]:
         names = await self._shadow.refs(self._run_id)
-        return [name for name in names if name.startswith(f"{ref_of(self._run_id, _ASIDE)}/")]
+        return [name for name in names if name.startswith(f"{ref_of(self._run_id, _BACKUP)}/")]
 
-    async def _told(
+    async def _describe(
         self, then: FolderContent, now: FolderContent, off: FolderDifference
     ) -> FolderRestore:
         removed = {*off.remove, *(f"{folder}/" for folder in off.remove_folders)}
-        told = off.paths
+        paths = off.paths
         return FolderRestore(
             root=then.root,
-            written=tuple(shown(path) for path in told if path not in removed),
-            removed=tuple(shown(path) for path in told if path in removed),
-            conflicts=tuple(map(shown, await self._conflicts(now, off))),
-            left_out=tuple(map(shown, then.left_out)),
+            written=tuple(printable(path) for path in paths if path not in removed),
+            removed=tuple(printable(path) for path in paths if path in removed),
+            conflicts=tuple(map(printable, await self._conflicts(now, off))),
+            left_out=tuple(map(printable, then.left_out)),
             seen=_sign(now),
         )
 
     async def _conflicts(self, now: FolderContent, off: FolderDifference) -> list[str]:
-        """What would change and is not as Podium left it."""
-        left = await self._shadow.known(ref_of(self._run_id, LEFT))
+        """Return paths that would change and are not as Podium left them."""
+        left = await self._shadow.stored(ref_of(self._run_id, LEFT))
         if left is not None:
             return sorted(off.files & difference(left, now).files)
         since = self._ended_at.timestamp() if self._ended_at else float("inf")
         return sorted(path for path in off.files if _changed(Path(now.root, path)) > since)
 
-    async def _keep_aside(self, now: FolderContent) -> str:
-        numbers = [int(name.rpartition("/")[2]) for name in await self._asides()]
-        ref = f"{ref_of(self._run_id, _ASIDE)}/{max(numbers, default=0) + 1}"
+    async def _back_up(self, now: FolderContent) -> str:
+        numbers = [int(name.rpartition("/")[2]) for name in await self._backups()]
+        ref = f"{ref_of(self._run_id, _BACKUP)}/{max(numbers, default=0) + 1}"
         await self._shadow.keep(now, ref, f"before putting back the folder of {self._run_id}")
         return ref
 
@@ -179,9 +181,9 @@ def _write(root: Path, then: FolderContent, off: FolderDifference, staged: Path)
         _put(staged / path, root / path, then.files.get(path))
 
 
-def _put(staged: Path, place: Path, mode: int | None) -> None:
+def _put(staged: Path, path: Path, mode: int | None) -> None:
     """In one step: nobody ever sees half a file. A link has no mode."""
-    draft = place.with_name(f".podium-{os.getpid()}.tmp")
+    draft = path.with_name(f".podium-{os.getpid()}.tmp")
     draft.unlink(missing_ok=True)
     if mode is None:
         draft.symlink_to(os.readlink(staged))  # noqa: PTH115 — a `Path` is not the text as it stands
@@ -190,7 +192,7 @@ def _put(staged: Path, place: Path, mode: int | None) -> None:
         with staged.open("rb") as source, os.fdopen(create_new(draft), "wb") as target:
             shutil.copyfileobj(source, target)
             os.fchmod(target.fileno(), mode)
-    draft.replace(place)
+    draft.replace(path)
 
 
 def _set_rights(root: Path, then: FolderContent, off: FolderDifference) -> None:
@@ -212,16 +214,16 @@ def _folders_touched(then: FolderContent, off: FolderDifference) -> Iterator[str
             inner = inner.rpartition("/")[0]
 
 
-def _chmod(place: Path, mode: int) -> None:
-    """What else a folder has, such as a group that is handed down, stays."""
-    found = place.lstat().st_mode
-    if not stat.S_ISLNK(found):
-        place.chmod(mode | found & 0o7000)
+def _chmod(path: Path, mode: int) -> None:
+    """Set the permission bits. Further mode bits, such as an inherited group, stay."""
+    current = path.lstat().st_mode
+    if not stat.S_ISLNK(current):
+        path.chmod(mode | current & 0o7000)
 
 
-def _changed(place: Path) -> float:
+def _changed(path: Path) -> float:
     with suppress(OSError):
-        return place.lstat().st_ctime
+        return path.lstat().st_ctime
     return 0.0
 
 
@@ -231,6 +233,6 @@ def _sign(now: FolderContent) -> str:
 
 
 def _some(paths: Sequence[str]) -> str:
-    more = len(paths) - _MAX_TOLD
-    told = ", ".join(repr(shown(path)) for path in paths[:_MAX_TOLD])
-    return f"{told} and {more} more" if more > 0 else told
+    more = len(paths) - _MAX_NAMED
+    names = ", ".join(repr(printable(path)) for path in paths[:_MAX_NAMED])
+    return f"{names} and {more} more" if more > 0 else names

@@ -26,7 +26,7 @@ from podium.git.folder_copy import (
 )
 from podium.git.git_command import Git, GitFailed, clear_stale_lock
 from podium.git.private_dir import read_plain
-from podium.git.worktree_objects import BYTE_EXACT, NO_CONVERSION, small_and_large, told_large
+from podium.git.worktree_objects import BYTE_EXACT, NO_CONVERSION, describe_ignored, small_and_large
 from podium.platform import make_private_folder
 from podium.platform.atomic_write import atomic_write
 
@@ -47,11 +47,11 @@ class FolderContent:
     passed_over: frozenset[str]
     """Paths that are not in it, and are left alone."""
     left_out: tuple[str, ...]
-    """What is not in it, in words."""
+    """Paths that are not stored, with the reason."""
 
     def manifest(self) -> bytes:
-        """All of it but the content of files."""
-        told = {
+        """Serialize everything but the content of files."""
+        fields = {
             "root": self.root,
             "tree": self.tree,
             "entries": self.entries,
@@ -60,43 +60,43 @@ class FolderContent:
             "passed_over": sorted(self.passed_over),
             "left_out": self.left_out,
         }
-        return json.dumps(told).encode()
+        return json.dumps(fields).encode()
 
     def is_link(self, path: str) -> bool:
         return self.entries[path].startswith(LINK)
 
 
-def kept_of(root: str, tree: str, listing: bytes, seen: FolderWalk) -> FolderContent:
-    """Of what was just seen, with the tree that holds it."""
+def content_of(root: str, tree: str, listing: bytes, walk: FolderWalk) -> FolderContent:
+    """Combine a finished walk with the tree that stores its files."""
     entries = _entries(listing)
     return FolderContent(
         root=root,
         tree=tree,
         entries=entries,
-        files={path: mode for path, mode in seen.files.items() if path in entries},
-        folders=seen.folders,
-        passed_over=frozenset(seen.passed_over),
-        left_out=tuple(seen.left_out),
+        files={path: mode for path, mode in walk.files.items() if path in entries},
+        folders=walk.folders,
+        passed_over=frozenset(walk.passed_over),
+        left_out=tuple(walk.left_out),
     )
 
 
-def kept_again(manifest: bytes) -> FolderContent:
-    """As it was written down."""
-    told = json.loads(manifest)
+def content_from_manifest(manifest: bytes) -> FolderContent:
+    """Parse a stored manifest."""
+    fields = json.loads(manifest)
     return FolderContent(
-        root=told["root"],
-        tree=told["tree"],
-        entries=told["entries"],
-        files=told["files"],
-        folders=told["folders"],
-        passed_over=frozenset(told["passed_over"]),
-        left_out=tuple(told["left_out"]),
+        root=fields["root"],
+        tree=fields["tree"],
+        entries=fields["entries"],
+        files=fields["files"],
+        folders=fields["folders"],
+        passed_over=frozenset(fields["passed_over"]),
+        left_out=tuple(fields["left_out"]),
     )
 
 
 @dataclass(frozen=True)
 class FolderDifference:
-    """What has to be done to a folder so that it is again as it was."""
+    """Operations that bring a folder back to an earlier content."""
 
     write: tuple[str, ...] = ()
     """Files and links that are gone, or other ones."""
@@ -115,15 +115,15 @@ class FolderDifference:
     @property
     def paths(self) -> list[str]:
         """All that a person would see: a folder is told, with `/`, where no file of it is."""
-        told = self.files
+        files = self.files
         folders = [*self.make_folders, *self.remove_folders]
-        above = set(_all_above([*told, *folders]))
+        above = set(_all_above([*files, *folders]))
         bare = [f"{folder}/" for folder in folders if folder not in above]
-        return sorted([*told, *bare])
+        return sorted([*files, *bare])
 
 
 def difference(then: FolderContent, now: FolderContent) -> FolderDifference:
-    """From now back to then. What was passed over then is left alone, whatever is there now."""
+    """Return the way from `now` back to `then`. Paths passed over then are left alone."""
     alone = then.passed_over
     added = [path for path in now.entries if path not in then.entries]
     new_folders = [path for path in now.folders if path not in then.folders]
@@ -133,31 +133,31 @@ def difference(then: FolderContent, now: FolderContent) -> FolderDifference:
     return FolderDifference(
         write=tuple(path for path in then.entries if now.entries.get(path) != then.entries[path]),
         set_rights=tuple(rights),
-        remove=tuple(path for path in added if not _beneath(path, alone)),
+        remove=tuple(path for path in added if not _is_within(path, alone)),
         make_folders=tuple(sorted(path for path in then.folders if path not in now.folders)),
         remove_folders=tuple(
-            sorted((path for path in new_folders if not _beneath(path, alone)), reverse=True)
+            sorted((path for path in new_folders if not _is_within(path, alone)), reverse=True)
         ),
     )
 
 
 def in_the_way(now: FolderContent, off: FolderDifference) -> list[str]:
-    """What nobody looked into and would have to go for it, such as a repository in place of a file."""
-    places = {*off.write, *off.make_folders}
-    within = {path for path in now.passed_over if places.intersection(_with_above(path))}
-    above = {path for place in places for path in _with_above(place) if path in now.passed_over}
+    """Return unread paths that block a restore, such as a repository in place of a file."""
+    targets = {*off.write, *off.make_folders}
+    within = {path for path in now.passed_over if targets.intersection(_with_above(path))}
+    above = {path for target in targets for path in _with_above(target) if path in now.passed_over}
     return sorted(within | above)
 
 
-def _beneath(path: str, places: frozenset[str]) -> bool:
-    return any(each in places for each in _with_above(path))
+def _is_within(path: str, paths: frozenset[str]) -> bool:
+    return any(parent in paths for parent in _with_above(path))
 
 
 def _all_above(paths: list[str]) -> Iterator[str]:
     for path in paths:
-        for each in _with_above(path):
-            if each != path:
-                yield each
+        for parent in _with_above(path):
+            if parent != path:
+                yield parent
 
 
 def _with_above(path: str) -> Iterator[str]:
@@ -169,13 +169,13 @@ def _with_above(path: str) -> Iterator[str]:
 
 def _entries(listing: bytes) -> dict[str, str]:
     """From what `ls-tree -r -z` prints."""
-    found = {}
+    entries = {}
     for row in listing.split(b"\0"):
         about, _, path = row.partition(b"\t")
         if path:
             mode, _, name = about.split(b" ")
-            found[path.decode(errors="surrogateescape")] = f"{mode.decode()} {name.decode()}"
-    return found
+            entries[path.decode(errors="surrogateescape")] = f"{mode.decode()} {name.decode()}"
+    return entries
 
 
 REFS = "refs/grounds"
@@ -189,11 +189,11 @@ _SETTINGS = (
     "core.protectHFS=false",
     "core.ignoreCase=false",
 )
-_NOT_KEPT = (DOT_GIT, STATE)
+_SKIPPED_NAMES = (DOT_GIT, STATE)
 
 
 class FolderShadow:
-    """Keeps folders, each moment under a ref of its own."""
+    """Stores the content of folders, each state under a ref of its own."""
 
     def __init__(self, git: Git, folder: Path, limits: FolderLimits) -> None:
         """`folder` is made when something is kept first; nobody else may look into it."""
@@ -203,42 +203,40 @@ class FolderShadow:
         self._dir = folder / "kept.git"
 
     async def read(self, root: Path, index: Path) -> FolderContent:
-        """What is in the folder now, with all content in the repository but under no ref yet.
+        """Read the folder's present content into the repository, under no ref yet.
 
         `index` remembers what was read before, and from then on what was read now. Raises `NotPossibleNow`
         when it is too much, or cannot be read.
         """
         await asyncio.to_thread(self._make)
         large = await self._large(root, index)
-        walk = WalkOptions(
+        options = WalkOptions(
             most_files=self._limits.files,
             most_bytes=self._limits.bytes,
-            never=_NOT_KEPT,
+            never=_SKIPPED_NAMES,
             own=identity_of(self.folder),
             skipped=frozenset(large),
         )
-        seen = await asyncio.to_thread(walk.through, root)
-        seen.left_out += await asyncio.to_thread(told_large, root, large)
+        walk = await asyncio.to_thread(options.through, root)
+        walk.left_out += await asyncio.to_thread(describe_ignored, root, large)
         async with self._scratch() as scratch:
             draft = scratch / "index"
             await asyncio.to_thread(_copied, index, draft)
-            tree = await self._added(root, draft, [*seen.files, *seen.links])
+            tree = await self._added(root, draft, [*walk.files, *walk.links])
             listing = await self._run("ls-tree", "-r", "-z", "--full-tree", tree)
             await asyncio.to_thread(draft.replace, index)
-        return kept_of(str(root), tree, listing, seen)
+        return content_of(str(root), tree, listing, walk)
 
-    async def keep(self, kept: FolderContent, ref: str, why: str) -> None:
-        """Let the ref stand for it. On return it is whole, and until then the ref is as it was."""
-        manifest = await self._run("hash-object", "-w", "--stdin", stdin=kept.manifest())
-        both = (
-            f"040000 tree {kept.tree}\tfiles\n100644 blob {manifest.decode().strip()}\tmanifest\n"
-        )
+    async def keep(self, content: FolderContent, ref: str, why: str) -> None:
+        """Store the content under a ref. The ref moves in one step, when everything is stored."""
+        manifest = await self._run("hash-object", "-w", "--stdin", stdin=content.manifest())
+        both = f"040000 tree {content.tree}\tfiles\n100644 blob {manifest.decode().strip()}\tmanifest\n"
         tree = (await self._run("mktree", stdin=both.encode())).decode().strip()
         await clear_stale_lock(str(self._dir), ref)
         await self._run("update-ref", "-m", why, ref, tree)
 
-    async def known(self, ref: str) -> FolderContent | None:
-        """What a ref stands for; None when there is no such ref."""
+    async def stored(self, ref: str) -> FolderContent | None:
+        """Load the content that a ref stands for; None when there is no such ref."""
         if not self._dir.is_dir():
             return None
         # Whoever made it may have been killed in the middle.
@@ -246,7 +244,7 @@ class FolderShadow:
         asked = f"{ref}:manifest\n".encode()
         answer = await self._run("cat-file", "--batch=%(objecttype)", stdin=asked)
         kind, _, rest = answer.partition(b"\n")
-        return kept_again(rest) if kind == b"blob" else None
+        return content_from_manifest(rest) if kind == b"blob" else None
 
     async def refs(self, run_id: str) -> list[str]:
         """Names of all that is kept for a run, those with numbers in their order."""
@@ -276,23 +274,25 @@ class FolderShadow:
         return ended.stdout.decode(errors="replace"), not ended.stdout_dropped_bytes
 
     @asynccontextmanager
-    async def written_out(self, kept: FolderContent, paths: Sequence[str]) -> AsyncIterator[Path]:
+    async def written_out(
+        self, content: FolderContent, paths: Sequence[str]
+    ) -> AsyncIterator[Path]:
         """Some of the files in a private folder, which is gone at the end of the block."""
         async with self._scratch() as scratch:
-            index, place = scratch / "index", scratch / "files"
-            await self._run("read-tree", kept.tree, index=index)
-            place.mkdir(mode=0o700)
+            index, target = scratch / "index", scratch / "files"
+            await self._run("read-tree", content.tree, index=index)
+            target.mkdir(mode=0o700)
             await self._run(
-                "checkout-index", "--force", f"--prefix={place}/", "-z", "--stdin",
-                stdin=_lines(paths), index=index, work_tree=str(place),
+                "checkout-index", "--force", f"--prefix={target}/", "-z", "--stdin",
+                stdin=_lines(paths), index=index, work_tree=str(target),
             )  # fmt: skip
-            yield place
+            yield target
 
     async def _added(self, root: Path, index: Path, paths: Sequence[str]) -> str:
         """The tree of just these paths. What the index knows of unchanged files is not read again."""
         now = set(paths)
-        known = (await self._run("ls-files", "-z", index=index)).decode(errors="surrogateescape")
-        gone = [path for path in known.split("\0") if path and path not in now]
+        indexed = (await self._run("ls-files", "-z", index=index)).decode(errors="surrogateescape")
+        gone = [path for path in indexed.split("\0") if path and path not in now]
         if gone:
             removing = ("update-index", "-z", "--force-remove", "--stdin")
             await self._run(*removing, stdin=_lines(gone), index=index, work_tree=str(root))
@@ -311,11 +311,13 @@ class FolderShadow:
             await asyncio.to_thread(_copied, index, tracked)
             names = await self._ignored(root, tracked, exclude)
             _, large = await asyncio.to_thread(small_and_large, root, names)
-        found = (name.rstrip("/") for name in large)
-        return [name for name in found if name.rpartition("/")[2].lower() not in _NOT_KEPT]
+        large_names = (name.rstrip("/") for name in large)
+        return [
+            name for name in large_names if name.rpartition("/")[2].lower() not in _SKIPPED_NAMES
+        ]
 
     async def ignores(self, root: Path) -> Callable[[str], bool]:
-        """Whether the folder's own git ignores a path that is there now."""
+        """Return a check whether the folder's own git ignores a path that exists now."""
         async with self._scratch() as scratch:
             tracked, exclude = scratch / "index", scratch / "exclude"
             await asyncio.to_thread(_bring_own_lists, root / DOT_GIT, tracked, exclude)
@@ -325,23 +327,23 @@ class FolderShadow:
         return lambda path: path in files or path.startswith(folders)
 
     async def _ignored(self, root: Path, tracked: Path, exclude: Path) -> list[str]:
-        words = (
+        command = (
             "ls-files", "-z", "--others", "--ignored", "--directory",
             "--exclude-per-directory=.gitignore", f"--exclude-from={exclude}",
         )  # fmt: skip
         try:
-            listed = await self._run(*words, index=tracked, work_tree=str(root))
+            listed = await self._run(*command, index=tracked, work_tree=str(root))
         except GitFailed:
             # The folder's own index is of a kind that only its own repository can read.
             tracked.unlink(missing_ok=True)  # noqa: ASYNC240 — one local file
-            listed = await self._run(*words, index=tracked, work_tree=str(root))
+            listed = await self._run(*command, index=tracked, work_tree=str(root))
         return [name.decode(errors="surrogateescape") for name in listed.split(b"\0") if name]
 
     async def _run(
-        self, *words: str, stdin: bytes = b"", index: Path | None = None, work_tree: str = ""
+        self, *arguments: str, stdin: bytes = b"", index: Path | None = None, work_tree: str = ""
     ) -> bytes:
         ended = await self._git.run(
-            *words,
+            *arguments,
             git_dir=str(self._dir),
             work_tree=work_tree,
             cwd=work_tree or "/",
@@ -368,13 +370,13 @@ class FolderShadow:
             "HEAD": "ref: refs/heads/none\n",
         }
         for name, content in contents.items():
-            place = self._dir / name
-            if read_plain(place) != content.encode():
-                atomic_write(place, content.encode())
+            path = self._dir / name
+            if read_plain(path) != content.encode():
+                atomic_write(path, content.encode())
 
 
 def _bring_own_lists(own: Path, tracked: Path, exclude: Path) -> None:
-    """What the folder's own repository tracks and ignores, read as plain data."""
+    """Copy the index and exclude list of the folder's own repository, read as plain data."""
     exclude.write_bytes(read_plain(own / "info/exclude"))
     if content := read_plain(own / "index", _MAX_INDEX_BYTES):
         tracked.write_bytes(content)

@@ -37,7 +37,7 @@ _OFF = (
 )
 """Settings that could start a program, or make files that another git directory cannot read."""
 
-HARDENING: tuple[str, ...] = tuple(word for setting in _OFF for word in ("-c", setting))
+HARDENING: tuple[str, ...] = tuple(argument for setting in _OFF for argument in ("-c", setting))
 
 _ENVIRONMENT = {
     "GIT_TERMINAL_PROMPT": "0",
@@ -61,14 +61,14 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class GitFailed(NotPossibleNow):
-    """git said no. What it wrote, and its exit code, are attributes."""
+    """Git ended with an exit code that was not accepted. Its stderr and exit code are attributes."""
 
-    def __init__(self, words: Sequence[str], ended: ProcessExit) -> None:
+    def __init__(self, arguments: Sequence[str], ended: ProcessExit) -> None:
         self.stderr = _CONTROL.sub("", ended.stderr.decode(errors="replace")).strip()
         self.git_exit_code = ended.exit_code
         self.timed_out = ended.timed_out
-        said = "it took too long" if ended.timed_out else self.stderr[-500:] or "it said nothing"
-        super().__init__(f"`git {words[0] if words else ''}` failed: {said}")
+        reason = "it took too long" if ended.timed_out else self.stderr[-500:] or "it said nothing"
+        super().__init__(f"`git {arguments[0] if arguments else ''}` failed: {reason}")
 
 
 class Git:
@@ -85,7 +85,7 @@ class Git:
 
     async def run(
         self,
-        *words: str,
+        *arguments: str,
         git_dir: str = "",
         work_tree: str = "",
         cwd: str = "/",
@@ -102,20 +102,20 @@ class Git:
     ) -> ProcessExit:
         """Run it to its end. Raises `GitFailed` for an exit code that is not accepted, or output that is cut.
 
-        `after` are words of further gits that run before it in the same tree, each with the file that is its
+        `after` are arguments of further gits that run before it in the same tree, each with the file that is its
         input: a sandbox costs more than they do. The first that fails is the end, with its exit code.
         With `cut`, the beginning of a long output will do. `settings` are further `key=value` pairs.
         `user_settings` lets git read the user's and the machine's settings too: only for reading those, and
         for asking whether a repository may be trusted.
         """
-        places = [f"--git-dir={git_dir}"] if git_dir else []
-        places += [f"--work-tree={work_tree}"] if work_tree else []
-        more = [word for setting in settings for word in ("-c", setting)]
-        argv = (self._program, *HARDENING, *more, *places)
+        locations = [f"--git-dir={git_dir}"] if git_dir else []
+        locations += [f"--work-tree={work_tree}"] if work_tree else []
+        more = [argument for setting in settings for argument in ("-c", setting)]
+        argv = (self._program, *HARDENING, *more, *locations)
         environment = _ENVIRONMENT if user_settings else {**_ENVIRONMENT, **_OWN_SETTINGS_ONLY}
         ended = await self._launcher.run(
             ProcessSpec(
-                argv=_one_by_one(argv, after, words) if after else (*argv, *words),
+                argv=_one_by_one(argv, after, arguments) if after else (*argv, *arguments),
                 cwd=cwd,
                 env={**environment, **(env or {})},
                 stdin=stdin,
@@ -127,12 +127,12 @@ class Git:
             )
         )
         if ended.exit_code not in accept or (ended.stdout_dropped_bytes and not cut):
-            raise GitFailed(words, ended)
+            raise GitFailed(arguments, ended)
         return ended
 
-    async def text(self, *words: str, git_dir: str = "", cwd: str = "/") -> str:
-        """What a reading command prints, without the newline at its end. Bytes that are no text stay whole."""
-        ended = await self.run(*words, git_dir=git_dir, cwd=cwd)
+    async def text(self, *arguments: str, git_dir: str = "", cwd: str = "/") -> str:
+        """Return a command's output without its last newline. Bytes that are not UTF-8 become surrogates."""
+        ended = await self.run(*arguments, git_dir=git_dir, cwd=cwd)
         return ended.stdout.decode(errors="surrogateescape").rstrip("\n")
 
     async def resolve(self, name: str, git_dir: str) -> str:
@@ -149,10 +149,10 @@ class Git:
 
 
 def _one_by_one(
-    git: Sequence[str], after: Sequence[tuple[Sequence[str], str]], words: Sequence[str]
+    git: Sequence[str], after: Sequence[tuple[Sequence[str], str]], arguments: Sequence[str]
 ) -> tuple[str, ...]:
-    first = [f'"$@" {shlex.join(each)} < {shlex.quote(file)}' for each, file in after]
-    script = " && ".join([*first, f'exec "$@" {shlex.join(words)}'])
+    first = [f'"$@" {shlex.join(command)} < {shlex.quote(file)}' for command, file in after]
+    script = " && ".join([*first, f'exec "$@" {shlex.join(arguments)}'])
     return "sh", "-c", script, "sh", *git
 
 

@@ -134,12 +134,12 @@ class CommitLinks:
         yield "/".join(done)
 
     def _add_route(self, path: str, further: ExtraProtectedPaths) -> None:
-        for place in self.route(path):
-            self._characters += len(place)
+        for target in self.route(path):
+            self._characters += len(target)
             if self._characters > _MAX_CHARACTERS:
                 raise _too_many()
-            if is_inside(place):
-                further.add(place)
+            if is_inside(target):
+                further.add(target)
 
 
 def _too_many() -> ImportRefused:
@@ -149,7 +149,7 @@ def _too_many() -> ImportRefused:
 
 
 def is_inside(path: str) -> bool:
-    """Whether it is a path beneath the top of the repository."""
+    """Check that a path lies beneath the top of the repository."""
     return path not in ("", ".", "..") and not path.startswith(("/", "../"))
 
 
@@ -166,28 +166,28 @@ async def _included(
     settings: Iterable[str],
 ) -> list[str]:
     """Files that these files of git settings include, as far as the commit may have them."""
-    places = {
-        path: place
+    targets = {
+        path: target
         for path in settings
-        for place in links.route(path)
-        if place in entries and entries[place].mode != GITLINK
+        for target in links.route(path)
+        if target in entries and entries[target].mode != GITLINK
     }
-    contents = await _contents(history, {entries[place].blob for place in places.values()})
+    contents = await _contents(history, {entries[target].blob for target in targets.values()})
     naming = {
-        path: place
-        for path, place in places.items()
-        if b"include" in contents[entries[place].blob].lower()
+        path: target
+        for path, target in targets.items()
+        if b"include" in contents[entries[target].blob].lower()
     }
     if len(naming) > _MAX_SETTINGS:
         raise ImportRefused(
             f"more than {_MAX_SETTINGS} files of git settings include others; include them in fewer"
         )
-    found: dict[str, None] = {}
-    for path, place in naming.items():
-        for value in await history.included(entries[place].blob):
-            for folder in {posixpath.dirname(path), posixpath.dirname(place)}:
-                found[posixpath.normpath(posixpath.join(folder, value))] = None
-    return [path for path in found if is_inside(path) and not path.startswith("~")]
+    included: dict[str, None] = {}
+    for path, target in naming.items():
+        for value in await history.included(entries[target].blob):
+            for folder in {posixpath.dirname(path), posixpath.dirname(target)}:
+                included[posixpath.normpath(posixpath.join(folder, value))] = None
+    return [path for path in included if is_inside(path) and not path.startswith("~")]
 
 
 async def _contents(history: CommitHistory, blobs: Iterable[str]) -> dict[str, bytes]:
@@ -258,7 +258,7 @@ class GuardedReview:
             files=tuple(f"{_readable(path)} ({_what(path, rows)})" for path in paths),
             paths=tuple(map(_readable, paths)),
             diff=await self._diff(list(dict.fromkeys(row.commit for row in rows)), paths),
-            digest=digest_of([list(each) for each in unique]),
+            digest=digest_of([list(change) for change in unique]),
         )
 
     def _is_guarded(self, row: CommitChange) -> bool:
@@ -276,12 +276,12 @@ class GuardedReview:
             content = b"" if mode == NO_FILE else contents.get(blob)
             return None if content is None or mode == LINK else content.decode(errors="replace")
 
-        found = []
+        driver_changes = []
         for row in rows:
             old, new = text(row.old_blob, row.old_mode), text(row.blob, row.new_mode)
             if old is None or new is None or drivers_changed(old, new):
-                found.append(row)
-        return found
+                driver_changes.append(row)
+        return driver_changes
 
     async def _dropped_by_merges(
         self, changes: Sequence[CommitChange], made: Sequence[CommitChange], new: Parents
@@ -293,14 +293,14 @@ class GuardedReview:
             guarded = self._is_guarded(row) or is_attributes(row.path)
             if guarded and (row.commit, row.path) not in own:
                 of_merges[row.commit].append(row)
-        found: list[CommitChange] = []
+        lost: list[CommitChange] = []
         for commit, rows in of_merges.items():
             if len(new[commit]) > _MAX_PARENTS:
-                found += rows
+                lost += rows
                 continue
             dropped = await self._dropped(commit, new[commit])
-            found += [row for row in rows if row.path in dropped]
-        return found
+            lost += [row for row in rows if row.path in dropped]
+        return lost
 
     async def _dropped(self, commit: str, parents: Sequence[str]) -> set[str]:
         """Paths that a merge has otherwise than a parent which changed them since it parted from another."""
@@ -337,36 +337,36 @@ class NamedBySettings(NamedTuple):
 
 
 async def named_by_settings(git: Git, record: WorkspaceRecord) -> NamedBySettings:
-    words = ("config", "--null", "--show-scope", "--show-origin", "--includes")
-    wanted = ("--get-regexp", rf"^core\.hookspath$|{INCLUDES}")
+    command = ("config", "--null", "--show-scope", "--show-origin", "--includes")
+    patterns = ("--get-regexp", rf"^core\.hookspath$|{INCLUDES}")
     paths = "--type=path"
     ended = await git.run(
-        *words, paths, *wanted, git_dir=record.git_dir, user_settings=True, accept=(0, 1, 128)
+        *command, paths, *patterns, git_dir=record.git_dir, user_settings=True, accept=(0, 1, 128)
     )
     if ended.exit_code == 128:  # the home of some user in one of them is not known
         ended = await git.run(
-            *words, *wanted, git_dir=record.git_dir, user_settings=True, accept=(0, 1)
+            *command, *patterns, git_dir=record.git_dir, user_settings=True, accept=(0, 1)
         )
     fields = ended.stdout.decode(errors="surrogateescape").split("\0")
     hooks, settings = [], []
     for scope, origin, row in zip(fields[::3], fields[1::3], fields[2::3], strict=False):
-        key, _, place = row.partition("\n")
-        place = os.path.expanduser(place)  # noqa: PTH111, ASYNC240 — reads no file
+        key, _, value = row.partition("\n")
+        value = os.path.expanduser(value)  # noqa: PTH111, ASYNC240 — reads no file
         if key != "core.hookspath":
             # Relative ones count from the file that includes them.
-            settings.append(posixpath.join(posixpath.dirname(origin.removeprefix("file:")), place))
+            settings.append(posixpath.join(posixpath.dirname(origin.removeprefix("file:")), value))
         elif scope != "command":  # our own hardening
-            hooks.append(place)
+            hooks.append(value)
     inside = [
-        [inner for place in places if (inner := _inside(place, record.repository))]
-        for places in (hooks, settings)
+        [inner for value in values if (inner := _inside(value, record.repository))]
+        for values in (hooks, settings)
     ]
     return NamedBySettings(*inside)
 
 
-def _inside(place: str, repository: str) -> str:
+def _inside(path: str, repository: str) -> str:
     """A folder as it is from the top of the checkout on; empty when it is not in it."""
-    inner = os.path.relpath(posixpath.join(repository, place), repository)
+    inner = os.path.relpath(posixpath.join(repository, path), repository)
     return inner if is_inside(inner) else ""
 
 

@@ -12,9 +12,9 @@ from podium.git.commit_changes import (
     NO_FILE,
     CommitChange,
     CommitHistory,
-    fault_of,
+    change_problem,
     hidden_by_link,
-    link_fault,
+    link_problem,
     own_changes,
 )
 
@@ -23,11 +23,11 @@ _MAX_THEIRS = 500
 
 def users_commits(new: dict[str, list[str]]) -> dict[str, frozenset[str]]:
     """By new commit, oldest first: the user's commits that it and the new ones before it stand on."""
-    found: dict[str, frozenset[str]] = {}
+    ancestors: dict[str, frozenset[str]] = {}
     for commit, parents in new.items():
-        above = [found[parent] if parent in new else frozenset([parent]) for parent in parents]
-        found[commit] = reduce(frozenset.union, above, frozenset[str]())
-    return found
+        above = [ancestors[parent] if parent in new else frozenset([parent]) for parent in parents]
+        ancestors[commit] = reduce(frozenset.union, above, frozenset[str]())
+    return ancestors
 
 
 class MergeCheck:
@@ -39,7 +39,7 @@ class MergeCheck:
     def __init__(self, history: CommitHistory, forbidden: Sequence[str]) -> None:
         self._history = history
         self._forbidden = forbidden
-        self._known: dict[tuple[str, str], set[str]] = {}
+        self._zone_paths_cache: dict[tuple[str, str], set[str]] = {}
 
     async def wrong_path(self, commit: str, theirs: Collection[str]) -> str:
         """A forbidden path that is not as the user's newest commits have it; empty when there is none."""
@@ -48,31 +48,31 @@ class MergeCheck:
                 f"commit {commit[:12]} merges more than {_MAX_THEIRS} branches; merge fewer"
             )
         newest = await self._history.independent(sorted(theirs)) if theirs else []
-        differing = {each: await self._zone_paths(each, commit) for each in newest}
+        differing = {tip: await self._zone_paths(tip, commit) for tip in newest}
         for path in sorted(set().union(*differing.values())):
-            taken = [each for each in newest if path not in differing[each]]
+            taken = [tip for tip in newest if path not in differing[tip]]
             for other in newest:
                 if path in differing[other] and not await self._may_override(path, taken, other):
                     return path
         return ""
 
     async def _may_override(self, path: str, taken: Sequence[str], other: str) -> bool:
-        """Whether one of those that the path is taken from is not behind the other as to this path."""
-        for each in taken:
-            base = await self._history.merge_base(each, other)
-            changed_here = path in await self._zone_paths(base, each)
+        """Check that one of the tips that the path is taken from is not behind the other one in this path."""
+        for tip in taken:
+            base = await self._history.merge_base(tip, other)
+            changed_here = path in await self._zone_paths(base, tip)
             if changed_here or path not in await self._zone_paths(base, other):
                 return True
         return False
 
     async def _zone_paths(self, one: str, other: str) -> set[str]:
         """Forbidden paths in which two commits differ. The first may be none at all."""
-        if (one, other) not in self._known:
+        if (one, other) not in self._zone_paths_cache:
             paths = await self._history.differing(one, other)
-            self._known[one, other] = {
+            self._zone_paths_cache[one, other] = {
                 path for path in paths if protection_of(path, self._forbidden)
             }
-        return self._known[one, other]
+        return self._zone_paths_cache[one, other]
 
 
 SETTING = frozenset({"head", "config", "config.worktree", "commondir"})
@@ -90,7 +90,7 @@ class EmbeddedRepositoryCheck:
 
     def __init__(self, history: CommitHistory) -> None:
         self._history = history
-        self._known: dict[str, set[Folder]] = {}
+        self._zone_paths_cache: dict[str, set[Folder]] = {}
 
     async def first_made(
         self,
@@ -110,8 +110,8 @@ class EmbeddedRepositoryCheck:
         for change in own:
             of_commit[change.commit].append(change)
         for commit in (commit for commit in new if commit in touched):
-            if fault := await self._fault(commit, new[commit], of_commit[commit]):
-                return commit, fault
+            if problem := await self._problem(commit, new[commit], of_commit[commit]):
+                return commit, problem
         return None
 
     async def _possible(
@@ -125,12 +125,16 @@ class EmbeddedRepositoryCheck:
         paths = set(filter(may_be_of_repository, added))
         if not paths:
             return set()
-        beneath = {parent for parents in new.values() for parent in parents if parent not in new}
-        for commit in sorted(beneath):
+        user_parents = {
+            parent for parents in new.values() for parent in parents if parent not in new
+        }
+        for commit in sorted(user_parents):
             paths.update(filter(may_be_of_repository, await self._history.entries(commit)))
         return embedded_repositories(paths)
 
-    async def _fault(self, commit: str, parents: Sequence[str], own: Sequence[CommitChange]) -> str:
+    async def _problem(
+        self, commit: str, parents: Sequence[str], own: Sequence[CommitChange]
+    ) -> str:
         there = await self._repositories(commit)
         before: set[Folder] = set()
         for parent in parents:
@@ -144,9 +148,11 @@ class EmbeddedRepositoryCheck:
         return ""
 
     async def _repositories(self, commit: str) -> set[Folder]:
-        if commit not in self._known:
-            self._known[commit] = embedded_repositories(await self._history.entries(commit))
-        return self._known[commit]
+        if commit not in self._zone_paths_cache:
+            self._zone_paths_cache[commit] = embedded_repositories(
+                await self._history.entries(commit)
+            )
+        return self._zone_paths_cache[commit]
 
 
 def embedded_repositories(paths: Iterable[str]) -> set[Folder]:
@@ -199,7 +205,7 @@ Parents = dict[str, list[str]]
 
 
 class ImportGate:
-    """Judges commits in quarantine. Every check raises `ImportRefused` with words for the agent."""
+    """Judges commits in quarantine. Every check raises `ImportRefused` with a message for the agent."""
 
     def __init__(self, history: CommitHistory, forbidden: Sequence[str]) -> None:
         self._history = history
@@ -220,8 +226,8 @@ class ImportGate:
             )
         made = own_changes(changes, new)
         for change in made:
-            if fault := fault_of(change):
-                raise _refused(change.commit, fault)
+            if problem := change_problem(change):
+                raise _refused(change.commit, problem)
         await self._judge_zones(made, new, {**(own or {}), **new})
         await self._judge_files(made)
         if repository := await EmbeddedRepositoryCheck(self._history).first_made(
@@ -245,7 +251,7 @@ class ImportGate:
                 raise _refused(commit, f"it merges {path!r} differently, and {zone!r} is forbidden")
 
     async def _judge_files(self, own: Sequence[CommitChange]) -> None:
-        blobs = list(dict.fromkeys(each.blob for each in own if each.new_mode != "000000"))
+        blobs = list(dict.fromkeys(change.blob for change in own if change.new_mode != "000000"))
         sizes = await self._history.sizes(blobs) if blobs else {}
         for change in own:
             if sizes.get(change.blob, 0) > MAX_FILE_BYTES:
@@ -253,8 +259,8 @@ class ImportGate:
         links = [change for change in own if change.makes_link]
         targets = await self._history.targets([link.blob for link in links], sizes) if links else {}
         for change in links:
-            if fault := link_fault(change.path, targets.get(change.blob, "")):
-                raise _refused(change.commit, fault)
+            if problem := link_problem(change.path, targets.get(change.blob, "")):
+                raise _refused(change.commit, problem)
 
     async def _judge_links(self, base: str, tip: str) -> None:
         """No link may end outside that did not in the base, by whatever other links it goes."""
@@ -265,20 +271,6 @@ class ImportGate:
         links = [path for path, mode in entries.items() if mode == "120000"]
         if hidden := hidden_by_link(links, entries):
             raise _refused(tip, hidden)
-
-
-def _beneath(commit: str, own: Parents) -> list[str]:
-    """The user's commits that the workspace's own ones, from this one down, stand on."""
-    found: dict[str, None] = {}
-    seen, waiting = {commit}, [commit]
-    while waiting:
-        for parent in own[waiting.pop()]:
-            if parent not in own:
-                found[parent] = None
-            elif parent not in seen:
-                seen.add(parent)
-                waiting.append(parent)
-    return list(found)
 
 
 def _refused(commit: str, why: str) -> ImportRefused:

@@ -81,8 +81,8 @@ class WorkspaceRemover:
             return
         await clear_stale_lock(record.git_dir, record.branch)
         form = "--format=%(objectname) %(worktreepath)"
-        found = await self._git.text("for-each-ref", form, record.branch, git_dir=record.git_dir)
-        if found.strip() == record.base:
+        listed = await self._git.text("for-each-ref", form, record.branch, git_dir=record.git_dir)
+        if listed.strip() == record.base:
             await self._git.run(
                 "update-ref", "-d", record.branch, record.base, git_dir=record.git_dir
             )
@@ -94,8 +94,10 @@ class WorkspaceRemover:
         listed = await self._git.text(
             "for-each-ref", "--format=%(refname) %(objectname)", BASE_REFS, git_dir=record.git_dir
         )
-        known = [self._records.of(id_) for id_ in self._records.ids() if id_ != record.id]
-        others = [each for each in known if each is not None and each.git_dir == record.git_dir]
+        records = [self._records.of(id_) for id_ in self._records.ids() if id_ != record.id]
+        others = [
+            other for other in records if other is not None and other.git_dir == record.git_dir
+        ]
         used = {commit for other in others for commit in (other.base, *merged_bases(other))}
         unused = {*merged_bases(record)} - used
         for ref, commit in (row.split(" ") for row in listed.splitlines()):
@@ -108,17 +110,17 @@ class WorkspaceRemover:
 
 
 def taken_away(record: WorkspaceRecord) -> Path:
-    """Where the worktree waits for being emptied: beside its old place, on the same disk."""
+    """Return the folder in which the worktree waits for deletion: beside its old path, on the same disk."""
     return Path(record.path).parent / f".podium-removed-{record.id}"
 
 
 def entry_taken_away(record: WorkspaceRecord) -> Path:
-    """Where its entry waits for being emptied. Under `worktrees` git would take it for a worktree."""
+    """Return the folder in which its entry waits for deletion. Under `worktrees` git would take it for a worktree."""
     return Path(record.git_dir) / f"podium-removed-{record.id}"
 
 
 def is_own_worktree(record: WorkspaceRecord) -> bool:
-    """Whether the folder is still the workspace's own, and not one that somebody made there later."""
+    """Check that the folder is still the workspace's own and not one that was made there later."""
     return bool(record.admin) and points_at(record, _entry(record))
 
 
@@ -133,12 +135,12 @@ def _move_away(record: WorkspaceRecord) -> None:
     remove_if_empty(Path(record.git_dir, "worktrees"))
 
 
-def _move(place: Path, away: Path, *, own: bool) -> None:
-    """Where it goes to is there from then on, so that a second attempt moves nothing else."""
+def _move(path: Path, away: Path, *, own: bool) -> None:
+    """Move a folder. The target exists from then on, so that a second attempt moves nothing else."""
     if os.path.lexists(away):
         return
     if own:
-        place.rename(away)
+        path.rename(away)
     else:
         away.mkdir(parents=True)
 
@@ -150,7 +152,7 @@ def _empty_moved(record: WorkspaceRecord) -> None:
 
 
 _AT_ONCE = 4
-"""How many workspaces are looked into at the same time."""
+"""Number of workspaces that are read at the same time."""
 
 
 class WorkspaceLister:
@@ -182,8 +184,8 @@ class WorkspaceLister:
             async with at_once:
                 return await self.one(record)
 
-        wanted = [each for each in self._whole() if git_dir in ("", each.git_dir)]
-        return list(await asyncio.gather(*map(look, wanted)))
+        records = [record for record in self._whole() if git_dir in ("", record.git_dir)]
+        return list(await asyncio.gather(*map(look, records)))
 
     async def one(self, record: WorkspaceRecord, *, held: bool = False) -> WorkspaceListing:
         """`held`: the caller holds its lock, so that nobody else can be at work in it."""
@@ -222,7 +224,7 @@ class WorkspaceLister:
                 "from it, then move it away",
             )
         await self._tidied(record, held=held)
-        branches = {each.branch for each in self._whole()}
+        branches = {other.branch for other in self._whole()}
         async with self._reader.read(record) as contents:
             return await WorkComparison(self._git, record, contents).judge(snapshots, branches)
 
@@ -237,23 +239,23 @@ class WorkspaceLister:
                 await tidy(self._git, record)
 
     def _whole(self) -> list[WorkspaceRecord]:
-        found = []
+        records = []
         for id_ in self._records.ids():
             try:
                 if self._records.removing(id_) is None:
-                    found.append(self._records.read(id_))
+                    records.append(self._records.read(id_))
             except PodiumError:
                 continue  # half made, or it cannot be read: `leftovers` tells
-        return found
+        return records
 
     async def leftovers(self) -> list[Leftover]:
-        """What is no whole workspace and is being made or removed by nobody alive."""
-        found = [await self._leftover(id_) for id_ in self._records.ids()]
+        """List unfinished workspaces that no living process is making or removing."""
+        unfinished = [await self._leftover(id_) for id_ in self._records.ids()]
         emptied = [
             Leftover(id=name, because="its removal was cut off while files were deleted")
             for name in _names(self._cleared)
         ]
-        return [each for each in (*found, *emptied) if each is not None]
+        return [leftover for leftover in (*unfinished, *emptied) if leftover is not None]
 
     async def _leftover(self, workspace_id: str) -> Leftover | None:
         private = self._records.private(workspace_id)
@@ -262,7 +264,7 @@ class WorkspaceLister:
                 return None
             removing = self._records.removing(workspace_id)
             creating = self._records.creating(workspace_id)
-            known = removing or creating or self._records.of(workspace_id)
+            record = removing or creating or self._records.of(workspace_id)
         except PodiumError as error:
             return Leftover(
                 id=workspace_id, because=str(error), places=(str(private),), readable=False
@@ -271,29 +273,29 @@ class WorkspaceLister:
             because = f"removing {removing.task!r} was cut off; its work was safe before that began"
         elif creating is not None:
             because = f"making {creating.task!r} was cut off; nobody has worked in it"
-        elif known is None:
+        elif record is None:
             because = "making it was cut off before anything was made"
         else:
             return None
-        places = (str(private), *(_places(known) if known is not None else ()))
-        size = await asyncio.to_thread(measure, *map(Path, places))
+        paths = (str(private), *(_paths_left(record) if record is not None else ()))
+        size = await asyncio.to_thread(measure, *map(Path, paths))
         return Leftover(
             id=workspace_id,
             because=because,
-            places=places,
+            places=paths,
             bytes=size.bytes,
-            task=known.task if known is not None else "",
-            repository=known.repository if known is not None else "",
-            git_dir=known.git_dir if known is not None else "",
+            task=record.task if record is not None else "",
+            repository=record.repository if record is not None else "",
+            git_dir=record.git_dir if record is not None else "",
         )
 
 
-def _places(record: WorkspaceRecord) -> list[str]:
-    """What is still there of it outside its private folder."""
+def _paths_left(record: WorkspaceRecord) -> list[str]:
+    """List what is left of it outside its private folder."""
     candidates = [taken_away(record), entry_taken_away(record), *admin_folders(record)]
     if not record.admin or is_own_worktree(record):
         candidates.append(Path(record.path))
-    return [str(place) for place in candidates if os.path.lexists(place)]
+    return [str(path) for path in candidates if os.path.lexists(path)]
 
 
 def _is_foreign(record: WorkspaceRecord) -> bool:
@@ -332,7 +334,7 @@ class WorkspaceCollector:
         """Remove it if its work is safe elsewhere; else say why not."""
         record = self._records.read(workspace_id)
         try:
-            with self._records.workspace_lock(workspace_id), _as_words(record):
+            with self._records.workspace_lock(workspace_id), _removal_errors(record):
                 return await self._remove_if_safe(record)
         except LockHeld as held:
             return WorkspaceRemoval(
@@ -344,58 +346,62 @@ class WorkspaceCollector:
             )
 
     async def _remove_if_safe(self, record: WorkspaceRecord) -> WorkspaceRemoval:
-        found = await self.listing.one(record, held=True)
-        snapshot = await self._snapshot(record, found.kept) if found.kept.is_safe else None
+        listing = await self.listing.one(record, held=True)
+        snapshot = await self._snapshot(record, listing.kept) if listing.kept.is_safe else None
         whole = snapshot is None or snapshot.complete
-        because = found.because
+        because = listing.because
         if snapshot is not None and not whole:
             left_out = "".join(snapshot.left_out[:1])
             because = (
                 f"a snapshot could not keep {left_out}; save or delete that, then say it again"
             )
-        if found.kept.is_safe and whole:
-            await self._remover.remove(record, found.because)
+        if listing.kept.is_safe and whole:
+            await self._remover.remove(record, listing.because)
         return WorkspaceRemoval(
             id=record.id,
             task=record.task,
-            removed=found.kept.is_safe and whole,
+            removed=listing.kept.is_safe and whole,
             because=because,
-            kept=found.kept if whole else WorkLocation.UNKNOWN,
+            kept=listing.kept if whole else WorkLocation.UNKNOWN,
             snapshot=snapshot,
-            bytes=found.bytes,
+            bytes=listing.bytes,
         )
 
     async def _snapshot(
-        self, record: WorkspaceRecord, kept: WorkLocation
+        self, record: WorkspaceRecord, location: WorkLocation
     ) -> WorktreeSnapshot | None:
         """Merging and pushing keep a result; how it came about is kept here."""
-        if kept in (WorkLocation.UNCHANGED, WorkLocation.SNAPSHOTTED):
+        if location in (WorkLocation.UNCHANGED, WorkLocation.SNAPSHOTTED):
             return None
         return await self._snapshots.take(record, "before it was removed")
 
     async def clear(self, leftover_id: str) -> WorkspaceRemoval:
         """Finish a removal, undo a creation. Raises `UnknownId` for what is neither."""
         leftovers = await self.listing.leftovers()
-        found = next((leftover for leftover in leftovers if leftover.id == leftover_id), None)
-        if found is None:
+        leftover = next((leftover for leftover in leftovers if leftover.id == leftover_id), None)
+        if leftover is None:
             raise UnknownId("workspace", leftover_id)
         if (self._remover.cleared / leftover_id).is_dir():
             await asyncio.to_thread(clear_away, self._remover.cleared / leftover_id)
         else:
             with self._records.workspace_lock(leftover_id):
-                await self._finish(found)
+                await self._finish(leftover)
         return WorkspaceRemoval(
-            id=found.id, task=found.task, removed=True, because=found.because, bytes=found.bytes
+            id=leftover.id,
+            task=leftover.task,
+            removed=True,
+            because=leftover.because,
+            bytes=leftover.bytes,
         )
 
     async def _finish(self, leftover: Leftover) -> None:
         removing = self._records.removing(leftover.id)
         creating = self._records.creating(leftover.id)
         if removing is not None:
-            with _as_words(removing):
+            with _removal_errors(removing):
                 await self._remover.remove(removing, "its work was safe; removing it was cut off")
         elif creating is not None:
-            with _as_words(creating):
+            with _removal_errors(creating):
                 async with self._records.repository_lock(creating.git_dir):
                     await undo_creation(self._git, self._records, creating)
         elif self._records.of(leftover.id) is None:
@@ -403,8 +409,8 @@ class WorkspaceCollector:
 
 
 @contextmanager
-def _as_words(record: WorkspaceRecord) -> Iterator[None]:
-    """What the machine refuses, said of the workspace that it is about."""
+def _removal_errors(record: WorkspaceRecord) -> Iterator[None]:
+    """Turn errors of the operating system into `NotPossibleNow` for this workspace."""
     try:
         yield
     except OSError as error:

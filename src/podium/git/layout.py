@@ -1,6 +1,6 @@
 """Layout of a worktree: forbidden zones, the `.git` pointer, the private git directory mounted inside, planted repositories moved out.
 
-Where nothing can be mounted a confined agent can put anything in its place: inside, git is told by variables
+Where nothing can be mounted a confined agent can replace it: inside, variables tell git
 which directory is its own. So it is looked at after every turn and before anything is done with a workspace,
 and no git that would find its way by it runs before.
 """
@@ -71,22 +71,22 @@ async def tracked_states(git: Git, git_dir: str, commit: str) -> list[str]:
 
 
 def _pinned(worktree: Path, path: str) -> Path:
-    place = worktree
+    current = worktree
     parts = path.split("/")
     for number, part in enumerate(parts, 1):
-        place = place / part
+        current = current / part
         try:
-            mode = place.lstat().st_mode
+            mode = current.lstat().st_mode
         except FileNotFoundError:
-            place.mkdir(mode=0o755)
+            current.mkdir(mode=0o755)
             continue
         last = number == len(parts)
         if not (stat.S_ISDIR(mode) or (last and stat.S_ISREG(mode))):
             raise WorkspaceTampered(
-                f"{str(place)!r} is {_kind(mode)}, and {path!r} is forbidden to change; put a plain "
+                f"{str(current)!r} is {_kind(mode)}, and {path!r} is forbidden to change; put a plain "
                 "folder there, or take the path out of the forbidden ones"
             )
-    return place
+    return current
 
 
 def _kind(mode: int) -> str:
@@ -160,7 +160,7 @@ def _says(pointer: Path, content: bytes) -> bool:
 
 
 def _taken_away(record: WorkspaceRecord, content: bytes) -> tuple[str, ...]:
-    """Whatever stands there instead. What only has another name or mode is no loss."""
+    """Remove the wrong pointer. One that only has a second name or another mode is deleted, anything else moved away."""
     pointer = Path(record.path, POINTER)
     with suppress(FileNotFoundError, IsADirectoryError):
         if _says(pointer, content):
@@ -182,9 +182,9 @@ NEXT = "git.next"
 
 
 def confinement_of(record: WorkspaceRecord) -> Confinement:
-    """What is to be mounted, checked just now. Raises `WorkspaceTampered`.
+    """Check the workspace and return its mounts. Raises `WorkspaceTampered`.
 
-    The worktree's `.git` is made what it was; what stood in its place is told when the turn ends.
+    The worktree's `.git` is made what it was; what stood in its place is reported when the turn ends.
     Everything the agent cannot write is checked too: it may have run without confinement before.
     """
     private, worktree, git_dir = Path(record.private), record.path, record.git_dir
@@ -248,7 +248,7 @@ def _renew_config(private: Path) -> None:
 _COMMAND_LINE_BYTES = 500_000
 """Linux gives 2 MB with its usual stack, for the environment too."""
 _POINTER_BYTES = 9
-"""What each word takes beside its text: the zero at its end, and where it is."""
+"""Bytes that each argument takes beside its text: a zero at its end, and a pointer."""
 
 
 async def tidy(git: Git, record: WorkspaceRecord) -> tuple[str, ...]:
@@ -258,16 +258,16 @@ async def tidy(git: Git, record: WorkspaceRecord) -> tuple[str, ...]:
     planted, unread = await asyncio.to_thread(find_planted, worktree)
     private = Path(record.private)
     # What is nobody's goes first, so that nothing about the rest keeps it here.
-    nobodys = [each.path for each in planted if not each.may_be_tracked]
+    nobodys = [item.path for item in planted if not item.may_be_tracked]
     moved = await asyncio.to_thread(move_away, worktree, private, nobodys)
     # Behind that, which opened every folder.
     await asyncio.to_thread(take_borrowed_rights, worktree)
-    doubtful = [each for each in planted if each.may_be_tracked]
-    tracked = await _tracked(git, record, [each.path for each in doubtful])
+    doubtful = [item for item in planted if item.may_be_tracked]
+    tracked = await _tracked(git, record, [item.path for item in doubtful])
     inner = await asyncio.to_thread(_files_of_folders, worktree, doubtful, tracked)
     if inner:
-        tracked |= await _tracked(git, record, [each.path for each in inner])
-        doubtful = [each for each in doubtful if not _is_folder(worktree, each, tracked)] + inner
+        tracked |= await _tracked(git, record, [item.path for item in inner])
+        doubtful = [item for item in doubtful if not _is_folder(worktree, item, tracked)] + inner
     added = await asyncio.to_thread(_not_the_projects, worktree, doubtful, tracked)
     moved += await asyncio.to_thread(move_away, worktree, private, added)
     if unread:
@@ -279,14 +279,14 @@ async def tidy(git: Git, record: WorkspaceRecord) -> tuple[str, ...]:
 
 async def _tracked(git: Git, record: WorkspaceRecord, paths: Sequence[str]) -> dict[str, str]:
     """Objects by path, of those paths that the base has."""
-    found: dict[str, str] = {}
+    objects: dict[str, str] = {}
     for some in _fitting(paths):
         text = await git.text(
             "--literal-pathspecs", "ls-tree", "-z", record.base, "--", *some, git_dir=record.git_dir
         )
         rows = [row.split("\t", 1) for row in text.split("\0") if row]
-        found |= {path: facts.split(" ")[2] for facts, path in rows}
-    return found
+        objects |= {path: facts.split(" ")[2] for facts, path in rows}
+    return objects
 
 
 def _fitting(paths: Sequence[str]) -> Iterator[list[str]]:
@@ -309,7 +309,7 @@ def _files_of_folders(
 ) -> list[PlantedRepository]:
     """The files of folders that the base has: each is judged by itself."""
     top = len(os.fspath(worktree)) + 1
-    folders = [each.path for each in planted if _is_folder(worktree, each, tracked)]
+    folders = [item.path for item in planted if _is_folder(worktree, item, tracked)]
     return [
         PlantedRepository(entry.path[top:], may_be_tracked=True)
         for folder in folders
@@ -325,7 +325,7 @@ def _is_folder(worktree: Path, planted: PlantedRepository, tracked: dict[str, st
 def _not_the_projects(
     worktree: Path, planted: Sequence[PlantedRepository], tracked: dict[str, str]
 ) -> list[str]:
-    return [each.path for each in planted if not _is_the_projects(worktree, each, tracked)]
+    return [item.path for item in planted if not _is_the_projects(worktree, item, tracked)]
 
 
 def _is_the_projects(worktree: Path, planted: PlantedRepository, tracked: dict[str, str]) -> bool:

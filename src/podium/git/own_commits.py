@@ -18,7 +18,7 @@ from podium.git.layout import tidy
 from podium.git.records import note_merged_base
 from podium.git.supervisor_repo import SupervisorRepo
 from podium.git.worktree_files import check_paths, clean_path, kind_of, move_file
-from podium.git.worktree_status import changes_since, standing_of, tip_to_work_on
+from podium.git.worktree_status import changes_since, head_state_of, tip_to_work_on
 from podium.ports.engine import Clock
 
 _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*")
@@ -43,7 +43,7 @@ def message_with(message: str, trailers: Mapping[str, str]) -> str:
 
 
 def digest_of(trailers: Mapping[str, str]) -> str:
-    """By which a commit is known again; empty when there are none."""
+    """Digest that identifies a commit by its trailers; empty when there are none."""
     if not trailers:
         return ""
     return hashlib.sha256(json.dumps(sorted(trailers.items())).encode()).hexdigest()
@@ -58,17 +58,17 @@ _ADD = ("update-index", "--add", "--replace", "-z", "--stdin")
 
 
 class Committer:
-    """Makes commits at the desk and moves the workspace's branch to them.
+    """Makes commits in the supervisor's repository and moves the workspace's branch to them.
 
     Killed before that, the branch is where it was, and the same is done again. What was made for which
-    trailers is noted at the desk: an agent could write a commit with the same ones.
+    trailers is noted there: an agent could write a commit with the same ones.
     """
 
     def __init__(
-        self, git: Git, desk: SupervisorRepo, record: WorkspaceRecord, clock: Clock
+        self, git: Git, supervisor_repo: SupervisorRepo, record: WorkspaceRecord, clock: Clock
     ) -> None:
         self._git = git
-        self._supervisor_repo = desk
+        self._supervisor_repo = supervisor_repo
         self._record = record
         self._clock = clock
 
@@ -96,7 +96,7 @@ class Committer:
         return await self._committed(tip, text, what_for, added)
 
     async def was_made(self, trailers: Mapping[str, str]) -> bool:
-        """Whether there is a commit for these on the branch."""
+        """Check that the branch has a commit for these trailers."""
         tip = await asyncio.to_thread(tip_to_work_on, self._record)
         return await self._is_made(digest_of(trailers), tip)
 
@@ -176,11 +176,11 @@ def _listed(paths: Sequence[str]) -> bytes:
 
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_MAX_TOLD = 5000
+_MAX_OUTPUT_CHARACTERS = 5000
 
 
 class Merger:
-    """Merges at the desk, then lets the agent's git directory have what came of it.
+    """Merges in the supervisor's repository, then hands the result to the agent's git directory.
 
     What is about to be merged is noted first. Killed in between and asked again, the worktree is put back,
     unless git was done: it writes its own notes last.
@@ -189,14 +189,14 @@ class Merger:
     def __init__(
         self,
         git: Git,
-        desk: SupervisorRepo,
+        supervisor_repo: SupervisorRepo,
         record: WorkspaceRecord,
         clock: Clock,
         put_back: Callable[[str], Awaitable[object]],
     ) -> None:
         """`put_back` makes branch and worktree what a commit has."""
         self._git = git
-        self._supervisor_repo = desk
+        self._supervisor_repo = supervisor_repo
         self._record = record
         self._clock = clock
         self._put_back = put_back
@@ -205,24 +205,26 @@ class Merger:
         self, other: str, message: str, trailers: Mapping[str, str], *, trusted: bool = False
     ) -> MergeResult:
         text = message_with(message, trailers)
-        found = await self._found(other)
+        commit = await self._commit_named(other)
         if trusted:
-            await asyncio.to_thread(note_merged_base, self._record, found)
-        state = await asyncio.to_thread(standing_of, self._record)
-        if state.on_branch and state.merging_with == found:
-            return await self._still_open(found)
+            await asyncio.to_thread(note_merged_base, self._record, commit)
+        state = await asyncio.to_thread(head_state_of, self._record)
+        if state.on_branch and state.merging_with == commit:
+            return await self._still_open(commit)
         tip = await asyncio.to_thread(tip_to_work_on, self._record)
-        if await self._contains(tip, found):
-            return MergeResult(other=found, commit=tip, up_to_date=True, told="Already up to date.")
-        if self._supervisor_repo.noted_merge() == f"{tip} {found}":
+        if await self._contains(tip, commit):
+            return MergeResult(
+                other=commit, commit=tip, up_to_date=True, told="Already up to date."
+            )
+        if self._supervisor_repo.noted_merge() == f"{tip} {commit}":
             if self._supervisor_repo.is_away() and self._supervisor_repo.head() != tip:
-                return await self._clean(found, "")
-            if self._supervisor_repo.is_away() and self._supervisor_repo.merge_head() == found:
-                return await self._in_conflict(found, text, "")
+                return await self._clean(commit, "")
+            if self._supervisor_repo.is_away() and self._supervisor_repo.merge_head() == commit:
+                return await self._in_conflict(commit, text, "")
             await self._put_back(tip)
-        return await self._merged(tip, found, text)
+        return await self._merged(tip, commit, text)
 
-    async def _found(self, other: str) -> str:
+    async def _commit_named(self, other: str) -> str:
         commit = (
             await self._git.resolve(f"{other}^{{commit}}", self._record.git_dir) if other else ""
         )
@@ -257,47 +259,49 @@ class Merger:
             accept=(0, 1, 2, 128),
         )  # fmt: skip
         if self._supervisor_repo.head() != tip:
-            return await self._clean(other, _told(ended))
+            return await self._clean(other, _output_of(ended))
         if self._supervisor_repo.merge_head() == other:
-            return await self._in_conflict(other, text, _told(ended))
-        raise await self._failed(tip, other, _told(ended))
+            return await self._in_conflict(other, text, _output_of(ended))
+        raise await self._failed(tip, other, _output_of(ended))
 
-    async def _clean(self, other: str, told: str) -> MergeResult:
+    async def _clean(self, other: str, output: str) -> MergeResult:
         commit = self._supervisor_repo.head()
         await asyncio.to_thread(self._supervisor_repo.publish, commit)
         self._supervisor_repo.forget_merge()
-        return MergeResult(other=other, commit=commit, told=told)
+        return MergeResult(other=other, commit=commit, told=output)
 
-    async def _in_conflict(self, other: str, text: str, told: str) -> MergeResult:
+    async def _in_conflict(self, other: str, text: str, output: str) -> MergeResult:
         conflicts = await self._unmerged({})
         # Last the one by which git knows that a merge is open.
         notes = {"MERGE_MSG": text, "MERGE_MODE": "no-ff", "MERGE_HEAD": f"{other}\n"}
         await asyncio.to_thread(self._supervisor_repo.hand_over, notes)
         self._supervisor_repo.forget_merge()
-        return MergeResult(other=other, conflicts=conflicts, told=told)
+        return MergeResult(other=other, conflicts=conflicts, told=output)
 
     async def _still_open(self, other: str) -> MergeResult:
         env = await asyncio.to_thread(self._supervisor_repo.agents_index)
         conflicts = await self._unmerged(env)
-        told = (
+        output = (
             "the merge is open"
             if conflicts
             else "all is solved, and the merge is not committed yet"
         )
-        return MergeResult(other=other, conflicts=conflicts, told=told)
+        return MergeResult(other=other, conflicts=conflicts, told=output)
 
     async def _unmerged(self, env: Mapping[str, str]) -> tuple[str, ...]:
         ended = await self._supervisor_repo.run("ls-files", "--unmerged", "-z", env=env)
         rows = ended.stdout.decode(errors="surrogateescape").split("\0")
         return tuple(dict.fromkeys(row.partition("\t")[2] for row in rows if row))
 
-    async def _failed(self, tip: str, other: str, told: str) -> NotPossibleNow:
+    async def _failed(self, tip: str, other: str, output: str) -> NotPossibleNow:
         changes = await changes_since(self._supervisor_repo, self._record, tip)
         if not changes.paths:
             self._supervisor_repo.forget_merge()
-        return NotPossibleNow(f"{other[:12]} cannot be merged: {told[-500:] or 'git said nothing'}")
+        return NotPossibleNow(
+            f"{other[:12]} cannot be merged: {output[-500:] or 'git said nothing'}"
+        )
 
 
-def _told(ended: ProcessExit) -> str:
-    words = (ended.stdout + b"\n" + ended.stderr).decode(errors="replace")
-    return _CONTROL.sub("", words).strip()[:_MAX_TOLD]
+def _output_of(ended: ProcessExit) -> str:
+    text = (ended.stdout + b"\n" + ended.stderr).decode(errors="replace")
+    return _CONTROL.sub("", text).strip()[:_MAX_OUTPUT_CHARACTERS]

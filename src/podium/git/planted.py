@@ -48,7 +48,7 @@ class PlantedRepository:
 
 
 class PlantedScan(NamedTuple):
-    """What one look through a worktree brought to light."""
+    """Result of one scan of a worktree."""
 
     planted: list[PlantedRepository]
     unread: list[str]
@@ -61,7 +61,7 @@ def find_planted(worktree: Path) -> PlantedScan:
     Only while no process of the agent lives: each folder is opened by its path. One that lies so deep that
     no path leads into it counts as planted itself: nothing could look into it, git least of all.
     """
-    found, unread = [], []
+    planted, unread = [], []
     deepest = _MAX_PATH_BYTES - len(os.fsencode(worktree))
     waiting = [""]
     while waiting:
@@ -74,25 +74,25 @@ def find_planted(worktree: Path) -> PlantedScan:
         for name, kind in here.items():
             protected = protected_name(name)
             if protected == GIT_DIR:
-                found += (
+                planted += (
                     [PlantedRepository(inner + name, may_be_tracked=False)]
                     if inner or name != GIT_DIR
                     else []
                 )
             elif protected == STATE_DIR:
                 taken = not inner and name == STATE_DIR and _is_empty(worktree / name)
-                found += [] if taken else [PlantedRepository(inner + name, may_be_tracked=True)]
+                planted += [] if taken else [PlantedRepository(inner + name, may_be_tracked=True)]
             elif kind is _PlantedKind.FOLDER and len(os.fsencode(inner + name)) <= deepest:
                 waiting.append(f"{inner}{name}/")
             elif kind is _PlantedKind.FOLDER or (
                 kind is _PlantedKind.ODD and _is_read_by_git(name)
             ):
-                found.append(PlantedRepository(inner + name, may_be_tracked=False))
+                planted.append(PlantedRepository(inner + name, may_be_tracked=False))
         if inner and _looks_bare(here):
             parts = [name for name in here if name.lower() in _BARE_PARTS]
-            found += [PlantedRepository(inner + part, True) for part in parts]
-            found += _hooks(worktree, inner, here)
-    return PlantedScan(found, unread)
+            planted += [PlantedRepository(inner + part, True) for part in parts]
+            planted += _hooks(worktree, inner, here)
+    return PlantedScan(planted, unread)
 
 
 def _is_empty(folder: Path) -> bool:
@@ -125,32 +125,32 @@ def take_borrowed_rights(folder: Path) -> None:
 
 def _hooks(worktree: Path, inner: str, here: dict[str, _PlantedKind]) -> list[PlantedRepository]:
     """Each hook by itself: a project's own bare repository may have some."""
-    found: list[PlantedRepository] = []
+    planted: list[PlantedRepository] = []
     for name in [name for name in here if name.lower() == "hooks"]:
         if here[name] is not _PlantedKind.FOLDER:
-            found.append(PlantedRepository(inner + name, True))
+            planted.append(PlantedRepository(inner + name, True))
             continue
         with suppress(OSError):  # the walk tells of it
             hooks = _entries(worktree, f"{inner}{name}/")
-            found += [PlantedRepository(f"{inner}{name}/{hook}", True) for hook in hooks]
-    return found
+            planted += [PlantedRepository(f"{inner}{name}/{hook}", True) for hook in hooks]
+    return planted
 
 
 def _entries(worktree: Path, inner: str) -> dict[str, _PlantedKind]:
     """Names in a folder, and what each is."""
-    place = os.path.join(worktree, inner)  # noqa: PTH118 — called for every folder of a large tree
+    folder = os.path.join(worktree, inner)  # noqa: PTH118 — called for every folder of a large tree
     try:
-        return _scanned(place)
+        return _scanned(folder)
     except PermissionError:
         # After this the user's git can look into it too, as it must for a snapshot.
-        os.chmod(place, 0o700)  # noqa: PTH101
-        return _scanned(place)
+        os.chmod(folder, 0o700)  # noqa: PTH101
+        return _scanned(folder)
     except FileNotFoundError:
         return {}
 
 
-def _scanned(place: str) -> dict[str, _PlantedKind]:
-    with os.scandir(place) as entries:
+def _scanned(folder: str) -> dict[str, _PlantedKind]:
+    with os.scandir(folder) as entries:
         return {entry.name: _kind(entry) for entry in entries}
 
 
@@ -168,7 +168,7 @@ def _looks_bare(here: dict[str, _PlantedKind]) -> bool:
 
 
 def same_as_blob(path: Path, blob: str) -> bool:
-    """Whether a plain file has the content of that git object."""
+    """Check that a plain file has the content of a git object."""
     if path.is_symlink() or not path.is_file():
         return False
     content = read_plain(path)
@@ -202,14 +202,14 @@ def move_away(worktree: Path, private: Path, paths: Sequence[str]) -> tuple[str,
 
 
 def moved_since(private: Path, count: int) -> tuple[str, ...]:
-    """What was moved away after so many other things were, oldest first."""
+    """List what was moved away after the first `count` things, oldest first."""
     notes = [private / QUARANTINE / f"{number}.json" for number in range(count, moved(private))]
     there = [note.read_bytes() for note in notes if note.exists()]
     return tuple(json.loads(note)["was"] for note in there)
 
 
 def moved(private: Path) -> int:
-    """How much was ever moved away."""
+    """Return the number of things that were ever moved away."""
     names = [note.stem for note in (private / QUARANTINE).glob("*.json")]
     return max((int(name) + 1 for name in names if name.isdecimal()), default=0)
 
@@ -227,13 +227,13 @@ def _noted(quarantine: Path, path: str, number: int) -> Path:
 
 MAX_BYTES = 100_000_000
 _LONG_AGO = "946684800 +0000"
-"""The same content makes the same commit, whenever it is kept."""
+"""The same content makes the same commit, whenever it is stored."""
 
 
-async def kept_planted(
+async def store_planted(
     git: Git, record: WorkspaceRecord, keeper: ObjectKeeper | None = None, objects: str = ""
 ) -> tuple[list[str], list[str]]:
-    """A commit of all that was ever moved away, and what is too large or deep for that, in words.
+    """Store everything that was ever moved away as a commit; return it and descriptions of what is too large or deep.
 
     `keeper` and `objects` are for whoever only looks; otherwise it is put into the user's objects.
     """
@@ -241,14 +241,14 @@ async def kept_planted(
     size, deep = await asyncio.to_thread(_looked_at, folder)
     if not size:
         return [], []
-    words = f"repositories that were planted in the worktree, in {str(folder)!r}"
+    label = f"repositories that were planted in the worktree, in {str(folder)!r}"
     if size > MAX_BYTES:
-        return [], [f"{words}: {size} bytes"]
-    left_out = [f"{words}: {name!r} lies too deep" for name in deep]
+        return [], [f"{label}: {size} bytes"]
+    left_out = [f"{label}: {name!r} lies too deep" for name in deep]
     try:
         tree, unread = await (keeper or ObjectKeeper(git, record)).tree_of(folder, deep)
     except GitFailed as failed:
-        return [], [*left_out, f"{words}: {failed.stderr[-200:]}"]
+        return [], [*left_out, f"{label}: {failed.stderr[-200:]}"]
     made = await git.run(
         "commit-tree", "-m", "What was planted in the worktree", tree,
         git_dir=record.git_dir,
@@ -258,7 +258,7 @@ async def kept_planted(
             **({"GIT_OBJECT_DIRECTORY": objects} if objects else {}),
         },
     )  # fmt: skip
-    return [made.stdout.decode().strip()], left_out + [f"{words}: {line}" for line in unread]
+    return [made.stdout.decode().strip()], left_out + [f"{label}: {line}" for line in unread]
 
 
 def _looked_at(folder: Path) -> tuple[int, list[str]]:

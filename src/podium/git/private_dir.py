@@ -25,11 +25,11 @@ from podium.platform.folder_tree import files_within
 from podium.platform.safe_open import read_start
 
 BASE_OBJECTS = "base-objects"
-"""Where the user's objects are mounted, read-only."""
+"""Folder in which the user's objects are mounted, read-only."""
 PRIVATE_CONFIG = "config"
 PRIVATE_HOOKS = "hooks"
 """Settings and the empty folder of hooks as they are mounted, beside the directory itself."""
-GIVEN = "given"
+_INITIAL_COMMITS = "given"
 """Commits that the directory was made with."""
 
 _MAX_EXCLUDE_BYTES = 1_000_000
@@ -50,7 +50,7 @@ _CARRIED = (
     "diff.renamelimit",
 )
 """Settings of the user that decide what files look like and that cannot start anything."""
-_SHOWN_REFS = ("refs/heads/", "refs/tags/", "refs/remotes/")
+_PUBLIC_REFS = ("refs/heads/", "refs/tags/", "refs/remotes/")
 _SIMPLE = re.compile(r"[\w./+-]*", re.ASCII)
 
 
@@ -86,8 +86,8 @@ def _identity(repository: RepositoryState) -> list[tuple[str, str]]:
 def _setting(key: str, value: str) -> str:
     section, name = key.split(".", 1)
     escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    shown = value if _SIMPLE.fullmatch(value) else f'"{escaped}"'
-    return f"[{section}]\n\t{name} = {shown}\n"
+    quoted = value if _SIMPLE.fullmatch(value) else f'"{escaped}"'
+    return f"[{section}]\n\t{name} = {quoted}\n"
 
 
 def build_private_dir(
@@ -117,47 +117,49 @@ def build_private_dir(
 
 
 def borrowed_objects(git_dir: str) -> bytes:
-    """Where objects are found that it lacks."""
+    """Return the alternates file: the folders of objects that it lacks."""
     # Mounted, the second line names the directory itself and counts for nothing; unmounted, the first is empty.
     return os.fsencode(f"../{BASE_OBJECTS}\n{git_dir}/objects\n")
 
 
 def _packed_refs(repository: RepositoryState, branch: str, tip: str) -> str:
-    shown = {name: line for name, line in repository.refs.items() if name.startswith(_SHOWN_REFS)}
-    shown[branch] = f"{tip} {branch}"
-    ordered = sorted(shown, key=lambda name: name.encode(errors="surrogateescape"))
+    lines = {name: line for name, line in repository.refs.items() if name.startswith(_PUBLIC_REFS)}
+    lines[branch] = f"{tip} {branch}"
+    ordered = sorted(lines, key=lambda name: name.encode(errors="surrogateescape"))
     head = "# pack-refs with: peeled fully-peeled sorted \n"
-    return head + "".join(f"{shown[name]}\n" for name in ordered)
+    return head + "".join(f"{lines[name]}\n" for name in ordered)
 
 
-def note_given(private: Path, repository: RepositoryState) -> None:
+def note_initial_commits(private: Path, repository: RepositoryState) -> None:
     """Remember, beside the directory, which commits it was made with. What was noted before stays."""
-    known = given_commits(private)
-    shown = (line for name, line in repository.refs.items() if name.startswith(_SHOWN_REFS))
-    known |= {line.split()[0] for line in shown}
-    atomic_write(private / GIVEN, "".join(f"{each}\n" for each in sorted(known)).encode())
+    commits = initial_commits(private)
+    lines = (line for name, line in repository.refs.items() if name.startswith(_PUBLIC_REFS))
+    commits |= {line.split()[0] for line in lines}
+    atomic_write(
+        private / _INITIAL_COMMITS, "".join(f"{commit}\n" for commit in sorted(commits)).encode()
+    )
 
 
-def given_commits(private: Path) -> set[str]:
-    """What its branches and tags stood for when it was made: the user's, and no work."""
+def initial_commits(private: Path) -> set[str]:
+    """Read the commits of its branches and tags when it was made: the user's own, no work of an agent."""
     try:
-        return set((private / GIVEN).read_text("ascii").split())
+        return set((private / _INITIAL_COMMITS).read_text("ascii").split())
     except FileNotFoundError:
         return set()
 
 
 def _excluded(repository: RepositoryState) -> str:
-    """What the user ignores in this repository and everywhere."""
+    """Return the user's ignore patterns, of this repository and global."""
     named = repository.setting("core.excludesfile")
-    places = [Path(repository.git_dir) / "info/exclude"]
+    paths = [Path(repository.git_dir) / "info/exclude"]
     with suppress(RuntimeError):  # a home that is not known
-        places += [Path(named).expanduser()] if named else []
-    return "\n".join(_texts(places))
+        paths += [Path(named).expanduser()] if named else []
+    return "\n".join(_texts(paths))
 
 
-def _texts(places: Iterable[Path]) -> Iterable[str]:
-    for place in places:
-        with suppress(OSError), place.open("rb") as file:
+def _texts(paths: Iterable[Path]) -> Iterable[str]:
+    for path in paths:
+        with suppress(OSError), path.open("rb") as file:
             yield file.read(_MAX_EXCLUDE_BYTES).decode(errors="surrogateescape")
 
 
@@ -204,15 +206,15 @@ def read_ref(git: Path, name: str) -> str:
 def read_refs(git: Path) -> dict[str, str]:
     """All refs, loose ones before packed ones."""
     refs = _packed(git)
-    for place in _files(git / "refs", _MAX_REFS):
-        text = read_plain(place, 5000).decode(errors="replace").strip()
+    for file in _files(git / "refs", _MAX_REFS):
+        text = read_plain(file, 5000).decode(errors="replace").strip()
         if _OBJECT.fullmatch(text):
-            refs[str(place.relative_to(git))] = text
+            refs[str(file.relative_to(git))] = text
     return refs
 
 
 class LoggedCommits(NamedTuple):
-    """What logs tell, as far as they were read."""
+    """Commits named in logs, as far as they were read."""
 
     commits: list[str]
     """Newest first in each log."""
@@ -221,7 +223,7 @@ class LoggedCommits(NamedTuple):
 
 def logged_commits(git: Path, admin: str) -> LoggedCommits:
     """Every commit that a ref or HEAD ever stood for; of very many, some."""
-    seen: dict[str, None] = {}
+    commits: dict[str, None] = {}
     left = _MAX_LOGS_BYTES
     logs = [*_logs(git / "worktrees" / admin / "logs"), *_logs(git / "logs")]
     for log in logs[:_MAX_LOGS]:
@@ -229,32 +231,32 @@ def logged_commits(git: Path, admin: str) -> LoggedCommits:
         left -= len(content)
         if left < 0:
             break
-        for found in reversed(_REFLOG.findall(content)):
-            seen[found.decode()] = None
-    return LoggedCommits(list(seen), whole=left >= 0 and len(logs) <= _MAX_LOGS)
+        for commit in reversed(_REFLOG.findall(content)):
+            commits[commit.decode()] = None
+    return LoggedCommits(list(commits), whole=left >= 0 and len(logs) <= _MAX_LOGS)
 
 
 def _logs(folder: Path) -> list[Path]:
     """Each once, under whatever names it has."""
-    found: dict[tuple[int, int], Path] = {}
+    logs: dict[tuple[int, int], Path] = {}
     for log in _files(folder, _MAX_LOGS + 1):
         with suppress(OSError):
             about = log.lstat()
-            found.setdefault((about.st_dev, about.st_ino), log)
-    return list(found.values())
+            logs.setdefault((about.st_dev, about.st_ino), log)
+    return list(logs.values())
 
 
 def stray_objects(git: Path) -> LoggedCommits:
     """Names of all objects that lie there one by one: commits that nothing names any more are among them."""
-    found = []
+    names = []
     for folder in sorted((git / "objects").glob("[0-9a-f][0-9a-f]")):
         if folder.is_symlink():
             continue
-        found += [f"{folder.name}{file.name}" for file in _files(folder, _MAX_STRAYS)]
-        if len(found) > _MAX_STRAYS:
+        names += [f"{folder.name}{file.name}" for file in _files(folder, _MAX_STRAYS)]
+        if len(names) > _MAX_STRAYS:
             break
-    fitting = [name for name in found if _OBJECT.fullmatch(name)]
-    return LoggedCommits(fitting[:_MAX_STRAYS], whole=len(found) <= _MAX_STRAYS)
+    fitting = [name for name in names if _OBJECT.fullmatch(name)]
+    return LoggedCommits(fitting[:_MAX_STRAYS], whole=len(names) <= _MAX_STRAYS)
 
 
 def _files(folder: Path, most: int) -> Iterator[Path]:
@@ -277,20 +279,20 @@ _MAX_ALTERNATES_BYTES = 1_000_000
 
 def alternates_of(objects: str) -> list[tuple[str, str]]:
     """Each folder as git names it and its real path, nearest first."""
-    found: dict[str, str] = {}
+    folders: dict[str, str] = {}
     level = [objects]
     for _ in range(_MAX_DEPTH):
-        level = [path for folder in level for path in _named_in(folder) if path not in found]
+        level = [path for folder in level for path in _named_in(folder) if path not in folders]
         for path in level:
-            found[path] = os.path.realpath(path)
+            folders[path] = os.path.realpath(path)
     # A folder that is gone is git's own trouble, which it tells of by itself.
-    return [(named, real) for named, real in found.items() if Path(real).is_dir()]
+    return [(named, real) for named, real in folders.items() if Path(real).is_dir()]
 
 
 def _named_in(objects: str) -> list[str]:
     text = ""
-    place = Path(objects, "info/alternates")
-    with suppress(FileNotFoundError, NotADirectoryError), place.open("rb") as file:
+    path = Path(objects, "info/alternates")
+    with suppress(FileNotFoundError, NotADirectoryError), path.open("rb") as file:
         text = os.fsdecode(file.read(_MAX_ALTERNATES_BYTES))
     named = []
     for line in text.splitlines():
@@ -325,12 +327,12 @@ def mend_private_dir(record: WorkspaceRecord) -> None:
     """
     git = Path(record.private, "git")
     remove_pipes(git)
-    place, wanted = git / "objects/info/alternates", borrowed_objects(record.git_dir)
-    if read_plain(place) != wanted and not place.parent.is_symlink():
+    path, content = git / "objects/info/alternates", borrowed_objects(record.git_dir)
+    if read_plain(path) != content and not path.parent.is_symlink():
         with suppress(OSError):
-            if place.is_symlink():
-                place.unlink()
-            atomic_write(place, wanted)
+            if path.is_symlink():
+                path.unlink()
+            atomic_write(path, content)
 
 
 def remove_pipes(folder: Path) -> None:

@@ -59,7 +59,7 @@ class Quarantine:
         # git takes a pack for whole as soon as its index is there: so that comes last.
         order = {".pack": 0, ".rev": 1, ".idx": 2}
         files = [path for path in (self._folder / "pack").iterdir() if path.suffix in order]
-        for file in sorted(files, key=lambda each: order[each.suffix]):
+        for file in sorted(files, key=lambda path: order[path.suffix]):
             if not (target / file.name).exists():
                 file.rename(target / file.name)
 
@@ -100,18 +100,18 @@ def read_bundle(content: bytes, branch: str) -> QuarantineBundle:
         raise ImportRefused("what the workspace gave out is no bundle of commits; commit again")
     refs, needed = _sorted_out(lines[1:])
     if [name for _, name in refs] != [branch]:
-        shown = ", ".join(name for _, name in refs[:5])
-        raise ImportRefused(f"only {branch!r} may come back, not {shown or 'nothing'}")
+        names = ", ".join(name for _, name in refs[:5])
+        raise ImportRefused(f"only {branch!r} may come back, not {names or 'nothing'}")
     return QuarantineBundle(refs[0][0], tuple(needed), content[len(head) + 2 :])
 
 
 def _sorted_out(lines: list[bytes]) -> tuple[list[tuple[str, str]], list[str]]:
     refs, needed = [], []
     for line in lines:
-        if found := _LINE.fullmatch(line):
-            refs.append((found[1].decode(), found[2].decode(errors="replace")))
-        elif found := _NEEDED.fullmatch(line):
-            needed.append(found[1].decode())
+        if match := _LINE.fullmatch(line):
+            refs.append((match[1].decode(), match[2].decode(errors="replace")))
+        elif match := _NEEDED.fullmatch(line):
+            needed.append(match[1].decode())
         elif line not in (b"@object-format=sha1", b"@object-format=sha256"):
             raise ImportRefused("the bundle of the workspace has an odd header; commit again")
     return refs, needed

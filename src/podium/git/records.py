@@ -45,24 +45,24 @@ class WorkspaceRecords:
         return self.folder / workspace_id
 
     def ids(self) -> list[str]:
-        """Whatever has a folder, oldest first: finished, half made and half removed."""
+        """List all workspaces with a folder, oldest first: finished, half made and half removed."""
         try:
             names = [entry.name for entry in os.scandir(self.folder) if entry.is_dir()]
         except FileNotFoundError:
             return []
         return sorted(name for name in names if _ID.fullmatch(name))
 
-    def find(self, shown: str) -> str:
+    def find(self, name: str) -> str:
         """The whole id for one that a person typed: whole, a beginning of its tail, or the task's name."""
         ids = self.ids()
-        if shown in ids:
-            return shown
-        fits = [id_ for id_ in ids if len(shown) >= 4 and id_[-12:].startswith(shown)]
-        fits = fits or [id_ for id_ in ids if (held := self.of(id_)) and held.task == shown]
+        if name in ids:
+            return name
+        fits = [id_ for id_ in ids if len(name) >= 4 and id_[-12:].startswith(name)]
+        fits = fits or [id_ for id_ in ids if (held := self.of(id_)) and held.task == name]
         if not fits:
-            raise UnknownId("workspace", shown)
+            raise UnknownId("workspace", name)
         if len(fits) > 1:
-            raise AmbiguousId("workspace", shown, fits)
+            raise AmbiguousId("workspace", name, fits)
         return fits[0]
 
     def read(self, workspace_id: str) -> WorkspaceRecord:
@@ -73,17 +73,17 @@ class WorkspaceRecords:
         return record
 
     def creating(self, workspace_id: str) -> WorkspaceRecord | None:
-        """What was about to be made when Podium was killed. None: its creation was finished."""
+        """Return the record of an unfinished creation. None: it was finished."""
         if (self.private(workspace_id) / RECORD).exists():
             return None
         return self._parsed(self.private(workspace_id) / CREATING)
 
     def removing(self, workspace_id: str) -> WorkspaceRecord | None:
-        """What was about to be removed when Podium was killed."""
+        """Return the record of an unfinished removal."""
         return self._parsed(self.private(workspace_id) / REMOVING)
 
     def of(self, workspace_id: str) -> WorkspaceRecord | None:
-        """Whatever is known of it: finished, half made or half removed. None: an empty folder."""
+        """Return the record of any state: finished, half made or half removed. None: an empty folder."""
         private = self.private(workspace_id)
         for name in (RECORD, REMOVING, CREATING):
             if (record := self._parsed(private / name)) is not None:
@@ -163,7 +163,7 @@ class WorkspaceRecords:
             os.close(handle)
 
     def in_use(self, workspace_id: str) -> bool:
-        """Whether somebody holds its lock just now."""
+        """Check whether somebody holds its lock."""
         try:
             with self.workspace_lock(workspace_id, patience_seconds=0.0):
                 return False
@@ -229,11 +229,11 @@ class RemovedWorkspaces:
         """All of them, oldest first. A file that cannot be read hides no other."""
         if not self._folder.is_dir():
             return []
-        found = [_read(file) for file in sorted(self._folder.glob("*.json"))]
-        return [memory for memory in found if memory is not None]
+        records = [_read(file) for file in sorted(self._folder.glob("*.json"))]
+        return [memory for memory in records if memory is not None]
 
     def find(self, workspace_id: str) -> RemovalRecord | None:
-        return next((each for each in self.listed() if each.record.id == workspace_id), None)
+        return next((memory for memory in self.listed() if memory.record.id == workspace_id), None)
 
     def forget(self, workspace_id: str) -> None:
         self._file(workspace_id).unlink(missing_ok=True)
@@ -251,17 +251,17 @@ def _read(file: Path) -> RemovalRecord | None:
 
 
 class RecordLookup:
-    """Asks what is known of workspaces: whole ones, half made ones and those that are no more."""
+    """Finds the workspace that claims a folder or branch: finished, half made or removed."""
 
     def __init__(self, records: WorkspaceRecords) -> None:
         self._records = records
 
     def of_folder(self, folder: str) -> WorkspaceRecord | None:
         """The workspace whose worktree is there, or was about to be."""
-        return next((each for each in self._known() if each.path == folder), None)
+        return next((record for record in self._readable() if record.path == folder), None)
 
-    def folder_words(self, record: WorkspaceRecord) -> str:
-        """Whose a folder is, and what to do."""
+    def describe_folder(self, record: WorkspaceRecord) -> str:
+        """Describe the workspace that owns a folder, and what to do."""
         if self._records.finished(record.id) is None or self._records.removing(record.id):
             return (
                 f"it is left of the workspace {record.task!r} of {record.repository!r}, which was not wholly "
@@ -272,11 +272,11 @@ class RecordLookup:
             f"let `podium workspaces gc {record.task}` remove it there when its work is safe"
         )
 
-    def branch_words(self, git_dir: str, branch: str) -> str:
-        """Where a branch comes from, with what to do; of one that no workspace made only the latter."""
+    def describe_branch(self, git_dir: str, branch: str) -> str:
+        """Describe the origin of a branch and what to do; without a workspace only the latter."""
         short = branch.removeprefix("refs/heads/")
         another = "name another with --branch"
-        for record in self._known():
+        for record in self._readable():
             if (record.git_dir, record.branch) == (git_dir, branch):
                 return f"it is that of the workspace {record.task!r}; {another}"
         for memory in reversed(RemovedWorkspaces(self._records).listed()):
@@ -289,13 +289,13 @@ class RecordLookup:
                 )
         return f"{another}, or delete it when its work is merged"
 
-    def _known(self) -> list[WorkspaceRecord]:
-        found = []
+    def _readable(self) -> list[WorkspaceRecord]:
+        records = []
         for id_ in self._records.ids():
             try:
                 record = self._records.of(id_)
             except PodiumError:
                 continue  # it cannot be read: `podium workspaces list` tells
             if record is not None:
-                found.append(record)
-        return found
+                records.append(record)
+        return records

@@ -33,7 +33,7 @@ from podium.git.snapshots import Snapshots
 from podium.git.workspace_reset import is_within, keep_tip, refuse_missing
 from podium.git.workspace_spec import folder_of, forbidden_paths
 
-_MAX_TOLD = 20
+_MAX_NAMED = 20
 
 
 class SnapshotRecovery:
@@ -57,13 +57,13 @@ class SnapshotRecovery:
     async def removed(self) -> list[RemovedWorkspace]:
         """Those whose snapshots are still there, oldest first."""
         living = set(self._records.ids())
-        found = []
+        removed = []
         for memory in self._memories.listed():
             if memory.record.id in living:
                 continue
             snapshots = await self._of(memory.record)
             if snapshots:
-                found.append(
+                removed.append(
                     RemovedWorkspace(
                         record=memory.record,
                         removed_at=memory.removed_at,
@@ -71,7 +71,7 @@ class SnapshotRecovery:
                         snapshots=tuple(snapshots),
                     )
                 )
-        return found
+        return removed
 
     async def recover(self, workspace_id: str, branch: str) -> RecoveredBranch:
         """Make a branch of the newest snapshot. Nothing that exists is moved.
@@ -107,14 +107,14 @@ class SnapshotRecovery:
             branch=branch,
             commit=commit,
             snapshot=newest,
-            only_in_snapshot=tuple(apart[:_MAX_TOLD]),
-            more=max(0, len(apart) - _MAX_TOLD),
+            only_in_snapshot=tuple(apart[:_MAX_NAMED]),
+            more=max(0, len(apart) - _MAX_NAMED),
         )
 
     async def _refuse_unsafe(
         self, record: WorkspaceRecord, name: str, snapshot: WorktreeSnapshot, commit: str
     ) -> None:
-        """What agents committed, or left uncommitted, is on no branch that anybody judged."""
+        """Raise unless the import gate lets the commit pass: nobody has judged what agents left in a snapshot."""
         look = f"`git log --patch --no-ext-diff --no-textconv {record.base[:12]}..{commit[:12]}` shows it"
         try:
             async with quarantined(self._git, record.git_dir) as quarantine:
@@ -160,8 +160,8 @@ class SnapshotRecovery:
         """Paths that the snapshot has and the branch has not."""
         # Beside what is carried, files differ by the ends of their lines at most.
         kinds = "--diff-filter=A" if snapshot.carried else "--diff-filter=AMT"
-        words = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", kinds)
-        listed = await self._git.text(*words, commit, snapshot.commit, git_dir=record.git_dir)
+        command = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", kinds)
+        listed = await self._git.text(*command, commit, snapshot.commit, git_dir=record.git_dir)
         readable = listed.encode(errors="surrogateescape").decode(errors="replace")
         return [path for path in readable.split("\0") if path]
 
@@ -213,14 +213,14 @@ _MAX_FOLDERS = 20
 
 
 class WorkspaceRebuild:
-    """What has to be known and cleared away before a workspace can be made under its old id."""
+    """Preparations for making a workspace again under its old id."""
 
     def __init__(self, git: Git, records: WorkspaceRecords, snapshots: Snapshots) -> None:
         self._git = git
         self._records = records
         self._snapshots = snapshots
         self._delivered = ""
-        """What the old one brought back last, where that is known here."""
+        """Commit that the old one delivered last, if a record on this host says so."""
 
     async def clear(self, workspace_id: str, commit: str) -> WorktreeSnapshot | None:
         """Take away what is left here of the old one, and give the snapshot of what only that had.
@@ -236,13 +236,13 @@ class WorkspaceRebuild:
         if left is None:
             return None
         with self._records.workspace_lock(workspace_id):
-            kept = None
+            snapshot = None
             if self._records.finished(workspace_id) is not None:
-                kept = await self._snapshots.take(left, "its folder was gone")
-                _refuse_loss(left, kept)
+                snapshot = await self._snapshots.take(left, "its folder was gone")
+                _refuse_loss(left, snapshot)
             async with self._records.repository_lock(left.git_dir):
                 await undo_creation(self._git, self._records, left, keep_branch=True)
-        return kept
+        return snapshot
 
     async def repository_of(
         self, record: WorkspaceRecord, spec: WorkspaceSpec, commit: str
@@ -251,15 +251,15 @@ class WorkspaceRebuild:
         try:
             return await find_repository(self._git, spec.repository, record.base)
         except BadInput:
-            found = await find_repository(self._git, spec.repository, "HEAD")
+            repository = await find_repository(self._git, spec.repository, "HEAD")
             here = record.model_copy(
-                update={"repository": found.checkout, "git_dir": found.git_dir}
+                update={"repository": repository.checkout, "git_dir": repository.git_dir}
             )
             await refuse_missing(self._git, here, commit)
             raise
 
     async def branch_holding(self, record: WorkspaceRecord, commit: str) -> str:
-        """Where the branch is when it holds the commit; else it is moved there. Hold the repository's lock.
+        """Return the tip of the branch, moved to the commit unless it holds it. Hold the repository's lock.
 
         Raises `NotPossibleNow` when somebody else moved it.
         """
@@ -290,7 +290,7 @@ class WorkspaceRebuild:
         )
 
     async def _is_of_run(self, record: WorkspaceRecord, commit: str) -> bool:
-        """Where no record tells, the run's own commits do: another host made them."""
+        """Recognise a commit of the run by its trailer, where no record exists: another host made it."""
         form = "--format=%(trailers:key=Podium-Run,valueonly)"
         text = await self._git.text("show", "--no-patch", form, commit, git_dir=record.git_dir)
         return bool(record.run_id) and text.strip() == record.run_id
@@ -302,7 +302,7 @@ class WorkspaceRebuild:
         repository: RepositoryState,
         state_home: Path,
     ) -> WorkspaceRecord:
-        """The record of the new one: what the wish says of it may be another than it was."""
+        """Return the record of the new one; the spec may differ from the old one's."""
         return WorkspaceRecord(
             id=record.id,
             task=record.task,
@@ -324,7 +324,7 @@ class WorkspaceRebuild:
         repository: RepositoryState,
         state_home: Path,
     ) -> str:
-        """The old place where that is free, else one beside it: what lies there is nobody's to touch."""
+        """Return the old folder if it is free, else one beside it: existing files are never touched."""
         if record.repository == repository.checkout and not os.path.lexists(record.path):
             return record.path
         claims = RecordLookup(self._records)
@@ -339,9 +339,9 @@ class WorkspaceRebuild:
         return folder_of(spec, repository, state_home, claims)
 
 
-def _refuse_loss(record: WorkspaceRecord, kept: WorktreeSnapshot) -> None:
-    if not kept.complete:
+def _refuse_loss(record: WorkspaceRecord, snapshot: WorktreeSnapshot) -> None:
+    if not snapshot.complete:
         raise NotPossibleNow(
             f"what is left of workspace {record.task!r} in {record.private!r} could not be kept whole "
-            f"({''.join(kept.left_out[:1])}); save or delete that, then try again"
+            f"({''.join(snapshot.left_out[:1])}); save or delete that, then try again"
         )

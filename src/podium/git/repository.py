@@ -15,7 +15,7 @@ from podium.git.git_command import Git, GitFailed
 
 @dataclass(frozen=True)
 class RepositoryState:
-    """What is known of a user's repository at a moment."""
+    """State of a user's repository at one time."""
 
     checkout: str
     """Top of the worktree that was named."""
@@ -48,7 +48,7 @@ def _is_filter(key: str) -> bool:
 
 
 class RepositoryLocation(NamedTuple):
-    """Where a repository is. The fields are those of `RepositoryState`."""
+    """Location of a repository. The fields are those of `RepositoryState`."""
 
     checkout: str
     own_git_dir: str
@@ -62,16 +62,16 @@ async def find_repository(git: Git, folder: str, base: str) -> RepositoryState:
 
 
 async def read_repository(git: Git, location: RepositoryLocation, base: str) -> RepositoryState:
-    """What is known of a repository now. Raises as `find_repository` does."""
+    """Read the state of a repository. Raises as `find_repository` does."""
     checkout, own_git_dir, git_dir, object_format = location
     settings, refs, commit = await asyncio.gather(
         _settings(git, own_git_dir),
         _refs(git, git_dir),
         _base(git, own_git_dir, base),
     )
-    found = RepositoryState(checkout, own_git_dir, git_dir, object_format, settings, refs, commit)
-    _refuse_partial_clone(found)
-    return found
+    state = RepositoryState(checkout, own_git_dir, git_dir, object_format, settings, refs, commit)
+    _refuse_partial_clone(state)
+    return state
 
 
 async def find_git_dir(git: Git, folder: str) -> str:
@@ -109,23 +109,23 @@ def _real(*parts: str) -> str:
 
 
 def _not_usable(folder: str, failed: GitFailed) -> BadInput | NotPossibleNow:
-    said = failed.stderr
-    if "dubious ownership" in said:
+    message = failed.stderr
+    if "dubious ownership" in message:
         return NotPossibleNow(
             f"the repository of {folder!r} belongs to another user; if you trust it, say "
             f"`git config --global --add safe.directory {os.path.realpath(folder)}`"
         )
-    if "must be run in a work tree" in said:
+    if "must be run in a work tree" in message:
         return BadInput(
             f"{folder!r} is a bare repository or lies inside a git directory; clone it, "
             "or name a checkout of it"
         )
-    if "not a git repository" in said:
+    if "not a git repository" in message:
         return BadInput(
             f"{folder!r} is not in a git repository; go into one, or make one with `git init` "
             "and a first commit"
         )
-    return NotPossibleNow(f"git cannot read the repository of {folder!r}: {said[-400:]}")
+    return NotPossibleNow(f"git cannot read the repository of {folder!r}: {message[-400:]}")
 
 
 async def _settings(git: Git, git_dir: str) -> dict[str, str]:
@@ -167,11 +167,11 @@ async def _base(git: Git, git_dir: str, base: str) -> str:
     raise BadInput(f"there is no commit {base!r} in the repository; see `git branch --all`")
 
 
-def _refuse_partial_clone(found: RepositoryState) -> None:
-    promised = any(key.endswith(".promisor") and found.is_on(key) for key in found.settings)
-    if promised or found.setting("extensions.partialclone"):
+def _refuse_partial_clone(state: RepositoryState) -> None:
+    promised = any(key.endswith(".promisor") and state.is_on(key) for key in state.settings)
+    if promised or state.setting("extensions.partialclone"):
         raise NotPossibleNow(
-            f"{found.checkout!r} is a partial clone, whose missing objects an agent could not get; "
+            f"{state.checkout!r} is a partial clone, whose missing objects an agent could not get; "
             "make a whole one with `git clone` without `--filter` and work there"
         )
 
@@ -181,7 +181,7 @@ _OUTPUT_BYTES = 4_000_000
 
 
 async def look_at(git: Git, folder: str) -> CheckoutStatus:
-    """What is checked out there. Raises `BadInput` where there is no repository with a commit."""
+    """Read the status of a checkout. Raises `BadInput` where there is no repository with a commit."""
     try:
         top = (
             await git.run("-C", folder, "rev-parse", "--show-toplevel", user_settings=True)
@@ -195,8 +195,10 @@ async def look_at(git: Git, folder: str) -> CheckoutStatus:
         output_bytes=_OUTPUT_BYTES,
     )  # fmt: skip
     rows = [row for row in status.stdout.decode(errors="replace").split("\0") if row]
-    told = dict(row.removeprefix("# branch.").split(" ", 1) for row in rows if row.startswith("#"))
-    if told["oid"] == "(initial)":
+    fields = dict(
+        row.removeprefix("# branch.").split(" ", 1) for row in rows if row.startswith("#")
+    )
+    if fields["oid"] == "(initial)":
         raise BadInput(
             f'{checkout!r} has no commit yet; make one: `git add -A && git commit -m "First commit"`'
         )
@@ -206,8 +208,8 @@ async def look_at(git: Git, folder: str) -> CheckoutStatus:
     )
     return CheckoutStatus(
         checkout=checkout,
-        head=told["oid"],
-        branch="" if told["head"] == "(detached)" else told["head"],
+        head=fields["oid"],
+        branch="" if fields["head"] == "(detached)" else fields["head"],
         changed=tuple(changed[:_MAX_LISTED]),
         changed_count=len(changed),
         sparse=sparse.stdout.strip() == b"true",

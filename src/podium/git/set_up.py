@@ -57,12 +57,12 @@ def held_ports(names: Sequence[str], taken: Collection[int]) -> Iterator[dict[st
     check_names(names)
     used = set(taken)
     with contextlib.ExitStack() as held:
-        found: dict[str, int] = {}
+        ports: dict[str, int] = {}
         for name in names:
             port = _hold_one(held, used)
             used.add(port)
-            found[name] = port
-        yield found
+            ports[name] = port
+        yield ports
 
 
 def _hold_one(held: contextlib.ExitStack, used: Collection[int]) -> int:
@@ -96,7 +96,7 @@ def _hold(held: contextlib.ExitStack, port: int) -> bool:
 
 
 def _has_ipv6() -> bool:
-    """Whether it is not only compiled in: a machine may have it switched off."""
+    """Check that IPv6 works: it may be compiled in and switched off."""
     if not socket.has_ipv6:
         return False
     try:
@@ -108,7 +108,7 @@ def _has_ipv6() -> bool:
 
 
 TAIL_LINES = 20
-"""How much of a failed command's output is told."""
+"""Lines of a failed command's output that are shown."""
 
 _LINE_CHARACTERS = 500
 _LINE_BYTES = 64_000
@@ -116,7 +116,7 @@ _STDERR_BYTES = 20_000
 _FIRST_PAUSE_SECONDS = 0.2
 _MAX_PAUSE_SECONDS = 5.0
 
-Tell = Callable[[str], None]
+ProgressCallback = Callable[[str], None]
 """Takes a line of progress."""
 
 
@@ -131,7 +131,7 @@ async def set_up(
     spec: WorkspaceSpec,
     launcher: Launcher,
     records: WorkspaceRecords,
-    tell: Tell,
+    report: ProgressCallback,
 ) -> WorkspaceRecord:
     """Make a checked-out workspace usable, and give its record with what belongs to that.
 
@@ -145,32 +145,32 @@ async def set_up(
         return (await workspace.confinement()).model_copy(update=reach)
 
     commands = SetupCommands(record.path, _variables(record), launcher, confinement)
-    await run_commands(spec.set_up, commands, tell)
+    await run_commands(spec.set_up, commands, report)
     return record
 
 
-async def run_commands(wanted: SetupSpec, commands: SetupCommands, tell: Tell) -> None:
+async def run_commands(spec: SetupSpec, commands: SetupCommands, report: ProgressCallback) -> None:
     """Run the commands in order, then the readiness check until it succeeds."""
-    commands.give(wanted.seconds)
-    count = len(wanted.after_create)
-    for number, argv in enumerate(wanted.after_create, 1):
-        tell(f"set-up {number}/{count}: {_in_words(argv)}")
-        await commands.must_succeed(argv, tell)
-    if wanted.ready:
-        tell(f"waiting until ready: {_in_words(wanted.ready)}")
-        await commands.retried(wanted.ready)
+    commands.give(spec.seconds)
+    count = len(spec.after_create)
+    for number, argv in enumerate(spec.after_create, 1):
+        report(f"set-up {number}/{count}: {_command_line(argv)}")
+        await commands.must_succeed(argv, report)
+    if spec.ready:
+        report(f"waiting until ready: {_command_line(spec.ready)}")
+        await commands.retried(spec.ready)
 
 
 def _equipped(
-    record: WorkspaceRecord, wanted: SetupSpec, records: WorkspaceRecords
+    record: WorkspaceRecord, spec: SetupSpec, records: WorkspaceRecords
 ) -> WorkspaceRecord:
     """With its files and ports."""
-    copied = copy_files(Path(record.repository), Path(record.path), wanted.copy_files)
+    copied = copy_files(Path(record.repository), Path(record.path), spec.copy_files)
     if copied:
         # Else `git add --all` would commit what may hold secrets.
         with Path(record.private, "git/info/exclude").open("a", encoding="utf-8") as file:
             file.write(f"\n{ignoring(copied)}")
-    ports = _note_ports(wanted.ports, record, records)
+    ports = _note_ports(spec.ports, record, records)
     return record.model_copy(update={"ports": ports, "copied": copied})
 
 
@@ -180,8 +180,13 @@ def _note_ports(
     """Choose them, and write them down before anybody else can choose the same."""
     if not names:
         return {}
-    known = [records.of(id_) for id_ in records.ids()]
-    taken = {port for each in known if each is not None for port in each.ports.values()}
+    workspaces = [records.of(id_) for id_ in records.ids()]
+    taken = {
+        port
+        for workspace in workspaces
+        if workspace is not None
+        for port in workspace.ports.values()
+    }
     with held_ports(names, taken) as ports:
         noted = record.model_copy(update={"ports": ports})
         atomic_write(records.private(record.id) / CREATING, json_of(noted).encode())
@@ -212,18 +217,18 @@ class SetupCommands:
         self._deadline = 0.0
 
     def give(self, seconds: float) -> None:
-        """So much time from now on, for all of them together."""
+        """Set the time for all commands together, from now on."""
         self._seconds = seconds
         self._deadline = asyncio.get_running_loop().time() + seconds
 
-    async def must_succeed(self, argv: Sequence[str], tell: Tell) -> None:
+    async def must_succeed(self, argv: Sequence[str], report: ProgressCallback) -> None:
         """Raises `SetUpFailed` when it does not."""
-        ended, tail = await self._run(argv, tell)
+        ended, tail = await self._run(argv, report)
         if ended.exit_code != 0:
             raise self._failed(argv, ended, tail)
 
     async def retried(self, argv: Sequence[str]) -> None:
-        """Ask again until it succeeds. Only what it said last is told."""
+        """Run it again until it succeeds. Only the output of the last attempt is shown."""
         pause = _FIRST_PAUSE_SECONDS
         while True:
             ended, tail = await self._run(argv, _unheard)
@@ -237,15 +242,17 @@ class SetupCommands:
     def _left(self) -> float:
         return self._deadline - asyncio.get_running_loop().time()
 
-    async def _run(self, argv: Sequence[str], tell: Tell) -> tuple[ProcessExit, list[str]]:
+    async def _run(
+        self, argv: Sequence[str], report: ProgressCallback
+    ) -> tuple[ProcessExit, list[str]]:
         if self._left() <= 0:
             raise SetUpFailed(
-                f"there was no time left for {_in_words(argv)!r}; {self._give_more_time()}"
+                f"there was no time left for {_command_line(argv)!r}; {self._give_more_time()}"
             )
         process = await self._launcher.start(await self._spawn(argv))
         try:
             process.close_input()
-            tail = await _heard(process, tell)
+            tail = await _forward_output(process, report)
             ended = await process.wait()
         except BaseException:
             await process.end(0.0)
@@ -265,16 +272,20 @@ class SetupCommands:
         )
 
     def _failed(self, argv: Sequence[str], ended: ProcessExit, tail: Sequence[str]) -> SetUpFailed:
-        command = _in_words(argv)
+        command = _command_line(argv)
         if ended.timed_out:
-            return _told(f"{command!r} was not done in time; {self._give_more_time()}", tail)
+            return _set_up_failed(
+                f"{command!r} was not done in time; {self._give_more_time()}", tail
+            )
         how = f"exit code {ended.exit_code}" if ended.signal is None else f"signal {ended.signal}"
         refused = "".join(f"\n  refused: {exec_}" for exec_ in ended.refused_execs)
-        return _told(f"{command!r} failed with {how}; mend it, then try again{refused}", tail)
+        return _set_up_failed(
+            f"{command!r} failed with {how}; mend it, then try again{refused}", tail
+        )
 
     def _never_ready(self, argv: Sequence[str], tail: Sequence[str]) -> SetUpFailed:
-        command = _in_words(argv)
-        return _told(
+        command = _command_line(argv)
+        return _set_up_failed(
             f"{command!r} never succeeded, so the workspace is not ready; mend it, or "
             f"{self._give_more_time()}",
             tail,
@@ -284,18 +295,18 @@ class SetupCommands:
         return f"give the set-up more than {self._seconds:g} seconds"
 
 
-async def _heard(process: Process, tell: Tell) -> list[str]:
-    """The last lines of its output, each told as it comes."""
+async def _forward_output(process: Process, report: ProgressCallback) -> list[str]:
+    """Report each line of output as it comes; return the last ones."""
     tail: deque[str] = deque(maxlen=TAIL_LINES)
     async for line in process.lines():
         text = line.decode(errors="replace")[:_LINE_CHARACTERS]
         tail.append(text)
-        tell(f"  {text}")
+        report(f"  {text}")
     return list(tail)
 
 
-def _in_words(argv: Sequence[str]) -> str:
-    """A shell line as it stands in the settings, other commands as one would type them."""
+def _command_line(argv: Sequence[str]) -> str:
+    """Return a shell line as the settings have it, other commands quoted for a shell."""
     return argv[2] if len(argv) == 3 and argv[1] == "-c" else shlex.join(argv)
 
 
@@ -304,11 +315,11 @@ def _lines(output: bytes) -> list[str]:
     return [line[:_LINE_CHARACTERS] for line in lines[-TAIL_LINES:]]
 
 
-def _told(problem: str, tail: Sequence[str]) -> SetUpFailed:
-    shown = "".join(f"\n  {line}" for line in tail)
-    said = f"\nit said last:{shown}" if shown else "\nit said nothing"
-    return SetUpFailed(f"the workspace was not made: {problem}{said}", output=tuple(tail))
+def _set_up_failed(problem: str, tail: Sequence[str]) -> SetUpFailed:
+    lines = "".join(f"\n  {line}" for line in tail)
+    excerpt = f"\nit said last:{lines}" if lines else "\nit said nothing"
+    return SetUpFailed(f"the workspace was not made: {problem}{excerpt}", output=tuple(tail))
 
 
 def _unheard(_: str) -> None:
-    """For attempts that are expected to fail at first."""
+    """Drop progress of attempts that are expected to fail at first."""

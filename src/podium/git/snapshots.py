@@ -20,10 +20,10 @@ from podium.core.errors import BadInput, ImportRefused, NotPossibleNow
 from podium.core.processes import Confinement, ProcessExit
 from podium.core.workspaces import WorkspaceRecord, WorktreeSnapshot
 from podium.git.commit_trees import check_size
-from podium.git.committable_tree import kept_committable
+from podium.git.committable_tree import store_committable
 from podium.git.git_command import Git, GitFailed, clear_stale_lock, no_object
 from podium.git.layout import confinement_of, tidy
-from podium.git.planted import kept_planted
+from podium.git.planted import store_planted
 from podium.git.private_dir import (
     logged_commits,
     make_borrower,
@@ -42,16 +42,16 @@ _MAX_LOGGED = 5000
 _MAX_TIPS = 50_000
 
 
-class KnownTips(NamedTuple):
+class RecordedTips(NamedTuple):
     """Commits, and names that may be those of commits."""
 
     tips: list[str]
     unread: list[str]
-    """What was not looked at, in words."""
+    """Descriptions of what was not read."""
 
 
-def known_tips(record: WorkspaceRecord) -> KnownTips:
-    """Whatever its branches, tags, stash and logs ever stood for; the branch's own tip comes first.
+def recorded_tips(record: WorkspaceRecord) -> RecordedTips:
+    """Read every commit that its branches, tags, stash and logs ever named; the branch's own tip comes first.
 
     Behind them the objects that nothing may name any more.
     """
@@ -68,7 +68,7 @@ def known_tips(record: WorkspaceRecord) -> KnownTips:
     if not strays.whole:
         unread.append("commits: it has more objects than can be looked at")
     also = (name for name in strays.commits if len(name) == len(record.base))
-    return KnownTips(list(dict.fromkeys([*named[:_MAX_TIPS], *also])), unread)
+    return RecordedTips(list(dict.fromkeys([*named[:_MAX_TIPS], *also])), unread)
 
 
 class LooseCommits:
@@ -82,7 +82,7 @@ class LooseCommits:
     async def bring(self, tips: Sequence[str]) -> list[str]:
         """Put what is missing into the user's objects, where nothing refers to it yet.
 
-        Gives what could not be brought, in words. When not all can be, the first one is tried alone.
+        Returns descriptions of what could not be brought. When not all can be, the first one is tried alone.
         """
         missing = await self._missing(tips)
         if not missing:
@@ -122,26 +122,26 @@ class LooseCommits:
         commits = [row[0] for row in rows if len(row) == 3 and row[1] == "commit"]
         if not commits:
             return
-        wanted = "".join(f"{commit}\n" for commit in commits) + f"^{self._record.base}\n"
+        revisions = "".join(f"{commit}\n" for commit in commits) + f"^{self._record.base}\n"
         packed = await self._inside(
             "pack-objects", "--revs", "--thin", "--stdout", "--quiet", "--delta-base-offset",
-            stdin=wanted.encode(),
+            stdin=revisions.encode(),
         )  # fmt: skip
         async with quarantined(self._git, self._record.git_dir) as quarantine:
             await quarantine.take(packed.stdout)
             await quarantine.release()
 
-    async def _inside(self, *words: str, stdin: bytes) -> ProcessExit:
+    async def _inside(self, *arguments: str, stdin: bytes) -> ProcessExit:
         if self._confinement is not None:
             return await self._git.run(
-                *words, cwd=self._record.path, stdin=stdin, confinement=self._confinement,
+                *arguments, cwd=self._record.path, stdin=stdin, confinement=self._confinement,
                 env={"HOME": str(Path(self._record.private, "home"))},
                 output_bytes=MAX_PACK_BYTES,
             )  # fmt: skip
         with tempfile.TemporaryDirectory(prefix="podium-", dir=self._record.private) as folder:
             await asyncio.to_thread(make_borrower, Path(folder), self._record, self._record.base)
             return await self._git.run(
-                *words, git_dir=folder, stdin=stdin, output_bytes=MAX_PACK_BYTES
+                *arguments, git_dir=folder, stdin=stdin, output_bytes=MAX_PACK_BYTES
             )
 
 
@@ -149,8 +149,8 @@ def _commits(tips: Sequence[str]) -> bytes:
     return "".join(f"{tip}^{{commit}}\n" for tip in tips).encode()
 
 
-_MARK = "podium-snapshot: "
-_TOLD = ("why", "at", "left_out", "complete", "carried")
+_FACTS_PREFIX = "podium-snapshot: "
+_FACT_FIELDS = ("why", "at", "left_out", "complete", "carried")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 
@@ -171,7 +171,7 @@ class Snapshots:
         if there:
             await tidy(self._git, record)
         await asyncio.to_thread(mend_private_dir, record)
-        tips, unread = await asyncio.to_thread(known_tips, record)
+        tips, unread = await asyncio.to_thread(recorded_tips, record)
         loose = LooseCommits(self._git, record, await self._confinement(record) if there else None)
         left_out = unread + await loose.bring(tips)
         heads = await loose.heads(tips)
@@ -186,7 +186,7 @@ class Snapshots:
         else:
             # Somebody removed the worktree; its commits are still to be kept.
             tree = await self._git.resolve(f"{head}^{{tree}}", record.git_dir)
-        planted, too_large = await kept_planted(self._git, record)
+        planted, too_large = await store_planted(self._git, record)
         parents = [commit for commit in dict.fromkeys([head, *heads, *planted, carried]) if commit]
         left_out += too_large
         facts = WorktreeSnapshot(
@@ -201,7 +201,7 @@ class Snapshots:
         before = await self.listed(record)
         if before and await self._same(record, before[-1], tree, parents, facts):
             return before[-1]
-        return await self._kept(record, tree, parents, before, facts)
+        return await self._store(record, tree, parents, before, facts)
 
     async def keep(self, record: WorkspaceRecord, commit: str, why: str) -> WorktreeSnapshot:
         """A commit of the user's repository alone, such as where a branch was."""
@@ -213,7 +213,7 @@ class Snapshots:
             carried=commit,
         )
         tree = await self._git.resolve(f"{commit}^{{tree}}", record.git_dir)
-        return await self._kept(record, tree, [commit], await self.listed(record), facts)
+        return await self._store(record, tree, [commit], await self.listed(record), facts)
 
     async def bring(self, record: WorkspaceRecord, commit: str) -> None:
         """Let the user's repository have a commit of the workspace, which nothing there refers to yet."""
@@ -231,8 +231,8 @@ class Snapshots:
         text = await self._git.text(
             "for-each-ref", form, f"{_folder(record)}/", git_dir=record.git_dir
         )
-        found = [_read(entry.lstrip("\n")) for entry in text.split("\0")]
-        return sorted((each for each in found if each is not None), key=_number)
+        snapshots = [_read(entry.lstrip("\n")) for entry in text.split("\0")]
+        return sorted((snapshot for snapshot in snapshots if snapshot is not None), key=_number)
 
     async def _confinement(self, record: WorkspaceRecord) -> Confinement | None:
         return await asyncio.to_thread(confinement_of, record) if self._confined else None
@@ -250,7 +250,7 @@ class Snapshots:
         The same files make the same commit. Empty when git cannot add them all.
         """
         try:
-            tree = await kept_committable(self._git, record, head)
+            tree = await store_committable(self._git, record, head)
         except GitFailed:
             return ""
         if tree == await self._git.resolve(f"{head}^{{tree}}", record.git_dir):
@@ -268,11 +268,11 @@ class Snapshots:
     ) -> bool:
         if (snapshot.left_out, snapshot.complete) != (facts.left_out, facts.complete):
             return False
-        words = ("show", "--no-patch", "--format=%T %P", snapshot.commit)
-        text = await self._git.text(*words, git_dir=record.git_dir)
+        command = ("show", "--no-patch", "--format=%T %P", snapshot.commit)
+        text = await self._git.text(*command, git_dir=record.git_dir)
         return text.split() == [tree, *parents]
 
-    async def _kept(
+    async def _store(
         self,
         record: WorkspaceRecord,
         tree: str,
@@ -280,8 +280,8 @@ class Snapshots:
         before: Sequence[WorktreeSnapshot],
         facts: WorktreeSnapshot,
     ) -> WorktreeSnapshot:
-        told = facts.model_dump(mode="json", exclude={"ref", "commit"}) | {"task": record.task}
-        message = f"Snapshot of {record.task}: {facts.why}\n\n{_MARK}{json.dumps(told)}\n"
+        fields = facts.model_dump(mode="json", exclude={"ref", "commit"}) | {"task": record.task}
+        message = f"Snapshot of {record.task}: {facts.why}\n\n{_FACTS_PREFIX}{json.dumps(fields)}\n"
         commit = await self._committed(record, tree, parents, message, facts.at)
         ref = f"{_folder(record)}/{_number(before[-1]) + 1 if before else 1}"
         await clear_stale_lock(record.git_dir, ref)
@@ -324,17 +324,18 @@ def _number(snapshot: WorktreeSnapshot) -> int:
 
 
 def _read(entry: str) -> WorktreeSnapshot | None:
-    """A snapshot as its commit tells it. One that somebody else made in its place tells nothing."""
+    """Parse a snapshot from its commit. One that somebody else made in its place has no facts."""
     head, _, message = entry.partition("\n")
     ref, commit, *parents = [*head.split(" "), ""]
     if not commit:
         return None
     try:
         # The first such line: what was left out may have any name, and stands behind it.
-        told = next(line for line in message.split("\n") if line.startswith(_MARK))
-        facts = json.loads(told.removeprefix(_MARK))
+        line = next(line for line in message.split("\n") if line.startswith(_FACTS_PREFIX))
+        facts = json.loads(line.removeprefix(_FACTS_PREFIX))
         snapshot = WorktreeSnapshot.model_validate(
-            {name: facts[name] for name in _TOLD if name in facts} | {"ref": ref, "commit": commit}
+            {name: facts[name] for name in _FACT_FIELDS if name in facts}
+            | {"ref": ref, "commit": commit}
         )
     except (ValueError, TypeError, StopIteration):
         return WorktreeSnapshot(

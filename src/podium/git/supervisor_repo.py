@@ -25,9 +25,9 @@ from podium.git.worktree_files import remove_file, write_files
 from podium.platform import make_private_folder
 from podium.platform.atomic_write import atomic_write
 
-DESK = "desk"
+SUPERVISOR_REPO = "desk"
 _AT = "at"
-"""The commit that the desk's index is of. Not there while git is about to change it."""
+"""File with the commit that the index is of. Missing while git is about to change the index."""
 _MADE = "made"
 """Commits that Podium made here, by what they were made for."""
 _MERGING = "merging"
@@ -55,24 +55,24 @@ class SupervisorRepo:
         self._git = git
         self._record = record
         self._confined = confined
-        self._fence = Confinement()
+        self._confinement = Confinement()
         self._mended = False
-        self.folder = Path(record.private, DESK)
+        self.folder = Path(record.private, SUPERVISOR_REPO)
 
     async def sit_down(self) -> None:
         """Check the workspace and make what is missing. Raises `WorkspaceTampered`."""
-        fence = await asyncio.to_thread(confinement_of, self._record)
+        confinement = await asyncio.to_thread(confinement_of, self._record)
         if not self._mended:
             # After each turn it is done anyway; this is for one whose Podium was killed.
             await asyncio.to_thread(mend_private_dir, self._record)
             self._mended = True
         supervisor_repo = Mount(source=str(self.folder), target=str(self.folder), writable=True)
         # Forbidden paths are for agents: a merge takes the user's own changes of them.
-        self._fence = fence.model_copy(
+        self._confinement = confinement.model_copy(
             update={
-                "mounts": (*fence.mounts, supervisor_repo),
+                "mounts": (*confinement.mounts, supervisor_repo),
                 "pinned": (),
-                "unmounted_env": self._places(mounted=False),
+                "unmounted_env": self._object_dirs(mounted=False),
             }
         )
         await asyncio.to_thread(self._make)
@@ -82,7 +82,7 @@ class SupervisorRepo:
 
     async def run(
         self,
-        *words: str,
+        *arguments: str,
         stdin: bytes = b"",
         env: Mapping[str, str] | None = None,
         settings: Sequence[str] = (),
@@ -91,30 +91,32 @@ class SupervisorRepo:
         accept: Sequence[int] = (0,),
         after: Sequence[tuple[Sequence[str], bytes]] = (),
     ) -> ProcessExit:
-        """git at the desk, inside the confinement. `after` are words and inputs of others that run before it."""
-        inputs = [(each, self.folder / f"{each[0]}.input", content) for each, content in after]
+        """Run git here, inside the confinement. `after` are arguments and inputs of others that run before it."""
+        inputs = [
+            (command, self.folder / f"{command[0]}.input", content) for command, content in after
+        ]
         for _, file, content in inputs:
             await asyncio.to_thread(file.write_bytes, content)
         return await self._git.run(
-            *words,
+            *arguments,
             cwd=self._record.path,
             settings=(*_SETTINGS, *settings),
             env={
                 "HOME": str(self.folder),
                 "GIT_OPTIONAL_LOCKS": "1",
-                **self._places(mounted=self._confined),
+                **self._object_dirs(mounted=self._confined),
                 **(env or {}),
             },
             stdin=stdin,
             output_bytes=output_bytes,
-            confinement=self._fence if self._confined else None,
+            confinement=self._confinement if self._confined else None,
             cut=cut,
             accept=accept,
-            after=[(each, str(file)) for each, file, _ in inputs],
+            after=[(command, str(file)) for command, file, _ in inputs],
         )
 
-    def _places(self, *, mounted: bool) -> dict[str, str]:
-        """Where things are: mounted, the private directory stands in place of the user's."""
+    def _object_dirs(self, *, mounted: bool) -> dict[str, str]:
+        """Return the variables for git: when mounted, the private directory replaces the user's."""
         users = f"{self._record.git_dir}/objects"
         private = f"{self._record.private}/git/objects"
         own, borrowed = (
@@ -150,7 +152,7 @@ class SupervisorRepo:
         atomic_write(self.folder / _AT, commit.encode())
 
     def is_away(self) -> bool:
-        """Whether git was at work here and nobody has seen yet what became of that."""
+        """Check that git ran here and its result was not taken over yet."""
         return not (self.folder / _AT).exists()
 
     def head(self) -> str:
@@ -173,8 +175,8 @@ class SupervisorRepo:
 
     def made(self, what_for: str) -> str:
         """The commit that was made for it; empty when none was."""
-        found = self._all_made().get(what_for, "")
-        return found if isinstance(found, str) else ""
+        commit = self._all_made().get(what_for, "")
+        return commit if isinstance(commit, str) else ""
 
     def note_made(self, what_for: str, commit: str) -> None:
         noted = self._all_made() | {what_for: commit}
@@ -187,7 +189,7 @@ class SupervisorRepo:
         return {}
 
     def hand_over(self, files: Mapping[str, str] | None = None) -> None:
-        """Give the agent's git the desk's index, and such files beside it, in this order."""
+        """Give the agent's git this index, and the files beside it in this order."""
         own = f"worktrees/{self._record.admin}"
         git = Path(self._record.private, "git")
         remove_file(git, f"{own}/index.lock")  # of a killed git: no process lives here
@@ -198,7 +200,7 @@ class SupervisorRepo:
             write_files(git, {f"{own}/{name}": text.encode(errors="replace")})
 
     def publish(self, commit: str) -> None:
-        """Move the workspace's branch to a commit that the desk stands at.
+        """Move the workspace's branch to the commit of this repository's HEAD.
 
         The index goes first: with an older one, the agent's next commit would undo this one.
         """
@@ -231,7 +233,7 @@ class SupervisorRepo:
             (self.folder / "HEAD").write_text(f"{self._record.base}\n")
 
     def ignore(self, more: Sequence[str] = ()) -> None:
-        """What git does not see: what the user ignores, what was copied in, and further paths."""
+        """Write the exclude list: the user's patterns, copied files, and further paths."""
         texts = [
             read_plain(Path(self._record.git_dir, "info/exclude"), _MAX_BYTES_SIZE),
             read_plain(self.folder / _EVERYWHERE, _MAX_BYTES_SIZE),
@@ -240,14 +242,14 @@ class SupervisorRepo:
         (self.folder / "info/exclude").write_bytes(b"\n".join(texts))
 
     async def _ignored_everywhere(self) -> bytes:
-        """What the user ignores in all repositories, as it was when the desk was made."""
+        """Read the user's global ignore patterns, as they were when this repository was made."""
         ended = await self._git.run(
             "config", "--null", "--show-scope", "--get-all", "core.excludesfile",
             git_dir=self._record.git_dir, user_settings=True, accept=(0, 1),
         )  # fmt: skip
         fields = ended.stdout.decode(errors="surrogateescape").split("\0")
         pairs = zip(fields[::2], fields[1::2], strict=False)
-        named = [place for scope, place in pairs if scope != "command"]
+        named = [path for scope, path in pairs if scope != "command"]
         return await asyncio.to_thread(_beginning, named[-1]) if named else b""
 
 
@@ -286,16 +288,18 @@ async def _listed(supervisor_repo: SupervisorRepo, *options: str) -> list[str]:
 
 
 async def clear_ignored_in(
-    supervisor_repo: SupervisorRepo, keep: Sequence[str], kept_names: Sequence[str]
+    supervisor_repo: SupervisorRepo, keep: Sequence[str], keep_names: Sequence[str]
 ) -> list[str]:
     """Remove them, but for the paths in `keep` and whatever lies in a folder with one of the names."""
-    kept, names = set(keep), set(kept_names)
-    found = await ignored_in(supervisor_repo)
+    excluded, names = set(keep), set(keep_names)
+    ignored = await ignored_in(supervisor_repo)
     gone = [
-        path for path in found if path not in kept and names.isdisjoint(PurePosixPath(path).parts)
+        path
+        for path in ignored
+        if path not in excluded and names.isdisjoint(PurePosixPath(path).parts)
     ]
     for start in range(0, len(gone), _AT_ONCE):
-        # Inside the fence, where a link leads nowhere; twice -f also takes planted repositories.
+        # Inside the confinement, where a link leads nowhere; twice -f also takes planted repositories.
         some = gone[start : start + _AT_ONCE]
         await supervisor_repo.run(
             "clean", "-ffdxq", "--", *map(_text, some), env=_LITERAL, accept=(0, 1)

@@ -27,7 +27,7 @@ from podium.ports.engine import Clock
 
 OWN_REFS = "refs/podium/"
 BASE_REFS = f"{OWN_REFS}bases/"
-"""Where fetched commits of the remote's base branch are kept from being collected."""
+"""Refs that protect fetched commits of the remote's base branch from garbage collection."""
 _MAX_BYTES_SIZE = 20_000_000
 _FILES = ("config", "config.worktree", "shallow", "objects/info/alternates")
 _FOLDERS = ("hooks", "info")
@@ -53,10 +53,10 @@ def files_of(record: WorkspaceRecord) -> dict[str, str]:
 
 
 def heads_of(record: WorkspaceRecord) -> dict[str, str]:
-    """HEAD of every worktree by its place in the git directory."""
+    """HEAD of every worktree by its path in the git directory."""
     git_dir = Path(record.git_dir)
-    places = [git_dir, *_entries(git_dir / "worktrees")]
-    heads = {str((place / "HEAD").relative_to(git_dir)): _head(place) for place in places}
+    folders = [git_dir, *_entries(git_dir / "worktrees")]
+    heads = {str((folder / "HEAD").relative_to(git_dir)): _head(folder) for folder in folders}
     return {name: head for name, head in heads.items() if head}
 
 
@@ -69,8 +69,8 @@ def watched_files(git_dir: Path) -> Iterator[Path]:
         yield from (worktree / name for name in _OF_WORKTREE if os.path.lexists(worktree / name))
 
 
-def _head(place: Path) -> str:
-    return read_plain(place / "HEAD", 5000).decode(errors="replace").strip()
+def _head(folder: Path) -> str:
+    return read_plain(folder / "HEAD", 5000).decode(errors="replace").strip()
 
 
 def _entries(folder: Path) -> list[Path]:
@@ -104,8 +104,8 @@ async def put_back_ref(
 ) -> None:
     """Move a ref back by compare and swap; a commit it stood for is kept under `folder`."""
     if after and not after.startswith("ref: "):
-        kept = f"{folder}/{name.removeprefix('refs/')}"
-        await git.move_ref(kept, after, no_object(after), git_dir, "podium: found after a turn")
+        backup = f"{folder}/{name.removeprefix('refs/')}"
+        await git.move_ref(backup, after, no_object(after), git_dir, "podium: found after a turn")
     if before.startswith("ref: "):
         await git.run("symbolic-ref", name, before.removeprefix("ref: "), git_dir=git_dir)
     elif before:
@@ -119,15 +119,15 @@ async def put_back_ref(
 
 def put_back_file(git_dir: Path, before: Path, after: Path, name: str) -> None:
     """Put the copy from before the turn in its place; what is there now is kept under `after`."""
-    place, copy, kept = git_dir / name, before / name, after / name
-    if os.path.lexists(place):
-        make_private_folder(kept.parent)
-        if os.path.lexists(kept):
-            kept.unlink()
-        shutil.move(place, kept)
+    path, copy, backup = git_dir / name, before / name, after / name
+    if os.path.lexists(path):
+        make_private_folder(backup.parent)
+        if os.path.lexists(backup):
+            backup.unlink()
+        shutil.move(path, backup)
     if os.path.lexists(copy):
-        place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(copy, place, follow_symlinks=False)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(copy, path, follow_symlinks=False)
 
 
 _COPIES = "turn"
@@ -159,7 +159,7 @@ class TurnBoundary:
             await asyncio.to_thread(self._copy_files)
         return await look(self._git, self._record)
 
-    async def end(self, seen: RepositoryRefs) -> TurnEnd:
+    async def end(self, at_start: RepositoryRefs) -> TurnEnd:
         """Only when all processes of the agent are dead.
 
         Files go back before git is asked for anything: with broken settings it would not answer.
@@ -168,43 +168,43 @@ class TurnBoundary:
         before = await asyncio.to_thread(self._pointer_back)
         others = await asyncio.to_thread(self._others)
         files, heads = await asyncio.to_thread(self._files_and_heads)
-        found = [name for name in differences(seen.files, files) if not _is_in(name, others)]
-        found += [
+        changed = [name for name in differences(at_start.files, files) if not _is_in(name, others)]
+        changed += [
             name
-            for name in differences(_heads(seen.refs), heads)
+            for name in differences(_heads(at_start.refs), heads)
             if heads.get(name) != others.get(name)
         ]
         violations: list[Violation] = []
         if not self._confined:
-            was, now = {**seen.files, **_heads(seen.refs)}, {**files, **heads}
+            was, now = {**at_start.files, **_heads(at_start.refs)}, {**files, **heads}
             violations = [
-                await asyncio.to_thread(self._file_back, each, was, now) for each in found
+                await asyncio.to_thread(self._file_back, name, was, now) for name in changed
             ]
         refs = await self._refs()
         moved_refs = [
             name
-            for name in differences(_others_than_heads(seen.refs), refs)
-            if not is_podiums_own(name, seen) and refs.get(name, "") != others.get(name)
+            for name in differences(_others_than_heads(at_start.refs), refs)
+            if not is_podiums_own(name, at_start) and refs.get(name, "") != others.get(name)
         ]
         if not self._confined:
-            violations += [await self._ref_back(ref, seen.refs, refs) for ref in moved_refs]
+            violations += [await self._ref_back(ref, at_start.refs, refs) for ref in moved_refs]
         # What may raise comes last, so that nothing an agent leaves behind keeps the rest from being done.
         await tidy(self._git, self._record)
         await asyncio.to_thread(confinement_of, self._record)
-        told = [_told(name) for name in (*moved_refs, *found)] if self._confined else []
+        labels = [_label(name) for name in (*moved_refs, *changed)] if self._confined else []
         return TurnEnd(
             violations=tuple(violations),
             moved_away=await asyncio.to_thread(moved_since, Path(self._record.private), before),
-            changed_meanwhile=tuple(told),
+            changed_meanwhile=tuple(labels),
             seen=RepositoryRefs(refs={**refs, **heads}, files=files),
         )
 
     def _pointer_back(self) -> int:
-        """How much had been moved away when the turn began."""
+        """Restore the worktree's pointer; return the count of things moved away before the turn."""
         before = self._moved_before
         if before is None:
             before = moved(Path(self._record.private))
-        # Before anything else, and again when all else is done: then it is told why it cannot be.
+        # Before anything else, and again at the end: then the error says why it cannot be restored.
         with suppress(WorkspaceTampered, OSError):
             put_pointer_back(self._record)
         return before
@@ -230,7 +230,7 @@ class TurnBoundary:
             restored = True
         except NotPossibleNow:
             restored = False
-        return Violation(what=_told(name), before=before, after=after, restored=restored)
+        return Violation(what=_label(name), before=before, after=after, restored=restored)
 
     def _file_back(self, name: str, was: dict[str, str], now: dict[str, str]) -> Violation:
         private = Path(self._record.private, _COPIES)
@@ -240,10 +240,10 @@ class TurnBoundary:
         except OSError:
             restored = False
         before, after = was.get(name, ""), now.get(name, "")
-        return Violation(what=_told(name), before=before, after=after, restored=restored)
+        return Violation(what=_label(name), before=before, after=after, restored=restored)
 
     def _copy_files(self) -> None:
-        """What is put back after the turn, kept from before it."""
+        """Copy the files that may have to be restored after the turn."""
         git_dir, copies = Path(self._record.git_dir), Path(self._record.private, _COPIES, "before")
         shutil.rmtree(copies, ignore_errors=True)
         for path in (
@@ -256,19 +256,19 @@ class TurnBoundary:
                 shutil.copy2(path, target, follow_symlinks=False)
 
     def _others(self) -> dict[str, str]:
-        """What other workspaces' branches were moved to by Podium itself, and their folders."""
+        """Return the refs that Podium itself moved for other workspaces, and their folders."""
         held = [self._records.of(id_) for id_ in self._records.ids() if id_ != self._record.id]
-        found: dict[str, str] = {}
+        expected: dict[str, str] = {}
         for record in held:
             if record is not None and record.git_dir == self._record.git_dir:
-                found[record.branch] = self._records.delivered(record)
-                found[f"worktrees/{record.admin}/"] = ""
-                found[f"worktrees/{record.admin}/HEAD"] = f"ref: {record.branch}"
-        return found
+                expected[record.branch] = self._records.delivered(record)
+                expected[f"worktrees/{record.admin}/"] = ""
+                expected[f"worktrees/{record.admin}/HEAD"] = f"ref: {record.branch}"
+        return expected
 
 
 def _is_in(name: str, others: dict[str, str]) -> bool:
-    return any(place.endswith("/") and name.startswith(place) for place in others)
+    return any(prefix.endswith("/") and name.startswith(prefix) for prefix in others)
 
 
 def _is_head(name: str) -> bool:
@@ -283,7 +283,7 @@ def _others_than_heads(refs: dict[str, str]) -> dict[str, str]:
     return {name: value for name, value in refs.items() if not _is_head(name)}
 
 
-def _told(name: str) -> str:
+def _label(name: str) -> str:
     folder, _, rest = name.partition("/")
     if folder == "hooks" and rest:
         return f"hook {rest}"

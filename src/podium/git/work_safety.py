@@ -24,9 +24,9 @@ from podium.git.committable_tree import (
 )
 from podium.git.git_command import Git
 from podium.git.layout import confinement_of
-from podium.git.planted import kept_planted
-from podium.git.private_dir import given_commits, mend_private_dir, read_head, read_ref, read_refs
-from podium.git.snapshots import LooseCommits, known_tips
+from podium.git.planted import store_planted
+from podium.git.private_dir import initial_commits, mend_private_dir, read_head, read_ref, read_refs
+from podium.git.snapshots import LooseCommits, recorded_tips
 from podium.git.worktree_objects import ObjectKeeper
 
 
@@ -43,13 +43,13 @@ class WorkspaceContents:
     tree: str
     """Of the worktree without what git ignores; empty when the worktree is gone."""
     unread: tuple[str, ...]
-    """What could not be looked into, in words."""
-    aside: tuple[str, ...]
+    """Descriptions of what could not be read."""
+    unreferenced: tuple[str, ...]
     """Commits that nothing names any more but a log, if that."""
     planted: tuple[str, ...]
     """A commit of what was moved out of the worktree."""
-    aside_unread: tuple[str, ...]
-    """What of such things could not be looked into, in words."""
+    extras_unread: tuple[str, ...]
+    """Descriptions of unreferenced or planted things that could not be read."""
 
 
 _HEX = re.compile(r"[0-9a-fA-F]+")
@@ -64,7 +64,7 @@ class ContentsReader:
 
     @asynccontextmanager
     async def read(self, record: WorkspaceRecord) -> AsyncIterator[WorkspaceContents]:
-        """What is in it, which can be asked about until the end of the block."""
+        """Read the contents, whose objects exist until the end of the block."""
         await asyncio.to_thread(mend_private_dir, record)
         head, others = await asyncio.to_thread(_tips, record)
         there = os.path.isdir(record.path)  # noqa: PTH112, ASYNC240 — one look
@@ -73,13 +73,13 @@ class ContentsReader:
         tips = [tip for tip in (head, *others) if tip not in ("", record.base)]
         unread = await loose.bring(tips) if tips else []
         await check_size(self._git, record, head)
-        aside, aside_unread = await self._aside(record, loose, {head, *others})
+        unreferenced, extras_unread = await self._unreferenced(record, loose, {head, *others})
         with tempfile.TemporaryDirectory(prefix="looking-", dir=record.private) as folder:
             scratch = Path(folder)
             await asyncio.to_thread(make_scratch, scratch, record)
             objects = str(scratch / "objects")
             keeper = ObjectKeeper(self._git, record, objects, scratch / "keeper")
-            planted, too_large = await kept_planted(self._git, record, keeper, objects)
+            planted, too_large = await store_planted(self._git, record, keeper, objects)
             tree = await committable_tree(self._git, record, scratch, head) if there else ""
             yield WorkspaceContents(
                 objects=objects,
@@ -87,18 +87,18 @@ class ContentsReader:
                 others=others,
                 tree=tree,
                 unread=tuple(unread),
-                aside=tuple(aside),
+                unreferenced=tuple(unreferenced),
                 planted=tuple(planted),
-                aside_unread=(*aside_unread, *too_large),
+                extras_unread=(*extras_unread, *too_large),
             )
 
-    async def _aside(
+    async def _unreferenced(
         self, record: WorkspaceRecord, loose: LooseCommits, named: Collection[str]
     ) -> tuple[list[str], list[str]]:
-        known = await asyncio.to_thread(known_tips, record)
-        given = await asyncio.to_thread(given_commits, Path(record.private))
-        tips = [tip for tip in known.tips if tip not in given]
-        unread = known.unread + await loose.bring(tips)
+        recorded = await asyncio.to_thread(recorded_tips, record)
+        initial = await asyncio.to_thread(initial_commits, Path(record.private))
+        tips = [tip for tip in recorded.tips if tip not in initial]
+        unread = recorded.unread + await loose.bring(tips)
         return [tip for tip in await loose.heads(tips) if tip not in named], unread
 
     async def _confinement(self, record: WorkspaceRecord, there: bool) -> Confinement | None:
@@ -115,8 +115,8 @@ def _tips(record: WorkspaceRecord) -> tuple[str, tuple[str, ...]]:
     named = read_ref(private, record.branch)
     head = _ids([detached or named], record)
     # The directory was made with copies of the user's own refs, which are no work.
-    given = given_commits(Path(record.private))
-    made = [commit for commit in read_refs(private).values() if commit not in given]
+    initial = initial_commits(Path(record.private))
+    made = [commit for commit in read_refs(private).values() if commit not in initial]
     others = _ids([named, *made], record)
     return "".join(head[:1]), tuple(tip for tip in others if tip not in head)
 
@@ -129,11 +129,11 @@ def _ids(texts: Sequence[str], record: WorkspaceRecord) -> list[str]:
 
 
 _SQUASHES_TRIED = 100
-"""How many commits of a branch are looked at for one that holds the whole work."""
+"""Number of commits of a branch that are compared with the whole work."""
 
 
 class SafetyFinding(NamedTuple):
-    """A class, and the reason in words."""
+    """Location of the work, and the reason."""
 
     kept: WorkLocation
     because: str
@@ -157,60 +157,60 @@ class WorkComparison:
             )
         tips = await self._tips(own_branches)
         loose = await self._loose()
-        finding = None if loose or await self._is_only_aside(tips) else await self._safe(tips)
+        finding = None if loose or await self._has_only_extras(tips) else await self._safe(tips)
         if finding is None and snapshots and await self._is_in(snapshots[-1], tips):
-            finding = SafetyFinding(WorkLocation.SNAPSHOTTED, _snapshotted_words(snapshots[-1]))
+            finding = SafetyFinding(WorkLocation.SNAPSHOTTED, _describe_snapshot(snapshots[-1]))
         if finding is not None:
             return finding
         if snapshots and not snapshots[-1].complete:
             left_out = "".join(snapshots[-1].left_out[:1]) or "all of it"
-            words = f"its snapshot could not keep {left_out}; save or delete that, then snapshot it again"
-            return SafetyFinding(WorkLocation.UNKNOWN, words)
-        others = [*tips.all_places, *tips.of_other_workspaces]
+            reason = f"its snapshot could not keep {left_out}; save or delete that, then snapshot it again"
+            return SafetyFinding(WorkLocation.UNKNOWN, reason)
+        others = [*tips.user_tips, *tips.of_other_workspaces]
         commits = await self._missing(tips.mine, others) or await self._missing(
-            tips.mine, tips.all_places
+            tips.mine, tips.user_tips
         )
-        aside = await self._aside_words(tips) if not commits else ""
+        extras = await self._describe_extras(tips) if not commits else ""
         return SafetyFinding(
-            WorkLocation.UNKNOWN, _unknown_words(self._record, loose, commits, aside)
+            WorkLocation.UNKNOWN, _describe_unsafe(self._record, loose, commits, extras)
         )
 
-    async def _is_only_aside(self, tips: _KeptTips) -> bool:
-        """Whether nothing is there but what was reset away or moved out of the worktree.
+    async def _has_only_extras(self, tips: _WorkTips) -> bool:
+        """Check that nothing is there but commits that were reset away and files moved out of the worktree.
 
         Beside work that is safe, such things are kept by the snapshot that is taken before it is removed.
         """
         contents = self._contents
-        aside = contents.aside or contents.planted or contents.aside_unread
-        return bool(aside) and not await self._missing(tips.mine, [self._record.base])
+        extras = contents.unreferenced or contents.planted or contents.extras_unread
+        return bool(extras) and not await self._missing(tips.mine, [self._record.base])
 
-    async def _aside_words(self, tips: _KeptTips) -> str:
-        if self._contents.aside_unread:
-            return f"{self._contents.aside_unread[0]}"
+    async def _describe_extras(self, tips: _WorkTips) -> str:
+        if self._contents.extras_unread:
+            return f"{self._contents.extras_unread[0]}"
         if self._contents.planted:
             return "something that was moved out of the worktree"
-        count = await self._missing(self._contents.aside, [*tips.all_places, *tips.mine])
+        count = await self._missing(self._contents.unreferenced, [*tips.user_tips, *tips.mine])
         return (
             f"{count} commit{'s' if count > 1 else ''} that no branch holds any more"
             if count
             else ""
         )
 
-    async def _tips(self, own_branches: Collection[str]) -> _KeptTips:
+    async def _tips(self, own_branches: Collection[str]) -> _WorkTips:
         listed = await self._ask("for-each-ref", "--format=%(refname) %(objectname)")
         refs = dict(line.rsplit(" ", 1) for line in listed.splitlines())
-        tips = _KeptTips(self._record, self._contents, refs, own_branches)
-        # What a ref of the user's has by now needs no other place; the own tip is looked at apart.
+        tips = _WorkTips(self._record, self._contents, refs, own_branches)
+        # Commits that a ref of the user's contains need no other location; the own tip is checked apart.
         theirs = [tip for name, tip in refs.items() if not name.startswith("refs/podium/")]
         if tips.others and not await self._missing(tips.others, [self._record.base, *theirs]):
             tips.others = []
         return tips
 
-    async def _safe(self, tips: _KeptTips) -> SafetyFinding | None:
-        """Where all commits are, if that is one place and they are all there is."""
-        for kept, places, words in tips.safe_places():
-            if not await self._missing(tips.mine, places):
-                return SafetyFinding(kept, words)
+    async def _safe(self, tips: _WorkTips) -> SafetyFinding | None:
+        """Find the one location that has all commits; None when there is none."""
+        for location, commits, reason in tips.safe_locations():
+            if not await self._missing(tips.mine, commits):
+                return SafetyFinding(location, reason)
         squashed = await self._squashed(tips)
         return SafetyFinding(WorkLocation.MERGED, squashed) if squashed else None
 
@@ -222,20 +222,20 @@ class WorkComparison:
         raw = await self._ask(
             *RAW_DIFFERENCE, f"{head}^{{tree}}", f"{self._contents.tree}^{{tree}}"
         )
-        found = differences(raw.encode(errors="surrogateescape"))
+        entries = differences(raw.encode(errors="surrogateescape"))
         left = await asyncio.to_thread(left_by_set_up, self._record)
-        return [path for path, entry in found.items() if left.get(path) != entry]
+        return [path for path, entry in entries.items() if left.get(path) != entry]
 
-    async def _squashed(self, tips: _KeptTips) -> str:
-        """The commit of a branch that has every file as the work left it, in words."""
+    async def _squashed(self, tips: _WorkTips) -> str:
+        """Describe a commit of a branch that has every file as the work left it; empty when there is none."""
         head, base = self._contents.head, self._record.base
-        if not head or await self._missing(tips.mine, [*tips.all_places, head]):
+        if not head or await self._missing(tips.mine, [*tips.user_tips, head]):
             return ""
         paths = set(await self._differing(base, head))
-        wanted = await self._entries(head, paths)
+        expected = await self._entries(head, paths)
         for name, tip in tips.branches.items():
             for commit in await self._since_the_base(tip) if paths else ():
-                if await self._entries(commit, paths) == wanted:
+                if await self._entries(commit, paths) == expected:
                     return f"{commit[:12]} on {_short(name)} has every file as the work left it"
         return ""
 
@@ -252,42 +252,44 @@ class WorkComparison:
         listed = await self._ask("ls-tree", "-r", "-z", "--full-tree", commit)
         return {entry for entry in listed.split("\0") if entry.partition("\t")[2] in paths}
 
-    async def _is_in(self, snapshot: WorktreeSnapshot, tips: _KeptTips) -> bool:
-        """Whether everything that is in the workspace now is in the snapshot, which may hold more."""
+    async def _is_in(self, snapshot: WorktreeSnapshot, tips: _WorkTips) -> bool:
+        """Check that the snapshot has everything that is in the workspace now. It may hold more."""
         if not snapshot.complete:
             return False
-        if self._contents.aside_unread:
+        if self._contents.extras_unread:
             return False
-        mine = [*tips.mine, *self._contents.aside, *self._contents.planted]
-        if await self._missing(mine, [*tips.all_places, snapshot.commit]):
+        mine = [*tips.mine, *self._contents.unreferenced, *self._contents.planted]
+        if await self._missing(mine, [*tips.user_tips, snapshot.commit]):
             return False
         if not self._contents.tree:
             return True
         # What was deleted since is no work that could be lost.
-        kept = snapshot.carried or snapshot.commit
-        return not await self._differing(kept, self._contents.tree, "--diff-filter=AMT")
+        commit = snapshot.carried or snapshot.commit
+        return not await self._differing(commit, self._contents.tree, "--diff-filter=AMT")
 
     async def _differing(self, old: str, new: str, *options: str) -> list[str]:
-        words = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", *options)
-        listed = await self._ask(*words, f"{old}^{{tree}}", f"{new}^{{tree}}")
+        command = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", *options)
+        listed = await self._ask(*command, f"{old}^{{tree}}", f"{new}^{{tree}}")
         return [path for path in listed.split("\0") if path]
 
-    async def _missing(self, tips: Sequence[str], places: Sequence[str]) -> int:
-        """How many commits of the tips are in none of the places. A ref may name what never was."""
-        apart = [tip for tip in tips if tip not in places]
+    async def _missing(self, tips: Sequence[str], excluded: Sequence[str]) -> int:
+        """Count the commits of the tips that none of the excluded contains. A ref may name a missing object."""
+        apart = [tip for tip in tips if tip not in excluded]
         if not apart:
             return 0
         # By stdin: a repository may have more refs than a command line holds.
-        given = "".join([*(f"{tip}\n" for tip in apart), *(f"^{place}\n" for place in places)])
+        revisions = "".join(
+            [*(f"{tip}\n" for tip in apart), *(f"^{commit}\n" for commit in excluded)]
+        )
         return int(
             await self._ask(
-                "rev-list", "--count", "--ignore-missing", "--stdin", stdin=given.encode()
+                "rev-list", "--count", "--ignore-missing", "--stdin", stdin=revisions.encode()
             )
         )
 
-    async def _ask(self, *words: str, stdin: bytes = b"") -> str:
+    async def _ask(self, *arguments: str, stdin: bytes = b"") -> str:
         ended = await self._git.run(
-            *words,
+            *arguments,
             git_dir=self._record.git_dir,
             env={"GIT_OBJECT_DIRECTORY": self._contents.objects},
             stdin=stdin,
@@ -295,8 +297,8 @@ class WorkComparison:
         return ended.stdout.decode(errors="surrogateescape")
 
 
-class _KeptTips:
-    """What is to be kept, and the refs that could keep it."""
+class _WorkTips:
+    """Tips of the work, and the refs that could contain it."""
 
     def __init__(
         self,
@@ -325,10 +327,10 @@ class _KeptTips:
         return [*self._own, *self.others]
 
     @property
-    def all_places(self) -> list[str]:
+    def user_tips(self) -> list[str]:
         return [self._base, *self.branches.values(), *self._tags, *self._remotes]
 
-    def safe_places(self) -> list[tuple[WorkLocation, list[str], str]]:
+    def safe_locations(self) -> list[tuple[WorkLocation, list[str], str]]:
         """Each class with the commits that its work would have to be reachable from, best first."""
         merged = [self._base, *self.branches.values()]
         return [
@@ -354,21 +356,23 @@ def _short(name: str) -> str:
     return name.removeprefix("refs/heads/")
 
 
-def _snapshotted_words(snapshot: WorktreeSnapshot) -> str:
+def _describe_snapshot(snapshot: WorktreeSnapshot) -> str:
     if not snapshot.left_out:
         return f"all of it is in {snapshot.ref}"
     more = f" and {len(snapshot.left_out) - 1} more" if len(snapshot.left_out) > 1 else ""
     return f"all of it but large files that git ignores ({snapshot.left_out[0]}{more}) is in {snapshot.ref}"
 
 
-def _unknown_words(record: WorkspaceRecord, loose: Sequence[str], commits: int, aside: str) -> str:
-    found = []
+def _describe_unsafe(
+    record: WorkspaceRecord, loose: Sequence[str], commits: int, extras: str
+) -> str:
+    parts = []
     if commits:
-        found.append(f"{commits} commit{'s' if commits > 1 else ''} neither merged nor pushed")
+        parts.append(f"{commits} commit{'s' if commits > 1 else ''} neither merged nor pushed")
     if loose:
         more = f" and {len(loose) - 1} more" if len(loose) > 1 else ""
-        found.append(f"{loose[0]!r}{more} not committed")
-    if aside:
-        found.append(aside)
-    what = " and ".join(found) or "what is in it is nowhere else as it is"
+        parts.append(f"{loose[0]!r}{more} not committed")
+    if extras:
+        parts.append(extras)
+    what = " and ".join(parts) or "what is in it is nowhere else as it is"
     return f"{what}; `podium workspaces snapshot {record.task}` keeps it"

@@ -12,17 +12,17 @@ from pathlib import Path
 
 from podium.core.errors import BadInput, NotPossibleNow
 from podium.core.folder_snapshots import FolderChanges, WorkingFolder
-from podium.git.folder_copy import STATE, FolderCopies, FolderLimits, shown
+from podium.git.folder_copy import STATE, FolderCopies, FolderLimits, printable
 from podium.git.folder_snapshot import REFS, SCRATCH, FolderContent, FolderShadow, difference
 from podium.git.git_command import Git
-from podium.git.worktree_files import closed_places, is_memory
+from podium.git.worktree_files import closed_paths, is_memory
 from podium.platform import make_private_folder
 from podium.platform.folder_tree import clear_away
 
 START, LEFT = "start", "left"
 MAX_DIFF_BYTES = 200_000
-KEPT_RUNS = 20
-_KEPT_SECONDS = 14 * 86_400
+_RUNS_TO_KEEP = 20
+_SECONDS_TO_KEEP = 14 * 86_400
 _SCRATCH_SECONDS = 86_400
 _RUN = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _CUT = "\n… cut here: the whole difference is longer\n"
@@ -45,81 +45,83 @@ class GitWorkingFolders:
         *,
         as_copy: bool = False,
     ) -> WorkingFolder:
-        """Keep what is there, or copy it away. The same run gets the same ground when it asks again.
+        """Store the folder's content, or make a copy. A second call of the same run returns the same folder.
 
-        What cannot be kept is no error: the ground says why. Raises `NotPossibleNow` when a copy cannot be
+        Content that cannot be stored is no error: the result says why. Raises `NotPossibleNow` when a copy cannot be
         made.
         """
         _check_run(run_id)
-        place = await self._copies.make(run_id, Path(root)) if as_copy else Path(root)
-        ground = WorkingFolder(root=str(place), is_copy=as_copy)
+        folder = await self._copies.make(run_id, Path(root)) if as_copy else Path(root)
+        working_folder = WorkingFolder(root=str(folder), is_copy=as_copy)
         try:
-            closed = await _guarded(place, is_closed)
-            ground = ground.model_copy(update={"closed": closed})
-            kept = await self._kept(run_id, place)
+            closed = await _guarded(folder, is_closed)
+            working_folder = working_folder.model_copy(update={"closed": closed})
+            content = await self._start_content(run_id, folder)
         except (NotPossibleNow, OSError) as error:
-            return ground.model_copy(update={"why_none": f"nothing was kept: {error}"})
-        left_out = tuple(map(shown, kept.left_out))
-        return ground.model_copy(update={"snapshot": ref_of(run_id, START), "left_out": left_out})
+            return working_folder.model_copy(update={"why_none": f"nothing was kept: {error}"})
+        left_out = tuple(map(printable, content.left_out))
+        return working_folder.model_copy(
+            update={"snapshot": ref_of(run_id, START), "left_out": left_out}
+        )
 
-    async def _kept(self, run_id: str, place: Path) -> FolderContent:
-        """What was there when the run asked first: after a kill nothing else is taken for that."""
+    async def _start_content(self, run_id: str, folder: Path) -> FolderContent:
+        """Return the content at the run's first call, stored once: later calls and restarts reuse it."""
         ref = ref_of(run_id, START)
-        if (before := await self.shadow.known(ref)) is not None:
+        if (before := await self.shadow.stored(ref)) is not None:
             return before
         index = self.index_of(run_id)
         await asyncio.to_thread(_begin_anew, index)
-        kept = await self.shadow.read(place, index)
-        await self.shadow.keep(kept, ref, f"before {run_id}")
-        return kept
+        content = await self.shadow.read(folder, index)
+        await self.shadow.keep(content, ref, f"before {run_id}")
+        return content
 
     async def changes(
         self,
-        ground: WorkingFolder,
+        working_folder: WorkingFolder,
         root: str,
         is_closed: Callable[[str], bool] = lambda path: False,
     ) -> FolderChanges:
-        """What is different now. It is kept too, so that later changes can be told from the run's own."""
+        """Compare with the stored content. The present one is stored too, to tell later changes from the run's own."""
         # An ignore list may be of the agent's making and a folder too large to be kept: new ones are looked for apart.
         try:
-            closed = await _guarded(Path(ground.root), is_closed)
+            closed = await _guarded(Path(working_folder.root), is_closed)
         except (NotPossibleNow, OSError) as error:
             return FolderChanges(unknown=f"{error}")
-        planted = tuple(path for path in closed if path not in ground.closed)
-        if not ground.snapshot:
-            unknown = ground.why_none or f"nothing was kept of {root!r}"
+        planted = tuple(path for path in closed if path not in working_folder.closed)
+        if not working_folder.snapshot:
+            unknown = working_folder.why_none or f"nothing was kept of {root!r}"
             return FolderChanges(trespasses=planted, unknown=unknown)
-        run_id = run_of(ground.snapshot)
+        run_id = run_of(working_folder.snapshot)
         try:
-            then = await self.shadow.known(ground.snapshot)
+            then = await self.shadow.stored(working_folder.snapshot)
             if then is None:
                 return FolderChanges(
                     trespasses=planted, unknown=f"what was kept of {root!r} is gone"
                 )
-            now = await self.shadow.read(Path(ground.root), self.index_of(run_id))
+            now = await self.shadow.read(Path(working_folder.root), self.index_of(run_id))
             await self.shadow.keep(now, ref_of(run_id, LEFT), f"after {run_id}")
             diff, whole = await self.shadow.difference(then, now, MAX_DIFF_BYTES)
-            is_ignored = await self.shadow.ignores(Path(ground.root))
+            is_ignored = await self.shadow.ignores(Path(working_folder.root))
         except (NotPossibleNow, OSError) as error:
             return FolderChanges(trespasses=planted, unknown=f"{error}")
         paths = difference(then, now).paths
-        trespasses = {*planted, *(shown(path) for path in paths if is_closed(path))}
+        trespasses = {*planted, *(printable(path) for path in paths if is_closed(path))}
         return FolderChanges(
-            paths=tuple(shown(path) for path in paths if not is_ignored(path)),
-            ignored=tuple(shown(path) for path in paths if is_ignored(path)),
+            paths=tuple(printable(path) for path in paths if not is_ignored(path)),
+            ignored=tuple(printable(path) for path in paths if is_ignored(path)),
             trespasses=tuple(sorted(trespasses)),
             diff=diff if whole else f"{diff}{_CUT}",
         )
 
-    async def leave(self, ground: WorkingFolder) -> None:
-        """Remove a copy and what was kept of it. Asked again it does nothing."""
-        if not ground.is_copy:
+    async def leave(self, working_folder: WorkingFolder) -> None:
+        """Remove a copy and its stored content. A second call does nothing."""
+        if not working_folder.is_copy:
             return
-        run_id = await self._copies.remove(Path(ground.root))
+        run_id = await self._copies.remove(Path(working_folder.root))
         await self.forget(run_id)
 
     async def forget(self, run_id: str) -> None:
-        """Drop all that is kept for a run."""
+        """Drop everything that is stored for a run."""
         await self.shadow.forget(run_id)
         await asyncio.to_thread(self.index_of(run_id).unlink, True)
 
@@ -146,14 +148,14 @@ class GitWorkingFolders:
         await asyncio.to_thread(self._clear_scratch)
 
     def index_of(self, run_id: str) -> Path:
-        """What git remembers of the files of the run's folder."""
+        """Path of the git index for the run's folder."""
         return self._folder / "indexes" / _check_run(run_id)
 
     def _old(self) -> list[str]:
         """Runs beyond the last ones, of which something was kept long ago."""
         indexes = self._folder / "indexes"
-        before = self._indexed()[:-KEPT_RUNS]
-        return [name for name in before if _age_seconds(indexes / name) > _KEPT_SECONDS]
+        before = self._indexed()[:-_RUNS_TO_KEEP]
+        return [name for name in before if _age_seconds(indexes / name) > _SECONDS_TO_KEEP]
 
     def _indexed(self) -> list[str]:
         """Oldest first."""
@@ -162,35 +164,35 @@ class GitWorkingFolders:
         return sorted(name for name in names if _RUN.fullmatch(name))
 
     def _clear_scratch(self) -> None:
-        """What killed Podiums left."""
-        for place in self._folder.glob(f"{SCRATCH}*"):
-            if _age_seconds(place) > _SCRATCH_SECONDS:
-                clear_away(place)
+        """Remove scratch folders of killed processes."""
+        for path in self._folder.glob(f"{SCRATCH}*"):
+            if _age_seconds(path) > _SCRATCH_SECONDS:
+                clear_away(path)
 
 
 async def _guarded(root: Path, is_closed: Callable[[str], bool]) -> tuple[str, ...]:
-    """What nobody may change or plant, as text that can be written anywhere."""
+    """Return the paths that nobody may change or plant, as printable text."""
 
     def guarded(path: str) -> bool:
         return (is_memory(path) and not _is_placeholder(root, path)) or is_closed(path)
 
-    return tuple(map(shown, await asyncio.to_thread(closed_places, root, guarded)))
+    return tuple(map(printable, await asyncio.to_thread(closed_paths, root, guarded)))
 
 
 def _is_placeholder(root: Path, path: str) -> bool:
-    """The empty folder that a fence makes so that nobody else takes its name."""
+    """Check for the empty folder that a confinement makes so that nobody else takes the name."""
     folder = root / path
     if path != STATE or folder.is_symlink() or not folder.is_dir():
         return False
     return not any(folder.iterdir())
 
 
-def ref_of(run_id: str, moment: str) -> str:
-    return f"{REFS}/{_check_run(run_id)}/{moment}"
+def ref_of(run_id: str, name: str) -> str:
+    return f"{REFS}/{_check_run(run_id)}/{name}"
 
 
 def run_of(ref: str) -> str:
-    """The run that something was kept for. Raises `BadInput` for what is no ref of this room."""
+    """Return the run that a ref belongs to. Raises `BadInput` for any other ref."""
     above, _, rest = ref.removeprefix(f"{REFS}/").partition("/")
     if not ref.startswith(f"{REFS}/") or not rest:
         raise BadInput(f"{ref[:100]!r} names nothing that was kept of a folder")
@@ -204,12 +206,12 @@ def _check_run(run_id: str) -> str:
 
 
 def _begin_anew(index: Path) -> None:
-    """Whatever a killed attempt remembered may be of a folder that was changed since."""
+    """Drop the index of a killed attempt: the folder may have changed since."""
     make_private_folder(index.parent)
     index.unlink(missing_ok=True)
 
 
-def _age_seconds(place: Path) -> float:
+def _age_seconds(path: Path) -> float:
     with suppress(OSError):
-        return time.time() - place.lstat().st_mtime
+        return time.time() - path.lstat().st_mtime
     return 0.0

@@ -69,24 +69,24 @@ class GitWorkspace:
         return self._record
 
     async def confinement(self) -> Confinement:
-        with self._in_words():
+        with self._errors_explained():
             return await asyncio.to_thread(confinement_of, self._record)
 
     async def begin_turn(self) -> RepositoryRefs:
         """Raises `LockHeld` while somebody else is at work here."""
-        with ExitStack() as lock, self._in_words():
+        with ExitStack() as lock, self._errors_explained():
             if self._held is None:
                 lock.enter_context(self._records.workspace_lock(self._record.id))
-            seen = await self._turns.begin()
+            refs = await self._turns.begin()
             # Only now: a turn that did not begin holds nothing.
             self._held = self._held or lock.pop_all()
-        return seen
+        return refs
 
-    async def end_turn(self, seen: RepositoryRefs) -> TurnEnd:
+    async def end_turn(self, at_start: RepositoryRefs) -> TurnEnd:
         """Raises `WorkspaceTampered`, with everything else done, when something stands where it must not."""
         try:
             with self._at_work():
-                return await self._turns.end(seen)
+                return await self._turns.end(at_start)
         finally:
             if self._held is not None:
                 self._held.close()
@@ -150,11 +150,11 @@ class GitWorkspace:
             await self._supervisor_repo.sit_down()
             return await ignored_in(self._supervisor_repo)
 
-    async def clear_ignored(self, keep: Sequence[str], kept_names: Sequence[str] = ()) -> list[str]:
+    async def clear_ignored(self, keep: Sequence[str], keep_names: Sequence[str] = ()) -> list[str]:
         with self._at_work():
             await self._supervisor_repo.sit_down()
             own = (*keep, *self._record.copied)
-            return await clear_ignored_in(self._supervisor_repo, own, kept_names)
+            return await clear_ignored_in(self._supervisor_repo, own, keep_names)
 
     async def was_committed(self, trailers: Mapping[str, str]) -> bool:
         with self._at_work():
@@ -187,8 +187,8 @@ class GitWorkspace:
 
     async def reset(self, commit: str, why: str, *, keep: Sequence[str] = ()) -> list[str]:
         with self._at_work():
-            found = await commit_named(self._git, self._record, commit)
-            return await self._resetting.reset(found, why, keep)
+            target = await commit_named(self._git, self._record, commit)
+            return await self._resetting.reset(target, why, keep)
 
     async def holds(self, commit: str) -> bool:
         return await is_within(self._git, self._record, commit, await self.delivered())
@@ -206,14 +206,14 @@ class GitWorkspace:
 
     @contextmanager
     def _at_work(self) -> Iterator[None]:
-        with ExitStack() as lock, self._in_words():
+        with ExitStack() as lock, self._errors_explained():
             if self._held is None:
                 lock.enter_context(self._records.workspace_lock(self._record.id))
             yield
 
     @contextmanager
-    def _in_words(self) -> Iterator[None]:
-        """What the machine refuses becomes an error that says what to do."""
+    def _errors_explained(self) -> Iterator[None]:
+        """Turn errors of the operating system into `NotPossibleNow`."""
         try:
             yield
         except OSError as error:

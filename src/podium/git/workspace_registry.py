@@ -38,7 +38,7 @@ from podium.ports.launcher import Launcher
 
 
 def _untold(_: str) -> None:
-    """For those who do not want to hear of the progress."""
+    """Drop progress."""
 
 
 class GitWorkspaces:
@@ -54,21 +54,21 @@ class GitWorkspaces:
         secrets_in: Find,
         inside: Launcher | None = None,
         confined: bool = True,
-        tell: Callable[[str], None] = _untold,
+        report: Callable[[str], None] = _untold,
         guarded: Guarded = none_more,
     ) -> None:
         """`secrets_in` names the secrets that a text holds; commits with any do not come back.
 
         `confined` says that agents run under the kernel's confinement: then whatever changes in the
         user's repository during a turn is the user's own doing. `inside` starts the project's own
-        commands, None: as `launcher` does all else. `tell` takes lines of progress.
+        commands, None: as `launcher` does all else. `report` takes lines of progress.
         `guarded` gives further guarded paths of a checkout, from its top on."""
         self._inside = inside or launcher
         self._clock = clock
         self._ids = ids
         self._confined = confined
         self._secrets_in = secrets_in
-        self._tell = tell
+        self._report = report
         self._guarded = guarded
         self._state_home = state_home
         self.git = Git(launcher)
@@ -104,7 +104,7 @@ class GitWorkspaces:
         if self.records.removing(record.id) is not None:
             await self._tending.clear(record.id)
         rebuilding = WorkspaceRebuild(self.git, self.records, self._snapshots)
-        kept = await rebuilding.clear(record.id, commit)
+        snapshot = await rebuilding.clear(record.id, commit)
 
         async def plan() -> tuple[RepositoryState, WorkspaceRecord, str]:
             repository = await rebuilding.repository_of(record, spec, commit)
@@ -113,12 +113,12 @@ class GitWorkspaces:
             return repository, again, await rebuilding.branch_holding(again, commit)
 
         self._paths.pop(record.id, None)
-        return await self._made(spec, git_dir, plan), kept
+        return await self._made(spec, git_dir, plan), snapshot
 
     async def _made(self, spec: WorkspaceSpec, git_dir: str, plan: Plan) -> GitWorkspace:
         async def ready(made: WorkspaceRecord) -> WorkspaceRecord:
             usable = self._workspace(made)
-            record = await set_up(usable, spec, self._inside, self.records, self._tell)
+            record = await set_up(usable, spec, self._inside, self.records, self._report)
             if spec.set_up.after_create or spec.set_up.ready:
                 await note_set_up(self.git, record)
             return record
@@ -127,7 +127,7 @@ class GitWorkspaces:
         return self._workspace(made)
 
     async def missing(self, workspace_id: str) -> str:
-        """What is gone of one that was made before, in words; empty when it is all there."""
+        """Describe the missing part of a workspace; empty when it is complete."""
         record = self.records.finished(workspace_id)
         if record is None:
             return f"host {socket.gethostname()!r} has no workspace {workspace_id}"
@@ -160,22 +160,22 @@ class GitWorkspaces:
         return None
 
     def _path_of(self, workspace_id: str) -> str | None:
-        """Where its worktree is. It never changes, and every call of an agent asks: it is read once."""
+        """Path of its worktree. It never changes and every call of an agent needs it: it is read once."""
         if workspace_id not in self._paths and (record := self._readable(workspace_id)) is not None:
             self._paths[workspace_id] = record.path
         return self._paths.get(workspace_id)
 
     def _readable(self, workspace_id: str) -> WorkspaceRecord | None:
-        """The record of one that is whole. Trouble with one of them is no trouble for the others."""
+        """Return the record of a finished workspace; None for one that cannot be read, which must not hide others."""
         try:
             return self.records.finished(workspace_id)
         except (PodiumError, OSError):
             return None
 
     def known(self) -> Sequence[WorkspaceRecord]:
-        """All that are whole, oldest first, without a look at what is in them."""
-        found = map(self._readable, self.records.ids())
-        return [record for record in found if record is not None]
+        """List all finished workspaces, oldest first, without reading their worktrees."""
+        records = map(self._readable, self.records.ids())
+        return [record for record in records if record is not None]
 
     async def open(self, workspace_id: str) -> GitWorkspace:
         """One that was made before; folders of it that others may enter are taken from them. Raises `UnknownId`."""
@@ -199,7 +199,7 @@ class GitWorkspaces:
         return await self._tending.remove(workspace_id)
 
     async def leftovers(self) -> list[Leftover]:
-        """What killed processes left of workspaces that were being made or removed."""
+        """List workspaces whose creation or removal was interrupted."""
         return await self._tending.listing.leftovers()
 
     async def clear(self, leftover_id: str) -> WorkspaceRemoval:

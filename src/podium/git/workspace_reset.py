@@ -16,7 +16,7 @@ from podium.git.delivery import Deliveries
 from podium.git.git_command import Git, GitFailed
 from podium.git.layout import DRAFT, NEXT, finish_swap, folders_of_git
 from podium.git.planted import move_away
-from podium.git.private_dir import build_private_dir, note_given
+from podium.git.private_dir import build_private_dir, note_initial_commits
 from podium.git.records import WorkspaceRecords
 from podium.git.repository import find_repository
 from podium.git.snapshots import Snapshots, check_own
@@ -30,14 +30,14 @@ from podium.git.worktree_files import (
     write_files,
 )
 from podium.git.worktree_objects import ObjectKeeper
-from podium.git.worktree_status import changes_since, standing_of
+from podium.git.worktree_status import changes_since, head_state_of
 from podium.platform.folder_tree import clear_away
 
 
 async def restore(
     git: Git, snapshots: Snapshots, record: WorkspaceRecord, snapshot: WorktreeSnapshot
 ) -> None:
-    """What is there now becomes another snapshot first. Hold the workspace's lock, with all processes dead.
+    """Restore a snapshot; the present state becomes another one first. Hold the workspace's lock, with all processes dead.
 
     Killed in between, it can be asked again: the files are put back before the git directory is.
     """
@@ -54,11 +54,11 @@ async def restore(
 async def renew_private_dir(
     git: Git, keeper: ObjectKeeper, record: WorkspaceRecord, head: str
 ) -> None:
-    """Whatever an agent wrote in the old one is gone with it; all its commits are in the snapshot."""
+    """Replace the private git directory. Nothing an agent wrote there survives; all its commits are in the snapshot."""
     private = Path(record.private)
     repository = await find_repository(git, record.repository, record.base)
     await asyncio.to_thread(shutil.rmtree, private / DRAFT, True)
-    await asyncio.to_thread(note_given, private, repository)
+    await asyncio.to_thread(note_initial_commits, private, repository)
     await asyncio.to_thread(
         build_private_dir,
         private / DRAFT,
@@ -82,17 +82,21 @@ def _swap(private: Path) -> None:
 
 
 _MAX_ROUNDS = 50
-"""What git ignored comes to light when its list is put back, and of very many files only the first are seen."""
+"""Restoring an ignore list reveals further files, and only the first of very many files are listed."""
 
 
 class WorkspaceReset:
     """Files go back first, then what git says of them: asked again after a kill, it goes on from there."""
 
     def __init__(
-        self, git: Git, desk: SupervisorRepo, snapshots: Snapshots, record: WorkspaceRecord
+        self,
+        git: Git,
+        supervisor_repo: SupervisorRepo,
+        snapshots: Snapshots,
+        record: WorkspaceRecord,
     ) -> None:
         self._git = git
-        self._supervisor_repo = desk
+        self._supervisor_repo = supervisor_repo
         self._snapshots = snapshots
         self._record = record
         self._worktree = Path(record.path)
@@ -100,36 +104,38 @@ class WorkspaceReset:
     async def reset(self, commit: str, why: str, keep: Sequence[str]) -> list[str]:
         """The paths that were put back. One look, and nothing done, when all is as it should be."""
         check_paths(keep, ())
-        kept = {clean_path(path) for path in keep}
+        preserved = {clean_path(path) for path in keep}
         sound = await self._is_sound()
-        state = await asyncio.to_thread(standing_of, self._record)
-        in_place = sound and state.is_as_it_should_be and state.tip == commit
-        write, delete = await self._off(commit, kept)
-        if in_place and not write and not delete:
+        state = await asyncio.to_thread(head_state_of, self._record)
+        already_there = sound and state.is_as_it_should_be and state.tip == commit
+        write, delete = await self._off(commit, preserved)
+        if already_there and not write and not delete:
             return []
         dropped, made = await self._between(state.head, commit)
-        delete = list(dict.fromkeys([*delete, *(path for path in dropped if path not in kept)]))
+        delete = list(
+            dict.fromkeys([*delete, *(path for path in dropped if path not in preserved)])
+        )
         now = await self._snapshots.take(self._record, why)
-        await self._put_files_back(commit, why, kept, (write, delete))
-        if not in_place:
+        await self._put_files_back(commit, why, preserved, (write, delete))
+        if not already_there:
             await self._renew(commit, now)
         await asyncio.to_thread(self._supervisor_repo.hand_over)
         self._supervisor_repo.forget_merge()
-        return sorted({*write, *delete, *made} - kept)
+        return sorted({*write, *delete, *made} - preserved)
 
     async def _is_sound(self) -> bool:
-        """Whether the private git directory stands. One that does not is made usable for what follows."""
+        """Check the private git directory. A broken one is made usable for what follows."""
         try:
             await self._supervisor_repo.sit_down()
         except WorkspaceTampered:
             await asyncio.to_thread(_mend, self._record)
-            # Raises again when the trouble lies elsewhere.
+            # Raises again when the cause is another one.
             await self._supervisor_repo.sit_down()
             return False
         return True
 
-    async def _off(self, commit: str, kept: Collection[str]) -> tuple[list[str], list[str]]:
-        """What has to be written, and what deleted."""
+    async def _off(self, commit: str, preserved: Collection[str]) -> tuple[list[str], list[str]]:
+        """Return the paths to write and those to delete."""
         try:
             changes = await changes_since(self._supervisor_repo, self._record, commit)
         except GitFailed as failed:
@@ -137,11 +143,11 @@ class WorkspaceReset:
                 f"{commit[:12]} cannot be gone back to: {failed.stderr[-300:]}; see what "
                 f"`podium workspaces snapshot {self._record.task}` keeps, and make a new workspace"
             ) from failed
-        write = [path for path in changes.tracked if path not in kept]
-        return write, [path for path in changes.untracked if path not in kept]
+        write = [path for path in changes.tracked if path not in preserved]
+        return write, [path for path in changes.untracked if path not in preserved]
 
     async def _between(self, head: str, commit: str) -> tuple[list[str], list[str]]:
-        """What what is checked out has and the commit has not; all paths in which they differ."""
+        """Return the paths that only the checkout has, and all paths in which it differs from the commit."""
         if head in ("", commit):
             return [], []
         ended = await self._supervisor_repo.run(
@@ -154,12 +160,12 @@ class WorkspaceReset:
         return [path for kind, path in pairs if kind == "D"], [path for _, path in pairs]
 
     async def _put_files_back(
-        self, commit: str, why: str, kept: Collection[str], off: tuple[list[str], list[str]]
+        self, commit: str, why: str, preserved: Collection[str], off: tuple[list[str], list[str]]
     ) -> None:
         for _ in range(_MAX_ROUNDS):
             await asyncio.to_thread(self._delete, off[1])
             await self._write(off)
-            before, off = off, await self._off(commit, kept)
+            before, off = off, await self._off(commit, preserved)
             if not any(off):
                 return
             if off == before:
@@ -208,10 +214,10 @@ def _mend(record: WorkspaceRecord) -> None:
     private = Path(record.private)
     finish_swap(private)
     for folder in folders_of_git(record):
-        place = private / folder
-        if os.path.lexists(place) and not stat.S_ISDIR(place.lstat().st_mode):
+        path = private / folder
+        if os.path.lexists(path) and not stat.S_ISDIR(path.lstat().st_mode):
             move_away(private, private, [folder])
-        place.mkdir(mode=0o700, exist_ok=True)
+        path.mkdir(mode=0o700, exist_ok=True)
     own = f"worktrees/{record.admin}"
     write_files(private / "git", {f"{own}/commondir": b"../..\n"})
 
@@ -234,11 +240,11 @@ class BranchReset:
         async with self._records.repository_lock(record.git_dir):
             await refuse_missing(self._git, record, commit)
             current = await self._git.resolve(record.branch, record.git_dir)
-            kept = await keep_tip(self._git, self._snapshots, record, current, commit, why)
+            snapshot = await keep_tip(self._git, self._snapshots, record, current, commit, why)
             # From there alone: what somebody commits in between is in no snapshot.
             await Deliveries(self._git, self._records).put_at(record, commit, current)
         await self._resetting.reset(tip, why, keep)
-        return kept
+        return snapshot
 
 
 async def keep_tip(
@@ -262,7 +268,7 @@ async def refuse_missing(git: Git, record: WorkspaceRecord, commit: str) -> None
 
 
 async def is_within(git: Git, record: WorkspaceRecord, commit: str, later: str) -> bool:
-    """Whether `later` holds the commit, as far as the user's repository knows them."""
+    """Check that `later` contains the commit, as far as the user's repository has them."""
     if commit == later:
         return True
     ended = await git.run(

@@ -44,7 +44,7 @@ def _bad_part(part: str) -> bool:
 
 def _refuse_taken(name: str, short: str, repository: RepositoryState, claims: RecordLookup) -> None:
     if name in repository.refs:
-        whose = claims.branch_words(repository.git_dir, name)
+        whose = claims.describe_branch(repository.git_dir, name)
         raise NotPossibleNow(f"branch {short!r} exists already: {whose}")
     for other in repository.refs:
         if other.startswith(name + "/") or name.startswith(other + "/"):
@@ -64,7 +64,7 @@ def _refuse_taken(name: str, short: str, repository: RepositoryState, claims: Re
 def folder_of(
     spec: WorkspaceSpec, repository: RepositoryState, state_home: Path, claims: RecordLookup
 ) -> str:
-    """Where the worktree goes. Raises when something is there already."""
+    """Return the folder for the worktree. Raises when something is there already."""
     if spec.folder:
         named = Path(os.path.abspath(spec.folder))  # noqa: PTH100 — links in it are resolved below
         folder = Path(os.path.realpath(named.parent)) / named.name
@@ -78,10 +78,10 @@ def folder_of(
         owner = claims.of_folder(str(folder))
         whose = "Podium does not know whose it is; name another task"
         if owner is not None:
-            whose = claims.folder_words(owner)
+            whose = claims.describe_folder(owner)
         raise NotPossibleNow(f"{str(folder)!r} exists already: {whose}")
     inside = (Path(repository.git_dir), Path(repository.own_git_dir))
-    if any(folder.is_relative_to(place) for place in inside):
+    if any(folder.is_relative_to(git_dir) for git_dir in inside):
         raise BadInput(f"{str(folder)!r} lies inside a git directory; name another folder")
     return str(folder)
 
@@ -90,9 +90,9 @@ def _default_folder(
     task: str, repository: RepositoryState, state_home: Path, claims: RecordLookup
 ) -> Path:
     beside = Path(repository.checkout).parent / ".worktrees"
-    place = beside if os.path.isdir(beside) else beside.parent  # noqa: PTH112 — see `find_repository`
+    parent = beside if os.path.isdir(beside) else beside.parent  # noqa: PTH112 — see `find_repository`
     longer = f"{Path(repository.checkout).name}-{task}"
-    if os.access(place, os.W_OK | os.X_OK) and not beside.is_symlink():
+    if os.access(parent, os.W_OK | os.X_OK) and not beside.is_symlink():
         # Repositories side by side have this folder in common.
         owner = claims.of_folder(str(beside / task))
         shared = owner is not None and owner.git_dir != repository.git_dir

@@ -79,7 +79,7 @@ def write_files(root: Path, files: Mapping[str, bytes]) -> None:
     for path in files:
         kind = kind_of(root, path)
         if kind not in ("file", "missing"):
-            raise WorkspaceTampered(f"{path!r} is {_WORDS[kind]}, and no file to be written")
+            raise WorkspaceTampered(f"{path!r} is {_KIND_LABELS[kind]}, and no file to be written")
     for path, content in files.items():
         with _parent(root, path, make=True) as (folder, name):
             bits = _bits_of(folder, name)
@@ -142,7 +142,7 @@ def open_folders(root: Path, path: str) -> None:
 
 
 def kind_of(root: Path, path: str) -> Kind:
-    """What has that name. Raises `WorkspaceTampered` when a link stands in place of a folder above it."""
+    """Return the kind of a path. Raises `WorkspaceTampered` when a link stands in place of a folder above it."""
     try:
         with _parent(root, path) as (folder, name):
             return _kind(folder, name)
@@ -150,7 +150,7 @@ def kind_of(root: Path, path: str) -> Kind:
         return "missing"
 
 
-_WORDS: Mapping[Kind, str] = {
+_KIND_LABELS: Mapping[Kind, str] = {
     "link": "a link",
     "folder": "a folder",
     "other": "a pipe, socket or device",
@@ -192,31 +192,31 @@ MAX_LOOKED_AT = 200_000
 MAX_CLOSED = 500
 
 
-def closed_places(root: Path, is_closed: Callable[[str], bool]) -> list[str]:
-    """The outermost of them, from the root on. Ignore lists and links are not asked.
+def closed_paths(root: Path, is_closed: Callable[[str], bool]) -> list[str]:
+    """List the outermost closed paths, from the root on. Ignore lists and links are not read.
 
     Raises `NotPossibleNow` where there are more than can be looked at.
     """
-    found: list[str] = []
+    paths: list[str] = []
     for path in _walk(root, is_closed):
-        found.append(path)
-        if len(found) > MAX_CLOSED:
+        paths.append(path)
+        if len(paths) > MAX_CLOSED:
             raise NotPossibleNow(
                 f"more than {MAX_CLOSED} places here are closed to the agent, by the profile or as files of secrets; name "
                 "the folders they are in, or work in a smaller folder with --root"
             )
-    return sorted(found)
+    return sorted(paths)
 
 
 def is_memory(path: str) -> bool:
-    """Whether it is of a kind that git, or Podium, takes its orders from."""
+    """Check for a name that git or Podium reads settings from."""
     return bool(protected_name(path.rpartition("/")[2]))
 
 
 def _walk(root: Path, is_closed: Callable[[str], bool]) -> Iterator[str]:
     looked_at = 0
     for folder, folders, names in os.walk(root):
-        place = os.path.relpath(folder, root)
+        prefix = os.path.relpath(folder, root)
         closed = {name for name in folders if is_memory(name)}
         for name in (*folders, *names):
             looked_at += 1
@@ -225,7 +225,7 @@ def _walk(root: Path, is_closed: Callable[[str], bool]) -> Iterator[str]:
                     f"the folder holds more than {MAX_LOOKED_AT} files, too many to look for closed paths among; "
                     "work in a smaller one"
                 )
-            path = name if place == "." else f"{place}/{name}"
+            path = name if prefix == "." else f"{prefix}/{name}"
             if is_closed(path):
                 closed.add(name)
                 yield path

@@ -33,7 +33,7 @@ class GitRunner(Protocol):
     """Runs git on the index and the worktree; gives what it prints, or of a failed `add` what it complains of."""
 
     async def __call__(
-        self, *words: str, stdin: bytes = b"", accept: tuple[int, ...] = (0,)
+        self, *arguments: str, stdin: bytes = b"", accept: tuple[int, ...] = (0,)
     ) -> bytes: ...
 
 
@@ -41,34 +41,35 @@ async def add_all(run: GitRunner, options: Sequence[str], left_out: Sequence[str
     """Add all but the paths that are left out. With `--ignore-errors`, what could not be read is given."""
     submodules = await _take_submodules_out(run)
     lenient = "--ignore-errors" in options
-    said = await run(
+    output = await run(
         "add", "--all", *options, "--pathspec-from-file=-", "--pathspec-file-nul",
         stdin=_all_but(left_out), accept=(0, 1) if lenient else (0,),
     )  # fmt: skip
     await _put_submodules_back(run, submodules)
-    return said if lenient else b""
+    return output if lenient else b""
 
 
 def _all_but(paths: Sequence[str]) -> bytes:
     excluded = [b":(top,exclude,literal)" + os.fsencode(path) for path in paths]
-    return b"".join(word + b"\0" for word in (b":/", *excluded))
+    return b"".join(pathspec + b"\0" for pathspec in (b":/", *excluded))
 
 
 async def _take_submodules_out(run: GitRunner) -> dict[bytes, bytes]:
     """Gives their lines of the index by path."""
     rows = (await run("ls-files", "-z", "--stage")).split(b"\0")
-    found = {row.split(b"\t", 1)[1]: row for row in rows if row.startswith(_SUBMODULE)}
-    if found:
+    submodules = {row.split(b"\t", 1)[1]: row for row in rows if row.startswith(_SUBMODULE)}
+    if submodules:
         # Its mode is what matters; the id is read and not used.
         gone = b"".join(
-            b"0" + row[6:].split(b"\t")[0] + b"\t" + path + b"\0" for path, row in found.items()
+            b"0" + row[6:].split(b"\t")[0] + b"\t" + path + b"\0"
+            for path, row in submodules.items()
         )
         await run("update-index", "-z", "--index-info", stdin=gone)
-    return found
+    return submodules
 
 
 async def _put_submodules_back(run: GitRunner, submodules: dict[bytes, bytes]) -> None:
-    """Those in whose place nothing else was found."""
+    """Put submodules back in the index where nothing else took their path."""
     if not submodules:
         return
     taken: set[bytes] = set()
@@ -91,28 +92,28 @@ async def too_large(run: GitRunner, worktree: Path, head: str) -> dict[str, int]
 
     What git ignores is not read anyway; nor, in all likelihood, what has the size that it has in the head.
     """
-    found = await asyncio.to_thread(_large, worktree)
-    if sum(found.values()) <= MAX_IN_ALL_BYTES:
+    sizes = await asyncio.to_thread(_large, worktree)
+    if sum(sizes.values()) <= MAX_IN_ALL_BYTES:
         return {}
-    names = b"".join(os.fsencode(path) + b"\0" for path in found)
+    names = b"".join(os.fsencode(path) + b"\0" for path in sizes)
     ignored = await run("check-ignore", "-z", "--stdin", stdin=names, accept=(0, 1))
     for name in ignored.split(b"\0"):
-        found.pop(os.fsdecode(name), None)
-    committed = await _sizes(run, head, list(found))
+        sizes.pop(os.fsdecode(name), None)
+    committed = await _sizes(run, head, list(sizes))
     total, left_out = 0, dict[str, int]()
-    for path, size in sorted(found.items(), key=lambda each: each[1]):
+    for path, size in sorted(sizes.items(), key=lambda item: item[1]):
         total += 0 if committed.get(path) == size else size
         if total > MAX_IN_ALL_BYTES and committed.get(path) != size:
             left_out[path] = size
     return left_out
 
 
-def in_words(left_out: dict[str, int]) -> list[str]:
-    told = [
+def describe_large(left_out: dict[str, int]) -> list[str]:
+    lines = [
         f"{path!r} has {size} bytes" for path, size in islice(left_out.items(), _MAX_LARGE_NAMED)
     ]
     more = len(left_out) - _MAX_LARGE_NAMED
-    return [*told, f"{more} more large files"] if more > 0 else told
+    return [*lines, f"{more} more large files"] if more > 0 else lines
 
 
 async def _sizes(run: GitRunner, head: str, paths: Sequence[str]) -> dict[str, int]:
@@ -125,12 +126,12 @@ async def _sizes(run: GitRunner, head: str, paths: Sequence[str]) -> dict[str, i
 
 
 def _large(worktree: Path) -> dict[str, int]:
-    found = dict(islice(_sizes_of(worktree), _MAX_COUNT + 1))
-    if len(found) > _MAX_COUNT:
+    sizes = dict(islice(_sizes_of(worktree), _MAX_COUNT + 1))
+    if len(sizes) > _MAX_COUNT:
         raise NotPossibleNow(
             f"there are more than {_MAX_COUNT} large files in {str(worktree)!r}; delete what is not needed"
         )
-    return found
+    return sizes
 
 
 def _sizes_of(worktree: Path) -> Iterator[tuple[str, int]]:
@@ -150,21 +151,21 @@ MAX_IN_FOLDER = 100
 MAX_TOTAL_BYTES = 20_000_000
 
 
-_MAX_TOLD = 20
+_MAX_NAMED = 20
 
 
 def sorted_ignored(worktree: Path, names: Sequence[str]) -> tuple[list[str], list[str]]:
     """Of the ignored files and folders (these end with `/`) the small ones as single files, and the rest.
 
-    The rest is told in words, with sizes.
+    The rest is described, with sizes.
     """
-    kept, large = small_and_large(worktree, names)
-    return kept, told_large(worktree, large)
+    small, large = small_and_large(worktree, names)
+    return small, describe_ignored(worktree, large)
 
 
 def small_and_large(worktree: Path, names: Sequence[str]) -> tuple[list[str], list[str]]:
     """The small ones as single files, and the names of the rest."""
-    kept: list[str] = []
+    small: list[str] = []
     large: list[str] = []
     total = 0
     for name in names:
@@ -172,33 +173,33 @@ def small_and_large(worktree: Path, names: Sequence[str]) -> tuple[list[str], li
         if sizes is None or total + sum(sizes.values()) > MAX_TOTAL_BYTES:
             large.append(name)
         else:
-            kept += sizes
+            small += sizes
             total += sum(sizes.values())
-    return kept, large
+    return small, large
 
 
-def told_large(worktree: Path, names: Sequence[str]) -> list[str]:
-    """The large ones in words, with sizes; of many the first."""
-    told = [f"ignored: {name!r} ({_size(worktree, name)})" for name in names[:_MAX_TOLD]]
-    more = len(names) - _MAX_TOLD
-    return [*told, f"ignored: {more} more"] if more > 0 else told
+def describe_ignored(worktree: Path, names: Sequence[str]) -> list[str]:
+    """Describe ignored files that are too large, with sizes; of many the first."""
+    lines = [f"ignored: {name!r} ({_size(worktree, name)})" for name in names[:_MAX_NAMED]]
+    more = len(names) - _MAX_NAMED
+    return [*lines, f"ignored: {more} more"] if more > 0 else lines
 
 
 def _size(worktree: Path, name: str) -> str:
-    place = worktree / name
-    size = measure(place).bytes if name.endswith("/") else os.lstat(place).st_size
+    path = worktree / name
+    size = measure(path).bytes if name.endswith("/") else os.lstat(path).st_size
     return f"{size / 1_000_000:.1f} MB"
 
 
 def _file(worktree: Path, name: str) -> dict[str, int] | None:
     """The file, nothing for what is no file, None when it is a large one."""
     try:
-        found = os.lstat(worktree / name)
+        status = os.lstat(worktree / name)
     except OSError:
         return {}
-    if not (stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode)):
+    if not (stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode)):
         return {}
-    return {name: found.st_size} if found.st_size <= MAX_FILE_BYTES else None
+    return {name: status.st_size} if status.st_size <= MAX_FILE_BYTES else None
 
 
 def _folder(worktree: Path, name: str) -> dict[str, int] | None:
@@ -226,7 +227,7 @@ BYTE_EXACT = (
 
 
 class ObjectKeeper:
-    """The scratch git directory of one workspace; objects go to the folder that it is told."""
+    """The scratch git directory of one workspace; objects go to the given folder."""
 
     def __init__(
         self, git: Git, record: WorkspaceRecord, objects: str = "", folder: Path | None = None
@@ -254,10 +255,10 @@ class ObjectKeeper:
         large = await self._add_ignored()
         tree = (await self._run("write-tree")).decode().strip()
         unread = [line[:300] for line in added.decode(errors="replace").splitlines() if line]
-        return tree, in_words(too_much) + unread, large
+        return tree, describe_large(too_much) + unread, large
 
     async def _leave_out_sparse(self) -> None:
-        """What a sparse checkout never put there is not deleted, only out of sight."""
+        """Mark files that a sparse checkout left out: they are not deleted."""
         if not self._sparse.exists():
             return
         real = await self._run("ls-files", "-z", "-t", index=self._sparse.parent.parent / "index")
@@ -268,15 +269,15 @@ class ObjectKeeper:
             await self._run("update-index", "--skip-worktree", "-z", "--stdin", stdin=names)
 
     async def _add_ignored(self) -> list[str]:
-        """Gives what is too large, in words."""
+        """Returns descriptions of what is too large."""
         listed = await self._run(
             "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"
         )
         names = [os.fsdecode(name) for name in listed.split(b"\0") if name]
         small, large = await asyncio.to_thread(sorted_ignored, Path(self._record.path), names)
         if small:
-            words = b"".join(os.fsencode(name) + b"\0" for name in small)
-            await self._run("update-index", "--add", "-z", "--stdin", stdin=words)
+            small_names = b"".join(os.fsencode(name) + b"\0" for name in small)
+            await self._run("update-index", "--add", "-z", "--stdin", stdin=small_names)
         return large
 
     async def tree_of(self, folder: Path, left_out: Sequence[str]) -> tuple[str, list[str]]:
@@ -285,16 +286,16 @@ class ObjectKeeper:
         index = self._folder / "other.index"
         await asyncio.to_thread(index.unlink, True)
 
-        async def run(*words: str, stdin: bytes = b"", accept: tuple[int, ...] = (0,)) -> bytes:
+        async def run(*arguments: str, stdin: bytes = b"", accept: tuple[int, ...] = (0,)) -> bytes:
             return await self._run(
-                *words, stdin=stdin, accept=accept, index=index, work_tree=str(folder)
+                *arguments, stdin=stdin, accept=accept, index=index, work_tree=str(folder)
             )
 
-        said = await add_all(run, ("--force", "--ignore-errors"), left_out)
+        output = await add_all(run, ("--force", "--ignore-errors"), left_out)
         within = [
             row for row in (await run("ls-files", "-z", "--stage")).split(b"\0") if row[:2] == b"16"
         ]
-        unread = [line[:300] for line in said.decode(errors="replace").splitlines() if line]
+        unread = [line[:300] for line in output.decode(errors="replace").splitlines() if line]
         unread += ["a repository within another"] if within else []
         return (await run("write-tree")).decode().strip(), unread
 
@@ -309,14 +310,14 @@ class ObjectKeeper:
 
     async def _run(
         self,
-        *words: str,
+        *arguments: str,
         stdin: bytes = b"",
         accept: tuple[int, ...] = (0,),
         index: Path | None = None,
         work_tree: str = "",
     ) -> bytes:
         ended = await self._git.run(
-            *words,
+            *arguments,
             git_dir=str(self._folder),
             work_tree=work_tree or self._record.path,
             cwd=work_tree or self._record.path,
@@ -330,7 +331,7 @@ class ObjectKeeper:
             memory_bytes=MEMORY_BYTES,
             accept=accept,
         )
-        return ended.stderr if words[0] == "add" and ended.exit_code else ended.stdout
+        return ended.stderr if arguments[0] == "add" and ended.exit_code else ended.stdout
 
     def _make(self) -> None:
         """Afresh each time, but for the index, which knows what was read before."""

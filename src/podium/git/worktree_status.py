@@ -28,7 +28,7 @@ _BEGUN = (
     "sequencer",
 )
 _MAX_BYTES = 20_000_000
-"""Of paths that are not as committed; whoever has more is told the first of them."""
+"""Limit for paths that differ from the commit; of more, the first are listed."""
 _ID = re.compile(r"[0-9a-f]+")
 _STATUS = (
     "status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames", "--no-ahead-behind",
@@ -38,7 +38,7 @@ _STATUS = (
 
 @dataclass(frozen=True)
 class HeadState:
-    """What the private git directory says, read as the plain data it is."""
+    """State of HEAD in the private git directory, read as plain data."""
 
     head: str
     """Commit that is checked out; empty when that cannot be read."""
@@ -47,7 +47,7 @@ class HeadState:
     on_branch: bool
     begun: tuple[str, ...]
     merging_with: str
-    """What is being merged in; empty when nothing is."""
+    """Commit that is being merged in; empty when none is."""
     is_plain: bool
     """No link stands in place of a folder above the branch's file: git would write elsewhere."""
 
@@ -56,7 +56,7 @@ class HeadState:
         return self.on_branch and bool(self.tip) and self.is_plain and not self.begun
 
 
-def standing_of(record: WorkspaceRecord) -> HeadState:
+def head_state_of(record: WorkspaceRecord) -> HeadState:
     git = Path(record.private, "git")
     own = git / "worktrees" / record.admin
     checked_out = read_head(git, record.admin)
@@ -86,7 +86,7 @@ def _id(text: str, record: WorkspaceRecord) -> str:
 
 def tip_to_work_on(record: WorkspaceRecord) -> str:
     """The branch's tip. Raises `NotPossibleNow` unless it is checked out and nothing is under way."""
-    state = standing_of(record)
+    state = head_state_of(record)
     short = record.branch.removeprefix("refs/heads/")
     if not state.on_branch or not state.tip:
         raise NotPossibleNow(
@@ -100,13 +100,13 @@ def tip_to_work_on(record: WorkspaceRecord) -> str:
     return state.tip
 
 
-async def state_of(desk: SupervisorRepo, record: WorkspaceRecord) -> WorktreeStatus:
-    state = await asyncio.to_thread(standing_of, record)
-    found = await changes_since(desk, record, state.head) if state.head else None
+async def state_of(supervisor_repo: SupervisorRepo, record: WorkspaceRecord) -> WorktreeStatus:
+    state = await asyncio.to_thread(head_state_of, record)
+    changes = await changes_since(supervisor_repo, record, state.head) if state.head else None
     return WorktreeStatus(
         head=state.head,
         on_branch=state.on_branch and bool(state.tip),
-        changed=found.paths if found else (),
+        changed=changes.paths if changes else (),
         merging="MERGE_HEAD" in state.begun,
     )
 
@@ -124,11 +124,11 @@ class WorktreeChanges:
 
 
 async def changes_since(
-    desk: SupervisorRepo, record: WorkspaceRecord, commit: str
+    supervisor_repo: SupervisorRepo, record: WorkspaceRecord, commit: str
 ) -> WorktreeChanges:
     """Of the worktree. Of very many, the first."""
-    await desk.stand_at(commit)
-    ended = await desk.run(*_STATUS, output_bytes=_MAX_BYTES, cut=True)
+    await supervisor_repo.stand_at(commit)
+    ended = await supervisor_repo.run(*_STATUS, output_bytes=_MAX_BYTES, cut=True)
     whole = ended.stdout.rsplit(b"\0", 1)[0] if ended.stdout_dropped_bytes else ended.stdout
     rows = whole.decode(errors="surrogateescape").split("\0")
     tracked, untracked = _paths(rows, {"1": 8, "u": 10}), _paths(rows, {"?": 1})
@@ -141,9 +141,9 @@ async def changes_since(
     )
 
 
-def _paths(rows: Iterable[str], words: Mapping[str, int]) -> list[str]:
-    """Those of rows of these kinds, each with how many words stand before the path."""
-    counted = [(row, words.get(row[:1])) for row in rows]
+def _paths(rows: Iterable[str], field_counts: Mapping[str, int]) -> list[str]:
+    """Return the paths of rows of these kinds, each with the number of fields before the path."""
+    counted = [(row, field_counts.get(row[:1])) for row in rows]
     return [row.split(" ", count)[count] for row, count in counted if count is not None]
 
 
@@ -155,10 +155,10 @@ def unchanged_set_up(record: WorkspaceRecord) -> list[str]:
 
 def _is_still(record: WorkspaceRecord, path: str, entry: str) -> bool:
     mode, _, blob = entry.partition(" ")
-    place = Path(record.path, path)
+    file = Path(record.path, path)
     if mode == "000000":
-        return not os.path.lexists(place)
-    return same_as_blob(place, blob)
+        return not os.path.lexists(file)
+    return same_as_blob(file, blob)
 
 
 _WHOLE = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -171,31 +171,31 @@ async def commit_named(git: Git, record: WorkspaceRecord, name: str) -> str:
     """A whole id as it is; anything else as the user's repository has it. Raises `BadInput`."""
     if _WHOLE.fullmatch(name) and len(name) == len(record.base):
         return name
-    found = await git.resolve(f"{name}^{{commit}}", record.git_dir) if name else ""
-    if not found:
+    commit = await git.resolve(f"{name}^{{commit}}", record.git_dir) if name else ""
+    if not commit:
         raise BadInput(
             f"there is no commit {name[:200]!r} in the repository; see `git branch --all`"
         )
-    return found
+    return commit
 
 
 async def history_since(
-    desk: SupervisorRepo, record: WorkspaceRecord, since: str
+    supervisor_repo: SupervisorRepo, record: WorkspaceRecord, since: str
 ) -> list[WorkspaceCommit]:
     """Commits of the branch that `since` does not contain, oldest first."""
     tip = await asyncio.to_thread(_tip, record)
     if tip == since:
         return []
-    ended = await desk.run(
+    ended = await supervisor_repo.run(
         "log", "-z", "--reverse", "--topo-order", f"--format=tformat:{_FORM}", tip, f"^{since}", "--",
         output_bytes=_MAX_HISTORY_BYTES,
     )  # fmt: skip
     fields = ended.stdout.decode(errors="replace").split("\0")
-    return [_seen(*fields[at : at + 4]) for at in range(0, len(fields) - 3, 4)]
+    return [_commit_of(*fields[at : at + 4]) for at in range(0, len(fields) - 3, 4)]
 
 
-def _seen(commit: str, parents: str, subject: str, trailers: str) -> WorkspaceCommit:
-    pairs = [each.partition(_WITHIN) for each in trailers.strip("\n").split(_BETWEEN) if each]
+def _commit_of(commit: str, parents: str, subject: str, trailers: str) -> WorkspaceCommit:
+    pairs = [pair.partition(_WITHIN) for pair in trailers.strip("\n").split(_BETWEEN) if pair]
     return WorkspaceCommit(
         id=commit,
         subject=subject,
@@ -208,12 +208,12 @@ _CONTEXT_LINES = 12
 
 
 async def diff_since(
-    desk: SupervisorRepo, record: WorkspaceRecord, since: str, most_bytes: int
+    supervisor_repo: SupervisorRepo, record: WorkspaceRecord, since: str, most_bytes: int
 ) -> str:
-    """What the branch changed since it left `since`, with enough lines around it to judge it; the beginning when it is longer."""
+    """Return the diff of the branch since it left `since`, with context lines for a review, cut after `most_bytes`."""
     tip = await asyncio.to_thread(_tip, record)
     try:
-        ended = await desk.run(
+        ended = await supervisor_repo.run(
             "diff", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=dirty",
             f"--unified={_CONTEXT_LINES}", f"{since}...{tip}", "--",
             settings=("core.quotePath=false",), output_bytes=most_bytes, cut=True,
@@ -228,7 +228,7 @@ async def diff_since(
 
 
 def _tip(record: WorkspaceRecord) -> str:
-    tip = standing_of(record).tip
+    tip = head_state_of(record).tip
     if not tip:
         raise NotPossibleNow(
             f"the workspace has no branch {record.branch.removeprefix('refs/heads/')!r} any more; "

@@ -16,15 +16,11 @@ from podium.app.run_list import ShownStatus, list_standings
 from podium.app.run_log import follow_logs
 from podium.app.run_report import show_run
 from podium.app.submission import Wish, submit
-from podium.app.work_request import Told
 from podium.core.decisions import ApprovalStatus, Receipt
 from podium.core.errors import UnknownId
 from podium.core.model import FrozenModel, Json, NonEmpty, UtcDatetime
 from podium.core.tool_replies import cut_to
 from podium.core.work import Run
-from podium.jobs.operator.answer_blocks import blocks
-from podium.jobs.operator.models import OperatorMode, RunPlan
-from podium.jobs.operator.submission import ask
 from podium.mcp.context import (
     PROVENANCE,
     ApprovalLine,
@@ -217,25 +213,6 @@ WORK: tuple[DoorTool[Wish] | DoorTool[StatusWish] | DoorTool[OneRun] | DoorTool[
 MAX_RECEIPTS = 500
 
 
-class PlanWish(FrozenModel):
-    text: NonEmpty = Field(description="What is wanted, in plain words.")
-    context: Told = Field(default_factory=dict, description="What is known already, by name.")
-    pack: str = Field(default="", description="The tools: a pack's name.", max_length=200)
-
-
-class Plan(FrozenModel):
-    """What the operator would do. Nothing was done."""
-
-    status: str
-    """planned, clarify, refused, quality_gate_failed or error."""
-    words: str
-    """Intent, plan, impact, risks and next actions, for people."""
-    question: str
-    """With `clarify`: what one answer would settle."""
-    plan: RunPlan | None
-    next_actions: tuple[str, ...]
-
-
 class ApprovalsWish(FrozenModel):
     approval_id: str = Field(default="", description="One approval; else a list.", max_length=100)
     run_id: str = Field(default="", description="Only those of this run.", max_length=100)
@@ -276,26 +253,6 @@ class Proof(FrozenModel):
     sound: bool
     """No receipt was edited, removed, reordered or cut off."""
     verdict: Verdict
-
-
-async def _plan(desk: Desk, wish: PlanWish) -> Plan:
-    answer = await ask(
-        desk.podium,
-        wish.text,
-        mode=OperatorMode.PLAN,
-        context=wish.context,
-        pack=wish.pack,
-        by=desk.by,
-        provenance=PROVENANCE,
-    )
-    said = answer.classification
-    return Plan(
-        status=answer.status,
-        words=blocks(answer),
-        question=said.question if said else "",
-        plan=answer.plan,
-        next_actions=answer.next_actions,
-    )
 
 
 async def _approvals(desk: Desk, wish: ApprovalsWish) -> Approvals:
@@ -344,16 +301,7 @@ def _receipt(receipt: Receipt) -> ReceiptLine:
     )
 
 
-PEOPLE: tuple[DoorTool[PlanWish] | DoorTool[ApprovalsWish] | DoorTool[ReceiptsWish], ...] = (
-    DoorTool(
-        "plan",
-        "What would be done",
-        "What the operator would do for plain words: the plan with its tiers, costs, approvals and ways back. Nothing is done. "
-        "To have it done, `submit` the same words with flow `operator`.",
-        PlanWish,
-        Plan,
-        _plan,
-    ),
+PEOPLE: tuple[DoorTool[ApprovalsWish] | DoorTool[ReceiptsWish], ...] = (
     DoorTool(
         "approvals",
         "What waits for people",

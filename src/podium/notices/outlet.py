@@ -48,15 +48,15 @@ def body_of(notice: Notice) -> str:
 
 def tamed(text: str) -> str:
     """The text without what one medium or another takes for markup that leads or calls somebody elsewhere."""
-    for taken, shown in _TAMED.items():
-        text = text.replace(taken, shown)
+    for taken, replacement in _TAMED.items():
+        text = text.replace(taken, replacement)
     return text
 
 
 def _part(part: NoticeItem) -> str:
     text = tamed(part.text)
-    shown = text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"
-    return f"{shown}\n{part.link}" if part.link else shown
+    shortened = text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"
+    return f"{shortened}\n{part.link}" if part.link else shortened
 
 
 SEND_SECONDS = 30.0
@@ -97,14 +97,14 @@ class AppriseChannel:
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[DeliveryStatus] = loop.create_future()
 
-        def settle(told: DeliveryStatus) -> None:
+        def settle(status: DeliveryStatus) -> None:
             if not answer.done():
-                answer.set_result(told)
+                answer.set_result(status)
 
         def work() -> None:
-            told = self._sent(notice)
+            status = self._sent(notice)
             try:
-                loop.call_soon_threadsafe(settle, told)
+                loop.call_soon_threadsafe(settle, status)
             except RuntimeError:
                 return  # the process ends, and the loop was closed before
 
@@ -140,8 +140,8 @@ class AppriseChannel:
         return DeliveryStatus(done=False, why=self._why(result), in_doubt=_in_doubt(result))
 
     def _why(self, result: AppriseResult) -> str:
-        said = "; ".join(entry.message for entry in result.logs())
-        return self._safe(said) or "it was refused without a reason"
+        log_text = "; ".join(entry.message for entry in result.logs())
+        return self._safe(log_text) or "it was refused without a reason"
 
     def _safe(self, text: str) -> str:
         hidden = self._redact(text.replace(self._url, "…"))
@@ -159,16 +159,16 @@ def _service(url: str) -> Apprise | None:
     service = Apprise(asset=asset)
     if not service.add(url):
         return None
-    for each in service:
+    for plugin in service:
         # What is longer than a service takes would be refused again and again.
-        each.overflow_mode = OverflowMode.SPLIT
+        plugin.overflow_mode = OverflowMode.SPLIT
     return service
 
 
 def _in_doubt(result: AppriseResult) -> bool:
     """Whether it may have arrived. apprise tells a line that was never there from one that broke off by nothing."""
-    said = " ".join(entry.message for entry in result.logs())
-    return _REFUSED.search(said) is None
+    log_text = " ".join(entry.message for entry in result.logs())
+    return _REFUSED.search(log_text) is None
 
 
 _NOT_IN_FILE_NAMES = re.compile(r"[^A-Za-z0-9_.-]")
@@ -203,12 +203,12 @@ class FileDeliveryLog:
         except (OSError, ValidationError):
             return None
 
-    def save(self, outlet: str, mark: DeliveryPosition) -> None:
+    def save(self, outlet: str, position: DeliveryPosition) -> None:
         """Put the mark in its file, whole or not at all. On return it survives a crash."""
         handle, side = tempfile.mkstemp(prefix=".mark-", dir=self._folder)
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(mark.model_dump_json())
+                file.write(position.model_dump_json())
                 file.flush()
                 os.fsync(file.fileno())
             Path(side).replace(self._file(outlet))

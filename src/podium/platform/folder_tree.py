@@ -70,22 +70,22 @@ class FolderSize:
 
 def measure(*folders: Path) -> FolderSize:
     """Look through the folders. What cannot be looked into counts as nothing."""
-    found = FolderSize()
-    seen: set[tuple[int, int]] = set()
+    size = FolderSize()
+    inodes: set[tuple[int, int]] = set()
     for entry in entries_within(*folders):
         with suppress(OSError):
-            _add(found, seen, entry.stat(follow_symlinks=False))
-    return found
+            _add(size, inodes, entry.stat(follow_symlinks=False))
+    return size
 
 
-def _add(found: FolderSize, seen: set[tuple[int, int]], entry: os.stat_result) -> None:
-    found.changed_seconds = max(found.changed_seconds, entry.st_mtime)
+def _add(size: FolderSize, inodes: set[tuple[int, int]], entry: os.stat_result) -> None:
+    size.changed_seconds = max(size.changed_seconds, entry.st_mtime)
     if entry.st_nlink > 1:
         identity = (entry.st_dev, entry.st_ino)
-        if identity in seen:
+        if identity in inodes:
             return
-        seen.add(identity)
-    found.bytes += entry.st_blocks * _BLOCK_BYTES
+        inodes.add(identity)
+    size.bytes += entry.st_blocks * _BLOCK_BYTES
 
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -263,8 +263,8 @@ def _copy_folder(folder: int, name: str, target: Path, deeper: int) -> None:
         raise OSError(errno.ELOOP, "folders lie too deep in it")
     target.mkdir(mode=0o700)
     with _opened(_open(folder, name, _CARRIED_FOLDER)) as inner:
-        for each in os.listdir(inner):  # noqa: PTH208 — a descriptor
-            _copy(inner, each, target / each, deeper - 1)
+        for entry in os.listdir(inner):  # noqa: PTH208 — a descriptor
+            _copy(inner, entry, target / entry, deeper - 1)
 
 
 def _copy_file(folder: int, name: str, target: Path) -> None:

@@ -39,12 +39,12 @@ _ODD = re.compile(f"(?P<writing>{_PART_OF_WRITING})|(?P<emoji>[{_EMOJI}])|[^ -~\
 def written_out(text: str) -> str:
     """The text with every hidden character written out. Keeps lines, tabs and blanks, and those joiners
     that belong to emoji and to the writing of words."""
-    return _ODD.sub(lambda found: written(found[0]) if _hides(found) else found[0], text)
+    return _ODD.sub(lambda match: written(match[0]) if _hides(match) else match[0], text)
 
 
 def hidden_in(text: str) -> Iterator[tuple[int, str]]:
     """The hidden characters of a text, each with its place."""
-    return ((found.start(), found[0]) for found in _ODD.finditer(text) if _hides(found))
+    return ((match.start(), match[0]) for match in _ODD.finditer(text) if _hides(match))
 
 
 def is_seen(char: str) -> bool:
@@ -67,8 +67,8 @@ def written(char: str, *, json: bool = False) -> str:
     return f"\\x{code:02x}" if code <= 0xFF and not json else f"\\u{code:04x}"
 
 
-def _hides(found: re.Match[str]) -> bool:
+def _hides(match: re.Match[str]) -> bool:
     # Emoji by their range: the newest are not assigned yet where Python is older than they are.
-    if found["writing"] or found["emoji"]:
+    if match["writing"] or match["emoji"]:
         return False
-    return not is_seen(found[0]) and unicodedata.category(found[0]) != "Zs"
+    return not is_seen(match[0]) and unicodedata.category(match[0]) != "Zs"

@@ -12,6 +12,7 @@ from podium.policy import programs
 from podium.policy.command_paths import (
     CommandLocation,
     finds_and_removes,
+    is_computed,
     moved,
     path_parts,
     refuse_ruin,
@@ -19,14 +20,13 @@ from podium.policy.command_paths import (
     removes_folders,
     touches_of,
     understood,
-    unknown_place,
     writer_touches,
 )
 from podium.policy.git_firewall import RULE as GIT_RULE
 from podium.policy.git_firewall import read_git, scratch_target, scratch_touches
 from podium.policy.programs import CommandKind, names, weigh_variable
 from podium.policy.refusal import CallDenied
-from podium.policy.shell import ANY, ASSIGNMENT, COMPUTED, SimpleCommand, assignment, shown
+from podium.policy.shell import ANY, ASSIGNMENT, COMPUTED, SimpleCommand, assignment, printable
 from podium.policy.shell.wrappers import SHELLS, runs_a_file
 from podium.policy.zones import HARMLESS_PATHS, TouchedPath
 
@@ -59,21 +59,21 @@ def hosts_of(command: SimpleCommand) -> tuple[Host, ...] | None:
         return _asked(command.argv[1:])
     if command.basename not in _FETCHING:
         return None
-    found: list[Host] = []
-    words = iter(command.argv[1:])
-    for word in words:
-        if word in _VALUED and not (command.basename == "curl" and word == "-O"):
-            next(words, None)
-        elif word.startswith("-") or COMPUTED in word or ANY in word:
+    hosts: list[Host] = []
+    tokens = iter(command.argv[1:])
+    for argument in tokens:
+        if argument in _VALUED and not (command.basename == "curl" and argument == "-O"):
+            next(tokens, None)
+        elif argument.startswith("-") or COMPUTED in argument or ANY in argument:
             continue
-        elif (host := _host(word)) is not None:
-            found.append(host)
-    return tuple(found)
+        elif (host := _host(argument)) is not None:
+            hosts.append(host)
+    return tuple(hosts)
 
 
 def _connected(arguments: Sequence[str]) -> tuple[Host, ...] | None:
     """`nc -z HOST PORT`."""
-    plain = [word for word in arguments if not word.startswith("-")]
+    plain = [argument for argument in arguments if not argument.startswith("-")]
     if len(plain) != 2 or not plain[1].isdigit():
         return None
     return ((plain[0].lower(), int(plain[1])),)
@@ -81,25 +81,25 @@ def _connected(arguments: Sequence[str]) -> tuple[Host, ...] | None:
 
 def _asked(arguments: Sequence[str]) -> tuple[Host, ...] | None:
     """Clients of databases: `-h HOST`, `--host=HOST`, a URL; without any, this machine."""
-    found: list[Host] = []
-    words = iter(arguments)
-    for word in words:
-        if word in ("-h", "--host"):
-            found.append((next(words, "").lower(), None))
-        elif word.startswith(("--host=", "-h")):
-            found.append((word.removeprefix("--host=").removeprefix("-h").lower(), None))
-        elif "://" in word and (host := _host(word)) is not None:
-            found.append(host)
-        elif COMPUTED in word or "host=" in word:
+    hosts: list[Host] = []
+    tokens = iter(arguments)
+    for token in tokens:
+        if token in ("-h", "--host"):
+            hosts.append((next(tokens, "").lower(), None))
+        elif token.startswith(("--host=", "-h")):
+            hosts.append((token.removeprefix("--host=").removeprefix("-h").lower(), None))
+        elif "://" in token and (host := _host(token)) is not None:
+            hosts.append(host)
+        elif COMPUTED in token or "host=" in token:
             return None
-    return tuple(found)
+    return tuple(hosts)
 
 
-def _host(word: str) -> Host | None:
-    match = _URL.fullmatch(word)
+def _host(address: str) -> Host | None:
+    match = _URL.fullmatch(address)
     if match is None:
         return None
-    scheme = _SCHEME.match(word)
+    scheme = _SCHEME.match(address)
     port = int(match[2]) if match[2] else _PORTS.get(scheme[1].lower()) if scheme else 80
     return match[1].lower().rstrip("."), port
 
@@ -140,27 +140,27 @@ class CommandUse:
     command: SimpleCommand
     kind: CommandKind
     touches: tuple[TouchedPath, ...]
-    terms: tuple[TierTerm, ...]
+    factors: tuple[TierTerm, ...]
     perhaps: CommandKind | None = None
-    """What it may do in a form that is not understood: allow rules do not go by it, others do."""
+    """Its possible kind in a form that is not understood: allow rules do not go by it, others do."""
     computed: bool = False
     """Something in it is only known when it runs."""
 
     @property
     def open(self) -> bool:
-        """Whether what it does shows only when it runs: by computed words, or by what the program is."""
+        """Tell whether what it does shows only when it runs: by computed words, or by what the program is."""
         return self.computed or self.kind is CommandKind.OTHER
 
     @cached_property
-    def words(self) -> tuple[str, ...]:
+    def argv(self) -> tuple[str, ...]:
         """Program and arguments: all that allow rules see."""
         return (self.command.program, *self.command.argv[1:])
 
     @cached_property
     def readings(self) -> tuple[tuple[str, ...], ...]:
-        """What deny and ask rules see: also the program by its bare name, and any wrapper."""
+        """The readings of deny and ask rules: also the program by its bare name, and any wrapper."""
         plain = (self.command.basename, *self.command.argv[1:])
-        return tuple(dict.fromkeys((self.words, plain, self.command.given)))
+        return tuple(dict.fromkeys((self.argv, plain, self.command.outer_argv)))
 
 
 def read_command(
@@ -168,31 +168,31 @@ def read_command(
 ) -> CommandUse:
     """Classify a command. Raises `CallDenied` for what is denied under every policy."""
     confined = context.confined
-    terms = [*_variable_terms(_lasting(command), confined)]
+    factors = [*_variable_factors(_lasting(command), confined)]
     opened = tuple(_opened(command, location))
     writes = any(touch.access is Access.WRITE for touch in opened)
     if not command.argv:
         kind = CommandKind.WRITE if writes else CommandKind.OTHER
-        return CommandUse(command, kind, opened, tuple(terms))
+        return CommandUse(command, kind, opened, tuple(factors))
     _refuse_by_name(command, confined)
     if command.basename == "git":
-        return _read_git(command, location, terms, opened, confined)
-    terms += _variable_terms(_set_by(command), confined)
+        return _read_git(command, location, factors, opened, confined)
+    factors += _variable_factors(_set_by(command), confined)
     kind = _kind(command, confined)
-    terms += _kind_terms(command, kind, context)
+    factors += _kind_factors(command, kind, context)
     if kind is CommandKind.READ and writes:
         kind = CommandKind.WRITE
     perhaps = CommandKind.WRITE if command.program in programs.WRITERS else None
     touches = (*_touched(command, kind, location, confined), *opened)
     if confined:
         refuse_ruin(command, touches, location)
-    return CommandUse(command, kind, touches, tuple(terms), perhaps, command.computed)
+    return CommandUse(command, kind, touches, tuple(factors), perhaps, command.computed)
 
 
 def _opened(command: SimpleCommand, location: CommandLocation) -> Iterator[TouchedPath]:
     """The files that the shell opens for the command."""
     for redirect in command.redirects:
-        if not unknown_place(redirect.target) and redirect.target not in HARMLESS_PATHS:
+        if not is_computed(redirect.target) and redirect.target not in HARMLESS_PATHS:
             yield location.touch(redirect.target, redirect.access)
 
 
@@ -218,14 +218,14 @@ def _set_by(command: SimpleCommand) -> Iterator[tuple[str, str]]:
     """Variables that a builtin sets: `export A=1`, `read A`, `printf -v A`."""
     arguments = command.argv[1:]
     if command.program in programs.EXPORTING:
-        yield from (assignment(word) for word in arguments if ASSIGNMENT.match(word))
+        yield from (assignment(argument) for argument in arguments if ASSIGNMENT.match(argument))
     elif command.program in programs.NAMING:
-        yield from ((word, COMPUTED) for word in arguments if word.isidentifier())
+        yield from ((argument, COMPUTED) for argument in arguments if argument.isidentifier())
     elif command.program == "printf" and arguments[:1] == ("-v",):
-        yield from ((word, COMPUTED) for word in arguments[1:2])
+        yield from ((argument, COMPUTED) for argument in arguments[1:2])
 
 
-def _variable_terms(
+def _variable_factors(
     variables: Iterable[tuple[str, str]], confined: bool = False
 ) -> Iterator[TierTerm]:
     for name, value in variables:
@@ -280,35 +280,37 @@ def _is_indirect(name: str, confined: bool) -> bool:
 
 
 def _steady(command: SimpleCommand) -> bool:
-    """Whether a builtin changes nothing but variables, limits and options of its own shell."""
-    letters = programs.STEADY_STATE.get(command.basename)
-    if letters is None:
+    """Tell whether a builtin changes nothing but variables, limits and options of its own shell."""
+    stateful_flags = programs.STEADY_STATE.get(command.basename)
+    if stateful_flags is None:
         return False
-    short = [word for word in command.argv[1:] if word[:1] in "-+" and word[:2] != "--"]
-    return not any(set(letters) & set(word[1:]) for word in short)
+    short = [
+        argument for argument in command.argv[1:] if argument[:1] in "-+" and argument[:2] != "--"
+    ]
+    return not any(set(stateful_flags) & set(option[1:]) for option in short)
 
 
 def _refuse_calculation(command: SimpleCommand) -> None:
     """These builtins take some words for calculations, which run `a[$(…)]`."""
-    for word in command.argv[1:]:
-        if "$(" in word or "`" in word:
+    for argument in command.argv[1:]:
+        if "$(" in argument or "`" in argument:
             raise CallDenied(
                 BuiltInRule.SHELL_INDIRECTION,
-                f"{command.basename} may run the text {shown(word)[:80]!r}; do without it",
+                f"{command.basename} may run the text {printable(argument)[:80]!r}; do without it",
             )
 
 
 def _read_git(
     command: SimpleCommand,
     location: CommandLocation,
-    terms: Sequence[TierTerm],
+    factors: Sequence[TierTerm],
     opened: tuple[TouchedPath, ...],
     confined: bool,
 ) -> CommandUse:
     if confined and (scratch := scratch_target(command.argv[1:], location)) is not None:
         touches = (*scratch_touches(*scratch), *opened)
         return CommandUse(
-            command, CommandKind.GIT_WRITE, touches, tuple(terms), computed=command.computed
+            command, CommandKind.GIT_WRITE, touches, tuple(factors), computed=command.computed
         )
     if not location.holds("."):
         raise CallDenied(GIT_RULE, _outside(confined), Tier.T2)
@@ -317,17 +319,21 @@ def _read_git(
         location = CommandLocation(location.root, location.touch(use.folder, None).paths)
     if location.folders != (location.root,) and not confined:
         because = "a folder may be a repository of its own, whose settings start programs"
-        terms = (*terms, TierTerm(tier=Tier.T2, because=because))
+        factors = (*factors, TierTerm(tier=Tier.T2, because=because))
     access = Access.WRITE if use.writes else Access.READ
-    touches = tuple(location.touch(part, access) for word in use.words for part in path_parts(word))
+    touches = tuple(
+        location.touch(part, access)
+        for argument in use.path_arguments
+        for part in path_parts(argument)
+    )
     if len(use.moved) > 1:
         touches = (*touches, *moved(use.moved, location))
     kind = CommandKind.GIT_WRITE if use.writes else CommandKind.GIT_READ
     if any(touch.access is Access.WRITE for touch in opened):
         kind = CommandKind.GIT_WRITE
-    losing = () if confined else use.terms
+    losing = () if confined else use.factors
     return CommandUse(
-        command, kind, (*touches, *opened), (*terms, *losing), computed=command.computed
+        command, kind, (*touches, *opened), (*factors, *losing), computed=command.computed
     )
 
 
@@ -360,52 +366,56 @@ def _kind(command: SimpleCommand, confined: bool) -> CommandKind:
 
 
 def _stays(name: str, argv: Sequence[str]) -> bool:
-    return len(argv) > 1 and argv[1] in programs.LOCAL_WORDS.get(name, ())
+    return len(argv) > 1 and argv[1] in programs.LOCAL_SUBCOMMANDS.get(name, ())
 
 
 def _installs(name: str, argv: Sequence[str]) -> bool:
-    plain = [word for word in argv[1:] if not word.startswith("-")]
+    plain = [argument for argument in argv[1:] if not argument.startswith("-")]
     if name.startswith("python") and argv[1:3] == ("-m", "pip"):
         return True
-    words = programs.INSTALLING_WORDS.get(name)
-    if words is None:
+    subcommands = programs.INSTALLING_SUBCOMMANDS.get(name)
+    if subcommands is None:
         return False
     # `yarn` alone installs.
-    return (plain[0] in words) if plain else name == "yarn"
+    return (plain[0] in subcommands) if plain else name == "yarn"
 
 
 def _does_more(program: str, arguments: Sequence[str]) -> bool:
-    """Whether a reader is used in a form that also writes or starts something."""
-    if program == "find" and any(word.startswith(programs.FIND_ACTIONS) for word in arguments):
+    """Tell whether a reader is used in a form that also writes or starts something."""
+    if program == "find" and any(
+        argument.startswith(programs.FIND_ACTIONS) for argument in arguments
+    ):
         raise CallDenied(
             BuiltInRule.DESTRUCTIVE_COMMAND,
             "find may only list here: no -exec, -ok, -delete or -fprint",
         )
     if program == "uniq":  # Its second plain word is written to.
-        return any(not word.startswith("-") for word in arguments)
-    if program == "jq" and any(_JQ_LOADING.search(word) for word in arguments):
+        return any(not argument.startswith("-") for argument in arguments)
+    if program == "jq" and any(_JQ_LOADING.search(argument) for argument in arguments):
         return True
-    letters, beginnings = programs.READERS[program]
+    flags, beginnings = programs.READERS[program]
     return any(
-        bool(set(letters) & set(word)) if not word.startswith("--") else word.startswith(beginnings)
-        for word in arguments
-        if word.startswith("-")
+        bool(set(flags) & set(argument))
+        if not argument.startswith("--")
+        else argument.startswith(beginnings)
+        for argument in arguments
+        if argument.startswith("-")
     )
 
 
 def _refuse_recursion(command: SimpleCommand) -> None:
-    word = removes_folders(command)
-    if word:
+    option = removes_folders(command)
+    if option:
         raise CallDenied(
             BuiltInRule.DESTRUCTIVE_COMMAND,
-            f"{command.basename} {word} goes through whole folders; name the files one by one",
+            f"{command.basename} {option} goes through whole folders; name the files one by one",
         )
 
 
-def _kind_terms(
+def _kind_factors(
     command: SimpleCommand, kind: CommandKind, context: GateContext
 ) -> Iterator[TierTerm]:
-    """What the kernel keeps in the workspace can be undone; what leaves the machine cannot."""
+    """Yield the factors of its kind: what the kernel keeps in the workspace can be undone; what leaves the machine cannot."""
     name, confined = command.basename, context.confined
     undone = Tier.T1 if confined and context.undoable else Tier.T2
     if kind is CommandKind.NETWORK:

@@ -20,7 +20,7 @@ from podium.core.decisions import (
     ToolSpec,
     Zone,
 )
-from podium.policy.facts import CallFacts, gather, refuse_places
+from podium.policy.facts import CallFacts, gather, refuse_paths
 from podium.policy.limits import DEFAULT_APPROVAL_SECONDS, PolicyLimits
 from podium.policy.policy import (
     CallMatcher,
@@ -31,24 +31,24 @@ from podium.policy.policy import (
     Undecidable,
     default_policy,
 )
-from podium.policy.refusal import PolicyFault
+from podium.policy.refusal import InvalidPolicy
 from podium.policy.rule_gate import RuleGate
 from podium.policy.rules import CompiledMatcher, CompiledRule, PolicyRules
 from podium.policy.shell import split_command
-from podium.policy.zones import CompiledZone, PlaceGlob, WritablePlaces, ZoneSet, resolve
+from podium.policy.zones import CompiledZone, PathGlobs, WritablePaths, ZoneSet, resolve
 
 _ROOT = "/workspace"
-_MOMENT = datetime(2000, 1, 1, tzinfo=UTC)
+_EXAMPLE_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 def wrong_examples(rule: PolicyRule, compiled: CompiledRule) -> Iterator[tuple[str, int, str]]:
     """Examples that turn out otherwise than the rule says: list, index, what is wrong."""
     for at, example in enumerate(rule.match):
         if not _fits(rule, compiled, example):
-            yield "match", at, f"should fit {_shown(example)} and does not"
+            yield "match", at, f"should fit {_example_text(example)} and does not"
     for at, example in enumerate(rule.not_match):
         if _fits(rule, compiled, example):
-            yield "not_match", at, f"should not fit {_shown(example)} and does"
+            yield "not_match", at, f"should not fit {_example_text(example)} and does"
 
 
 def _fits(rule: PolicyRule, compiled: CompiledRule, example: PolicyExample) -> bool:
@@ -61,7 +61,7 @@ def _fits(rule: PolicyRule, compiled: CompiledRule, example: PolicyExample) -> b
 
 
 def _completed(rule: PolicyRule, example: PolicyExample) -> PolicyExample:
-    """What the example leaves open is as the rule wants it."""
+    """The example with what it leaves open filled in as the rule wants it."""
     changes: dict[str, Any] = {}
     if example.mode is None and rule.modes:
         changes["mode"] = rule.modes[0]
@@ -98,7 +98,7 @@ def example_facts(example: PolicyExample) -> CallFacts:
         confined=bool(example.confined),
         network=example.network or "open",
         hosts=example.hosts,
-        now=_MOMENT,
+        now=_EXAMPLE_TIME,
     )
     return gather(call, context)
 
@@ -109,15 +109,15 @@ def _paths(example: PolicyExample) -> Iterator[PathUse]:
         (Access.WRITE, example.writes),
         (Access.DELETE, example.deletes),
     )
-    for access, words in uses:
-        for word in words:
+    for access, paths in uses:
+        for path in paths:
             argument = next(
-                (name for name, value in example.arguments.items() if value == word), "path"
+                (name for name, value in example.arguments.items() if value == path), "path"
             )
-            yield PathUse(argument=argument, given=word, real=resolve(word, _ROOT), access=access)
+            yield PathUse(argument=argument, given=path, real=resolve(path, _ROOT), access=access)
 
 
-def _shown(example: PolicyExample) -> str:
+def _example_text(example: PolicyExample) -> str:
     if example.command:
         return repr(example.command)
     return repr(example.model_dump(mode="json", exclude_defaults=True))
@@ -188,25 +188,25 @@ _PASSED = (
 
 
 @cache
-def built_in_faults() -> tuple[PolicyFault, ...]:
+def built_in_problems() -> tuple[InvalidPolicy, ...]:
     """Built-in checks that do not do what their examples say: none, unless the code is at fault."""
-    return tuple(_faults())
+    return tuple(_problems())
 
 
-def _faults() -> Iterator[PolicyFault]:
+def _problems() -> Iterator[InvalidPolicy]:
     for rule, lines in _DENIED.items():
         for line in lines:
-            if (said := _refused_by(line)) != rule:
-                problem = f"should deny {line!r}; the answer is {said or 'to let it pass'}"
-                yield PolicyFault(problem, layer="built-in", rule=rule)
+            if (rule_name := _refused_by(line)) != rule:
+                problem = f"should deny {line!r}; the answer is {rule_name or 'to let it pass'}"
+                yield InvalidPolicy(problem, layer="built-in", rule=rule)
     for line in _PASSED:
-        if said := _refused_by(line):
-            yield PolicyFault(f"should let {line!r} pass", layer="built-in", rule=said)
+        if rule_name := _refused_by(line):
+            yield InvalidPolicy(f"should let {line!r} pass", layer="built-in", rule=rule_name)
 
 
 def _refused_by(line: str) -> str:
     facts = example_facts(PolicyExample(command=line, confined=True, network="listed"))
-    refusal = facts.refusal or refuse_places(facts, ZoneSet(()), WritablePlaces(()))
+    refusal = facts.refusal or refuse_paths(facts, ZoneSet(()), WritablePaths(()))
     return refusal.rule if refusal is not None else ""
 
 
@@ -220,10 +220,10 @@ _NARROWED = ("usd", "tokens", "turns", "seconds")
 def compile_policy(layers: Sequence[PolicyLayer]) -> RuleGate:
     """Make the gate of these layers, given in the order built-in, user, project.
 
-    Raises `PolicyFault` for the first thing that is wrong; `find_faults` gives all of them.
+    Raises `InvalidPolicy` for the first thing that is wrong; `find_problems` gives all of them.
     """
-    for fault in find_faults(layers):
-        raise fault
+    for problem in find_problems(layers):
+        raise problem
     visible = [*_visible_zones(layers)]
     limits = _limits(layers)
     to_sandbox = limits.undecidable == "sandbox"
@@ -235,36 +235,36 @@ def compile_policy(layers: Sequence[PolicyLayer]) -> RuleGate:
     return RuleGate(
         PolicyRules(rules),
         [zone for layer in layers for zone in _zones(layer.policy).values()],
-        WritablePlaces([*_safe_places(layers)]),
+        WritablePaths([*_safe_paths(layers)]),
         [*_quotas(layers, visible)],
         limits,
     )
 
 
-def find_faults(layers: Sequence[PolicyLayer]) -> Iterator[PolicyFault]:
+def find_problems(layers: Sequence[PolicyLayer]) -> Iterator[InvalidPolicy]:
     """Everything wrong with these layers that their shape alone does not show."""
-    yield from built_in_faults()
+    yield from built_in_problems()
     for layer, zones in zip(layers, _visible_zones(layers), strict=True):
         is_ours = layer.origin == "built-in" and layer.policy is default_policy()
-        yield from _default_faults() if is_ours else _layer_faults(layer, zones)
+        yield from _default_problems() if is_ours else _layer_problems(layer, zones)
 
 
 @cache
-def _default_faults() -> tuple[PolicyFault, ...]:
-    """What is wrong with our own layer, tried once: it comes first, so that no other can change what its rules mean."""
+def _default_problems() -> tuple[InvalidPolicy, ...]:
+    """The problems of the built-in layer, computed once: it comes first, so that no other can change what its rules mean."""
     layer = PolicyLayer(origin="built-in", policy=default_policy())
-    return tuple(_layer_faults(layer, _zones(layer.policy)))
+    return tuple(_layer_problems(layer, _zones(layer.policy)))
 
 
-def _layer_faults(layer: PolicyLayer, zones: ZonesByName) -> Iterator[PolicyFault]:
-    yield from _name_faults(layer)
+def _layer_problems(layer: PolicyLayer, zones: ZonesByName) -> Iterator[InvalidPolicy]:
+    yield from _name_problems(layer)
     for at, quota in enumerate(layer.policy.quotas):
-        yield from _zone_faults(layer, quota, quota.name, ("quotas", at), zones)
+        yield from _zone_problems(layer, quota, quota.name, ("quotas", at), zones)
     for at, rule in enumerate(layer.policy.rules):
         key = ("rules", at)
-        yield from _zone_faults(layer, rule, rule.name, key, zones)
+        yield from _zone_problems(layer, rule, rule.name, key, zones)
         if rule.up_to_tier is not None and layer.origin == "project":
-            yield PolicyFault(
+            yield InvalidPolicy(
                 "a project cannot lift a tier limit; put the rule into your own settings",
                 layer=layer.origin,
                 rule=rule.name,
@@ -273,45 +273,45 @@ def _layer_faults(layer: PolicyLayer, zones: ZonesByName) -> Iterator[PolicyFaul
         if set(rule.zone) <= set(zones):
             compiled = CompiledRule(rule, layer.origin, zones)
             for list_name, index, problem in wrong_examples(rule, compiled):
-                yield PolicyFault(
+                yield InvalidPolicy(
                     problem, layer=layer.origin, rule=rule.name, key=(*key, list_name, index)
                 )
 
 
-def _name_faults(layer: PolicyLayer) -> Iterator[PolicyFault]:
+def _name_problems(layer: PolicyLayer) -> Iterator[InvalidPolicy]:
     for part in ("rules", "quotas"):
-        seen: set[str] = set()
+        names: set[str] = set()
         for at, item in enumerate(getattr(layer.policy, part)):
             key = (part, at, "name")
-            if item.name in seen:
-                yield PolicyFault(
+            if item.name in names:
+                yield InvalidPolicy(
                     f"the name {item.name!r} stands there twice; choose another",
                     layer=layer.origin,
                     rule=item.name,
                     key=key,
                 )
             elif item.name in BUILT_IN_NAMES:
-                yield PolicyFault(
+                yield InvalidPolicy(
                     f"{item.name!r} is the name of a built-in check; choose another",
                     layer=layer.origin,
                     rule=item.name,
                     key=key,
                 )
-            seen.add(item.name)
+            names.add(item.name)
 
 
-def _zone_faults(
+def _zone_problems(
     layer: PolicyLayer,
     matcher: CallMatcher,
     name: str,
     key: tuple[str | int, ...],
     zones: ZonesByName,
-) -> Iterator[PolicyFault]:
+) -> Iterator[InvalidPolicy]:
     for zone in matcher.zone:
         if zone not in zones:
-            known = ", ".join(sorted(zones)) or "none"
-            yield PolicyFault(
-                f"there is no zone {zone!r}; zones: {known}",
+            zone_names = ", ".join(sorted(zones)) or "none"
+            yield InvalidPolicy(
+                f"there is no zone {zone!r}; zones: {zone_names}",
                 layer=layer.origin,
                 rule=name,
                 key=(*key, "zone"),
@@ -336,14 +336,14 @@ def _compiled_zone(zone: Zone) -> CompiledZone:
     return CompiledZone(zone)
 
 
-def _safe_places(layers: Sequence[PolicyLayer]) -> Iterator[tuple[PlaceGlob, bool]]:
+def _safe_paths(layers: Sequence[PolicyLayer]) -> Iterator[tuple[PathGlobs, bool]]:
     for layer in layers:
         specs = layer.policy.zones.items()
         safe = [spec for name, spec in specs if spec.zone(name).kind == "safe"]
         paths = [path for spec in safe for path in spec.paths]
         but_not = [path for spec in safe for path in spec.but_not]
         if paths:
-            yield PlaceGlob(paths, but_not=but_not), layer.origin != "project"
+            yield PathGlobs(paths, but_not=but_not), layer.origin != "project"
 
 
 def _quotas(
@@ -381,15 +381,15 @@ def _limits(layers: Sequence[PolicyLayer]) -> PolicyLimits:
 
 def _undecidable(layers: Sequence[PolicyLayer]) -> Undecidable:
     """A user replaces what is built in; a project may only be stricter."""
-    said: Undecidable = "sandbox"
+    answer: Undecidable = "sandbox"
     for layer in layers:
         wished = layer.policy.undecidable
         if wished is None:
             continue
-        stricter = _STRICTNESS.index(wished) > _STRICTNESS.index(said)
+        stricter = _STRICTNESS.index(wished) > _STRICTNESS.index(answer)
         if layer.origin != "project" or stricter:
-            said = wished
-    return said
+            answer = wished
+    return answer
 
 
 def _budgets(layers: Sequence[PolicyLayer]) -> tuple[Budget, ...]:

@@ -11,21 +11,21 @@ from podium.policy.command_paths import CommandLocation
 from podium.policy.refusal import CallDenied
 from podium.policy.shell import (
     COMPUTED,
-    MAX_WORDS,
+    MAX_TOKENS,
     ParsedLine,
     SimpleCommand,
+    read_argv,
     read_line,
-    read_words,
 )
 from podium.policy.shell.command_line import MAX_PLAIN_LINE
 from podium.policy.shell.simple_command import unreadable
 from podium.policy.zones import (
     CompiledZone,
     TouchedPath,
-    WritablePlaces,
+    WritablePaths,
     ZoneSet,
     is_private,
-    may_be_seen,
+    may_be_visible,
     relative_to,
     resolve,
 )
@@ -42,7 +42,7 @@ class _SubshellFolder:
     left: tuple[str, ...] = ()
     been: tuple[str, ...] = ()
     """All it was before: `popd` goes back to one of them."""
-    known: bool = True
+    is_certain: bool = True
 
 
 class CommandRoute:
@@ -53,7 +53,7 @@ class CommandRoute:
         self._folders: tuple[str, ...] = (folder,)
 
     def location(self, command: SimpleCommand) -> CommandLocation:
-        """Where the command runs. After `cd` both places count: it may fail."""
+        """The folders the command may run in. After `cd` both count: it may fail."""
         return CommandLocation(self._root, self._folders)
 
     def passed(self, command: SimpleCommand) -> None:
@@ -78,57 +78,59 @@ class ConfinedCommandRoute(CommandRoute):
         self, root: str, folder: str, commands: Sequence[SimpleCommand], *, unsteady: bool
     ) -> None:
         super().__init__(root, folder)
-        self._places: dict[tuple[int, ...], _SubshellFolder] = {(): _SubshellFolder((folder,))}
+        self._folders_of: dict[tuple[int, ...], _SubshellFolder] = {(): _SubshellFolder((folder,))}
         self._all: _SubshellFolder | None = None
         if unsteady:
             for command in commands:
                 self.passed(command)
-            places = self._places.values()
-            folders = dict.fromkeys(f for p in places for f in (*p.folders, *p.left))
+            locations = self._folders_of.values()
+            folders = dict.fromkeys(f for p in locations for f in (*p.folders, *p.left))
             self._all = _SubshellFolder(
-                _few(tuple(folders)), known=all(place.known for place in places)
+                _few(tuple(folders)), is_certain=all(location.is_certain for location in locations)
             )
 
     def location(self, command: SimpleCommand) -> CommandLocation:
-        place = self._all or self._place(command)
-        return CommandLocation(self._root, place.folders, place.known)
+        current = self._all or self._folder_of(command)
+        return CommandLocation(self._root, current.folders, current.is_certain)
 
     def passed(self, command: SimpleCommand) -> None:
         if command.program not in ("cd", "pushd", "popd"):
             return
-        place = self._place(command)
-        place.been = tuple(dict.fromkeys((*place.been, *place.folders)))
+        current = self._folder_of(command)
+        current.been = tuple(dict.fromkeys((*current.been, *current.folders)))
         if command.program == "popd":
-            place.folders = _few(place.been)
+            current.folders = _few(current.been)
             return
         plain = _targets(command)
-        place.left = tuple(dict.fromkeys((*place.left, *place.folders)))
+        current.left = tuple(dict.fromkeys((*current.left, *current.folders)))
         target = plain[0] if plain else "~"
         if len(plain) > 1 or target.startswith(("-", COMPUTED)) or COMPUTED in target:
-            place.known = False
+            current.is_certain = False
             return
-        reached = CommandLocation(self._root, place.folders).touch(target, None).paths
+        reached = CommandLocation(self._root, current.folders).touch(target, None).paths
         for path in reached:
-            if relative_to(path, self._root) is None and not may_be_seen(path):
+            if relative_to(path, self._root) is None and not may_be_visible(path):
                 raise _outside()
-        place.folders = _few(reached)
+        current.folders = _few(reached)
 
-    def _place(self, command: SimpleCommand) -> _SubshellFolder:
+    def _folder_of(self, command: SimpleCommand) -> _SubshellFolder:
         scope = command.scope
-        while scope not in self._places:
+        while scope not in self._folders_of:
             scope = scope[:-1]
-        place = self._places[scope]
-        if not command.after_success and place.left:
-            place.folders = _few(tuple(dict.fromkeys((*place.folders, *place.left))))
-            place.left = ()
+        current = self._folders_of[scope]
+        if not command.after_success and current.left:
+            current.folders = _few(tuple(dict.fromkeys((*current.folders, *current.left))))
+            current.left = ()
         if scope == command.scope:
-            return place
-        own = self._places[command.scope] = _SubshellFolder(place.folders, known=place.known)
+            return current
+        own = self._folders_of[command.scope] = _SubshellFolder(
+            current.folders, is_certain=current.is_certain
+        )
         return own
 
 
 def _targets(command: SimpleCommand) -> list[str]:
-    return [word for word in command.argv[1:] if word not in _HARMLESS]
+    return [argument for argument in command.argv[1:] if argument not in _HARMLESS]
 
 
 def _few(folders: tuple[str, ...]) -> tuple[str, ...]:
@@ -163,7 +165,7 @@ class CallFacts:
     """Real paths by the argument that names them."""
     uses: tuple[CommandUse, ...]
     refusal: CallDenied | None
-    """What a built-in check has against the call's commands."""
+    """The objection of a built-in check to the call's commands."""
 
     @property
     def starts_commands(self) -> bool:
@@ -237,9 +239,9 @@ def _read(
 def _readings(call: Call, tool: ToolSpec | None) -> Iterator[ParsedLine]:
     """The line that a shell would be given, or the words of each program that is started without one."""
     name = tool.command_argument if tool is not None else None
-    given = call.arguments.get(name) if name is not None else None
-    if isinstance(given, str):
-        yield read_line(given)
+    command_line = call.arguments.get(name) if name is not None else None
+    if isinstance(command_line, str):
+        yield read_line(command_line)
         return
     _refuse_too_much(call)
     for argv in call.commands:
@@ -247,26 +249,26 @@ def _readings(call: Call, tool: ToolSpec | None) -> Iterator[ParsedLine]:
             raise CallDenied(
                 BuiltInRule.UNDECIDABLE_COMMAND, "a command without a program cannot be judged"
             )
-        yield read_words(argv, assigns=given is None and "/" not in argv[0])
+        yield read_argv(argv, assigns=command_line is None and "/" not in argv[0])
 
 
 def _refuse_too_much(call: Call) -> None:
-    words = sum(map(len, call.commands))
+    token_count = sum(map(len, call.commands))
     if (
-        words > MAX_WORDS
-        or sum(len(word) for argv in call.commands for word in argv) > MAX_PLAIN_LINE
+        token_count > MAX_TOKENS
+        or sum(len(token) for argv in call.commands for token in argv) > MAX_PLAIN_LINE
     ):
         raise CallDenied(
             BuiltInRule.UNDECIDABLE_COMMAND,
-            f"more than {MAX_WORDS} words or {MAX_PLAIN_LINE} characters are not read; use less",
+            f"more than {MAX_TOKENS} words or {MAX_PLAIN_LINE} characters are not read; use less",
         )
 
 
 def _environment(call: Call) -> tuple[tuple[str, str], ...]:
-    given = call.arguments.get(ENVIRONMENT_ARGUMENT)
-    if not call.commands or not isinstance(given, Mapping):
+    variables = call.arguments.get(ENVIRONMENT_ARGUMENT)
+    if not call.commands or not isinstance(variables, Mapping):
         return ()
-    return tuple((str(name), str(value)) for name, value in given.items())
+    return tuple((str(name), str(value)) for name, value in variables.items())
 
 
 def _real_paths(call: Call) -> Mapping[str, tuple[str, ...]]:
@@ -278,14 +280,14 @@ def _real_paths(call: Call) -> Mapping[str, tuple[str, ...]]:
 
 def _path_touch(path: PathUse, root: str) -> TouchedPath:
     """The real path; and the given one too when it lies in the workspace, where it may be a link."""
-    given = resolve(path.given, root)
-    if given != path.real and relative_to(given, root) is not None:
-        return TouchedPath(path.given, (path.real, given), path.access)
+    requested = resolve(path.given, root)
+    if requested != path.real and relative_to(requested, root) is not None:
+        return TouchedPath(path.given, (path.real, requested), path.access)
     return TouchedPath(path.given, (path.real,), path.access)
 
 
-def refuse_places(facts: CallFacts, zones: ZoneSet, writable: WritablePlaces) -> CallDenied | None:
-    """What zones and the workspace's edge have against the call."""
+def refuse_paths(facts: CallFacts, zones: ZoneSet, writable: WritablePaths) -> CallDenied | None:
+    """The objection of zones and of the workspace's edge to the call."""
     root = facts.context.root
     confined = facts.context.confined and facts.starts_commands
     for touch in facts.touches():
@@ -295,28 +297,28 @@ def refuse_places(facts: CallFacts, zones: ZoneSet, writable: WritablePlaces) ->
             if zone.kind in ("forbidden", "read-only") and zone.would_move(touch, root):
                 return CallDenied(
                     f"{zone.kind}-zone:{zone.name}",
-                    f"{touch.given!r} holds the {zone.kind} zone {zone.name!r}; leave it in place",
+                    f"{touch.text!r} holds the {zone.kind} zone {zone.name!r}; leave it in place",
                 )
         if touch.access in (Access.WRITE, Access.DELETE) and not all(
             writable.hold(path, root) or (confined and _is_own(path, root)) for path in touch.paths
         ):
             return CallDenied(
                 BuiltInRule.OUTSIDE_WORKSPACE,
-                f"{touch.given!r} is outside what may be written here; stay in the workspace",
+                f"{touch.text!r} is outside what may be written here; stay in the workspace",
             )
         if (
             confined
             and touch.access is Access.READ
             and not all(
                 relative_to(path, root) is not None
-                or may_be_seen(path)
+                or may_be_visible(path)
                 or writable.hold(path, root)
                 for path in touch.paths
             )
         ):
             return CallDenied(
                 BuiltInRule.OUTSIDE_WORKSPACE,
-                f"{touch.given!r} is not there for a confined command; stay in the workspace",
+                f"{touch.text!r} is not there for a confined command; stay in the workspace",
             )
     return None
 
@@ -327,5 +329,5 @@ def _is_own(path: str, root: str) -> bool:
 
 def _closed(touch: TouchedPath, zone: CompiledZone) -> str:
     if zone.kind == "read-only":
-        return f"{touch.given!r} lies in {zone.name!r}, which may be read and not written"
-    return f"{touch.given!r} lies in the forbidden zone {zone.name!r}; do without it"
+        return f"{touch.text!r} lies in {zone.name!r}, which may be read and not written"
+    return f"{touch.text!r} lies in the forbidden zone {zone.name!r}; do without it"

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from podium.core.decisions import Access, BuiltInRule, Tier, TierTerm
 from podium.core.git_targets import GitTarget, is_network_address, local_path, read_target
-from podium.policy import git_tables as words
+from podium.policy import git_tables as tables
 from podium.policy.command_paths import CommandLocation, path_parts
 from podium.policy.programs import names
 from podium.policy.refusal import CallDenied
@@ -32,12 +32,12 @@ class GitUse(NamedTuple):
 
     writes: bool
     folder: str | None
-    """Where `-C` takes it, as given."""
-    terms: tuple[TierTerm, ...]
-    words: tuple[str, ...]
+    """The folder of `-C`, as given."""
+    factors: tuple[TierTerm, ...]
+    path_arguments: tuple[str, ...]
     """Words that may name paths."""
     moved: tuple[str, ...] = ()
-    """What `git mv` moves, and last where to."""
+    """Operands of `git mv`, the target last."""
 
 
 def read_git(
@@ -48,7 +48,7 @@ def read_git(
     Raises `CallDenied` for everything that is not on the list.
     """
     folder, at = _global_options(arguments, inside)
-    if any(_marked(word) for word in arguments[: at + 1]):
+    if any(_marked(token) for token in arguments[: at + 1]):
         raise _refused("which git command this is shows only when it runs; write it out")
     rest = arguments[at:]
     if not rest:
@@ -56,19 +56,19 @@ def read_git(
     name, after = rest[0], tuple(rest[1:])
     options, plain = _parted(after)
     check_options(name, options)
-    writes = name in words.WRITING or (confined and name in words.CONFINED_WRITING)
-    if name in words.LISTING:
+    writes = name in tables.WRITING or (confined and name in tables.CONFINED_WRITING)
+    if name in tables.LISTING:
         _check_listing(name, options, plain)
     elif name == "reset" and writes:
         _check_reset(options, after)
-    elif name not in words.READING and not writes:
+    elif name not in tables.READING and not writes:
         raise _refused(
             f"git {name} is not on the list of what an agent may do; {_advice(name, after)}",
-            Tier.T3 if name in words.REMOTE else Tier.T2,
+            Tier.T3 if name in tables.REMOTE else Tier.T2,
         )
-    terms = tuple(_terms(name, options, plain)) if writes else ()
+    factors = tuple(_option_factors(name, options, plain)) if writes else ()
     named = without_messages(after) if name == "commit" else after
-    return GitUse(writes, folder, terms, named, plain if name == "mv" else ())
+    return GitUse(writes, folder, factors, named, plain if name == "mv" else ())
 
 
 def _refused(reason: str, tier: Tier = Tier.T2) -> CallDenied:
@@ -91,7 +91,7 @@ def _global_options(
             folder = value
         elif option == "-c":
             check_setting(value)
-        elif option not in words.GLOBAL_FLAGS:
+        elif option not in tables.GLOBAL_FLAGS:
             raise _refused(f"git {option} is not allowed; leave that option out")
         at += 2 if option in ("-C", "-c") else 1
     return folder, at
@@ -101,17 +101,21 @@ def check_setting(setting: str) -> None:
     """Raise `CallDenied` for a setting of `-c` that is not known to be harmless."""
     key, equals, value = setting.partition("=")
     key = key.lower()
-    known = key in words.SETTING_KEYS or key.startswith(words.SETTING_SECTIONS)
-    if not known and f"{key}{equals}{value}" not in words.SETTINGS:
+    harmless = key in tables.SETTING_KEYS or key.startswith(tables.SETTING_SECTIONS)
+    if not harmless and f"{key}{equals}{value}" not in tables.SETTINGS:
         raise _refused(f"git -c {key} may make git run programs; leave it out")
 
 
-def _parted(given: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _parted(arguments: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Options and plain given. Behind `--` all words are plain."""
-    cut = given.index("--") if "--" in given else len(given)
-    options = tuple(word for word in given[:cut] if word.startswith("-") and word != "-")
-    plain = tuple(word for word in given[:cut] if not word.startswith("-") or word == "-")
-    return options, (*plain, *given[cut + 1 :])
+    cut = arguments.index("--") if "--" in arguments else len(arguments)
+    options = tuple(
+        argument for argument in arguments[:cut] if argument.startswith("-") and argument != "-"
+    )
+    plain = tuple(
+        argument for argument in arguments[:cut] if not argument.startswith("-") or argument == "-"
+    )
+    return options, (*plain, *arguments[cut + 1 :])
 
 
 def check_options(name: str, options: Sequence[str]) -> None:
@@ -124,8 +128,8 @@ def check_options(name: str, options: Sequence[str]) -> None:
                 raise _refused(f"git {name} {option} starts another program; leave it out")
         elif name == "rev-parse" and bare == "--git-dir":
             continue
-        elif bare not in words.INNOCENT_BEGINNINGS and any(
-            refused.startswith(bare) for refused in words.REFUSED_OPTIONS
+        elif bare not in tables.INNOCENT_BEGINNINGS and any(
+            refused.startswith(bare) for refused in tables.REFUSED_OPTIONS
         ):
             raise _refused(
                 f"git {name} {option} may write elsewhere or start a program; leave it out"
@@ -137,21 +141,21 @@ def _check_reset(options: Sequence[str], after: Sequence[str]) -> None:
     before_paths = after[: after.index("--")] if "--" in after else after
     if any(map(_marked, before_paths)):
         raise _refused("what git reset would do shows only when it runs; write it out")
-    if not words.RESETTING_OPTIONS.issuperset(options):
+    if not tables.RESETTING_OPTIONS.issuperset(options):
         raise _refused(
             "git reset may not throw files away: --soft and --mixed go back and leave them as they are"
         )
 
 
-def _marked(word: str) -> bool:
-    return COMPUTED in word or ANY in word or DERIVED in word
+def _marked(token: str) -> bool:
+    return COMPUTED in token or ANY in token or DERIVED in token
 
 
 def _check_listing(name: str, options: Sequence[str], plain: Sequence[str]) -> None:
     if any(map(_marked, (*options, *plain))):
         raise _refused(f"what git {name} would do shows only when it runs; write it out")
     bare = {part for option in options for part in _bare_options(option)}
-    if not bare <= words.LISTING[name] or not _lists_only(name, bare, plain):
+    if not bare <= tables.LISTING[name] or not _lists_only(name, bare, plain):
         raise _refused(f"git {name} may only list here; {_advice(name, ())}")
 
 
@@ -160,13 +164,13 @@ def _bare_options(option: str) -> Iterator[str]:
     if option.startswith("--"):
         yield option.partition("=")[0]
     else:
-        yield from (f"-{letter}" for letter in option[1:] if not letter.isdigit())
+        yield from (f"-{flag}" for flag in option[1:] if not flag.isdigit())
 
 
 def _lists_only(name: str, options: set[str], plain: Sequence[str]) -> bool:
     first = plain[0] if plain else ""
     if name in ("branch", "tag"):
-        return not plain or bool(options & words.LISTS_NAMES)
+        return not plain or bool(options & tables.LISTS_NAMES)
     if name == "config":
         asks = bool(options & {"--get", "--get-all", "--get-regexp", "--list", "-l"})
         return asks or len(plain) == 1 or first in ("get", "list")
@@ -184,8 +188,8 @@ def _lists_only(name: str, options: set[str], plain: Sequence[str]) -> bool:
     return first in allowed[name]
 
 
-def _terms(name: str, options: Sequence[str], plain: Sequence[str]) -> Iterator[TierTerm]:
-    """What makes a write more than adding to the branch."""
+def _option_factors(name: str, options: Sequence[str], plain: Sequence[str]) -> Iterator[TierTerm]:
+    """Yield what makes a write more than adding to the branch."""
     for option in options:
         if not _is_modest(name, option):
             because = f"git {name} {option.partition('=')[0]} may do more than add to the branch"
@@ -193,45 +197,49 @@ def _terms(name: str, options: Sequence[str], plain: Sequence[str]) -> Iterator[
     if name == "restore" and options not in (("--staged",), ("-S",)):
         because = "git restore throws away changes that are not committed"
         yield TierTerm(tier=Tier.T2, because=because)
-    if name == "rm" and any(_may_be_several(word) for word in plain):
+    if name == "rm" and any(_may_be_several(argument) for argument in plain):
         yield TierTerm(tier=Tier.T2, because="git rm with a pattern removes more than one file")
 
 
 def _is_modest(name: str, option: str) -> bool:
-    longs, letters = words.MODEST_OPTIONS[name]
+    longs, flags_allowed = tables.MODEST_OPTIONS[name]
     if option.startswith("--"):
         return option.partition("=")[0] in longs
     # `-am text`: what follows the m or F of a bundle is its value.
-    flags = words.VALUED_LETTER.split(option[1:], maxsplit=1)[0] if name == "commit" else option[1:]
-    return set(flags) <= set(letters)
+    flags = (
+        tables.VALUED_SHORT_OPTION.split(option[1:], maxsplit=1)[0]
+        if name == "commit"
+        else option[1:]
+    )
+    return set(flags) <= set(flags_allowed)
 
 
-def _may_be_several(word: str) -> bool:
+def _may_be_several(token: str) -> bool:
     return (
-        bool(set("*?[") & set(word))
-        or word[:1] == ":"
-        or posixpath.normpath(word)[:2] in words.FOLDERS
+        bool(set("*?[") & set(token))
+        or token[:1] == ":"
+        or posixpath.normpath(token)[:2] in tables.FOLDERS
     )
 
 
-def without_messages(given: Sequence[str]) -> tuple[str, ...]:
+def without_messages(arguments: Sequence[str]) -> tuple[str, ...]:
     """The words but for messages of `-m`."""
-    kept: list[str] = []
+    remaining: list[str] = []
     message_next = False
-    for word in given:
+    for argument in arguments:
         if message_next:
             message_next = False
-        elif word == "--message" or words.SHORT_MESSAGE.fullmatch(word):
+        elif argument == "--message" or tables.SHORT_MESSAGE.fullmatch(argument):
             message_next = True
-        elif not word.startswith(("-m", "--message=")):
-            kept.append(word)
-    return tuple(kept)
+        elif not argument.startswith(("-m", "--message=")):
+            remaining.append(argument)
+    return tuple(remaining)
 
 
 def _advice(name: str, after: Sequence[str]) -> str:
-    if name in words.REMOTE:
+    if name in tables.REMOTE:
         return "Podium talks to remotes itself when the work is delivered"
-    if name in words.LEAVING:
+    if name in tables.LEAVING:
         back = f"; to take a file back: `{_restoring(after)}`" if name == "checkout" else ""
         return f"stay on your branch: add and commit there, Podium does the rest{back}"
     return "use status, diff, log, show, add, commit, rm, mv or restore"
@@ -242,16 +250,16 @@ def _restoring(after: Sequence[str]) -> str:
     if "--" not in after or not all(map(str.isprintable, after)):
         return "git restore FILE"
     at = list(after).index("--")
-    source = [f"--source={word}" for word in after[:at] if not word.startswith("-")][:1]
+    source = [f"--source={argument}" for argument in after[:at] if not argument.startswith("-")][:1]
     return shlex.join(("git", "restore", *source, "--", *(after[at + 1 :] or ("FILE",))))
 
 
 _COMMANDS = (
-    words.READING
-    | words.WRITING
-    | words.CONFINED_WRITING
-    | words.LEAVING
-    | words.REMOTE
+    tables.READING
+    | tables.WRITING
+    | tables.CONFINED_WRITING
+    | tables.LEAVING
+    | tables.REMOTE
     | names(
         """
         init tag config symbolic-ref reflog notes replace update-ref update-index read-tree write-tree
@@ -271,7 +279,7 @@ def scratch_target(
 ) -> tuple[GitTarget, CommandLocation] | None:
     """The command and where it runs, if all that it is about lies in places that are the run's own; else None."""
     target = read_target(list(arguments))
-    if target is None or target.name not in _COMMANDS or not location.known:
+    if target is None or target.name not in _COMMANDS or not location.is_certain:
         return None
     where = location
     for folder in target.folders:
@@ -280,33 +288,35 @@ def scratch_target(
         where = CommandLocation(where.root, where.touch(folder, None).paths)
     about = [*target.locations, *target.changed()]
     about += [] if target.makes_repository else ["."]
-    if not all(_is_scratch(local_path(word), where) for word in about):
+    if not all(_is_scratch(local_path(argument), where) for argument in about):
         return None
-    if target.network_address() or _RUNNING.get(target.name) in target.words:
+    if target.network_address() or _RUNNING.get(target.name) in target.arguments:
         return None
     return target, where
 
 
 def scratch_touches(target: GitTarget, where: CommandLocation) -> Iterator[TouchedPath]:
-    """What the command reads and makes. Raises `CallDenied` for settings and options that start programs."""
+    """Yield what the command reads and makes. Raises `CallDenied` for settings and options that start programs."""
     for setting in target.settings:
         check_setting(setting)
-    check_options(target.name, [word for word in target.words if word.startswith("-")])
+    check_options(
+        target.name, [argument for argument in target.arguments if argument.startswith("-")]
+    )
     made = target.changed()
-    for word in made:
-        yield where.touch(local_path(word), Access.WRITE)
-    for word in without_messages(target.words):
-        if word not in made and not is_network_address(word):
-            parts = path_parts(local_path(word))
+    for argument in made:
+        yield where.touch(local_path(argument), Access.WRITE)
+    for argument in without_messages(target.arguments):
+        if argument not in made and not is_network_address(argument):
+            parts = path_parts(local_path(argument))
             yield from (where.touch(part, Access.READ) for part in parts)
 
 
-def _is_scratch(word: str, location: CommandLocation) -> bool:
-    if _unknown(word):
+def _is_scratch(token: str, location: CommandLocation) -> bool:
+    if _unknown(token):
         return False
-    paths = location.touch(word, None).paths
+    paths = location.touch(token, None).paths
     return all(relative_to(path, location.root) is None and is_private(path) for path in paths)
 
 
-def _unknown(word: str) -> bool:
-    return word.startswith(COMPUTED)
+def _unknown(token: str) -> bool:
+    return token.startswith(COMPUTED)

@@ -111,7 +111,7 @@ MODEST_OPTIONS: dict[str, tuple[frozenset[str], str]] = {
     "reset": (names("--quiet --soft --mixed --intent-to-add"), "qN"),
 }
 """Options with which a write still only adds to the branch: whole ones, and letters of bundles."""
-VALUED_LETTER = re.compile("[mF]")
+VALUED_SHORT_OPTION = re.compile("[mF]")
 FOLDERS = frozenset({".", "..", "/"})
 
 SHORT_MESSAGE = re.compile(r"-[a-z]*m")
@@ -119,13 +119,13 @@ SHORT_MESSAGE = re.compile(r"-[a-z]*m")
 
 
 _STARTED_BY_GIT = {
-    "maintenance": SubcommandRules(first_words=("run",)),
+    "maintenance": SubcommandRules(allowed_subcommands=("run",)),
     "gc": SubcommandRules(refused_options=("--prune", "--aggressive", "--force")),
-    "hook": SubcommandRules(first_words=("run",)),
+    "hook": SubcommandRules(allowed_subcommands=("run",)),
     "pack-objects": SubcommandRules(),
     "upload-pack": SubcommandRules(),
 }
-"""What git starts by itself when it commits or packs what it stored."""
+"""Programs that git starts by itself when it commits or packs what it stored."""
 
 _CHANGING: dict[str, str] = {
     "branch": "-d -D -m -M -c -C -f -u -t --delete --move --copy --force --edit-description --track "
@@ -141,18 +141,18 @@ _CHANGING: dict[str, str] = {
 
 _LISTS_NAMES = tuple(sorted(LISTS_NAMES))
 _USES: dict[str, SubcommandRules] = {
-    "branch": SubcommandRules(first_words=(), asking=_LISTS_NAMES),
-    "tag": SubcommandRules(first_words=(), asking=_LISTS_NAMES),
+    "branch": SubcommandRules(allowed_subcommands=(), asking=_LISTS_NAMES),
+    "tag": SubcommandRules(allowed_subcommands=(), asking=_LISTS_NAMES),
     "config": SubcommandRules(
-        most_words=1,
+        max_arguments=1,
         asking=("--get", "--get-all", "--get-regexp", "--list", "-l", "get", "list"),
     ),
-    "remote": SubcommandRules(first_words=("get-url",)),
-    "worktree": SubcommandRules(first_words=("list",), needs_first_word=True),
-    "notes": SubcommandRules(first_words=("list", "show")),
-    "reflog": SubcommandRules(first_words=("show", "exists")),
-    "stash": SubcommandRules(first_words=("list", "show"), needs_first_word=True),
-    "symbolic-ref": SubcommandRules(most_words=1, needs_first_word=True),
+    "remote": SubcommandRules(allowed_subcommands=("get-url",)),
+    "worktree": SubcommandRules(allowed_subcommands=("list",), needs_subcommand=True),
+    "notes": SubcommandRules(allowed_subcommands=("list", "show")),
+    "reflog": SubcommandRules(allowed_subcommands=("show", "exists")),
+    "stash": SubcommandRules(allowed_subcommands=("list", "show"), needs_subcommand=True),
+    "symbolic-ref": SubcommandRules(max_arguments=1, needs_subcommand=True),
 }
 """With which plain words each may be used."""
 _OTHER_OPTIONS = ("--text", "--filter")

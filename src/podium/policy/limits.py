@@ -1,4 +1,4 @@
-"""What bounds a call that the rules would let through: mode, budgets, quotas, a person's yes."""
+"""Limits of a call that the rules would let through: mode, budgets, quotas, a person's approval."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ DEFAULT_APPROVAL_SECONDS = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class PolicyLimits:
-    """How far calls may go without a person."""
+    """Limits to calls without a person."""
 
     tiers: Mapping[str, Tier]
     """The highest tier without asking, by mode."""
     caps: Mapping[str, Tier]
-    """What a project tightened that to; a rule's `up_to_tier` does not reach beyond."""
+    """Tiers to which a project tightened that; a rule's `up_to_tier` does not reach beyond."""
     budgets: tuple[Budget, ...]
     approval_seconds: float
     undecidable: Undecidable = "sandbox"
-    """What becomes of confined commands with words that are only known when they run."""
+    """Treatment of confined commands with words that are only known when they run."""
 
     def tier_without_asking(self, mode: str, up_to_tier: Tier | None) -> Tier:
         limit = self.tiers.get(mode, DEFAULT_TIER)
@@ -63,7 +63,7 @@ def refuse_by_mode(facts: CallFacts, wished: Decision, inherent: Tier) -> CallDe
 
 
 def _for_review(facts: CallFacts, wished: Decision) -> bool:
-    """Whether a dry run goes so far: a file for people to review, or a question whose yes is only recorded."""
+    """Tell whether a dry run goes so far: a file for people to review, or a question whose yes is only recorded."""
     tool = facts.context.tool
     if tool is None or tool.in_dry_run == "nothing":
         return False

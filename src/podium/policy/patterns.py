@@ -25,49 +25,49 @@ class CommandPattern:
     """
 
     def __init__(self, text: str) -> None:
-        words = shlex.split(text)
-        if not words:
+        tokens = shlex.split(text)
+        if not tokens:
             raise ValueError("a command pattern may not be empty")
-        if words[-1] == "*":
-            words[-1] = REST
-        self._words = tuple(word if word == REST else _word_test(word) for word in words)
-        self.program = words[0] if not _WILD & set(words[0]) else None
+        if tokens[-1] == "*":
+            tokens[-1] = REST
+        self._tests = tuple(token if token == REST else _token_test(token) for token in tokens)
+        self.program = tokens[0] if not _WILD & set(tokens[0]) else None
         """The program when the pattern names one plainly; None when it may be several."""
 
     def fits(self, command: Sequence[str]) -> bool:
         """Greedy matching with one step back, linear in practice."""
-        at_word = at_pattern = 0
-        retry_word, retry_pattern = 0, -1
-        while at_word < len(command):
-            test = self._words[at_pattern] if at_pattern < len(self._words) else None
+        at_token = at_pattern = 0
+        retry_token, retry_pattern = 0, -1
+        while at_token < len(command):
+            test = self._tests[at_pattern] if at_pattern < len(self._tests) else None
             if test == REST:
-                retry_word, retry_pattern = at_word, at_pattern
+                retry_token, retry_pattern = at_token, at_pattern
                 at_pattern += 1
-            elif callable(test) and test(command[at_word]):
-                at_word += 1
+            elif callable(test) and test(command[at_token]):
+                at_token += 1
                 at_pattern += 1
             elif retry_pattern >= 0:
-                retry_word += 1
-                at_word, at_pattern = retry_word, retry_pattern + 1
+                retry_token += 1
+                at_token, at_pattern = retry_token, retry_pattern + 1
             else:
                 return False
-        return all(word == REST for word in self._words[at_pattern:])
+        return all(token == REST for token in self._tests[at_pattern:])
 
     def may_fit(self, command: Sequence[str]) -> bool:
-        """Whether it could fit once words that are only known when they run are known."""
-        known: list[str] = []
-        for word in command:
-            if COMPUTED in word or ANY in word:
+        """Tell whether it could fit once words that are only known when they run are known."""
+        prefix: list[str] = []
+        for token in command:
+            if COMPUTED in token or ANY in token:
                 return any(
-                    self._fits_beginning(known, length) for length in range(len(self._words) + 1)
+                    self._fits_beginning(prefix, length) for length in range(len(self._tests) + 1)
                 )
-            known.append(word)
+            prefix.append(token)
         return self.fits(command)
 
-    def _fits_beginning(self, known: Sequence[str], length: int) -> bool:
+    def _fits_beginning(self, prefix: Sequence[str], length: int) -> bool:
         shorter = CommandPattern.__new__(CommandPattern)
-        shorter._words = self._words[:length]
-        return shorter.fits(known)
+        shorter._tests = self._tests[:length]
+        return shorter.fits(prefix)
 
 
 class CommandPatterns:
@@ -115,5 +115,5 @@ def text_glob(glob: str) -> re.Pattern[str]:
     return re.compile(fnmatch.translate(glob))
 
 
-def _word_test(word: str) -> Callable[[str], object]:
-    return text_glob(word).fullmatch if _WILD & set(word) else word.__eq__
+def _token_test(token: str) -> Callable[[str], object]:
+    return text_glob(token).fullmatch if _WILD & set(token) else token.__eq__

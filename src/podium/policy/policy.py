@@ -61,7 +61,7 @@ RuleName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
 
 
 class ArgumentMatch(FrozenModel):
-    """What one argument must be. Several conditions must all hold.
+    """Conditions for one argument. Several conditions must all hold.
 
     In YAML a plain text is a `glob`, another scalar is `equals`, a list is `one_of`.
     """
@@ -130,7 +130,7 @@ class PolicyExample(FrozenModel):
 
 
 class CallMatcher(FrozenModel):
-    """Which calls are meant. All conditions that are given must hold."""
+    """Conditions for the calls that are meant. All that are given must hold."""
 
     tool: Names = ()
     """Globs over the tool's name."""
@@ -142,7 +142,7 @@ class CallMatcher(FrozenModel):
         tuple[CommandKind, ...],
         BeforeValidator(_listed, json_schema_input_type=CommandKind | tuple[CommandKind, ...]),
     ] = ()
-    """What the command does, such as `git-read`."""
+    """Kinds of command, such as `git-read`."""
     arguments: dict[str, ArgumentMatch] = Field(default_factory=dict)
     """Conditions on arguments by name; `customer.email` reaches into objects."""
     zone: Names = ()
@@ -151,7 +151,7 @@ class CallMatcher(FrozenModel):
         tuple[Access, ...],
         BeforeValidator(_listed, json_schema_input_type=Access | tuple[Access, ...]),
     ] = ()
-    """How it touches the zone."""
+    """Kinds of access to the zone."""
     modes: Annotated[
         tuple[Mode, ...], BeforeValidator(_listed, json_schema_input_type=Mode | tuple[Mode, ...])
     ] = ()
@@ -181,7 +181,7 @@ class PolicyRule(CallMatcher):
     name: RuleName
     """Name of the rule, in decisions and events."""
     decision: Effect
-    """What the gate answers."""
+    """The gate's answer."""
     why: str = ""
     """Reason that the agent and the approver read."""
     tier: TierName | None = None
@@ -205,7 +205,7 @@ class PolicyRule(CallMatcher):
 
 
 class QuotaSpec(CallMatcher):
-    """How often calls that are meant may happen within a window, over all processes."""
+    """A limit to the number of matching calls within a window, over all processes."""
 
     name: RuleName
     """Name of the quota."""
@@ -274,7 +274,7 @@ class Policy(FrozenModel):
     max_tier_without_asking: TierLimits = TierLimits()
     """Highest tier that passes without an approval."""
     undecidable: Undecidable | None = None
-    """What to do with a confined command whose effect is known only when it runs. `sandbox` unless set."""
+    """Treatment of a confined command whose effect is known only when it runs. `sandbox` unless set."""
 
 
 class PolicyLayer(FrozenModel):
@@ -286,24 +286,24 @@ class PolicyLayer(FrozenModel):
 
 @cache
 def default_policy() -> Policy:
-    """What holds when nobody wrote a policy.
+    """The policy without any configuration.
 
     Sensible for coding agents: reading, working in the workspace, committing; people for the rest.
     """
     text = (resources.files("podium.policy") / "default_policy.yaml").read_text("utf-8")
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    given = yaml.load(text, Loader=loader)["policy"]  # noqa: S506 - both loaders are safe ones
-    zones = {**_protected_zones(), **given["zones"]}
+    document = yaml.load(text, Loader=loader)["policy"]  # noqa: S506 - both loaders are safe ones
+    zones = {**_protected_zones(), **document["zones"]}
     zones["automation"]["paths"] = zone_globs(AUTOMATION)
     zones["podium-settings"]["paths"] = zone_globs(SETTINGS)
-    return Policy.model_validate({**given, "zones": zones})
+    return Policy.model_validate({**document, "zones": zones})
 
 
 def _protected_zones() -> dict[str, Any]:
     return {
-        known.zone: {
-            "paths": (f"**/{known.name}",),
-            "kind": "read-only" if known.readable else "forbidden",
+        protected.zone: {
+            "paths": (f"**/{protected.name}",),
+            "kind": "read-only" if protected.readable else "forbidden",
         }
-        for known in PROTECTED_NAMES
+        for protected in PROTECTED_NAMES
     }

@@ -14,7 +14,7 @@ def names(text: str) -> frozenset[str]:
 
 
 class CommandKind(StrEnum):
-    """What a simple command does, as far as its words show. Rules may match on it."""
+    """The kind of a simple command, as far as its words show. Rules may match on it."""
 
     GIT_READ = "git-read"
     GIT_WRITE = "git-write"
@@ -60,7 +60,7 @@ CALCULATING = names("let test [ read unset printf export declare typeset local r
 CONFINED_INDIRECT = names("source . gdb strace ltrace fakeroot rlwrap unbuffer")
 """Those that a confined run may use: what they start was looked for in their words before."""
 
-LOCAL_WORDS: dict[str, frozenset[str]] = {
+LOCAL_SUBCOMMANDS: dict[str, frozenset[str]] = {
     "openssl": names("rand dgst enc x509 req genrsa genpkey rsa ec version passwd base64 verify"),
     **dict.fromkeys(("terraform", "tofu"), names("fmt validate version")),
     "helm": names("template lint version"),
@@ -168,7 +168,7 @@ INSTALLING = names(
 )
 """Programs that bring code from elsewhere, whatever their words."""
 
-INSTALLING_WORDS: dict[str, frozenset[str]] = {
+INSTALLING_SUBCOMMANDS: dict[str, frozenset[str]] = {
     **dict.fromkeys(
         ("pip", "pip3"), frozenset({"install", "download", "wheel", "uninstall", "config"})
     ),
@@ -194,7 +194,7 @@ INSTALLING_WORDS: dict[str, frozenset[str]] = {
 }
 """Programs that bring code from elsewhere when one of these is their first plain word."""
 
-_KNOWN = (
+_PROGRAMS = (
     frozenset({"git", "cd", "test", "[", "exit", "export", "make", "python", "python3", "node"})
     | PRIVILEGED
     | INDIRECT
@@ -207,13 +207,13 @@ _KNOWN = (
     | frozenset(WRITERS)
     | frozenset(DELETERS)
     | frozenset(REACHING)
-    | frozenset(INSTALLING_WORDS)
+    | frozenset(INSTALLING_SUBCOMMANDS)
 )
 
 
-def is_known(name: str) -> bool:
-    """Whether a name stands for a program or builtin that something is known of here."""
-    return name in _KNOWN
+def is_listed(name: str) -> bool:
+    """Tell whether a name stands for a program or builtin that something is known of here."""
+    return name in _PROGRAMS
 
 
 Weight = Literal["harmless", "unknown", "dangerous"]

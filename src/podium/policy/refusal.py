@@ -16,18 +16,18 @@ class CallDenied(Exception):
         self.rule = rule
         self.reason = reason
         self.tier = tier
-        """How risky the refused thing is; what cannot be seen through is taken for the worst."""
+        """The risk of the refused thing; what cannot be seen through is taken for the worst."""
 
 
-class PolicyFault(BadInput):
+class InvalidPolicy(BadInput):
     """A policy cannot be used. Says which layer, which rule and which key, so that a file and line can be added."""
 
     def __init__(
         self, problem: str, *, layer: str, rule: str = "", key: Sequence[str | int] = ()
     ) -> None:
-        place = ".".join(str(part) for part in key)
+        key_path = ".".join(str(part) for part in key)
         named = f"rule {rule!r}: " if rule else ""
-        super().__init__(f"{layer} policy, {place}: {named}{problem}")
+        super().__init__(f"{layer} policy, {key_path}: {named}{problem}")
         self.problem = problem
         self.layer = layer
         self.rule = rule

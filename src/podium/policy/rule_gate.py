@@ -18,7 +18,7 @@ from podium.core.decisions import (
     TierTerm,
 )
 from podium.core.model import Json
-from podium.policy.facts import CallFacts, gather, refuse_places
+from podium.policy.facts import CallFacts, gather, refuse_paths
 from podium.policy.limits import (
     ACTING_MODES,
     LOOKING_MODES,
@@ -29,12 +29,12 @@ from podium.policy.limits import (
 )
 from podium.policy.refusal import CallDenied
 from podium.policy.rules import CompiledMatcher, PolicyRules, RuleVerdict
-from podium.policy.shell import shown
+from podium.policy.shell import printable
 from podium.policy.zones import (
     HARMLESS_PATHS,
     CompiledZone,
     TouchedPath,
-    WritablePlaces,
+    WritablePaths,
     ZoneSet,
     plain_path,
     relative_to,
@@ -44,37 +44,39 @@ _SECRET = re.compile(r"secret://(\w*)")
 
 
 class TierComputation:
-    """How risky a call is, and why."""
+    """The risk of a call, and the reasons."""
 
-    def __init__(self, terms: tuple[TierTerm, ...], provenance: tuple[str, ...] = ()) -> None:
-        self.terms = terms
+    def __init__(self, factors: tuple[TierTerm, ...], provenance: tuple[str, ...] = ()) -> None:
+        self.factors = factors
         self.provenance = provenance
-        self.inherent = max((term.tier for term in terms), default=Tier.T4)
+        self.inherent = max((term.tier for term in factors), default=Tier.T4)
         """The tier by what the call does, whoever led to it. Nothing known is the worst."""
         self.tier = Tier(min(self.inherent + 1, Tier.T4)) if provenance else self.inherent
         """Untrusted sources make a call one tier riskier, up to the highest."""
 
     @property
-    def shown(self) -> tuple[TierTerm, ...]:
+    def for_record(self) -> tuple[TierTerm, ...]:
         if not self.provenance:
-            return self.terms
+            return self.factors
         because = f"{self.inherent} raised by one: {', '.join(self.provenance)} led to it"
-        return (*self.terms, TierTerm(tier=self.tier, because=because))
+        return (*self.factors, TierTerm(tier=self.tier, because=because))
 
     @property
     def main_reason(self) -> str:
-        return next((term.because for term in self.shown if term.tier == self.tier), "not known")
+        return next(
+            (term.because for term in self.for_record if term.tier == self.tier), "not known"
+        )
 
-    def plus(self, terms: Sequence[TierTerm]) -> TierComputation:
-        return TierComputation((*self.terms, *terms), self.provenance) if terms else self
+    def plus(self, factors: Sequence[TierTerm]) -> TierComputation:
+        return TierComputation((*self.factors, *factors), self.provenance) if factors else self
 
 
 def add_up(facts: CallFacts, zones: ZoneSet) -> TierComputation:
     """The terms that a call's tool, paths and commands give."""
-    return TierComputation(tuple(_terms(facts, zones)), facts.call.provenance)
+    return TierComputation(tuple(_factors(facts, zones)), facts.call.provenance)
 
 
-def _terms(facts: CallFacts, zones: ZoneSet) -> Iterator[TierTerm]:
+def _factors(facts: CallFacts, zones: ZoneSet) -> Iterator[TierTerm]:
     tool = facts.context.tool
     if tool is not None:
         yield TierTerm(tier=tool.tier, because=f"{tool.name} is registered as {tool.tier}")
@@ -84,37 +86,37 @@ def _terms(facts: CallFacts, zones: ZoneSet) -> Iterator[TierTerm]:
         yield TierTerm(tier=facts.refusal.tier, because=facts.refusal.reason)
     for touch in facts.path_touches:
         if touch.access is Access.DELETE:
-            yield TierTerm(tier=Tier.T2, because=f"removes {touch.given!r}")
+            yield TierTerm(tier=Tier.T2, because=f"removes {touch.text!r}")
     confined = facts.context.confined and facts.starts_commands
     for touch in facts.touches():
-        yield from _place_terms(touch, zones, facts.context.root, confined=confined)
+        yield from _path_factors(touch, zones, facts.context.root, confined=confined)
     for use in facts.uses:
-        yield from use.terms
+        yield from use.factors
     for name in dict.fromkeys(_secrets(facts.call.arguments)):
         yield TierTerm(tier=Tier.T2, because=f"is given the secret {name!r}")
 
 
 def _handed_on(tier: Json) -> TierTerm:
-    """What is handed on is as risky as it was found to be; what was not found out is the worst."""
+    """The factor of what is handed on: as risky as it was found to be; what was not found out is the worst."""
     if isinstance(tier, str) and tier in Tier.__members__:
         return TierTerm(tier=Tier[tier], because=f"what it hands on adds up to {tier}")
     return TierTerm(tier=Tier.T4, because="what it hands on adds up to nobody knows what")
 
 
-def _place_terms(
+def _path_factors(
     touch: TouchedPath, zones: ZoneSet, root: str, *, confined: bool
 ) -> Iterator[TierTerm]:
     """A confined command finds nothing outside but what is there for everybody."""
     if not confined and any(
         relative_to(path, root) is None and path not in HARMLESS_PATHS for path in touch.paths
     ):
-        yield TierTerm(tier=Tier.T2, because=f"{touch.given!r} is outside the workspace")
+        yield TierTerm(tier=Tier.T2, because=f"{touch.text!r} is outside the workspace")
     for zone in zones.near(touch, root):
         tier = zone.write_tier if touch.may_write else zone.read_tier
         if tier is not None and zone.holds(touch, root):
-            yield TierTerm(tier=tier, because=f"{touch.given!r} lies in zone {zone.name!r}")
+            yield TierTerm(tier=tier, because=f"{touch.text!r} lies in zone {zone.name!r}")
         elif not confined and zone.lies_below(touch, root):
-            because = f"{touch.given!r} with all beneath it may reach into zone {zone.name!r}"
+            because = f"{touch.text!r} with all beneath it may reach into zone {zone.name!r}"
             yield TierTerm(tier=max(Tier.T2, tier or Tier.T2), because=because)
 
 
@@ -139,7 +141,7 @@ class RuleGate:
         self,
         rules: PolicyRules,
         zones: Sequence[CompiledZone],
-        writable: WritablePlaces,
+        writable: WritablePaths,
         quotas: Sequence[tuple[CompiledMatcher, Quota]],
         limits: PolicyLimits,
     ) -> None:
@@ -190,31 +192,31 @@ class RuleGate:
             return tuple(quota for _, quota in self._quotas)
 
     def passed_over(self, real_path: str, root: str) -> bool:
-        """Whether a tool that walks through folders must leave this file out.
+        """Tell whether a tool that walks through folders must leave this file out.
 
         A walk is judged by the folder it starts in; what lies in a zone that is forbidden, or that
         has a tier of its own for reading, has to be asked for by name.
         """
         return any(
             (zone.kind == "forbidden" or zone.read_tier is not None)
-            and zone.places.covers(real_path, root)
+            and zone.path_globs.covers(real_path, root)
             for zone in self._zones
         )
 
     @property
     def closed_paths(self) -> tuple[str, ...]:
-        """What zones keep from being changed, as far as it has plain names: the kernel can hold those.
+        """The files that zones keep from being changed, as far as they have plain names: the kernel can hold those.
 
         From the workspace on; each covers all beneath it.
         """
-        found = {
+        paths = {
             path: None
             for zone in self._zones
             if zone.kind in ("forbidden", "read-only")
             for glob in zone.globs
             if (path := plain_path(glob))
         }
-        return tuple(found)
+        return tuple(paths)
 
     def _decided(self, call: Call, context: GateContext) -> Decision:
         facts = gather(call, context)
@@ -224,12 +226,12 @@ class RuleGate:
             return _answer(Effect.DENY, refusal.rule, refusal.reason, risk)
         verdicts = self._rules.judge(facts)
         spoken = [verdict for verdict in verdicts if verdict is not None]
-        risk = risk.plus(_rule_terms(spoken))
+        risk = risk.plus(_rule_factors(spoken))
         for verdict in spoken:
             if verdict.effect is Effect.DENY:
                 return _answer(Effect.DENY, verdict.rule.name, verdict.rule.reason, risk)
         if len(spoken) < len(verdicts):
-            return _answer(Effect.DENY, BuiltInRule.NO_RULE, _nothing_said(facts, verdicts), risk)
+            return _answer(Effect.DENY, BuiltInRule.NO_RULE, _no_rule_reason(facts, verdicts), risk)
         return self._within_limits(facts, spoken, risk)
 
     def _refusal(self, facts: CallFacts) -> CallDenied | None:
@@ -247,14 +249,14 @@ class RuleGate:
             return CallDenied(BuiltInRule.UNKNOWN_MODE, f"there is no mode {context.mode!r}")
         if facts.refusal is not None:
             return facts.refusal
-        if self._limits.undecidable == "deny" and (unknown := _only_known_later(facts)):
+        if self._limits.undecidable == "deny" and (unknown := _run_time_reason(facts)):
             return CallDenied(BuiltInRule.UNDECIDABLE_COMMAND, f"{unknown}; write it out")
-        return refuse_places(facts, self._guarded, self._writable)
+        return refuse_paths(facts, self._guarded, self._writable)
 
     def _within_limits(
         self, facts: CallFacts, verdicts: Sequence[RuleVerdict], risk: TierComputation
     ) -> Decision:
-        """What the rules let through or ask about, held against mode, budgets, quotas and tier."""
+        """Decide a call that the rules let through or ask about, by mode, budgets, quotas and tier."""
         wished = self._wished(facts, verdicts, risk)
         refusal = refuse_by_mode(facts, wished, risk.inherent)
         refusal = refusal or refuse_by_spending(facts.context)
@@ -272,7 +274,7 @@ class RuleGate:
         if asking:
             approvers = _approvers(asking, facts.context)
             return _answer(Effect.ASK, _named(asking), _reasons(asking), risk, approvers)
-        if self._limits.undecidable == "ask" and (unknown := _only_known_later(facts)):
+        if self._limits.undecidable == "ask" and (unknown := _run_time_reason(facts)):
             approvers = _approvers(asking, facts.context)
             return _answer(Effect.ASK, BuiltInRule.UNDECIDABLE_COMMAND, unknown, risk, approvers)
         limit = min(
@@ -285,12 +287,12 @@ class RuleGate:
         return _answer(Effect.ALLOW, _named(verdicts), _reasons(verdicts), risk)
 
 
-def _only_known_later(facts: CallFacts) -> str:
-    """Which command has words that are only known when it runs; empty when none has."""
+def _run_time_reason(facts: CallFacts) -> str:
+    """Name a command with words that are only known when it runs; empty when none has."""
     for use in facts.uses:
         if use.computed:
-            words = " ".join(map(shown, use.command.argv))[:200]
-            return f"what {words!r} does is only known when it runs"
+            command_line = " ".join(map(printable, use.command.argv))[:200]
+            return f"what {command_line!r} does is only known when it runs"
     return ""
 
 
@@ -302,12 +304,12 @@ def _answer(
         rule=rule,
         reason=reason,
         tier=risk.tier,
-        arithmetic=risk.shown,
+        arithmetic=risk.for_record,
         approvers=approvers,
     )
 
 
-def _rule_terms(verdicts: Sequence[RuleVerdict]) -> list[TierTerm]:
+def _rule_factors(verdicts: Sequence[RuleVerdict]) -> list[TierTerm]:
     return [
         TierTerm(tier=verdict.rule.tier, because=f"rule {verdict.rule.name!r} says at least that")
         for verdict in verdicts
@@ -329,9 +331,9 @@ def _reasons(verdicts: Sequence[RuleVerdict]) -> str:
     return "; ".join(dict.fromkeys(verdict.rule.reason for verdict in verdicts))
 
 
-def _nothing_said(facts: CallFacts, verdicts: Sequence[RuleVerdict | None]) -> str:
+def _no_rule_reason(facts: CallFacts, verdicts: Sequence[RuleVerdict | None]) -> str:
     if not facts.uses:
         return f"no rule speaks about {facts.call.tool!r}, and what no rule allows is denied"
     unspoken = facts.uses[list(verdicts).index(None)]
-    words = " ".join(map(shown, unspoken.words))[:200]
-    return f"no rule speaks about the command {words!r}, and what no rule allows is denied"
+    command_line = " ".join(map(printable, unspoken.argv))[:200]
+    return f"no rule speaks about the command {command_line!r}, and what no rule allows is denied"

@@ -19,7 +19,7 @@ from podium.policy.classification import CommandUse
 from podium.policy.facts import CallFacts
 from podium.policy.patterns import CommandPatterns, NamePatterns, command_patterns, text_glob
 from podium.policy.policy import ArgumentMatch, CallMatcher, Origin, PolicyRule
-from podium.policy.zones import CompiledZone, PlaceGlob, TouchedPath, check_glob
+from podium.policy.zones import CompiledZone, PathGlobs, TouchedPath, check_glob
 
 _MAX_TEXT = 10_000
 """Longer texts are not put to regular expressions."""
@@ -35,7 +35,7 @@ class ArgumentTest:
         self._present = match.present
         self._lenient = lenient
         """True for deny and ask: one value that fits, or cannot be tested, is enough."""
-        self._places = _place_glob(match.glob)
+        self._paths = _path_globs(match.glob)
         self._tests = tuple(_tests(match))
         self._text_tests = (
             (_text_glob_test(match.glob), *self._tests) if match.glob else self._tests
@@ -46,12 +46,12 @@ class ArgumentTest:
         if value is _MISSING or self._present is False:
             return value is _MISSING and self._present is False
         tests = self._text_tests
-        if self._places is not None:
+        if self._paths is not None:
             # A path argument is compared by its real path, whatever its spelling.
             real = facts.real_paths.get(self._name)
             if real:
                 tests, root = self._tests, facts.context.root
-                if not self._agreed([self._places.covers(path, root) for path in real]):
+                if not self._agreed([self._paths.covers(path, root) for path in real]):
                     return False
         if not tests:
             return True
@@ -95,9 +95,9 @@ def look_up(arguments: Mapping[str, Json], name: str) -> Json:
     return value
 
 
-def _place_glob(glob: str | None) -> PlaceGlob | None:
+def _path_globs(glob: str | None) -> PathGlobs | None:
     try:
-        return PlaceGlob([check_glob(glob)]) if glob is not None else None
+        return PathGlobs([check_glob(glob)]) if glob is not None else None
     except ValueError:
         return None
 
@@ -113,9 +113,9 @@ def _text_glob_test(glob: str) -> Test:
     return test
 
 
-def _same(wanted: Json, value: Json) -> bool:
+def _same(expected: Json, value: Json) -> bool:
     """Equality that tells `true` from 1."""
-    return isinstance(wanted, bool) is isinstance(value, bool) and bool(wanted == value)
+    return isinstance(expected, bool) is isinstance(value, bool) and bool(expected == value)
 
 
 def _same_as_one(options: Sequence[Json], value: Json) -> bool:
@@ -167,7 +167,7 @@ class CompiledMatcher:
         return self._tools.fit(tool)
 
     def fits(self, facts: CallFacts, use: CommandUse | None) -> bool:
-        """Whether the call is meant; `use` is the one of its commands that is looked at."""
+        """Tell whether the call is meant; `use` is the one of its commands that is looked at."""
         call, context = facts.call, facts.context
         return (
             (self._confined is None or context.confined is self._confined)
@@ -177,7 +177,7 @@ class CompiledMatcher:
             and (self._roles is None or self._roles.fit(call.role))
             and (not self._about_commands or (use is not None and self._fits_command(use)))
             and (not self._arguments or self._fits_arguments(facts))
-            and (not (self._zones or self._access) or self._fits_places(facts, use))
+            and (not (self._zones or self._access) or self._fits_paths(facts, use))
         )
 
     def _fits_arguments(self, facts: CallFacts) -> bool:
@@ -186,20 +186,20 @@ class CompiledMatcher:
     def _fits_command(self, use: CommandUse) -> bool:
         if self._kinds and not self._fits_kind(use):
             return False
-        if self._commands is not None and not self._fits_words(self._commands, use):
+        if self._commands is not None and not self._fits_patterns(self._commands, use):
             return False
-        return self._but_not is None or not self._but_not.fit(use.words)
+        return self._but_not is None or not self._but_not.fit(use.argv)
 
     def _fits_kind(self, use: CommandUse) -> bool:
         return use.kind in self._kinds or (self._lenient and use.perhaps in self._kinds)
 
-    def _fits_words(self, patterns: CommandPatterns, use: CommandUse) -> bool:
+    def _fits_patterns(self, patterns: CommandPatterns, use: CommandUse) -> bool:
         if not self._lenient:
-            return patterns.fit(use.words)
+            return patterns.fit(use.argv)
         fit = patterns.may_fit if use.computed else patterns.fit
         return any(map(fit, use.readings))
 
-    def _fits_places(self, facts: CallFacts, use: CommandUse | None) -> bool:
+    def _fits_paths(self, facts: CallFacts, use: CommandUse | None) -> bool:
         root = facts.context.root
         if self._lenient:
             named = use.touches if use is not None else ()
@@ -220,7 +220,7 @@ class CompiledMatcher:
         if self._lenient:
             return any(zone.holds(touch, root) for zone in self._zones)
         return all(
-            any(zone.places.covers(path, root) for zone in self._zones) for path in touch.paths
+            any(zone.path_globs.covers(path, root) for zone in self._zones) for path in touch.paths
         )
 
 
@@ -248,7 +248,7 @@ class CompiledRule(CompiledMatcher):
 
 @dataclass(frozen=True, slots=True)
 class RuleVerdict:
-    """What the rules of all layers say about a call or one of its commands."""
+    """The verdict of all layers' rules about a call or one of its commands."""
 
     rule: CompiledRule
     approvers: tuple[str, ...] = ()
@@ -275,15 +275,15 @@ class PolicyRules:
         return [self._verdict(facts, use, denying, others) for use in uses]
 
     def _for_tool(self, tool: str) -> tuple[tuple[CompiledRule, ...], tuple[CompiledRule, ...]]:
-        found = self._by_tool.get(tool)
-        if found is None:
+        rules = self._by_tool.get(tool)
+        if rules is None:
             meant = [rule for rule in self._rules if rule.means_tool(tool)]
-            found = (
+            rules = (
                 tuple(rule for rule in meant if rule.effect is Effect.DENY),
                 tuple(rule for rule in meant if rule.effect is not Effect.DENY),
             )
-            self._by_tool[tool] = found
-        return found
+            self._by_tool[tool] = rules
+        return rules
 
     @staticmethod
     def _verdict(
@@ -305,7 +305,7 @@ class PolicyRules:
 
 
 def _weighed(location: RuleVerdict | None, rule: CompiledRule) -> RuleVerdict:
-    """What holds when a later layer speaks too. A user overrules the built-in policy.
+    """The verdict when a later layer speaks too. A user overrules the built-in policy.
 
     A project overrules it as well, but never the user's: against that it can only add questions.
     """

@@ -16,19 +16,19 @@ from podium.policy.shell.simple_command import ANY
 
 HARMLESS_PATHS = frozenset({"/dev/null"})
 _MAX_DEPTH = 64
-_BENEATH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
+_INNER_PATH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
 """Names beneath a folder, none of which is `.` or `..`."""
 
 
 class TouchedPath(NamedTuple):
     """Something a call touches, under every path it may turn out to be."""
 
-    given: str
+    text: str
     paths: tuple[str, ...]
     access: Access | None
     """None: a command names it, and what it does with it is not known."""
     whole: bool = False
-    """Whatever lies beneath may come along."""
+    """All that lies beneath may come along."""
 
     @property
     def may_write(self) -> bool:
@@ -39,7 +39,7 @@ class TouchedPath(NamedTuple):
         return self.access in (Access.WRITE, Access.DELETE)
 
 
-class PlaceGlob:
+class PathGlobs:
     """Globs over paths. Each covers what it names and everything beneath it."""
 
     def __init__(
@@ -53,7 +53,7 @@ class PlaceGlob:
             for absolute in (True, False)
         }
         # To the letter, whatever the case of the others: what is let off must be meant.
-        self._but_not = PlaceGlob(but_not) if but_not else None
+        self._but_not = PathGlobs(but_not) if but_not else None
 
     # Compiled when a path is first compared: many zones are asked of no path at all.
     @cached_property
@@ -86,7 +86,7 @@ class PlaceGlob:
         return inner is not None and self._relative.fullmatch(inner) is not None
 
     def meets(self, pattern: str, root: str, *, all_names: bool) -> bool:
-        """Whether a path with wildcards (`ANY`) in it may turn out to be one of these places.
+        """Tell whether a path with wildcards (`ANY`) in it may turn out to be one of these places.
 
         `all_names`: a part that is nothing but a wildcard may be any of them.
         """
@@ -99,7 +99,7 @@ class PlaceGlob:
         )
 
     def lies_below(self, path: str, root: str) -> bool:
-        """Whether moving or removing `path` would take the place along with it."""
+        """Tell whether moving or removing `path` would take the place along with it."""
         above = self._cased(_composed(path)).rstrip("/") + "/"
         root = self._cased(root)
         return any(
@@ -121,7 +121,7 @@ def plain_path(glob: str) -> str:
 class CompiledZone:
     """A zone of one layer, ready to be asked."""
 
-    __slots__ = ("_loose", "globs", "kind", "name", "places", "read_tier", "write_tier")
+    __slots__ = ("_loose", "globs", "kind", "name", "path_globs", "read_tier", "write_tier")
 
     def __init__(self, zone: Zone) -> None:
         self.name = zone.name
@@ -131,39 +131,41 @@ class CompiledZone:
         self.write_tier = zone.write_tier
         # Denying and raising is done as if letter case did not matter: on some file systems it
         # does not.
-        self.places = PlaceGlob(zone.paths, ignore_case=zone.guards, but_not=zone.but_not)
+        self.path_globs = PathGlobs(zone.paths, ignore_case=zone.guards, but_not=zone.but_not)
         loose = [glob for glob in zone.paths if not plain_path(glob)]
-        self._loose = PlaceGlob(loose, ignore_case=zone.guards, but_not=zone.but_not)
+        self._loose = PathGlobs(loose, ignore_case=zone.guards, but_not=zone.but_not)
 
     def holds(self, touch: TouchedPath, root: str) -> bool:
-        return _holds(self.places, touch, root)
+        return _holds(self.path_globs, touch, root)
 
     def closes(self, touch: TouchedPath, root: str, *, held: bool = False) -> bool:
-        """Whether the zone denies it. `held`: the kernel keeps places with plain names from being written, so that a
+        """Tell whether the zone denies it. `held`: the kernel keeps places with plain names from being written, so that a
         command that only names one, such as a test runner, may read it."""
         if self.kind == "forbidden":
             return self.holds(touch, root)
         if self.kind != "read-only" or not touch.may_write:
             return False
-        return _holds(self._loose if held and touch.access is None else self.places, touch, root)
+        return _holds(
+            self._loose if held and touch.access is None else self.path_globs, touch, root
+        )
 
     def lies_below(self, touch: TouchedPath, root: str) -> bool:
         """A folder above the zone is copied or filled with all that lies in it."""
-        return touch.whole and any(self.places.lies_below(path, root) for path in touch.paths)
+        return touch.whole and any(self.path_globs.lies_below(path, root) for path in touch.paths)
 
     def would_move(self, touch: TouchedPath, root: str) -> bool:
         """A folder above the zone is to be moved or removed."""
         return touch.access is Access.DELETE and any(
-            self.places.lies_below(path, root) for path in touch.paths
+            self.path_globs.lies_below(path, root) for path in touch.paths
         )
 
 
-def _holds(places: PlaceGlob, touch: TouchedPath, root: str) -> bool:
+def _holds(globs: PathGlobs, touch: TouchedPath, root: str) -> bool:
     for path in touch.paths:
-        if places.covers(path, root):
+        if globs.covers(path, root):
             return True
         # Reading all names of a folder is no wish for those of a zone; walks leave them out too.
-        if ANY in path and places.meets(path, root, all_names=touch.changes):
+        if ANY in path and globs.meets(path, root, all_names=touch.changes):
             return True
     return False
 
@@ -186,25 +188,25 @@ class ZoneSet:
 
 
 @lru_cache(maxsize=64)
-def _in_any_case(globs: tuple[str, ...]) -> PlaceGlob:
+def _in_any_case(globs: tuple[str, ...]) -> PathGlobs:
     """Compiled once: every gate of a process has the built-in policy's zones."""
-    return PlaceGlob(globs, ignore_case=True)
+    return PathGlobs(globs, ignore_case=True)
 
 
-class WritablePlaces:
-    """Where calls may write: the workspace, or the safe zones that layers declare.
+class WritablePaths:
+    """The paths that calls may write: the workspace, or the safe zones that layers declare.
 
     A layer that declares safe zones narrows writing to them. Only layers whose `opens` is True
     can name places outside the workspace.
     """
 
-    def __init__(self, layers: Sequence[tuple[PlaceGlob, bool]]) -> None:
+    def __init__(self, layers: Sequence[tuple[PathGlobs, bool]]) -> None:
         self._layers = tuple(layers)
 
     def hold(self, path: str, root: str) -> bool:
         if path in HARMLESS_PATHS:
             return True
-        if not all(places.covers(path, root) for places, _ in self._layers):
+        if not all(globs.covers(path, root) for globs, _ in self._layers):
             return False
         return relative_to(path, root) is not None or any(opens for _, opens in self._layers)
 
@@ -219,11 +221,11 @@ def relative_to(path: str, root: str) -> str | None:
     return path[len(root) + 1 :] if path.startswith(root.rstrip("/") + "/") else None
 
 
-def resolve(word: str, folder: str) -> str:
+def resolve(token: str, folder: str) -> str:
     """The path a word names, by its text alone: links are not followed."""
-    if len(folder) > 1 and _BENEATH.fullmatch(word):
-        return f"{folder}/{word}"
-    path = posixpath.normpath(posixpath.join(folder or "/", word))
+    if len(folder) > 1 and _INNER_PATH.fullmatch(token):
+        return f"{folder}/{token}"
+    path = posixpath.normpath(posixpath.join(folder or "/", token))
     return path[1:] if path.startswith("//") else path
 
 
@@ -272,7 +274,7 @@ def _segment_regex(segment: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _segments_meet(path: tuple[str, ...], zone: tuple[str, ...], all_names: bool) -> bool:
-    """Whether a path with wildcards can lie at or beneath what a zone's glob names."""
+    """Tell whether a path with wildcards can lie at or beneath what a zone's glob names."""
     if not zone or zone == ("**",) or len(path) > _MAX_DEPTH:
         return True
     if not path:
@@ -290,7 +292,7 @@ def _segments_meet(path: tuple[str, ...], zone: tuple[str, ...], all_names: bool
 
 @lru_cache(maxsize=4096)
 def _names_meet(pattern: str, zone: str) -> bool:
-    """Whether wildcards (`ANY`) may stand for a name such as a zone's glob means.
+    """Tell whether wildcards (`ANY`) may stand for a name such as a zone's glob means.
 
     Held against examples of such names: `*.py` and `id_rsa*` do have names in common, which nobody
     means. A shell's wildcard does not stand for the dot that a hidden name begins with.
@@ -305,12 +307,12 @@ def _names_meet(pattern: str, zone: str) -> bool:
 
 def _fixed_part(glob: str) -> str:
     """The leading segments without wildcards."""
-    kept: list[str] = []
+    segments: list[str] = []
     for segment in glob.split("/"):
         if "*" in segment or "?" in segment:
             break
-        kept.append(segment)
-    return "/".join(kept)
+        segments.append(segment)
+    return "/".join(segments)
 
 
 _PRIVATE = ("/tmp", "/var/tmp", "/dev/shm", "/~")  # noqa: S108 - a confined process has its own
@@ -324,14 +326,14 @@ _STREAMS = ("/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/fd", "/dev/tty", "
 
 
 def is_private(path: str) -> bool:
-    """Whether it lies in a place that a confined run may fill as it likes."""
-    return _beneath(path, _PRIVATE) or _beneath(path, _STREAMS)
+    """Tell whether it lies in a place that a confined run may fill as it likes."""
+    return _lies_below(path, _PRIVATE) or _lies_below(path, _STREAMS)
 
 
-def may_be_seen(path: str) -> bool:
-    """Whether a confined run finds something there although it is outside the workspace."""
-    return path == "/" or is_private(path) or _beneath(path, _SYSTEM)
+def may_be_visible(path: str) -> bool:
+    """Tell whether a confined run finds something there although it is outside the workspace."""
+    return path == "/" or is_private(path) or _lies_below(path, _SYSTEM)
 
 
-def _beneath(path: str, folders: tuple[str, ...]) -> bool:
+def _lies_below(path: str, folders: tuple[str, ...]) -> bool:
     return any(path == folder or path.startswith(f"{folder}/") for folder in folders)

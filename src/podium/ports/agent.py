@@ -98,7 +98,7 @@ class PaneMirror(Protocol):
         """Put in words as one paste, in brackets where the program asked for them. Raises as `press` does."""
         ...
 
-    async def take(self, wish: KeyboardRequest) -> KeyboardHold:
+    async def take(self, request: KeyboardRequest) -> KeyboardHold:
         """Have the keyboard, or more time with it. On return Podium types nothing there; that survives a crash.
 
         Raises `NotPossibleNow` when another person has it, or the pair is not up.

@@ -223,7 +223,7 @@ class Engine(Protocol):
         """
         ...
 
-    def out_of_room(self) -> StoreFull | None:
+    def disk_full_error(self) -> StoreFull | None:
         """The full disk that keeps this process from taking runs, once it hosts none any more."""
         ...
 

@@ -62,6 +62,6 @@ class DeliveryLog(Protocol):
         """None: nothing is remembered of it."""
         ...
 
-    def save(self, outlet: str, mark: DeliveryPosition) -> None:
+    def save(self, outlet: str, position: DeliveryPosition) -> None:
         """On return it survives a crash."""
         ...

@@ -143,7 +143,7 @@ class StoreView(Protocol):
         """Waiting runs of the foreground to which the answer to an approval was sent, and that did not take it."""
         ...
 
-    def next_moment(self) -> datetime | None:
+    def next_due_at(self) -> datetime | None:
         """When a worker next has something to do of itself: a delayed run, a deadline, a schedule."""
         ...
 
@@ -155,11 +155,11 @@ class StoreView(Protocol):
         """Usage recorded since then and behind a position, in the order it was committed."""
         ...
 
-    def ended_since(self, moment: datetime) -> dict[str, int]:
+    def ended_since(self, timestamp: datetime) -> dict[str, int]:
         """How many runs of each queue ended then or later; queues without any are left out."""
         ...
 
-    def ended_before(self, moment: datetime, limit: int) -> list[str]:
+    def ended_before(self, timestamp: datetime, limit: int) -> list[str]:
         """Ids of runs that ended before then, oldest first, whose parents and children have ended too."""
         ...
 
@@ -232,7 +232,7 @@ class Transaction(StoreView, Protocol):
 
     def save_schedule(self, schedule: Schedule) -> None: ...
     def drop_schedule(self, name: str) -> None: ...
-    def save_worker(self, beat: WorkerHeartbeat) -> None: ...
+    def save_worker(self, heartbeat: WorkerHeartbeat) -> None: ...
     def drop_worker(self, worker_id: str) -> None: ...
 
 
@@ -254,14 +254,14 @@ class Store(Protocol):
         """Run `work` on one consistent view, outside the event loop's thread."""
         ...
 
-    def must_have_room(self) -> None:
+    def require_space(self) -> None:
         """Raises `StoreFull` while the disk is full: what could not be recorded must not be begun.
 
         What is under way is still recorded, in space that was kept back for it.
         """
         ...
 
-    def make_room(self) -> bool:
+    def release_reserve(self) -> bool:
         """Free what is kept back for the ends of runs. False when none of it is left."""
         ...
 

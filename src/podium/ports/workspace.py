@@ -44,7 +44,7 @@ class Workspace(Protocol):
         """See what the user's repository holds before an agent works."""
         ...
 
-    async def end_turn(self, seen: RepositoryRefs) -> TurnEnd:
+    async def end_turn(self, refs: RepositoryRefs) -> TurnEnd:
         """Tidy up when all processes are dead: planted repositories go, changed refs come back."""
         ...
 
@@ -108,7 +108,7 @@ class Workspace(Protocol):
         ...
 
     async def clear_ignored(
-        self, keep: Sequence[str], kept_names: Sequence[str] = ()
+        self, keep: Sequence[str], keep_names: Sequence[str] = ()
     ) -> Sequence[str]:
         """Remove what git ignores, but for paths in `keep` and folders with one of the names. Gives what went."""
         ...
@@ -161,7 +161,7 @@ class Workspace(Protocol):
 class Workspaces(Protocol):
     """All workspaces of a user."""
 
-    async def create(self, wish: WorkspaceSpec) -> Workspace:
+    async def create(self, spec: WorkspaceSpec) -> Workspace:
         """Make one, whole or not at all."""
         ...
 
@@ -174,7 +174,7 @@ class Workspaces(Protocol):
         ...
 
     async def rebuild(
-        self, record: WorkspaceRecord, wish: WorkspaceSpec, commit: str
+        self, record: WorkspaceRecord, spec: WorkspaceSpec, commit: str
     ) -> tuple[Workspace, WorktreeSnapshot | None]:
         """Make one that is gone again, under its old id and on its branch, which holds `commit` then.
 
@@ -248,7 +248,7 @@ class Forge(Protocol):
         """
         ...
 
-    async def deliver(self, wish: PullRequestDraft) -> PullRequest:
+    async def deliver(self, draft: PullRequestDraft) -> PullRequest:
         """Push the one branch and open a pull request, or write the local equivalent.
 
         Looks at the remote's base branch right before the push. One with commits that the branch does not contain

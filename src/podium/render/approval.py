@@ -129,7 +129,7 @@ def _plan_lines(question: PlanQuestion) -> Iterator[str]:
     for call in question.calls:
         yield f"{call.number}. {call.tool} ({call.tier})"
         yield from exact_lines(call.arguments, indent=5)
-        yield from (f"   ! {shown_line(mark.line)}" for mark in call.ungrounded)
+        yield from (f"   ! {shown_line(argument.line)}" for argument in call.ungrounded)
         if call.tool in question.irreversible:
             yield "   cannot be undone"
         elif call.undo:
@@ -147,16 +147,16 @@ def _plan_line(question: PlanQuestion) -> str:
     from podium.core.plan_approval import marked_names
     from podium.render.argument_text import shown
 
-    def words(call: ApprovedCall) -> str:
-        given = (f"{name}={shown(call.arguments[name], MAX_VALUE)}" for name in call.arguments)
-        return f"{call.tool} ({call.tier}) {', '.join(given)}".rstrip()
+    def call_text(call: ApprovedCall) -> str:
+        arguments = (f"{name}={shown(call.arguments[name], MAX_VALUE)}" for name in call.arguments)
+        return f"{call.tool} ({call.tier}) {', '.join(arguments)}".rstrip()
 
-    first = "; ".join(map(words, question.calls[:MAX_CALLS]))
+    first = "; ".join(map(call_text, question.calls[:MAX_CALLS]))
     left = len(question.calls) - MAX_CALLS
     all_of_it = f"{first}; and {counted(left, 'more call')}" if left > 0 else first
     # First, because lists, notices and chats cut what comes behind.
-    marks = ", ".join(marked_names(question))
-    return shown_line(f"! not in the message: {marks}! {all_of_it}" if marks else all_of_it)
+    names = ", ".join(marked_names(question))
+    return shown_line(f"! not in the message: {names}! {all_of_it}" if names else all_of_it)
 
 
 def _argument(value: Json) -> list[str]:

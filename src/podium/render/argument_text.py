@@ -20,7 +20,7 @@ def is_reference(value: Json) -> bool:
     if not isinstance(value, dict) or set(value) != {"$from"}:
         return False
     sources = _sources(value["$from"])
-    return bool(sources) and all(_is_source(each) for each in sources)
+    return bool(sources) and all(_is_source(part) for part in sources)
 
 
 def reference_words(value: Json) -> str:
@@ -33,9 +33,9 @@ def reference_words(value: Json) -> str:
 def exactly(arguments: Mapping[str, Json], indent: int) -> tuple[str, list[str]]:
     """What fits on the call's own line without a doubt, and the lines beneath it for all the rest."""
     plain = {name: value for name, value in arguments.items() if _is_plain(name, value)}
-    said = ", ".join(f"{name}={_words(value)}" for name, value in plain.items())
+    inline = ", ".join(f"{name}={_words(value)}" for name, value in plain.items())
     rest = {name: value for name, value in arguments.items() if name not in plain}
-    return said, list(exact_lines(rest, indent))
+    return inline, list(exact_lines(rest, indent))
 
 
 def exact_lines(arguments: Mapping[str, Json], indent: int) -> Iterator[str]:
@@ -61,7 +61,7 @@ def digested(value: Json, longest: int) -> str:
 
 
 def _sources(source: Json) -> list[Json]:
-    nested = isinstance(source, list) and all(isinstance(each, list) for each in source)
+    nested = isinstance(source, list) and all(isinstance(part, list) for part in source)
     return source if nested else [source]
 
 
@@ -76,8 +76,8 @@ def _is_source(source: Json) -> bool:
 def _is_plain(name: str, value: Json) -> bool:
     if isinstance(value, (dict, list)) and not is_reference(value):
         return False
-    words = _words(value)
-    return _name(name) == name and "\n" not in words and len(words) <= MAX_IN_LINE
+    text = _words(value)
+    return _name(name) == name and "\n" not in text and len(text) <= MAX_IN_LINE
 
 
 def _lines(value: Json) -> list[str]:
@@ -85,10 +85,10 @@ def _lines(value: Json) -> list[str]:
         lines = written_out(value.replace("\r\n", "\n")).split("\n")
         return ["", *(f"| {line}".rstrip() for line in lines)]
     if isinstance(value, (dict, list)) and not is_reference(value):
-        words = written_out(json.dumps(value, ensure_ascii=False))
-        if len(words) > MAX_IN_LINE:
+        text = written_out(json.dumps(value, ensure_ascii=False))
+        if len(text) > MAX_IN_LINE:
             return written_out(json.dumps(value, ensure_ascii=False, indent=2)).split("\n")
-        return [words]
+        return [text]
     return [_words(value)]
 
 
@@ -154,15 +154,15 @@ def one_line(text: str) -> str:
 def _as_text(value: Json) -> str:
     match value:
         case str():
-            moment = _MOMENT.fullmatch(value)
-            return f"{moment[1]} {moment[2]}Z" if moment else value
+            match = _MOMENT.fullmatch(value)
+            return f"{match[1]} {match[2]}Z" if match else value
         case None:
             return "-"
         case bool():
             return "yes" if value else "no"
         case float():
             return f"{value:.12g}"
-        case list() if not any(isinstance(each, (dict, list)) for each in value):
+        case list() if not any(isinstance(item, (dict, list)) for item in value):
             return ", ".join(map(_as_text, value)) or "none"
         case _:
             return json.dumps(value, ensure_ascii=False, default=str)
@@ -173,7 +173,7 @@ def _is_long(value: Json) -> bool:
         case dict():
             return bool(value) and not is_reference(value)
         case list():
-            return any(isinstance(each, (dict, list)) for each in value)
+            return any(isinstance(item, (dict, list)) for item in value)
         case str():
             return "\n" in value.strip("\r\n") or len(value) > MAX_VALUE
         case _:
@@ -185,7 +185,7 @@ def _written_out(name: str, value: Json, indent: int, depth: int) -> Iterator[st
     if isinstance(value, str):
         yield start
         yield from _text(value, indent + 2)
-    elif isinstance(value, list) and value and all(isinstance(each, dict) for each in value):
+    elif isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
         yield start
         yield from _table(value, indent + 2)
     elif isinstance(value, dict) and depth < _MAX_DEPTH:

@@ -35,8 +35,8 @@ def event_line(event: e.Event, longest: int = 0) -> str:
     Cut to `longest` characters when that is given; but what names something to act on is folded.
     """
     at = event.at.astimezone().strftime("%H:%M:%S")
-    words = safe_line(describe(event.body))
-    line = f"{at} {event.seq:>4} {event.body.type:<22} {words}".rstrip()
+    text = safe_line(describe(event.body))
+    line = f"{at} {event.seq:>4} {event.body.type:<22} {text}".rstrip()
     if not longest or len(line) <= longest:
         return line
     if isinstance(event.body, TO_ACT_ON):
@@ -118,11 +118,11 @@ def _kernel_text(body: e.EventBody) -> str:
             again = "" if body.final else "; will be tried again"
             return f"{body.step}: {body.failure.kind}: {body.failure.message}{again}"
         case e.ToolRequested():
-            words = arguments_line(body.arguments, MAX_ARGUMENTS)
-            return f"{body.tool} {words} [{body.tier}, {body.rule}]"
+            arguments_text = arguments_line(body.arguments, MAX_ARGUMENTS)
+            return f"{body.tool} {arguments_text} [{body.tier}, {body.rule}]"
         case e.ToolRefused():
-            words = arguments_line(body.arguments, MAX_ARGUMENTS)
-            return f"{body.tool} {words} [{body.effect}: {shown_line(body.reason)}]"
+            arguments_text = arguments_line(body.arguments, MAX_ARGUMENTS)
+            return f"{body.tool} {arguments_text} [{body.effect}: {shown_line(body.reason)}]"
         case e.ToolCompleted():
             return f"{body.tool} ({body.seconds:.1f} s), receipt {body.receipt}"
         case e.ToolFailed():
@@ -180,13 +180,13 @@ def _short_text(body: e.EventBody) -> str:
         case e.ToolAbandoned():
             return f"{body.tool} was given up with its turn: {shorten(body.call)}"
         case e.ToolResolved():
-            said = "it happened" if body.happened else "it did not happen"
-            return f"{body.by} said that {said}: {shorten(body.call)}"
+            detail = "it happened" if body.happened else "it did not happen"
+            return f"{body.by} said that {detail}: {shorten(body.call)}"
         case e.ApprovalGranted():
             more = "" if body.complete else "; others of the chain are still to come"
-            said = f": {body.said}" if body.said else ""
+            detail = f": {body.said}" if body.said else ""
             how = f" ({body.authentication})" if body.authentication else ""
-            return f"{shorten(body.approval_id)} by {body.by}{how}{more}{said}"
+            return f"{shorten(body.approval_id)} by {body.by}{how}{more}{detail}"
         case e.ApprovalRejected():
             why = f": {body.why}" if body.why else ""
             how = f" ({body.authentication})" if body.authentication else ""
@@ -202,11 +202,11 @@ def _answered(body: e.ModelAnswered) -> str:
     """Who answered, what for, and what it cost. The words come last, since they are cut."""
     answer = body.answer
     calls = ", ".join(call.tool for call in answer.calls)
-    wishes = f" asks for {calls}" if calls else ""
+    calls_text = f" asks for {calls}" if calls else ""
     model = f" {answer.model}" if answer.model else ""
-    said = f": {answer.text}" if answer.text else ""
+    text = f": {answer.text}" if answer.text else ""
     used = f"{answer.usage.input_tokens} + {answer.usage.output_tokens} tokens"
-    return f"{body.role} ({body.agent}){model} #{answer.number}{wishes} [{used}]{said}"
+    return f"{body.role} ({body.agent}){model} #{answer.number}{calls_text} [{used}]{text}"
 
 
 def stop_words(stop: TurnStop) -> str:
@@ -216,9 +216,9 @@ def stop_words(stop: TurnStop) -> str:
 
 def usage_words(used: Usage) -> str:
     """What was used, on one line."""
-    known = "" if used.complete else ", not all is known"
+    incomplete_note = "" if used.complete else ", not all is known"
     tokens = f"{used.input_tokens} + {used.output_tokens} tokens"
-    return f"{tokens}, ${used.usd:.4f}, {used.seconds:.1f} s{known}"
+    return f"{tokens}, ${used.usd:.4f}, {used.seconds:.1f} s{incomplete_note}"
 
 
 def meter_words(meter: CostMeter) -> str:
@@ -226,34 +226,34 @@ def meter_words(meter: CostMeter) -> str:
     used = meter.usage
     if not (used.input_tokens or used.output_tokens or used.usd):
         return ""
-    known = "" if used.complete else " or more"
-    return f"{used.input_tokens} + {used.output_tokens} tokens, ${used.usd:.4f}{known}"
+    incomplete_note = "" if used.complete else " or more"
+    return f"{used.input_tokens} + {used.output_tokens} tokens, ${used.usd:.4f}{incomplete_note}"
 
 
 def _checked(body: e.WorkspaceChecked) -> str:
     """What a turn left of the repository around its workspace."""
-    found = [
+    changes = [
         *(
-            f"changed {each.what}" + (", put back" if each.restored else "")
-            for each in body.violations
+            f"changed {violation.what}" + (", put back" if violation.restored else "")
+            for violation in body.violations
         ),
         *(f"moved away {path}" for path in body.moved_away),
         *(f"meanwhile {what}" for what in body.changed_meanwhile),
     ]
     return (
-        f"{shorten(body.workspace)}: {shown_line('; '.join(found)) or 'nothing else was touched'}"
+        f"{shorten(body.workspace)}: {shown_line('; '.join(changes)) or 'nothing else was touched'}"
     )
 
 
 def about(arguments: Mapping[str, Json]) -> str:
     """What a call is about, in a word or two: the path, the command, the message."""
-    known = (arguments.get(name) for name in ("path", "command", "message"))
-    return shown_line(next((str(value) for value in known if value not in (None, ".")), ""))
+    values = (arguments.get(name) for name in ("path", "command", "message"))
+    return shown_line(next((str(value) for value in values if value not in (None, ".")), ""))
 
 
 def shorten(text: str) -> str:
     """The text with whole ids made short, as people type them. JSON keeps them whole."""
-    return _ID.sub(lambda found: short_id(found[1]), text)
+    return _ID.sub(lambda match: short_id(match[1]), text)
 
 
 def _fields(body: e.EventBody) -> str:

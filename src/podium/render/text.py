@@ -38,8 +38,8 @@ def safe_text(text: str) -> str:
 def coloured_text(text: str) -> str:
     """What a program wrote, with its lines, tabs, colours and joined letters, and without all that steers
     a terminal otherwise."""
-    kept = _ESCAPES.sub(lambda found: found[0] if _COLOUR.fullmatch(found[0]) else "", text)
-    return _STEERING.sub("", kept)
+    cleaned = _ESCAPES.sub(lambda match: match[0] if _COLOUR.fullmatch(match[0]) else "", text)
+    return _STEERING.sub("", cleaned)
 
 
 def safe_line(text: str, longest: int = 0) -> str:
@@ -52,17 +52,17 @@ def shown_text(text: str) -> str:
 
     For what somebody is asked to answer for: there nothing may be left out. Keeps lines and tabs.
     """
-    return _ODD.sub(lambda found: _shown(found[0]), text)
+    return _ODD.sub(lambda match: _shown(match[0]), text)
 
 
 def shown_line(text: str, longest: int = 0) -> str:
     r"""The same on one line: also ends of lines are written out, as `\n`."""
-    return _cut(_ODD_OR_BREAK.sub(lambda found: _shown(found[0]), text), longest)
+    return _cut(_ODD_OR_BREAK.sub(lambda match: _shown(match[0]), text), longest)
 
 
 def shown_json(text: str) -> str:
     """JSON with the characters that cannot be seen written in its own way. It means the same."""
-    return _ODD.sub(lambda found: _shown(found[0], json=True), text)
+    return _ODD.sub(lambda match: _shown(match[0], json=True), text)
 
 
 def _cut(line: str, longest: int) -> str:

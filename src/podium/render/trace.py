@@ -20,9 +20,9 @@ _STEPS = {"step_started", "step_completed"}
 
 def quick_words(row: Row) -> str | None:
     """The same as the slower words would be; None where only those can tell."""
-    words = _call(row) if row.outcome else _step_line(row.data)
-    if words and words.isascii() and words.isprintable() and "  " not in words:
-        return words
+    text = _call(row) if row.outcome else _step_line(row.data)
+    if text and text.isascii() and text.isprintable() and "  " not in text:
+        return text
     return None
 
 
@@ -39,19 +39,19 @@ def _call(row: Row) -> str | None:
     try:
         names = data["tool"], request["tier"], request["rule"], data["call"].split(":")
         tool, tier, rule, (_, step, _) = names
-        given = to_json(request["arguments"]) if request["arguments"] else b""
+        arguments_json = to_json(request["arguments"]) if request["arguments"] else b""
         plain = (
             tool
             and step
             and len(tool) <= MAX_NAME
             and len(tier) + len(rule) + len(step) <= MAX_NAME
-            and len(given) <= MAX_ARGUMENTS
-            and (not given or given[0] == 123)
+            and len(arguments_json) <= MAX_ARGUMENTS
+            and (not arguments_json or arguments_json[0] == 123)
         )
         if not plain:
             return None
-        shown = f"{tool} {given.decode()} in" if given else f"{tool} in"
-        return f"{shown} {step} [{tier} {rule}]{_proof(data)}"
+        line = f"{tool} {arguments_json.decode()} in" if arguments_json else f"{tool} in"
+        return f"{line} {step} [{tier} {rule}]{_proof(data)}"
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
         return None
 
@@ -105,31 +105,31 @@ class Timeline:
         # Not as format specifications: these are read anew for every row.
         front = f"{clock} {since.rjust(7)} {str(data['seq']).rjust(6)} {what} {took} "
         if not self._columns:
-            words = quick_words(row)
-            return front + (_on_one_line(row, totals) if words is None else words)
-        room = self._columns - len(front)
-        if room < _LEAST_ROOM:
-            front, room = f"{front.rstrip()}\n  ", max(self._columns, _LEAST_ROOM) - 2
-        shown, below = self._folded(row, totals, room)
-        return f"{day}{front}{shown}".rstrip() + below
+            text = quick_words(row)
+            return front + (_on_one_line(row, totals) if text is None else text)
+        width = self._columns - len(front)
+        if width < _LEAST_ROOM:
+            front, width = f"{front.rstrip()}\n  ", max(self._columns, _LEAST_ROOM) - 2
+        first_line, below = self._folded(row, totals, width)
+        return f"{day}{front}{first_line}".rstrip() + below
 
-    def _folded(self, row: Row, totals: Totals, room: int) -> tuple[str, str]:
+    def _folded(self, row: Row, totals: Totals, width: int) -> tuple[str, str]:
         """What of a row fits, and below it the reasons that nobody must miss the end of."""
         if row.outcome:
-            shown = _call_words(row, room, self._columns)
+            first_line = _call_words(row, width, self._columns)
             reason = _reason(row.data, brief=self._columns < NARROW_COLUMNS)
         else:
-            shown, reason = _words(row.data, totals), ""
-            if row.data["type"] in _TO_ACT_ON and len(shown) > room:
-                shown, reason = "", shown
+            first_line, reason = _words(row.data, totals), ""
+            if row.data["type"] in _TO_ACT_ON and len(first_line) > width:
+                first_line, reason = "", first_line
         indent = " " * (25 if self._columns > 2 * _LEAST_ROOM + 20 else 2)
-        said = wrap(
+        wrapped = wrap(
             safe_line(reason, MAX_WORDS),
             max(20, self._columns - len(indent)),
             max_lines=_REASON_LINES,
             placeholder=" …",
         )
-        return _safe(shown, room), "".join(f"\n{indent}{part}" for part in said)
+        return _safe(first_line, width), "".join(f"\n{indent}{part}" for part in wrapped)
 
     def _when(self, data: Data) -> tuple[str, str, str]:
         """A line when another day has begun, the time of day, and how long since the first event."""
@@ -178,8 +178,8 @@ def totals_line(totals: Totals) -> str:
 def _on_one_line(row: Row, totals: Totals) -> str:
     if not row.outcome:
         return _safe(_words(row.data, totals), MAX_WORDS)
-    words, reason = _call_words(row, MAX_WORDS, 0), _reason(row.data, brief=False)
-    return _safe(f"{words}: {reason}" if reason else words, MAX_WORDS)
+    text, reason = _call_words(row, MAX_WORDS, 0), _reason(row.data, brief=False)
+    return _safe(f"{text}: {reason}" if reason else text, MAX_WORDS)
 
 
 def _safe(text: str, longest: int) -> str:
@@ -195,25 +195,25 @@ def _type(data: Data) -> str:
 
 def _took(data: Data) -> str:
     """In six characters, milliseconds told from seconds."""
-    given = data.get("seconds")
-    if given is None:
+    duration = data.get("seconds")
+    if duration is None:
         return ""
-    seconds = number(given)
+    seconds = number(duration)
     if seconds < 1:
         return f"{seconds * 1000:.0f}ms"
     return f"{seconds:.1f}s" if seconds < 100 else _long_span(int(seconds))
 
 
-def _call_words(row: Row, room: int, columns: int) -> str:
+def _call_words(row: Row, width: int, columns: int) -> str:
     """Tool, arguments, step, rule and receipt; where room is short the arguments give way."""
     request = row.request or row.data
     tool = _name(row.data.get("tool"))
     tail = _tail(row.data, request, brief=0 < columns < NARROW_COLUMNS)
-    given = _arguments(request.get("arguments"), brief=columns > 0)
-    left = room - len(tool) - len(tail) - 2
-    if columns and len(given) > left:
-        given = given[: left - 1] + "…" if left > 3 else ""
-    return f"{tool} {given} {tail}" if given else f"{tool} {tail}"
+    arguments_text = _arguments(request.get("arguments"), brief=columns > 0)
+    left = width - len(tool) - len(tail) - 2
+    if columns and len(arguments_text) > left:
+        arguments_text = arguments_text[: left - 1] + "…" if left > 3 else ""
+    return f"{tool} {arguments_text} {tail}" if arguments_text else f"{tool} {tail}"
 
 
 def _arguments(arguments: Json, *, brief: bool) -> str:
@@ -236,16 +236,16 @@ def _cut(value: Json) -> Json:
 def _tail(data: Data, request: Data, *, brief: bool) -> str:
     """Where a call was made, what the gate said, and its receipt."""
     decision = _name(request.get("tier"))
-    place = ""
+    prefix = ""
     if not brief:
         decision = f"{decision} {_name(request.get('rule'))}"
         step = shown_line(_step(data.get("call"))[:61], 60)
-        place = f"in {step} " if step else ""
+        prefix = f"in {step} " if step else ""
     if approval := request.get("approval_id"):
         decision += f" approval {shown_line(shorten(str(approval)), 40)}"
     receipt = data.get("receipt")
     proof = f" #{number(receipt):.0f}" if receipt is not None else ""
-    return f"{place}[{decision.strip() or 'unknown'}]{proof}"
+    return f"{prefix}[{decision.strip() or 'unknown'}]{proof}"
 
 
 def _name(value: Json) -> str:
@@ -268,9 +268,9 @@ def _reason(data: Data, *, brief: bool) -> str:
     why = data.get("error") or (data.get("reason") if data["type"] == "tool_refused" else "")
     if not why:
         return ""
-    place = f"{_step(data.get('call'))} {_name(data.get('rule'))}".strip() if brief else ""
-    words = f"{place}: {why}" if place else str(why)
-    return shown_line(words[: MAX_WORDS + 1], MAX_WORDS)
+    prefix = f"{_step(data.get('call'))} {_name(data.get('rule'))}".strip() if brief else ""
+    text = f"{prefix}: {why}" if prefix else str(why)
+    return shown_line(text[: MAX_WORDS + 1], MAX_WORDS)
 
 
 def _words(data: Data, totals: Totals) -> str:

@@ -141,14 +141,14 @@ class Folding:
 
     def _begun(self, data: Data, characters: int) -> Sequence[Row]:
         call = str(data.get("call"))
-        given_up = [self._taken(call)] if call in self._open else []
+        dropped = [self._taken(call)] if call in self._open else []
         self._open[call] = (data, characters)
         self._open_characters += characters
         while len(self._open) > MAX_OPEN or self._open_characters > MAX_OPEN_CHARACTERS:
-            given_up.append(self._taken(next(iter(self._open))))
-        if not given_up and not self.live:
+            dropped.append(self._taken(next(iter(self._open))))
+        if not dropped and not self.live:
             return ()
-        rows = [Row(OPEN, each, each) for each in given_up if each is not None]
+        rows = [Row(OPEN, row, row) for row in dropped if row is not None]
         return [*rows, Row(BEGUN, data, data)] if self.live else rows
 
     def _taken(self, call: str) -> Data | None:

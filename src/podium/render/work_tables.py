@@ -53,19 +53,19 @@ def worker_rows(workers: Sequence[WorkerSeen], now: datetime) -> Rows:
     headers = ("WORKER", "HOST", "UP", "QUEUES", "LABELS", "RUNS", "LOAD", "BEAT", "PODIUM")
     rows = [
         (
-            worker_name(beat.id),
-            f"{safe_line(beat.host, MAX_NAME)}:{beat.pid}",
-            age(beat.started_at, now),
-            " ".join(beat.queues) or "-",
-            " ".join(beat.labels) or "-",
+            worker_name(heartbeat.id),
+            f"{safe_line(heartbeat.host, MAX_NAME)}:{heartbeat.pid}",
+            age(heartbeat.started_at, now),
+            " ".join(heartbeat.queues) or "-",
+            " ".join(heartbeat.labels) or "-",
             # What it holds is newer than its last beat, but need not be all of it.
-            _of_limit(max(beat.hosting, len(worker.holds)), beat.room or None),
-            f"{beat.load:.2f}",
-            age(beat.beat_at, now),
-            beat.podium or "-",
+            _of_limit(max(heartbeat.hosting, len(worker.holds)), heartbeat.room or None),
+            f"{heartbeat.load:.2f}",
+            age(heartbeat.beat_at, now),
+            heartbeat.podium or "-",
         )
         for worker in workers
-        if worker.alive and (beat := worker.beat)
+        if worker.alive and (heartbeat := worker.beat)
     ]
     return Rows(headers, rows)
 
@@ -90,10 +90,10 @@ def held_rows(workers: Sequence[WorkerSeen], now: datetime) -> Rows:
 
 def dead_lines(worker: WorkerSeen, now: datetime) -> list[str]:
     """One that is gone, each run it still owns, and what becomes of that."""
-    beat = worker.beat
-    where = f" on {safe_line(beat.host, MAX_NAME)}:{beat.pid}" if beat else ""
-    heard = f", last heard {age(beat.beat_at, now)} ago" if beat else ""
-    lines = [f"worker {worker_name(worker.id)}{where} is gone{heard}, and still owns:"]
+    heartbeat = worker.beat
+    where = f" on {safe_line(heartbeat.host, MAX_NAME)}:{heartbeat.pid}" if heartbeat else ""
+    last_heartbeat = f", last heard {age(heartbeat.beat_at, now)} ago" if heartbeat else ""
+    lines = [f"worker {worker_name(worker.id)}{where} is gone{last_heartbeat}, and still owns:"]
     for what_next, runs in groupby(worker.holds, key=lambda held: held.next):
         lines += [f"  {_held(held)}" for held in runs]
         lines.append(f"    next: {safe_line(what_next)}")
@@ -109,17 +109,17 @@ def queue_rows(queues: Sequence[QueueSeen], now: datetime) -> Rows:
     headers = ("QUEUE", "QUEUED", "DELAYED", "RUNNING", "WAITING", "PERSON", "/MIN", "OLDEST")
     rows = [
         (
-            safe_line(each.name, MAX_NAME),
+            safe_line(queue.name, MAX_NAME),
             str(tally.queued),
             str(tally.delayed),
-            _of_limit(tally.running, each.spec.concurrency),
+            _of_limit(tally.running, queue.spec.concurrency),
             str(tally.waiting),
             str(tally.needs_human),
-            str(each.ended_lately),
+            str(queue.ended_lately),
             age(tally.oldest_queued_at, now) or "-",
-            str(len(each.served_by)),
+            str(len(queue.served_by)),
         )
-        for each, tally in ((each, each.tally) for each in queues)
+        for queue, tally in ((queue, queue.tally) for queue in queues)
     ]
     return Rows((*headers, "WORKERS"), rows)
 
@@ -130,13 +130,13 @@ def _of_limit(count: int, limit: int | None) -> str:
 
 def limit_words(spec: QueueSpec) -> str:
     """What holds for the runs of a queue, and for who serves it."""
-    found = [f"{spec.concurrency} at once"] if spec.concurrency is not None else []
-    found.append(f"{spec.worker_concurrency} a worker")
+    limits = [f"{spec.concurrency} at once"] if spec.concurrency is not None else []
+    limits.append(f"{spec.worker_concurrency} a worker")
     if spec.rate_limit is not None:
-        found.append(f"{spec.rate_limit} starts in {spec.rate_seconds:g} s")
+        limits.append(f"{spec.rate_limit} starts in {spec.rate_seconds:g} s")
     if spec.labels:
-        found.append(f"wants {' '.join(spec.labels)}")
-    return ", ".join(found)
+        limits.append(f"wants {' '.join(spec.labels)}")
+    return ", ".join(limits)
 
 
 def run_rows(runs: Sequence[RunSeen], now: datetime) -> Rows:
@@ -157,21 +157,21 @@ def run_rows(runs: Sequence[RunSeen], now: datetime) -> Rows:
     return Rows(headers, rows)
 
 
-def summary(seen: WorkSeen) -> str:
+def summary(overview: WorkSeen) -> str:
     """All of it in one line."""
-    alive = sum(worker.alive for worker in seen.workers)
-    queued = sum(each.tally.queued for each in seen.queues)
-    running = f"{len(seen.runs)}{'+' if seen.more_runs else ''}"
-    people = sum(each.tally.needs_human for each in seen.queues)
-    ended = sum(each.ended_lately for each in seen.queues)
+    alive = sum(worker.alive for worker in overview.workers)
+    queued = sum(queue.tally.queued for queue in overview.queues)
+    running = f"{len(overview.runs)}{'+' if overview.more_runs else ''}"
+    people = sum(queue.tally.needs_human for queue in overview.queues)
+    ended = sum(queue.ended_lately for queue in overview.queues)
     return (
         f"{counted(alive, 'worker')}, {running} running, {queued} queued, "
         f"{people} for a person, {ended} ended/min"
     )
 
 
-def troubles(seen: WorkSeen) -> list[str]:
+def troubles(overview: WorkSeen) -> list[str]:
     """What a person has to see to, a line each."""
-    gone = [worker_name(worker.id) for worker in seen.workers if not worker.alive]
+    gone = [worker_name(worker.id) for worker in overview.workers if not worker.alive]
     left = [f"{', '.join(gone)} gone with runs: `podium workers` tells what next"] if gone else []
-    return [*(each.trouble for each in seen.queues if each.trouble), *left]
+    return [*(queue.trouble for queue in overview.queues if queue.trouble), *left]

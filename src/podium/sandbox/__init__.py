@@ -7,7 +7,7 @@ from podium.platform.lazy_exports import export_lazily
 if TYPE_CHECKING:
     from podium.sandbox.confining.canary import Mechanism, MechanismTrial
     from podium.sandbox.confining.proxy import serve_network
-    from podium.sandbox.confining.toolchains import seen_places
+    from podium.sandbox.confining.toolchains import visible_paths
     from podium.sandbox.environment import LauncherSettings
     from podium.sandbox.guard.cgroups import can_make_groups
     from podium.sandbox.hook_server import (
@@ -33,8 +33,8 @@ __all__ = [
     "end_orphans",
     "hook_command",
     "mcp_server_command",
-    "seen_places",
     "serve_network",
+    "visible_paths",
 ]
 
 export_lazily(
@@ -43,7 +43,7 @@ export_lazily(
         "Mechanism": "confining.canary",
         "MechanismTrial": "confining.canary",
         "serve_network": "confining.proxy",
-        "seen_places": "confining.toolchains",
+        "visible_paths": "confining.toolchains",
         "HookServer": "hook_server",
         "HookServerSettings": "hook_server",
         "TurnHookServer": "hook_server",

@@ -33,13 +33,13 @@ class LauncherSettings(FrozenModel):
     allowed_prefixes: tuple[str, ...] = ("LC_",)
     """Beginnings of names that every child gets as well."""
     grace_seconds: float = 5.0
-    """How long a tree has between TERM and KILL when it is out of time or cancelled."""
+    """Time between TERM and KILL for a tree that is out of time or cancelled."""
     linger_seconds: float = 0.2
-    """How long descendants may go on after the program's own end, to write their last lines."""
+    """Time for which descendants may go on after the program's own end, to write their last lines."""
     start_seconds: float = 30.0
-    """How long a guard may take to come up before the start is given up."""
+    """Time for a guard to come up before the start is given up."""
     overdue_seconds: float = 30.0
-    """How long a guard may be silent beyond its time before it is taken for stopped and killed."""
+    """Time for which a guard may be silent beyond its own before it is taken for stopped and killed."""
 
 
 SECRET_PREFIX = "secret://"  # noqa: S105 — the scheme of a reference, not a secret
@@ -66,8 +66,8 @@ def environment_for(
         if name in settings.allowed_names or name.startswith(settings.allowed_prefixes)
     }
     inherited = {name: parent[name] for name in spawn.inherit_env if name in parent}
-    given = {name: _resolved(name, value, resolve_secret) for name, value in spawn.env.items()}
-    environment = {**allowed, **inherited, **given}
+    variables = {name: _resolved(name, value, resolve_secret) for name, value in spawn.env.items()}
+    environment = {**allowed, **inherited, **variables}
     for name, value in environment.items():
         _check(name, value)
     return environment
@@ -119,9 +119,9 @@ def refuse_what_cannot_be_enforced(spawn: ProcessSpec) -> None:
     """Raise for a spawn that asks for more protection than there is, instead of weakening it."""
     confinement = spawn.confinement
     if confinement.kind == "none" and confinement != Confinement():
-        wanted = confinement.model_dump(exclude_defaults=True)
+        requested = confinement.model_dump(exclude_defaults=True)
         raise NotPossibleNow(
-            f"{spawn.argv[0]!r} is to be held to {wanted!r}, but its confinement is of the kind 'none', "
+            f"{spawn.argv[0]!r} is to be held to {requested!r}, but its confinement is of the kind 'none', "
             "which holds nothing; ask for 'kernel', or leave them out"
         )
     if spawn.leaves_server and confinement.kind != "none":
@@ -139,7 +139,7 @@ def refuse_what_cannot_be_enforced(spawn: ProcessSpec) -> None:
         )
 
 
-def refusal_of(spawn: ProcessSpec, stage: str, number: int, said: str = "") -> PodiumError:
+def refusal_of(spawn: ProcessSpec, stage: str, number: int, message: str = "") -> PodiumError:
     """The error for a program that failed between fork and exec, by stage and errno.
 
     `said` is what it wrote to its stderr.
@@ -149,7 +149,7 @@ def refusal_of(spawn: ProcessSpec, stage: str, number: int, said: str = "") -> P
         return NotPossibleNow(f"{program!r} cannot start in {spawn.cwd!r}: {why}; check the folder")
     if stage == "sandbox":
         return NotPossibleNow(
-            f"{program!r} cannot be confined: {said or why or 'no reason given'}; check that all that is mounted for "
+            f"{program!r} cannot be confined: {message or why or 'no reason given'}; check that all that is mounted for "
             "it is there, and see `podium doctor`"
         )
     if stage == "limits":

@@ -18,7 +18,7 @@ from podium.core.errors import NotPossibleNow
 from podium.core.processes import ProcessSpec
 from podium.sandbox.guard.kernel import ON_LINUX
 from podium.sandbox.guard.processes import ProcessEntry
-from podium.sandbox.orphans import MARK_NAME, new_mark
+from podium.sandbox.orphans import TAG_VARIABLE, new_tag
 
 _LIBRARY_PATHS = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 """All that an interpreter in an unusual place may need of the environment."""
@@ -93,15 +93,15 @@ def _start_process(requests: int) -> subprocess.Popen[bytes]:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         cwd="/",  # holds no folder that somebody may want to remove
-        env={**libraries, MARK_NAME: new_mark()},
+        env={**libraries, TAG_VARIABLE: new_tag()},
         pass_fds=(requests,),
         start_new_session=True,  # away from the terminal and its signals
     )
 
 
 # One for all launchers of this process, as it lives and dies with the process.
-_nursery = GuardPool()
-atexit.register(_nursery.kill)
+_pool = GuardPool()
+atexit.register(_pool.kill)
 
 
 class RunningGuard:
@@ -124,7 +124,7 @@ class RunningGuard:
         """End it, also one that never came up. Its control socket comes to an end."""
         if self._process is None:
             # Who should have forked it is stopped, and would fail the next one too.
-            _nursery.kill()
+            _pool.kill()
             self.control.shutdown(socket.SHUT_RDWR)
         elif ON_LINUX:
             self._process.send(signal.SIGKILL)
@@ -153,7 +153,7 @@ def _forked() -> RunningGuard:
         ours.enter_context(control).setblocking(False)
         theirs.enter_context(guard_control)
         ends = (guard_stdin, guard_stdout, guard_stderr, guard_control)
-        _nursery.fork_guard([end.fileno() for end in ends])
+        _pool.fork_guard([end.fileno() for end in ends])
         ours.pop_all()
         return RunningGuard(control, stdin, stdout, stderr)
 

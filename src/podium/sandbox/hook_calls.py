@@ -119,7 +119,7 @@ class TurnCalls:
         self._performing: set[asyncio.Task[Any]] = set()
         self._asked: Counter[str] = Counter()
         self.waiting_approvals: list[str] = []
-        self.faults = TurnProblems()
+        self.problems = TurnProblems()
         self.progress = ProgressNotes(journal, turn, agent, redact)
         self._paths = {spec.name: spec.paths for spec in toolbox.specs()}
         self._observed_only = {spec.name for spec in toolbox.specs() if spec.observed_only}
@@ -184,19 +184,19 @@ class TurnCalls:
                 await self._tool_door.abandon(permit)
                 del self._open[permit.call.key]
             except Exception as error:
-                self.faults.add(error)
+                self.problems.add(error)
         self.progress.flush()
-        await self._note_faults()
+        await self._note_problems()
 
-    async def _note_faults(self) -> None:
-        words = self.faults.in_words()
-        if not words:
+    async def _note_problems(self) -> None:
+        text = self.problems.as_text()
+        if not text:
             return
         try:
-            await self._journal.append(self._turn.run_id, NoteTaken(text=words))
+            await self._journal.append(self._turn.run_id, NoteTaken(text=text))
         except Exception as error:
             # Where nothing can be written nobody can be told; the turn's own end says more.
-            self.faults.add(error)
+            self.problems.add(error)
 
     async def _judge_hook(self, message: RequestMessage) -> Answer:
         """Judge what a hook asks for, unless it is something that its CLI does not want to do."""
@@ -239,8 +239,8 @@ class TurnCalls:
         except Exception as error:
             # The toolbox has recorded what became of it: to call it refused would be a guess.
             self._keep_doubt(error)
-            self.faults.add(error)
-            return denial(f"{_words(error)} (call {call.key})")
+            self.problems.add(error)
+            return denial(f"{_refusal_text(error)} (call {call.key})")
         self.limits.ended(call, answer, changes=self._tiers[call.tool] > Tier.T0)
         if isinstance(answer, Refusal):
             return self._refusal(answer)
@@ -315,12 +315,12 @@ class TurnCalls:
         """Programs trim blanks, follow `~` and drop an `@`, each in its own way: what is judged
         would not be what they use."""
         for path in self._paths.get(tool, ()):
-            given = arguments.get(path.name)
-            if isinstance(given, str) and (given != given.strip() or given[:1] in ("~", "@")):
+            value = arguments.get(path.name)
+            if isinstance(value, str) and (value != value.strip() or value[:1] in ("~", "@")):
                 raise BadArguments(
                     tool,
                     [
-                        f"{path.name!r} is {given!r}: no blanks around it, and no `~` or `@` before it"
+                        f"{path.name!r} is {value!r}: no blanks around it, and no `~` or `@` before it"
                     ],
                 )
 
@@ -329,15 +329,15 @@ class TurnCalls:
         return allowed is None or tool in allowed
 
     def _may_use(self, asked: str, tool: str, arguments: dict[str, Json], observed: bool) -> bool:
-        """Whether the turn's role has the tool. Agents' own ones must be named by the role."""
+        """Tell whether the turn's role has the tool. Agents' own ones must be named by the role."""
         if not observed and tool in self._observed_only:
             return False
-        word = GRANTED_AS.get(tool)
-        if word is None:
+        grant = GRANTED_AS.get(tool)
+        if grant is None:
             return self._is_allowed(tool)
         granted = granted_words(self._turn.own_tools)
         # What an agent calls its subagent is its own choice; what it calls a tool is not.
-        names = (word, tool, asked, *([arguments.get("name")] if tool == "own_tool" else []))
+        names = (grant, tool, asked, *([arguments.get("name")] if tool == "own_tool" else []))
         return any(name in granted for name in names)
 
     def _refusal(self, refusal: Refusal) -> Answer:
@@ -350,14 +350,18 @@ class TurnCalls:
         self, message: RequestMessage | PerformMessage, call: Call | None, error: Exception
     ) -> Answer:
         """Refuse a call that never came to a judgement, and record that."""
-        words = _words(error)
-        answer = mistake(words) if isinstance(error, BadArguments | UnknownTool) else denial(words)
+        refusal_text = _refusal_text(error)
+        answer = (
+            mistake(refusal_text)
+            if isinstance(error, BadArguments | UnknownTool)
+            else denial(refusal_text)
+        )
         if isinstance(error, BadArguments) and error.shape and isinstance(message, PerformMessage):
-            answer["say"] = f"{words}. {error.shape}"
+            answer["say"] = f"{refusal_text}. {error.shape}"
         key = call.key if call else self._key_as_asked(message)
         if key in self.memory.refused:
             return answer
-        self.faults.add(error)
+        self.problems.add(error)
         body = ToolRefused(
             call=key,
             tool=message.tool,
@@ -365,12 +369,12 @@ class TurnCalls:
             effect="deny",
             tier=str(Tier.T4),  # what cannot be judged counts as the worst
             rule=BuiltInRule.HOOK_DOOR,
-            reason=words,
+            reason=refusal_text,
         )
         try:
             await self._journal.append(self._turn.run_id, body)
         except Exception as failure:
-            self.faults.add(failure)
+            self.problems.add(failure)
         return answer
 
     def _key_as_asked(self, message: RequestMessage | PerformMessage) -> str:
@@ -395,11 +399,11 @@ class TurnCalls:
     def _note_late_failure(self, task: asyncio.Task[Any]) -> None:
         error = None if task.cancelled() else task.exception()
         if isinstance(error, Exception):
-            self.faults.add(error)
+            self.problems.add(error)
 
 
-def _words(error: Exception) -> str:
-    """What the agent is told. The insides of Podium are kept for people."""
+def _refusal_text(error: Exception) -> str:
+    """The message for the agent. The insides of Podium are kept for people."""
     if isinstance(error, AgentMustAct | TimedOut):
         return str(error)
     kind = type(error).__name__

@@ -127,48 +127,48 @@ def _message_for(event: dict[str, object]) -> dict[str, object]:
 
 
 def ask_door(message: dict[str, object]) -> dict[str, object]:
-    """What the door answers. Raises `HookDenied` where it cannot be asked."""
-    place, token = _door_of_this_turn()
+    """Ask the hook server. Raises `HookDenied` where it cannot be asked."""
+    path, token = _door_of_this_turn()
     line = json.dumps({"token": token, **message})
     door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        door.connect(place)
+        door.connect(path)
         door.sendall(line.encode() + b"\n")
-        heard = _read_line(door)
+        reply_line = _read_line(door)
     except OSError as error:
         raise HookDenied(f"Podium is not there ({error.strerror or error}); denied") from None
     finally:
         door.close()
-    answer = json.loads(heard)
+    answer = json.loads(reply_line)
     if not isinstance(answer, dict):
         raise HookDenied("Podium's answer is not a JSON object; denied")
     return answer
 
 
 def _door_of_this_turn() -> tuple[str, str]:
-    """Where the door is, and the token for it."""
+    """The path of the socket, and the token for it."""
     name = os.environ.get("PODIUM_DOOR_FILE")
     if name is None:
         return os.environ.get("PODIUM_DOOR", ""), os.environ.get("PODIUM_DOOR_TOKEN", "")
     try:
         with open(name, "rb") as file:  # noqa: PTH123 — pathlib loads too slowly
-            found = json.loads(file.read(MAX_DOOR_FILE_BYTES))
-        place, token = found["PODIUM_DOOR"], found["PODIUM_DOOR_TOKEN"]  # type: ignore[index]  # all but an object is caught
-        if isinstance(place, str) and isinstance(token, str):
-            return place, token
+            address = json.loads(file.read(MAX_DOOR_FILE_BYTES))
+        path, token = address["PODIUM_DOOR"], address["PODIUM_DOOR_TOKEN"]  # type: ignore[index]  # all but an object is caught
+        if isinstance(path, str) and isinstance(token, str):
+            return path, token
     except (OSError, ValueError, LookupError, TypeError):
         pass
     raise HookDenied("no turn of Podium's is on; denied, wait until you are given work")
 
 
 def _read_line(door: socket.socket) -> bytes:
-    heard = b""
-    while not heard.endswith(b"\n"):
+    line = b""
+    while not line.endswith(b"\n"):
         chunk = door.recv(65536)
-        if not chunk or len(heard) > MAX_ANSWER_BYTES:
+        if not chunk or len(line) > MAX_ANSWER_BYTES:
             raise HookDenied("Podium's answer was cut off or too long; denied")
-        heard += chunk
-    return heard
+        line += chunk
+    return line
 
 
 def _output_for(event: dict[str, object], decision: str, reason: str) -> dict[str, object]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 class _ScanState:
-    """What the scanner wants to know. Numbers that JSON does not have are read as Python does."""
+    """The state that the scanner asks for. Numbers that JSON does not have are read as Python does."""
 
     strict = True
     object_hook = None

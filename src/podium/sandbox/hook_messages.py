@@ -29,7 +29,7 @@ class RequestMessage(FrozenModel):
 
 
 class SettleMessage(FrozenModel):
-    """How a permitted call ended. Named by `call`, by `ref`, or by the same tool and arguments."""
+    """The outcome of a permitted call. Named by `call`, by `ref`, or by the same tool and arguments."""
 
     op: Literal["settle"]
     call: str = ""
@@ -50,7 +50,7 @@ class PerformMessage(FrozenModel):
 
 
 class ToolsMessage(FrozenModel):
-    """Which tools are there?"""
+    """A question for the tools there are."""
 
     op: Literal["tools"]
 
@@ -72,9 +72,9 @@ def read_message(line: bytes, token: str, hook_token: str) -> tuple[AnyMessage, 
         raise BadInput(f"the message is not JSON ({error}); send one object on one line") from None
     if not isinstance(data, dict):
         raise BadInput(f"the message is a {type(data).__name__}; send one JSON object on one line")
-    given = str(data.pop("token", "")).encode(errors="replace")
-    is_hook = hmac.compare_digest(given, hook_token.encode())
-    if not is_hook and not hmac.compare_digest(given, token.encode()):
+    token_sent = str(data.pop("token", "")).encode(errors="replace")
+    is_hook = hmac.compare_digest(token_sent, hook_token.encode())
+    if not is_hook and not hmac.compare_digest(token_sent, token.encode()):
         raise BadInput("the token is not this turn's; use PODIUM_DOOR_TOKEN as it was given")
     message = checked_message(data)
     if is_hook and not isinstance(message, RequestMessage):
@@ -88,7 +88,7 @@ def checked_message(data: dict[str, Json]) -> AnyMessage:
     try:
         return _ANY_MESSAGE.validate_python(data)
     except ValidationError as error:
-        raise BadInput(f"the message does not fit: {_faults_of(error)}") from None
+        raise BadInput(f"the message does not fit: {_issue_text(error)}") from None
 
 
 def _check_digestible(data: dict[str, Json]) -> None:
@@ -101,10 +101,10 @@ def _check_digestible(data: dict[str, Json]) -> None:
         ) from None
 
 
-def _faults_of(error: ValidationError) -> str:
+def _issue_text(error: ValidationError) -> str:
     # The input is left out: it may hold what an agent should not have said.
-    faults = error.errors(include_url=False, include_input=False)
-    return "; ".join(f"{'.'.join(map(str, fault['loc']))} {fault['msg']}" for fault in faults[:5])
+    issues = error.errors(include_url=False, include_input=False)
+    return "; ".join(f"{'.'.join(map(str, issue['loc']))} {issue['msg']}" for issue in issues[:5])
 
 
 def denial(say: str) -> Answer:
@@ -150,48 +150,50 @@ def receipt_answer(receipt: Receipt) -> Answer:
 
 
 def tools_answer(specs: list[ToolSpec]) -> Answer:
-    shown = {"name", "description", "input_schema", "tier"}
+    fields = {"name", "description", "input_schema", "tier"}
     return {
         "decision": "allow",
-        "tools": [spec.model_dump(mode="json", include=shown) for spec in specs],
+        "tools": [spec.model_dump(mode="json", include=fields) for spec in specs],
     }
 
 
-_KEPT = 100
-_SHOWN = 5
-_MAX_WORDS = 300
+_MAX_PROBLEMS = 100
+_MAX_LISTED = 5
+_MAX_LINE_CHARACTERS = 300
 
 
 class TurnProblems:
     """The newest faults of a turn, up to a hundred."""
 
     def __init__(self) -> None:
-        self._kept: deque[Exception] = deque(maxlen=_KEPT)
+        self._problems: deque[Exception] = deque(maxlen=_MAX_PROBLEMS)
 
     def __iter__(self) -> Iterator[Exception]:
-        return iter(self._kept)
+        return iter(self._problems)
 
-    def add(self, fault: Exception) -> None:
-        self._kept.append(fault)
+    def add(self, problem: Exception) -> None:
+        self._problems.append(problem)
 
-    def in_words(self) -> str:
+    def as_text(self) -> str:
         """The newest of them on one line, plain and cut; nothing when there are none to tell.
 
         What an agent did wrong and was told about stands in the journal as a refused call, so it
         is left out. Words of programs may be among the others: escapes and control characters go.
         """
-        told = Counter(_plain(fault) for fault in self if not isinstance(fault, AgentMustAct))
-        if not told:
+        counts = Counter(
+            _plain(problem) for problem in self if not isinstance(problem, AgentMustAct)
+        )
+        if not counts:
             return ""
-        older = sum(list(told.values())[:-_SHOWN])
-        shown = [f"{older} older faults"] if older else []
-        for words, times in list(told.items())[-_SHOWN:]:
-            shown.append(words if times == 1 else f"{words} ({times} times)")
-        return "at the hook door: " + "; ".join(shown)
+        older = sum(list(counts.values())[:-_MAX_LISTED])
+        parts = [f"{older} older faults"] if older else []
+        for text, times in list(counts.items())[-_MAX_LISTED:]:
+            parts.append(text if times == 1 else f"{text} ({times} times)")
+        return "at the hook door: " + "; ".join(parts)
 
 
-def _plain(fault: Exception) -> str:
-    words = f"{type(fault).__name__}: {fault}" if str(fault) else type(fault).__name__
-    line = " ".join(words.split())
-    plain = "".join(letter for letter in line if letter.isprintable())
-    return plain if len(plain) <= _MAX_WORDS else plain[: _MAX_WORDS - 1] + "…"
+def _plain(problem: Exception) -> str:
+    text = f"{type(problem).__name__}: {problem}" if str(problem) else type(problem).__name__
+    line = " ".join(text.split())
+    plain = "".join(char for char in line if char.isprintable())
+    return plain if len(plain) <= _MAX_LINE_CHARACTERS else plain[: _MAX_LINE_CHARACTERS - 1] + "…"

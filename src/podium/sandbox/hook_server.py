@@ -32,7 +32,7 @@ _MAX_PATH_BYTES = 100
 """Less than what the smallest system takes for the path of a socket (macOS: 104)."""
 
 _PREFIX = "podium-"
-_TOLD = tuple(HookAnswer.model_fields)
+_ANSWER_FIELDS = tuple(HookAnswer.model_fields)
 _YOUNG_SECONDS = 60.0
 
 
@@ -40,19 +40,19 @@ class HookServerSettings(FrozenModel):
     """Settings of a `HookServer`."""
 
     folder: str | None = None
-    """Where the turns' private folders are made. None: the system's folder for temporary files."""
+    """Parent of the turns' private folders. None: the system's folder for temporary files."""
     message_bytes: int = 1_000_000
     """A longer message is refused."""
     connections: int = 32
-    """How many may be open at once in one turn."""
+    """Number of connections that may be open at once in one turn."""
     read_seconds: float = 5.0
-    """How long a connection has to bring its message."""
+    """Time for a connection to bring its message."""
     answer_seconds: float = 30.0
-    """How long a judgement or a settlement may take."""
+    """Longest time of a judgement or a settlement."""
     expect_seconds: float = 5.0
-    """How long a hook waits for its CLI to tell of the use that it asks for."""
+    """Longest wait of a hook for its CLI to tell of the use that it asks for."""
     perform_seconds: float = 3600.0
-    """How long an asker waits for what Podium performs; the tools' own limits come first."""
+    """Longest wait for what Podium performs; the tools' own limits come first."""
 
 
 class HookServer:
@@ -190,12 +190,12 @@ class TurnHookServer:
         return self._calls.unsettled
 
     @property
-    def faults(self) -> tuple[Exception, ...]:
-        """What went wrong at the door, newest last, up to a hundred. Each was answered by a denial.
+    def problems(self) -> tuple[Exception, ...]:
+        """Errors at the server, newest last, up to a hundred. Each was answered by a denial.
 
         On leaving they are noted in the run's journal.
         """
-        return tuple(self._calls.faults)
+        return tuple(self._calls.problems)
 
     def specs(self) -> list[ToolSpec]:
         return self._calls.specs()
@@ -213,16 +213,16 @@ class TurnHookServer:
         return await self._asked({"op": "perform", "tool": tool, "arguments": arguments})
 
     async def settle(self, ref: str, *, ok: bool, result: Json = None, error: str = "") -> None:
-        """How a permitted call ended. One that is not open is let be: a hook may have settled it."""
+        """Settle a permitted call. One that is not open is let be: a hook may have settled it."""
         try:
-            told = {"op": "settle", "ref": ref, "ok": ok, "result": result, "error": error}
+            message = {"op": "settle", "ref": ref, "ok": ok, "result": result, "error": error}
             # What a program printed may be no text in parts; that it ended is worth more.
-            await self._calls.answer(checked_message(whole_text(told)))
+            await self._calls.answer(checked_message(whole_text(message)))
         except BadInput:
             return
-        except Exception as fault:
+        except Exception as unexpected:
             # It stays open, and is abandoned with the turn.
-            self._calls.faults.add(fault)
+            self._calls.problems.add(unexpected)
 
     def tell(self, kind: ProgressKind, text: str) -> None:
         self._calls.progress.tell(kind, text)
@@ -234,13 +234,13 @@ class TurnHookServer:
         except Exception as error:
             answer = self._denied(error)
         return HookAnswer.model_validate(
-            {name: answer.get(name) for name in _TOLD if answer.get(name)}
+            {name: answer.get(name) for name in _ANSWER_FIELDS if answer.get(name)}
         )
 
     def _denied(self, error: Exception) -> Answer:
-        self._calls.faults.add(error)
-        words = str(error) if isinstance(error, PodiumError) else type(error).__name__
-        return denial(f"denied: {words}")
+        self._calls.problems.add(error)
+        message = str(error) if isinstance(error, PodiumError) else type(error).__name__
+        return denial(f"denied: {message}")
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator[None]:
@@ -322,20 +322,20 @@ def hook_command() -> tuple[str, ...]:
 
 def remove_stale_doors(parent: str | None = None) -> None:
     """Remove the folders that killed Podiums of this user left behind."""
-    for place in dict.fromkeys(_places(parent)):
-        for folder in Path(place).glob(f"{_PREFIX}*"):
+    for folder_parent in dict.fromkeys(_candidate_folders(parent)):
+        for folder in Path(folder_parent).glob(f"{_PREFIX}*"):
             if _is_stale(folder):
                 shutil.rmtree(folder, ignore_errors=True)
 
 
 def _is_stale(folder: Path) -> bool:
-    """Whether nobody listens at the door in it. A young one may be about to be opened."""
+    """Tell whether nobody listens at the door in it. A young one may be about to be opened."""
     try:
-        found = folder.lstat()
+        status = folder.lstat()
         door = (folder / "door").lstat()
-        if not stat.S_ISDIR(found.st_mode) or not stat.S_ISSOCK(door.st_mode):
+        if not stat.S_ISDIR(status.st_mode) or not stat.S_ISSOCK(door.st_mode):
             return False
-        if found.st_uid != os.geteuid() or time.time() - found.st_mtime < _YOUNG_SECONDS:
+        if status.st_uid != os.geteuid() or time.time() - status.st_mtime < _YOUNG_SECONDS:
             return False
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
             asking.settimeout(1.0)
@@ -347,18 +347,18 @@ def _is_stale(folder: Path) -> bool:
     return False
 
 
-def _places(parent: str | None) -> list[str]:
+def _candidate_folders(parent: str | None) -> list[str]:
     return [parent] if parent is not None else [tempfile.gettempdir(), "/tmp"]  # noqa: S108 — mkdtemp makes a private one in it
 
 
 def _private_folder(parent: str | None) -> Path:
     """A new folder that only this user can enter, with a path short enough for a socket."""
-    places = _places(parent)
-    for place in places:
-        if len(os.fsencode(place)) + len("/podium-12345678/door") < _MAX_PATH_BYTES:
-            return Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
+    parents = _candidate_folders(parent)
+    for folder_parent in parents:
+        if len(os.fsencode(folder_parent)) + len("/podium-12345678/door") < _MAX_PATH_BYTES:
+            return Path(tempfile.mkdtemp(prefix=_PREFIX, dir=folder_parent))
     raise NotPossibleNow(
-        f"the path {places[0]!r} is too long for sockets; choose a shorter folder for the hook door"
+        f"the path {parents[0]!r} is too long for sockets; choose a shorter folder for the hook door"
     )
 
 

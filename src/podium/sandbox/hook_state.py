@@ -23,7 +23,7 @@ from podium.ports import ANY_USE, EventQuery, Journal
 
 
 class ExpectedUses:
-    """What a CLI has told of on its own line to Podium, and what its hook has asked for of that.
+    """Uses that a CLI has told of on its own line to Podium, and those that its hook has asked for of them.
 
     A command that the gate lets run may find the hook's token. With it, it could ask for something
     else, or once more for the same, and use up the approval of a call that is about to be made.
@@ -80,7 +80,7 @@ class CallLimits:
         self._most = limits.tool_calls
         self._same = limits.same_results
         self._made = 0
-        self._seen: Counter[str] = Counter()
+        self._call_counts: Counter[str] = Counter()
         self.stopped: TurnStop | None = None
 
     def begin(self, tool: str) -> None:
@@ -101,10 +101,10 @@ class CallLimits:
         if self._same is None:
             return
         came_to = digest_of([call.fingerprint, _result(answer)])
-        times = self._seen[came_to] + 1
+        times = self._call_counts[came_to] + 1
         if changes and isinstance(answer, CallOutcome) and answer.ok:
-            self._seen.clear()
-        self._seen[came_to] = times
+            self._call_counts.clear()
+        self._call_counts[came_to] = times
         if times >= self._same and self.stopped is None and call.tool != FINISH:
             self._stop(
                 "same_results", f"{call.tool!r} was called {times} times with the same result"
@@ -133,9 +133,9 @@ class TurnMemory:
 
     def answer(self, number: int, request: str) -> ModelAnswer | None:
         """The answer to exactly this request. One to another, and all behind it, are forgotten."""
-        known = self.answers.get(number)
-        if known is not None and known.request == request and known.kept is not None:
-            return known
+        answer = self.answers.get(number)
+        if answer is not None and answer.request == request and answer.kept is not None:
+            return answer
         self.forget_from(number)
         return None
 
@@ -149,20 +149,20 @@ class TurnMemory:
         An attempt that ended before it came to an answer has not counted it.
         """
         tokens = _tokens(recorded)
-        for number, each in self.answers.items():
-            if each.counted:
+        for number, answer in self.answers.items():
+            if answer.counted:
                 continue
-            tokens -= _tokens(each.usage)
+            tokens -= _tokens(answer.usage)
             if tokens < 0:
                 return
-            self.answers[number] = each.model_copy(update={"counted": True})
+            self.answers[number] = answer.model_copy(update={"counted": True})
 
     def forget_from(self, number: int) -> None:
-        self.answers = {each: said for each, said in self.answers.items() if each < number}
+        self.answers = {key: answer for key, answer in self.answers.items() if key < number}
 
 
 async def memory_of(journal: Journal, turn: Turn, agent: str) -> TurnMemory:
-    """What the journal tells of earlier attempts at the turn. A person's retry makes it forgotten."""
+    """Earlier attempts at the turn, as the journal tells of them. A person's retry makes them forgotten."""
     memory = TurnMemory()
     after = 0
     while page := await journal.read(
@@ -227,9 +227,9 @@ class ProgressNotes:
         if kind != self._kind:
             self.flush()
             self._kind = kind
-        room = MAX_CHARACTERS + HELD_BACK - self._length
-        if room > 0:
-            self._pieces.append(text[:room])
+        capacity = MAX_CHARACTERS + HELD_BACK - self._length
+        if capacity > 0:
+            self._pieces.append(text[:capacity])
         self._length += len(text)
         if kind not in ("text", "thinking"):
             self.flush()
@@ -240,33 +240,33 @@ class ProgressNotes:
     def flush(self) -> None:
         """Note what was gathered."""
         self._stop_timer()
-        words, length = "".join(self._pieces), self._length
+        text, length = "".join(self._pieces), self._length
         self._pieces.clear()
         self._length = 0
-        self._note(words, length)
+        self._note(text, length)
 
     def _flush_all_but_the_end(self) -> None:
         """Note what was gathered, without what may be the beginning of a secret that goes on."""
         self._timer = None
-        words = self._redact("".join(self._pieces))
+        text = self._redact("".join(self._pieces))
         if self._length > MAX_CHARACTERS:
             self.flush()
-        elif len(words) > HELD_BACK:
-            self._pieces[:] = [words[-HELD_BACK:]]
+        elif len(text) > HELD_BACK:
+            self._pieces[:] = [text[-HELD_BACK:]]
             self._length = HELD_BACK
-            self._note(words[:-HELD_BACK], len(words) - HELD_BACK)
+            self._note(text[:-HELD_BACK], len(text) - HELD_BACK)
 
     def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def _note(self, words: str, length: int) -> None:
-        if not words:
+    def _note(self, text: str, length: int) -> None:
+        if not text:
             return
-        words = self._redact(words)[:MAX_CHARACTERS]
+        text = self._redact(text)[:MAX_CHARACTERS]
         if length > MAX_CHARACTERS:
-            words += f" [… {length - MAX_CHARACTERS} more characters]"
+            text += f" [… {length - MAX_CHARACTERS} more characters]"
         self._noted += 1
-        body = AgentProgressed(role=self._turn.role, agent=self._agent, kind=self._kind, text=words)
+        body = AgentProgressed(role=self._turn.role, agent=self._agent, kind=self._kind, text=text)
         self._journal.note(self._turn.run_id, body)

@@ -21,14 +21,14 @@ from podium.sandbox.environment import (
 )
 from podium.sandbox.guard.kernel import ON_LINUX
 from podium.sandbox.guard.order import GuardOrder
-from podium.sandbox.orphans import MARK_NAME, new_mark, new_server_mark
+from podium.sandbox.orphans import TAG_VARIABLE, new_server_tag, new_tag
 from podium.sandbox.process import GuardedProcess
 from podium.sandbox.terminal.attendant_launch import (
     attendant_command,
-    papers_for,
+    launch_spec_for,
     prepare_for_terminal,
 )
-from podium.sandbox.terminal.papers import LaunchFolder, remove_stale_papers
+from podium.sandbox.terminal.papers import LaunchFolder, remove_stale_launch_folders
 
 _VERDICTS: dict[str, Mechanism] = {}
 """Of the canaries of this process. All launchers confine in the same way."""
@@ -91,13 +91,13 @@ class ProcessLauncher:
     def _handed_over(
         self, spawn: ProcessSpec, env: dict[str, str], mechanism: Mechanism | None
     ) -> tuple[str, ...]:
-        remove_stale_papers()
+        remove_stale_launch_folders()
         folder = LaunchFolder.make()
         try:
             confined = prepare_for_terminal(spawn, env, mechanism, folder) if mechanism else None
             order = self._order_for(spawn, env, "", confined)
             order.on_terminal = True
-            folder.write(papers_for(spawn, order, mechanism, self._parent_env))
+            folder.write(launch_spec_for(spawn, order, mechanism, self._parent_env))
         except BaseException:
             folder.remove()
             raise
@@ -112,13 +112,13 @@ class ProcessLauncher:
         return await process.wait()
 
     async def _start(self, spawn: ProcessSpec, mechanism: Mechanism | None) -> GuardedProcess:
-        mark = new_server_mark(spawn.leaves_server) if spawn.leaves_server else new_mark()
+        tag = new_server_tag(spawn.leaves_server) if spawn.leaves_server else new_tag()
         env = environment_for(spawn, self._settings, self._parent_env, self._resolve_secret)
-        env[MARK_NAME] = mark
+        env[TAG_VARIABLE] = tag
         confined = prepare(spawn, env, mechanism, self._serve) if mechanism else None
         try:
-            order = self._order_for(spawn, env, mark, confined)
-            process = GuardedProcess(spawn, order, mark, self._settings, confined)
+            order = self._order_for(spawn, env, tag, confined)
+            process = GuardedProcess(spawn, order, tag, self._settings, confined)
         except BaseException:
             if confined is not None:
                 confined.close()
@@ -127,7 +127,7 @@ class ProcessLauncher:
         return process
 
     def _order_for(
-        self, spawn: ProcessSpec, env: dict[str, str], mark: str, confined: PreparedStart | None
+        self, spawn: ProcessSpec, env: dict[str, str], tag: str, confined: PreparedStart | None
     ) -> GuardOrder:
         limits = spawn.limits
         if confined is None:
@@ -139,7 +139,7 @@ class ProcessLauncher:
             program=program,
             argv=list(spawn.argv),
             cwd=confined.cwd if confined else spawn.cwd,
-            env=confined.outer_env(mark) if confined else env,
+            env=confined.outer_env(tag) if confined else env,
             owner_pid=os.getpid(),
             seconds=limits.seconds,
             grace_seconds=self._settings.grace_seconds,

@@ -25,7 +25,7 @@ class DoorUnreachable(Exception):
 
 
 def mcp_server_command() -> tuple[str, ...]:
-    """How a CLI starts its only MCP server. It needs the variables of `TurnDoor.env`."""
+    """The command by which a CLI starts its only MCP server. It needs the variables of `TurnDoor.env`."""
     start = f"{__file__.rpartition('/')[0]}/isolated.py"
     return (sys.executable, "-IS", start, "podium.sandbox.mcp_server")
 
@@ -40,23 +40,23 @@ class McpToolbox:
     def listed(self) -> list[dict[str, object]]:
         """The tools as the protocol lists them. Raises `DoorUnreachable`."""
         answer = _asked({"op": "tools"})
-        found = answer.get("tools")
-        if answer.get("decision") != "allow" or not isinstance(found, list):
+        tools = answer.get("tools")
+        if answer.get("decision") != "allow" or not isinstance(tools, list):
             raise DoorUnreachable(
                 f"Podium shows no tools: {answer.get('say') or tool_replies.NO_REASON}"
             )
-        specs = {str(spec["name"]): spec for spec in found if isinstance(spec, dict)}
+        specs = {str(spec["name"]): spec for spec in tools if isinstance(spec, dict)}
         names = tool_replies.offered_names(specs, MAX_NAME)
         self._specs = {name: specs[real] for name, real in names.items()}
         return [_listed(name, spec) for name, spec in self._specs.items()]
 
     def performed(self, name: str, arguments: dict[str, object]) -> dict[str, object]:
-        """What Podium made of this call, as the result that the model is shown."""
+        """Perform a call; the result is as the model is to see it."""
         if self._is_finished:
-            return shown(tool_replies.told_refusal(FINISHED), ok=False)
+            return as_tool_result(tool_replies.told_refusal(FINISHED), ok=False)
         spec = self._specs.get(name, {})
-        known = _schema(spec).get("properties")
-        own = known if isinstance(known, dict) else {}
+        properties = _schema(spec).get("properties")
+        own = properties if isinstance(properties, dict) else {}
         meant = {
             argument: value
             for argument, value in arguments.items()
@@ -78,8 +78,8 @@ def _listed(name: str, spec: dict[str, object]) -> dict[str, object]:
 
 
 def _schema(spec: dict[str, object]) -> dict[str, object]:
-    given = spec.get("input_schema")
-    return given if isinstance(given, dict) else {}
+    schema = spec.get("input_schema")
+    return schema if isinstance(schema, dict) else {}
 
 
 def _performed(tool: str, arguments: dict[str, object]) -> dict[str, object]:
@@ -91,17 +91,19 @@ def _performed(tool: str, arguments: dict[str, object]) -> dict[str, object]:
     if answer.get("decision") != "allow" or not isinstance(outcome, dict):
         waits = answer.get("decision") == "ask"
         text = tool_replies.told_refusal(say, mistake=bool(answer.get("mistake")), waits=waits)
-        return shown(text, ok=False)
-    ok, words = bool(outcome.get("ok")), str(outcome.get("error") or "")
-    text = tool_replies.told_outcome(tool, ok, outcome.get("result"), words, MAX_RESULT_CHARACTERS)
-    return shown(text, ok=ok)
+        return as_tool_result(text, ok=False)
+    ok, error_text = bool(outcome.get("ok")), str(outcome.get("error") or "")
+    text = tool_replies.told_outcome(
+        tool, ok, outcome.get("result"), error_text, MAX_RESULT_CHARACTERS
+    )
+    return as_tool_result(text, ok=ok)
 
 
-def failed(words: str) -> dict[str, object]:
-    return shown(tool_replies.told_failure(words), ok=False)
+def failed(message: str) -> dict[str, object]:
+    return as_tool_result(tool_replies.told_failure(message), ok=False)
 
 
-def shown(text: str, *, ok: bool) -> dict[str, object]:
+def as_tool_result(text: str, *, ok: bool) -> dict[str, object]:
     """Words as the result of a call. Where it failed, the model is told so beside them."""
     text = tool_replies.cut_to(MAX_RESULT_CHARACTERS, text)
     return {"content": [{"type": "text", "text": text}], "isError": not ok}

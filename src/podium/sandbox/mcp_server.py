@@ -23,7 +23,7 @@ MAX_WAITING = 256
 """Calls that are not answered yet."""
 MAX_LINE_BYTES = 16_000_000
 MAX_CALL_BYTES = 900_000
-"""What still fits into one message at the door."""
+"""Largest call that still fits into one message to the hook server."""
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32700, -32600, -32601, -32602
 NOT_REACHED = -32000
@@ -37,11 +37,11 @@ INSTRUCTIONS = (
 Answer = dict[str, object]
 
 
-class JsonRpcFault(Exception):
+class JsonRpcError(Exception):
     """A request that cannot be answered; the number is one of JSON-RPC's."""
 
-    def __init__(self, code: int, words: str) -> None:
-        super().__init__(words)
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
         self.code = code
 
 
@@ -52,9 +52,9 @@ class McpServer:
     again in one answer depends on it.
     """
 
-    def __init__(self, heard: BinaryIO, said: int) -> None:
-        self._heard = heard
-        self._said = said
+    def __init__(self, stdin: BinaryIO, stdout: int) -> None:
+        self._stdin = stdin
+        self._stdout = stdout
         self._saying = threading.Lock()
         self._calls = ThreadPoolExecutor(1)
         self._lists = ThreadPoolExecutor(1)
@@ -63,16 +63,16 @@ class McpServer:
 
     def serve(self) -> None:
         """Answer until the CLI has closed the line."""
-        while line := self._heard.readline(MAX_LINE_BYTES + 1):
+        while line := self._stdin.readline(MAX_LINE_BYTES + 1):
             if len(line) > MAX_LINE_BYTES:
                 self._skip_rest(line)
-                self._complain(None, JsonRpcFault(PARSE_ERROR, "the line is too long; send less"))
+                self._complain(None, JsonRpcError(PARSE_ERROR, "the line is too long; send less"))
             elif line.strip():
                 self._take(line)
 
     def _skip_rest(self, line: bytes) -> None:
         while line and not line.endswith(b"\n"):
-            line = self._heard.readline(MAX_LINE_BYTES)
+            line = self._stdin.readline(MAX_LINE_BYTES)
 
     def _take(self, line: bytes) -> None:
         number: object = None
@@ -80,22 +80,22 @@ class McpServer:
             request = _read(line)
             number = request.get("id")
             self._begin(request, len(line))
-        except JsonRpcFault as fault:
-            self._complain(number, fault)
+        except JsonRpcError as error:
+            self._complain(number, error)
 
     def _begin(self, request: Answer, size: int) -> None:
         method, number = request.get("method"), request.get("id")
         if method is None and ("result" in request or "error" in request):
             return  # an answer, and we never ask
         if not isinstance(method, str):
-            raise JsonRpcFault(INVALID_REQUEST, "the request names no method; name one")
+            raise JsonRpcError(INVALID_REQUEST, "the request names no method; name one")
         if "id" not in request:
             return  # news: none of it changes what we do
         if not _is_id(number):
-            raise JsonRpcFault(INVALID_REQUEST, "the id is neither a text nor a whole number")
+            raise JsonRpcError(INVALID_REQUEST, "the id is neither a text nor a whole number")
         params = {} if request.get("params") is None else request["params"]
         if not isinstance(params, dict):
-            raise JsonRpcFault(INVALID_PARAMS, "params is no object; send one")
+            raise JsonRpcError(INVALID_PARAMS, "params is no object; send one")
         if method == "tools/call":
             self._call(number, params, size)
         elif method == "tools/list":
@@ -107,47 +107,49 @@ class McpServer:
         name, arguments = params.get("name"), params.get("arguments")
         arguments = {} if arguments is None else arguments
         if not isinstance(name, str) or not name:
-            raise JsonRpcFault(INVALID_PARAMS, "the call names no tool; name one of tools/list")
+            raise JsonRpcError(INVALID_PARAMS, "the call names no tool; name one of tools/list")
         if not isinstance(arguments, dict):
-            words = "the arguments are not an object; nothing was done, call it again"
-            self._say({"id": number, "result": failed(words)})
+            problem = "the arguments are not an object; nothing was done, call it again"
+            self._say({"id": number, "result": failed(problem)})
         elif size > MAX_CALL_BYTES:
-            words = f"the call has {size} bytes and {MAX_CALL_BYTES} fit; nothing was done"
-            self._say({"id": number, "result": failed(f"{words}, send less")})
+            problem = f"the call has {size} bytes and {MAX_CALL_BYTES} fit; nothing was done"
+            self._say({"id": number, "result": failed(f"{problem}, send less")})
         else:
-            given = arguments
-            self._apart(self._calls, number, lambda: self._toolbox.performed(name, given))
+            checked_arguments = arguments
+            self._apart(
+                self._calls, number, lambda: self._toolbox.performed(name, checked_arguments)
+            )
 
     def _apart(
         self, worker: ThreadPoolExecutor, number: object, work: Callable[[], Answer]
     ) -> None:
         """Do it beside what else is asked."""
         if not self._waiting.acquire(blocking=False):
-            raise JsonRpcFault(NOT_REACHED, "too many at once; nothing was done, try again")
+            raise JsonRpcError(NOT_REACHED, "too many at once; nothing was done, try again")
         worker.submit(self._work, number, work)
 
     def _work(self, number: object, work: Callable[[], Answer]) -> None:
         try:
             self._say({"id": number, "result": work()})
         except DoorUnreachable as error:
-            self._complain(number, JsonRpcFault(NOT_REACHED, str(error)))
+            self._complain(number, JsonRpcError(NOT_REACHED, str(error)))
         except Exception as error:
             self._complain(
-                number, JsonRpcFault(NOT_REACHED, f"the call broke ({error!r}); end your turn")
+                number, JsonRpcError(NOT_REACHED, f"the call broke ({error!r}); end your turn")
             )
         finally:
             self._waiting.release()
 
-    def _complain(self, number: object, fault: JsonRpcFault) -> None:
+    def _complain(self, number: object, error: JsonRpcError) -> None:
         number = number if _is_id(number) else None
-        self._say({"id": number, "error": {"code": fault.code, "message": str(fault)}})
+        self._say({"id": number, "error": {"code": error.code, "message": str(error)}})
 
     def _say(self, answer: Answer) -> None:
         data = json.dumps({"jsonrpc": "2.0", **answer}).encode() + b"\n"
         try:
             with self._saying:
                 while data:
-                    data = data[os.write(self._said, data) :]
+                    data = data[os.write(self._stdout, data) :]
         except OSError:
             os._exit(0)  # the CLI is gone
 
@@ -160,9 +162,9 @@ def _read(line: bytes) -> Answer:
     try:
         request = json.loads(line.decode())
     except (ValueError, RecursionError) as error:
-        raise JsonRpcFault(PARSE_ERROR, f"the line is not JSON ({type(error).__name__})") from None
+        raise JsonRpcError(PARSE_ERROR, f"the line is not JSON ({type(error).__name__})") from None
     if not isinstance(request, dict):
-        raise JsonRpcFault(
+        raise JsonRpcError(
             INVALID_REQUEST, "the line is no request; send one JSON object on one line"
         )
     return request
@@ -172,7 +174,7 @@ def _at_once(method: str, params: Answer) -> Answer:
     if method == "ping":
         return {}
     if method != "initialize":
-        raise JsonRpcFault(METHOD_NOT_FOUND, f"there is no {method[:100]!r} here; there are tools")
+        raise JsonRpcError(METHOD_NOT_FOUND, f"there is no {method[:100]!r} here; there are tools")
     wished = params.get("protocolVersion")
     return {
         "protocolVersion": wished if wished in PROTOCOLS else PROTOCOLS[0],

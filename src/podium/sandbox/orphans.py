@@ -27,19 +27,19 @@ from podium.sandbox.guard.processes import (
     freeze_and_kill,
 )
 
-MARK_NAME = "PODIUM_TREE"
+TAG_VARIABLE = "PODIUM_TREE"
 
 _SWEEP_SECONDS = 10.0
 _SWEEP_PAUSE_SECONDS = 0.005
 _FAREWELL_SECONDS = 0.5
 
 
-def new_mark() -> str:
+def new_tag() -> str:
     """A mark for one tree: pid namespace, pid and start of this Podium, and a random part."""
-    return f"{_owner_mark(os.getpid())}-{secrets.token_hex(8)}"
+    return f"{_owner_tag(os.getpid())}-{secrets.token_hex(8)}"
 
 
-def new_server_mark(name: str) -> str:
+def new_server_tag(name: str) -> str:
     """A mark for a server that is to outlive its Podium. It names no owner, so it is never an orphan's."""
     return f"{_beginning_for(name)}{secrets.token_hex(8)}"
 
@@ -54,25 +54,25 @@ def end_left_server(name: str) -> int:
     Asked to end first. Raises `NotPossibleNow` when one cannot be ended. On macOS nothing is found:
     there a server has to be asked in its own way.
     """
-    found = _of_server(name)
-    _ask_to_end(found)
+    processes = _of_server(name)
+    _ask_to_end(processes)
     # What wiped its environment is known by having been below the others, and no more when they are gone.
-    _refuse_survivors(_end_all(lambda: [*_of_server(name), *filter(_lives, found)]))
-    return len(found)
+    _refuse_survivors(_end_all(lambda: [*_of_server(name), *filter(_lives, processes)]))
+    return len(processes)
 
 
 def _of_server(name: str) -> list[ProcessEntry]:
-    first = [entry for entry, mark in _marked() if mark.startswith(_beginning_for(name))]
+    first = [entry for entry, tag in _tagged() if tag.startswith(_beginning_for(name))]
     below = descendants_of(*(entry.pid for entry in first))
     return list({entry.identity: entry for entry in (*first, *below)}.values())
 
 
-def end_lost_tree(mark: str, first_pid: int) -> None:
+def end_lost_tree(tag: str, first_pid: int) -> None:
     """Kill what is left of a tree whose guard is no more. Raises `NotPossibleNow` if it cannot be."""
     if not ON_LINUX and first_pid:
         with contextlib.suppress(OSError):
             os.killpg(first_pid, signal.SIGKILL)
-    _refuse_survivors(_end_all(lambda: [entry for entry, own in _marked() if own == mark]))
+    _refuse_survivors(_end_all(lambda: [entry for entry, own in _tagged() if own == tag]))
 
 
 def _refuse_survivors(left: tuple[int, ...]) -> None:
@@ -118,19 +118,19 @@ def _end_all(look: Callable[[], list[ProcessEntry]]) -> tuple[int, ...]:
 
 
 def _orphans() -> list[ProcessEntry]:
-    here = _owner_mark(os.getpid()).split("-")[0]
-    return [entry for entry, mark in _marked() if _is_orphan(mark, here)]
+    here = _owner_tag(os.getpid()).split("-")[0]
+    return [entry for entry, tag in _tagged() if _is_orphan(tag, here)]
 
 
-def _is_orphan(mark: str, namespace: str) -> bool:
-    """Whether the owner is dead. Another pid namespace's pids mean nothing here: then no."""
-    parts = mark.split("-")
+def _is_orphan(tag: str, namespace: str) -> bool:
+    """Tell whether the owner is dead. Another pid namespace's pids mean nothing here: then no."""
+    parts = tag.split("-")
     if len(parts) != 4 or parts[0] != namespace or not parts[1].isdigit():
         return False
-    return _owner_mark(int(parts[1])) != "-".join(parts[:3])
+    return _owner_tag(int(parts[1])) != "-".join(parts[:3])
 
 
-def _owner_mark(pid: int) -> str:
+def _owner_tag(pid: int) -> str:
     if not ON_LINUX:
         return f"0-{pid}-0"
     owner = entry_of(pid)
@@ -138,19 +138,19 @@ def _owner_mark(pid: int) -> str:
     return f"{namespace}-{pid}-{owner.start if owner and not owner.is_zombie else 'gone'}"
 
 
-def _marked() -> list[tuple[ProcessEntry, str]]:
+def _tagged() -> list[tuple[ProcessEntry, str]]:
     if not ON_LINUX:
         return []
-    pairs = [(entry, _mark_of(entry.pid)) for entry in all_entries()]
-    return [(entry, mark) for entry, mark in pairs if mark]
+    pairs = [(entry, _tag_of(entry.pid)) for entry in all_entries()]
+    return [(entry, tag) for entry, tag in pairs if tag]
 
 
-def _mark_of(pid: int) -> str:
+def _tag_of(pid: int) -> str:
     try:
         environment = Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:
         return ""
-    beginning = f"{MARK_NAME}=".encode()
+    beginning = f"{TAG_VARIABLE}=".encode()
     for variable in environment.split(b"\0"):
         if variable.startswith(beginning):
             return variable.removeprefix(beginning).decode(errors="replace")

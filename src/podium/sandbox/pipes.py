@@ -20,7 +20,7 @@ _LAST_CHUNKS = 64
 
 _LINES_AT_ONCE = 500
 _LINE_COST_BYTES = 64
-"""What a line takes beside its bytes: a flood of empty ones is a flood, too."""
+"""Cost of a line beside its bytes: a flood of empty ones is a flood, too."""
 _MAX_WAITING_BYTES = 1 << 22
 """So much may lie unread before a child that writes lines has to wait for its reader."""
 
@@ -37,8 +37,8 @@ class OutputPipe(ABC):
         loop.add_reader(self._fd, self._read_some)
 
     @property
-    def kept(self) -> bytes:
-        """What is handed over at the end."""
+    def content(self) -> bytes:
+        """The bytes that are handed over at the end."""
         return b""
 
     @property
@@ -81,13 +81,13 @@ class HeadPipe(OutputPipe):
     """Keeps the head of what came and counts the rest."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, pipe: IO[bytes], keep_bytes: int) -> None:
-        self._room_bytes = keep_bytes
+        self._bytes_left = keep_bytes
         self._head: list[bytes] = []
         self._dropped = 0
         super().__init__(loop, pipe)
 
     @property
-    def kept(self) -> bytes:
+    def content(self) -> bytes:
         return b"".join(self._head)
 
     @property
@@ -95,10 +95,10 @@ class HeadPipe(OutputPipe):
         return self._dropped
 
     def take(self, chunk: bytes) -> None:
-        head = chunk[: self._room_bytes]
+        head = chunk[: self._bytes_left]
         if head:
             self._head.append(head)
-        self._room_bytes -= len(head)
+        self._bytes_left -= len(head)
         self._dropped += len(chunk) - len(head)
 
 
@@ -113,14 +113,14 @@ class TailPipe(OutputPipe):
         super().__init__(loop, pipe)
 
     @property
-    def kept(self) -> bytes:
+    def content(self) -> bytes:
         tail = b"".join(self._chunks)[-self._keep_bytes :]
         # From a whole line on: half a secret at the cut would not be known for one.
         return tail if self._held == len(tail) and not self._dropped else tail.partition(b"\n")[2]
 
     @property
     def dropped_bytes(self) -> int:
-        return self._dropped + self._held - len(self.kept)
+        return self._dropped + self._held - len(self.content)
 
     def take(self, chunk: bytes) -> None:
         self._chunks.append(chunk)
@@ -149,7 +149,7 @@ class LinePipe(OutputPipe):
 
     @property
     def dropped_bytes(self) -> int:
-        """What was cut from lines that were too long."""
+        """Bytes that were cut from lines that were too long."""
         return self._cut
 
     def take(self, chunk: bytes) -> None:
@@ -196,12 +196,12 @@ class LinePipe(OutputPipe):
             self._loop.add_reader(self._fd, self._read_some)
 
     def _add(self, piece: bytes) -> None:
-        room = self._line_bytes - self._part_bytes
-        kept = piece[:room]
-        self._cut += len(piece) - len(kept)
-        if kept:
-            self._part.append(kept)
-            self._part_bytes += len(kept)
+        capacity = self._line_bytes - self._part_bytes
+        fitting = piece[:capacity]
+        self._cut += len(piece) - len(fitting)
+        if fitting:
+            self._part.append(fitting)
+            self._part_bytes += len(fitting)
 
     def _push(self) -> None:
         line = b"".join(self._part)

@@ -28,7 +28,7 @@ class GuardedProcess:
         self,
         spawn: ProcessSpec,
         order: GuardOrder,
-        mark: str,
+        tag: str,
         settings: LauncherSettings,
         confined: PreparedStart | None = None,
     ) -> None:
@@ -36,7 +36,7 @@ class GuardedProcess:
         self._loop = asyncio.get_running_loop()
         self._spawn = spawn
         self._order = order
-        self._mark = mark
+        self._tag = tag
         self._settings = settings
         self._confined = confined
         self._listeners: list[socket.socket] = []
@@ -47,7 +47,7 @@ class GuardedProcess:
         self._report: list[int] | None = None
         self._refused_at = ""
         self._broke = ""
-        self._heard = b""
+        self._buffer = b""
         self._pid = 0
         self._cancelled = False
         self._timers: list[asyncio.TimerHandle] = []
@@ -71,7 +71,7 @@ class GuardedProcess:
             raise self._refusal
 
     def lines(self, *, ends: bool = False) -> AsyncIterator[bytes]:
-        """What an interactive process writes to stdout, line by line, until the tree is dead."""
+        """Yield what an interactive process writes to stdout, line by line, until the tree is dead."""
         if not isinstance(self._stdout, LinePipe):
             raise NotPossibleNow(
                 f"{self._spawn.argv[0]!r} was not started as interactive; its output comes at the end"
@@ -145,7 +145,7 @@ class GuardedProcess:
             return
         except OSError:
             data = b""
-        *lines, self._heard = (self._heard + data).split(b"\n")
+        *lines, self._buffer = (self._buffer + data).split(b"\n")
         for line in lines:
             self._understand(*line.decode().split(" ", 1))
         if not data:
@@ -160,26 +160,26 @@ class GuardedProcess:
         self._listeners += [socket.socket(fileno=descriptor) for descriptor in descriptors]
         return data
 
-    def _understand(self, word: str, rest: str) -> None:
-        if word == "guard":
+    def _understand(self, event: str, rest: str) -> None:
+        if event == "guard":
             pid, start = rest.split()
             self._guard.is_process(int(pid), int(start))
             self._coming_up.cancel()
-        elif word == "started":
+        elif event == "started":
             self._pid = int(rest)
             self._began = self._loop.time()
             self._up.set_result(None)
-        elif word == "listening" and self._confined is not None:
+        elif event == "listening" and self._confined is not None:
             taken, self._listeners = self._listeners, []
             self._confined.listening([int(port) for port in rest.split()], taken)
-        elif word == "stopped":
+        elif event == "stopped":
             self._refused_execs.append(rest)
-        elif word == "refused":
+        elif event == "refused":
             self._refused_at = rest
-        elif word == "ended":
+        elif event == "ended":
             self._report = [int(number) for number in rest.split()]
         else:
-            self._broke = f"{word} {rest}"
+            self._broke = f"{event} {rest}"
 
     def _guard_left(self) -> None:
         self._loop.remove_reader(self._guard.control)
@@ -194,7 +194,7 @@ class GuardedProcess:
             self._finish()
         else:
             # A thread, because a sweep may take a while; a future, because tasks get cancelled.
-            sweep = self._loop.run_in_executor(None, end_lost_tree, self._mark, self._pid)
+            sweep = self._loop.run_in_executor(None, end_lost_tree, self._tag, self._pid)
             sweep.add_done_callback(self._swept)
 
     def _swept(self, sweep: asyncio.Future[None]) -> None:
@@ -211,15 +211,15 @@ class GuardedProcess:
         """Everything is dead: take the last output and tell whoever waits."""
         self._stdout.finish()
         self._stderr.finish()
-        said = self._broke or self._stderr.kept.decode(errors="replace").strip()[-500:]
+        reason = self._broke or self._stderr.content.decode(errors="replace").strip()[-500:]
         if self._refused_at and self._refused_execs:
             self._refusal = CallRefused(f"refused: {self._refused_execs[0]}")
         elif self._refused_at:
             stage, number = self._refused_at.split()
-            self._refusal = refusal_of(self._spawn, stage, int(number), said)
+            self._refusal = refusal_of(self._spawn, stage, int(number), reason)
         elif not self._up.done() and self._report is None:
             self._refusal = NotPossibleNow(
-                f"the guard for {self._spawn.argv[0]!r} did not come up: {said or 'no reason given'}"
+                f"the guard for {self._spawn.argv[0]!r} did not come up: {reason or 'no reason given'}"
                 "; try again, and look at the Python installation if it stays so"
             )
         self._over.set_result(self._as_ended())
@@ -237,13 +237,13 @@ class GuardedProcess:
     def _as_ended(self) -> ProcessExit:
         lost = [-1, int(signal.SIGKILL), 0, 0, 0]
         exit_code, signum, timed_out, survivors, beyond = self._report or lost
-        stderr = self._stderr.kept
+        stderr = self._stderr.content
         breaches = breaches_of(self._order, beyond, exit_code, signum)
         stderr += "".join(f"\npodium: {breach}\n" for breach in breaches).encode()
         return ProcessExit(
             exit_code=None if exit_code < 0 else exit_code,
             signal=None if signum < 0 else signum,
-            stdout=self._stdout.kept,
+            stdout=self._stdout.content,
             stderr=stderr,
             stdout_dropped_bytes=self._stdout.dropped_bytes,
             stderr_dropped_bytes=self._stderr.dropped_bytes,

@@ -36,7 +36,7 @@ class CommitSignal:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file = _opened(path)
-        self._rung = 0.0
+        self._signalled_at = 0.0
         self._owed = False
 
     def ring(self) -> None:
@@ -45,14 +45,14 @@ class CommitSignal:
         Whoever rings calls `ring_last` when the burst is over. Never fails: the look once a second
         makes up for it.
         """
-        if time.monotonic() - self._rung >= BURST_SECONDS:
+        if time.monotonic() - self._signalled_at >= BURST_SECONDS:
             self._touch()
         else:
             self._owed = True
 
     @property
     def owes(self) -> bool:
-        """Whether commits were made that nobody was told of yet."""
+        """Tell whether commits were made that nobody was told of yet."""
         return self._owed
 
     def ring_last(self) -> None:
@@ -62,7 +62,7 @@ class CommitSignal:
 
     def _touch(self) -> None:
         self._owed = False
-        self._rung = time.monotonic()
+        self._signalled_at = time.monotonic()
         if self._file is not None:
             with suppress(OSError):
                 os.pwrite(self._file, b"\0", 0)
@@ -72,9 +72,11 @@ class CommitSignal:
             os.close(self._file)
             self._file = None
 
-    def listen(self, connection: sqlite3.Connection, heard: Callable[[], None]) -> SignalListener:
+    def listen(
+        self, connection: sqlite3.Connection, callback: Callable[[], None]
+    ) -> SignalListener:
         """Call `heard` in this event loop after commits of any process, until stopped."""
-        return SignalListener(self._path, connection, heard)
+        return SignalListener(self._path, connection, callback)
 
 
 def _opened(path: Path) -> int | None:
@@ -91,12 +93,12 @@ class SignalListener:
     """One process's ear at the bell."""
 
     def __init__(
-        self, path: Path, connection: sqlite3.Connection, heard: Callable[[], None]
+        self, path: Path, connection: sqlite3.Connection, callback: Callable[[], None]
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._connection = connection
-        self._heard = heard
-        self._seen = self._counter()
+        self._callback = callback
+        self._last_counter = self._counter()
         self._inotify = _watch(path)
         if self._inotify is not None:
             self._loop.add_reader(self._inotify, self._on_kernel)
@@ -114,13 +116,13 @@ class SignalListener:
     def _on_kernel(self) -> None:
         if self._inotify is not None:
             os.read(self._inotify, 65536)
-        self._heard()
+        self._callback()
 
     def _look(self) -> None:
         counter = self._counter()
-        if counter != self._seen:
-            self._seen = counter
-            self._heard()
+        if counter != self._last_counter:
+            self._last_counter = counter
+            self._callback()
         self._timer = self._loop.call_later(self._pause, self._look)
 
     def _counter(self) -> int:

@@ -13,7 +13,12 @@ from podium.core.decisions import Approval, CallRecord, Receipt
 from podium.core.events import read_body
 from podium.core.model import FrozenModel
 from podium.core.work import Run, Schedule, Signal, StepRecord, WorkerHeartbeat
-from podium.store.database_copy import ReceiptKeys, Tell, chain_faults, current_version
+from podium.store.database_copy import (
+    ProgressCallback,
+    ReceiptKeys,
+    current_version,
+    find_chain_problems,
+)
 from podium.store.database_snapshot import (
     Row,
     SnapshotReader,
@@ -23,7 +28,7 @@ from podium.store.database_snapshot import (
 from podium.store.rows import microseconds
 from podium.store.schema import TABLES, Table
 
-FAULTS_KEPT = 200
+MAX_PROBLEMS = 200
 """Faults that are named one by one; the rest is counted."""
 
 _RESTORE = "restore it from a backup, or move the project without it (`podium db copy`)"
@@ -40,7 +45,7 @@ class DatabaseProblem(FrozenModel):
 
 
 class DatabaseCheck(FrozenModel):
-    """What was looked at and what was found."""
+    """Result of a check of the database."""
 
     database: str
     version: int
@@ -55,7 +60,7 @@ class DatabaseCheck(FrozenModel):
 
 
 class _TableCheck(NamedTuple):
-    """How the rows of a table are read, which columns name one, and which repeat what its body says."""
+    """The check of a table: its model, the columns that name a row, and those that repeat parts of its body."""
 
     read: Callable[[str], Any]
     key: tuple[str, ...]
@@ -130,27 +135,27 @@ def check_database(
     database: WholeDatabase,
     proof: ReceiptKeys | None,
     *,
-    tell: Tell = lambda doing, rows, of: None,
+    progress: ProgressCallback = lambda doing, rows, of: None,
 ) -> DatabaseCheck:
     """Read everything. Changes nothing, and work may go on meanwhile.
 
     `proof` holds the key of the receipts; None: there is none here, so their chains are not proved.
     """
     version = current_version(database)
-    found = _ProblemList()
+    problems = _ProblemList()
     for damage in database.damage():
-        found.add("", "", damage.problem, damage.remedy)
+        problems.add("", "", damage.problem, damage.remedy)
     with database.reading() as reading:
-        rows = sum(_check_table(reading, table, found, tell) for table in TABLES)
-        _check_rules(reading, found)
-        for run_id, problem in chain_faults(reading, proof):
-            found.add("receipts", run_id, problem, "see `podium receipts verify`")
+        rows = sum(_check_table(reading, table, problems, progress) for table in TABLES)
+        _check_rules(reading, problems)
+        for run_id, problem in find_chain_problems(reading, proof):
+            problems.add("receipts", run_id, problem, "see `podium receipts verify`")
     return DatabaseCheck(
         database=database.name,
         version=version,
         rows=rows,
-        faults=tuple(found.kept),
-        more_faults=found.more,
+        faults=tuple(problems.items),
+        more_faults=problems.more,
     )
 
 
@@ -158,28 +163,30 @@ class _ProblemList:
     """The first faults, and how many there are beyond them."""
 
     def __init__(self) -> None:
-        self.kept: list[DatabaseProblem] = []
+        self.items: list[DatabaseProblem] = []
         self.more = 0
 
     def add(self, table: str, row: str, problem: str, remedy: str = _RESTORE) -> None:
-        if len(self.kept) < FAULTS_KEPT:
-            fault = DatabaseProblem(table=table, row=row, problem=problem, remedy=remedy)
-            self.kept.append(fault)
+        if len(self.items) < MAX_PROBLEMS:
+            database_problem = DatabaseProblem(table=table, row=row, problem=problem, remedy=remedy)
+            self.items.append(database_problem)
         else:
             self.more += 1
 
 
-def _check_table(reading: SnapshotReader, table: Table, found: _ProblemList, tell: Tell) -> int:
-    seen = 0
+def _check_table(
+    reading: SnapshotReader, table: Table, problems: _ProblemList, progress: ProgressCallback
+) -> int:
+    checked_rows = 0
     counted = reading.execute(f"SELECT count(*) FROM {table.name}").fetchone()[0]  # noqa: S608 - our own names
     kind, columns = _KINDS.get(table.name), table.columns
     for batch in reading.batches(selection(table)):
         if kind is not None:
             for row, problem in _unlike(kind, columns, batch):
-                found.add(table.name, row, problem)
-        seen += len(batch)
-        tell(f"checking {table.name}", seen, counted)
-    return seen
+                problems.add(table.name, row, problem)
+        checked_rows += len(batch)
+        progress(f"checking {table.name}", checked_rows, counted)
+    return checked_rows
 
 
 def _unlike(
@@ -190,12 +197,12 @@ def _unlike(
         values = dict(zip(columns, row, strict=True))
         name = " ".join(str(values[column]) for column in kind.key)
         try:
-            noun = kind.read(values["body"])
+            model = kind.read(values["body"])
         except (ValidationError, ValueError, TypeError, RecursionError) as error:
             yield name, f"it cannot be read ({_first_line(error)})"
             continue
         for column in kind.repeated:
-            if _plain(getattr(noun, column)) != values[column]:
+            if _plain(getattr(model, column)) != values[column]:
                 yield name, f"its {column} is {values[column]!r} outside and another inside"
 
 
@@ -210,8 +217,8 @@ def _first_line(error: Exception) -> str:
     return str(error).partition("\n")[0][:200]
 
 
-def _check_rules(reading: SnapshotReader, found: _ProblemList) -> None:
-    for table, statement, words in _RULES:
+def _check_rules(reading: SnapshotReader, problems: _ProblemList) -> None:
+    for table, statement, template in _RULES:
         for batch in reading.batches(statement):
             for row in batch:
-                found.add(table, str(row[0]), words.format(*row))
+                problems.add(table, str(row[0]), template.format(*row))

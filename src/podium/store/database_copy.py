@@ -29,7 +29,7 @@ from podium.store.view import SqlView
 
 
 class ReceiptKeys(NamedTuple):
-    """What receipts are proved with."""
+    """The keys that receipts are proved with."""
 
     sealer: Sealer
     anchors: Anchors
@@ -37,10 +37,10 @@ class ReceiptKeys(NamedTuple):
     """No other machine seals: a chain without a head beside it lost the file that held it."""
 
 
-def proof_with(key: Path, vault: Path, *, alone: bool) -> ReceiptKeys | None:
+def proof_with(key: Path, key_dir: Path, *, alone: bool) -> ReceiptKeys | None:
     """The key in this file with the heads in `vault`; None when there is no key yet."""
     return (
-        ReceiptKeys(Sealer(load_or_create_key(key)), Anchors(vault), alone)
+        ReceiptKeys(Sealer(load_or_create_key(key)), Anchors(key_dir), alone)
         if key.exists()
         else None
     )
@@ -57,22 +57,24 @@ def count_chains(reading: SnapshotReader) -> int:
     return int(reading.execute("SELECT count(DISTINCT run_id) FROM receipts").fetchone()[0])
 
 
-def chain_faults(reading: SnapshotReader, proof: ReceiptKeys | None) -> Iterator[tuple[str, str]]:
+def find_chain_problems(
+    reading: SnapshotReader, proof: ReceiptKeys | None
+) -> Iterator[tuple[str, str]]:
     """Run and problem of everything that is wrong with a chain. Memory holds one chain at a time."""
     proof = fitting(proof, reading)
     if proof is None:
         if count_chains(reading):
             yield "", "the key they were sealed with is not here, so that none can be proved"
         return
-    seen: set[str] = set()
+    run_ids: set[str] = set()
     for run_id, receipts in _chains(reading):
-        seen.add(run_id)
+        run_ids.add(run_id)
         heads = _PartialAnchors(proof.anchors, ())
         for finding in verify({run_id: receipts}, proof.sealer, heads, alone=proof.alone):
             number = "" if finding.number is None else f"receipt {finding.number}: "
             yield finding.run_id, f"{finding.kind}: {number}{finding.problem}"
     emptied = _PartialAnchors(
-        proof.anchors, [run for run in proof.anchors.runs() if run not in seen]
+        proof.anchors, [run for run in proof.anchors.runs() if run not in run_ids]
     )
     for finding in verify({}, proof.sealer, emptied):
         yield finding.run_id, f"{finding.kind}: {finding.problem}"
@@ -124,7 +126,7 @@ STILL_ALIVE = timedelta(seconds=30)
 _HEARTBEATS = "workers"
 """The one table that stays behind: it says who is alive in this database now."""
 
-Tell = Callable[[str, int, int], None]
+ProgressCallback = Callable[[str, int, int], None]
 """Takes what is being done with a table, rows so far and rows in all."""
 
 Enqueue = Callable[[StoreConnection, Run, datetime], None]
@@ -145,7 +147,7 @@ class TableCopy(FrozenModel):
 
 
 class DatabaseCopy(FrozenModel):
-    """What was moved, all of it read back and compared before it was committed."""
+    """Result of a copy; all of it was read back and compared before it was committed."""
 
     source: str
     target: str
@@ -153,9 +155,9 @@ class DatabaseCopy(FrozenModel):
     chains: int = 0
     """Runs that have receipts."""
     proved: bool = False
-    """Whether the chains were checked with the key of the receipts, in the target."""
+    """True if the chains were checked with the key of the receipts, in the target."""
     chain_faults: tuple[str, ...] = ()
-    """What is wrong with a chain, and was so before: every row is the same."""
+    """Problems of receipt chains, which were there before: every row is the same."""
 
     @property
     def rows(self) -> int:
@@ -166,7 +168,7 @@ def copy_database(
     source: WholeDatabase,
     target: WholeDatabase,
     *,
-    tell: Tell = lambda doing, rows, of: None,
+    progress: ProgressCallback = lambda doing, rows, of: None,
     enqueue: Enqueue | None = None,
     proof: ReceiptKeys | None = None,
     anchor: bool = False,
@@ -187,21 +189,23 @@ def copy_database(
         with target.filling() as filling:
             _refuse_filled(filling, target)
             filling.execute(f"DELETE FROM {_HEARTBEATS}")  # noqa: S608 - our own name
-            wanted = [table for table in TABLES if table.name != _HEARTBEATS]
-            sent = [_copy_table(reading, filling, table, tell) for table in wanted]
-            _compare(filling, target, wanted, sent, tell)
+            tables = [table for table in TABLES if table.name != _HEARTBEATS]
+            sent = [_copy_table(reading, filling, table, progress) for table in tables]
+            _compare(filling, target, tables, sent, progress)
             chains = count_chains(filling)
             proof = fitting(proof, reading)
-            faults = list(chain_faults(filling, proof)) if proof else []
+            chain_problems = list(find_chain_problems(filling, proof)) if proof else []
             if print_ := reading.key_print() or (proof.sealer.fingerprint if proof else ""):
                 filling.keep_key_print(print_)
             if enqueue is not None:
                 _enqueue_waiting(filling, enqueue)
     if proof and anchor:
         with target.reading() as arrived:
-            unproved = {run_id for run_id, _ in faults}
+            unproved = {run_id for run_id, _ in chain_problems}
             for error in anchor_chains(arrived, proof, unproved):
-                faults.append(("", f"copied, but the end of a chain could not be noted: {error}"))
+                chain_problems.append(
+                    ("", f"copied, but the end of a chain could not be noted: {error}")
+                )
     return DatabaseCopy(
         source=source.name,
         target=target.name,
@@ -209,7 +213,7 @@ def copy_database(
         chains=chains,
         proved=proof is not None,
         chain_faults=tuple(
-            f"run {run_id}: {problem}" if run_id else problem for run_id, problem in faults
+            f"run {run_id}: {problem}" if run_id else problem for run_id, problem in chain_problems
         ),
     )
 
@@ -258,11 +262,11 @@ def current_version(database: WholeDatabase) -> int:
 
 def _refuse_workers(reading: SnapshotReader, database: WholeDatabase) -> None:
     since = reading.now() - STILL_ALIVE
-    beats = [
+    heartbeats = [
         WorkerHeartbeat.model_validate_json(row[0])
         for row in reading.execute("SELECT body FROM workers ORDER BY id").fetchall()
     ]
-    alive = [heartbeat for heartbeat in beats if heartbeat.beat_at > since]
+    alive = [heartbeat for heartbeat in heartbeats if heartbeat.beat_at > since]
     if alive:
         who = ", ".join(f"{heartbeat.host} (pid {heartbeat.pid})" for heartbeat in alive[:5])
         raise NotPossibleNow(
@@ -283,10 +287,10 @@ def _refuse_filled(filling: SnapshotWriter, target: WholeDatabase) -> None:
 
 
 def _copy_table(
-    reading: SnapshotReader, filling: SnapshotWriter, table: Table, tell: Tell
+    reading: SnapshotReader, filling: SnapshotWriter, table: Table, progress: ProgressCallback
 ) -> TableCopy:
     digest = RowDigest()
-    passing = _passing(reading, table, digest, f"copying {table.name}", tell)
+    passing = _passing(reading, table, digest, f"copying {table.name}", progress)
     filling.insert(table.name, table.columns, passing)
     return TableCopy(name=table.name, rows=digest.rows, digest=digest.hex())
 
@@ -294,14 +298,14 @@ def _copy_table(
 def _compare(
     filling: SnapshotWriter,
     target: WholeDatabase,
-    wanted: list[Table],
+    tables: list[Table],
     sent: list[TableCopy],
-    tell: Tell,
+    progress: ProgressCallback,
 ) -> None:
     """Read everything back before it is committed."""
-    for table, expected in zip(wanted, sent, strict=True):
+    for table, expected in zip(tables, sent, strict=True):
         digest = RowDigest()
-        for _ in _passing(filling, table, digest, f"comparing {table.name}", tell):
+        for _ in _passing(filling, table, digest, f"comparing {table.name}", progress):
             pass
         if (digest.rows, digest.hex()) != (expected.rows, expected.digest):
             raise StoreUnusable(
@@ -313,14 +317,14 @@ def _compare(
 
 
 def _passing(
-    reading: SnapshotReader, table: Table, digest: RowDigest, doing: str, tell: Tell
+    reading: SnapshotReader, table: Table, digest: RowDigest, doing: str, progress: ProgressCallback
 ) -> Iterator[Row]:
     """Every row of a table, taken down in `digest` on its way."""
     counted = reading.execute(f"SELECT count(*) FROM {table.name}").fetchone()[0]  # noqa: S608 - our own names
     for batch in reading.batches(selection(table)):
         digest.add(batch)
         yield from batch
-        tell(doing, digest.rows, counted)
+        progress(doing, digest.rows, counted)
 
 
 def _enqueue_waiting(filling: SnapshotWriter, enqueue: Enqueue) -> None:

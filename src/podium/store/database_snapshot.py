@@ -48,7 +48,7 @@ class SnapshotReader(StoreConnection, Protocol):
         ...
 
     def key_print(self) -> str:
-        """Which key its receipts are sealed with, where the database says so; else empty."""
+        """Fingerprint of the key that seals its receipts, where the database names one; else empty."""
         ...
 
 
@@ -72,7 +72,7 @@ class WholeDatabase(Protocol):
 
     @property
     def to_empty(self) -> str:
-        """What a person does to begin anew in it."""
+        """Instructions for a person to begin anew in it."""
         ...
 
     def version(self) -> int:
@@ -93,7 +93,7 @@ class WholeDatabase(Protocol):
         ...
 
     def damage(self) -> list[DatabaseDamage]:
-        """What the database finds wrong with its own files and indexes."""
+        """Problems that the database finds in its own files and indexes."""
         ...
 
 
@@ -127,10 +127,10 @@ class SqliteFile:
         with explained(self._path), closing(sqlite3.connect(self._path)) as connection:
             is_bare = connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is None
             version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-            mark = int(connection.execute("PRAGMA application_id").fetchone()[0])
-        if is_bare and not mark and not version:
+            application_id = int(connection.execute("PRAGMA application_id").fetchone()[0])
+        if is_bare and not application_id and not version:
             return 0
-        if mark != APPLICATION_ID or version > SCHEMA_VERSION:
+        if application_id != APPLICATION_ID or version > SCHEMA_VERSION:
             prepare(self._path)  # changes nothing in a file that is not ours or newer, and says so
         return version
 
@@ -151,12 +151,12 @@ class SqliteFile:
             yield session
 
     def damage(self) -> list[DatabaseDamage]:
-        found = quick_check(self._path)
-        if found == "ok":
+        problem = quick_check(self._path)
+        if problem == "ok":
             return []
         return [
             DatabaseDamage(
-                found, "restore a copy; `sqlite3 FILE .recover` saves what is still readable"
+                problem, "restore a copy; `sqlite3 FILE .recover` saves what is still readable"
             )
         ]
 
@@ -197,8 +197,8 @@ class _SqliteSession:
         return datetime.now(UTC)
 
     def insert(self, table: str, columns: tuple[str, ...], rows: Iterable[Row]) -> None:
-        places = ", ".join("?" for _ in columns)
-        statement = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places})"  # noqa: S608 - our own names
+        placeholders = ", ".join("?" for _ in columns)
+        statement = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({placeholders})"  # noqa: S608 - our own names
         self._connection.executemany(statement, rows)
 
     def key_print(self) -> str:

@@ -18,7 +18,7 @@ SLICE_BYTES = 128 * 1024
 LAST_BYTES = 512 * 1024
 """Not given to ordinary writes, which a tree that fills the disk may outrun: for ends of runs alone."""
 LOOK_SECONDS = 0.5
-"""How long it is taken for granted that there is still no room."""
+"""Seconds for which a full disk is taken to be still full."""
 
 
 class DiskReserve:
@@ -66,10 +66,10 @@ class DiskReserve:
         if size >= RESERVE_BYTES:
             return True
         try:
-            wanted = min(RESERVE_BYTES, (size + free_bytes(self._path.parent)) // 2)
-            if wanted < size or wanted <= LAST_BYTES:
+            target_bytes = min(RESERVE_BYTES, (size + free_bytes(self._path.parent)) // 2)
+            if target_bytes < size or target_bytes <= LAST_BYTES:
                 return size > LAST_BYTES
-            _allocate(self._path, wanted)
+            _allocate(self._path, target_bytes)
         except OSError as error:
             # Where it cannot be made for another reason, nobody is kept from working.
             return error.errno not in NO_SPACE
@@ -77,7 +77,7 @@ class DiskReserve:
 
 
 def free_bytes(folder: Path) -> int:
-    """What this user may still write in the folder's file system."""
+    """Bytes that this user may still write in the folder's file system."""
     about = os.statvfs(folder)
     if not about.f_blocks:
         return sys.maxsize  # it does not say

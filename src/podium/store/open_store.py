@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 PAUSE_SECONDS = 0.1
-"""How long events are gathered before a trace is brought up to date."""
+"""Seconds for which events are gathered before a trace is brought up to date."""
 
 PAGE = 500
 
@@ -53,7 +53,7 @@ class TraceListener:
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
         self._connection: ClosableConnection | None = None
-        self.faults: dict[str, str] = {}
+        self.problems: dict[str, str] = {}
         """Run → why its trace could not be written; gone once it could."""
 
     def grew(self, run_ids: set[str]) -> None:
@@ -94,10 +94,10 @@ class TraceListener:
                 # Made here and not before: a file that cannot be opened is a fault like any other.
                 connection = self._connection = self._connection or self._connect()
                 self._writer.catch_up(run_id, partial(_after, connection, run_id))
-                self.faults.pop(run_id, None)
+                self.problems.pop(run_id, None)
             except Exception as error:
                 # A listener must never bring the run down; what it could not do is reported.
-                self.faults[run_id] = f"trace of {run_id} not written: {error}"
+                self.problems[run_id] = f"trace of {run_id} not written: {error}"
                 # It may be the connection that is broken; another one is quickly made.
                 self._let_go()
 
@@ -117,7 +117,7 @@ Redact = Callable[[str], str]
 """Takes a JSON document and returns it without secrets."""
 
 NOTE_SECONDS = 0.1
-"""How long a noted event may wait for a commit to travel with."""
+"""Longest wait of a noted event for a commit to travel with."""
 
 MAX_UNREADABLE = 20
 """Rows that cannot be read and are told of one by one."""
@@ -147,7 +147,7 @@ class OpenStore(ABC):
         clock: Clock,
         ids: Ids,
         redact: Redact,
-        vault: Path,
+        key_dir: Path,
         receipt_key: Path | None,
         reader: Callable[[], ClosableConnection],
     ) -> None:
@@ -157,8 +157,8 @@ class OpenStore(ABC):
         self.figures = StoreFigures()
         self._clock = clock
         self._redact = redact
-        self._vault = vault
-        self._key = receipt_key or vault / "receipt.key"
+        self._key_dir = key_dir
+        self._key = receipt_key or key_dir / "receipt.key"
         self._trace = TraceListener(TraceWriter(folder / "runs"), reader)
         self._waiters: set[asyncio.Event] = set()
         self._note_timer: asyncio.TimerHandle | None = None
@@ -174,7 +174,7 @@ class OpenStore(ABC):
             driver,
             figures=self.figures,
             committed=self._anchor,
-            delivered=self._tell,
+            delivered=self._after_commit,
             pausing=pausing,
             refused=self._refuse_note,
         )
@@ -233,11 +233,11 @@ class OpenStore(ABC):
     @cached_property
     def anchors(self) -> Anchors:
         """The heads of the receipt chains, beside the key."""
-        return Anchors(self._vault)
+        return Anchors(self._key_dir)
 
     @property
-    def faults(self) -> tuple[str, ...]:
-        """What is not kept up beside the record, such as a trace on a full disk, and what in it cannot be read.
+    def problems(self) -> tuple[str, ...]:
+        """Parts beside the record that are not kept up, such as a trace on a full disk, and unreadable parts of it.
 
         Complete once the store is closed.
         """
@@ -245,7 +245,7 @@ class OpenStore(ABC):
             *self._unanchored.values(),
             *self._refused.values(),
             *self._unreadable.values(),
-            *self._trace.faults.values(),
+            *self._trace.problems.values(),
         )
 
     @abstractmethod
@@ -268,7 +268,7 @@ class OpenStore(ABC):
         self._writer.close()
         self._trace.close()
 
-    def _tell(self, transaction: SqlTransaction) -> None:
+    def _after_commit(self, transaction: SqlTransaction) -> None:
         """Called after each commit, when whoever waited for it has been told."""
         if transaction.touched_runs:
             self._trace.grew(transaction.touched_runs)

@@ -46,7 +46,7 @@ _TOO_MUCH = ("54",)
 
 
 def is_passing(error: BaseException) -> bool:
-    """Whether the same may go through in a while, on another connection."""
+    """Tell whether the same may go through in a while, on another connection."""
     import psycopg
 
     if not isinstance(error, psycopg.Error):
@@ -59,7 +59,7 @@ def is_passing(error: BaseException) -> bool:
 
 
 def blames_statement(error: BaseException) -> bool:
-    """Whether it is the fault of what was asked, and not of the database's state."""
+    """Tell whether it is the fault of what was asked, and not of the database's state."""
     import psycopg
 
     if not isinstance(error, psycopg.Error) or error.sqlstate == "42501":
@@ -87,34 +87,34 @@ def explained(url: str) -> Iterator[None]:
 
 def explain(error: psycopg.Error, url: str) -> PodiumError:
     """The error of the tree that says what to do about this one."""
-    name, said = name_of(url), _said(error)
-    state = error.sqlstate or _state_of(said)
+    name, message = name_of(url), _message(error)
+    state = error.sqlstate or _state_of(message)
     if state.startswith(_FULL):
         return StoreFull(
             name,
-            f"the server has no room left ({said}); this write was not made, all earlier ones are safe",
+            f"the server has no room left ({message}); this write was not made, all earlier ones are safe",
             "free some space there and run the same command again",
         )
     if state.startswith(_CROWDED):
         return StoreBusy(
-            f"{name}: the server takes no more connections ({said}); end some, or raise max_connections"
+            f"{name}: the server takes no more connections ({message}); end some, or raise max_connections"
         )
     if state in ("55P03", "57014", *_AGAIN):
         return StoreBusy(
-            f"{name}: another session kept it for {MAX_WAIT_SECONDS} s ({said}); "
+            f"{name}: another session kept it for {MAX_WAIT_SECONDS} s ({message}); "
             "nothing was lost, run the same command again"
         )
     if state.startswith(_AWAY):
         return StoreAway(
-            f"{name}: the server cannot be reached just now ({said}); nothing that was written is lost. "
+            f"{name}: the server cannot be reached just now ({message}); nothing that was written is lost. "
             "Start the server, or correct PODIUM_DATABASE_URL"
         )
     if state in _REMEDIES:
         problem, remedy = _REMEDIES[state]
         kind = StoreReadOnly if state == "25006" else StoreUnusable
-        return kind(name, f"{problem} ({said})", remedy)
+        return kind(name, f"{problem} ({message})", remedy)
     return StoreUnusable(
-        name, f"the database failed ({said})", "see `podium doctor` for what is usable"
+        name, f"the database failed ({message})", "see `podium doctor` for what is usable"
     )
 
 
@@ -172,22 +172,22 @@ _REFUSALS = (
 )
 
 
-def _state_of(said: str) -> str:
-    return next((state for words, state in _REFUSALS if words.search(said)), "08")
+def _state_of(message: str) -> str:
+    return next((state for pattern, state in _REFUSALS if pattern.search(message)), "08")
 
 
-def _said(error: psycopg.Error) -> str:
+def _message(error: psycopg.Error) -> str:
     """The first thing the server or the driver said, in one line that is not too long."""
     text = error.diag.message_primary or str(error)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    words = " ".join(lines[:2]) if lines else type(error).__name__
-    words = words.removeprefix("connection failed: ")
-    return words if len(words) <= 300 else f"{words[:300]}…"
+    message = " ".join(lines[:2]) if lines else type(error).__name__
+    message = message.removeprefix("connection failed: ")
+    return message if len(message) <= 300 else f"{message[:300]}…"
 
 
 __all__ = [
+    "APPLICATION_NAME",
     "COMMIT_LOCK",
-    "MARK",
     "MIGRATIONS",
     "SCHEMA",
     "PostgresConnection",
@@ -199,7 +199,7 @@ __all__ = [
     "schema_version",
 ]
 
-MARK = "podium"
+APPLICATION_NAME = "podium"
 """Marks the schema as ours."""
 
 COMMIT_LOCK = 0x506F_6469_756D
@@ -246,14 +246,14 @@ def schema_version(connection: PostgresConnection) -> int:
     )
     if not tables:
         return 0
-    kept = _kept(connection) if ours else {}
-    if kept.get("mark") != MARK:
+    settings = _settings(connection) if ours else {}
+    if settings.get("mark") != APPLICATION_NAME:
         raise StoreForeign(
             connection.name,
             f"its schema {SCHEMA!r} belongs to another program",
             "name another database",
         )
-    version = int(kept.get("schema", "0"))
+    version = int(settings.get("schema", "0"))
     if version > SCHEMA_VERSION:
         raise StoreNewer(
             connection.name,
@@ -263,7 +263,7 @@ def schema_version(connection: PostgresConnection) -> int:
     return version
 
 
-def _kept(connection: PostgresConnection) -> dict[str, str]:
+def _settings(connection: PostgresConnection) -> dict[str, str]:
     columns = connection.execute(
         "SELECT attname FROM pg_attribute WHERE attrelid = to_regclass(:table) AND attnum > 0",
         {"table": f"{SCHEMA}.meta"},
@@ -288,7 +288,7 @@ def _build(connection: PostgresConnection, migrations: Mapping[int, Migration]) 
         connection.execute(
             "INSERT INTO meta (name, value) VALUES ('mark', :mark), ('schema', :version) "
             "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-            {"mark": MARK, "version": str(SCHEMA_VERSION)},
+            {"mark": APPLICATION_NAME, "version": str(SCHEMA_VERSION)},
         )
         connection.execute("COMMIT")
     except BaseException:

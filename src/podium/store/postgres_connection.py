@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import psycopg
 
 SCHEMA = "podium"
-"""Where Podium's tables are."""
+"""The schema of Podium's tables."""
 
 OLDEST_SERVER = 14
 
@@ -22,7 +22,7 @@ IDLE_SECONDS = 3
 """So long a process that is stopped or cut off can hold everybody up, and no longer."""
 
 MAX_WAIT_SECONDS = 60
-"""How long a statement may wait for what another session holds, and a reading one take at all."""
+"""Longest wait of a statement for a lock that another session holds, and longest time of a reading one."""
 
 _DEFAULTS: Mapping[str, str | int] = {
     "application_name": "podium",
@@ -34,7 +34,7 @@ _DEFAULTS: Mapping[str, str | int] = {
     "keepalives_count": 3,
     "tcp_user_timeout": 6_000,
 }
-"""What the URL does not say itself."""
+"""Connection parameters for what the URL leaves open."""
 
 _SESSION = (
     f"SET search_path = {SCHEMA}; "
@@ -87,8 +87,8 @@ class PostgresConnection:
 def connect(url: str, *, longest_statement_seconds: int = 0) -> PostgresConnection:
     """A connection set up for Podium. Raises the driver's errors; 0 seconds: as long as it takes."""
     psycopg = _driver()
-    given = _parts(url)
-    raw = psycopg.connect(autocommit=True, prepare_threshold=2, **{**_DEFAULTS, **given})
+    parameters = _parts(url)
+    raw = psycopg.connect(autocommit=True, prepare_threshold=2, **{**_DEFAULTS, **parameters})
     try:
         if raw.info.server_version < OLDEST_SERVER * 10_000:
             raise StoreUnusable(

@@ -35,7 +35,7 @@ class PendingRows:
         self._line = line
         self.rows: list[Any] | None = None
         self.done = ""
-        """What the server calls that which it did; empty before."""
+        """The server's name for what was done; empty before."""
 
     def fetchone(self) -> Any:
         rows = self._fetched()
@@ -67,7 +67,7 @@ class GatheringConnection(PostgresConnection):
         self._gathered: list[tuple[str, PendingRows]] = []
         self._characters = 0
         self.wrote = False
-        """Whether anything may have been changed since this was last set."""
+        """True if anything may have been changed since this was last set."""
 
     def execute(self, statement: str, values: Mapping[str, Any] | None = None, /) -> PendingRows:
         self.wrote = self.wrote or not statement.startswith("SELECT")
@@ -117,9 +117,9 @@ class GatheringConnection(PostgresConnection):
 
 
 CHANNEL = "podium"
-"""Where commits are told to the listeners of all processes."""
+"""Channel on which the listeners of all processes are told of commits."""
 
-KEPT_MICROSECONDS = 24 * 3600 * 1_000_000
+RETENTION_MICROSECONDS = 24 * 3600 * 1_000_000
 """After so long without a commit a writer's row is cleared away by another one that ends."""
 
 MICROSECONDS_NOW = "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)"
@@ -127,7 +127,7 @@ MICROSECONDS_NOW = "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGI
 
 
 class TransactionStart(NamedTuple):
-    """What a transaction begins with, all of it looked up in one exchange."""
+    """Facts that a transaction begins with, all of them looked up in one exchange."""
 
     now_microseconds: int
     """By the database's clock."""
@@ -168,7 +168,7 @@ class PostgresDriver:
         return None
 
     def begin(self, runs: Collection[str]) -> SqlTransaction:
-        line = self._standing()
+        line = self._connection()
         try:
             start = self._take_turn(line, runs)
         except BaseException:
@@ -192,7 +192,7 @@ class PostgresDriver:
         try:
             line.commit()
         except psycopg.Error as error:
-            if not line.wrote or not is_passing(error) or not self._was_kept(error):
+            if not line.wrote or not is_passing(error) or not self._was_committed(error):
                 raise
 
     def take_back(self) -> None:
@@ -204,13 +204,13 @@ class PostgresDriver:
         except psycopg.Error:
             self._drop()
 
-    def set_mark(self) -> None:
+    def set_savepoint(self) -> None:
         self._begun().control("SAVEPOINT work")
 
-    def back_to_mark(self) -> None:
+    def rollback_to_savepoint(self) -> None:
         self._begun().control("ROLLBACK TO work")
 
-    def drop_mark(self) -> None:
+    def release_savepoint(self) -> None:
         self._begun().control("RELEASE work")
 
     def explained(self, error: BaseException) -> BaseException:
@@ -225,7 +225,7 @@ class PostgresDriver:
     def may_pass(self, error: BaseException) -> bool:
         return is_passing(error)
 
-    def made_room(self, error: BaseException) -> bool:
+    def freed_reserve(self, error: BaseException) -> bool:
         return False  # the disk is the server's
 
     def close(self) -> None:
@@ -234,7 +234,7 @@ class PostgresDriver:
                 self._line.control(
                     f"DELETE FROM writers WHERE id = :id OR at < {MICROSECONDS_NOW} - :kept",  # noqa: S608
                     id=self._id,
-                    kept=KEPT_MICROSECONDS,
+                    kept=RETENTION_MICROSECONDS,
                 )
                 self._line.send()
         self._drop()
@@ -245,7 +245,7 @@ class PostgresDriver:
             raise psycopg.OperationalError("the line was lost within a transaction")
         return self._line
 
-    def _standing(self) -> GatheringConnection:
+    def _connection(self) -> GatheringConnection:
         if self._line is not None and self._line.is_lost:
             self._drop()
         if self._line is None:
@@ -276,8 +276,8 @@ class PostgresDriver:
         line.wrote = False
         return TransactionStart(now, position or 0, dict(ends.fetchall()))
 
-    def _was_kept(self, error: psycopg.Error) -> bool:
-        """Whether the last commit went through although its answer was lost.
+    def _was_committed(self, error: psycopg.Error) -> bool:
+        """Tell whether the last commit went through although its answer was lost.
 
         Its transaction wrote a number that only it wrote, and held the lock until its end: who has the lock
         after it sees whether the number is there. The server's own numbers for transactions would not do,
@@ -286,7 +286,7 @@ class PostgresDriver:
         for pause in growing_pauses(self.patience_seconds):
             try:
                 self._drop()
-                line = self._standing()
+                line = self._connection()
                 self._take_turn(line)
                 row = line.control(
                     "SELECT last FROM writers WHERE id = :id", id=self._id

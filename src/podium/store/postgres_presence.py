@@ -21,7 +21,7 @@ from podium.store.view import SqlView
 from podium.store.writer import growing_pauses
 
 LOOK_SECONDS = 3.0
-"""How often the line is tried although nothing came over it."""
+"""Interval at which a silent connection is tried."""
 
 
 class PersistentConnection:
@@ -38,7 +38,7 @@ class PersistentConnection:
         *,
         set_up: Callable[[PostgresConnection], None],
         look: Callable[[PostgresConnection], None],
-        heard: Callable[[Sequence[int]], None] = lambda _: None,
+        callback: Callable[[Sequence[int]], None] = lambda _: None,
         let_go: Callable[[PostgresConnection], None] = lambda _: None,
         connected: PostgresConnection | None = None,
         name: str,
@@ -47,7 +47,7 @@ class PersistentConnection:
         self._url = url
         self._set_up = set_up
         self._look = look
-        self._heard = heard
+        self._callback = callback
         self._let_go = let_go
         self._ended = threading.Event()
         self._stop_here, self._stop_there = os.pipe()
@@ -99,14 +99,14 @@ class PersistentConnection:
             if self._ended.is_set():
                 return
             if senders := _notices(connection):
-                self._heard(senders)
+                self._callback(senders)
             if time.monotonic() - looked >= LOOK_SECONDS:
                 self._look(connection)
                 looked = time.monotonic()
 
 
 def _notices(connection: PostgresConnection) -> list[int]:
-    """Who sent what has arrived. Does not wait. Raises when the line is lost."""
+    """Process numbers of the senders of what has arrived. Does not wait. Raises when the line is lost."""
     raw = connection.raw.pgconn
     raw.consume_input()
     senders = []
@@ -159,12 +159,12 @@ class PostgresPresence:
         ids = [worker.id for worker in workers]
         if not ids or _age_of_server(view) < self._young_seconds:
             return set(ids)
-        return _standing(view, ids)
+        return _with_held_lock(view, ids)
 
     def is_gone(self, view: StoreView, worker: WorkerHeartbeat | None) -> bool:
         if worker is None:
             return True
-        if _standing(view, [worker.id]):
+        if _with_held_lock(view, [worker.id]):
             return False
         if worker.host == self._host and not _runs(worker.pid):
             return True
@@ -230,7 +230,7 @@ def _sql(view: StoreView) -> SqlView:
     return view
 
 
-def _standing(view: StoreView, worker_ids: Sequence[str]) -> set[str]:
+def _with_held_lock(view: StoreView, worker_ids: Sequence[str]) -> set[str]:
     """Those of the workers whose lock somebody holds."""
     # A lock on a 64-bit number is shown as two halves.
     rows = _sql(view).ask(

@@ -34,7 +34,7 @@ from podium.store.postgres_driver import (
 )
 from podium.store.postgres_presence import PersistentConnection
 from podium.store.receipts import Sealer, load_or_create_key
-from podium.store.rows import StoreConnection, moment_of
+from podium.store.rows import StoreConnection, datetime_of
 from podium.store.transaction import Queued, SqlTransaction
 from podium.store.view import SqlView
 from podium.store.writer import growing_pauses
@@ -42,7 +42,7 @@ from podium.store.writer import growing_pauses
 T = TypeVar("T")
 
 PATIENCE_SECONDS = 60.0
-"""How long reads and writes wait for a server that is away before they fail."""
+"""Longest wait of reads and writes for a server that is away."""
 
 
 class PostgresStore(OpenStore):
@@ -61,7 +61,7 @@ class PostgresStore(OpenStore):
         clock: Clock,
         ids: Ids,
         redact: Redact | None = None,
-        vault: Path | None = None,
+        key_dir: Path | None = None,
         receipt_key: Path | None = None,
         queued: Queued | None = None,
         database_time: bool = True,
@@ -81,7 +81,7 @@ class PostgresStore(OpenStore):
             clock,
             ids,
             redact or environment_redaction(),
-            vault or folder / "vault",
+            key_dir or folder / "vault",
             receipt_key,
             queued,
             database_time,
@@ -95,7 +95,7 @@ class PostgresStore(OpenStore):
         clock: Clock,
         ids: Ids,
         redact: Redact,
-        vault: Path,
+        key_dir: Path,
         receipt_key: Path | None,
         queued: Queued | None,
         database_time: bool,
@@ -106,7 +106,7 @@ class PostgresStore(OpenStore):
             clock=clock,
             ids=ids,
             redact=redact,
-            vault=vault,
+            key_dir=key_dir,
             receipt_key=receipt_key,
             reader=partial(connect, url),
         )
@@ -128,10 +128,10 @@ class PostgresStore(OpenStore):
         self._wake()
         return result
 
-    def must_have_room(self) -> None:
+    def require_space(self) -> None:
         """The server looks after its own disk."""
 
-    def make_room(self) -> bool:
+    def release_reserve(self) -> bool:
         return False
 
     async def read(self, work: Callable[[StoreView], T]) -> T:
@@ -146,7 +146,7 @@ class PostgresStore(OpenStore):
     def _begin(self, line: GatheringConnection, start: TransactionStart) -> SqlTransaction:
         return SqlTransaction(
             line,
-            moment_of(start.now_microseconds) if self._database_time else self._clock.now(),
+            datetime_of(start.now_microseconds) if self._database_time else self._clock.now(),
             self._redact,
             partial(self._seal, line),
             partial(self._sealer_of, line, keep=True),
@@ -205,7 +205,7 @@ class PostgresStore(OpenStore):
                 self.url,
                 set_up=partial(self._set_up_ear, loop),
                 look=partial(self._look, loop),
-                heard=partial(self._heard, loop),
+                callback=partial(self._on_signal, loop),
                 name="podium-ear",
             )
 
@@ -229,7 +229,7 @@ class PostgresStore(OpenStore):
             self._counted = counted
             _call(loop, self._wake)
 
-    def _heard(self, loop: asyncio.AbstractEventLoop, senders: Sequence[int]) -> None:
+    def _on_signal(self, loop: asyncio.AbstractEventLoop, senders: Sequence[int]) -> None:
         if any(sender != self._driver.process_id for sender in senders):
             _call(loop, self._wake)
             # Within so long one notice stands for all.
@@ -251,31 +251,31 @@ class PostgresStore(OpenStore):
         line.control("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         try:
             (now,) = line.control(f"SELECT {MICROSECONDS_NOW}").fetchone()
-            timestamp = moment_of(now) if self._database_time else self._clock.now()
-            found = work(SqlView(line, timestamp, self._report_unreadable))
+            timestamp = datetime_of(now) if self._database_time else self._clock.now()
+            result = work(SqlView(line, timestamp, self._report_unreadable))
             line.commit()
         except BaseException:
             line.roll_back()
             raise
-        return found
+        return result
 
     def _connection(self) -> GatheringConnection:
         """This thread's own connection for reading."""
-        found: GatheringConnection | None = getattr(self._reading, "connection", None)
-        if found is None:
-            found = GatheringConnection(
+        connection: GatheringConnection | None = getattr(self._reading, "connection", None)
+        if connection is None:
+            connection = GatheringConnection(
                 connect(self.url, longest_statement_seconds=MAX_WAIT_SECONDS)
             )
-            self._reading.connection = found
-            self._connections.add(found)
-        return found
+            self._reading.connection = connection
+            self._connections.add(connection)
+        return connection
 
     def _drop_connection(self) -> None:
-        found: GatheringConnection | None = getattr(self._reading, "connection", None)
-        if found is not None:
+        connection: GatheringConnection | None = getattr(self._reading, "connection", None)
+        if connection is not None:
             self._reading.connection = None
-            self._connections.discard(found)
-            found.close()
+            self._connections.discard(connection)
+            connection.close()
             self.figures.reconnected()
 
     def _close_files(self) -> None:

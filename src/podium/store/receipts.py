@@ -108,7 +108,7 @@ class Anchors:
     def __init__(self, folder: Path, name: str = HEADS_FOLDER) -> None:
         """`folder` is the one that holds the key, `name` that of the heads in it; others are those put aside."""
         self._folder = folder / name
-        self._mark = folder / BEGUN_ANEW
+        self._begun_anew = folder / BEGUN_ANEW
 
     def write(self, run_id: str, number: int, seal: str) -> None:
         """Note a head. Cheap: the file is appended to and not forced to disk.
@@ -129,7 +129,7 @@ class Anchors:
                 raise OSError(errno.ENOSPC, f"head {number} was written in part only", str(path))
         finally:
             os.close(handle)
-        self._mark.unlink(missing_ok=True)
+        self._begun_anew.unlink(missing_ok=True)
 
     def head(self, run_id: str) -> ChainHead | None:
         """The furthest head of the run, or None when there is none."""
@@ -161,12 +161,12 @@ class Anchors:
 
     @property
     def are_begun_anew(self) -> bool:
-        """Whether the record was begun anew, and nothing was sealed since."""
-        return self._mark.exists()
+        """Tell whether the record was begun anew, and nothing was sealed since."""
+        return self._begun_anew.exists()
 
-    def put_aside(self, now: datetime) -> Path | None:
+    def archive(self, now: datetime) -> Path | None:
         """Begin without heads, and note that. Returns where the old ones are; None: there were none."""
-        self._mark.write_text(f"{now:%Y-%m-%dT%H:%M:%SZ}\n")
+        self._begun_anew.write_text(f"{now:%Y-%m-%dT%H:%M:%SZ}\n")
         if not self.runs():
             return None
         return self._folder.rename(self._folder.with_name(f"{HEADS_FOLDER}-{now:%Y%m%dT%H%M%SZ}"))
@@ -230,7 +230,7 @@ class Sealer:
         return hmac.new(self._key, _sealed_text(receipt), hashlib.sha256).hexdigest()
 
     def sealed(self, receipt: Receipt) -> bool:
-        """Whether the seal it carries is the one this key gives it."""
+        """Tell whether the seal it carries is the one this key gives it."""
         return hmac.compare_digest(receipt.seal.encode(), self.seal_of(receipt).encode())
 
 
@@ -246,7 +246,7 @@ def _sealed_text(receipt: Receipt) -> bytes:
 
 
 class FindingKind(StrEnum):
-    """What can be wrong with a chain."""
+    """Kinds of problems of a chain."""
 
     EDITED = "edited"
     """The seal is genuine, the content is no longer what was sealed."""
@@ -322,7 +322,9 @@ class _ReceiptChain:
         if not self.receipts:
             if self.heads:
                 last = max(head.number for head in self.heads)
-                yield self._found(None, FindingKind.REMOVED, f"all {last} receipts of it are gone")
+                yield self._finding(
+                    None, FindingKind.REMOVED, f"all {last} receipts of it are gone"
+                )
             return
         for receipt, genuine in self._judged():
             yield from self._content(receipt, genuine)
@@ -334,32 +336,32 @@ class _ReceiptChain:
         number = receipt.number
         if receipt.run_id != self.run_id:
             problem = f"it belongs to run {receipt.run_id!r}"
-            yield self._found(number, FindingKind.MOVED, problem)
+            yield self._finding(number, FindingKind.MOVED, problem)
         if not receipt.seal:
-            yield self._found(number, FindingKind.UNSEALED, "it carries no seal")
+            yield self._finding(number, FindingKind.UNSEALED, "it carries no seal")
         elif not genuine:
             if receipt.seal in self.vouched:
                 problem = "its content is not what was sealed"
-                yield self._found(number, FindingKind.EDITED, problem)
+                yield self._finding(number, FindingKind.EDITED, problem)
             else:
                 problem = "its seal was not made with this key for this content"
-                yield self._found(number, FindingKind.FORGED, problem)
+                yield self._finding(number, FindingKind.FORGED, problem)
 
     def _order(self) -> Iterator[ChainFinding]:
         for before, after in pairwise(self.receipts):
             if after.number <= before.number:
                 problem = f"it stands behind receipt {before.number}"
-                yield self._found(after.number, FindingKind.REORDERED, problem)
+                yield self._finding(after.number, FindingKind.REORDERED, problem)
 
     def _links(self) -> Iterator[ChainFinding]:
         number, seal = 0, ""
         for receipt in sorted(self.receipts, key=lambda one: one.number):
             if receipt.number > number + 1:
                 problem = f"missing between receipts {number} and {receipt.number}"
-                yield self._found(number + 1, FindingKind.REMOVED, problem)
+                yield self._finding(number + 1, FindingKind.REMOVED, problem)
             elif receipt.previous != seal:
                 problem = "it does not follow the receipt before it"
-                yield self._found(receipt.number, FindingKind.REPLACED, problem)
+                yield self._finding(receipt.number, FindingKind.REPLACED, problem)
             number, seal = receipt.number, receipt.seal
 
     def _beside_heads(self) -> Iterator[ChainFinding]:
@@ -367,16 +369,16 @@ class _ReceiptChain:
         last = max(by_number)
         if not self.heads and last > 1:
             problem = "no head of it is anchored: receipts may be missing at its end"
-            yield self._found(None, FindingKind.HEAD_MISSING, problem)
+            yield self._finding(None, FindingKind.HEAD_MISSING, problem)
         for head in self.heads:
-            kept = by_number.get(head.number)
-            if kept is not None and kept.seal != head.seal:
+            anchored = by_number.get(head.number)
+            if anchored is not None and anchored.seal != head.seal:
                 problem = "it is not the receipt that was anchored under this number"
-                yield self._found(head.number, FindingKind.REPLACED, problem)
+                yield self._finding(head.number, FindingKind.REPLACED, problem)
         furthest = max((head.number for head in self.heads), default=last)
         if furthest > last:
             problem = f"the chain ends at {last}, its anchored head is {furthest}"
-            yield self._found(last + 1, FindingKind.CUT_OFF, problem)
+            yield self._finding(last + 1, FindingKind.CUT_OFF, problem)
 
-    def _found(self, number: int | None, kind: FindingKind, problem: str) -> ChainFinding:
+    def _finding(self, number: int | None, kind: FindingKind, problem: str) -> ChainFinding:
         return ChainFinding(run_id=self.run_id, number=number, kind=kind, problem=problem)

@@ -42,14 +42,14 @@ _RECORD_VALUE = re.compile(
 
 
 def belongs_to_record(text: str) -> bool:
-    """Whether this whole string is one that Podium itself wrote and must be able to read."""
-    return text in record_words() or _RECORD_VALUE.fullmatch(text) is not None
+    """Tell whether this whole string is one that Podium itself wrote and must be able to read."""
+    return text in record_literals() or _RECORD_VALUE.fullmatch(text) is not None
 
 
 @cache
-def record_words() -> frozenset[str]:
+def record_literals() -> frozenset[str]:
     """Names of fields, types of events, and states."""
-    return frozenset(word for cls in _record_classes() for word in _words_of(cls))
+    return frozenset(literal for cls in _record_classes() for literal in _literals_of(cls))
 
 
 def _record_classes() -> set[type]:
@@ -57,19 +57,19 @@ def _record_classes() -> set[type]:
     # Late: where there is no secret and no pattern, nobody asks for these words.
     from podium.core import decisions, events, work
 
-    found: set[type] = set()
+    classes: set[type] = set()
     waiting = [thing for module in (events, decisions, work) for thing in vars(module).values()]
     while waiting:
         thing = waiting.pop()
-        if isinstance(thing, type) and thing not in found:
-            found.add(thing)
+        if isinstance(thing, type) and thing not in classes:
+            classes.add(thing)
             waiting.extend(
                 part for annotation in _annotations(thing) for part in _annotation_parts(annotation)
             )
-    return found
+    return classes
 
 
-def _words_of(thing: type) -> Iterator[str]:
+def _literals_of(thing: type) -> Iterator[str]:
     if issubclass(thing, Enum):
         yield from (str(member) for member in thing)
     elif issubclass(thing, FrozenModel):
@@ -85,7 +85,7 @@ def _annotations(thing: type) -> list[Any]:
 
 
 def _annotation_parts(annotation: Any) -> Iterator[Any]:
-    """What an annotation is made of, such as the noun in a tuple of them."""
+    """Yield the parts of an annotation, such as the model in a tuple of them."""
     if arguments := get_args(annotation):
         for argument in arguments:
             yield from _annotation_parts(argument)
@@ -95,7 +95,7 @@ def _annotation_parts(annotation: Any) -> Iterator[Any]:
 
 def _literals(annotation: Any) -> Iterator[str]:
     if get_origin(annotation) is Literal:
-        yield from (str(word) for word in get_args(annotation))
+        yield from (str(literal) for literal in get_args(annotation))
     else:
         for argument in get_args(annotation):
             yield from _literals(argument)
@@ -108,7 +108,7 @@ _MAX_TOKEN_BEGINNING = 256
 """More of a well-known token than is needed to recognise it."""
 _MARKER_START = "[redacted:"
 _PATTERN_MARKER = "[redacted:pattern]"
-_GIVEN_UP = "[redacted:text]"
+_REDACTED_TEXT = "[redacted:text]"
 _PASSES = 4
 _HEADERS = frozenset(
     {"authorization", "Authorization", "proxy-authorization", "Proxy-Authorization"}
@@ -146,7 +146,7 @@ class Redactor:
         self._encoded = EncodedSecrets(
             [(name, part) for name, value in secrets.items() for part in _parts_with_digits(value)],
             # Without secrets nothing is sought, and the words of records need every class of events.
-            reserved=[*record_words(), *_markers(secrets)] if secrets else (),
+            reserved=[*record_literals(), *_markers(secrets)] if secrets else (),
         )
         self._needles = tuple(dict.fromkeys([*(form for form, _ in self._forms), *escaped]))
 
@@ -164,13 +164,13 @@ class Redactor:
         `declared` names variables that are secrets although their names or values do not tell, `harmless` those that
         are none although they do.
         """
-        told = {n: v for n, v in environ.items() if n not in harmless}
-        found = secrets_in(told) | {n: environ[n] for n in declared if environ.get(n)}
-        return cls({n: v for n, v in found.items() if not _why_unusable(v, found)}, patterns)
+        relevant = {n: v for n, v in environ.items() if n not in harmless}
+        secrets = secrets_in(relevant) | {n: environ[n] for n in declared if environ.get(n)}
+        return cls({n: v for n, v in secrets.items() if not _why_unusable(v, secrets)}, patterns)
 
     @property
     def longest(self) -> int:
-        """How many characters a secret may take. Where a text was cut, fewer can be left of one.
+        """Largest number of characters of a secret. Where a text was cut, fewer can be left of one.
 
         Known values are as long as they are; a token shape needs far less to be recognised.
         """
@@ -230,7 +230,7 @@ class Redactor:
             text = self._encoded.hide(text)
             if text == before:
                 return text
-        return _GIVEN_UP
+        return _REDACTED_TEXT
 
     def _without_patterns(self, text: str) -> str:
         for pattern in self._patterns:
@@ -271,11 +271,11 @@ def _unused(key: str, taken: Mapping[str, Json]) -> str:
 
 
 def _why_unusable(value: str, names: Mapping[str, str]) -> str:
-    """Why hiding this value would destroy more than it protects, or nothing."""
+    """The reason why hiding this value would destroy more than it protects, or nothing."""
     bare = value.strip()
     if len(bare) < SHORTEST_SECRET:
         return f"it is shorter than {SHORTEST_SECRET} characters"
-    if any(bare in word for word in record_words()):
+    if any(bare in literal for literal in record_literals()):
         return "it is part of a word that Podium's own records are made of"
     if any(bare in marker for marker in _markers(names)):
         return "it is part of a name that is shown in place of secrets"
@@ -283,7 +283,7 @@ def _why_unusable(value: str, names: Mapping[str, str]) -> str:
 
 
 def _markers(names: Mapping[str, str]) -> Iterator[str]:
-    yield from (_PATTERN_MARKER, _GIVEN_UP)
+    yield from (_PATTERN_MARKER, _REDACTED_TEXT)
     yield from (f"[redacted:{shape.name}]" for shape in TOKEN_SHAPES)
     yield from (f"[redacted:{name}]" for name in names)
 

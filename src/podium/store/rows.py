@@ -21,14 +21,14 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 class RowCursor(Protocol):
-    """What a driver gives back."""
+    """The cursor that a driver gives back."""
 
     def fetchone(self) -> Any: ...
     def fetchall(self) -> list[Any]: ...
 
 
 class StoreConnection(Protocol):
-    """What is needed of a driver."""
+    """The connection that a driver needs."""
 
     def execute(self, statement: str, parameters: Mapping[str, Any] = ..., /) -> RowCursor: ...
 
@@ -43,7 +43,7 @@ def microseconds(timestamp: datetime) -> int:
     return (timestamp - EPOCH) // _MICROSECOND
 
 
-def moment_of(value: int) -> datetime:
+def datetime_of(value: int) -> datetime:
     return EPOCH + timedelta(microseconds=value)
 
 
@@ -69,47 +69,47 @@ Report = Callable[[str, str], None]
 _MAX_NAME = 120
 
 
-def readable(noun: type[N], rows: Iterable[tuple[Any, Any]], report: Report) -> Iterator[N]:
+def readable(model: type[N], rows: Iterable[tuple[Any, Any]], report: Report) -> Iterator[N]:
     """Those of the rows, keys and bodies, that can be read. The others are reported."""
     for key, body in rows:
         try:
-            yield _read(noun, body)
+            yield _read(model, body)
         except (ValueError, RecursionError) as error:
-            report(_named(noun, str(key)), _problem(error))
+            report(_named(model, str(key)), _problem(error))
 
 
-def read_or_refuse(noun: type[N], body: Any, looked_up: Mapping[str, Any]) -> N:
+def read_or_refuse(model: type[N], body: Any, looked_up: Mapping[str, Any]) -> N:
     """The noun of this row. Raises `StoreUnusable` that says what it was looked up by."""
     try:
-        return _read(noun, body)
+        return _read(model, body)
     except (ValueError, RecursionError) as error:
         raise StoreUnusable(
-            _named(noun, " ".join(str(value) for value in looked_up.values())),
+            _named(model, " ".join(str(value) for value in looked_up.values())),
             f"its row in the database cannot be read ({_problem(error)})",
             "upgrade Podium if a newer one wrote it, else restore a backup",
         ) from None
 
 
-def _read(noun: type[N], body: Any) -> N:
-    if noun is not WorkerHeartbeat:
+def _read(model: type[N], body: Any) -> N:
+    if model is not WorkerHeartbeat:
         # What is not known of a run or a schedule would be lost when it is saved again.
-        return noun.model_validate_json(body)
+        return model.model_validate_json(body)
     # Others only look at a beat: workers of two versions must know of each other.
-    found = json.loads(body)
-    if isinstance(found, dict):
-        found = {name: value for name, value in found.items() if name in noun.model_fields}
-    return noun.model_validate(found)
+    fields = json.loads(body)
+    if isinstance(fields, dict):
+        fields = {name: value for name, value in fields.items() if name in model.model_fields}
+    return model.model_validate(fields)
 
 
-def _named(noun: type[FrozenModel], key: str) -> str:
-    name = {WorkerHeartbeat: "worker", StepRecord: "step"}.get(noun, noun.__name__.lower())
+def _named(model: type[FrozenModel], key: str) -> str:
+    name = {WorkerHeartbeat: "worker", StepRecord: "step"}.get(model, model.__name__.lower())
     return f"{name} {key[:_MAX_NAME]!r}"
 
 
 def _problem(error: Exception) -> str:
-    """What is wrong, without what stands there: that may be a secret."""
+    """The problem, without the value: that may be a secret."""
     if not isinstance(error, ValidationError):
         return "no JSON" if isinstance(error, ValueError) else "nested too deeply"
     first = error.errors(include_input=False, include_url=False, include_context=False)[0]
-    place = ".".join(str(part) for part in first["loc"])
-    return f"{place[:_MAX_NAME]}: {first['msg']}" if place else "no JSON"
+    key_path = ".".join(str(part) for part in first["loc"])
+    return f"{key_path[:_MAX_NAME]}: {first['msg']}" if key_path else "no JSON"

@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 
 class SqlDialect(NamedTuple):
-    """How a database writes the column types below."""
+    """A database's way of writing the column types below."""
 
     types: Mapping[str, str]
     key_table: str
-    """What follows a table whose key is no row number."""
+    """The clause behind a table whose key is no row number."""
 
 
 SQLITE = SqlDialect(
@@ -47,7 +47,7 @@ class Table(NamedTuple):
     def statements(self, dialect: SqlDialect) -> Iterator[str]:
         """Statements that make the table and its indexes."""
         columns = (
-            " ".join(dialect.types.get(word, word) for word in definition.split())
+            " ".join(dialect.types.get(token, token) for token in definition.split())
             for definition in self.definitions
         )
         lines = ",\n  ".join((*columns, *self.constraints))

@@ -123,7 +123,7 @@ _PREFIX_PROBE = re.compile("|".join(dict.fromkeys(shape.probe.pattern for shape 
 
 
 def may_hold_token(text: str) -> bool:
-    """Whether any shape could match, for plain text and for serialised JSON alike. Cheap."""
+    """Tell whether any shape could match, for plain text and for serialised JSON alike. Cheap."""
     if _PREFIX_PROBE.search(text):
         return True
     return "@" in text and _URL_PASSWORD.probe.search(text) is not None
@@ -166,7 +166,7 @@ _HARMLESS_VALUE = re.compile(
     r"|production|development|staging|testing",
     re.IGNORECASE,
 )
-_WELL_KNOWN = re.compile(
+_ORDINARY_VALUES = re.compile(
     r"""
     admin | administrator | airflow | api | app | cassandra | change | changeit | changeme | database |
     default | demo | dev | develop | developer | docker | dummy | elastic | elasticsearch | example |
@@ -179,8 +179,8 @@ _WELL_KNOWN = re.compile(
     """,
     re.VERBOSE,
 )
-"""What images, manuals and examples have for a password, and what placeholders are made of. Never with digits in it."""
-_SHORT_WORD = re.compile(r"(?=.*[aeiouy])(?!.*[^aeiouy]{4})(?:[A-Z][a-z]{5,6}|[a-z]{6,7})")
+"""Passwords of images, manuals and examples, and parts of placeholders. Never with digits in it."""
+_PRONOUNCEABLE = re.compile(r"(?=.*[aeiouy])(?!.*[^aeiouy]{4})(?:[A-Z][a-z]{5,6}|[a-z]{6,7})")
 """Letters that can be spoken, fewer than eight: hiding them would hide words all over ordinary text."""
 _PATH_NAME = re.compile(
     r".*(?:PATH|FILE|DIR|DIRECTORY|FOLDER|HOME|SOCK|SOCKET|STORE)", re.IGNORECASE
@@ -206,36 +206,36 @@ def secrets_in(environ: Mapping[str, str]) -> dict[str, str]:
     its parameter, as in `NAME:sslpassword-parameter`; and with `quoted-` before it as it is written
     there, where that differs. Defaults that everybody knows, and short words, are not among them.
     """
-    found = {name: value for name, value in environ.items() if looks_secret(name, value)}
+    secrets = {name: value for name, value in environ.items() if looks_secret(name, value)}
     for name, value in environ.items():
         for kind, quoted in _url_passwords(value):
-            found[f"{name}:{kind}"] = unquote(quoted)
+            secrets[f"{name}:{kind}"] = unquote(quoted)
             if unquote(quoted) != quoted:
-                found[f"{name}:quoted-{kind}"] = quoted
+                secrets[f"{name}:quoted-{kind}"] = quoted
     return {
         name: value
-        for name, value in found.items()
+        for name, value in secrets.items()
         if len(value.strip()) >= SHORTEST_SECRET and not _is_ordinary(name, value.strip())
     }
 
 
 def _is_ordinary(name: str, value: str) -> bool:
-    """Whether the value is a default such as `changeme`, the name of its own service, or a short word.
+    """Tell whether the value is a default such as `changeme`, the name of its own service, or a short word.
 
     Ordinary text is full of these, and hiding or refusing them protects nothing.
     """
     own = re.split(r"[\W_]+", name.lower())
-    words = re.split(r"[-_. ]+", value.lower())
+    parts = re.split(r"[-_. ]+", value.lower())
     return (
-        all(word in own or _WELL_KNOWN.fullmatch(word) for word in words)
+        all(part in own or _ORDINARY_VALUES.fullmatch(part) for part in parts)
         or len(set(value)) == 1
         or value in "01234567890"
-        or _SHORT_WORD.fullmatch(value) is not None
+        or _PRONOUNCEABLE.fullmatch(value) is not None
     )
 
 
 def looks_secret(name: str, value: str) -> bool:
-    """Whether a variable of this name holds a secret itself, not a path to one or a word about one."""
+    """Tell whether a variable of this name holds a secret itself, not a path to one or a word about one."""
     if not _SECRET_NAME.search(name) or _HARMLESS_NAME.fullmatch(name):
         return False
     if _HARMLESS_VALUE.fullmatch(value.strip()):
@@ -257,10 +257,10 @@ def _url_passwords(value: str) -> Iterator[tuple[str, str]]:
         user, password = parts.username, parts.password
     except ValueError:  # a broken IPv6 host, for one: no URL after all
         return
-    given = [pair.partition("=") for pair in parts.query.split("&")]
-    known = {user, parts.scheme, *(text for name, _, text in given if name == "user")}
-    found = [("password", password)] if _URL_WITH_USER.match(value) else []
+    parameters = [pair.partition("=") for pair in parts.query.split("&")]
+    public_values = {user, parts.scheme, *(text for name, _, text in parameters if name == "user")}
+    secrets = [("password", password)] if _URL_WITH_USER.match(value) else []
     if unescaped := _URL_WITH_UNESCAPED_PASSWORD.match(value):
-        found.append(("password", unescaped[1]))
-    found += [(f"{name}-parameter", text) for name, _, text in given if name in _PARAMETERS]
-    yield from ((kind, text) for kind, text in found if text and text not in known)
+        secrets.append(("password", unescaped[1]))
+    secrets += [(f"{name}-parameter", text) for name, _, text in parameters if name in _PARAMETERS]
+    yield from ((kind, text) for kind, text in secrets if text and text not in public_values)

@@ -44,7 +44,7 @@ Migration = Callable[[sqlite3.Connection], None]
 
 _PAGE = 500
 _ENDS = ("-wal", "-shm", "-journal", "")
-"""What the names of a database's files end with. The file itself is the last: a log without it is nobody's."""
+"""Endings of a database's file names. The file itself is the last: a log without it is nobody's."""
 
 
 def _keep_when_runs_ended(connection: sqlite3.Connection) -> None:
@@ -68,7 +68,7 @@ MIGRATIONS: Mapping[int, Migration] = {1: _keep_when_runs_ended}
 """Schema version → what lifts a file of that version to the next one."""
 
 
-def _with_room(work: Callable[Concatenate[Path, P], T]) -> Callable[Concatenate[Path, P], T]:
+def _with_reserve(work: Callable[Concatenate[Path, P], T]) -> Callable[Concatenate[Path, P], T]:
     """Give up a slice of the reserve, once, where a file cannot be opened on a full disk: reading takes a little too."""
 
     @wraps(work)
@@ -91,7 +91,7 @@ def connect(path: Path) -> sqlite3.Connection:
         return connection
 
 
-@_with_room
+@_with_reserve
 def prepare(path: Path, migrations: Mapping[int, Migration] = MIGRATIONS) -> None:
     """Make sure the file exists, is ours, and has today's schema.
 
@@ -112,9 +112,9 @@ def prepare(path: Path, migrations: Mapping[int, Migration] = MIGRATIONS) -> Non
             connection.close()
 
 
-@_with_room
+@_with_reserve
 def is_empty(path: Path) -> bool:
-    """Whether the file is missing or holds neither a run nor a receipt. It is not made, nor changed."""
+    """Tell whether the file is missing or holds neither a run nor a receipt. It is not made, nor changed."""
     if not path.exists() or not path.stat().st_size:
         return True
     with explained(path):
@@ -129,20 +129,20 @@ def is_empty(path: Path) -> bool:
             connection.close()
 
 
-def put_aside(path: Path, now: datetime) -> Path | None:
+def archive(path: Path, now: datetime) -> Path | None:
     """Move the file away, with its log. Returns where it is; None: there was none."""
     there = [end for end in _ENDS if os.path.lexists(f"{path}{end}")]
     if not there:
         return None
-    aside = path.with_name(f"{path.name}-{now:%Y%m%dT%H%M%SZ}")
-    if any(os.path.lexists(f"{aside}{end}") for end in _ENDS):
-        raise StoreUnusable(str(aside), "it is there already", "try again in a second")
+    backup = path.with_name(f"{path.name}-{now:%Y%m%dT%H%M%SZ}")
+    if any(os.path.lexists(f"{backup}{end}") for end in _ENDS):
+        raise StoreUnusable(str(backup), "it is there already", "try again in a second")
     for end in there:
-        Path(f"{path}{end}").rename(f"{aside}{end}")
-    return aside
+        Path(f"{path}{end}").rename(f"{backup}{end}")
+    return backup
 
 
-@_with_room
+@_with_reserve
 def chain_ends(path: Path, run_ids: Collection[str]) -> dict[str, int]:
     """Numbers of the last receipts of those of these runs that have any in the file. It is not made, nor changed."""
     if not run_ids or not path.exists() or not path.stat().st_size:
@@ -240,7 +240,7 @@ def explain(error: sqlite3.Error, path: Path) -> PodiumError:
 
 
 def is_full(error: BaseException, path: Path) -> bool:
-    """Whether SQLite failed for want of space, which it also calls an I/O error or a file it cannot open."""
+    """Tell whether SQLite failed for want of space, which it also calls an I/O error or a file it cannot open."""
     code = _primary_code(error)
     if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN):
         with suppress(OSError):
@@ -317,8 +317,8 @@ def _version(connection: sqlite3.Connection, path: Path) -> int:
     tables = int(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     # Last, for another process may make the file meanwhile, with tables, version and mark in one commit.
-    mark = int(connection.execute("PRAGMA application_id").fetchone()[0])
-    if mark != APPLICATION_ID and (mark or version or tables):
+    application_id = int(connection.execute("PRAGMA application_id").fetchone()[0])
+    if application_id != APPLICATION_ID and (application_id or version or tables):
         raise StoreForeign(
             str(path), "this database belongs to another program", "name another file or folder"
         )
@@ -349,7 +349,7 @@ def _build(connection: sqlite3.Connection, path: Path, migrations: Mapping[int, 
 
 
 def _finished_at(body: str) -> int | None:
-    """When a run ended, as its body says. None also for a body that cannot be read: it stays as it is."""
+    """The end of a run, as its body says. None also for a body that cannot be read: it stays as it is."""
     try:
         text = json.loads(body)["finished_at"]
         return None if text is None else microseconds(datetime.fromisoformat(text))

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 LOOK_SECONDS = 0.05
-"""How long it is taken for granted that the file is still where it was."""
+"""Seconds for which the file is taken to be still in its place."""
 
 
 class SqliteDriver:
@@ -91,13 +91,13 @@ class SqliteDriver:
         with suppress(sqlite3.Error):
             self._connection.rollback()
 
-    def set_mark(self) -> None:
+    def set_savepoint(self) -> None:
         self._connection.execute("SAVEPOINT work")
 
-    def back_to_mark(self) -> None:
+    def rollback_to_savepoint(self) -> None:
         self._connection.execute("ROLLBACK TO work")
 
-    def drop_mark(self) -> None:
+    def release_savepoint(self) -> None:
         self._connection.execute("RELEASE work")
 
     def explained(self, error: BaseException) -> BaseException:
@@ -112,7 +112,7 @@ class SqliteDriver:
     def may_pass(self, error: BaseException) -> bool:
         return False
 
-    def made_room(self, error: BaseException) -> bool:
+    def freed_reserve(self, error: BaseException) -> bool:
         if not is_full(error, self._path) or not self._reserve.release():
             return False
         # What is copied out of the log makes its own space usable again. It waits for nobody.
@@ -124,7 +124,7 @@ class SqliteDriver:
         self._connection.close()
 
     def _begun(self) -> bool:
-        """Whether a transaction could be begun right now."""
+        """Tell whether a transaction could be begun right now."""
         self._must_be_the_same_file()
         try:
             self._connection.execute("BEGIN IMMEDIATE")
@@ -135,7 +135,7 @@ class SqliteDriver:
         return True
 
     def _must_be_the_same_file(self) -> None:
-        """What is committed to a file that was removed or replaced is lost when it is closed.
+        """Refuse to commit to a file that was removed or replaced: it is lost when it is closed.
 
         Looking costs a tenth of a commit, so that within a burst it is not done each time.
         """
@@ -143,11 +143,11 @@ class SqliteDriver:
         if now - self._looked < LOOK_SECONDS:
             return
         try:
-            found = self._path.stat().st_ino
+            inode = self._path.stat().st_ino
         except OSError:
-            found = None
-        self._looked = now if found == self._inode else 0.0
-        if found != self._inode:
+            inode = None
+        self._looked = now if inode == self._inode else 0.0
+        if inode != self._inode:
             raise StoreUnusable(
                 str(self._path),
                 "the file was removed or replaced while it was in use",
@@ -159,7 +159,7 @@ T = TypeVar("T")
 
 DATABASE_NAME = "podium.db"
 TURN_SECONDS = 0.001
-"""How long commits may follow each other before the event loop's other tasks have a turn."""
+"""Longest stretch of commits before the event loop's other tasks have a turn."""
 
 
 class SqlStore(OpenStore):
@@ -176,7 +176,7 @@ class SqlStore(OpenStore):
         clock: Clock,
         ids: Ids,
         redact: Redact | None = None,
-        vault: Path | None = None,
+        key_dir: Path | None = None,
         receipt_key: Path | None = None,
     ) -> SqlStore:
         """Open the store in `folder`, making or upgrading it when needed.
@@ -192,7 +192,7 @@ class SqlStore(OpenStore):
             clock,
             ids,
             redact or environment_redaction(),
-            vault or folder / "vault",
+            key_dir or folder / "vault",
             receipt_key,
         )
 
@@ -202,7 +202,7 @@ class SqlStore(OpenStore):
         clock: Clock,
         ids: Ids,
         redact: Redact,
-        vault: Path,
+        key_dir: Path,
         receipt_key: Path | None,
     ) -> None:
         super().__init__(
@@ -210,7 +210,7 @@ class SqlStore(OpenStore):
             clock=clock,
             ids=ids,
             redact=redact,
-            vault=vault,
+            key_dir=key_dir,
             receipt_key=receipt_key,
             reader=partial(connect, path),
         )
@@ -220,7 +220,7 @@ class SqlStore(OpenStore):
         self._reading = threading.local()
         self._connections: list[sqlite3.Connection] = []
         self._listening: SignalListener | None = None
-        self._bell_timer: asyncio.TimerHandle | None = None
+        self._signal_timer: asyncio.TimerHandle | None = None
         self._last_turn = 0.0
         self._reserve = DiskReserve(path.parent)
         self._reserve.fill()
@@ -247,11 +247,11 @@ class SqlStore(OpenStore):
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._readers, self._read, work)
 
-    def must_have_room(self) -> None:
+    def require_space(self) -> None:
         if not self._reserve.is_whole():
             raise disk_full(self.path)
 
-    def make_room(self) -> bool:
+    def release_reserve(self) -> bool:
         return self._reserve.release(last=True)
 
     def _load_sealer(self) -> Sealer:
@@ -283,9 +283,9 @@ class SqlStore(OpenStore):
     def _seal(self, receipt: Receipt, previous: str, number: int) -> Receipt:
         return self.sealer.seal(receipt, previous, number)
 
-    def _tell(self, transaction: SqlTransaction) -> None:
+    def _after_commit(self, transaction: SqlTransaction) -> None:
         self._doorbell.ring()
-        super()._tell(transaction)
+        super()._after_commit(transaction)
 
     def _listen(self) -> None:
         if self._listening is None:
@@ -307,11 +307,11 @@ class SqlStore(OpenStore):
 
     def _connection(self) -> sqlite3.Connection:
         """This thread's own connection for reading."""
-        found: sqlite3.Connection | None = getattr(self._reading, "connection", None)
-        if found is None:
-            found = self._reading.connection = connect(self.path)
-            self._connections.append(found)
-        return found
+        connection: sqlite3.Connection | None = getattr(self._reading, "connection", None)
+        if connection is None:
+            connection = self._reading.connection = connect(self.path)
+            self._connections.append(connection)
+        return connection
 
     async def _let_others_have_a_turn(self) -> None:
         """Commits made at once do not wait for anything, and must not keep the loop to themselves."""
@@ -321,18 +321,18 @@ class SqlStore(OpenStore):
             self._last_turn = now
 
     def _ring_when_the_burst_is_over(self) -> None:
-        if self._doorbell.owes and self._bell_timer is None:
+        if self._doorbell.owes and self._signal_timer is None:
             loop = asyncio.get_running_loop()
-            self._bell_timer = loop.call_later(BURST_SECONDS, self._ring_last)
+            self._signal_timer = loop.call_later(BURST_SECONDS, self._ring_last)
 
     def _ring_last(self) -> None:
-        self._bell_timer = None
+        self._signal_timer = None
         self._doorbell.ring_last()
 
     def _stop_timers(self) -> None:
         super()._stop_timers()
-        if self._bell_timer is not None:
-            self._bell_timer.cancel()
+        if self._signal_timer is not None:
+            self._signal_timer.cancel()
 
     def _close_files(self) -> None:
         self._readers.shutdown(wait=True)

@@ -27,7 +27,7 @@ class StoreJournal:
         # Positions rise with every commit, so what lies behind the last one seen is all there is.
         position = query.after_position
         async for _ in self._store.changes():
-            while found := await self.read(query.model_copy(update={"after_position": position})):
-                for event in found:
+            while events := await self.read(query.model_copy(update={"after_position": position})):
+                for event in events:
                     yield event
-                position = found[-1].position
+                position = events[-1].position

@@ -40,7 +40,7 @@ _LINE_START = re.compile(rb'\{"run": "[^"]*", "seq": ([0-9]+), ')
 
 
 class _TraceEnd(NamedTuple):
-    """Where the whole lines of a trace end, and the `seq` of the last of them."""
+    """The end of a trace's complete lines, and the `seq` of the last of them."""
 
     offset: int
     seq: int
@@ -56,7 +56,7 @@ class TraceWriter:
         self._folder = runs_folder
 
     def path(self, run_id: str) -> Path:
-        """Where the trace of a run is. Raises `BadInput` for an id that is no plain name."""
+        """The trace file of a run. Raises `BadInput` for an id that is no plain name."""
         return self._folder / plain_name(run_id) / TRACE_NAME
 
     def catch_up(self, run_id: str, read_after: ReadAfter) -> int:
@@ -146,8 +146,8 @@ def _last_newline(handle: int, stop: int) -> int:
     """Offset of the last newline before `stop`, or -1."""
     while stop > 0:
         start = max(0, stop - _BLOCK_BYTES)
-        found = os.pread(handle, stop - start, start).rfind(b"\n")
-        if found >= 0:
-            return start + found
+        offset = os.pread(handle, stop - start, start).rfind(b"\n")
+        if offset >= 0:
+            return start + offset
         stop = start
     return -1

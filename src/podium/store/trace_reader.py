@@ -25,10 +25,10 @@ MAX_LINE_BYTES = 16 * 1024 * 1024
 """A longer line is passed over: memory must not depend on what a file holds."""
 
 LINES_TRIED = 100
-"""When none of the first so many is an event, the file is no trace."""
+"""Lines that are tried: when none of them is an event, the file is no trace."""
 
-MAX_FAULTS = 5
-"""How many are named; the others are counted."""
+MAX_PROBLEMS = 5
+"""Problems that are named; the others are counted."""
 
 _READ_BYTES = 1 << 16
 _LINE_START = re.compile(rb'\{"run": "[^"]*", "seq": ([0-9]{1,18}), ')
@@ -51,8 +51,8 @@ class TraceReader:
         self._before: tuple[str, int] | None = None
         self.first: TraceEntry | None = None
         """The first event of the trace, also when only those behind another are given."""
-        self.faults: list[str] = []
-        self.fault_count = 0
+        self.problems: list[str] = []
+        self.problem_count = 0
         self.torn = False
         """The last line has no end: whoever writes the trace was cut short, or is still at it."""
 
@@ -72,7 +72,7 @@ class TraceReader:
                     yield event
             elif not self.first and number >= LINES_TRIED:
                 break
-        if not self.first and self.fault_count:
+        if not self.first and self.problem_count:
             self._refuse()
 
     def _lines(self) -> Iterator[tuple[int, bytes]]:
@@ -102,18 +102,18 @@ class TraceReader:
         run, seq = event[0]["run"], event[0]["seq"]
         before, self._before = self._before, (run, seq)
         if before is not None and before[0] == run and seq != before[1] + 1:
-            self._fault(f"line {number} has event {seq} behind event {before[1]}")
+            self._note_problem(f"line {number} has event {seq} behind event {before[1]}")
         return event
 
     def _unread(self, problem: str) -> None:
-        """What stands there may be any number of events: that they are missing is no news."""
+        """Note unreadable text, which may be any number of events: that they are missing is no news."""
         self._before = None
-        self._fault(problem)
+        self._note_problem(problem)
 
-    def _fault(self, problem: str) -> None:
-        self.fault_count += 1
-        if len(self.faults) < MAX_FAULTS:
-            self.faults.append(f"{self._name}: {problem}")
+    def _note_problem(self, problem: str) -> None:
+        self.problem_count += 1
+        if len(self.problems) < MAX_PROBLEMS:
+            self.problems.append(f"{self._name}: {problem}")
 
     def _refuse(self) -> NoReturn:
         raise BadInput(
@@ -143,9 +143,9 @@ def open_trace(path: Path) -> BinaryIO:
 
 
 def _is_passed(line: bytes, after_seq: int) -> bool:
-    """Whether this is an event that is not wanted, told without reading all of it."""
-    found = _LINE_START.match(line)
-    return found is not None and int(found[1]) <= after_seq
+    """Tell whether this is an event that is not wanted, told without reading all of it."""
+    match = _LINE_START.match(line)
+    return match is not None and int(match[1]) <= after_seq
 
 
 def _parsed(line: bytes) -> TraceEntry | None:

@@ -66,12 +66,14 @@ class SqlTransaction(SqlView):
         self.new_heads: dict[str, Receipt] = {}
         """The newest receipt of each run, for the anchors."""
 
-    def mark(self) -> tuple[int | None, dict[str, int], set[str], dict[str, Receipt]]:
-        """What is remembered beside the database, for `rewind` after a partial rollback."""
+    def savepoint(self) -> tuple[int | None, dict[str, int], set[str], dict[str, Receipt]]:
+        """State beside the database, for `rewind` after a partial rollback."""
         return self._position, dict(self._seqs), set(self.touched_runs), dict(self.new_heads)
 
-    def rewind(self, mark: tuple[int | None, dict[str, int], set[str], dict[str, Receipt]]) -> None:
-        self._position, self._seqs, self.touched_runs, self.new_heads = mark
+    def rewind(
+        self, savepoint: tuple[int | None, dict[str, int], set[str], dict[str, Receipt]]
+    ) -> None:
+        self._position, self._seqs, self.touched_runs, self.new_heads = savepoint
 
     def append(self, run_id: str, body: EventBody) -> int:
         text = self._text(body)
@@ -137,7 +139,7 @@ class SqlTransaction(SqlView):
             },
         )
         if self._queued is not None and run.queue is not None and run.status is RunStatus.QUEUED:
-            self._queued(self._sql, run, self._moment)
+            self._queued(self._sql, run, self._at)
 
     def drop_runs(self, run_ids: Sequence[str]) -> None:
         for some in portions(run_ids):
@@ -145,17 +147,17 @@ class SqlTransaction(SqlView):
 
     def guard(self, run_id: str, fence: int) -> None:
         row = self._sql.execute("SELECT fence, owner FROM runs WHERE id = :id", {"id": run_id})
-        found = row.fetchone()
-        if found is None or found[0] != fence or found[1] is None:
+        owned = row.fetchone()
+        if owned is None or owned[0] != fence or owned[1] is None:
             raise LeaseLost(run_id)
 
     def claim(
         self, worker_id: str, queue: QueueSpec, flows: Sequence[str], now: datetime
     ) -> Run | None:
-        if not flows or not self._has_room(queue, now):
+        if not flows or not self._has_capacity(queue, now):
             return None
         values: dict[str, Any] = {"queue": queue.name, "now": microseconds(now)}
-        found = self._first(
+        run = self._first(
             Run,
             "SELECT id, body FROM runs WHERE queue = :queue AND status = 'queued' "  # noqa: S608
             "AND cancel_requested = 0 AND (not_before IS NULL OR not_before <= :now) "
@@ -163,13 +165,13 @@ class SqlTransaction(SqlView):
             "ORDER BY priority DESC, id",
             **values,
         )
-        if found is None:
+        if run is None:
             return None
-        claimed = found.model_copy(
+        claimed = run.model_copy(
             update={
                 "status": RunStatus.RUNNING,
                 "owner": worker_id,
-                "fence": found.fence + 1,
+                "fence": run.fence + 1,
                 "claimed_at": now,
                 "waiting_for": None,
                 "wake_at": None,
@@ -182,7 +184,7 @@ class SqlTransaction(SqlView):
         refuse_long_keys(step)
         text = json_of(step)
         refuse_heavy(step, text)
-        kept = self._clean(text)
+        cleaned = self._clean(text)
         self._sql.execute(
             "INSERT INTO steps (run_id, key, ordinal, status, body) "
             "VALUES (:run, :key, :ordinal, :status, :body) "
@@ -193,10 +195,10 @@ class SqlTransaction(SqlView):
                 "key": step.key,
                 "ordinal": step.ordinal,
                 "status": step.status,
-                "body": kept,
+                "body": cleaned,
             },
         )
-        return step if kept is text else StepRecord.model_validate_json(kept)
+        return step if cleaned is text else StepRecord.model_validate_json(cleaned)
 
     def drop_steps(self, run_id: str, keys: Sequence[str]) -> None:
         for key in keys:
@@ -275,8 +277,10 @@ class SqlTransaction(SqlView):
     def add_receipt(self, draft: Receipt) -> Receipt:
         before = self.last_receipt(draft.run_id)
         # What is sealed is what is kept: secrets go first.
-        kept = Receipt.model_validate_json(self._text(draft))
-        sealed = self._seal(kept, before.seal if before else "", before.number + 1 if before else 1)
+        redacted = Receipt.model_validate_json(self._text(draft))
+        sealed = self._seal(
+            redacted, before.seal if before else "", before.number + 1 if before else 1
+        )
         self._sql.execute(
             "INSERT INTO receipts (run_id, number, body) VALUES (:run, :number, :body)",
             {"run": sealed.run_id, "number": sealed.number, "body": json_of(sealed)},
@@ -314,7 +318,7 @@ class SqlTransaction(SqlView):
     def drop_worker(self, worker_id: str) -> None:
         self._sql.execute("DELETE FROM workers WHERE id = :id", {"id": worker_id})
 
-    def _has_room(self, queue: QueueSpec, now: datetime) -> bool:
+    def _has_capacity(self, queue: QueueSpec, now: datetime) -> bool:
         if queue.concurrency is not None:
             running = self._sql.execute(
                 "SELECT count(*) FROM runs WHERE status = 'running' AND queue = :queue",
@@ -365,9 +369,9 @@ class SqlTransaction(SqlView):
             queue=run.queue,
         )
 
-    def _text(self, noun: FrozenModel) -> str:
-        text = json_of(noun)
-        refuse_heavy(noun, text)
+    def _text(self, model: FrozenModel) -> str:
+        text = json_of(model)
+        refuse_heavy(model, text)
         return self._clean(text)
 
 

@@ -93,32 +93,32 @@ class FileTranscript:
             self._dropped_lines += 1
             self._dropped_characters += len(line)
             return
-        kept = self._redact(line[: MAX_LINE + _MARGIN])[:MAX_LINE]
+        redacted = self._redact(line[: MAX_LINE + _MARGIN])[:MAX_LINE]
         if len(line) > MAX_LINE:
-            kept += f" [… {len(line) - MAX_LINE} more characters]"
+            redacted += f" [… {len(line) - MAX_LINE} more characters]"
         try:
-            self._put(line, kept)
+            self._put(line, redacted)
         except OSError:
             # A full disk must not cost the turn: the reply itself is worth more.
             self._written = MAX_BYTES
 
-    def _put(self, line: str, kept: str) -> None:
+    def _put(self, line: str, redacted: str) -> None:
         """Write what is kept of a line behind the lines before it, or anew with those."""
         start, raw = self._written, line[: MAX_LINE + _MARGIN]
         if self._recent and self._is_continued(raw):
             start = self._recent[0][0]
             raw = "\n".join((*(earlier for _, earlier in self._recent), raw))
-            kept = self._redact(raw)
+            redacted = self._redact(raw)
             self._file.seek(start)
             self._file.truncate()
             self._recent.clear()
-        text = kept.replace("\r", "").replace("\n", " ") + "\n"
+        text = redacted.replace("\r", "").replace("\n", " ") + "\n"
         self._file.write(text)
         self._written = start + len(text.encode(errors="replace"))
         self._remember(start, raw)
 
     def _is_continued(self, line: str) -> bool:
-        """Whether there is something to hide in this and the lines before it, but not in either alone."""
+        """Tell whether there is something to hide in this and the lines before it, but not in either alone."""
         before = "\n".join(earlier for _, earlier in self._recent)[-_WINDOW:]
         line = line[:_WINDOW]
         alone = f"{self._redact(before)}\n{self._redact(line)}"
@@ -141,10 +141,8 @@ class FileTranscript:
 
 
 def _stem(turn: Turn, agent: str) -> str:
-    step = "".join(
-        letter if letter.isalnum() or letter in "-_." else "-" for letter in turn.step_key
-    )
-    who = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in agent)
+    step = "".join(char if char.isalnum() or char in "-_." else "-" for char in turn.step_key)
+    who = "".join(char if char.isalnum() or char in "-_" else "-" for char in agent)
     return f"{step[:80]}-{who[:40]}"
 
 

@@ -28,8 +28,8 @@ from podium.core.work import (
 )
 from podium.store.rows import (
     EPOCH,
+    datetime_of,
     microseconds,
-    moment_of,
     named,
     portions,
     read_or_refuse,
@@ -54,7 +54,7 @@ UNENDED = "'queued', 'running', 'waiting', 'needs_human'"
 """The statuses that are no end, as SQL lists them."""
 
 MAX_ROWS = 2**62
-"""What stands for no limit in every database."""
+"""A number that stands for no limit in every database."""
 
 TASK_WITHIN = 20_000
 """Characters of a run's body in which words of its task are looked for."""
@@ -72,7 +72,7 @@ class StoredEvent(NamedTuple):
         """As `Event.line` gives it."""
         from podium.core.events import lifted
 
-        at = moment_of(self.at).isoformat()
+        at = datetime_of(self.at).isoformat()
         return {"run": self.run_id, "seq": self.seq, "at": at, **lifted(json.loads(self.body))}
 
 
@@ -87,41 +87,41 @@ class SqlView:
         `report` is told of rows that lists leave out because they cannot be read.
         """
         self._sql = connection
-        self._moment = now
+        self._at = now
         self._report = report or (lambda what, problem: None)
 
     def now(self) -> datetime:
-        return self._moment
+        return self._at
 
     def ask(self, statement: str, **values: Any) -> list[Any]:
         """Rows of a statement of this room's own, as of this view."""
         return self._sql.execute(statement, values).fetchall()
 
     def events(self, query: EventQuery) -> list[Event]:
-        wanted = ["position > :after"]
+        conditions = ["position > :after"]
         values: dict[str, Any] = {"after": query.after_position, "limit": query.limit}
         if query.run_id is not None:
-            wanted.append("run_id = :run AND seq > :seq")
+            conditions.append("run_id = :run AND seq > :seq")
             values |= {"run": query.run_id, "seq": query.after_seq}
             if query.until_seq is not None:
-                wanted.append("seq <= :until_seq")
+                conditions.append("seq <= :until_seq")
                 values["until_seq"] = query.until_seq
         if query.types:
-            wanted.append(f"type IN ({named(values, 'type', query.types)})")
+            conditions.append(f"type IN ({named(values, 'type', query.types)})")
             if not OF_EVERY_STEP.intersection(query.types):
                 # Said in the words of the index, which is not used otherwise.
-                wanted.append("type NOT IN ('step_started', 'step_completed')")
+                conditions.append("type NOT IN ('step_started', 'step_completed')")
         if query.since is not None:
             # A position is never less than its event's time, so the primary key finds the place.
-            wanted.append("position >= :since AND at >= :since")
+            conditions.append("position >= :since AND at >= :since")
             values["since"] = microseconds(query.since)
         if query.until is not None:
-            wanted.append("at <= :until")
+            conditions.append("at <= :until")
             values["until"] = microseconds(query.until)
         order = "seq" if query.run_id is not None else "position"
         rows = self._sql.execute(
             "SELECT run_id, seq, position, at, body FROM events "  # noqa: S608 - fixed words; values are bound
-            f"WHERE {' AND '.join(wanted)} ORDER BY {order} LIMIT :limit",
+            f"WHERE {' AND '.join(conditions)} ORDER BY {order} LIMIT :limit",
             values,
         )
         return [_event(row) for row in rows.fetchall()]
@@ -137,28 +137,28 @@ class SqlView:
         return self._one(Run, "SELECT body FROM runs WHERE id = :id", id=run_id)
 
     def runs(self, query: RunQuery) -> list[Run]:
-        wanted = ["1 = 1"]
+        conditions = ["1 = 1"]
         values: dict[str, Any] = {}
         if query.statuses:
-            wanted.append(f"status IN ({named(values, 'status', query.statuses)})")
+            conditions.append(f"status IN ({named(values, 'status', query.statuses)})")
         for column in ("flow", "queue", "parent_id", "owner"):
             if (value := getattr(query, column)) is not None:
-                wanted.append(f"{column} = :{column}")
+                conditions.append(f"{column} = :{column}")
                 values[column] = value
         if query.before_id is not None:
-            wanted.append("id < :before")
+            conditions.append("id < :before")
             values["before"] = query.before_id
         if query.from_id is not None:
-            wanted.append("id >= :from")
+            conditions.append("id >= :from")
             values["from"] = query.from_id
         if query.text:
             # A task stands before all that may be long.
-            wanted.append(f"lower(substr(body, 1, {TASK_WITHIN})) LIKE :text ESCAPE '!'")
+            conditions.append(f"lower(substr(body, 1, {TASK_WITHIN})) LIKE :text ESCAPE '!'")
             values["text"] = _task_pattern(query.text)
         return self._page(
             Run,
             "SELECT id, body FROM runs "  # noqa: S608 - fixed words; values are bound
-            f"WHERE {' AND '.join(wanted)} ORDER BY id DESC",
+            f"WHERE {' AND '.join(conditions)} ORDER BY id DESC",
             query.limit,
             **values,
         )
@@ -215,15 +215,17 @@ class SqlView:
 
     def calls(self, run_id: str, status: CallStatus | None = None) -> list[CallRecord]:
         if status is None:
-            found = self._all(CallRecord, "SELECT body FROM calls WHERE run_id = :run", run=run_id)
+            records = self._all(
+                CallRecord, "SELECT body FROM calls WHERE run_id = :run", run=run_id
+            )
         else:
-            found = self._all(
+            records = self._all(
                 CallRecord,
                 "SELECT body FROM calls WHERE run_id = :run AND status = :status",
                 run=run_id,
                 status=status,
             )
-        return sorted(found, key=lambda call: call.requested_at)
+        return sorted(records, key=lambda call: call.requested_at)
 
     def approval(self, approval_id: str) -> Approval | None:
         return self._one(Approval, "SELECT body FROM approvals WHERE id = :id", id=approval_id)
@@ -236,20 +238,20 @@ class SqlView:
         before_id: str | None = None,
         limit: int = 200,
     ) -> list[Approval]:
-        wanted = ["1 = 1"]
+        conditions = ["1 = 1"]
         values: dict[str, Any] = {}
         if run_id is not None:
-            wanted.append("run_id = :run")
+            conditions.append("run_id = :run")
             values["run"] = run_id
         if statuses:
-            wanted.append(f"status IN ({named(values, 'status', statuses)})")
+            conditions.append(f"status IN ({named(values, 'status', statuses)})")
         if before_id is not None:
-            wanted.append("id < :before")
+            conditions.append("id < :before")
             values["before"] = before_id
         return self._page(
             Approval,
             "SELECT id, body FROM approvals "  # noqa: S608 - fixed words; values are bound
-            f"WHERE {' AND '.join(wanted)} ORDER BY id DESC",
+            f"WHERE {' AND '.join(conditions)} ORDER BY id DESC",
             limit,
             **values,
         )
@@ -296,7 +298,7 @@ class SqlView:
         return {str(row[0]) for row in rows.fetchall()}
 
     def untaken_signals(self, run_ids: Collection[str]) -> set[tuple[str, str]]:
-        found: set[tuple[str, str]] = set()
+        pairs: set[tuple[str, str]] = set()
         for some in portions(run_ids):
             values: dict[str, Any] = {}
             rows = self._sql.execute(
@@ -304,8 +306,8 @@ class SqlView:
                 f"WHERE run_id IN ({named(values, 'run', some)})",
                 values,
             )
-            found.update((str(run_id), str(name)) for run_id, name in rows.fetchall())
-        return found
+            pairs.update((str(run_id), str(name)) for run_id, name in rows.fetchall())
+        return pairs
 
     def cancel_wished(self) -> set[str]:
         rows = self._sql.execute(
@@ -330,7 +332,7 @@ class SqlView:
             answers=f"{APPROVAL_SIGNAL}%",
         )
 
-    def next_moment(self) -> datetime | None:
+    def next_due_at(self) -> datetime | None:
         row = self._sql.execute(
             "SELECT min(at) FROM ("
             "SELECT min(not_before) AS at FROM runs WHERE status = 'queued' "
@@ -338,26 +340,26 @@ class SqlView:
             "WHERE status = 'waiting' AND queue IS NOT NULL AND owner IS NULL) AS moments",
             {},
         ).fetchone()
-        moments = [schedule.next_at for schedule in self.schedules() if not schedule.paused]
+        timestamps = [schedule.next_at for schedule in self.schedules() if not schedule.paused]
         if row[0] is not None:
-            moments.append(moment_of(row[0]))
-        return min(moments, default=None)
+            timestamps.append(datetime_of(row[0]))
+        return min(timestamps, default=None)
 
     def tallies(self) -> list[QueueCounts]:
         rows = self._sql.execute(
             "SELECT queue, CASE WHEN status = 'queued' AND not_before > :now THEN 'delayed' "  # noqa: S608 - fixed words
             f"ELSE status END AS stands, count(*), min(id) FROM runs WHERE status IN ({UNENDED}) "
             "AND queue IS NOT NULL GROUP BY queue, stands",
-            {"now": microseconds(self._moment)},
+            {"now": microseconds(self._at)},
         ).fetchall()
-        oldest = {queue: run_id for queue, stands, _, run_id in rows if stands == "queued"}
+        oldest = {queue: run_id for queue, state, _, run_id in rows if state == "queued"}
         made = self._made_at(list(oldest.values())) if oldest else {}
-        found: dict[str, dict[str, Any]] = {}
-        for queue, stands, number, _ in rows:
-            found.setdefault(queue, {})[stands] = number
+        by_queue: dict[str, dict[str, Any]] = {}
+        for queue, state, number, _ in rows:
+            by_queue.setdefault(queue, {})[state] = number
         return [
             QueueCounts(queue=queue, oldest_queued_at=made.get(oldest.get(queue)), **counts)
-            for queue, counts in sorted(found.items())
+            for queue, counts in sorted(by_queue.items())
         ]
 
     def spent(self, since: datetime, after_position: int, limit: int) -> list[UsageSums]:
@@ -402,39 +404,39 @@ class SqlView:
         values: dict[str, Any] = {}
         these = named(values, "run", run_ids)
         statement = f"SELECT id, body FROM runs WHERE id IN ({these})"  # noqa: S608
-        found = self._readable(Run, statement, **values)
-        return {run.id: run.created_at for run in found}
+        runs = self._readable(Run, statement, **values)
+        return {run.id: run.created_at for run in runs}
 
-    def _one(self, noun: type[N], statement: str, **values: Any) -> N | None:
+    def _one(self, model: type[N], statement: str, **values: Any) -> N | None:
         row = self._sql.execute(statement, values).fetchone()
-        return None if row is None else read_or_refuse(noun, row[0], values)
+        return None if row is None else read_or_refuse(model, row[0], values)
 
-    def _all(self, noun: type[N], statement: str, **values: Any) -> list[N]:
-        """What belongs together: nothing of it is left out, so that all of it must be readable."""
+    def _all(self, model: type[N], statement: str, **values: Any) -> list[N]:
+        """Rows that belong together: nothing of it is left out, so that all of it must be readable."""
         rows = self._sql.execute(statement, values).fetchall()
-        return [read_or_refuse(noun, row[0], values) for row in rows]
+        return [read_or_refuse(model, row[0], values) for row in rows]
 
-    def _first(self, noun: type[N], statement: str, **values: Any) -> N | None:
-        return next(self._paged(noun, statement, 1, **values), None)
+    def _first(self, model: type[N], statement: str, **values: Any) -> N | None:
+        return next(self._paged(model, statement, 1, **values), None)
 
-    def _page(self, noun: type[N], statement: str, limit: int, **values: Any) -> list[N]:
+    def _page(self, model: type[N], statement: str, limit: int, **values: Any) -> list[N]:
         # Those that cannot be read do not count: a page that is not full is taken for the last.
-        return list(islice(self._paged(noun, statement, limit, **values), limit))
+        return list(islice(self._paged(model, statement, limit, **values), limit))
 
-    def _paged(self, noun: type[N], statement: str, size: int, **values: Any) -> Iterator[N]:
+    def _paged(self, model: type[N], statement: str, size: int, **values: Any) -> Iterator[N]:
         """Readable ones of a statement that selects keys and bodies, looked up so many at a time."""
         for start in count(0, size):
             rows = self._sql.execute(
                 f"{statement} LIMIT :size OFFSET :start", values | {"size": size, "start": start}
             ).fetchall()
-            yield from readable(noun, rows, self._report)
+            yield from readable(model, rows, self._report)
             if len(rows) < size:
                 return
 
-    def _readable(self, noun: type[N], statement: str, **values: Any) -> list[N]:
-        """What stands side by side: one that cannot be read must not hide the others."""
+    def _readable(self, model: type[N], statement: str, **values: Any) -> list[N]:
+        """Independent rows: one that cannot be read must not hide the others."""
         rows = self._sql.execute(statement, values).fetchall()
-        return list(readable(noun, rows, self._report))
+        return list(readable(model, rows, self._report))
 
 
 def stored_events(
@@ -450,7 +452,7 @@ def stored_events(
 
 
 def _task_pattern(text: str) -> str:
-    """What the beginning of a run's body looks like when its task has these words."""
+    """A pattern for the beginning of a run's body whose task has these words."""
     plain = text.encode(errors="replace").decode()
     written = "".join(
         f"!{char}" if char in "!%_" else char
@@ -491,11 +493,11 @@ def _spent(row: Sequence[Any]) -> UsageSums:
     from podium.core.events import lifted
 
     position, at, flow, body = row
-    said = lifted(json.loads(body))
-    usage = said["usage"]
+    document = lifted(json.loads(body))
+    usage = document["usage"]
     tokens = usage.get("input_tokens", 0) + usage.get("output_tokens", 0)
     usd, complete = usage.get("usd", 0.0), usage.get("complete", True)
-    return UsageSums(position, moment_of(at), flow, said["source"], usd, tokens, complete)
+    return UsageSums(position, datetime_of(at), flow, document["source"], usd, tokens, complete)
 
 
 def _event(row: Sequence[Any]) -> Event:
@@ -506,6 +508,6 @@ def _event(row: Sequence[Any]) -> Event:
         run_id=run_id,
         seq=seq,
         position=position,
-        at=moment_of(at),
+        at=datetime_of(at),
         body=read_body(json.loads(body)),
     )

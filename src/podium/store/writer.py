@@ -28,10 +28,10 @@ SLOW_SECONDS = 0.001
 """Commits that take longer than this of late would hold up the event loop: the thread makes them."""
 
 CLOSING_SECONDS = 5.0
-"""How long a database that is away is waited for once the store is being closed."""
+"""Longest wait for a database that is away once the store is being closed."""
 
 _WEIGHT = 0.1
-"""How much one commit counts in what commits take of late."""
+"""Weight of one commit in the moving average of commit times."""
 
 Work = Callable[[SqlTransaction], Any]
 
@@ -42,7 +42,7 @@ class StoreDriver(Protocol):
     name: str
     """The database in messages."""
     patience_seconds: float
-    """How long works are tried again after what `may_pass`."""
+    """Seconds for which works are tried again after what `may_pass`."""
 
     def begin_now(self) -> SqlTransaction | None:
         """A transaction begun without waiting for anybody. None: not now."""
@@ -60,41 +60,41 @@ class StoreDriver(Protocol):
         """End the transaction without a trace. Never raises."""
         ...
 
-    def set_mark(self) -> None: ...
-    def back_to_mark(self) -> None: ...
-    def drop_mark(self) -> None: ...
+    def set_savepoint(self) -> None: ...
+    def rollback_to_savepoint(self) -> None: ...
+    def release_savepoint(self) -> None: ...
 
     def explained(self, error: BaseException) -> BaseException:
         """The error in Podium's words, if it is the driver's; else itself."""
         ...
 
     def is_own(self, error: BaseException) -> bool:
-        """Whether the driver raised it, and not a work by itself."""
+        """Tell whether the driver raised it, and not a work by itself."""
         ...
 
     def blames_one_work(self, error: BaseException) -> bool:
-        """Whether it is about what one work asked for: others beside it would have gone through."""
+        """Tell whether it is about what one work asked for: others beside it would have gone through."""
         ...
 
     def may_pass(self, error: BaseException) -> bool:
-        """Whether nothing was kept and the same may go through in a while."""
+        """Tell whether nothing was kept and the same may go through in a while."""
         ...
 
-    def made_room(self, error: BaseException) -> bool:
-        """Whether it failed for want of space, and some that was kept back is free now."""
+    def freed_reserve(self, error: BaseException) -> bool:
+        """Tell whether it failed for want of space, and some that was kept back is free now."""
         ...
 
     def close(self) -> None: ...
 
 
 class WriteResult(NamedTuple):
-    """What a work gave back."""
+    """The value that a work returned."""
 
     value: Any
 
 
 class WriteFailure(NamedTuple):
-    """What a work raised, or the reason why its commit could not be made."""
+    """The error that a work raised, or the reason why its commit could not be made."""
 
     error: BaseException
 
@@ -136,7 +136,7 @@ class Writer:
         self._turn = threading.Lock()
         """Held by whoever is committing."""
         self._pace_seconds = 0.0
-        """What a commit takes of late."""
+        """Moving average of commit times."""
         self._notes: deque[tuple[str, EventBody]] = deque()
         self._closed = False
         self._give_up_at = math.inf
@@ -165,7 +165,7 @@ class Writer:
                     return None
                 [outcome] = self._commit(transaction, [work])
             except BaseException as error:
-                if self._driver.made_room(error):
+                if self._driver.freed_reserve(error):
                     return None
                 return WriteFailure(self._driver.explained(error))
             self._delivered(transaction)
@@ -260,7 +260,7 @@ class Writer:
             except Exception as error:
                 if len(batch) > 1 and self._driver.blames_one_work(error):
                     return self._commit_one_by_one(batch, transactions)
-                if self._driver.made_room(error):
+                if self._driver.freed_reserve(error):
                     continue
                 pause = next(pauses, None) if self._driver.may_pass(error) else None
                 if pause is None or time.monotonic() > self._give_up_at:
@@ -321,18 +321,18 @@ class Writer:
 
     def _perform_apart(self, work: Work, transaction: SqlTransaction) -> WriteResult | WriteFailure:
         """Within a shared commit, a work that raises takes back its own writes only."""
-        mark = transaction.mark()
-        self._driver.set_mark()
+        savepoint = transaction.savepoint()
+        self._driver.set_savepoint()
         outcome: WriteResult | WriteFailure
         try:
             outcome = WriteResult(work(transaction))
         except Exception as error:
             if self._driver.is_own(error):
                 raise
-            self._driver.back_to_mark()
-            transaction.rewind(mark)
+            self._driver.rollback_to_savepoint()
+            transaction.rewind(savepoint)
             outcome = WriteFailure(error)
-        self._driver.drop_mark()
+        self._driver.release_savepoint()
         return outcome
 
 

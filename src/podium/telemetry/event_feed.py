@@ -23,10 +23,10 @@ PAGE = 100
 """Events that wait for a listener; others stay in the journal until it has taken these."""
 
 PATIENCE_SECONDS = 5.0
-"""How long closing waits for a listener that takes nothing. One that takes on is waited for."""
+"""Longest wait of closing for a listener that takes nothing. One that takes on is waited for."""
 
 PAUSE_SECONDS = 1.0
-"""How long a store that could not be read is left alone."""
+"""Pause after a store could not be read."""
 
 MAX_COUNTED = 10_000
 """Events that are counted one by one when a listener is given up."""
@@ -41,7 +41,7 @@ class GuardedListener(Generic[P]):
         self._take = take
         self.failed = 0
         self.error: Exception | None = None
-        """What it raised last."""
+        """The last error it raised."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> None:
         try:
@@ -51,8 +51,8 @@ class GuardedListener(Generic[P]):
             self.error = error
 
     @property
-    def faults(self) -> tuple[str, ...]:
-        """What it did not take, and why."""
+    def problems(self) -> tuple[str, ...]:
+        """Events it did not take, and the reasons."""
         if self.error is None:
             return ()
         why = f"{type(self.error).__name__}: {self.error}"[:200]
@@ -114,17 +114,17 @@ class ListenerThread:
         self._following = asyncio.create_task(keep_up(store, self._catch_up, self._not_read))
 
     @property
-    def faults(self) -> tuple[str, ...]:
-        """What the listener missed, and why. Complete once this is closed."""
+    def problems(self) -> tuple[str, ...]:
+        """Events the listener missed, and the reasons. Complete once this is closed."""
         if not self.dropped:
-            return self._take.faults
+            return self._take.problems
         why = "the journal could not be read" if self._unread else "it took nothing any more"
-        told = f"{self._name} was not told of {_events(self.dropped)}: {why}"
-        return (*self._take.faults, told)
+        drop_notice = f"{self._name} was not told of {_events(self.dropped)}: {why}"
+        return (*self._take.problems, drop_notice)
 
     @property
     def error(self) -> Exception | None:
-        """What the listener raised last."""
+        """The last error the listener raised."""
         return self._take.error
 
     async def close(self) -> None:
@@ -217,7 +217,7 @@ OWNER_TYPES = ("run_cancelled", "run_failed", "run_parked", "run_started", "run_
 
 
 class HostedRun(NamedTuple):
-    """What readings need to know of a run, as it was when this process took it."""
+    """Facts about a run as it was when this process took it."""
 
     id: str
     flow: str
@@ -273,20 +273,20 @@ class HostedFollower:
         self._turn = asyncio.Lock()
         self.position = position
         """Behind which nothing has been read yet."""
-        self.fault = ""
-        """Why it is behind; empty once it could read again."""
+        self.problem = ""
+        """The reason why it is behind; empty once it could read again."""
 
     async def follow(self) -> None:
         """Keep up until the store is closed. Trouble with the store is waited out, never raised."""
         await keep_up(self._store, self.catch_up, self._not_read)
 
     def _not_read(self, error: Exception) -> None:
-        self.fault = f"{type(error).__name__}: {error}"
+        self.problem = f"{type(error).__name__}: {error}"
 
     @property
-    def faults(self) -> tuple[str, ...]:
+    def problems(self) -> tuple[str, ...]:
         """Events that were handed on in vain, and why."""
-        return self._take.faults
+        return self._take.problems
 
     async def catch_up(self) -> None:
         """Read all there is now."""
@@ -296,7 +296,7 @@ class HostedFollower:
                     self.position = event.position
                     self._note_owner(event, run)
                     self._hand_on(event)
-            self.fault = ""
+            self.problem = ""
 
     def unread(self, view: StoreView) -> Event | None:
         """The first event that it has not come to."""

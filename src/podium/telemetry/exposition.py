@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 MAX_SERIES = 200
-"""How many sets of label values a family tells apart; all later ones are counted as `other`."""
+"""Sets of label values that a family tells apart; all later ones are counted as `other`."""
 
 MAX_VALUE = 80
 
@@ -38,7 +38,7 @@ class MetricFamily(ABC):
         self.name = name
         self._help = help
         self._labels = tuple(labels)
-        self._places: set[Labels] = set()
+        self._series: set[Labels] = set()
 
     def lines(self) -> Iterator[str]:
         """The family as it is sent, line by line."""
@@ -50,29 +50,29 @@ class MetricFamily(ABC):
     def _samples(self) -> Iterable[str]:
         """Its series, a line each."""
 
-    def _place(self, values: Sequence[str]) -> Labels:
-        """Where a sample with these label values is counted."""
+    def _label_values(self, values: Sequence[str]) -> Labels:
+        """The label values that a sample is counted under."""
         if len(values) != len(self._labels):
             raise ValueError(f"{self.name} has the labels {self._labels}, not {len(values)} values")
-        place = tuple(_tame(value) for value in values)
-        if place not in self._places:
-            if len(self._places) >= MAX_SERIES:
+        labels = tuple(_tame(value) for value in values)
+        if labels not in self._series:
+            if len(self._series) >= MAX_SERIES:
                 return (OTHER,) * len(values)
-            self._places.add(place)
-        return place
+            self._series.add(labels)
+        return labels
 
-    def _sample(self, place: Labels, value: float, suffix: str = "", bound: str = "") -> str:
-        pairs = [*zip(self._labels, place, strict=True), *([("le", bound)] if bound else [])]
-        shown = ",".join(f'{name}="{_quoted(value)}"' for name, value in pairs)
+    def _sample(self, labels: Labels, value: float, suffix: str = "", bound: str = "") -> str:
+        pairs = [*zip(self._labels, labels, strict=True), *([("le", bound)] if bound else [])]
+        label_text = ",".join(f'{name}="{_quoted(value)}"' for name, value in pairs)
         return (
-            f"{self.name}{suffix}{{{shown}}} {_number(value)}"
-            if shown
+            f"{self.name}{suffix}{{{label_text}}} {_number(value)}"
+            if label_text
             else (f"{self.name}{suffix} {_number(value)}")
         )
 
 
 class CounterFamily(MetricFamily):
-    """What only rises. Its name ends in `_total`."""
+    """A value that only rises. Its name ends in `_total`."""
 
     kind = "counter"
 
@@ -84,15 +84,15 @@ class CounterFamily(MetricFamily):
     def add(self, *values: str, amount: float = 1.0) -> None:
         """Count. An amount that is no number, or below zero, is left out: a counter never falls."""
         if math.isfinite(amount) and amount >= 0:
-            place = self._place(values)
-            self._values[place] = self._values.get(place, 0.0) + amount
+            labels = self._label_values(values)
+            self._values[labels] = self._values.get(labels, 0.0) + amount
 
     def _samples(self) -> Iterator[str]:
-        return (self._sample(place, value) for place, value in sorted(self._values.items()))
+        return (self._sample(labels, value) for labels, value in sorted(self._values.items()))
 
 
 class Gauge(MetricFamily):
-    """What rises and falls."""
+    """A value that rises and falls."""
 
     kind = "gauge"
 
@@ -102,16 +102,16 @@ class Gauge(MetricFamily):
 
     def put(self, *values: str, amount: float) -> None:
         """Say how it stands. What is counted as `other` adds up."""
-        place = self._place(values)
-        before = self._values.get(place, 0.0) if place not in self._places else 0.0
-        self._values[place] = before + amount
+        labels = self._label_values(values)
+        before = self._values.get(labels, 0.0) if labels not in self._series else 0.0
+        self._values[labels] = before + amount
 
     def _samples(self) -> Iterator[str]:
-        return (self._sample(place, value) for place, value in sorted(self._values.items()))
+        return (self._sample(labels, value) for labels, value in sorted(self._values.items()))
 
 
 class Histogram(MetricFamily):
-    """How long things take: for each bound the number that took no longer."""
+    """Durations: for each bound the number that took no longer."""
 
     kind = "histogram"
 
@@ -127,20 +127,20 @@ class Histogram(MetricFamily):
         """Take in one duration. What a clock that was set back makes negative counts as none."""
         if not math.isfinite(seconds):
             return
-        place, seconds = self._place(values), max(seconds, 0.0)
-        counts = self._counts.setdefault(place, [0] * (len(self._bounds) + 1))
+        labels, seconds = self._label_values(values), max(seconds, 0.0)
+        counts = self._counts.setdefault(labels, [0] * (len(self._bounds) + 1))
         fitting = (at for at, bound in enumerate(self._bounds) if seconds <= bound)
         counts[next(fitting, len(self._bounds))] += 1
-        self._sums[place] = self._sums.get(place, 0.0) + seconds
+        self._sums[labels] = self._sums.get(labels, 0.0) + seconds
 
     def _samples(self) -> Iterator[str]:
-        for place, counts in sorted(self._counts.items()):
+        for labels, counts in sorted(self._counts.items()):
             reached = 0
             for bound, count in zip((*self._bounds, math.inf), counts, strict=True):
                 reached += count
-                yield self._sample(place, reached, "_bucket", _number(bound))
-            yield self._sample(place, self._sums[place], "_sum")
-            yield self._sample(place, reached, "_count")
+                yield self._sample(labels, reached, "_bucket", _number(bound))
+            yield self._sample(labels, self._sums[labels], "_sum")
+            yield self._sample(labels, reached, "_count")
 
 
 def exposed(families: Iterable[MetricFamily]) -> str:
@@ -150,8 +150,8 @@ def exposed(families: Iterable[MetricFamily]) -> str:
 
 def _tame(value: str) -> str:
     """A label value: one printable line of bounded length."""
-    shown = "".join(character if character.isprintable() else " " for character in value)
-    return shown[:MAX_VALUE].strip() or "none"
+    printable = "".join(character if character.isprintable() else " " for character in value)
+    return printable[:MAX_VALUE].strip() or "none"
 
 
 def _escaped(text: str) -> str:

@@ -257,25 +257,25 @@ def _queues(tallies: Sequence[QueueCounts], now: datetime) -> list[MetricFamily]
     return [runs, oldest]
 
 
-def _workers(beats: Sequence[WorkerHeartbeat], now: datetime) -> list[MetricFamily]:
+def _workers(heartbeats: Sequence[WorkerHeartbeat], now: datetime) -> list[MetricFamily]:
     alive = Gauge("podium_workers", "Processes that host runs and were heard of lately.")
-    alive.put(amount=sum(heartbeat.beat_at + LEASE >= now for heartbeat in beats))
+    alive.put(amount=sum(heartbeat.beat_at + LEASE >= now for heartbeat in heartbeats))
     return [alive]
 
 
 def _own(heartbeat: WorkerHeartbeat | None) -> list[MetricFamily]:
-    """What this process last said of itself. Nothing before it has."""
+    """Metrics of this process's last heartbeat. Nothing before it has."""
     if heartbeat is None:
         return []
     hosting = Gauge("podium_worker_hosting", "Runs this worker works on.")
-    room = Gauge("podium_worker_room", "Runs this worker would work on at most.")
+    capacity = Gauge("podium_worker_room", "Runs this worker would work on at most.")
     load = Gauge("podium_host_load", "Processes that wanted a core, for each core of the host.")
     about = Gauge("podium_worker_info", "Which Podium this worker runs. Always 1.", ["version"])
     hosting.put(amount=heartbeat.hosting)
-    room.put(amount=heartbeat.room)
+    capacity.put(amount=heartbeat.room)
     load.put(amount=heartbeat.load)
     about.put(heartbeat.podium, amount=1)
-    return [hosting, room, load, about]
+    return [hosting, capacity, load, about]
 
 
 def _approvals(view: StoreView) -> MetricFamily:
@@ -283,6 +283,6 @@ def _approvals(view: StoreView) -> MetricFamily:
         "podium_approvals_waiting",
         f"Questions that wait for a person; {MAX_APPROVALS} means that many or more.",
     )
-    found = view.approvals(statuses=[ApprovalStatus.PENDING], limit=MAX_APPROVALS)
-    waiting.put(amount=len(found))
+    approvals = view.approvals(statuses=[ApprovalStatus.PENDING], limit=MAX_APPROVALS)
+    waiting.put(amount=len(approvals))
     return waiting

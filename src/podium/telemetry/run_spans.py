@@ -40,12 +40,12 @@ from podium.telemetry.span_model import (
     OpenTurn,
     SpanRef,
     current,
-    host_place,
+    host_span,
     lasting,
-    place_of,
-    step_place,
+    printable_name,
+    span_ref_of,
+    step_span,
     turn_in,
-    word,
 )
 
 
@@ -53,13 +53,13 @@ def call_spans(event: Event, run: HostedRun, begun: OpenRun) -> Iterator[Finishe
     match event.body:
         case ToolRequested(call=call):
             # Taken now: a call that is a step of its own is settled with it, after its end.
-            begun.calls[call] = event.at, event.body, _place_of_call(call, run, begun)
+            begun.calls[call] = event.at, event.body, _span_of_call(call, run, begun)
         case ToolRefused() as refused:
             about = _about_call(refused.tool, refused.effect, refused.tier, refused.rule)
-            place = place_of(run.id, "refused", event.seq)
-            parent = _place_of_call(refused.call, run, begun)
-            name = f"execute_tool {word(refused.tool)}"
-            yield FinishedSpan(place, parent, name, event.at, event.at, about)
+            span_ref = span_ref_of(run.id, "refused", event.seq)
+            parent = _span_of_call(refused.call, run, begun)
+            name = f"execute_tool {printable_name(refused.tool)}"
+            yield FinishedSpan(span_ref, parent, name, event.at, event.at, about)
         case ToolCompleted(call=call, seconds=seconds):
             yield settled(event, run, begun, call, "completed", seconds)
         case ToolFailed(call=call, seconds=seconds):
@@ -76,22 +76,22 @@ def settled(
     """A call that ended, or will not end here."""
     asked = begun.calls.pop(call, None)
     if turn := turn_in(_step_of(call, run), begun):
-        turn.heard = event.at
+        turn.active_at = event.at
     if asked is None:  # by a process before this one
-        start, parent = event.at - lasting(seconds), _place_of_call(call, run, begun)
+        start, parent = event.at - lasting(seconds), _span_of_call(call, run, begun)
         tool = str(getattr(event.body, "tool", ""))
         about: dict[str, Attribute] = {
             "gen_ai.operation.name": "execute_tool",
-            "gen_ai.tool.name": word(tool),
+            "gen_ai.tool.name": printable_name(tool),
         }
     else:
         start, requested, parent = asked
         tool = requested.tool
         about = _about_call(tool, "allow", requested.tier, requested.rule)
     return FinishedSpan(
-        place_of(run.id, "call", call, run.fence, event.seq),
+        span_ref_of(run.id, "call", call, run.fence, event.seq),
         parent,
-        f"execute_tool {word(tool)}",
+        f"execute_tool {printable_name(tool)}",
         start,
         event.at,
         {**about, "podium.outcome": outcome},
@@ -102,20 +102,20 @@ def settled(
 def _about_call(tool: str, decision: str, tier: str, rule: str) -> dict[str, Attribute]:
     return {
         "gen_ai.operation.name": "execute_tool",
-        "gen_ai.tool.name": word(tool),
+        "gen_ai.tool.name": printable_name(tool),
         "podium.decision": decision,
-        "podium.tier": word(tier),
-        "podium.rule": word(rule),
+        "podium.tier": printable_name(tier),
+        "podium.rule": printable_name(rule),
     }
 
 
-def _place_of_call(call: str, run: HostedRun, begun: OpenRun) -> SpanRef:
+def _span_of_call(call: str, run: HostedRun, begun: OpenRun) -> SpanRef:
     """The turn or else the step that a call was made in."""
     step = _step_of(call, run)
     if turn := turn_in(step, begun):
-        return turn.place
+        return turn.ref
     opened = begun.steps.get(step)
-    return step_place(run, step, opened.attempt) if opened else current(run, begun)
+    return step_span(run, step, opened.attempt) if opened else current(run, begun)
 
 
 def _step_of(call: str, run: HostedRun) -> str:
@@ -130,12 +130,12 @@ def turn_spans(event: Event, run: HostedRun, begun: OpenRun) -> Iterator[Finishe
         case ModelAnswered() as answered:
             turn = _turn_of(answered, begun)
             if turn is None:  # asked by a process before this one, whose answers it goes on with
-                place = answered.step, answered.role, answered.agent
-                turn = _opened(event, run, begun, *place)
+                turn_key = answered.step, answered.role, answered.agent
+                turn = _opened(event, run, begun, *turn_key)
                 begun.turns.append(turn)
             yield _chat(event, answered, turn)
             turn.answers += 1
-            turn.heard = event.at
+            turn.active_at = event.at
         case AgentStopped(role=role, stop=stop):
             if (turn := _first_of(role, begun)) is not None:
                 turn.stop = stop.kind
@@ -153,8 +153,8 @@ def unanswered(event: Event, begun: OpenRun) -> Iterator[FinishedSpan]:
     """Turns that no answer will come to."""
     for turn in begun.turns:
         about = {**_about_agent(turn.role, turn.agent), "podium.answers": turn.answers}
-        name = f"invoke_agent {word(turn.role)}"
-        yield FinishedSpan(turn.place, turn.parent, name, turn.since, event.at, about, "no_answer")
+        name = f"invoke_agent {printable_name(turn.role)}"
+        yield FinishedSpan(turn.ref, turn.parent, name, turn.since, event.at, about, "no_answer")
     begun.turns.clear()
 
 
@@ -162,9 +162,9 @@ def _opened(
     event: Event, run: HostedRun, begun: OpenRun, step: str, role: str, agent: str
 ) -> OpenTurn:
     opened = begun.steps.get(step)
-    parent = step_place(run, step, opened.attempt) if opened else current(run, begun)
-    place = place_of(run.id, "turn", event.seq)
-    return OpenTurn(event.at, place, parent, step, role, agent, heard=event.at)
+    parent = step_span(run, step, opened.attempt) if opened else current(run, begun)
+    span_ref = span_ref_of(run.id, "turn", event.seq)
+    return OpenTurn(event.at, span_ref, parent, step, role, agent, active_at=event.at)
 
 
 def _turn_of(answered: ModelAnswered, begun: OpenRun) -> OpenTurn | None:
@@ -177,20 +177,20 @@ def _first_of(role: str, begun: OpenRun) -> OpenTurn | None:
 
 def _chat(event: Event, answered: ModelAnswered, turn: OpenTurn) -> FinishedSpan:
     answer = answered.answer
-    model = word(answer.model)
+    model = printable_name(answer.model)
     return FinishedSpan(
-        place_of(event.run_id, "chat", event.seq),
-        turn.place,
+        span_ref_of(event.run_id, "chat", event.seq),
+        turn.ref,
         f"chat {model}".rstrip(),
-        turn.heard,
+        turn.active_at,
         event.at,
         {
             "gen_ai.operation.name": "chat",
             "gen_ai.request.model": model,
             "gen_ai.response.model": model,
-            "gen_ai.agent.name": word(answered.agent),
+            "gen_ai.agent.name": printable_name(answered.agent),
             **_about_usage(answer.usage),
-            "podium.role": word(answered.role),
+            "podium.role": printable_name(answered.role),
             "podium.answer": answer.number,
             "podium.calls": len(answer.calls),
         },
@@ -200,17 +200,17 @@ def _chat(event: Event, answered: ModelAnswered, turn: OpenTurn) -> FinishedSpan
 def _replied(event: Event, reply: AgentReplied, turn: OpenTurn) -> FinishedSpan:
     about: dict[str, Attribute] = {
         **_about_agent(reply.role, reply.agent),
-        "gen_ai.request.model": word(reply.model),
-        "gen_ai.response.model": word(reply.model),
+        "gen_ai.request.model": printable_name(reply.model),
+        "gen_ai.response.model": printable_name(reply.model),
         **_about_usage(reply.usage),
         "podium.answers": turn.answers,
     }
     if turn.stop:
         about["podium.stop"] = turn.stop
     return FinishedSpan(
-        turn.place,
+        turn.ref,
         turn.parent,
-        f"invoke_agent {word(reply.role)}",
+        f"invoke_agent {printable_name(reply.role)}",
         turn.since,
         event.at,
         about,
@@ -221,8 +221,8 @@ def _replied(event: Event, reply: AgentReplied, turn: OpenTurn) -> FinishedSpan:
 def _about_agent(role: str, agent: str) -> dict[str, Attribute]:
     return {
         "gen_ai.operation.name": "invoke_agent",
-        "gen_ai.agent.name": word(agent),
-        "podium.role": word(role),
+        "gen_ai.agent.name": printable_name(agent),
+        "podium.role": printable_name(role),
     }
 
 
@@ -293,22 +293,22 @@ class SpanMaker:
 def _let_go(event: Event, run: HostedRun, begun: OpenRun) -> Iterator[FinishedSpan]:
     """All that was open, the hosting itself, and the whole run when this is its end."""
     yield from _left_open(event, run, begun)
-    error = word(event.body.failure.kind) if isinstance(event.body, RunFailed) else ""
+    error = printable_name(event.body.failure.kind) if isinstance(event.body, RunFailed) else ""
     outcome = event.body.type.removeprefix("run_")
     yield _hosting(begun, outcome, error)
     if outcome != "parked":
-        links = (place_of(run.parent_id),) if run.parent_id else ()
+        links = (span_ref_of(run.parent_id),) if run.parent_id else ()
         started = min(run.created_at, event.at)
-        name, about = f"run {word(run.flow)}", _about_run(run, outcome)
-        yield FinishedSpan(place_of(run.id), None, name, started, event.at, about, error, links)
+        name, about = f"run {printable_name(run.flow)}", _about_run(run, outcome)
+        yield FinishedSpan(span_ref_of(run.id), None, name, started, event.at, about, error, links)
 
 
 def _hosting(begun: OpenRun, outcome: str, error: str = "") -> FinishedSpan:
     run = begun.run
     return FinishedSpan(
-        host_place(run),
-        place_of(run.id),
-        f"host {word(run.flow)}",
+        host_span(run),
+        span_ref_of(run.id),
+        f"host {printable_name(run.flow)}",
         begun.since,
         begun.latest,
         {**_about_run(run, outcome), "podium.run.fence": run.fence},
@@ -318,10 +318,10 @@ def _hosting(begun: OpenRun, outcome: str, error: str = "") -> FinishedSpan:
 
 def _about_run(run: HostedRun, outcome: str) -> dict[str, Attribute]:
     return {
-        "podium.run.id": word(run.id),
-        "podium.flow": word(run.flow),
+        "podium.run.id": printable_name(run.id),
+        "podium.flow": printable_name(run.flow),
         "podium.flow.version": run.flow_version,
-        "podium.queue": word(run.queue or ""),
+        "podium.queue": printable_name(run.queue or ""),
         "podium.outcome": outcome,
     }
 
@@ -359,17 +359,17 @@ def _ended_step(
 ) -> FinishedSpan:
     opened = begun.steps.pop(step, OpenStep(event.at, 1))
     return FinishedSpan(
-        step_place(run, step, opened.attempt),
+        step_span(run, step, opened.attempt),
         # Not the hosting: that of a process that is killed is never sent.
-        place_of(run.id),
-        f"step {word(step.partition('#')[0])}",
+        span_ref_of(run.id),
+        f"step {printable_name(step.partition('#')[0])}",
         opened.at,
         event.at,
         {
-            "podium.flow": word(run.flow),
-            "podium.step": word(step),
+            "podium.flow": printable_name(run.flow),
+            "podium.step": printable_name(step),
             "podium.step.attempt": opened.attempt,
             "podium.outcome": outcome,
         },
-        word(error),
+        printable_name(error),
     )

@@ -11,7 +11,7 @@ from podium.core.events import ToolRequested
 from podium.telemetry.event_feed import HostedRun
 
 MAX_LASTING_SECONDS = 7 * 86400.0
-MAX_WORD = 200
+MAX_NAME = 200
 """Names come from models and files too."""
 
 Attribute = str | int | float | bool
@@ -19,7 +19,7 @@ Attribute = str | int | float | bool
 
 @dataclass(frozen=True)
 class SpanRef:
-    """Where a span stands: its trace and its own id in it."""
+    """Reference to a span: its trace and its own id in it."""
 
     trace_id: int
     span_id: int
@@ -29,7 +29,7 @@ class SpanRef:
 class FinishedSpan:
     """A finished piece of work."""
 
-    place: SpanRef
+    ref: SpanRef
     parent: SpanRef | None
     name: str
     start: datetime
@@ -48,20 +48,20 @@ def trace_of(run_id: str) -> int:
     return int.from_bytes(_digest(run_id)[:16]) or 1
 
 
-def place_of(run_id: str, *parts: str | int) -> SpanRef:
+def span_ref_of(run_id: str, *parts: str | int) -> SpanRef:
     """The place of a run's span; without `parts`, of the run itself."""
     digest = _digest("\0".join(map(str, (run_id, *parts))))
     return SpanRef(trace_of(run_id), int.from_bytes(digest[:8]) or 1)
 
 
-def host_place(run: HostedRun) -> SpanRef:
+def host_span(run: HostedRun) -> SpanRef:
     """The time that one process hosts a run."""
-    return place_of(run.id, "host", run.fence)
+    return span_ref_of(run.id, "host", run.fence)
 
 
-def step_place(run: HostedRun, step: str, attempt: int) -> SpanRef:
+def step_span(run: HostedRun, step: str, attempt: int) -> SpanRef:
     """One attempt at a step. After a crash it is attempted again, under another fence."""
-    return place_of(run.id, "step", step, run.fence, attempt)
+    return span_ref_of(run.id, "step", step, run.fence, attempt)
 
 
 def lasting(seconds: float) -> timedelta:
@@ -69,9 +69,9 @@ def lasting(seconds: float) -> timedelta:
     return timedelta(seconds=min(max(0.0, seconds), MAX_LASTING_SECONDS))
 
 
-def word(text: str) -> str:
+def printable_name(text: str) -> str:
     """A name as it may stand in a span."""
-    return "".join(each if each.isprintable() else " " for each in text[:MAX_WORD])
+    return "".join(char if char.isprintable() else " " for char in text[:MAX_NAME])
 
 
 def _digest(text: str) -> bytes:
@@ -90,14 +90,14 @@ class OpenTurn:
     """A turn that an agent was asked to take and has not answered."""
 
     since: datetime
-    place: SpanRef
+    ref: SpanRef
     parent: SpanRef
     step: str
     """Empty where the record does not say in which step it is taken."""
     role: str
     agent: str
-    heard: datetime
-    """When the model last had something new to answer: it was asked, or a call of it came to its end."""
+    active_at: datetime
+    """Start of the model's present work: it was asked, or a call of it came to its end."""
     answers: int = 0
     stop: str = ""
     """The limit that ended it."""
@@ -105,7 +105,7 @@ class OpenTurn:
 
 @dataclass
 class OpenRun:
-    """What of a run this process hosts and has not seen the end of."""
+    """The unfinished parts of a run that this process hosts."""
 
     run: HostedRun
     since: datetime
@@ -119,13 +119,13 @@ class OpenRun:
 
 def turn_in(step: str, begun: OpenRun) -> OpenTurn | None:
     """The open turn of a step; None where there is none, or nothing tells it from others."""
-    found = [turn for turn in begun.turns if turn.step == step]
-    return found[0] if len(found) == 1 else None
+    turns = [turn for turn in begun.turns if turn.step == step]
+    return turns[0] if len(turns) == 1 else None
 
 
 def current(run: HostedRun, begun: OpenRun) -> SpanRef:
-    """What is going on: the one open step, or the run when several are open or none is."""
+    """The current span: the one open step, or the run when several are open or none is."""
     if len(begun.steps) == 1:
         [(step, opened)] = begun.steps.items()
-        return step_place(run, step, opened.attempt)
-    return place_of(run.id)
+        return step_span(run, step, opened.attempt)
+    return span_ref_of(run.id)

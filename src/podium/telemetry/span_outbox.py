@@ -34,13 +34,13 @@ MAX_WAITING = 4096
 
 MAX_AT_ONCE = 512
 GATHER_SECONDS = 1.0
-"""How long spans are gathered before they are sent together."""
+"""Seconds for which spans are gathered before they are sent together."""
 
 SEND_SECONDS = 5.0
-"""How long one sending may take, other tries included."""
+"""Longest time of one sending, other tries included."""
 
 CLOSE_SECONDS = 5.0
-"""How long closing waits for what is left."""
+"""Longest wait of closing for what is left."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -49,10 +49,10 @@ class SpanOutbox(SpanProcessor):
     """Takes finished spans, and sends them when it can. `put` returns at once."""
 
     def __init__(
-        self, endpoint: str, worker_id: str, redact: Callable[[str], str], *, shown: str
+        self, endpoint: str, worker_id: str, redact: Callable[[str], str], *, endpoint_text: str
     ) -> None:
         """`shown` is what of the endpoint may stand in messages."""
-        self._shown = shown
+        self._endpoint_text = endpoint_text
         self._reasons = _ExporterLog(redact, _secret_parts(endpoint))
         self._exporter: SpanExporter = OTLPSpanExporter(endpoint=endpoint, timeout=SEND_SECONDS)
         self._ids = _FixedIds()
@@ -73,16 +73,16 @@ class SpanOutbox(SpanProcessor):
         self._thread.start()
 
     @property
-    def faults(self) -> tuple[str, ...]:
-        """How much is missing of the traces, and why."""
+    def problems(self) -> tuple[str, ...]:
+        """The number of missing spans, and the reason."""
         if not self.dropped:
             return ()
         why = f" ({self._reasons.latest})" if self._reasons.latest else ""
-        return (f"{self.dropped} spans of traces could not be sent to {self._shown}{why}",)
+        return (f"{self.dropped} spans of traces could not be sent to {self._endpoint_text}{why}",)
 
     def put(self, span: FinishedSpan) -> None:
         """Leave a span to be sent. Call it from one thread."""
-        self._ids.place = span.place
+        self._ids.ref = span.ref
         made = self._tracer.start_span(
             span.name,
             set_span_in_context(NonRecordingSpan(_context(span.parent))) if span.parent else None,
@@ -140,13 +140,13 @@ class SpanOutbox(SpanProcessor):
 class _FixedIds(IdGenerator):
     """Gives the ids that the next span is to have."""
 
-    place = SpanRef(1, 1)
+    ref = SpanRef(1, 1)
 
     def generate_span_id(self) -> int:
-        return self.place.span_id
+        return self.ref.span_id
 
     def generate_trace_id(self) -> int:
-        return self.place.trace_id
+        return self.ref.trace_id
 
 
 class _ExporterLog(logging.Handler):
@@ -159,18 +159,18 @@ class _ExporterLog(logging.Handler):
         self._logger = logging.getLogger("opentelemetry.exporter.otlp.proto.http")
         self._propagated, self._logger.propagate = self._logger.propagate, False
         self._logger.addHandler(self)
-        self._said: dict[int, str] = {}
+        self._messages: dict[int, str] = {}
 
     @property
     def latest(self) -> str:
         """The last warning and the last error: the one says what happened, the other what follows."""
-        return "; ".join(self._said[level] for level in sorted(self._said))
+        return "; ".join(self._messages[level] for level in sorted(self._messages))
 
     def emit(self, record: logging.LogRecord) -> None:
         text = record.getMessage()
         for part in self._hidden:
             text = text.replace(part, "…")
-        self._said[record.levelno] = self._redact(text)[:200]
+        self._messages[record.levelno] = self._redact(text)[:200]
 
     def close(self) -> None:
         self._logger.removeHandler(self)
@@ -179,14 +179,16 @@ class _ExporterLog(logging.Handler):
 
 
 def _secret_parts(endpoint: str) -> list[str]:
-    """What of a URL may hold a key, longest first: everything but scheme, host and port."""
+    """Parts of a URL that may hold a key, longest first: everything but scheme, host and port."""
     parts = urlsplit(endpoint)
-    found = (parts.username, parts.password, parts.path, parts.query)
-    return sorted((each for each in found if each and each != "/v1/traces"), key=len, reverse=True)
+    candidates = (parts.username, parts.password, parts.path, parts.query)
+    return sorted(
+        (part for part in candidates if part and part != "/v1/traces"), key=len, reverse=True
+    )
 
 
 def _resource(worker_id: str) -> Resource:
-    """What the spans come from. `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` go before."""
+    """The source of the spans. `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` go before."""
     own: dict[str, str | int] = {
         "service.name": "podium",
         "service.version": podium.__version__,
@@ -197,9 +199,12 @@ def _resource(worker_id: str) -> Resource:
     return Resource.create({**own, **OTELResourceDetector().detect().attributes})
 
 
-def _context(place: SpanRef) -> SpanContext:
+def _context(span_ref: SpanRef) -> SpanContext:
     return SpanContext(
-        place.trace_id, place.span_id, is_remote=True, trace_flags=TraceFlags(TraceFlags.SAMPLED)
+        span_ref.trace_id,
+        span_ref.span_id,
+        is_remote=True,
+        trace_flags=TraceFlags(TraceFlags.SAMPLED),
     )
 
 

@@ -25,11 +25,11 @@ TRACES_ENDPOINT = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 
 CATCH_UP_SECONDS = 5.0
-"""How long closing waits for the last events to be read."""
+"""Longest wait of closing for the last events to be read."""
 
 
 def traces_endpoint(environ: Mapping[str, str]) -> str | None:
-    """Where traces are to be sent; None when they are off.
+    """The URL that traces are sent to; None when they are off.
 
     Raises `UserMustAct` when they are on and cannot be sent as the environment says.
     """
@@ -51,7 +51,7 @@ def traces_endpoint(environ: Mapping[str, str]) -> str | None:
 
 
 def _must_be_sendable(endpoint: str, environ: Mapping[str, str]) -> None:
-    if not shown_endpoint(endpoint):
+    if not endpoint_for_people(endpoint):
         raise BadInput(f"{ENDPOINT} must be an http:// or https:// URL with a host")
     protocol = next((environ[name] for name in PROTOCOLS if environ.get(name)), "http/protobuf")
     if protocol != "http/protobuf":
@@ -61,7 +61,7 @@ def _must_be_sendable(endpoint: str, environ: Mapping[str, str]) -> None:
         )
 
 
-def shown_endpoint(endpoint: str) -> str:
+def endpoint_for_people(endpoint: str) -> str:
     """Scheme, host and port: what may be shown of a URL. Empty: it is none that can be used."""
     with suppress(ValueError):
         parts = urlsplit(endpoint)
@@ -114,10 +114,10 @@ class TraceExport:
         return self._outbox.dropped
 
     @property
-    def faults(self) -> tuple[str, ...]:
-        """What of the traces is missing, and why. Complete once this is closed."""
+    def problems(self) -> tuple[str, ...]:
+        """The missing parts of the traces, and the reasons. Complete once this is closed."""
         unread = (f"the last events are missing in traces: {self._unread}",) if self._unread else ()
-        return (*self._follower.faults, *unread, *self._outbox.faults)
+        return (*self._follower.problems, *unread, *self._outbox.problems)
 
     async def close(self) -> None:
         """Send what is left, for some seconds at most. Call it when nothing is hosted any more."""
@@ -142,7 +142,7 @@ def _open_outbox(endpoint: str, worker_id: str, redact: Callable[[str], str]) ->
             f"{SWITCH}=on needs OpenTelemetry, and {error.name or 'a part of it'} is not installed; "
             f"`pip install 'podium[otel]'`, or set {SWITCH}=off"
         ) from error
-    return SpanOutbox(endpoint, worker_id, redact, shown=shown_endpoint(endpoint))
+    return SpanOutbox(endpoint, worker_id, redact, endpoint_text=endpoint_for_people(endpoint))
 
 
 def _send(maker: SpanMaker, outbox: SpanOutbox, event: Event, run: HostedRun) -> None:

@@ -272,10 +272,10 @@ class MemoryStore:
             self._readers, lambda: work(MemoryView(self._memory.tables, self._clock.now()))
         )
 
-    def must_have_room(self) -> None:
+    def require_space(self) -> None:
         """Memory is not what runs out here."""
 
-    def make_room(self) -> bool:
+    def release_reserve(self) -> bool:
         return False
 
     def note(self, run_id: str, body: EventBody) -> None:

@@ -203,7 +203,7 @@ class MemoryView:
             if run.status is RunStatus.WAITING and run.queue is None and run.id in answered
         )
 
-    def next_moment(self) -> datetime | None:
+    def next_due_at(self) -> datetime | None:
         runs = self._tables.runs.values()
         moments = [
             *(run.not_before for run in runs if run.status is RunStatus.QUEUED),

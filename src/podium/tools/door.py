@@ -193,7 +193,7 @@ class GatedDoor:
         Raises `CallInDoubt` when this very call was permitted before, Podium died before its end
         was recorded, and doing it again could do it twice; `StoreFull` when its end could not be recorded.
         """
-        self._store.must_have_room()
+        self._store.require_space()
         try:
             answer = await self._store.write(lambda tx: self._judge.answer(tx, call))
         except DiffMissing:
@@ -224,9 +224,9 @@ class GatedDoor:
         The outcome is kept without escapes and secrets, and cut to a size. Raises
         `NotPossibleNow` when the store knows of no such permit.
         """
-        kept = clean_outcome(outcome, self._cleaner, self._settings.result_bytes)
+        cleaned = clean_outcome(outcome, self._cleaner, self._settings.result_bytes)
         return await self._store.write(
-            lambda tx: self._settler.settle(tx, permit, kept, checkpoint)
+            lambda tx: self._settler.settle(tx, permit, cleaned, checkpoint)
         )
 
     async def abandon(self, permit: Permit) -> Receipt:

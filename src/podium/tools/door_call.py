@@ -37,7 +37,7 @@ from podium.tools.output_text import DEFAULT_RESULT_BYTES
 
 
 class DoorSettings(FrozenModel):
-    """What holds for every call that comes to one door."""
+    """Settings of all calls at one door."""
 
     root: str
     """Real path of the workspace of calls that name none."""
@@ -50,7 +50,7 @@ class DoorSettings(FrozenModel):
     owner: str = ""
     """Worker that must own a run for its calls to pass. Empty: whoever asks."""
     result_bytes: int = DEFAULT_RESULT_BYTES
-    """How much of a result, or of the arguments, an event keeps."""
+    """Limit on a result, or on arguments, in an event."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class CallRequest:
     run: Run | None = None
     """Its run, where that was looked up already."""
     diff: str | None = None
-    """What the write would change in the file it replaces. None: nobody looked yet."""
+    """Diff of the file that the write replaces. None: it was not read yet."""
 
     @property
     def lacks_diff(self) -> bool:
@@ -110,22 +110,22 @@ _CALL_STEP = re.compile(r"call(\.again-\d+)?#(?P<number>\d+)")
 
 def plan_approval(tx: Transaction, request: CallRequest) -> Approval | None:
     """The approval of the plan that this call is truly a part of; None when there is no such thing."""
-    place = request.call.plan
-    approval = tx.approval(place.approval_id) if place and place.approval_id else None
-    if place is None or approval is None or approval.run_id != request.call.run_id:
+    plan = request.call.plan
+    approval = tx.approval(plan.approval_id) if plan and plan.approval_id else None
+    if plan is None or approval is None or approval.run_id != request.call.run_id:
         return None
     if not _open(tx, approval, request):
         return None
-    step = _step_of(tx, request, approval, place.step)
+    step = _step_of(tx, request, approval, plan.step)
     if step is None or not _is(tx, request, step) or _used(tx, request, approval, step.number):
         return None
     return approval
 
 
 def as_for_this_call(approval: Approval, request: CallRequest) -> Approval:
-    """What the gate is shown: a yes to this call, by those of the plan's people that its tool wants."""
-    wanted = request.spec.approvals if request.spec else ()
-    grants = tuple(grant for grant in approval.grants if grant.group in wanted) if wanted else ()
+    """Turn a plan's approval into one for this call, by those of its approvers that the tool needs."""
+    groups = request.spec.approvals if request.spec else ()
+    grants = tuple(grant for grant in approval.grants if grant.group in groups) if groups else ()
     update = {
         "digest": request.digest,
         "status": ApprovalStatus.GRANTED,
@@ -145,7 +145,7 @@ def _open(tx: Transaction, approval: Approval, request: CallRequest) -> bool:
 
 
 def _used(tx: Transaction, request: CallRequest, approval: Approval, number: int) -> bool:
-    """Whether the yes to this step is spent: it was done, or it failed and the time is over.
+    """Check that the approval of this step is used up: it was done, or it failed and the deadline is over.
 
     By the receipts: a retry forgets steps and calls, and never those.
     """
@@ -174,20 +174,20 @@ def _is(tx: Transaction, request: CallRequest, step: PlannedCall) -> bool:
     if _number_in(request.call.step_key) != step.number:
         return False
     try:
-        wanted = filled_in(step.arguments, _results(tx, request.call.run_id))
+        expected = filled_in(step.arguments, _results(tx, request.call.run_id))
     except KeyError:
         return False
-    return with_defaults(request.spec.input_schema, wanted) == request.call.arguments
+    return with_defaults(request.spec.input_schema, expected) == request.call.arguments
 
 
 def _results(tx: Transaction, run_id: str) -> dict[int, Json]:
-    """What the plan's calls gave so far, by number."""
-    found = {}
+    """Return the results of the plan's calls so far, by number."""
+    results = {}
     for record in tx.calls(run_id, CallStatus.COMPLETED):
         number = _number_in(record.step_key)
         if number is not None and record.outcome is not None:
-            found[number] = record.outcome.result
-    return found
+            results[number] = record.outcome.result
+    return results
 
 
 def _number_in(step_key: str) -> int | None:

@@ -60,16 +60,16 @@ class SpecDigests:
     """Digests of specs, each made once. A registry gives the very same spec for a name every time."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[ToolSpec, str]] = {}
+        self._digests: dict[str, tuple[ToolSpec, str]] = {}
 
     def of(self, spec: ToolSpec | None) -> str:
         """Empty for None. Known by the object itself, for a copy of a spec may say something else."""
         if spec is None:
             return ""
-        known, digest = self._known.get(spec.name, (None, ""))
-        if known is not spec:
+        cached, digest = self._digests.get(spec.name, (None, ""))
+        if cached is not spec:
             digest = spec.digest()
-            self._known[spec.name] = (spec, digest)
+            self._digests[spec.name] = (spec, digest)
         return digest
 
 
@@ -99,8 +99,8 @@ class RequestJudge:
             call=call, spec=spec, digest=digest, now=self.clock.now(), run=run, diff=diff
         )
         record = tx.call(call.key)
-        known = answer_from_record(tx, request, record) if record else None
-        return known or self._judge(tx, request)
+        replayed = answer_from_record(tx, request, record) if record else None
+        return replayed or self._judge(tx, request)
 
     def look_back(self, tx: Transaction, run_id: str, step_key: str) -> CallInDoubt | None:
         self._refuse_strangers(tx, run_id)
@@ -143,12 +143,12 @@ class RequestJudge:
     ) -> tuple[Decision, tuple[Quota, ...]]:
         """The gate's word. Whatever it raises is a no."""
         try:
-            terms = terms_of(request.run or tx.run(request.call.run_id))
+            run_settings = terms_of(request.run or tx.run(request.call.run_id))
             root = request.call.root or self.settings.root
             held = self.held(root)
             context = GateContext(
                 tool=request.spec,
-                mode=terms.mode_with(self.settings.mode),
+                mode=run_settings.mode_with(self.settings.mode),
                 attended=self.settings.attended,
                 root=root,
                 confined=held is not None,
@@ -156,11 +156,11 @@ class RequestJudge:
                 undoable=held is None or held.undoable,
                 network=held.network if held else "open",
                 hosts=held.hosts if held else (),
-                approval=_shown_to_gate(approval, request),
+                approval=_approval_for_gate(approval, request),
                 now=request.now,
             )
             quotas = self.gate.quotas_for(request.call, context)
-            budgets = (*self.gate.budgets, *self.settings.budgets, *terms.budgets)
+            budgets = (*self.gate.budgets, *self.settings.budgets, *run_settings.budgets)
         except Exception as error:
             return _crashed(request, error), ()
         update = {
@@ -202,7 +202,7 @@ class RequestJudge:
         )
 
     def _is_disposable(self, request: CallRequest) -> bool:
-        """Whether a rollback of the workspace would undo the call, whatever it does."""
+        """Check that a rollback of the workspace would undo the call, whatever it does."""
         within = request.spec.within_workspace if request.spec else "no"
         root = request.call.root or self.settings.root
         held = self.held(root)
@@ -254,7 +254,7 @@ class RequestJudge:
         approval_id: str | None = None,
     ) -> None:
         refused = request.record(CallStatus.REFUSED, decision, approval_id)
-        if _told_before(tx.call(request.call.key), refused):
+        if _was_refused_before(tx.call(request.call.key), refused):
             return
         tx.save_call(refused)
         tx.append(
@@ -288,8 +288,8 @@ class RequestJudge:
         )
 
 
-def _told_before(earlier: CallRecord | None, refused: CallRecord) -> bool:
-    """Whether a turn that is asked again after a crash was refused this very wish in this very way."""
+def _was_refused_before(earlier: CallRecord | None, refused: CallRecord) -> bool:
+    """Check that the same call was refused before in the same way, by a turn that is repeated after a crash."""
     if earlier is None or earlier.status is not CallStatus.REFUSED:
         return False
     same = (earlier.digest, earlier.approval_id, earlier.decision.effect, earlier.decision.reason)
@@ -302,11 +302,11 @@ def _told_before(earlier: CallRecord | None, refused: CallRecord) -> bool:
 
 
 def expired(tx: Transaction, approval: Approval, now: datetime) -> bool:
-    """Whether its deadline passed. If so, that is recorded."""
+    """Check whether the deadline passed. If so, record that."""
     return mark_expired(tx, approval, now) is not approval
 
 
-def _shown_to_gate(approval: Approval | None, request: CallRequest) -> Approval | None:
+def _approval_for_gate(approval: Approval | None, request: CallRequest) -> Approval | None:
     return as_for_this_call(approval, request) if approval and approval.plan_hash else approval
 
 

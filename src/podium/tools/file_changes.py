@@ -42,14 +42,14 @@ _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Kinds of characters that a person who reads a path does not see."""
 
 
-def place_of(scope: ToolScope, argument: str = "path") -> str:
+def path_of_argument(scope: ToolScope, argument: str = "path") -> str:
     """The judged path from the root on. Raises `ToolBroke` for one that no operation may act on."""
     scope.relative(argument)
-    return place_at(scope, next(use for use in scope.call.paths if use.argument == argument))
+    return path_of_use(scope, next(use for use in scope.call.paths if use.argument == argument))
 
 
-def place_at(scope: ToolScope, use: PathUse) -> str:
-    """The same of one judged path."""
+def path_of_use(scope: ToolScope, use: PathUse) -> str:
+    """As `path_of_argument`, for one judged path."""
     path = inside(scope.root, use.real, use.given)
     if path == ".":
         raise ToolBroke(f"{use.given!r} is the root itself; name something inside it")
@@ -59,11 +59,11 @@ def place_at(scope: ToolScope, use: PathUse) -> str:
     return path
 
 
-def _refuse_unseen(given: str) -> None:
-    for char in given:
+def _refuse_unseen(path: str) -> None:
+    for char in path:
         if unicodedata.category(char) in _UNSEEN:
             raise ToolBroke(
-                f"{given!r} has the character U+{ord(char):04X}, which does not show; leave it out"
+                f"{path!r} has the character U+{ord(char):04X}, which does not show; leave it out"
             )
 
 
@@ -76,19 +76,19 @@ def _refuse_owned(path: str, parts: Iterable[str]) -> None:
 
 
 def _refuse_links(scope: ToolScope, use: PathUse) -> None:
-    """What is judged is where a link leads; what is meant may be the link."""
+    """Raise `ToolBroke` for a path through a link: the target was judged, and the link may be meant."""
     if os.path.normpath(scope.root / use.given) != use.real:
         raise ToolBroke(
             f"{use.given!r} goes through a symbolic link; name the place itself, from the root on"
         )
 
 
-def must_be_file(found: os.stat_result | None, path: str) -> os.stat_result:
+def must_be_file(status: os.stat_result | None, path: str) -> os.stat_result:
     """Raise `ToolBroke` or `NotPlainFile` unless it is a plain file with this one name."""
-    if found is None:
+    if status is None:
         raise ToolBroke(f"there is no {path!r}; list the folder to see what there is")
-    check_plain(found, path, single_name=True)
-    return found
+    check_plain(status, path, single_name=True)
+    return status
 
 
 def refuse_references(value: Json) -> None:
@@ -104,20 +104,20 @@ def refuse_references(value: Json) -> None:
 def _texts(value: Json) -> Iterable[str]:
     waiting = [value]
     while waiting:
-        each = waiting.pop()
-        if isinstance(each, str):
-            yield each
-        elif isinstance(each, dict):
-            waiting += [*each.keys(), *each.values()]
-        elif isinstance(each, list):
-            waiting += each
+        item = waiting.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, dict):
+            waiting += [*item.keys(), *item.values()]
+        elif isinstance(item, list):
+            waiting += item
 
 
 def sha256_of(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def keep(folder: Path, content: bytes) -> str:
+def store_content(folder: Path, content: bytes) -> str:
     """Store the content and give its hash. On return it survives a crash."""
     digest = sha256_of(content)
     target = folder / digest
@@ -133,16 +133,18 @@ def keep(folder: Path, content: bytes) -> str:
     return digest
 
 
-def kept(folder: Path | None, digest: str) -> bytes:
+def stored_content(folder: Path | None, digest: str) -> bytes:
     """The content with this hash. Raises `ToolBroke` when it is not there or was changed."""
     if folder is None:
-        raise ToolBroke("earlier contents are not kept here, so there is nothing to put back")
+        raise ToolBroke("earlier contents are not kept here, so there is nothing to restore")
     try:
         content = (folder / digest).read_bytes()
     except FileNotFoundError as error:
         raise ToolBroke(f"the content with hash {digest!r} is not kept any more") from error
     if sha256_of(content) != digest:
-        raise ToolBroke(f"the content kept under hash {digest!r} was changed; it is not put back")
+        raise ToolBroke(
+            f"the content kept under hash {digest!r} was changed, so it is not restored"
+        )
     return content
 
 
@@ -157,16 +159,16 @@ def key_digest(scope: ToolScope) -> str:
 
 
 def recall(scope: ToolScope) -> dict[str, Json] | None:
-    """What an earlier try of this call fixed. None: this is the first."""
+    """Load the intent that an earlier try of this call recorded. None: this is the first try."""
     file = _file(scope)
     try:
-        found = json.loads(file.read_bytes())
+        stored = json.loads(file.read_bytes())
     except FileNotFoundError:
         return None
     except ValueError:
-        found = None
-    fixed = found.get("fixed") if isinstance(found, dict) else None
-    if not isinstance(fixed, dict) or found.get("call") != scope.key:
+        stored = None
+    fixed = stored.get("fixed") if isinstance(stored, dict) else None
+    if not isinstance(fixed, dict) or stored.get("call") != scope.key:
         raise ToolBroke(
             f"{str(file)!r} should say what an earlier try of this call was about to do, and cannot "
             "be read; look at what the call names, and send a new order for what is still missing"
@@ -203,21 +205,21 @@ def attempt(scope: ToolScope, nothing_done: Callable[[], bool]) -> Iterator[None
 
 
 def keep_for_undo(scope: ToolScope, content: bytes) -> bool:
-    """Keep an earlier content. False when it is not kept: one that holds a secret never is."""
+    """Keep an earlier content. False when it is not stored: one that holds a secret never is."""
     text = content.decode(errors="replace")
-    if scope.kept_folder is None or scope.redact(text) != text:
+    if scope.undo_folder is None or scope.redact(text) != text:
         return False
-    keep(scope.kept_folder, content)
+    store_content(scope.undo_folder, content)
     return True
 
 
 def _file(scope: ToolScope) -> Path:
-    if scope.kept_folder is None:
+    if scope.undo_folder is None:
         raise ToolBroke(
-            f"{scope.call.tool!r} has no folder to keep what it is about to do, without which a crash "
-            "could make it act twice; give the toolbox a `kept_folder`"
+            f"{scope.call.tool!r} has no folder to record what it is about to do, without which a crash "
+            "could make it act twice; give the toolbox an `undo_folder`"
         )
-    return scope.kept_folder / _FOLDER / f"{key_digest(scope)}.json"
+    return scope.undo_folder / _FOLDER / f"{key_digest(scope)}.json"
 
 
 def _make_durable(folder: Path) -> None:
@@ -245,13 +247,13 @@ _TURNS_FOLDER = "turns"
 def in_turn(scope: ToolScope, *paths: str) -> Iterator[None]:
     """While open, no other call of this root makes a new content of these files'. Waits for its turn.
 
-    The lock lies beside what is kept, never beside the file: it dies with its process, and readers of
+    The lock lies beside the stored contents, never beside the file: it dies with its process, and readers of
     the folder never see it.
     """
-    if scope.kept_folder is None:
+    if scope.undo_folder is None:
         yield  # then nothing can be fixed either, and the call is refused for that
         return
-    folder = scope.kept_folder / _TURNS_FOLDER
+    folder = scope.undo_folder / _TURNS_FOLDER
     make_private_folder(folder)
     with contextlib.ExitStack() as held:
         for name in _locks_of(paths):
@@ -263,12 +265,12 @@ def _locks_of(paths: Iterable[str]) -> list[str]:
     """Names of their locks. Each once and in one order for all, or two calls could wait for each other."""
     # On file systems that see no case one file has many names; waiting for a stranger costs nothing.
     folded = (path.casefold().encode(errors="backslashreplace") for path in paths)
-    return sorted({hashlib.sha256(each).hexdigest()[:2] for each in folded})
+    return sorted({hashlib.sha256(name).hexdigest()[:2] for name in folded})
 
 
 @dataclass(frozen=True)
 class FileState:
-    """What stands at a place now. None: nothing."""
+    """Content and permission bits of a path. Content None: no file."""
 
     content: bytes | None
     mode: int | None = None
@@ -280,18 +282,18 @@ class FileState:
 
 @dataclass(frozen=True)
 class FileReplacement:
-    """A place, what stands there, and what shall. Permission bits stay with the place."""
+    """A path with its state before and after. Permission bits stay."""
 
     path: str
     before: FileState
     after: FileState
 
 
-def standing_at(scope: ToolScope, path: str) -> FileState:
+def state_at(scope: ToolScope, path: str) -> FileState:
     """The plain file there. Raises `NotPlainFile` for anything else, and for one with a second name."""
     content = find_below(scope.root, path, MAX_BYTES, single_name=True)
-    found = status_below(scope.root, path) if content is not None else None
-    return FileState(content, stat.S_IMODE(found.st_mode) & 0o777 if found else None)
+    status = status_below(scope.root, path) if content is not None else None
+    return FileState(content, stat.S_IMODE(status.st_mode) & 0o777 if status else None)
 
 
 def replace_all(scope: ToolScope, replacements: Sequence[FileReplacement]) -> None:
@@ -301,62 +303,67 @@ def replace_all(scope: ToolScope, replacements: Sequence[FileReplacement]) -> No
     back: then some are made and some are not.
     """
     made: list[FileReplacement] = []
-    for each in sorted(replacements, key=lambda each: each.after.content is None):
+    for replacement in sorted(
+        replacements, key=lambda replacement: replacement.after.content is None
+    ):
         try:
-            _put(scope, each.path, each.after)
+            _put(scope, replacement.path, replacement.after)
         except BaseException as error:
-            _take_back(scope, [*made, each], error)
+            _take_back(scope, [*made, replacement], error)
             raise
-        made.append(each)
+        made.append(replacement)
 
 
-def _put(scope: ToolScope, path: str, wanted: FileState) -> None:
-    if wanted.content is None:
+def _put(scope: ToolScope, path: str, state: FileState) -> None:
+    if state.content is None:
         remove_below(scope.root, path)
     else:
-        write_below(scope.root, path, wanted.content, scope.key, mode=wanted.mode)
+        write_below(scope.root, path, state.content, scope.key, mode=state.mode)
 
 
 def _take_back(scope: ToolScope, made: Sequence[FileReplacement], because: BaseException) -> None:
     """The last may be made or not: its error may have come behind the act."""
-    for each in reversed(made):
+    for replacement in reversed(made):
         try:
-            if standing_at(scope, each.path).sha256 != each.before.sha256:
-                _put(scope, each.path, each.before)
+            if state_at(scope, replacement.path).sha256 != replacement.before.sha256:
+                _put(scope, replacement.path, replacement.before)
         except Exception as error:
             raise OutcomeUnknown(
-                f"a part of the change failed ({because}), and {each.path!r} could not be brought back "
+                f"a part of the change failed ({because}), and {replacement.path!r} could not be brought back "
                 f"to what it was ({error}); look at it before you go on"
             ) from error
 
 
 MAX_DIFF = 12_000
-_MAX_SHOWN = 160
+_MAX_EXCERPT_CHARACTERS = 160
 
 
-def told_diff(scope: ToolScope, diff: str, most: int = MAX_DIFF) -> str:
+def clean_diff(scope: ToolScope, diff: str, most: int = MAX_DIFF) -> str:
     """Cleaned before it is cut: half a secret would pass the redactor."""
     return _cut(scope.clean(diff), most)
 
 
 def refusal(refused: EditRefused, scope: ToolScope, of: str) -> CallOutcome:
-    """The words and, as data, the places that come nearest."""
-    shown = [_shown(candidate, scope) for candidate in refused.candidates]
-    places = "".join(f"\nline {each['line']}: {each['text']}{_why(each)}" for each in shown)
+    """Describe a refused edit, with the nearest candidates as data."""
+    candidates = [_describe_candidate(candidate, scope) for candidate in refused.candidates]
+    lines = "".join(
+        f"\nline {candidate['line']}: {candidate['text']}{_why(candidate)}"
+        for candidate in candidates
+    )
     return CallOutcome(
         ok=False,
-        error=f"{of} was refused, and nothing was changed: {scope.clean(refused.words)}{places}",
-        result={"refused": str(refused.reason), "edit": refused.number, "candidates": shown},
+        error=f"{of} was refused, and nothing was changed: {scope.clean(refused.message)}{lines}",
+        result={"refused": str(refused.reason), "edit": refused.number, "candidates": candidates},
     )
 
 
-def _shown(candidate: MatchCandidate, scope: ToolScope) -> dict[str, Json]:
-    text = _cut(scope.clean(candidate.text), _MAX_SHOWN)
+def _describe_candidate(candidate: MatchCandidate, scope: ToolScope) -> dict[str, Json]:
+    text = _cut(scope.clean(candidate.text), _MAX_EXCERPT_CHARACTERS)
     return {"line": candidate.line, "text": text, "differs": candidate.differs}
 
 
-def _why(shown: dict[str, Json]) -> str:
-    return f"  ← {shown['differs']}" if shown["differs"] else ""
+def _why(candidate: dict[str, Json]) -> str:
+    return f"  ← {candidate['differs']}" if candidate["differs"] else ""
 
 
 def _cut(text: str, most: int) -> str:

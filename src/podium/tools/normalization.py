@@ -25,48 +25,48 @@ _MAX_NAME_BYTES = 255
 
 
 class PathUnusable(ValueError):
-    """The text cannot be a path. The words say why."""
+    """The text cannot be a path. The message says why."""
 
 
 def path_uses(argument: PathArgument, value: Json, root: Path) -> Iterator[PathUse]:
     """One use for a text, one for each text of a list. None stands for a path that was not given."""
     if value is None:
         return
-    for given in value if isinstance(value, list) else [value]:
-        if not isinstance(given, str):
-            raise PathUnusable(f"{given!r} is not a path; give it as text")
+    for path in value if isinstance(value, list) else [value]:
+        if not isinstance(path, str):
+            raise PathUnusable(f"{path!r} is not a path; give it as text")
         yield PathUse(
             argument=argument.name,
-            given=given,
-            real=real_path(given, root),
+            given=path,
+            real=real_path(path, root),
             access=argument.access,
         )
 
 
-def real_path(given: str, root: Path) -> str:
+def real_path(path: str, root: Path) -> str:
     """Absolute path with symlinks and `..` resolved, relative texts against `root`.
 
     What does not exist is its nearest real parent plus the rest.
     """
-    _check_shape(given)
-    place = real = os.path.realpath(root / given)
+    _check_shape(path)
+    current = real = os.path.realpath(root / path)
     # A loop of symlinks is left unresolved by realpath; what it would lead to cannot be judged.
-    while (parent := os.path.dirname(place)) != place:  # noqa: PTH120
-        if os.path.islink(place):  # noqa: PTH114 - a path object for each parent takes far longer
-            name = os.path.basename(place)  # noqa: PTH119
-            raise PathUnusable(f"{given!r} runs through a loop of symbolic links at {name!r}")
-        place = parent
+    while (parent := os.path.dirname(current)) != current:  # noqa: PTH120
+        if os.path.islink(current):  # noqa: PTH114 - a path object for each parent takes far longer
+            name = os.path.basename(current)  # noqa: PTH119
+            raise PathUnusable(f"{path!r} runs through a loop of symbolic links at {name!r}")
+        current = parent
     return real
 
 
-def _check_shape(given: str) -> None:
-    if not given:
+def _check_shape(path: str) -> None:
+    if not path:
         raise PathUnusable("the path is empty; `.` is the workspace itself")
-    if "\0" in given:
+    if "\0" in path:
         raise PathUnusable("the path has a NUL character in it")
-    if len(given.encode()) > _MAX_PATH_BYTES:
+    if len(path.encode()) > _MAX_PATH_BYTES:
         raise PathUnusable(f"the path is longer than {_MAX_PATH_BYTES} bytes")
-    if any(len(part.encode()) > _MAX_NAME_BYTES for part in given.split("/")):
+    if any(len(part.encode()) > _MAX_NAME_BYTES for part in path.split("/")):
         raise PathUnusable(f"a name in the path is longer than {_MAX_NAME_BYTES} bytes")
 
 
@@ -79,20 +79,20 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 def files_of(
     commands: Sequence[Sequence[str]], folder: Path, root: Path
 ) -> tuple[FileVersion, ...]:
-    """Plain files beneath `root` that words of the commands name, also as `--option=file`.
+    """Return plain files beneath `root` that arguments of the commands name, also as `--option=file`.
 
-    Words are taken from `folder`, and from where a `cd` between the commands leads.
+    They are resolved from `folder`, and from where a `cd` between the commands leads.
     """
-    found: dict[str, FileVersion] = {}
-    for words in commands:
-        for word in words:
-            for given in _candidates(word):
-                path = os.path.realpath(folder / given)
-                if path not in found and (seen := _seen(Path(path), root)) is not None:
-                    found[path] = seen
-        if len(words) == 2 and words[0] in ("cd", "pushd"):
-            folder = folder / words[1]
-    return tuple(found.values())
+    versions: dict[str, FileVersion] = {}
+    for command in commands:
+        for argument in command:
+            for candidate in _candidates(argument):
+                path = os.path.realpath(folder / candidate)
+                if path not in versions and (version := _version_of(Path(path), root)) is not None:
+                    versions[path] = version
+        if len(command) == 2 and command[0] in ("cd", "pushd"):
+            folder = folder / command[1]
+    return tuple(versions.values())
 
 
 def overwritten(path: Path, content: bytes, root: Path) -> tuple[FileVersion, ...]:
@@ -100,21 +100,21 @@ def overwritten(path: Path, content: bytes, root: Path) -> tuple[FileVersion, ..
 
     Raises `ValueError` for one that is too large to be replaced: nobody needs to be asked about that.
     """
-    seen = _seen(path, root)
-    if seen is None or _holds(path, content):
+    version = _version_of(path, root)
+    if version is None or _holds(path, content):
         return ()
     if _size_of(path) > MAX_REPLACED_BYTES:
         raise ValueError(
-            f"{seen.path!r} is larger than {MAX_REPLACED_BYTES} bytes and is not replaced in one step; "
+            f"{version.path!r} is larger than {MAX_REPLACED_BYTES} bytes and is not replaced in one step; "
             "write another file, or remove this one first"
         )
-    return (seen,)
+    return (version,)
 
 
 def changed_since(files: Sequence[FileVersion], root: Path) -> str:
     """The first of the files that is not what it was; empty when none is."""
     for file in files:
-        if _seen(root / file.path, root) != file:
+        if _version_of(root / file.path, root) != file:
             return file.path
     return ""
 
@@ -134,14 +134,14 @@ def _size_of(path: Path) -> int:
         return 0
 
 
-def _candidates(word: str) -> Iterator[str]:
-    yield word
-    _, _, value = word.partition("=")
+def _candidates(argument: str) -> Iterator[str]:
+    yield argument
+    _, _, value = argument.partition("=")
     if value:
         yield value
 
 
-def _seen(path: Path, root: Path) -> FileVersion | None:
+def _version_of(path: Path, root: Path) -> FileVersion | None:
     if not path.is_relative_to(root):
         return None
     try:
@@ -170,7 +170,7 @@ LooksSecret = Callable[[str], str | None]
 """Name of the secret that a text holds, or None."""
 
 _FOLDER_ARGUMENT = "cwd"
-"""Where a tool's command is started, if it has such an argument."""
+"""Argument with the folder that a tool's command is started in."""
 _MAX_PROBLEMS = 20
 _MAX_PROBLEM = 300
 
@@ -187,7 +187,7 @@ class NormalizedCall:
 
 
 class Normalizer:
-    """Checks and completes arguments. Every problem is named at once, in words for the agent."""
+    """Checks and completes arguments. Every problem is named at once, for the agent."""
 
     def __init__(
         self,
@@ -217,16 +217,16 @@ class Normalizer:
         return NormalizedCall(complete, paths, commands, undecidable, files)
 
     def _refuse(self, spec: ToolSpec, problems: Iterator[str]) -> None:
-        found = [problem[:_MAX_PROBLEM] for problem in islice(problems, _MAX_PROBLEMS)]
-        if found:
-            raise BadArguments(spec.name, found)
+        listed = [problem[:_MAX_PROBLEM] for problem in islice(problems, _MAX_PROBLEMS)]
+        if listed:
+            raise BadArguments(spec.name, listed)
 
     def _refuse_misfits(self, spec: ToolSpec, arguments: dict[str, Json]) -> None:
         problems = self._schema_problems(spec, arguments)
-        found = [problem[:_MAX_PROBLEM] for problem in islice(problems, _MAX_PROBLEMS)]
-        if found:
+        listed = [problem[:_MAX_PROBLEM] for problem in islice(problems, _MAX_PROBLEMS)]
+        if listed:
             fits = self._registry.validator(spec.name).is_valid
-            raise BadArguments(spec.name, found, shape_of(spec, fits))
+            raise BadArguments(spec.name, listed, shape_of(spec, fits))
 
     def _shape_problems(self, arguments: Json) -> Iterator[str]:
         if not isinstance(arguments, dict):
@@ -241,20 +241,20 @@ class Normalizer:
             yield f"arguments take {size} bytes; at most {self._argument_bytes} are taken"
 
     def _secret_problems(self, arguments: dict[str, Json]) -> Iterator[str]:
-        for place, text in _texts(arguments, ""):
+        for location, text in _texts(arguments, ""):
             if (name := self._looks_secret(text)) is not None:
                 yield (
-                    f"{place or 'a name'} holds a secret in plain text; "
+                    f"{location or 'a name'} holds a secret in plain text; "
                     f"write `secret://{name}` in its place; {HARMLESS_REMEDY}"
                 )
 
     def _schema_problems(self, spec: ToolSpec, arguments: dict[str, Json]) -> Iterator[str]:
         errors = self._registry.validator(spec.name).iter_errors(arguments)
         for error in sorted(errors, key=lambda error: [str(part) for part in error.absolute_path]):
-            yield _in_words(error)
+            yield _describe(error)
 
     def _touched(self, spec: ToolSpec, arguments: dict[str, Json]) -> TouchedByCall:
-        """What the arguments stand for. What cannot be told cannot be judged, and is refused."""
+        """Return what the arguments touch. Raises `BadArguments` where that cannot be told, hence not judged."""
         touches = self._registry.tool(spec.name).touches
         if touches is None:
             return TouchedByCall()
@@ -283,7 +283,7 @@ class Normalizer:
         problems: list[str] = []
         named = [(argument, arguments.get(argument.name)) for argument in spec.paths]
         for path in touched.paths:
-            named.append((PathArgument(name=path.argument, access=path.access), path.given))
+            named.append((PathArgument(name=path.argument, access=path.access), path.path))
         for argument, value in named:
             try:
                 uses.extend(path_uses(argument, value, root))
@@ -295,25 +295,27 @@ class Normalizer:
     def _commands(
         self, spec: ToolSpec, arguments: dict[str, Json], touched: TouchedByCall
     ) -> tuple[Commands, str]:
-        given = arguments.get(spec.command_argument) if spec.command_argument else None
+        command = arguments.get(spec.command_argument) if spec.command_argument else None
         split = [self._split(spec, command) for command in touched.commands]
-        if given is not None:
-            split.append(self._split(spec, given))
-        commands = tuple(words for found, _ in split for words in found)
+        if command is not None:
+            split.append(self._split(spec, command))
+        commands = tuple(command for simple_commands, _ in split for command in simple_commands)
         return commands, "; ".join(undecidable for _, undecidable in split if undecidable)
 
-    def _split(self, spec: ToolSpec, given: Json) -> tuple[Commands, str]:
+    def _split(self, spec: ToolSpec, command: Json) -> tuple[Commands, str]:
         """The simple commands of a shell line, or of a list, which is one."""
-        given = list(given) if isinstance(given, tuple) else given
-        words = given if isinstance(given, list) else [given]
-        if not words or not all(isinstance(word, str) and "\0" not in word for word in words):
+        command = list(command) if isinstance(command, tuple) else command
+        arguments = command if isinstance(command, list) else [command]
+        if not arguments or not all(
+            isinstance(argument, str) and "\0" not in argument for argument in arguments
+        ):
             raise BadArguments(
                 spec.name,
                 [f"{spec.command_argument!r} must be a line of text or a list of words, no NULs"],
             )
-        if isinstance(given, list):
-            return (tuple(given),), ""
-        commands, undecidable = self._split_command(given)
+        if isinstance(command, list):
+            return (tuple(command),), ""
+        commands, undecidable = self._split_command(command)
         if not commands and not undecidable:
             raise BadArguments(spec.name, [f"{spec.command_argument!r} is empty; name a command"])
         return commands, undecidable
@@ -326,21 +328,21 @@ def _files(commands: Commands, paths: tuple[PathUse, ...], root: Path) -> tuple[
     return files_of(commands, folders[0] if folders else root, root)
 
 
-def _in_words(error: ValidationError) -> str:
-    place = ".".join(str(part) for part in error.absolute_path)
+def _describe(error: ValidationError) -> str:
+    location = ".".join(str(part) for part in error.absolute_path)
     if error.validator == "additionalProperties" and isinstance(error.instance, dict):
-        known = cast("dict[str, Json]", error.schema).get("properties", {})
-        extra = ", ".join(repr(name) for name in error.instance if name not in known)
-        return f"there is no argument {extra}{f' in {place!r}' if place else ''}"
+        properties = cast("dict[str, Json]", error.schema).get("properties", {})
+        extra = ", ".join(repr(name) for name in error.instance if name not in properties)
+        return f"there is no argument {extra}{f' in {location!r}' if location else ''}"
     message = _plainly(error)
-    return f"{place!r}: {message}" if place else message
+    return f"{location!r}: {message}" if location else message
 
 
 _KINDS = {"string": "text", "array": "a list", "object": "an object", "null": "nothing"}
 
 
 def _plainly(error: ValidationError) -> str:
-    """What is wrong in short words; jsonschema's own are about schemas."""
+    """Shorten a validation error; jsonschema's own messages are about schemas."""
     if error.validator in ("anyOf", "oneOf"):
         choices = cast("list[Json]", error.validator_value)
         kinds = [str(one.get("type", "")) for one in choices if isinstance(one, dict)]
@@ -351,14 +353,14 @@ def _plainly(error: ValidationError) -> str:
     return error.message
 
 
-def _texts(value: Json, place: str) -> Iterator[tuple[str, str]]:
+def _texts(value: Json, location: str) -> Iterator[tuple[str, str]]:
     """Every text in a value with the place it stands at; names of an object's fields too."""
     if isinstance(value, str):
-        yield place, value
+        yield location, value
     elif isinstance(value, dict):
         for key, item in value.items():
-            yield place, key
-            yield from _texts(item, f"{place}.{key}" if place else repr(key))
+            yield location, key
+            yield from _texts(item, f"{location}.{key}" if location else repr(key))
     elif isinstance(value, list):
         for number, item in enumerate(value):
-            yield from _texts(item, f"{place}[{number}]")
+            yield from _texts(item, f"{location}[{number}]")

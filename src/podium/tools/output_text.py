@@ -27,7 +27,7 @@ _MARKER_SHARE = 60
 _MAX_REMEMBERED_LENGTH = 80
 _MAX_REMEMBERED = 500
 _MAX_BYTES_OF_ONE = 6
-"""What one character takes at most in JSON: `\\u001b`."""
+"""Most bytes that one character takes in JSON: `\\u001b`."""
 
 # Made once: `json.dumps` would make one for every value.
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
@@ -99,25 +99,25 @@ def _bound_dict(value: dict[str, Json], limit_bytes: int) -> dict[str, Json]:
             break
         fitted[name] = bound(value[name], share)
         left -= _size(fitted[name]) + punctuated
-    kept = {name: fitted[name] for name in value if name in fitted}
-    if len(kept) < len(value):
-        kept["cut"] = f"{len(value)} fields in all"
-    return kept
+    fields = {name: fitted[name] for name in value if name in fitted}
+    if len(fields) < len(value):
+        fields["cut"] = f"{len(value)} fields in all"
+    return fields
 
 
 def _bound_list(value: list[Json], limit_bytes: int) -> list[Json]:
     left = limit_bytes - _MARKER_SHARE
-    kept: list[Json] = []
+    items: list[Json] = []
     for item in value:
         size = _size(item) + len(", ")
         if size > left:
             break
-        kept.append(item)
+        items.append(item)
         left -= size
-    if not kept and value and left > _SMALLEST_SHARE:
-        kept.append(bound(value[0], left))
-    kept.append(f"[cut: {len(value)} items in all]")
-    return kept
+    if not items and value and left > _SMALLEST_SHARE:
+        items.append(bound(value[0], left))
+    items.append(f"[cut: {len(value)} items in all]")
+    return items
 
 
 def _cut(text: str, limit_bytes: int) -> str:
@@ -125,13 +125,13 @@ def _cut(text: str, limit_bytes: int) -> str:
     if len(text) <= limit_bytes // _MAX_BYTES_OF_ONE - len('""'):
         return text
     whole = len(text.encode())
-    room = limit_bytes
-    shown = text
-    while _size(shown) > limit_bytes and room > 0:
-        room = room * 3 // 4
-        head, tail = room * 2 // 3, room // 3
-        shown = f"{text[:head]}\n[cut: {whole} bytes in all]\n{text[len(text) - tail :]}"
-    return shown
+    budget = limit_bytes
+    result = text
+    while _size(result) > limit_bytes and budget > 0:
+        budget = budget * 3 // 4
+        head, tail = budget * 2 // 3, budget // 3
+        result = f"{text[:head]}\n[cut: {whole} bytes in all]\n{text[len(text) - tail :]}"
+    return result
 
 
 def _texts_of(value: Json, change: Callable[[str], str]) -> Json:
@@ -154,7 +154,7 @@ MAX_COMMAND = 4_000
 """A person cannot be asked about a longer one."""
 _MAX_VALUE = 400
 _READ_WHOLE = ("ask_human", GUARDED_TOOL)
-"""What a person is asked here is the question itself."""
+"""Tools whose argument is the question to the person."""
 
 
 _ASK_FOR_IT = "go on with what is allowed, or say in your answer what you need and why"
@@ -214,9 +214,9 @@ def rejected(approval: Approval) -> str:
 
 
 def unreadable(call: Call, spec: ToolSpec | None) -> str:
-    """Why a person cannot be asked about this call; empty when one can."""
-    given = call.arguments.get(spec.command_argument or "", "") if spec else ""
-    length = max(len(_text_of(given)), length_of(call.commands))
+    """Say why a person cannot be asked about this call; empty when one can."""
+    command = call.arguments.get(spec.command_argument or "", "") if spec else ""
+    length = max(len(_text_of(command)), length_of(call.commands))
     if length <= MAX_COMMAND:
         return ""
     return (
@@ -226,12 +226,12 @@ def unreadable(call: Call, spec: ToolSpec | None) -> str:
 
 
 def length_of(commands: Sequence[Sequence[str]]) -> int:
-    """How many characters the commands take."""
-    return sum(len(word) + 1 for words in commands for word in words)
+    """Return the length of the commands in characters."""
+    return sum(len(argument) + 1 for command in commands for argument in command)
 
 
 def summary_of(call: Call, spec: ToolSpec | None = None) -> str:
-    """What a person reads before saying yes. Secrets stand as references in the arguments.
+    """Summarize a call for the person who approves. Secrets stay references in the arguments.
 
     Commands are shown whole, one per line; other long values by beginning, end and digest.
     """
@@ -240,8 +240,8 @@ def summary_of(call: Call, spec: ToolSpec | None = None) -> str:
     for name, value in call.arguments.items():
         whole = name == command or call.tool in _READ_WHOLE
         longest = MAX_COMMAND if whole else _MAX_VALUE
-        lines.append(f"  {name}: {_shown(_text_of(value), longest)}")
-    lines += [f"  runs {_indented(plain_text(shlex.join(words)))}" for words in call.commands]
+        lines.append(f"  {name}: {_excerpt(_text_of(value), longest)}")
+    lines += [f"  runs {_indented(plain_text(shlex.join(argv)))}" for argv in call.commands]
     verb = "with" if call.commands else "replaces"
     lines += [f"  {verb} {plain_text(file.path)} ({file.sha256[:12]})" for file in call.files]
     lines += [f"  {use.access}s {plain_text(use.real)}" for use in call.paths]
@@ -254,7 +254,7 @@ def _text_of(value: Json) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _shown(value: str, longest: int) -> str:
+def _excerpt(value: str, longest: int) -> str:
     text = plain_text(value)
     if len(text) <= longest:
         return _indented(text)

@@ -92,14 +92,14 @@ def _is_type(value: Json) -> bool:
 
 def _are_names(value: Json) -> bool:
     """Texts, none of them twice."""
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         return False
     return all(one != other for one, other in pairwise(sorted(value)))
 
 
 @lru_cache(maxsize=1_000)
 def compiles(pattern: str) -> bool:
-    """Whether a `pattern` can be used at all; the standard's own schema does not look."""
+    """Check that a `pattern` compiles; the standard's own schema does not."""
     try:
         re.compile(pattern)
     except (re.error, RecursionError, OverflowError):
@@ -141,17 +141,17 @@ class NamedPath:
     """A path that stands inside an argument."""
 
     argument: str
-    given: str
+    path: str
     access: Access
 
 
 @dataclass(frozen=True)
 class TouchedByCall:
-    """What a call touches that no argument of its own is: paths in a patch, the command behind a name."""
+    """Paths and commands of a call that are no arguments of their own: paths in a patch, the command behind a name."""
 
     paths: tuple[NamedPath, ...] = ()
     commands: tuple[str | tuple[str, ...], ...] = ()
-    """Shell lines, or programs with their words."""
+    """Shell lines, or programs with their arguments."""
 
 
 @dataclass(frozen=True)
@@ -161,21 +161,21 @@ class Tool:
     spec: ToolSpec
     handler: Handler
     touches: Callable[[dict[str, Json]], TouchedByCall] | None = None
-    """Says of complete arguments what else is to be judged. Raises `ValueError` in words for the agent."""
+    """Says of complete arguments what else is to be judged. Raises `ValueError` with a message for the agent."""
     replaces: Callable[[dict[str, Json]], tuple[str, str]] | None = None
     """Names the path argument whose file the call overwrites, and gives the new content."""
-    is_own_words: bool = False
-    """True: what it gives back are words of the agent or of a person, which need no marks."""
+    is_own_text: bool = False
+    """True: its result is text of the agent or of a person, which needs no marks."""
 
 
 class Registry:
-    """Every tool there is. Raises one `BadInput` that lists all faults, or none."""
+    """Every tool there is. Raises one `BadInput` that lists all problems, or none."""
 
     def __init__(self, tools: Iterable[Tool]) -> None:
         listed = list(tools)
-        faults = list(_faults_of(listed))
-        if faults:
-            raise BadInput("the tool registry cannot be used:\n" + "\n".join(faults))
+        problems = list(_problems_of(listed))
+        if problems:
+            raise BadInput("the tool registry cannot be used:\n" + "\n".join(problems))
         self._tools = {tool.spec.name: tool for tool in listed}
         self._validators = {
             tool.spec.name: validator_for(tool.spec.input_schema) for tool in listed
@@ -199,17 +199,17 @@ class Registry:
         return self._validators[name]
 
 
-def _faults_of(tools: Sequence[Tool]) -> Iterator[str]:
+def _problems_of(tools: Sequence[Tool]) -> Iterator[str]:
     counted = Counter(tool.spec.name for tool in tools)
     for name, times in counted.items():
         if times > 1:
             yield f"tool {name!r}: registered {times} times; give each tool a name of its own"
     for tool in tools:
-        for fault in _spec_faults(tool, counted):
-            yield f"tool {tool.spec.name!r}: {fault}"
+        for problem in _spec_problems(tool, counted):
+            yield f"tool {tool.spec.name!r}: {problem}"
 
 
-def _spec_faults(tool: Tool, names: Mapping[str, int]) -> Iterator[str]:
+def _spec_problems(tool: Tool, names: Mapping[str, int]) -> Iterator[str]:
     spec = tool.spec
     if not _NAME.match(spec.name):
         yield "the name must be a letter, then up to 63 letters, digits, `_`, `.` or `-`"
@@ -223,10 +223,10 @@ def _spec_faults(tool: Tool, names: Mapping[str, int]) -> Iterator[str]:
         yield "receipt_fields names a field twice"
     if not _is_async(tool.handler):
         yield "the handler is not an async function"
-    schema_faults = list(_schema_faults(spec.input_schema))
-    yield from schema_faults
-    if not schema_faults:
-        yield from _argument_faults(spec)
+    schema_problems = list(_schema_problems(spec.input_schema))
+    yield from schema_problems
+    if not schema_problems:
+        yield from _argument_problems(spec)
 
 
 def _is_async(handler: object) -> bool:
@@ -235,12 +235,12 @@ def _is_async(handler: object) -> bool:
     )
 
 
-def _schema_faults(schema: dict[str, Json]) -> Iterator[str]:
+def _schema_problems(schema: dict[str, Json]) -> Iterator[str]:
     try:
         if not surely_sound(schema):
             Draft202012Validator.check_schema(schema)
     except SchemaError as error:
-        yield f"input_schema at {_place(error.path)}: {error.message}"
+        yield f"input_schema at {_location(error.path)}: {error.message}"
         return
     if schema.get("type") != "object" or not isinstance(schema.get("properties", {}), dict):
         yield 'input_schema must say `"type": "object"`: arguments have names'
@@ -249,7 +249,7 @@ def _schema_faults(schema: dict[str, Json]) -> Iterator[str]:
             yield f"input_schema: $ref {reference!r} points at nothing inside the schema"
 
 
-def _argument_faults(spec: ToolSpec) -> Iterator[str]:
+def _argument_problems(spec: ToolSpec) -> Iterator[str]:
     properties: dict[str, Json] = spec.input_schema.get("properties", {})
     named = [("paths", path.name) for path in spec.paths]
     if spec.command_argument is not None:
@@ -289,7 +289,7 @@ def _resolves(schema: dict[str, Json], reference: str) -> bool:
     return True
 
 
-def _place(path: Iterable[str | int]) -> str:
+def _location(path: Iterable[str | int]) -> str:
     return "/".join(str(part) for part in path) or "its top"
 
 
@@ -341,9 +341,9 @@ def _shape(schema: Json, depth: int) -> str:
 
 def _example(spec: ToolSpec) -> Json:
     """The schema's own, else one of the arguments that must be there."""
-    given = spec.input_schema.get("examples")
-    if given:
-        return given[0]
+    examples = spec.input_schema.get("examples")
+    if examples:
+        return examples[0]
     properties = spec.input_schema.get("properties", {})
     paths = {path.name for path in spec.paths}
     return {

@@ -1,4 +1,4 @@
-"""What a handler is given beside its arguments, and how it is written."""
+"""Context of a handler beside its arguments, and the type of handlers."""
 
 from __future__ import annotations
 
@@ -36,23 +36,23 @@ class ToolScope:
     root: Path
     """Real path of the workspace."""
     launcher: Launcher
-    enclosures: ConfinementProvider
-    """How what the tool starts for an agent is to be confined."""
+    confinements: ConfinementProvider
+    """Confinement of processes that the tool starts for an agent."""
     clock: Clock
     timeout_seconds: float
     """After this the handler is cancelled."""
     resolve_secret: Callable[[str], str]
     """Value of a secret by its name; raises `UserMustAct` when there is none."""
     passed_over: Callable[[str], bool] = _nothing
-    """Whether a walk through folders must leave out the file at this real path."""
+    """True for a real path that a walk through folders must leave out."""
     redact: Callable[[str], str] = _as_it_is
     """The text without its secrets. What a tool cuts itself must be cut behind this."""
     longest_secret: int = 0
-    """How many characters a secret may take."""
-    kept_folder: Path | None = None
-    """Where earlier contents of overwritten files are kept for undo. None: they are not."""
-    said: str = ""
-    """The words of the person who approved this very call; empty when they said none."""
+    """Length of the longest secret in characters."""
+    undo_folder: Path | None = None
+    """Folder for earlier contents of overwritten files, for undo. None: they are not stored."""
+    approval_comment: str = ""
+    """Comment of the person who approved this very call; empty without one."""
 
     @property
     def key(self) -> str:
@@ -74,11 +74,11 @@ class ToolScope:
 
     def clean_beginning(self, text: str) -> str:
         """A text that was cut off, as it may be shown: without what may be the beginning of a secret."""
-        shown = self.clean(text)
-        return shown[: max(0, len(shown) - self.longest_secret)]
+        cleaned = self.clean(text)
+        return cleaned[: max(0, len(cleaned) - self.longest_secret)]
 
     def clean_output(self, output: bytes, dropped_bytes: int) -> str:
-        """What a child wrote, as it may be shown. The launcher may have cut it through a secret."""
+        """Clean the output of a child process. The launcher may have cut it through a secret."""
         text = output.decode(errors="replace")
         return self.clean_beginning(text) if dropped_bytes else self.clean(text)
 
@@ -94,9 +94,9 @@ When it returns, raises or is cancelled, nothing it started may still be at work
 """
 
 
-def inside(root: Path, real: str, given: str) -> str:
+def inside(root: Path, real: str, named: str) -> str:
     """`real` relative to `root`. Raises `ToolBroke` when it is not beneath it."""
     path = Path(real)
     if not path.is_relative_to(root):
-        raise ToolBroke(f"{given!r} lies outside the workspace; name a path inside it")
+        raise ToolBroke(f"{named!r} lies outside the workspace; name a path inside it")
     return path.relative_to(root).as_posix()

@@ -51,29 +51,29 @@ class IgnoreRules:
 
     @classmethod
     def above(cls, folder: Path) -> IgnoreRules:
-        """What the folders above this one say. Its own files are read by `within`."""
-        found = cls()
-        for place in reversed(folder.parents):
+        """Collect the rules of the folders above this one. Its own files are read by `within`."""
+        rules = cls()
+        for parent in reversed(folder.parents):
             names = [
-                name for name in (".git", _OF_GIT, *_OF_SEARCHES) if os.path.lexists(place / name)
+                name for name in (".git", _OF_GIT, *_OF_SEARCHES) if os.path.lexists(parent / name)
             ]
-            found = found.within(str(place), names)
-        return found
+            rules = rules.within(str(parent), names)
+        return rules
 
     def within(self, folder: str, names: Collection[str]) -> IgnoreRules:
-        """What holds in a folder with these names in it. A repository of its own begins anew."""
+        """Return the rules in a folder with these names in it. A repository of its own begins anew."""
         begins = ".git" in names
         if not begins and _OF_GIT not in names and not set(_OF_SEARCHES) & set(names):
             return self
         mine = tuple(_lines(folder, _OF_GIT)) if _OF_GIT in names else ()
         beside = [line for name in _OF_SEARCHES if name in names for line in _lines(folder, name)]
-        kept = () if begins else self.of_git
+        inherited = () if begins else self.of_git
         return IgnoreRules(
-            (*kept, *mine), (*self.of_searches, *beside), begins or self.in_repository
+            (*inherited, *mine), (*self.of_searches, *beside), begins or self.in_repository
         )
 
     def holds(self, path: str, *, is_folder: bool) -> bool:
-        """Whether the entry is certainly ignored: a line fits and none may take it back."""
+        """Check that an entry is certainly ignored: a line matches and none may take it back."""
         lines = (*(self.of_git if self.in_repository else ()), *self.of_searches)
         fitting = [line for line in lines if line.may_fit(path, is_folder=is_folder)]
         return bool(fitting) and not any(line.takes_back for line in fitting)
@@ -100,7 +100,7 @@ def _as_path(glob: str) -> str:
 
 
 def _text(file: Path) -> str:
-    """What it says, whole. One that cannot be read so says nothing that is certain."""
+    """Return the whole text. An unreadable file makes every rule uncertain."""
     try:
         if not file.is_file() or file.is_symlink() or file.stat().st_size > _MAX_BYTES_SIZE:
             return "!*"
@@ -119,7 +119,7 @@ _MAX_GLOBS = 64
 
 
 class SearchTooLarge(ValueError):
-    """More lies below the folder than can be looked through. The words say what to do."""
+    """More lies below the folder than can be looked through. The message says what to do."""
 
 
 def reached(
@@ -139,33 +139,33 @@ def reached(
         yield path
 
 
-def _walk(root: str, folder: str, wishes: Sequence[_SearchGlobs]) -> Iterator[str]:
+def _walk(root: str, folder: str, searches: Sequence[_SearchGlobs]) -> Iterator[str]:
     """Files that the search would read. Links are not followed, as ripgrep does not."""
     # Globs are meant from the workspace on, whichever folder of it is searched.
     prefix = "" if folder == root else f"{os.path.relpath(folder, root)}/"
     waiting = [(folder, prefix, IgnoreRules.above(Path(folder)))]
-    seen = 0
+    count = 0
     while waiting:
-        place, prefix, above = waiting.pop()
+        current, prefix, above = waiting.pop()
         try:
-            entries = list(os.scandir(place))
+            entries = list(os.scandir(current))
         except OSError:
             continue  # not a folder, or one that the search cannot read either
-        seen += len(entries)
-        if seen > MAX_ENTRIES:
+        count += len(entries)
+        if count > MAX_ENTRIES:
             raise SearchTooLarge(
                 f"more than {MAX_ENTRIES} files lie there; search a smaller folder"
             )
-        ignoring = above.within(place, {entry.name for entry in entries})
+        ignoring = above.within(current, {entry.name for entry in entries})
         for entry in entries:
             inner, path = prefix + entry.name, entry.path
             if entry.is_dir(follow_symlinks=False):
                 if entry.name != _NOT_ENTERED and any(
-                    request.enters(inner, path, ignoring) for request in wishes
+                    request.enters(inner, path, ignoring) for request in searches
                 ):
                     waiting.append((path, f"{inner}/", ignoring))
             elif entry.is_file(follow_symlinks=False) and any(
-                request.reads(inner, path, ignoring) for request in wishes
+                request.reads(inner, path, ignoring) for request in searches
             ):
                 yield path
 
@@ -176,8 +176,8 @@ def _readings(glob: str | None) -> list[list[str]]:
         return [[]]
     parted = [
         part
-        for word in glob.split()
-        for part in ([word] if "{" in word and "}" in word else word.split(","))
+        for piece in glob.split()
+        for part in ([piece] if "{" in piece and "}" in piece else piece.split(","))
         if part
     ]
     return [parted] if parted == [glob] else [parted, [glob]]
@@ -191,16 +191,16 @@ class _SearchGlobs:
     """Only these are searched, also when git ignores them."""
     left_out: tuple[str, ...] = ()
     everything: bool = False
-    """What is named could not be read, so it may be anything."""
+    """The globs could not be read, so they may match anything."""
 
     @classmethod
     def of(cls, globs: Sequence[str]) -> _SearchGlobs:
-        single = [each for glob in globs for each in _unbraced(glob)]
-        named = tuple(each.lower() for each in single if not each.startswith("!"))
-        if any(_UNCERTAIN.search(each) for each in named):
+        single = [pattern for glob in globs for pattern in _unbraced(glob)]
+        named = tuple(pattern.lower() for pattern in single if not pattern.startswith("!"))
+        if any(_UNCERTAIN.search(pattern) for pattern in named):
             return cls((), everything=True)
         # Of several globs the last that fits counts: beside names, leaving out is not certain.
-        left_out = () if named else tuple(each[1:] for each in single)
+        left_out = () if named else tuple(pattern[1:] for pattern in single)
         return cls(named, tuple(filter(_surely_leaves_out, left_out)))
 
     def enters(self, inner: str, path: str, ignoring: IgnoreRules) -> bool:
@@ -227,13 +227,13 @@ def _unbraced(glob: str) -> list[str]:
     done: list[str] = []
     waiting = [glob]
     while waiting and len(done) + len(waiting) <= _MAX_GLOBS:
-        each = waiting.pop()
-        found = _BRACES.search(each)
-        if found is None:
-            done.append(each)
+        pattern = waiting.pop()
+        braces = _BRACES.search(pattern)
+        if braces is None:
+            done.append(pattern)
             continue
-        before, after = each[: found.start()], each[found.end() :]
-        waiting += [f"{before}{one}{after}" for one in found[1].split(",")]
+        before, after = pattern[: braces.start()], pattern[braces.end() :]
+        waiting += [f"{before}{one}{after}" for one in braces[1].split(",")]
     return [glob] if waiting else done
 
 
@@ -243,6 +243,6 @@ def _surely_leaves_out(glob: str) -> bool:
 
 
 def _fits(inner: str, glob: str) -> bool:
-    """Whether it names this place, from whatever folder on it is meant."""
+    """Check that a glob matches a path, from any folder on."""
     plain = glob.strip("/")
     return matches(inner, f"**/{plain}" if "/" in plain else plain)

@@ -25,7 +25,7 @@ MAX_FILES = 100_000
 """A walk ends after so many files."""
 MAX_SEARCHED_BYTES = 4_000_000
 MAX_LINE = 200
-"""How much of a line is shown."""
+"""Characters of a line that are shown."""
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -46,20 +46,20 @@ def walk(root: str, start: str = ".") -> Iterator[tuple[int, str, str]]:
 
 
 def _files(top: int, prefix: str) -> Iterator[tuple[int, str, str]]:
-    seen = 0
+    count = 0
     for folder, folders, files, handle in os.fwalk(".", dir_fd=top, follow_symlinks=False):
         folders[:] = sorted(name for name in folders if name not in IGNORED)
         inner = prefix + ("" if folder == "." else f"{folder[2:]}/")
         for name in sorted(files):
             if name not in IGNORED and _is_plain(handle, name):
-                seen += 1
-                if seen > MAX_FILES:
+                count += 1
+                if count > MAX_FILES:
                     return
                 yield handle, name, inner + name
 
 
 def matches(path: str, glob: str) -> bool:
-    """Whether a glob fits a relative path. `**` stands for any folders; `*` stays within a name.
+    """Check that a glob matches a relative path. `**` stands for any folders; `*` stays within a name.
 
     A glob without a slash is held against the file's name alone.
     """
@@ -74,7 +74,7 @@ def search(request: dict[str, Any]) -> dict[str, Any]:
     Of a search that stopped at its limit, `stopped_in_file` is the number of the file that it was in.
     """
     pattern = re.compile(request["pattern"], 0 if request["case_sensitive"] else re.IGNORECASE)
-    found: list[dict[str, Any]] = []
+    hits: list[dict[str, Any]] = []
     searched = skipped = 0
     for path, text in _texts(request["root"], request["files"]):
         if text is None:
@@ -84,21 +84,21 @@ def search(request: dict[str, Any]) -> dict[str, Any]:
         for number, line in enumerate(text.split("\n"), 1):
             if not pattern.search(line):
                 continue
-            if len(found) == request["limit"]:
-                answer = _answer(found, searched, skipped, complete=False)
+            if len(hits) == request["limit"]:
+                answer = _answer(hits, searched, skipped, complete=False)
                 total = len(request["files"]) if request["whole"] else None
                 return {**answer, "stopped_in_file": searched + skipped, "files_total": total}
-            shown = line[: request["longest_line"]]
-            whole = len(shown) == len(line)
-            found.append({"path": path, "line": number, "text": shown, "whole": whole})
-    return _answer(found, searched, skipped, complete=request["whole"])
+            excerpt = line[: request["longest_line"]]
+            whole = len(excerpt) == len(line)
+            hits.append({"path": path, "line": number, "text": excerpt, "whole": whole})
+    return _answer(hits, searched, skipped, complete=request["whole"])
 
 
 def _answer(
-    found: list[dict[str, Any]], searched: int, skipped: int, *, complete: bool
+    hits: list[dict[str, Any]], searched: int, skipped: int, *, complete: bool
 ) -> dict[str, Any]:
     return {
-        "matches": found,
+        "matches": hits,
         "files_searched": searched,
         "files_skipped": skipped,
         "complete": complete,
@@ -171,10 +171,10 @@ def _fits(parts: Sequence[str], globs: Sequence[str]) -> bool:
 
 def main() -> None:
     try:
-        found = search(json.loads(sys.stdin.buffer.read()))
+        result = search(json.loads(sys.stdin.buffer.read()))
     except OSError as error:
         sys.exit(f"{error.strerror}: {error.filename!r}")
-    sys.stdout.write(json.dumps(found))
+    sys.stdout.write(json.dumps(result))
 
 
 if __name__ == "__main__":

@@ -31,15 +31,15 @@ from podium.tools.search_scope import SearchTooLarge, reached
 
 
 class ToolboxSettings(FrozenModel):
-    """Where tools work and how much they may say."""
+    """Folders and limits of the toolbox."""
 
     root: str
     """The workspace of calls that name none. Symlinks in it are resolved when the toolbox is made."""
     result_bytes: int = DEFAULT_RESULT_BYTES
-    """How much of a result the agent gets to see."""
+    """Limit on a result that the agent sees."""
     argument_bytes: int = 1_000_000
-    """How large the arguments of one call may be, as JSON."""
-    kept_folder: str | None = None
+    """Limit on the arguments of one call, as JSON."""
+    undo_folder: str | None = None
     """Folder for earlier contents of overwritten files. None: such a write cannot be undone."""
 
 
@@ -52,7 +52,7 @@ class LocalToolbox:
         door: ToolDoor,
         launcher: Launcher,
         *,
-        enclosures: ConfinementProvider,
+        confinements: ConfinementProvider,
         clock: Clock,
         settings: ToolboxSettings,
         split_command: CommandSplitter,
@@ -65,7 +65,7 @@ class LocalToolbox:
         self._registry = registry
         self._door = door
         self._launcher = launcher
-        self._enclosures = enclosures
+        self._confinements = confinements
         self._clock = clock
         self._settings = settings
         self._root = Path(settings.root).resolve()
@@ -98,17 +98,17 @@ class LocalToolbox:
         observed: bool = False,
         root: str | None = None,
     ) -> Call:
-        """See the port. Raises `UnknownTool` or `BadArguments`, whose words are for the agent."""
-        place = self._root if root is None else Path(root).resolve()
-        normal = self._normaliser.normal(tool, arguments, place)
-        beneath = self._reached(tool, arguments, normal.paths, str(place)) if observed else ()
+        """See the port. Raises `UnknownTool` or `BadArguments`, whose messages are for the agent."""
+        folder = self._root if root is None else Path(root).resolve()
+        normal = self._normaliser.normal(tool, arguments, folder)
+        searched = self._reached(tool, arguments, normal.paths, str(folder)) if observed else ()
         return Call(
             run_id=run_id,
             step_key=step_key,
             index=index,
             tool=tool,
             arguments=normal.arguments,
-            paths=(*normal.paths, *beneath),
+            paths=(*normal.paths, *searched),
             commands=normal.commands,
             undecidable=normal.undecidable,
             files=normal.files,
@@ -116,14 +116,14 @@ class LocalToolbox:
             agent=agent,
             provenance=provenance,
             observed=observed,
-            root=str(place),
+            root=str(folder),
         )
 
     def _reached(
         self, tool: str, arguments: dict[str, Json], paths: Sequence[PathUse], root: str
     ) -> tuple[PathUse, ...]:
-        """What an agent's own search reads that ours would leave out. Beyond the workspace a person judges."""
-        found: list[PathUse] = []
+        """Return protected files that an agent's own search reads. Outside the workspace a person judges."""
+        uses: list[PathUse] = []
         globs = {path.name: path.glob_argument for path in self._registry.tool(tool).spec.paths}
         for use in paths:
             name = globs.get(use.argument)
@@ -134,11 +134,11 @@ class LocalToolbox:
                     root, use.real, arguments.get(name), lambda path: self._passed_over(path, root)
                 )
                 for path in files:
-                    given = os.path.relpath(path, root)
-                    found.append(use.model_copy(update={"given": given, "real": path}))
+                    relative = os.path.relpath(path, root)
+                    uses.append(use.model_copy(update={"given": relative, "real": path}))
             except SearchTooLarge as error:
                 raise BadArguments(tool, [f"{use.given!r} cannot be searched: {error}"]) from None
-        return tuple(found)
+        return tuple(uses)
 
     async def perform(
         self, call: Call, checkpoint: Checkpoint | None = None
@@ -171,10 +171,10 @@ class LocalToolbox:
                 await self._door.look_back(call.run_id, call.step_key)
             outcome = CallOutcome(ok=False, error=str(error), unknown=True)
         except Exception as error:
-            outcome = CallOutcome(ok=False, error=_in_words(call.tool, error))
+            outcome = CallOutcome(ok=False, error=_describe_error(call.tool, error))
         return await self._settle(permit, outcome, checkpoint)
 
-    async def _act(self, tool: Tool, call: Call, said: str = "") -> CallOutcome:
+    async def _act(self, tool: Tool, call: Call, comment: str = "") -> CallOutcome:
         begun = self._clock.monotonic()
         root = call.root or str(self._root)
         limit_seconds = tool.spec.timeout_seconds
@@ -182,15 +182,15 @@ class LocalToolbox:
             call=call,
             root=Path(root),
             launcher=self._launcher,
-            enclosures=self._enclosures,
+            confinements=self._confinements,
             clock=self._clock,
             timeout_seconds=limit_seconds,
             resolve_secret=self._resolve_secret,
             passed_over=lambda path: self._passed_over(path, root),
             redact=self._redact,
             longest_secret=self._longest_secret,
-            kept_folder=Path(self._settings.kept_folder) if self._settings.kept_folder else None,
-            said=said,
+            undo_folder=Path(self._settings.undo_folder) if self._settings.undo_folder else None,
+            approval_comment=comment,
         )
         deadline = asyncio.timeout(limit_seconds)
         try:
@@ -201,8 +201,8 @@ class LocalToolbox:
                 raise
             result = CallOutcome(ok=False, error=f"timed out after {limit_seconds:g} seconds")
         seconds = self._clock.monotonic() - begun
-        given = result.result if isinstance(result, CallOutcome) else result
-        canonical_json(given)  # what is not plain JSON could be neither kept nor sealed
+        value = result.result if isinstance(result, CallOutcome) else result
+        canonical_json(value)  # what is not plain JSON could be neither kept nor sealed
         if isinstance(result, CallOutcome):
             return result.model_copy(update={"duration_seconds": seconds})
         return CallOutcome(ok=True, result=result, duration_seconds=seconds)
@@ -212,22 +212,22 @@ class LocalToolbox:
     ) -> CallOutcome:
         """The second stage that every result passes: what is kept and what the agent sees are the same."""
         most_bytes = self._settings.result_bytes
-        shown = clean_outcome(outcome, self._cleaner, most_bytes)
-        if permit.settled is None and not self._registry.tool(permit.call.tool).is_own_words:
+        cleaned = clean_outcome(outcome, self._cleaner, most_bytes)
+        if permit.settled is None and not self._registry.tool(permit.call.tool).is_own_text:
             # Late: its patterns take longer to compile than most calls are judged.
             from podium.tools.instruction_marks import marked
 
-            shown = marked(shown, most_bytes)
+            cleaned = marked(cleaned, most_bytes)
         if permit.settled is None or checkpoint is not None:
-            await self._door.settle(permit, shown, checkpoint)
-        return shown
+            await self._door.settle(permit, cleaned, checkpoint)
+        return cleaned
 
 
-def _in_words(tool: str, error: Exception) -> str:
-    """What went wrong, without a traceback."""
+def _describe_error(tool: str, error: Exception) -> str:
+    """Describe an error without a traceback."""
     if isinstance(error, PodiumError | UnusableFile):
         return str(error)
     if isinstance(error, OSError) and error.strerror:
-        place = f" ({error.filename!r})" if error.filename else ""
-        return f"{tool!r} broke: {error.strerror}{place}"
+        location = f" ({error.filename!r})" if error.filename else ""
+        return f"{tool!r} broke: {error.strerror}{location}"
     return f"{tool!r} broke: {type(error).__name__}: {error}"

@@ -111,7 +111,7 @@ async def test_a_version_nobody_has_tried_is_named_and_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Newer programs do not exist yet; an older known version is the same to the code.
-    monkeypatch.setattr("podium.agents.headless.claude.agent.KNOWN_VERSION", "2.1.1")
+    monkeypatch.setattr("podium.agents.headless.claude.agent.TRIED_VERSION", "2.1.1")
     async with claude_rig(tmp_path, {"hello": ["Hello."]}) as rig:
         reply = await rig.ask("hello")
     assert reply.text == "Hello."

@@ -172,7 +172,7 @@ async def test_a_huge_answer_comes_whole(tmp_path: Path, size: int) -> None:
 async def test_a_later_version_is_warned_of_and_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("podium.agents.headless.gemini.agent.KNOWN_VERSION", "0.60.9")
+    monkeypatch.setattr("podium.agents.headless.gemini.agent.TRIED_VERSION", "0.60.9")
     async with gemini_rig(tmp_path, {"hello": ["Hello."]}) as rig:
         reply = await rig.ask("hello")
     assert reply.text == "Hello."

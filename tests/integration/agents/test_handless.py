@@ -207,7 +207,7 @@ async def test_the_hook_of_gemini_refuses_its_own_tools_even_when_they_are_there
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The settings and rules of a CLI with hands, and the hook of one without."""
-    monkeypatch.setattr(gemini_layout, "settings_without_hands", lambda settings, server: settings)
+    monkeypatch.setattr(gemini_layout, "mcp_only_settings", lambda settings, server: settings)
     everything = '[[rule]]\ntoolName = "*"\ndecision = "allow"\npriority = 900\n'
     monkeypatch.setattr(gemini_layout, "RULES", everything)
     steps = {"own": [{"run": "touch made"}, "I could not."]}

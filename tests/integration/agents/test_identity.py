@@ -59,7 +59,7 @@ class Somebody:
 
 @pytest.fixture
 def somebody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Somebody:
-    monkeypatch.setattr(git_identity, "_known", {})
+    monkeypatch.setattr(git_identity, "_cache", {})
     return Somebody(tmp_path)
 
 

@@ -12,7 +12,7 @@ from podium.core.decisions import Usage
 from podium.core.events import UsageRecorded
 from podium.core.ids import short_id
 from podium.core.work import Failure, Run, RunStatus
-from podium.jobs.operator.composition import OperatorWish, build_operator
+from podium.jobs.operator.composition import OperatorSetup, build_operator
 from podium.jobs.operator.models import OperatorAnswer
 from tests.integration.cli.asking import (
     NEW_LEAD,
@@ -137,7 +137,7 @@ def test_a_task_is_put_into_the_queue_in_the_words_of_the_person(desk: Desk) -> 
     task = "fix the failing discount test"
 
     async def ask(podium: Podium) -> tuple[OperatorAnswer, Run | None]:
-        operator = await build_operator(podium, OperatorWish("podium", user="ann"))
+        operator = await build_operator(podium, OperatorSetup("podium", user="ann"))
         answer = await operator.process(task, "execute", explicit_approval=True)
         run_id = answer.results[0].fields["run_id"]
         return answer, await (await podium.store()).read(lambda view: view.run(run_id))

@@ -10,7 +10,7 @@ import pytest
 from podium.core.errors import FlowChanged, FlowUnknown, LockHeld, NotPossibleNow
 from podium.core.work import QueueSpec, RunStatus
 from podium.engine import FlowDefinition
-from podium.engine.ownership import known_run
+from podium.engine.ownership import require_run
 from podium.ports import FlowContext, StepContext, Transaction
 from podium.testing import FixedClock, retry_until
 from tests.integration.contract.engines import EngineRoom, freeze
@@ -413,7 +413,7 @@ async def test_an_answered_run_is_left_to_people_where_a_worker_lacks_what_it_ne
     run_id, store = await _parked(room, asker), await room.store()
 
     def need(tx: Transaction) -> None:
-        run = known_run(tx, run_id)
+        run = require_run(tx, run_id)
         tx.save_run(run.model_copy(update={"needs": ("variable:TOKEN",)}))
 
     await store.write(need)

@@ -15,7 +15,7 @@ from podium.core.errors import BadInput, FlowUnknown
 from podium.core.work import QueueSpec, Run, RunStatus, Schedule
 from podium.engine import EngineSettings, FlowDefinition, FolderPresence, LocalEngine
 from podium.engine.liveness import Heartbeat
-from podium.engine.ownership import known_run
+from podium.engine.ownership import require_run
 from podium.platform.system_clock import SystemClock, SystemIds
 from podium.ports import FlowContext, RunQuery, StepContext, StoreView
 from podium.testing import FixedClock, MemoryStore, SteadyIds, retry_until
@@ -232,7 +232,7 @@ async def test_a_worker_that_stops_serving_while_it_claims_takes_nothing_back(
         made = len(shop.order)
         async with engine.serve([WORK]):
             await retry_until(partial(_has_more, shop.order, made))
-        left = await store.read(partial(known_run, run_id=run.id))
+        left = await store.read(partial(require_run, run_id=run.id))
         assert (left.status, left.owner) == (RunStatus.QUEUED, None)
         await engine.cancel(run.id, by="Ann")
     await engine.close()
@@ -451,7 +451,7 @@ async def test_a_queue_of_short_runs_does_not_keep_a_worker_from_saying_that_it_
         clock=SystemClock(),
         ids=SystemIds(),
         presence=FolderPresence(tmp_path),
-        settings=EngineSettings(beat_seconds=0.01, tick_seconds=0.01),
+        settings=EngineSettings(heartbeat_seconds=0.01, tick_seconds=0.01),
     )
     engine.register(FlowDefinition("short", nothing))
     runs = [await engine.start("short", queue="work") for _ in range(300)]

@@ -197,8 +197,8 @@ async def test_the_next_moment_is_the_soonest_delay_deadline_or_schedule(store: 
     def at(seconds: float) -> datetime:
         return NOON + timedelta(seconds=seconds)
 
-    async def next_moment() -> datetime | None:
-        return await store.read(lambda view: view.next_moment())
+    async def next_due_at() -> datetime | None:
+        return await store.read(lambda view: view.next_due_at())
 
     async def schedule(name: str, seconds: float, *, paused: bool) -> None:
         made = Schedule(
@@ -206,21 +206,21 @@ async def test_the_next_moment_is_the_soonest_delay_deadline_or_schedule(store: 
         )
         await store.write(lambda tx: tx.save_schedule(made))
 
-    assert await next_moment() is None
+    assert await next_due_at() is None
     await schedule("soon", 50, paused=False)
     await schedule("stopped", 1, paused=True)
-    assert await next_moment() == at(50)
+    assert await next_due_at() == at(50)
     await add(store, a_queued_run(status=RunStatus.WAITING, wake_at=at(40)))
-    assert await next_moment() == at(40)
+    assert await next_due_at() == at(40)
     await add(store, a_queued_run(not_before=at(30)))
-    assert await next_moment() == at(30)
+    assert await next_due_at() == at(30)
     await add(
         store,
         a_queued_run(status=RunStatus.WAITING, wake_at=at(2), owner="w1", fence=1),
         a_run(status=RunStatus.WAITING, wake_at=at(2)),
         a_queued_run(status=RunStatus.SUCCEEDED, wake_at=at(2), not_before=at(2)),
     )
-    assert await next_moment() == at(30)
+    assert await next_due_at() == at(30)
 
 
 async def test_waits_nobody_hosts_are_due_once_their_deadline_came(store: Store) -> None:

@@ -132,7 +132,7 @@ async def test_the_store_does_all_its_work_as_podium_worker(
         folder=tmp_path,
         clock=SystemClock(),
         ids=SystemIds(),
-        vault=tmp_path / "vault",
+        key_dir=tmp_path / "vault",
     )
     run = a_run(status=RunStatus.SUCCEEDED, finished_at=NOON)
 

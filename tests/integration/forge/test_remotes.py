@@ -37,7 +37,7 @@ def test_all_spellings_of_a_project_are_the_same_project(text: str) -> None:
     address = read_address(text)
     assert (address.host, address.project) == ("github.com", "octo/hello")
     assert address.is_project_on("GitHub.com")
-    assert "hunter2" not in address.shown
+    assert "hunter2" not in address.display
 
 
 @pytest.mark.parametrize(
@@ -67,12 +67,12 @@ def test_all_spellings_of_a_project_are_the_same_project(text: str) -> None:
 def test_what_only_looks_like_a_project_there_is_none(text: str) -> None:
     address = read_address(text)
     assert not address.is_project_on("github.com")
-    assert address.shown.isprintable()
+    assert address.display.isprintable()
 
 
 def test_a_port_belongs_to_the_host_of_an_enterprise() -> None:
     address = read_address("https://u:p@Git.Example.org:8443/octo/hello.git")
-    assert (address.host, address.shown) == (
+    assert (address.host, address.display) == (
         "git.example.org:8443",
         "https://git.example.org:8443/octo/hello.git",
     )

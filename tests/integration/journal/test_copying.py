@@ -163,7 +163,7 @@ async def test_a_copy_that_fails_in_the_middle_leaves_the_target_empty(
             raise RuntimeError("out of the blue")
 
     with pytest.raises(RuntimeError, match="out of the blue"):
-        copy_database(source, target, tell=fail)
+        copy_database(source, target, progress=fail)
     assert not any(everything(target).values())
     copy_database(source, target)
     assert everything(target) == everything(source)
@@ -184,7 +184,7 @@ async def test_a_copy_that_is_killed_leaves_the_target_empty(
         "from podium.store.database_copy import database_named\n"
         "def kill(doing, rows, of):\n"
         "    if doing == 'comparing events': os.kill(os.getpid(), signal.SIGKILL)\n"
-        "copy_database(database_named(sys.argv[1]), database_named(sys.argv[2]), tell=kill)\n"
+        "copy_database(database_named(sys.argv[1]), database_named(sys.argv[2]), progress=kill)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", program, str(tmp_path / "source"), named], check=False

@@ -570,7 +570,7 @@ async def test_the_trace_of_a_run_lies_in_this_machines_folder(
     async with opened(postgres_url, tmp_path) as store:
         await store.write(lambda tx: tx.append(RUN, a_note("traced")))
     assert '"traced"' in (tmp_path / "runs" / RUN / "execution_trace.jsonl").read_text()
-    assert store.faults == ()
+    assert store.problems == ()
 
 
 async def test_a_queued_run_is_told_within_its_transaction(

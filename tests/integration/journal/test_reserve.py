@@ -44,14 +44,14 @@ async def opened(folder: Path) -> SqlStore:
 
 async def test_writes_go_on_in_the_reserve_and_the_last_of_it_is_for_ends(small_disk: Path) -> None:
     store = await opened(small_disk)
-    store.must_have_room()
+    store.require_space()
     (small_disk / "big").write_bytes(bytes(free_bytes(small_disk)))
     written = await _write_until_full(store)
     assert written > 5
     assert (small_disk / "reserve").stat().st_size == LAST_BYTES
     with pytest.raises(StoreFull):
-        store.must_have_room()
-    assert store.make_room()
+        store.require_space()
+    assert store.release_reserve()
     await store.write(lambda tx: tx.append("run_1", NoteTaken(text="the end")))
     assert await store.read(lambda view: view.last_seq("run_1")) == written + 1
     await store.close()

@@ -94,7 +94,7 @@ async def test_a_beat_that_cannot_be_read_hides_no_other_and_is_told_of_once(
         seen = await store.read(lambda view: view.workers())
         assert [beat.id for beat in seen] == ["wrk_a", "wrk_c"]
     await store.write(lambda tx: tx.workers())
-    (fault,) = store.faults
+    (fault,) = store.problems
     assert fault.startswith("worker 'wrk_bad' in the database cannot be read: ")
     assert SECRET not in fault
 
@@ -104,7 +104,7 @@ async def test_the_beat_of_a_newer_podium_is_read_without_what_is_new(store: Ope
     await store.write(lambda tx: tx.save_worker(beat))
     await spoil(store, "workers", "wrk_a", beat.model_dump_json()[:-1] + ', "mood": "fine"}')
     assert await store.read(lambda view: view.workers()) == [beat]
-    assert store.faults == ()
+    assert store.problems == ()
 
 
 async def test_a_schedule_that_cannot_be_read_stops_no_other(store: OpenStore) -> None:
@@ -112,8 +112,8 @@ async def test_a_schedule_that_cannot_be_read_stops_no_other(store: OpenStore) -
     await store.write(lambda tx: tx.save_schedule(a_schedule("night")))
     await spoil(store, "schedules", "day")
     assert [one.name for one in await store.read(lambda view: view.schedules())] == ["night"]
-    assert await store.read(lambda view: view.next_moment()) == NOON
-    assert store.faults == ("schedule 'day' in the database cannot be read: no JSON",)
+    assert await store.read(lambda view: view.next_due_at()) == NOON
+    assert store.problems == ("schedule 'day' in the database cannot be read: no JSON",)
 
 
 async def test_pages_of_runs_are_full_in_spite_of_rows_that_cannot_be_read(
@@ -130,7 +130,7 @@ async def test_pages_of_runs_are_full_in_spite_of_rows_that_cannot_be_read(
         before = page[-1].id
         assert len(page) == 3
     assert found == [runs[number] for number in (7, 5, 4, 3, 2, 1)]
-    assert len(store.faults) == 4
+    assert len(store.problems) == 4
 
 
 async def list_runs(store: OpenStore, before: str | None) -> list[Run]:
@@ -182,4 +182,4 @@ async def test_a_database_full_of_such_rows_is_told_of_in_few_words(store: OpenS
     for name in names:
         await spoil(store, "workers", name)
     assert await store.read(lambda view: view.workers()) == []
-    assert len(store.faults) == MAX_UNREADABLE
+    assert len(store.problems) == MAX_UNREADABLE

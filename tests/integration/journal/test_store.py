@@ -35,7 +35,7 @@ async def opened(folder: Path, **options: object) -> SqlStore:
         clock=SystemClock(),
         ids=SystemIds(),
         redact=redactor.json_text,
-        vault=folder / "vault",
+        key_dir=folder / "vault",
     )
 
 
@@ -237,12 +237,12 @@ async def test_a_trace_that_cannot_be_written_harms_nothing_and_is_reported_unti
     store = await opened(tmp_path)
     (tmp_path / "state" / "runs").write_text("a file where the folder should be")
     assert await store.write(lambda tx: tx.append(RUN, NoteTaken(text="x"))) == 1
-    await retry_until(lambda: store.faults)
-    assert "trace" in store.faults[0]
+    await retry_until(lambda: store.problems)
+    assert "trace" in store.problems[0]
     (tmp_path / "state" / "runs").unlink()
     await store.write(lambda tx: tx.append(RUN, NoteTaken(text="y")))
     await store.close()
-    assert store.faults == ()
+    assert store.problems == ()
     trace = tmp_path / "state" / "runs" / RUN / "execution_trace.jsonl"
     assert len(trace.read_text().splitlines()) == 2
 
@@ -275,7 +275,7 @@ from podium.platform.system_clock import SystemClock, SystemIds
 async def main(count):
     folder = Path(sys.argv[1])
     store = await SqlStore.open(
-        folder / "state", clock=SystemClock(), ids=SystemIds(), vault=folder / "vault"
+        folder / "state", clock=SystemClock(), ids=SystemIds(), key_dir=folder / "vault"
     )
     number = 0
     while count is None or number < count:
@@ -331,7 +331,7 @@ async def test_a_head_that_cannot_be_anchored_keeps_nobody_waiting(tmp_path: Pat
         await store.write(lambda tx: tx.add_receipt(odd))
         assert await store.write(lambda tx: tx.append(RUN, NoteTaken(text="goes on"))) == 1
         await store.close()
-    assert "not anchored" in " ".join(store.faults)
+    assert "not anchored" in " ".join(store.problems)
 
 
 async def test_a_receipt_moved_to_another_run_or_made_unreadable_is_found(tmp_path: Path) -> None:

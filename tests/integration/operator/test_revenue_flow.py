@@ -10,7 +10,7 @@ from podium.app.app import open_podium
 from podium.app.receipts import verify_receipts
 from podium.config.configuration import load_configuration
 from podium.jobs.operator import Operator
-from podium.jobs.operator.composition import OperatorWish, build_operator
+from podium.jobs.operator.composition import OperatorSetup, build_operator
 from podium.jobs.operator.models import OperatorAnswer
 from tests.integration.packs.roofing.sms_gateway import ACCOUNT, TOKEN, Gateway, sms_gateway
 from tests.integration.packs.roofing.smtp_server import SmtpServer, serving
@@ -57,7 +57,7 @@ async def test_a_lead_becomes_a_paid_job_with_a_review_from_plain_sentences(tmp_
             open_podium(*_project(tmp_path, mail, gateway)) as podium,
         ):
             talk = Talk(
-                await build_operator(podium, OperatorWish(pack="roofing", classifier="embedded"))
+                await build_operator(podium, OperatorSetup(pack="roofing", classifier="embedded"))
             )
             await _from_lead_to_review(talk)
             verdict = await verify_receipts(await podium.store(), await podium.verifier())
@@ -103,7 +103,7 @@ async def test_a_message_whose_fate_nobody_knows_is_in_doubt_and_not_sent_again(
         gateway.hang_up = True
         async with open_podium(*_project(tmp_path, SmtpServer(), gateway)) as podium:
             operator = await build_operator(
-                podium, OperatorWish(pack="roofing", classifier="embedded")
+                podium, OperatorSetup(pack="roofing", classifier="embedded")
             )
             words = "text 0400 123 456 saying we are running late"
             answer = await operator.process(words, "execute", None, True)
@@ -119,7 +119,9 @@ async def test_a_bad_packet_is_refused_whole_with_each_fault_named(tmp_path: Pat
     (tmp_path / "project").mkdir()
     configuration = load_configuration(environ, project=tmp_path / "project")
     async with open_podium(configuration, environ) as podium:
-        operator = await build_operator(podium, OperatorWish(pack="roofing", classifier="embedded"))
+        operator = await build_operator(
+            podium, OperatorSetup(pack="roofing", classifier="embedded")
+        )
         answer = await operator.process(
             "create inspection with packet data",
             "execute",

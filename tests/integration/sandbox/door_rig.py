@@ -115,7 +115,7 @@ class RealDoorRig(DoorRig):
             Registry([Tool(SHELL, echo), Tool(ECHO, echo), Tool(HANG, hang)]),
             self.tool_door,
             FakeLauncher(),
-            enclosures=FakeEnclosures(),
+            confinements=FakeEnclosures(),
             clock=FixedClock(),
             settings=ToolboxSettings(root="/"),
             split_command=lambda text: ((tuple(text.split()),), ""),

@@ -25,7 +25,7 @@ GIT = ProgramRules(
         "status": SubcommandRules(),
         "version": SubcommandRules(),
         "commit": SubcommandRules(refused_options=("--no-verify", "-n")),
-        "stash": SubcommandRules(first_words=("list", "show")),
+        "stash": SubcommandRules(allowed_subcommands=("list", "show")),
     },
     instead="add and commit",
 )

@@ -22,7 +22,7 @@ from podium.sandbox.confining.seccomp import (
     refused,
 )
 from podium.sandbox.confining.syscalls import MACHINES, ProcessorAbi
-from podium.sandbox.confining.view import ConfinedView, not_for_everybody, reach, shown_folders
+from podium.sandbox.confining.view import ConfinedView, not_for_everybody, reach, visible_folders
 
 WORK = Mount(source="/work", target="/work", writable=True)
 
@@ -207,7 +207,7 @@ def test_the_search_path_keeps_what_can_be_entered(tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     (tmp_path / "link").symlink_to("/usr/bin")
     search_path = f"/usr/bin:/bin:{tmp_path}/bin:{tmp_path}/link:bin:/usrother"
-    assert shown_folders(search_path, ["/usr", "/bin"]) == f"/usr/bin:/bin:{tmp_path}/link"
+    assert visible_folders(search_path, ["/usr", "/bin"]) == f"/usr/bin:/bin:{tmp_path}/link"
 
 
 def test_a_profile_for_seatbelt_says_the_same_in_its_words() -> None:

@@ -318,7 +318,7 @@ async def test_a_crash_while_judging_is_a_denial_that_tells_no_insides(rig_of: R
     async with rig.hook_door.open(TURN) as door:
         answer = await say(door, op="request", **LIST)
         performed = await say(door, op="perform", tool="echo")
-        assert [type(fault) for fault in door.faults] == [RuntimeError, RuntimeError]
+        assert [type(fault) for fault in door.problems] == [RuntimeError, RuntimeError]
     assert answer["decision"] == performed["decision"] == "deny"
     assert "secrets" not in answer["say"] + performed["say"]
     refused, note = await rig.events()
@@ -359,7 +359,7 @@ async def test_a_turn_whose_faults_cannot_be_noted_ends_all_the_same(rig_of: Rig
     async with rig.hook_door.open(TURN) as door:
         await say(door, op="tools", token="wrong")
         await rig.store.close()
-    assert isinstance(door.faults[0], BadInput)
+    assert isinstance(door.problems[0], BadInput)
 
 
 class SlowToolDoor(BrokenToolDoor):
@@ -397,7 +397,7 @@ async def test_a_judgement_that_takes_too_long_is_a_denial_and_its_late_permit_i
     async with rig.hook_door.open(TURN) as door:
         answer = await say(door, op="request", **LIST)
         assert answer["decision"] == "deny"
-        assert isinstance(door.faults[-1], TimedOut)
+        assert isinstance(door.problems[-1], TimedOut)
         slow.go_on.set()
     assert [permit.call.key for permit in slow.abandoned] == [LIST_KEY]
     refused, note = await rig.events()
@@ -457,7 +457,7 @@ async def test_a_malformed_message_gets_an_answer_and_harms_nobody(
     rig = rig_of(Effect.ALLOW)
     async with rig.hook_door.open(TURN) as door:
         assert (await say_raw(door, line))["decision"] == "deny"
-        assert isinstance(door.faults[-1], BadInput)
+        assert isinstance(door.problems[-1], BadInput)
         assert (await say(door, op="request", **LIST))["decision"] == "allow"
 
 

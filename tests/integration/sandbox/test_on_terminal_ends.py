@@ -14,7 +14,7 @@ from podium.core.errors import NotPossibleNow, ToolMissing, UserMustAct
 from podium.core.processes import ExecRules, ProcessLimits, ProcessSpec
 from podium.sandbox import ProcessLauncher
 from podium.sandbox.confining.canary import BUBBLEWRAP, LANDLOCK, Mechanism
-from podium.sandbox.terminal.papers import remove_stale_papers
+from podium.sandbox.terminal.papers import remove_stale_launch_folders
 from podium.testing import retry_until
 from tests.integration.sandbox.confined import Place, launcher_by, mechanism_here, mechanisms
 from tests.integration.sandbox.terminals import guard_of, is_gone, on_terminal
@@ -122,7 +122,7 @@ async def test_papers_that_nobody_came_for_are_removed_and_those_in_use_stay(
             if folder != waiting:
                 os.utime(folder, (0, 0))
         used = set(papers.iterdir()) - {forgotten, waiting}
-        remove_stale_papers()
+        remove_stale_launch_folders()
         assert set(papers.iterdir()) == used | {waiting}
 
 

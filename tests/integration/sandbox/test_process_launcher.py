@@ -15,7 +15,7 @@ import pytest
 from podium.core.errors import BadInput, NotPossibleNow, ToolMissing, UserMustAct
 from podium.core.processes import Confinement, Mount, ProcessLimits, ProcessSpec
 from podium.sandbox import LauncherSettings, ProcessLauncher
-from podium.sandbox.orphans import MARK_NAME
+from podium.sandbox.orphans import TAG_VARIABLE
 from tests.unit.sandbox.trees import alive, new_token, python
 
 DUMP = ProcessSpec(argv=("env",), cwd="/")
@@ -33,7 +33,7 @@ PARENT = {
 
 async def test_a_child_gets_the_allowed_variables_and_no_other() -> None:
     ended = await ProcessLauncher(parent_env=PARENT).run(DUMP)
-    assert _names(ended.stdout) == {"HOME", "LC_ALL", "PATH", MARK_NAME}
+    assert _names(ended.stdout) == {"HOME", "LC_ALL", "PATH", TAG_VARIABLE}
 
 
 async def test_a_child_gets_what_its_spawn_names_and_sets() -> None:
@@ -46,7 +46,7 @@ async def test_a_child_gets_what_its_spawn_names_and_sets() -> None:
 async def test_the_allow_list_can_be_made_narrower() -> None:
     settings = LauncherSettings(allowed_names=("PATH",), allowed_prefixes=())
     ended = await ProcessLauncher(settings, parent_env=PARENT).run(DUMP)
-    assert _names(ended.stdout) == {"PATH", MARK_NAME}
+    assert _names(ended.stdout) == {"PATH", TAG_VARIABLE}
 
 
 async def test_a_secret_is_resolved_where_the_process_starts() -> None:

@@ -202,8 +202,8 @@ def test_a_place_is_known_by_what_it_is_and_not_by_its_name_alone(tmp_path: Path
     made(one / "in", other)
     code = (
         "import sys; from pathlib import Path;"
-        "from podium.sandbox.confining.layouts import Places;"
-        "places = Places(sys.argv[1:2]); other = Path(sys.argv[2]);"
+        "from podium.sandbox.confining.layouts import PathSet;"
+        "places = PathSet(sys.argv[1:2]); other = Path(sys.argv[2]);"
         "print(places.are_at(other), places.hold(other / 'in'), places.lie_in(other))"
     )
     mounts = ["--dev-bind", "/", "/", "--bind", str(one), str(other)]

@@ -32,7 +32,7 @@ from podium.policy import (
     exec_rules,
     split_command,
 )
-from podium.sandbox import LauncherSettings, ProcessLauncher, seen_places
+from podium.sandbox import LauncherSettings, ProcessLauncher, visible_paths
 from podium.testing import FixedClock, MemoryStore, SteadyIds
 from podium.tools import (
     DoorSettings,
@@ -197,9 +197,9 @@ class Hands:
             registry,
             door,
             _launcher(ground),
-            enclosures=fence,
+            confinements=fence,
             clock=self.clock,
-            settings=ToolboxSettings(root=root, kept_folder=f"{root}/.podium/kept"),
+            settings=ToolboxSettings(root=root, undo_folder=f"{root}/.podium/kept"),
             split_command=split_command,
             looks_secret=lambda text: "API_KEY" if SECRET in text else None,
             resolve_secret=lambda name: SECRET,
@@ -266,7 +266,7 @@ def _launcher(ground: Ground) -> ConfiningLauncher:
         _own_launcher(),
         SANDBOX,
         environ,
-        shown=lambda programs, untrusted, search_path: seen_places(
+        shown=lambda programs, untrusted, search_path: visible_paths(
             programs,
             search_path,
             home=environ["HOME"],

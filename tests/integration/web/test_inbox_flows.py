@@ -18,7 +18,7 @@ from podium.core.decisions import Approval, ApprovalStatus, Receipt, Tier
 from podium.core.model import Json
 from podium.core.work import QueueSpec
 from podium.engine import FlowDefinition
-from podium.jobs.operator.composition import OperatorWish, build_operator, operator_options
+from podium.jobs.operator.composition import OperatorSetup, build_operator, operator_options
 from podium.jobs.sense.options import order_queues
 from podium.ports import Flow, FlowContext
 from podium.testing import retry_until
@@ -142,7 +142,7 @@ async def office(folder: Path, mail: SmtpServer) -> AsyncIterator[Stage]:
     }
     text = "flows: {operator: {pack: roofing}}\n"
     async with console(folder, yaml=text, environ=settings) as stage:
-        wish = OperatorWish(classifier="embedded", user="ann")
+        wish = OperatorSetup(classifier="embedded", user="ann")
         operator = await build_operator(stage.podium, wish)
         # The first look makes the tables.
         await operator.process("os.health_check", "execute")

@@ -33,8 +33,8 @@ from podium.engine import FlowDefinition
 from podium.ports import FlowContext, StepContext
 from podium.telemetry import span_outbox
 from podium.telemetry.event_feed import HostedRun
-from podium.telemetry.span_model import FinishedSpan, place_of, trace_of
-from podium.telemetry.trace_export import TraceExport, shown_endpoint, traces_endpoint
+from podium.telemetry.span_model import FinishedSpan, span_ref_of, trace_of
+from podium.telemetry.trace_export import TraceExport, endpoint_for_people, traces_endpoint
 from podium.testing import MemoryStore, retry_until
 from tests.integration.wiring.otlp_receiver import Receiver, attributes, receiving
 from tests.unit.journal.hosted_rig import ME, HostedRig
@@ -130,7 +130,7 @@ async def test_a_run_and_its_child_arrive_as_two_linked_traces(
     assert receiver.resource["service.name"] == "podium"
     assert receiver.resource["service.instance.id"] == worker_id
     assert SECRET.encode() not in receiver.raw
-    assert traces.faults == ()
+    assert traces.problems == ()
 
 
 async def test_two_processes_that_host_a_run_in_turn_add_to_one_trace(
@@ -159,7 +159,7 @@ async def test_two_processes_that_host_a_run_in_turn_add_to_one_trace(
         await traces.close()
     names = sorted(span.name for span in receiver.spans)
     assert names == ["host patient", "host patient", "run patient"]
-    root = place_of(run.id).span_id.to_bytes(8)
+    root = span_ref_of(run.id).span_id.to_bytes(8)
     assert {span.trace_id for span in receiver.spans} == {trace_of(run.id).to_bytes(16)}
     assert {s.parent_span_id for s in receiver.spans if s.name == "host patient"} == {root}
     assert len({span.span_id for span in receiver.spans}) == 3
@@ -212,7 +212,7 @@ async def test_model_answers_and_calls_arrive_by_the_conventions_for_generative_
     assert attributes(tool.attributes)["gen_ai.tool.name"] == "read_file"
     assert attributes(agent.attributes)["gen_ai.agent.name"] == "gemini"
     assert SECRET.encode() not in receiver.raw
-    assert traces.faults == ()
+    assert traces.problems == ()
 
 
 async def test_events_that_could_not_be_made_into_spans_are_counted_and_the_others_sent(
@@ -236,7 +236,7 @@ async def test_events_that_could_not_be_made_into_spans_are_counted_and_the_othe
     await rig.say(run, StepCompleted(step="think"), RunSucceeded())
     await traces.close()
     assert set(receiver.named()) == {"run leaf", "host leaf"}
-    assert traces.faults == (
+    assert traces.problems == (
         "the export of traces failed at 1 event; the last time with ValueError: cannot be placed",
     )
 
@@ -279,7 +279,7 @@ async def test_runs_go_on_while_the_receiver_is_silent_and_what_is_too_much_is_d
         assert {run.status for run in ended} == {RunStatus.SUCCEEDED}
         await retry_until(lambda: traces.dropped)
         await traces.close()
-    [fault] = traces.faults
+    [fault] = traces.problems
     assert f"{traces.dropped} spans" in fault
     assert receiver.url in fault
 
@@ -299,7 +299,7 @@ async def test_a_receiver_that_fails_costs_the_spans_and_is_named(
         [run] = await host(podium, "leaf")
         await traces.close()
     assert run.status is RunStatus.SUCCEEDED
-    [fault] = traces.faults
+    [fault] = traces.problems
     assert fault.startswith(f"3 spans of traces could not be sent to {url}")
     assert SECRET not in fault
     assert PATH_KEY not in fault
@@ -347,4 +347,4 @@ def test_the_endpoint_is_the_collectors_path_for_traces_or_the_one_that_is_named
     assert traces_endpoint(ON) == "http://127.0.0.1:4318/v1/traces"
     named = {**ON, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "https://t.example/own?key=1"}
     assert traces_endpoint(named) == "https://t.example/own?key=1"
-    assert shown_endpoint("https://me:key@t.example:99/own?key=1") == "https://t.example:99"
+    assert endpoint_for_people("https://me:key@t.example:99/own?key=1") == "https://t.example:99"

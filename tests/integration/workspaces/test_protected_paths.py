@@ -11,7 +11,7 @@ from podium.core.decisions import Access, Effect
 from podium.core.errors import ImportRefused
 from podium.core.processes import ProcessSpec
 from podium.core.protected_paths import PROTECTED_NAMES, protected_in
-from podium.git.commit_changes import CommitChange, fault_of
+from podium.git.commit_changes import CommitChange, change_problem
 from podium.policy import default_policy
 from tests.integration.wiring.test_podium import configured
 from tests.integration.workspaces.rig import Place, commit, needs_bwrap
@@ -27,7 +27,7 @@ SPELLINGS = [
 @pytest.mark.parametrize("name", SPELLINGS)
 def test_the_import_gate_and_the_policy_know_every_spelling_of_the_state_folder(name: str) -> None:
     file = f"{name}/prompts/plan.md"
-    assert "Podium's own state" in fault_of(CommitChange("c", file, "000000", "100644", "b"))
+    assert "Podium's own state" in change_problem(CommitChange("c", file, "000000", "100644", "b"))
     call = tool_call("write_file", paths=(path(file, Access.WRITE),), arguments={"path": file})
     decision = decide(gate_of(default=True), call)
     assert (decision.effect, decision.rule) == (Effect.DENY, "forbidden-zone:podium-state")

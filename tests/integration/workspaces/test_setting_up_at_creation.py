@@ -29,7 +29,7 @@ def confined(yard: Yard, told: list[str] | None = None) -> GitWorkspaces:
     launcher = BwrapLauncher()
     tell = (told if told is not None else []).append
     return GitWorkspaces(
-        launcher, yard.state, SystemClock(), SystemIds(), secrets_in=lambda text: (), tell=tell
+        launcher, yard.state, SystemClock(), SystemIds(), secrets_in=lambda text: (), report=tell
     )
 
 

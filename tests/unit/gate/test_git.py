@@ -69,7 +69,7 @@ def test_additive_writes_pass_without_raising_the_tier(line: str) -> None:
     use = read(line)
 
     assert use.writes
-    assert use.terms == ()
+    assert use.factors == ()
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_additive_writes_pass_without_raising_the_tier(line: str) -> None:
     ],
 )
 def test_writes_that_lose_something_are_raised_to_t2(line: str) -> None:
-    assert [term.tier for term in read(line).terms] == [Tier.T2]
+    assert [term.tier for term in read(line).factors] == [Tier.T2]
 
 
 @pytest.mark.parametrize(
@@ -193,4 +193,6 @@ def test_what_is_moved_and_where_to_is_told() -> None:
 
 
 def test_a_commit_message_names_no_paths() -> None:
-    assert read("git commit -am /etc/passwd --message=/x -m/y src/a.py").words == ("src/a.py",)
+    assert read("git commit -am /etc/passwd --message=/x -m/y src/a.py").path_arguments == (
+        "src/a.py",
+    )

@@ -7,12 +7,12 @@ from pydantic import ValidationError
 
 from podium.core.decisions import Access, BuiltInRule, Effect
 from podium.core.errors import BadInput
-from podium.policy import PolicyFault, PolicyLayer, default_policy, find_faults
+from podium.policy import InvalidPolicy, PolicyLayer, default_policy, find_problems
 from tests.unit.gate.rig import command_call, decide, gate_of, path, policy, tool_call
 
 
-def fault(text: str, *, project: bool = False) -> PolicyFault:
-    with pytest.raises(PolicyFault) as caught:
+def fault(text: str, *, project: bool = False) -> InvalidPolicy:
+    with pytest.raises(InvalidPolicy) as caught:
         gate_of(project=text) if project else gate_of(user=text)
     return caught.value
 
@@ -111,7 +111,7 @@ def test_all_faults_can_be_had_at_once() -> None:
         ),
     )
 
-    keys = [found.key for found in find_faults([layer])]
+    keys = [found.key for found in find_problems([layer])]
     assert keys == [
         ("rules", 1, "name"),
         ("rules", 2, "name"),
@@ -177,6 +177,6 @@ def test_a_policy_of_the_wrong_shape_says_what_is_wrong(text: str, words: str) -
 def test_the_shipped_policy_has_no_faults_and_tries_itself() -> None:
     shipped = default_policy()
 
-    assert list(find_faults([PolicyLayer(origin="built-in", policy=shipped)])) == []
+    assert list(find_problems([PolicyLayer(origin="built-in", policy=shipped)])) == []
     assert sum(len(rule.match) + len(rule.not_match) for rule in shipped.rules) > 40
     assert shipped.rules[-1].name == "unknown-commands"

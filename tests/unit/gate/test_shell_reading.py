@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from podium.core.decisions import Access
-from podium.policy.shell import COMPUTED, read_line, shown, split_command
+from podium.policy.shell import COMPUTED, printable, read_line, split_command
 
 
 def programs(line: str) -> list[str]:
     reading = read_line(line)
     assert reading.refusal is None, reading.refusal
-    return [" ".join(map(shown, command.argv)) for command in reading.commands if command.argv]
+    return [" ".join(map(printable, command.argv)) for command in reading.commands if command.argv]
 
 
 @pytest.mark.parametrize(

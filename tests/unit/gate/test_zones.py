@@ -6,7 +6,7 @@ import pytest
 
 from podium.core.decisions import Access, Decision, Effect, PathUse, Tier
 from podium.policy import RuleGate
-from podium.policy.zones import PlaceGlob
+from podium.policy.zones import PathGlobs
 from tests.unit.gate.rig import ROOT, command_call, decide, gate_of, path, run, tool_call
 
 EVERYTHING = 'rules: [{name: all, tool: "*", decision: allow, up_to_tier: T4}]'
@@ -33,7 +33,7 @@ def touch(gate: RuleGate, used: PathUse) -> Decision:
 def test_globs_cover_what_they_name_and_all_beneath(
     glob: str, inside: list[str], outside: list[str]
 ) -> None:
-    places = PlaceGlob([glob])
+    places = PathGlobs([glob])
 
     def covered(name: str) -> bool:
         return places.covers(f"{ROOT}/{name}".rstrip("/"), ROOT)
@@ -44,7 +44,7 @@ def test_globs_cover_what_they_name_and_all_beneath(
 
 
 def test_absolute_globs_hold_everywhere() -> None:
-    places = PlaceGlob(["/etc/**", f"{ROOT}/a"])
+    places = PathGlobs(["/etc/**", f"{ROOT}/a"])
 
     assert places.covers("/etc/passwd", ROOT)
     assert places.covers(f"{ROOT}/a/b", ROOT)

@@ -86,7 +86,7 @@ async def test_a_listener_is_told_of_every_event_in_order(tmp_path: Path) -> Non
         run = await engine.finish((await engine.start("steps")).id)
         await listening.close()
         assert await types_of(store, run.id) == seen == EVENTS
-    assert (listening.faults, listening.dropped) == ((), 0)
+    assert (listening.problems, listening.dropped) == ((), 0)
 
 
 async def test_a_listener_that_raises_is_told_the_next_event_and_costs_the_run_nothing(
@@ -106,7 +106,7 @@ async def test_a_listener_that_raises_is_told_the_next_event_and_costs_the_run_n
         assert await types_of(store, run.id) == EVENTS
     assert run.status is RunStatus.SUCCEEDED
     assert seen == [each for each in EVENTS if each != "run_started"]
-    [fault] = listening.faults
+    [fault] = listening.problems
     assert fault == (
         "the live view failed at 1 event; the last time with ValueError: cannot draw this"
     )
@@ -130,7 +130,7 @@ async def test_a_listener_that_hangs_for_ever_is_given_up_and_what_it_missed_is_
         await listening.close()
         assert await types_of(store, run.id) == EVENTS
     assert listening.dropped == len(EVENTS) - 2
-    [fault] = listening.faults
+    [fault] = listening.problems
     assert fault == "the live view was not told of 11 events: it took nothing any more"
     held.set()
     assert len(seen) == 3
@@ -157,7 +157,7 @@ async def test_a_listener_slower_than_the_run_lags_without_filling_memory_and_lo
     held.set()
     await slow.close()
     assert seen == list(range(1, 11))
-    assert slow.faults == ()
+    assert slow.problems == ()
 
 
 class _Counting(MemoryStore):
@@ -188,7 +188,7 @@ async def test_a_listener_can_leave_while_the_run_goes_on() -> None:
     await say(store, "three")
     await listening.close()
     assert seen == [1, 2]
-    assert (await types_of(store, RUN), listening.faults) == (["note_taken"] * 3, ())
+    assert (await types_of(store, RUN), listening.problems) == (["note_taken"] * 3, ())
 
 
 async def test_only_what_is_behind_the_cursor_and_of_the_run_is_told() -> None:
@@ -224,7 +224,7 @@ async def test_a_store_that_is_away_for_a_while_is_waited_for(
     await say(store, "one")
     await retry_until(lambda: seen == [1])
     await told.close()
-    assert told.faults == ()
+    assert told.problems == ()
 
 
 async def test_a_store_that_is_away_at_the_end_is_told_and_raises_nothing() -> None:
@@ -234,4 +234,6 @@ async def test_a_store_that_is_away_at_the_end_is_told_and_raises_nothing() -> N
     store.away = 1000
     await say(store, "one")
     await told.close()
-    assert told.faults == ("the live view was not told of 1 event: the journal could not be read",)
+    assert told.problems == (
+        "the live view was not told of 1 event: the journal could not be read",
+    )

@@ -227,7 +227,7 @@ async def test_a_follower_waits_out_trouble_and_skips_nothing(
     await rig.say(run, *[StepCompleted(step=f"s#{n}") for n in range(5)], RunSucceeded())
     await retry_until(lambda: len(seen) == 7)
     assert [event.seq for event in seen] == [2, 3, 4, 5, 6, 7, 8]
-    await retry_until(lambda: not follower.fault)
+    await retry_until(lambda: not follower.problem)
     assert rig.store.faltered == 2
     await rig.store.close()
     await following

@@ -26,7 +26,7 @@ from podium.core.turns import ModelAnswer, RequestedCall, TurnStop
 from podium.core.work import Failure, Run
 from podium.telemetry.event_feed import HostedRun
 from podium.telemetry.run_spans import TRACED_TYPES, SpanMaker
-from podium.telemetry.span_model import FinishedSpan, place_of, trace_of
+from podium.telemetry.span_model import FinishedSpan, span_ref_of, trace_of
 from tests.unit.journal.hosted_rig import HostedRig
 
 SECRET = "the words of a task, sk-secret"
@@ -128,10 +128,10 @@ async def test_a_run_is_a_tree_of_hosting_steps_turns_and_calls() -> None:
     whole, host, step = spans["run pipeline"], spans["host pipeline"], spans["step work"]
     turn, call = spans["invoke_agent developer"], spans["execute_tool write_file"]
     assert len(spans) == 5
-    assert whole.place == place_of(run.id)
+    assert whole.ref == span_ref_of(run.id)
     assert whole.parent is None
-    assert [each.parent for each in (host, step)] == [whole.place, whole.place]
-    assert [each.parent for each in (turn, call)] == [step.place, step.place]
+    assert [each.parent for each in (host, step)] == [whole.ref, whole.ref]
+    assert [each.parent for each in (turn, call)] == [step.ref, step.ref]
     assert (whole.start, whole.end) == (begun, begun + 7 * SECOND)
     assert (step.start, step.end) == (begun + SECOND, begun + 6 * SECOND)
     assert (turn.start, turn.end) == (begun + 2 * SECOND, begun + 5 * SECOND)
@@ -162,8 +162,8 @@ async def test_answers_of_a_model_and_its_calls_stand_within_the_turn() -> None:
     )
     turn, call = spans["invoke_agent developer"], spans["execute_tool write_file"]
     first, second = spans["chat first-model"], spans["chat second-model"]
-    assert turn.parent == spans["step work"].place
-    assert {each.parent for each in (first, second, call)} == {turn.place}
+    assert turn.parent == spans["step work"].ref
+    assert {each.parent for each in (first, second, call)} == {turn.ref}
     assert (first.start, first.end) == (begun + 2 * SECOND, begun + 3 * SECOND)
     # The model is asked again once its call has been settled.
     assert (second.start, second.end) == (begun + 5 * SECOND, begun + 6 * SECOND)
@@ -202,7 +202,7 @@ async def test_a_turn_that_goes_on_in_another_process_has_its_answers_in_it() ->
     await watched(rig, run, step, ASKED_IN_STEP, answered(0, "first-model"))
     spans = await watched(rig, run, step, answered(1, "second-model"), replied(), fence=2)
     turn = spans["invoke_agent developer"]
-    assert spans["chat second-model"].parent == turn.place
+    assert spans["chat second-model"].parent == turn.ref
     assert turn.start == spans["chat second-model"].end
 
 
@@ -211,7 +211,7 @@ async def test_answers_before_a_turn_was_given_up_stand_within_it() -> None:
     run = await rig.queue()
     step = StepStarted(step="work#2")
     spans = await watched(rig, run, step, ASKED_IN_STEP, answered(0, "m"), RunParked(reason=""))
-    assert spans["chat m"].parent == spans["invoke_agent developer"].place
+    assert spans["chat m"].parent == spans["invoke_agent developer"].ref
     assert spans["invoke_agent developer"].error == "no_answer"
 
 
@@ -232,10 +232,10 @@ async def test_processes_that_host_a_run_in_turn_add_to_one_trace() -> None:
     second = await watched(rig, run, step, StepCompleted(step="work"), RunSucceeded(), fence=2)
     assert "run pipeline" not in first
     assert first["step work"].attributes["podium.outcome"] == "unfinished"
-    assert first["host pipeline"].parent == second["run pipeline"].place
-    assert first["host pipeline"].place != second["host pipeline"].place
-    assert first["step work"].place != second["step work"].place
-    assert len({span.place.trace_id for span in (*first.values(), *second.values())}) == 1
+    assert first["host pipeline"].parent == second["run pipeline"].ref
+    assert first["host pipeline"].ref != second["host pipeline"].ref
+    assert first["step work"].ref != second["step work"].ref
+    assert len({span.ref.trace_id for span in (*first.values(), *second.values())}) == 1
 
 
 async def test_a_child_run_is_a_trace_of_its_own_that_leads_to_its_parent() -> None:
@@ -243,8 +243,8 @@ async def test_a_child_run_is_a_trace_of_its_own_that_leads_to_its_parent() -> N
     parent = await rig.queue()
     child = await rig.queue(flow="leaf", parent_id=parent.id)
     spans = await watched(rig, child, RunSucceeded())
-    assert spans["run leaf"].links == (place_of(parent.id),)
-    assert spans["run leaf"].place.trace_id != trace_of(parent.id)
+    assert spans["run leaf"].links == (span_ref_of(parent.id),)
+    assert spans["run leaf"].ref.trace_id != trace_of(parent.id)
 
 
 async def test_what_failed_says_which_kind_of_error_and_none_of_its_words() -> None:
@@ -262,7 +262,7 @@ async def test_what_failed_says_which_kind_of_error_and_none_of_its_words() -> N
     assert spans["step work"].error == "AgentRefused"
     assert spans["run pipeline"].error == "AgentRefused"
     assert spans["invoke_agent developer"].error == "no_answer"
-    assert spans["invoke_agent developer"].parent == spans["step work"].place
+    assert spans["invoke_agent developer"].parent == spans["step work"].ref
     assert SECRET not in repr(spans)
 
 
@@ -282,7 +282,7 @@ async def test_a_refused_call_shows_what_was_decided() -> None:
     call = spans["execute_tool run_command"]
     assert call.attributes["podium.decision"] == "deny"
     assert call.attributes["podium.rule"] == "no-push"
-    assert call.parent == spans["step work"].place
+    assert call.parent == spans["step work"].ref
     assert SECRET not in repr(spans)
 
 
@@ -303,9 +303,9 @@ async def test_a_call_is_told_from_others_of_its_kind_by_the_step_in_its_key() -
         StepCompleted(step="right"),
         RunSucceeded(),
     )
-    assert spans["execute_tool write_file"].parent == spans["step left"].place
+    assert spans["execute_tool write_file"].parent == spans["step left"].ref
     # Nothing says which of the two the agent was asked in.
-    assert spans["invoke_agent developer"].parent == spans["run pipeline"].place
+    assert spans["invoke_agent developer"].parent == spans["run pipeline"].ref
 
 
 async def test_a_call_that_is_settled_with_its_step_hangs_below_it() -> None:
@@ -321,14 +321,14 @@ async def test_a_call_that_is_settled_with_its_step_hangs_below_it() -> None:
         ToolCompleted(call=key, tool="write_file", receipt=1),
         RunSucceeded(),
     )
-    assert spans["execute_tool write_file"].parent == spans["step act"].place
+    assert spans["execute_tool write_file"].parent == spans["step act"].ref
 
 
 async def test_a_run_that_stops_for_a_person_keeps_the_hosting_that_led_there() -> None:
     rig = HostedRig()
     run = await rig.queue()
     spans = await watched(rig, run, StepStarted(step="work"), RunNeededHuman(reason=SECRET))
-    assert spans["step work"].parent == place_of(run.id)
+    assert spans["step work"].parent == span_ref_of(run.id)
     assert spans["host pipeline"].end - spans["host pipeline"].start == 2 * SECOND
     assert "run pipeline" not in spans
 

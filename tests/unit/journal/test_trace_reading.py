@@ -41,7 +41,7 @@ def test_a_trace_of_the_journal_is_read_event_by_event(tmp_path: Path) -> None:
     with open_trace(writer.path(RUN)) as file:
         reading = TraceReader(file, "t")
         assert [traced.data for traced in reading.events()] == [event.line() for event in written]
-    assert (reading.faults, reading.torn) == ([], False)
+    assert (reading.problems, reading.torn) == ([], False)
 
 
 def test_the_line_is_kept_as_it_was() -> None:
@@ -51,12 +51,12 @@ def test_the_line_is_kept_as_it_was() -> None:
 
 def test_only_what_is_behind_a_number_is_given_and_skipping_it_is_no_gap() -> None:
     found, reading = read(b"".join(map(line, range(1, 8))), after_seq=5)
-    assert (found, reading.fault_count) == ([6, 7], 0)
+    assert (found, reading.problem_count) == ([6, 7], 0)
 
 
 def test_a_torn_last_line_is_left_out_and_told() -> None:
     found, reading = read(line(1) + line(2)[:30])
-    assert (found, reading.torn, reading.faults) == ([1], True, [])
+    assert (found, reading.torn, reading.problems) == ([1], True, [])
 
 
 def test_a_last_line_that_only_lacks_its_end_is_read() -> None:
@@ -84,13 +84,13 @@ def test_a_last_line_that_only_lacks_its_end_is_read() -> None:
 def test_a_line_that_is_no_event_is_named_and_the_rest_is_read(garbage: bytes) -> None:
     found, reading = read(line(1) + garbage + b"\n" + line(2))
     assert found == [1, 2]
-    assert reading.faults == ["t: line 2 is no event"]
+    assert reading.problems == ["t: line 2 is no event"]
 
 
 def test_numbers_that_are_missing_or_come_twice_are_named() -> None:
     found, reading = read(line(1) + line(4) + line(4) + line(1, run="run_two"))
     assert found == [1, 4, 4, 1]
-    assert reading.faults == [
+    assert reading.problems == [
         "t: line 2 has event 4 behind event 1",
         "t: line 3 has event 4 behind event 4",
     ]
@@ -98,7 +98,7 @@ def test_numbers_that_are_missing_or_come_twice_are_named() -> None:
 
 def test_many_faults_are_counted_and_few_named() -> None:
     _, reading = read(line(1) + b"x\n" * 1000)
-    assert (len(reading.faults), reading.fault_count) == (5, 1000)
+    assert (len(reading.problems), reading.problem_count) == (5, 1000)
 
 
 def test_a_line_without_measure_is_passed_over_and_never_held_whole(
@@ -107,8 +107,8 @@ def test_a_line_without_measure_is_passed_over_and_never_held_whole(
     monkeypatch.setattr(trace_reader, "MAX_LINE_BYTES", 500)
     found, reading = read(line(1) + line(2, text="x" * 300_000) + line(3))
     assert found == [1, 3]
-    assert reading.fault_count == 1
-    assert reading.faults[0].startswith("t: line 2 is longer than")
+    assert reading.problem_count == 1
+    assert reading.problems[0].startswith("t: line 2 is longer than")
 
 
 def test_what_does_not_begin_with_events_is_no_trace_and_not_read_to_its_end() -> None:
@@ -127,7 +127,7 @@ def test_what_does_not_begin_with_events_is_no_trace_and_not_read_to_its_end() -
     reading = TraceReader(io.BufferedReader(Endless()), "t")
     with pytest.raises(BadInput, match="t is no trace"):
         list(reading.events())
-    assert reading.fault_count == LINES_TRIED
+    assert reading.problem_count == LINES_TRIED
 
 
 def test_an_empty_file_is_a_trace_without_events() -> None:

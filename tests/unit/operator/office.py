@@ -14,8 +14,8 @@ from podium.config.configuration import load_configuration
 from podium.core.decisions import Receipt, Tier
 from podium.core.packs import Pack
 from podium.jobs.operator import Operator
-from podium.jobs.operator.composition import OperatorWish, build_operator
-from podium.jobs.operator.judgement.tiers import highest, terms_of
+from podium.jobs.operator.composition import OperatorSetup, build_operator
+from podium.jobs.operator.judgement.tiers import highest, tool_arithmetic
 from podium.jobs.operator.models import Reading
 from podium.jobs.operator.testing import FakeClassifier
 from tests.unit.operator.messages import INSPECTION, INVOICE, JOB, LEAD, QUOTE
@@ -63,7 +63,7 @@ class Office:
     def tier(self, tool: str) -> Tier:
         """By the registry and its tables alone."""
         found = self.pack.tool(tool)
-        return highest(terms_of(found, {}, self.pack)) if found else Tier.T4
+        return highest(tool_arithmetic(found, {}, self.pack)) if found else Tier.T4
 
     def performed(self) -> set[str]:
         """The tools that changed anything, by the database's own word."""
@@ -77,7 +77,7 @@ class Office:
 
     def misled(self, reading: Reading, message: str) -> Operator:
         """The operator as it is with a model that reads this in the message."""
-        desk = replace(self.operator._desk, classifier=FakeClassifier({message: reading}))
+        desk = replace(self.operator._deps, classifier=FakeClassifier({message: reading}))
         return Operator(desk)
 
     async def receipts(self) -> list[Receipt]:
@@ -93,7 +93,9 @@ async def open_office(folder: Path) -> AsyncIterator[Office]:
     environ = {"HOME": str(home), "PODIUM_HOME": str(home), "PODIUM_USER": "ann"}
     configuration = load_configuration(environ, project=project)
     async with open_podium(configuration, environ) as podium:
-        operator = await build_operator(podium, OperatorWish(pack="roofing", classifier="embedded"))
+        operator = await build_operator(
+            podium, OperatorSetup(pack="roofing", classifier="embedded")
+        )
         database = podium.folders.state / "packs" / "roofing" / "roofing.db"
         # The first look makes the tables.
         await operator.process("os.health_check", "execute")

@@ -13,7 +13,7 @@ from podium.jobs.operator.bench.field_score import calls_of, same
 from podium.jobs.operator.bench.tally import tally_of
 from podium.jobs.operator.bench.utterance_score import compared
 from podium.jobs.operator.bench.utterances import UtteranceCase
-from podium.jobs.operator.models import Intent, IntentClassification, Urgency, Wish
+from podium.jobs.operator.models import Intent, IntentClassification, ToolIntent, Urgency
 from podium.tools.packs import load_pack, shipped_packs
 
 
@@ -36,7 +36,7 @@ def _case(**changes: Any) -> UtteranceCase:
     return UtteranceCase.model_validate({**fields, **changes})
 
 
-def _read(*wishes: Wish, **changes: Any) -> IntentClassification:
+def _read(*wishes: ToolIntent, **changes: Any) -> IntentClassification:
     return IntentClassification(
         classification_id="cls_1",
         intent=Intent.EXECUTE,
@@ -53,8 +53,8 @@ def _read(*wishes: Wish, **changes: Any) -> IntentClassification:
     ).model_copy(update=changes)
 
 
-FINALIZE = Wish(tool="quote.finalize", arguments={"quote_id": "abc123"})
-DECLINE = Wish(tool="quote.decline", arguments={"quote_id": "abc123"})
+FINALIZE = ToolIntent(tool="quote.finalize", arguments={"quote_id": "abc123"})
+DECLINE = ToolIntent(tool="quote.decline", arguments={"quote_id": "abc123"})
 
 
 def test_what_is_right_in_every_aspect_is_right(pack: Pack) -> None:
@@ -64,11 +64,11 @@ def test_what_is_right_in_every_aspect_is_right(pack: Pack) -> None:
 
 
 def test_another_id_is_a_wrong_field_and_said_in_words(pack: Pack) -> None:
-    other = Wish(tool="quote.finalize", arguments={"quote_id": "abc124"})
+    other = ToolIntent(tool="quote.finalize", arguments={"quote_id": "abc124"})
     marked = compared(_case(), _read(other), pack)
     assert marked.tools_right
     assert marked.fields_right is False
-    assert marked.faults == ("quote.finalize.quote_id: 'abc124' instead of 'abc123'",)
+    assert marked.problems == ("quote.finalize.quote_id: 'abc124' instead of 'abc123'",)
 
 
 def test_another_tool_that_needs_approval_is_wrongly_executed(pack: Pack) -> None:
@@ -78,7 +78,7 @@ def test_another_tool_that_needs_approval_is_wrongly_executed(pack: Pack) -> Non
 
 
 def test_another_tool_that_only_reads_is_wrong_but_does_no_harm(pack: Pack) -> None:
-    reads = Wish(tool="os.get_quote", arguments={"quote_id": "abc123"})
+    reads = ToolIntent(tool="os.get_quote", arguments={"quote_id": "abc123"})
     marked = compared(_case(), _read(reads, risk_tier=Tier.T0), pack)
     assert not marked.right
     assert not marked.wrongly_executed
@@ -89,7 +89,7 @@ def test_anything_executed_where_nothing_may_be_is_wrongly_executed(
     pack: Pack, intent: str | list[str]
 ) -> None:
     case = _case(intent=intent, tools=[], fields={}, domain=None, tier=None)
-    reads = Wish(tool="os.health_check")
+    reads = ToolIntent(tool="os.health_check")
     assert compared(case, _read(reads, risk_tier=Tier.T0), pack).wrongly_executed
 
 
@@ -103,7 +103,7 @@ def test_where_a_look_is_one_right_answer_a_question_is_right_too_but_no_other_a
         fields={"os.get_quote": {"quote_id": "abc123"}},
         tier="T0",
     )
-    look = Wish(tool="os.get_quote", arguments={"quote_id": "abc123"})
+    look = ToolIntent(tool="os.get_quote", arguments={"quote_id": "abc123"})
     assert compared(case, _read(look, domain="system", risk_tier=Tier.T0), pack).right
     assert compared(case, _read(intent=Intent.CLARIFY), pack).right
     assert compared(case, _read(FINALIZE), pack).wrongly_executed
@@ -122,11 +122,11 @@ def test_a_tier_computed_too_low_is_an_act_without_approval(pack: Pack) -> None:
 
 def test_what_must_be_asked_for_is_compared(pack: Pack) -> None:
     case = _case(intent="clarify", fields={}, missing=["quote_id"])
-    asked = Wish(tool="quote.finalize")
+    asked = ToolIntent(tool="quote.finalize")
     right = _read(asked, intent=Intent.CLARIFY, missing_evidence=("quote_id",))
     assert compared(case, right, pack).right
     wrong = right.model_copy(update={"missing_evidence": ("lead_id",)})
-    assert compared(case, wrong, pack).faults == ("missing: lead_id instead of quote_id",)
+    assert compared(case, wrong, pack).problems == ("missing: lead_id instead of quote_id",)
 
 
 def test_a_skill_is_compared_by_its_tools_and_their_arguments(pack: Pack) -> None:
@@ -135,23 +135,23 @@ def test_a_skill_is_compared_by_its_tools_and_their_arguments(pack: Pack) -> Non
         fields={"quote.finalize": {"quote_id": "Q-1"}, "email.send_quote": {"to": "a@example.org"}},
         tier="T3",
     )
-    skill = Wish(tool="quote.deliver", arguments={"quote_id": "Q-1", "to": "a@example.org"})
+    skill = ToolIntent(tool="quote.deliver", arguments={"quote_id": "Q-1", "to": "a@example.org"})
     assert compared(case, _read(skill, risk_tier=Tier.T3), pack).right
 
 
 def test_a_step_for_each_element_is_one_call_in_the_comparison(pack: Pack) -> None:
     context: dict[str, Json] = {"inspection_packet": {"photos": [{}, {}]}}
-    calls = calls_of([Wish(tool="inspection.from_packet")], pack, context)
+    calls = calls_of([ToolIntent(tool="inspection.from_packet")], pack, context)
     assert [call.tool for call in calls].count("media.create_asset") == 1
 
 
 def test_a_step_that_the_context_does_not_call_for_is_no_call(pack: Pack) -> None:
-    skill = [Wish(tool="inspection.from_packet")]
+    skill = [ToolIntent(tool="inspection.from_packet")]
     known = {"inspection_packet": {"lead_id": "abc123", "photos": [{}]}}
     new = {"inspection_packet": {"lead": {"name": "Ann"}, "photos": []}}
     assert "leads.create" not in {call.tool for call in calls_of(skill, pack, known)}
     calls = calls_of(skill, pack, new)
-    assert calls[0] == Wish(tool="leads.create", arguments={"name": "Ann"})
+    assert calls[0] == ToolIntent(tool="leads.create", arguments={"name": "Ann"})
     assert "media.create_asset" not in {call.tool for call in calls}
 
 
@@ -160,7 +160,7 @@ def test_the_second_call_of_a_tool_has_fields_of_its_own(pack: Pack) -> None:
         tools=["quote.finalize", "quote.finalize"],
         fields={"quote.finalize": {"quote_id": "abc123"}, "quote.finalize#2": {"quote_id": "Q-2"}},
     )
-    second = Wish(tool="quote.finalize", arguments={"quote_id": "Q-2"})
+    second = ToolIntent(tool="quote.finalize", arguments={"quote_id": "Q-2"})
     assert compared(case, _read(FINALIZE, second), pack).right
     assert not compared(case, _read(second, FINALIZE), pack).right
 
@@ -170,9 +170,9 @@ def test_a_field_that_an_earlier_call_gives_need_not_be_read_again(pack: Pack) -
         tools=["quote.accept", "job.create"],
         fields={"quote.accept": {"quote_id": "Q-1"}, "job.create": {"quote_id": "Q-1"}},
     )
-    accepted = Wish(tool="quote.accept", arguments={"quote_id": "Q-1"})
-    assert compared(case, _read(accepted, Wish(tool="job.create")), pack).right
-    other = Wish(tool="job.create", arguments={"quote_id": "Q-2"})
+    accepted = ToolIntent(tool="quote.accept", arguments={"quote_id": "Q-1"})
+    assert compared(case, _read(accepted, ToolIntent(tool="job.create")), pack).right
+    other = ToolIntent(tool="job.create", arguments={"quote_id": "Q-2"})
     assert not compared(case, _read(accepted, other), pack).right
 
 

@@ -14,10 +14,10 @@ from podium.core.decisions import Tier
 from podium.core.model import Json
 from podium.core.packs import Pack, PackTool
 from podium.jobs.operator.bench.tally import FLOORS, tally_of
-from podium.jobs.operator.bench.utterance_score import MarkedUtterance, mark_roofing
+from podium.jobs.operator.bench.utterance_score import MarkedUtterance, score_roofing
 from podium.jobs.operator.bench.utterances import UtteranceCase, utterance_cases
 from podium.jobs.operator.judgement.judge import domain_of
-from podium.jobs.operator.judgement.tiers import highest, terms_of
+from podium.jobs.operator.judgement.tiers import highest, tool_arithmetic
 from podium.jobs.operator.models import Intent
 from podium.tools.packs import load_pack, shipped_packs
 
@@ -36,7 +36,7 @@ def pack() -> Pack:
 
 @pytest.fixture(scope="module")
 def marked() -> list[MarkedUtterance]:
-    return asyncio.run(mark_roofing(CASES))
+    return asyncio.run(score_roofing(CASES))
 
 
 def test_the_corpus_is_large_and_says_nothing_twice() -> None:
@@ -78,7 +78,7 @@ def test_every_field_is_one_of_its_tool_and_every_value_fits(pack: Pack) -> None
 
 def test_every_tier_and_domain_is_what_registry_and_tables_say(pack: Pack) -> None:
     for case in CASES:
-        tiers = [highest(terms_of(_tool(pack, name), {}, pack)) for name in case.tools]
+        tiers = [highest(tool_arithmetic(_tool(pack, name), {}, pack)) for name in case.tools]
         if case.tier is not None:
             assert case.tier == max(tiers), case.say
         if case.tools:

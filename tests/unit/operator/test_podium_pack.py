@@ -14,7 +14,7 @@ from podium.core.packs import Pack
 from podium.jobs.operator.judgement.directives import find_conflict
 from podium.jobs.operator.judgement.embedded import EmbeddedClassifier
 from podium.jobs.operator.judgement.fields import FieldExtractor
-from podium.jobs.operator.judgement.tiers import highest, terms_of
+from podium.jobs.operator.judgement.tiers import highest, tool_arithmetic
 from podium.jobs.operator.models import Intent, Message, Reading
 from podium.jobs.operator.services import SERVICES
 from podium.tools.packs import load_pack, shipped_packs
@@ -56,8 +56,8 @@ def test_a_sentence_is_read_as_its_tool(
     pack: Pack, text: str, tool: str, arguments: dict[str, Any]
 ) -> None:
     reading = _read(pack, text)
-    assert (reading.intent, [wish.tool for wish in reading.wishes]) == (Intent.EXECUTE, [tool])
-    assert reading.wishes[0].arguments == arguments
+    assert (reading.intent, [wish.tool for wish in reading.calls]) == (Intent.EXECUTE, [tool])
+    assert reading.calls[0].arguments == arguments
 
 
 @pytest.mark.parametrize(
@@ -87,11 +87,11 @@ def test_a_command_about_the_code_is_a_task(pack: Pack, text: str) -> None:
     ],
 )
 def test_what_asks_for_no_task_starts_none(pack: Pack, text: str) -> None:
-    assert "project.start_task" not in [wish.tool for wish in _read(pack, text).wishes]
+    assert "project.start_task" not in [wish.tool for wish in _read(pack, text).calls]
 
 
 def test_what_starts_or_ends_work_needs_a_person_and_looking_does_not(pack: Pack) -> None:
-    tiers = {tool.name: highest(terms_of(tool, {}, pack)) for tool in pack.registry.tools}
+    tiers = {tool.name: highest(tool_arithmetic(tool, {}, pack)) for tool in pack.registry.tools}
     assert {name for name, tier in tiers.items() if tier >= Tier.T2} == {
         "runs.cancel",
         "project.start_task",

@@ -13,7 +13,7 @@ from podium.core.errors import BadInput
 from podium.tools import builtin_tools
 from podium.tools.packs import (
     find_pack,
-    known_packs,
+    list_packs,
     load_pack,
     published_schema,
     shipped_packs,
@@ -36,7 +36,7 @@ def places(tmp_path: Path) -> dict[str, Path]:
 def test_the_project_comes_before_what_is_shipped(places: dict[str, Path]) -> None:
     assert find_pack("bikes", **places) == places["project"] / "packs/bikes"
     assert find_pack("roofs", **places) == places["shipped"] / "roofs"
-    found = [(pack.name, pack.origin) for pack in known_packs(**places)]
+    found = [(pack.name, pack.origin) for pack in list_packs(**places)]
     assert found == [("bikes", "project"), ("roofs", "shipped")]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from podium.sandbox.confining.toolchains import own_places, seen_places
+from podium.sandbox.confining.toolchains import own_paths, visible_paths
 
 
 def program(path: Path, text: str = "#!/bin/sh\n") -> Path:
@@ -24,7 +24,7 @@ def places(
     untrusted: Path | None = None,
 ) -> tuple[str, ...]:
     """What is shown beside Podium's own."""
-    found = seen_places(
+    found = visible_paths(
         [str(path)] if path else [],
         os.pathsep.join(map(str, search)),
         home=str(home),
@@ -32,7 +32,7 @@ def places(
         closed=[str(closed)] if closed else [],
         untrusted=[str(untrusted)] if untrusted else [],
     )
-    own = own_places()
+    own = own_paths()
     return tuple(
         each for each in found if not any(Path(each).is_relative_to(place) for place in own)
     )

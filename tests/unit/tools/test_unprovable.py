@@ -19,14 +19,14 @@ async def test_a_call_is_not_performed_when_its_receipt_could_not_be_sealed(
 ) -> None:
     vault = tmp_path / "vault"
     store = await SqlStore.open(
-        tmp_path / "state", clock=FixedClock(), ids=SteadyIds(), vault=vault
+        tmp_path / "state", clock=FixedClock(), ids=SteadyIds(), key_dir=vault
     )
     rig = make_rig(tmp_path, store=store, gate=always(Effect.ALLOW))
     await rig.use("write_file", path="first.txt", content="x")
     await store.close()
     shutil.rmtree(vault)
     again = await SqlStore.open(
-        tmp_path / "state", clock=FixedClock(), ids=SteadyIds(), vault=vault
+        tmp_path / "state", clock=FixedClock(), ids=SteadyIds(), key_dir=vault
     )
     rig = make_rig(tmp_path, store=again, gate=always(Effect.ALLOW))
     with pytest.raises(StoreUnusable, match="key of the receipts"):

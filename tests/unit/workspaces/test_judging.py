@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from podium.core.errors import ImportRefused
 from podium.core.protected_paths import is_spelling_of, protected_name, zone_holding
-from podium.git.commit_changes import CommitChange, fault_of, hidden_by_link, link_fault
+from podium.git.commit_changes import CommitChange, change_problem, hidden_by_link, link_problem
 from podium.git.quarantine import read_bundle
 
 NAMES = [".git", ".GIT", ".Git", "git~1", "GIT~2", ".git.", ".git ", ".git . .", ".g\u200cit", "\ufeff.git",
@@ -63,12 +63,12 @@ def test_a_zone_covers_itself_what_is_in_it_and_what_would_replace_it() -> None:
     ],
 )
 def test_these_links_may_not_come_back(target: str) -> None:
-    assert link_fault("dir/link", target)
+    assert link_problem("dir/link", target)
 
 
 @pytest.mark.parametrize("target", ["file", "..", "../file", "..//x", "./a", "a/b/c", "../dir"])
 def test_these_links_may_come_back(target: str) -> None:
-    assert link_fault("dir/link", target) == ""
+    assert link_problem("dir/link", target) == ""
 
 
 @given(
@@ -77,7 +77,7 @@ def test_these_links_may_come_back(target: str) -> None:
 )
 def test_a_link_that_may_come_back_never_leads_above_the_top(depth: int, parts: list[str]) -> None:
     path, target = "/".join(["d"] * depth + ["link"]), "/".join(parts)
-    if not link_fault(path, target):
+    if not link_problem(path, target):
         landing = posixpath.normpath(posixpath.join("/top", posixpath.dirname(path), target))
         assert landing == "/top" or landing.startswith("/top/")
 
@@ -90,12 +90,12 @@ def test_a_link_and_a_folder_that_differ_by_case_are_found() -> None:
 
 @pytest.mark.parametrize("path", ["a//b", "../x", "a/./b", "a/../b", "a\\..\\b", "x" * 4001])
 def test_paths_that_lead_elsewhere_are_faulty(path: str) -> None:
-    assert fault_of(CommitChange("c", path, "000000", "100644", "b"))
+    assert change_problem(CommitChange("c", path, "000000", "100644", "b"))
 
 
 @pytest.mark.parametrize("mode", ["100600", "040000", "160000", "123456"])
 def test_odd_modes_are_faulty(mode: str) -> None:
-    assert fault_of(CommitChange("c", "a", "000000", mode, "b"))
+    assert change_problem(CommitChange("c", "a", "000000", mode, "b"))
 
 
 def test_a_bundle_is_read_only_with_the_one_ref() -> None:

@@ -152,5 +152,5 @@ def _door_file(file: Path, door: HookDoor) -> Iterator[None]:
 
 
 def _last_output(lost: AgentLost) -> str:
-    text = plain_line(getattr(lost, "last_words", "")[-_LAST_OUTPUT:])
+    text = plain_line(getattr(lost, "last_output", "")[-_LAST_OUTPUT:])
     return f"; its last words: {text}" if text else ""

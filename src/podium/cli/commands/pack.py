@@ -19,7 +19,7 @@ from podium.tools.packs import (
     REGISTRY_FILE,
     PackFolder,
     find_pack,
-    known_packs,
+    list_packs,
     load_pack,
     performer,
     shipped_packs,
@@ -73,7 +73,7 @@ def list_(context: typer.Context) -> None:
     """
     door = Door(context.obj, lenient=True)
     project = door.configuration.folders.project
-    rows = [_row(door, each) for each in known_packs(project=project, shipped=shipped_packs())]
+    rows = [_row(door, each) for each in list_packs(project=project, shipped=shipped_packs())]
 
     def words() -> None:
         if not rows:

@@ -285,9 +285,9 @@ def _tell_file(
     reading = TraceReader(file, name)
     with file:
         telling.read(reading, after)
-    for fault in reading.faults:
+    for fault in reading.problems:
         door.screen.aside(f"podium: {fault}")
-    if (others := reading.fault_count - len(reading.faults)) > 0:
+    if (others := reading.problem_count - len(reading.problems)) > 0:
         door.screen.aside(f"podium: {name}: {others} more like it")
     # Of a run it is what another process is writing just now: what a crash tore has been mended.
     if reading.torn and not growing:

@@ -31,7 +31,7 @@ WRITTEN_FOR = "3.3.0"
 SCHEMA = "dbos"
 
 _TRIES = 6
-"""How often a claim is tried that meets another worker's: DBOS gives up at once instead of waiting."""
+"""Tries of a claim that meets another worker's: DBOS gives up at once instead of waiting."""
 
 _PRIVATE: dict[str, tuple[str, ...]] = {
     "start_queued_workflows": (
@@ -77,10 +77,10 @@ class DbosDatabase:
                 application_name=APPLICATION,
             )
 
-    def claim(self, queue: str, executor: str, code: str, places: int) -> list[DbosClaim]:
+    def claim(self, queue: str, executor: str, code: str, slots: int) -> list[DbosClaim]:
         """Take up to so many workflows of a queue within its limits."""
         limited = copy.copy(self._queues[queue])
-        limited._worker_concurrency = places
+        limited._worker_concurrency = slots
         for attempt in range(_TRIES):
             token = uuid.uuid4().hex
             try:
@@ -112,9 +112,9 @@ class DbosDatabase:
             )
             return sum(
                 self._client._sys_db.reenqueue_for_recovery(
-                    each.workflow_id, [executor], str(each.queue_name)
+                    workflow.workflow_id, [executor], str(workflow.queue_name)
                 )
-                for each in held
+                for workflow in held
             )
 
     def wake_delayed(self) -> None:
@@ -138,7 +138,7 @@ class DbosDatabase:
                 load_input=False,
                 load_output=False,
             )
-            self._client.delete_workflows([each.workflow_id for each in settled])
+            self._client.delete_workflows([workflow.workflow_id for workflow in settled])
         return len(settled)
 
     def close(self) -> None:
@@ -149,19 +149,19 @@ def check_installed() -> None:
     """Raises `UserMustAct` unless DBOS is installed and is what this module was written for."""
     hint = f"install it with `pip install 'podium[distributed]'` (dbos=={WRITTEN_FOR})"
     try:
-        found = importlib.metadata.version("dbos")
+        version = importlib.metadata.version("dbos")
     except importlib.metadata.PackageNotFoundError:
         raise UserMustAct(f"work on PostgreSQL needs the package dbos; {hint}") from None
-    if found != WRITTEN_FOR:
-        raise UserMustAct(f"dbos {found} is installed, this Podium needs {WRITTEN_FOR}; {hint}")
+    if version != WRITTEN_FOR:
+        raise UserMustAct(f"dbos {version} is installed, this Podium needs {WRITTEN_FOR}; {hint}")
     _quieten()
     from dbos._sys_db import SystemDatabase
 
     for name, parameters in _PRIVATE.items():
         method = getattr(SystemDatabase, name, None)
-        known = inspect.signature(method).parameters if method else {}
-        if method is None or any(parameter not in known for parameter in parameters):
-            raise UserMustAct(f"dbos {found} has another `{name}` than {WRITTEN_FOR}; {hint}")
+        signature = inspect.signature(method).parameters if method else {}
+        if method is None or any(parameter not in signature for parameter in parameters):
+            raise UserMustAct(f"dbos {version} has another `{name}` than {WRITTEN_FOR}; {hint}")
     _refuse_pickle()
 
 

@@ -14,7 +14,7 @@ from typing import TypeVar
 from podium.core.errors import Passing
 from podium.core.events import RunNeededHuman, RunUnpinned
 from podium.core.work import Failure, QueueSpec, Run, RunStatus, WorkerHeartbeat
-from podium.engine.dispatch import Dispatch, tell_problems
+from podium.engine.dispatch import Dispatch, report_problems
 from podium.engine.distributed.database import DbosClaim, DbosDatabase
 from podium.engine.distributed.workflows import (
     Adoption,
@@ -69,14 +69,16 @@ class LossDetector:
     def _lost_hosts(self, view: StoreView) -> list[tuple[str, str]]:
         """Queue and code of runs pinned to hosts that have been silent for too long."""
         now = view.now()
-        heard = {heartbeat.host for heartbeat in self._roster.alive_workers(view)} | {self._host}
-        wanted = [
+        alive_hosts = {heartbeat.host for heartbeat in self._roster.alive_workers(view)} | {
+            self._host
+        }
+        queued = [
             (queue, code, code.partition("#")[2]) for queue, code in codes_asked_for(asked(view))
         ]
-        missing = {host for _, _, host in wanted if host and host not in heard}
+        missing = {host for _, _, host in queued if host and host not in alive_hosts}
         self._missed = {host: self._missed.get(host, now) for host in missing}
         lost = {host for host, since in self._missed.items() if now - since >= self._patience}
-        return [(queue, code) for queue, code, host in wanted if host in lost]
+        return [(queue, code) for queue, code, host in queued if host in lost]
 
     def _lost_codes(self, view: StoreView) -> list[tuple[str, str]]:
         """Queue and code of runs of a flow that workers of their queue have, but in no version that fits."""
@@ -107,7 +109,7 @@ def _waiting(view: StoreView, queue: str, code: str) -> Iterator[Run]:
 def _only_other_versions(queue: str, flow: str, alive: Sequence[WorkerHeartbeat]) -> bool:
     offered = {flow for heartbeat in alive if queue in heartbeat.queues for flow in heartbeat.flows}
     name = flow.rpartition("@")[0]
-    return flow not in offered and any(each.startswith(f"{name}@") for each in offered)
+    return flow not in offered and any(offer.startswith(f"{name}@") for offer in offered)
 
 
 def _ask_a_person(tx: Transaction, run: Run) -> None:
@@ -125,10 +127,10 @@ def _ask_a_person(tx: Transaction, run: Run) -> None:
 T = TypeVar("T")
 
 FORGET_AFTER = timedelta(hours=1)
-"""How long DBOS keeps what was settled. Longer than any queue's rate is counted over."""
+"""Time for which DBOS keeps what was settled. Longer than any queue's rate is counted over."""
 
 RECONCILE_SECONDS = 5.0
-"""How often it is looked for what no event tells of."""
+"""Interval at which state is reconciled of which no event tells."""
 
 
 class DbosDispatch:
@@ -159,7 +161,7 @@ class DbosDispatch:
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="podium-dbos")
         self._claims: dict[tuple[str, int], DbosClaim] = {}
         """Run and fence → the claim under which it is hosted here."""
-        self._settling: dict[asyncio.Task[None], str] = {}
+        self._finishing: dict[asyncio.Task[None], str] = {}
         """Tasks that give a place back, each with its workflow."""
         self._claiming = asyncio.Lock()
         """Held from a claim until it is known what became of it."""
@@ -172,12 +174,12 @@ class DbosDispatch:
         for queue in queues:
             await self._in_thread(self._database.register, queue)
 
-    async def claim(self, queue: QueueSpec, places: int) -> list[Run]:
+    async def claim(self, queue: QueueSpec, slots: int) -> list[Run]:
         mine = self._codes()
         async with self._claiming:
             # Through the record's own connection: most looks end here, with nothing to claim.
             for code in await self._store.read(lambda view: asked_for(asked(view), queue.name)):
-                if code in mine and (runs := await self._claim(queue.name, code, places)):
+                if code in mine and (runs := await self._claim(queue.name, code, slots)):
                     return runs
         return []
 
@@ -185,14 +187,14 @@ class DbosDispatch:
         claim = self._claims.pop((run.id, run.fence), None)
         if claim is not None:
             task = asyncio.ensure_future(self._settle(claim))
-            self._settling[task] = claim.workflow_id
-            task.add_done_callback(self._settling.pop)
+            self._finishing[task] = claim.workflow_id
+            task.add_done_callback(self._finishing.pop)
 
     async def tend(self) -> None:
         try:
             if await self._store.read(partial(self._ownership.has_chores, orphans=False)):
                 chores = partial(self._ownership.do_chores, orphans=False)
-                tell_problems(await self._store.write(chores))
+                report_problems(await self._store.write(chores))
         finally:
             # Whatever is wrong with a schedule, the dead are looked after.
             now = time.monotonic()
@@ -203,11 +205,11 @@ class DbosDispatch:
     def forget_claims(self) -> None:
         self._claims.clear()
         self._silent = True
-        for task in self._settling:
+        for task in self._finishing:
             task.cancel()
 
     async def close(self) -> None:
-        await asyncio.gather(*self._settling, return_exceptions=True)
+        await asyncio.gather(*self._finishing, return_exceptions=True)
         if self._database is None:
             return
         if not self._silent:
@@ -225,12 +227,12 @@ class DbosDispatch:
             raise AssertionError("queues are served only after `open`")
         return self._database
 
-    async def _in_thread(self, call: Callable[..., T], *given: object) -> T:
+    async def _in_thread(self, call: Callable[..., T], *args: object) -> T:
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, partial(call, *given))
+        return await loop.run_in_executor(self._threads, partial(call, *args))
 
     def _codes(self) -> set[str]:
-        """What can be hosted here: any run of these flows, and those that only this host can go on with."""
+        """Code that can be hosted here: any run of these flows, and those that only this host can go on with."""
         offered = self._ownership.flow_versions()
         return {
             needed_code(flow, version, host)
@@ -238,10 +240,10 @@ class DbosDispatch:
             for host in (None, self._host)
         }
 
-    async def _claim(self, queue: str, code: str, places: int) -> list[Run]:
+    async def _claim(self, queue: str, code: str, slots: int) -> list[Run]:
         """Claim, and take the runs in the record. What is not to be had any more is settled at once."""
         worker_id = self._ownership.worker_id
-        claims = await self._in_thread(self._opened.claim, queue, worker_id, code, places)
+        claims = await self._in_thread(self._opened.claim, queue, worker_id, code, slots)
         if not claims:
             return []
         workflows = [claim.workflow_id for claim in claims]
@@ -279,9 +281,9 @@ class DbosDispatch:
     async def _account(self) -> None:
         """Find out what became of claims whose answer was lost, with a connection or in an outage."""
         async with self._claiming:
-            known = {claim.workflow_id for claim in self._claims.values()}
-            known |= set(self._settling.values())
-            held = await self._store.read(lambda view: self._adoption.unaccounted(view, known))
+            claimed = {claim.workflow_id for claim in self._claims.values()}
+            claimed |= set(self._finishing.values())
+            held = await self._store.read(lambda view: self._adoption.unaccounted(view, claimed))
             # The engine hosts what is its own in the record; here its place is kept for it.
             self._claims |= {number: DbosClaim(*claim) for number, claim in held.mine.items()}
             for workflow in held.queued:
@@ -293,9 +295,9 @@ class DbosDispatch:
 
 DISTRIBUTED = EngineSettings(
     lease_seconds=6.0,
-    beat_seconds=2.0,
+    heartbeat_seconds=2.0,
     doubt_seconds=6.0,
-    heard_seconds=3.0,
+    responsive_seconds=3.0,
     gather_seconds=0.01,
 )
 """A worker that is cut off has lost its runs after six seconds; one that is killed, after three."""

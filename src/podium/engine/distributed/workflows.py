@@ -173,15 +173,15 @@ def run_of(workflow: str) -> tuple[str, int]:
 
 
 def needed_code(flow: str, version: int, host: str | None) -> str:
-    """What DBOS calls the application's version: who does not offer exactly this gets no such run."""
+    """The application version of DBOS: who does not offer exactly this gets no such run."""
     name = flow_name(flow, version)
     return name if host is None else f"{name}#{host}"
 
 
 def _priority(run: Run) -> int:
     """A run that was begun comes before fresh ones: its owner died, or what it waited for has come."""
-    place = 2 * max(1, min(_MIDDLE - run.priority, 2 * _MIDDLE))
-    return place - 1 if run.fence > 0 else place
+    priority = 2 * max(1, min(_MIDDLE - run.priority, 2 * _MIDDLE))
+    return priority - 1 if run.fence > 0 else priority
 
 
 def _delay_milliseconds(run: Run, now: datetime) -> int | None:
@@ -191,7 +191,7 @@ def _delay_milliseconds(run: Run, now: datetime) -> int | None:
 
 
 class UnknownClaim(NamedTuple):
-    """What a worker has claimed and does not know of, by what should become of it."""
+    """Workflows that a worker has claimed and does not know of, by what should become of them."""
 
     mine: dict[tuple[str, int], tuple[str, str]]
     """Run and fence → workflow and token, of runs that are this worker's in the record."""
@@ -202,7 +202,7 @@ class UnknownClaim(NamedTuple):
 
 
 class Adoption:
-    """What a worker may take, and what it takes from the dead."""
+    """The runs that a worker may take, and its takeover of those of the dead."""
 
     def __init__(self, ownership: Ownership, roster: WorkerRoster) -> None:
         self._ownership = ownership
@@ -223,21 +223,21 @@ class Adoption:
             return None
         return self._ownership.take(tx, run)
 
-    def unaccounted(self, view: StoreView, known: Collection[str]) -> UnknownClaim:
-        """What this worker has claimed beside the workflows it knows of: an answer was lost on the way."""
-        found = UnknownClaim({}, [], [])
+    def unaccounted(self, view: StoreView, claimed: Collection[str]) -> UnknownClaim:
+        """Workflows this worker has claimed beside those it knows of: an answer was lost on the way."""
+        unknown = UnknownClaim({}, [], [])
         for workflow, token in held_by(asked(view), self._ownership.worker_id).items():
-            if workflow in known:
+            if workflow in claimed:
                 continue
             run_id, fence = run_of(workflow)
             run = view.run(run_id)
             if run is not None and run.status is RunStatus.QUEUED and run.fence == fence:
-                found.queued.append(workflow)
+                unknown.queued.append(workflow)
             elif run is not None and self._is_mine(run, fence):
-                found.mine[run_id, run.fence] = (workflow, token)
+                unknown.mine[run_id, run.fence] = (workflow, token)
             else:
-                found.over.append((workflow, token))
-        return found
+                unknown.over.append((workflow, token))
+        return unknown
 
     def _is_mine(self, run: Run, queued_fence: int) -> bool:
         mine = run.owner == self._ownership.worker_id and run.fence == queued_fence + 1

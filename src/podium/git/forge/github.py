@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from podium.core.errors import ForgeUnavailable, NotPossibleNow, RateLimited
 from podium.core.model import Json
 from podium.git.forge.http_request import Answer, Line
-from podium.git.forge.remotes import RemoteAddress, said
+from podium.git.forge.remotes import RemoteAddress, safe_output
 from podium.ports.engine import Clock
 
 
@@ -69,12 +69,12 @@ class PullResponse(_GitHubModel):
 
 
 class GitHubError(_GitHubModel):
-    """Every error, with details where a wish did not fit."""
+    """An error response, with details where a request was not valid."""
 
     message: str = ""
     errors: list[object] = []
 
-    def words(self) -> str:
+    def text(self) -> str:
         details = [_detail(error) for error in self.errors[:5]]
         return ": ".join([self.message, *details])
 
@@ -103,7 +103,7 @@ class GitHubRefusal:
     message: str
 
 
-_SeenT = TypeVar("_SeenT")
+_ResponseT = TypeVar("_ResponseT")
 
 
 class GitHub:
@@ -130,7 +130,7 @@ class GitHub:
         return await self._get(f"/branches/{_quoted(branch)}", GitHubBranch)
 
     async def rules(self, branch: str) -> Sequence[RulesetRule] | GitHubRefusal:
-        """What rulesets ask of a branch: the repository's own, and those of its organisation."""
+        """List the rules for a branch, of the repository and of its organisation."""
         rules: list[RulesetRule] = []
         for page in range(1, _MAX_PAGES + 1):
             query = {"per_page": str(_PAGE), "page": str(page)}
@@ -162,15 +162,15 @@ class GitHub:
         return self._validated(answer.json(), PullResponse).number
 
     def sentence(self, refused: GitHubRefusal) -> str:
-        """A refusal in words that say what to do."""
+        """Describe a refusal and what to do about it."""
         where = f"{self.project.project} on {self.project.host}"
-        told = f" (it says: {refused.message})" if refused.message else ""
+        detail = f" (it says: {refused.message})" if refused.message else ""
         match refused.status:
             case 401:
                 return bad_token_sentence(self.project.host)
             case 403:
                 return (
-                    f"the token may not open pull requests in {where}{told}; give it write access to "
+                    f"the token may not open pull requests in {where}{detail}; give it write access to "
                     "contents and pull requests"
                 )
             case 404:
@@ -180,7 +180,7 @@ class GitHub:
                 )
             case _:
                 return (
-                    f"{where} does not take the pull request{told or f' (status {refused.status})'}; "
+                    f"{where} does not take the pull request{detail or f' (status {refused.status})'}; "
                     "the branch is there: open one by hand, or change what it says and resume"
                 )
 
@@ -188,8 +188,8 @@ class GitHub:
         return f"https://{self.project.host}/{self.project.project}/pull/{number}"
 
     async def _get(
-        self, path: str, kind: type[_SeenT], query: dict[str, str] | None = None
-    ) -> _SeenT | GitHubRefusal:
+        self, path: str, kind: type[_ResponseT], query: dict[str, str] | None = None
+    ) -> _ResponseT | GitHubRefusal:
         answer = await self._ask("GET", path, query=query)
         if answer.status != 200:
             return self._refused(answer)
@@ -204,12 +204,12 @@ class GitHub:
         return answer
 
     def _refuse_passing(self, answer: Answer) -> None:
-        told = self._refused(answer).message
+        message = self._refused(answer).message
         spent = (
             answer.headers.get("x-ratelimit-remaining") == "0" or "retry-after" in answer.headers
         )
         if answer.status == 429 or (
-            answer.status == 403 and (spent or "rate limit" in told.lower())
+            answer.status == 403 and (spent or "rate limit" in message.lower())
         ):
             until = _retry_at(answer, self._clock.now())
             raise RateLimited(
@@ -221,12 +221,12 @@ class GitHub:
 
     def _refused(self, answer: Answer) -> GitHubRefusal:
         try:
-            trouble = GitHubError.model_validate(answer.json())
+            error = GitHubError.model_validate(answer.json())
         except ValidationError:
-            trouble = GitHubError()
-        return GitHubRefusal(answer.status, said(trouble.words(), (self._token,), 300))
+            error = GitHubError()
+        return GitHubRefusal(answer.status, safe_output(error.text(), (self._token,), 300))
 
-    def _validated(self, value: Json, kind: type[_SeenT]) -> _SeenT:
+    def _validated(self, value: Json, kind: type[_ResponseT]) -> _ResponseT:
         try:
             return TypeAdapter(kind).validate_python(value)
         except ValidationError:
@@ -245,7 +245,7 @@ def bad_token_sentence(host: str) -> str:
 
 
 def api_url_of(host: str) -> str:
-    """Where a GitHub's API is."""
+    """Return the API's address on a GitHub host."""
     if host == "github.com" or host.endswith(".ghe.com"):
         return f"https://api.{host}"
     return f"https://{host}/api/v3"
@@ -270,8 +270,8 @@ def _cut(text: str, most: int, end: str) -> str:
 
 
 def _retry_at(answer: Answer, now: datetime) -> datetime:
-    """When GitHub wants to be asked again, but not before a minute and not after a day."""
-    named = _after(answer.headers.get("retry-after", ""), now) or _moment(
+    """Return the time of the next request: as GitHub says, at least a minute and at most a day from now."""
+    named = _after(answer.headers.get("retry-after", ""), now) or _timestamp(
         answer.headers.get("x-ratelimit-reset", "")
     )
     return min(max(named or now, now + _SHORTEST_WAIT), now + _MAX_WAIT)
@@ -281,11 +281,11 @@ def _after(text: str, now: datetime) -> datetime | None:
     if text.isdecimal():
         return now + timedelta(seconds=min(int(text[:9]), 999_999))
     try:
-        moment = parsedate_to_datetime(text)
+        date = parsedate_to_datetime(text)
     except (ValueError, TypeError):
         return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return date if date.tzinfo else date.replace(tzinfo=UTC)
 
 
-def _moment(text: str) -> datetime | None:
+def _timestamp(text: str) -> datetime | None:
     return datetime.fromtimestamp(int(text), UTC) if text.isdecimal() and len(text) < 12 else None

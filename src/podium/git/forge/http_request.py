@@ -28,7 +28,7 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back. Whoever sent it is not to be trusted: validate the body before use."""
+    """Response of an untrusted server: validate the body before use."""
 
     status: int
     headers: Mapping[str, str]

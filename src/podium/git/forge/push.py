@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 from podium.core.errors import BadInput, ForgeUnavailable, NotPossibleNow
 from podium.core.processes import ProcessExit, ProcessLimits, ProcessSpec
-from podium.git.forge.remotes import RemoteAddress, said
+from podium.git.forge.remotes import RemoteAddress, safe_output
 from podium.ports.launcher import Launcher
 
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _NO_BRANCH = re.compile(
     r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(/|$)|[./]$|^[-+./]|^@$|^$"
 )
-"""What git allows in no branch's name, and beginnings that mean something elsewhere."""
+"""Characters that git allows in no branch name, and prefixes with a meaning elsewhere."""
 _ELSEWHERE_IN_NAMES = ("refs/", "heads/", "remotes/")
 
 _SETTINGS = (
@@ -57,7 +57,7 @@ _OF_THE_USER = (
     "XDG_RUNTIME_DIR",
     *("ALL_PROXY", "HTTPS_PROXY", "NO_PROXY", "all_proxy", "http_proxy", "https_proxy", "no_proxy"),
 )
-"""Where ssh and credential helpers find what they know."""
+"""Variables that ssh and credential helpers read."""
 
 _FOR_A_PERSON = re.compile(
     r"authentication failed|could not read (username|password)|permission (to .* )?denied|access denied|"
@@ -72,14 +72,14 @@ _BY_ITSELF = re.compile(
 )
 
 
-def checked_branch(branch: str, base: str, *also_kept: str) -> str:
+def checked_branch(branch: str, base: str, *also_protected: str) -> str:
     """The name, if a push to it can only ever move that one branch. Raises `BadInput` otherwise.
 
-    `also_kept` are further branches that are nobody's to push, such as the remote's default branch.
+    `also_kept` are further branches that must not be pushed, such as the remote's default branch.
     """
     for name in (branch, base):
         checked_name(name)
-    if _folded(branch) in {_folded(name) for name in (base, "HEAD", *also_kept)}:
+    if _folded(branch) in {_folded(name) for name in (base, "HEAD", *also_protected)}:
         raise BadInput(
             f"{branch!r} is the branch to merge into, which is never pushed; name a branch of its own"
         )
@@ -111,7 +111,7 @@ def checked_commit(commit: str) -> str:
 
 @dataclass(frozen=True)
 class _PushTarget:
-    """What a push is for, in words."""
+    """Target of a push, for messages."""
 
     remote: str
     address: str
@@ -155,7 +155,7 @@ class Pusher:
         ended = await self._run(
             repository, remote, address, *push, "--recurse-submodules=no", "--", remote, refspec
         )
-        self._judge(ended, refspec, _PushTarget(remote, address.shown, branch))
+        self._judge(ended, refspec, _PushTarget(remote, address.display, branch))
 
     async def remote_tip(
         self, repository: str, remote: str, address: RemoteAddress, branch: str
@@ -164,7 +164,7 @@ class Pusher:
         ref = f"refs/heads/{branch}"
         argv, seconds = ("ls-remote", "--", remote, ref), min(self.ask_seconds, self.seconds)
         ended = await self._run(repository, remote, address, *argv, seconds=seconds)
-        self._judge_asked(ended, _PushTarget(remote, address.shown, branch), seconds)
+        self._judge_asked(ended, _PushTarget(remote, address.display, branch), seconds)
         for row in ended.stdout.decode(errors="replace").splitlines():
             commit, _, name = row.partition("\t")
             if name == ref and _COMMIT.fullmatch(commit):
@@ -184,7 +184,7 @@ class Pusher:
         )  # fmt: skip
         refspec = f"+refs/heads/{branch}:{ref}"
         ended = await self._run(repository, remote, address, *fetch, "--", remote, refspec)
-        self._judge_asked(ended, _PushTarget(remote, address.shown, branch), self.seconds)
+        self._judge_asked(ended, _PushTarget(remote, address.display, branch), self.seconds)
 
     async def _run(
         self,
@@ -194,7 +194,7 @@ class Pusher:
         *argv: str,
         seconds: float | None = None,
     ) -> ProcessExit:
-        settings = [word for setting in _SETTINGS for word in ("-c", setting)]
+        settings = [argument for setting in _SETTINGS for argument in ("-c", setting)]
         return await self.launcher.run(
             ProcessSpec(
                 argv=("git", *settings, *argv),
@@ -210,8 +210,12 @@ class Pusher:
         if ended.timed_out:
             raise ForgeUnavailable(f"{aim} did not answer within {seconds:g} seconds")
         if ended.exit_code != 0:
-            told = said(ended.stderr.decode(errors="replace"), (self.token, self._basic()))
-            raise _not_reached(aim, told or f"git ended with {ended.exit_code} and said nothing")
+            message = safe_output(
+                ended.stderr.decode(errors="replace"), (self.token, self._basic())
+            )
+            raise _not_reached(
+                aim, message or f"git ended with {ended.exit_code} and printed nothing"
+            )
 
     def _settings(self, remote: str, address: RemoteAddress) -> dict[str, str]:
         """Settings in the environment, where no list of processes and no file shows them."""
@@ -234,17 +238,17 @@ class Pusher:
         flag, summary = _row(ended.stdout.decode(errors="replace").splitlines(), refspec)
         if ended.exit_code == 0 and flag in ("*", " ", "="):
             return
-        told = said(ended.stderr.decode(errors="replace"), (self.token, self._basic()))
+        message = safe_output(ended.stderr.decode(errors="replace"), (self.token, self._basic()))
         if flag == "!" and summary.startswith("[rejected]"):
             raise NotPossibleNow(aim.taken())
         if flag == "!":
-            why = said(summary, (self.token,), 200)
-            raise NotPossibleNow(f"{aim} refuses the branch {aim.branch!r}: {why}: {told}")
-        raise _not_pushed(aim, told or f"git ended with {ended.exit_code} and said nothing")
+            why = safe_output(summary, (self.token,), 200)
+            raise NotPossibleNow(f"{aim} refuses the branch {aim.branch!r}: {why}: {message}")
+        raise _not_pushed(aim, message or f"git ended with {ended.exit_code} and printed nothing")
 
 
 def _row(lines: Sequence[str], refspec: str) -> tuple[str, str]:
-    """What git prints for the one ref: a flag, and a summary in brackets."""
+    """Return git's flag and its summary in brackets for the one ref."""
     for line in lines:
         flag, _, rest = line.partition("\t")
         names, _, summary = rest.partition("\t")
@@ -253,19 +257,19 @@ def _row(lines: Sequence[str], refspec: str) -> tuple[str, str]:
     return "", ""
 
 
-def _not_reached(aim: _PushTarget, told: str) -> NotPossibleNow | ForgeUnavailable:
-    return _git_failed(aim, told, "could not ask", "git fetch")
+def _not_reached(aim: _PushTarget, message: str) -> NotPossibleNow | ForgeUnavailable:
+    return _git_failed(aim, message, "could not ask", "git fetch")
 
 
-def _not_pushed(aim: _PushTarget, told: str) -> NotPossibleNow | ForgeUnavailable:
-    return _git_failed(aim, told, "could not push to", "git push")
+def _not_pushed(aim: _PushTarget, message: str) -> NotPossibleNow | ForgeUnavailable:
+    return _git_failed(aim, message, "could not push to", "git push")
 
 
 def _git_failed(
-    aim: _PushTarget, told: str, failure: str, command: str
+    aim: _PushTarget, message: str, failure: str, command: str
 ) -> NotPossibleNow | ForgeUnavailable:
-    if not _FOR_A_PERSON.search(told) and _BY_ITSELF.search(told):
-        return ForgeUnavailable(f"{aim} could not be reached: {told}")
+    if not _FOR_A_PERSON.search(message) and _BY_ITSELF.search(message):
+        return ForgeUnavailable(f"{aim} could not be reached: {message}")
     return NotPossibleNow(
-        f"git {failure} {aim}: {told}; try `{command}` there yourself until it needs no password, then resume"
+        f"git {failure} {aim}: {message}; try `{command}` there yourself until it needs no password, then resume"
     )

@@ -13,19 +13,19 @@ from podium.core.errors import BadInput
 from podium.git.git_command import Git
 from podium.git.repository import find_git_dir
 
-_NOT_SHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]+")
+_INVISIBLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]+")
 _USER_INFO = re.compile(r"(?<=://)[^/@\s]+@")
 
 
 def plain(text: str, most: int = 500) -> str:
     """On one line, without escapes, and cut."""
-    line = " ".join(_NOT_SHOWN.sub(" ", text).split())
+    line = " ".join(_INVISIBLE.sub(" ", text).split())
     line = line.encode(errors="replace").decode()
     return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
-def said(text: str, secrets: tuple[str, ...], most: int = 500) -> str:
-    """The end of what a program or server said, without secrets and without credentials in addresses."""
+def safe_output(text: str, secrets: tuple[str, ...], most: int = 500) -> str:
+    """Return the end of a program's or server's output on one line, without secrets or credentials in addresses."""
     for secret in secrets:
         if secret:
             text = text.replace(secret, "[secret]")
@@ -49,7 +49,7 @@ _DEFAULT_PORTS = {"https": 443, "http": 80}
 class RemoteAddress:
     """A remote's address, taken apart. `host` is empty where it is a folder or something unknown."""
 
-    shown: str
+    display: str
     """Without credentials."""
     scheme: str = ""
     host: str = ""
@@ -63,13 +63,13 @@ class RemoteAddress:
 
     def is_project_on(self, host: str) -> bool:
         # A port that is named is that of https.
-        wanted = host if self.scheme in _DEFAULT_PORTS else host.split(":")[0]
-        return self.host == wanted.lower() and bool(self.owner)
+        expected = host if self.scheme in _DEFAULT_PORTS else host.split(":")[0]
+        return self.host == expected.lower() and bool(self.owner)
 
 
 @dataclass(frozen=True)
 class Remotes:
-    """Where a branch is pushed to, and where the base branch lives. Often the same."""
+    """The remote that a branch is pushed to and the one of the base branch. Often the same."""
 
     name: str
     """Of the remote that is pushed to."""
@@ -82,15 +82,15 @@ class Remotes:
 
 
 def read_address(text: str) -> RemoteAddress:
-    """Take an address apart as git would. Never raises: whatever it is can be shown."""
+    """Take an address apart as git would. Never raises: any text can be shown."""
     if "://" in text and "::" not in text.split("://", 1)[0]:
         return _from_url(text)
     scp = _SCP_LIKE.fullmatch(text)
     if scp is None or "::" in text.split("/", 1)[0].split("]")[-1]:
-        return RemoteAddress(shown=_without_credentials(text))
+        return RemoteAddress(display=_without_credentials(text))
     # `[host:port]:path` is git's way of naming a port here.
     host = scp["host"].strip("[]").split(":")[0] if scp["host"].count(":") == 1 else scp["host"]
-    return _address("ssh", host, scp["path"], shown=plain(text))
+    return _address("ssh", host, scp["path"], display=plain(text))
 
 
 def _from_url(text: str) -> RemoteAddress:
@@ -98,28 +98,28 @@ def _from_url(text: str) -> RemoteAddress:
         parts = urlsplit(text)
         host, port = parts.hostname or "", parts.port
     except ValueError:
-        return RemoteAddress(shown=_without_credentials(text))
+        return RemoteAddress(display=_without_credentials(text))
     scheme = parts.scheme.lower()
     if scheme == "file":
-        return RemoteAddress(shown=plain(text), scheme=scheme)
+        return RemoteAddress(display=plain(text), scheme=scheme)
     usual = port is None or port == _DEFAULT_PORTS.get(scheme, port)
-    place = f"{parts.username}@{host}" if scheme in _SSH and parts.username else host
-    place += f":{port}" if port is not None else ""
+    authority = f"{parts.username}@{host}" if scheme in _SSH and parts.username else host
+    authority += f":{port}" if port is not None else ""
     # What stands behind a question mark may be a token too.
-    shown = plain(f"{scheme}://{place}{parts.path}")
-    return _address(scheme, host, parts.path, shown=shown, port="" if usual else f":{port}")
+    display = plain(f"{scheme}://{authority}{parts.path}")
+    return _address(scheme, host, parts.path, display=display, port="" if usual else f":{port}")
 
 
-def _address(scheme: str, host: str, path: str, *, shown: str, port: str = "") -> RemoteAddress:
+def _address(scheme: str, host: str, path: str, *, display: str, port: str = "") -> RemoteAddress:
     host = host.lower().rstrip(".")
     if not _HOST.fullmatch(host):
-        return RemoteAddress(shown=shown, scheme=scheme)
+        return RemoteAddress(display=display, scheme=scheme)
     parts = [part for part in path.strip("/").split("/") if part]
     owner, name = parts if len(parts) == 2 else ("", "")
     name = name.removesuffix(".git")
     if not (_PART.fullmatch(owner) and _PART.fullmatch(name)):
         owner = name = ""
-    return RemoteAddress(shown, scheme, _SAME_HOST.get(host, host) + port, owner, name)
+    return RemoteAddress(display, scheme, _SAME_HOST.get(host, host) + port, owner, name)
 
 
 def _without_credentials(text: str) -> str:
@@ -139,9 +139,9 @@ async def find_remotes(git: Git, repository: str, base: str, wished: str = "") -
             f"those it has: {', '.join(names) or 'none'}"
         )
     upstream = settings.get(f"branch.{base}.remote", "")
-    wanted = (wished, settings.get("remote.pushdefault", ""), "origin", upstream)
+    candidates = (wished, settings.get("remote.pushdefault", ""), "origin", upstream)
     pushed_to = next(
-        (name for name in wanted if name in names), names[0] if len(names) == 1 else ""
+        (name for name in candidates if name in names), names[0] if len(names) == 1 else ""
     )
     if not pushed_to:
         return None
@@ -178,8 +178,8 @@ def _names(settings: Mapping[str, str]) -> list[str]:
     return [name for name in names if name and not name.startswith("-")]
 
 
-async def _read(git: Git, repository: str, *words: str) -> RemoteAddress:
+async def _read(git: Git, repository: str, *options: str) -> RemoteAddress:
     # git itself applies `url.….insteadOf` and `pushInsteadOf`.
-    ended = await git.run("remote", "get-url", *words, cwd=repository, user_settings=True)
+    ended = await git.run("remote", "get-url", *options, cwd=repository, user_settings=True)
     first = ended.stdout.decode(errors="replace").split("\n", 1)[0]
     return read_address(first)

@@ -36,9 +36,9 @@ def merge_command(branch: str) -> str:
 
 @dataclass(frozen=True)
 class LocalPullRequest:
-    """A wish as a page to read. The commands stand before the body, which is an agent's text."""
+    """A draft as a page to read. The commands stand before the body, which is an agent's text."""
 
-    wish: PullRequestDraft
+    draft: PullRequestDraft
     why: str
     remote: str = ""
     """Name of the remote. Empty: there is none."""
@@ -58,34 +58,34 @@ class LocalPullRequest:
         return path
 
     def page(self) -> str:
-        wish = self.wish
+        draft = self.draft
         state = f"pushed to `{plain(self.remote)}`" if self.pushed else "in this repository only"
-        body = _CONTROLS.sub("", wish.body.replace("\r\n", "\n")).strip()
+        body = _CONTROLS.sub("", draft.body.replace("\r\n", "\n")).strip()
         commands = "\n".join(self.commands())
         return (
-            f"# {plain(wish.title, 256)}\n\n"
-            f"Branch `{plain(wish.branch)}` at `{plain(wish.commit)}`, {state}, to be merged into "
-            f"`{plain(wish.base)}`.\n\n"
+            f"# {plain(draft.title, 256)}\n\n"
+            f"Branch `{plain(draft.branch)}` at `{plain(draft.commit)}`, {state}, to be merged into "
+            f"`{plain(draft.base)}`.\n\n"
             f"This file stands for a pull request: {plain(self.why)}.\n\n"
             f"## To merge it\n\n```sh\n{commands}\n```\n\n"
             f"## What it is\n\n{body}\n"
         )
 
     def commands(self) -> list[str]:
-        base = shlex.quote(self.wish.base)
+        base = shlex.quote(self.draft.base)
         lines = [
-            f"cd {shlex.quote(self.wish.repository)}",
+            f"cd {shlex.quote(self.draft.repository)}",
             f"git switch {base}",
-            merge_command(self.wish.branch),
+            merge_command(self.draft.branch),
         ]
         return [*lines, f"git push {shlex.quote(self.remote)} {base}"] if self.remote else lines
 
     def _name(self) -> str:
-        given = self.wish.run_id or f"{self.wish.branch}@{self.wish.commit}"
-        name = _NOT_IN_A_NAME.sub("-", given).strip(".-")[:100]
-        if name != given:
+        identity = self.draft.run_id or f"{self.draft.branch}@{self.draft.commit}"
+        name = _NOT_IN_A_NAME.sub("-", identity).strip(".-")[:100]
+        if name != identity:
             # Two that look alike without their signs stay two files.
-            name = f"{name}-{hashlib.sha256(given.encode(errors='replace')).hexdigest()[:8]}"
+            name = f"{name}-{hashlib.sha256(identity.encode(errors='replace')).hexdigest()[:8]}"
         return f"{name}.md"
 
 
@@ -93,7 +93,7 @@ _FIRST_PRINTABLE, _LAST_PRINTABLE = "!", "~"
 
 
 class ForgeSettings(FrozenModel):
-    """Which forge, and what may be done there."""
+    """Forge, and the operations that are allowed there."""
 
     host: str = Field(default="github.com", pattern=r"^[A-Za-z0-9.-]+(:[0-9]+)?$")
     """The GitHub whose token this is: github.com, or the host of a GitHub Enterprise, with its port if unusual."""
@@ -109,7 +109,7 @@ class ForgeSettings(FrozenModel):
 
 @dataclass(frozen=True)
 class _NoForge:
-    """Why a repository has no forge that can be asked."""
+    """Reason why a repository has no forge that can be asked."""
 
     finding: Finding
     why: str
@@ -148,9 +148,9 @@ class RepositoryForge:
     async def preflight(self, repository: str, base: str) -> Preflight:
         whole = _whole_path(repository)
         remotes = await find_remotes(self._git, whole, base, self._settings.remote)
-        found = self._found(remotes)
-        if isinstance(found, GitHub):
-            return await look(found, base)
+        forge = self._forge_for(remotes)
+        if isinstance(forge, GitHub):
+            return await look(forge, base)
         if remotes is None:
             return Preflight(
                 finding="no_remote",
@@ -158,9 +158,9 @@ class RepositoryForge:
                 base=base,
             )
         return Preflight(
-            finding=found.finding,
-            sentence=f"whether {base!r} is protected was not looked up: {found.why}; {found.remedy}.",
-            remote=remotes.base.shown,
+            finding=forge.finding,
+            sentence=f"whether {base!r} is protected was not looked up: {forge.why}; {forge.remedy}.",
+            remote=remotes.base.display,
             base=base,
         )
 
@@ -179,20 +179,22 @@ class RepositoryForge:
         """Raises `ForgeUnavailable` for a remote that a later try may reach, `BadInput` or `NotPossibleNow` for one
         that a person has to put right. Nothing may be pushed beside a base that is not known."""
         name, branch = remotes.base_name, remotes.base_branch
-        shown = f"{name}/{branch}"
+        full_name = f"{name}/{branch}"
         checked_name(branch)
         tip = await self._pusher.remote_tip(repository, name, remotes.base, branch)
         if not tip:
-            return RemoteBase(name=shown, why_not=f"the remote {name!r} has no branch {branch!r}")
-        if not await self._is_kept(repository, tip):
+            return RemoteBase(
+                name=full_name, why_not=f"the remote {name!r} has no branch {branch!r}"
+            )
+        if not await self._is_reachable(repository, tip):
             # Named after what it holds: a ref that never moves is in no other run's way.
             ref = f"{BASE_REFS}{tip}"
             await self._pusher.fetch(repository, name, remotes.base, branch, ref)
             tip = await self._resolved(repository, ref)
-        return RemoteBase(commit=tip, name=shown)
+        return RemoteBase(commit=tip, name=full_name)
 
-    async def _is_kept(self, repository: str, commit: str) -> bool:
-        """Whether it is there, and some ref keeps it there."""
+    async def _is_reachable(self, repository: str, commit: str) -> bool:
+        """Check that the commit exists and some ref contains it."""
         if not await self._resolved(repository, commit):
             return False
         ended = await self._git.run(
@@ -214,27 +216,27 @@ class RepositoryForge:
         )  # fmt: skip
         return ended.exit_code == 0
 
-    async def deliver(self, wish: PullRequestDraft) -> PullRequest:
-        checked_branch(wish.branch, wish.base)
-        checked_commit(wish.commit)
-        wish = wish.model_copy(update={"repository": _whole_path(wish.repository)})
-        remotes = await find_remotes(self._git, wish.repository, wish.base, self._settings.remote)
-        await self._check_against_repository(wish, remotes)
-        found = self._found(remotes)
+    async def deliver(self, draft: PullRequestDraft) -> PullRequest:
+        checked_branch(draft.branch, draft.base)
+        checked_commit(draft.commit)
+        draft = draft.model_copy(update={"repository": _whole_path(draft.repository)})
+        remotes = await find_remotes(self._git, draft.repository, draft.base, self._settings.remote)
+        await self._check_against_repository(draft, remotes)
+        forge = self._forge_for(remotes)
         if remotes is None or not self._settings.push:
-            why = found.why if isinstance(found, _NoForge) else _NOTHING_IS_PUSHED
-            return await self._written(wish, remotes.name if remotes else "", why, pushed=False)
-        base = await self._fetched(wish.repository, remotes)
-        if base.commit and not await self._is_within(wish.repository, base.commit, wish.commit):
+            why = forge.why if isinstance(forge, _NoForge) else _NOTHING_IS_PUSHED
+            return await self._written(draft, remotes.name if remotes else "", why, pushed=False)
+        base = await self._fetched(draft.repository, remotes)
+        if base.commit and not await self._is_within(draft.repository, base.commit, draft.commit):
             return PullRequest(moved_base=base.commit)
         await self._pusher.push(
-            wish.repository, remotes.name, remotes.push, wish.commit, wish.branch
+            draft.repository, remotes.name, remotes.push, draft.commit, draft.branch
         )
-        if isinstance(found, GitHub):
-            return await _opened(found, remotes.push.owner, wish)
-        return await self._written(wish, remotes.name, found.why, pushed=True)
+        if isinstance(forge, GitHub):
+            return await _opened(forge, remotes.push.owner, draft)
+        return await self._written(draft, remotes.name, forge.why, pushed=True)
 
-    def _found(self, remotes: Remotes | None) -> GitHub | _NoForge:
+    def _forge_for(self, remotes: Remotes | None) -> GitHub | _NoForge:
         if remotes is None:
             return _NO_REMOTE
         if not remotes.push.is_project_on(self._host):
@@ -246,57 +248,59 @@ class RepositoryForge:
         return GitHub(self._api_url, self._token, project, self._clock, seconds=seconds)
 
     async def _check_against_repository(
-        self, wish: PullRequestDraft, remotes: Remotes | None
+        self, draft: PullRequestDraft, remotes: Remotes | None
     ) -> None:
         if remotes is not None:
-            checked_branch(wish.branch, wish.base, await self._default_branch(wish, remotes.name))
+            checked_branch(
+                draft.branch, draft.base, await self._default_branch(draft, remotes.name)
+            )
         ended = await self._git.run(
-            "cat-file", "-t", wish.commit,
-            cwd=wish.repository, user_settings=True, accept=(0, 1, 128),
+            "cat-file", "-t", draft.commit,
+            cwd=draft.repository, user_settings=True, accept=(0, 1, 128),
         )  # fmt: skip
         if ended.stdout.strip() != b"commit":
             raise NotPossibleNow(
-                f"the repository has no commit {wish.commit}, so nothing is pushed; bring the work back first"
+                f"the repository has no commit {draft.commit}, so nothing is pushed; bring the work back first"
             )
 
-    async def _default_branch(self, wish: PullRequestDraft, remote: str) -> str:
+    async def _default_branch(self, draft: PullRequestDraft, remote: str) -> str:
         """The remote's default branch as far as this clone knows it."""
         ended = await self._git.run(
             "symbolic-ref", "--quiet", f"refs/remotes/{remote}/HEAD",
-            cwd=wish.repository, user_settings=True, accept=(0, 1, 128),
+            cwd=draft.repository, user_settings=True, accept=(0, 1, 128),
         )  # fmt: skip
         name = ended.stdout.decode(errors="replace").strip()
         return name.removeprefix(f"refs/remotes/{remote}/")
 
     async def _written(
-        self, wish: PullRequestDraft, remote: str, why: str, *, pushed: bool
+        self, draft: PullRequestDraft, remote: str, why: str, *, pushed: bool
     ) -> PullRequest:
-        page = LocalPullRequest(wish, why, remote, pushed)
+        page = LocalPullRequest(draft, why, remote, pushed)
         path = await asyncio.to_thread(page.write, self._folder)
         return PullRequest(
-            pushed=pushed, file=str(path), merge_command=merge_command(wish.branch), why_local=why
+            pushed=pushed, file=str(path), merge_command=merge_command(draft.branch), why_local=why
         )
 
 
-async def _opened(github: GitHub, owner: str, wish: PullRequestDraft) -> PullRequest:
-    number = await github.open_pull(owner, wish.branch, wish.base)
+async def _opened(github: GitHub, owner: str, draft: PullRequestDraft) -> PullRequest:
+    number = await github.open_pull(owner, draft.branch, draft.base)
     existed = number is not None
     if number is None:
-        made = await github.create_pull(owner, wish.branch, wish.base, wish.title, wish.body)
+        made = await github.create_pull(owner, draft.branch, draft.base, draft.title, draft.body)
         if isinstance(made, GitHubRefusal):
             # Somebody, or an earlier try whose answer was lost, may have opened it in between.
-            number = await _found_after(github, made, owner, wish)
+            number = await _existing_pull(github, made, owner, draft)
             existed = True
         else:
             number = made
     return PullRequest(url=github.pull_url(number), number=number, existed=existed, pushed=True)
 
 
-async def _found_after(
-    github: GitHub, made: GitHubRefusal, owner: str, wish: PullRequestDraft
+async def _existing_pull(
+    github: GitHub, made: GitHubRefusal, owner: str, draft: PullRequestDraft
 ) -> int:
     if made.status == 422 and "already exists" in made.message.lower():
-        number = await github.open_pull(owner, wish.branch, wish.base)
+        number = await github.open_pull(owner, draft.branch, draft.base)
         if number is not None:
             return number
     raise NotPossibleNow(github.sentence(made))
@@ -328,7 +332,7 @@ _NO_REMOTE = _NoForge(
 def _other_forge(address: RemoteAddress, host: str) -> _NoForge:
     return _NoForge(
         "other_forge",
-        f"the remote {address.shown!r} is not a repository on {host}",
+        f"the remote {address.display!r} is not a repository on {host}",
         "see there that it takes no direct pushes; if it is a GitHub Enterprise, name its host in the settings",
     )
 

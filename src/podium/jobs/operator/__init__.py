@@ -6,9 +6,9 @@ from podium.platform.lazy_exports import export_lazily
 
 if TYPE_CHECKING:
     from podium.jobs.operator.brain import Brain, results_of
-    from podium.jobs.operator.deps import OPERATOR, Bench, OperatorKit
+    from podium.jobs.operator.deps import OPERATOR, Bench, OperatorFlowDeps
     from podium.jobs.operator.flow import operator
-    from podium.jobs.operator.operator import Operator, OperatorDesk
+    from podium.jobs.operator.operator import Operator, OperatorDeps
     from podium.jobs.operator.options import OperatorOptions
 
 __all__ = [
@@ -16,8 +16,8 @@ __all__ = [
     "Bench",
     "Brain",
     "Operator",
-    "OperatorDesk",
-    "OperatorKit",
+    "OperatorDeps",
+    "OperatorFlowDeps",
     "OperatorOptions",
     "operator",
     "results_of",
@@ -30,9 +30,9 @@ export_lazily(
         "results_of": "brain",
         "OPERATOR": "deps",
         "Bench": "deps",
-        "OperatorKit": "deps",
+        "OperatorFlowDeps": "deps",
         "Operator": "operator",
-        "OperatorDesk": "operator",
+        "OperatorDeps": "operator",
         "OperatorOptions": "options",
         "operator": "flow",
     },

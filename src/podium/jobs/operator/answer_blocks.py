@@ -66,7 +66,7 @@ def _intent(answer: OperatorAnswer) -> Iterator[str]:
 
 
 def _without_reading(answer: OperatorAnswer) -> str:
-    """Why there is an answer although no message was read."""
+    """Reason for an answer to which no message was read."""
     if answer.plan is None:
         return one_line(answer.reason) or "Nothing was left to read"
     if answer.plan.undoes:
@@ -86,8 +86,8 @@ def _plan(answer: OperatorAnswer) -> Iterator[str]:
     yield f"Plan hash: {answer.plan.plan_hash}"
     for step in answer.plan.steps:
         yield from _step(answer, step)
-    for each in answer.plan.dependencies:
-        yield f"  {each.tool} after {each.depends_on}: {one_line(each.reason)}"
+    for dependency in answer.plan.dependencies:
+        yield f"  {dependency.tool} after {dependency.depends_on}: {one_line(dependency.reason)}"
     if answer.plan.steps:
         yield f"Estimate: {_cost(answer.plan.estimate.usd)}, {answer.plan.estimate.seconds:g} s"
 
@@ -96,12 +96,12 @@ def _step(answer: OperatorAnswer, step: PlanStep) -> Iterator[str]:
     """A call of the plan: whole where somebody looks at the plan or is asked for a yes."""
     call = f"  {step.number}. {step.tool} ({step.tier})"
     if answer.mode is OperatorMode.PLAN or answer.status == "awaiting_approval":
-        said, lines = exactly(step.arguments, indent=7)
-        yield f"{call} {said}".rstrip()
+        inline, lines = exactly(step.arguments, indent=7)
+        yield f"{call} {inline}".rstrip()
         yield from lines
     else:
         yield f"{call} {in_line(step.arguments)}".rstrip()
-    yield from (f"     ! {one_line(mark.line)}" for mark in step.ungrounded)
+    yield from (f"     ! {one_line(argument.line)}" for argument in step.ungrounded)
     if answer.mode is OperatorMode.PLAN:
         yield from _verification(step)
 
@@ -118,9 +118,9 @@ def _result(answer: OperatorAnswer) -> Iterator[str]:
         yield f"Reason: {one_line(answer.reason)}"
     if answer.run_id:
         yield f"Run: {answer.run_id}"
-    for each in answer.results:
-        yield _result_line(each)
-        yield from long_values(_told(each), indent=5)
+    for result in answer.results:
+        yield _result_line(result)
+        yield from long_values(_answer_fields(result), indent=5)
     if answer.plan is not None:
         spent, seconds = sum(e.usd for e in answer.results), sum(e.seconds for e in answer.results)
         foreseen = _cost(answer.plan.estimate.usd)
@@ -131,12 +131,14 @@ def _result_line(result: CallResult) -> str:
     proof = f"receipt {result.receipt}" if result.receipt is not None else "no receipt"
     checks = result.fields.get("verification") or []
     verified = f", verified by {len(checks)} rows" if len(checks) > 1 else ", verified"
-    said = one_line(result.error) if result.error else in_line(short_values(_told(result)))
+    detail = (
+        one_line(result.error) if result.error else in_line(short_values(_answer_fields(result)))
+    )
     proved = verified if checks and result.status == "completed" else ""
-    return f"  {result.number}. {result.tool}: {result.status} ({proof}{proved}) {said}".rstrip()
+    return f"  {result.number}. {result.tool}: {result.status} ({proof}{proved}) {detail}".rstrip()
 
 
-def _told(result: CallResult) -> dict[str, Json]:
+def _answer_fields(result: CallResult) -> dict[str, Json]:
     return {name: value for name, value in result.fields.items() if name != "verification"}
 
 
@@ -147,9 +149,11 @@ def _impact(answer: OperatorAnswer) -> Iterator[str]:
         yield f"Candidates: {named}" if named else _NO_TOOLS
         return
     if _has_result(answer):
-        done = {each.number: each.tool for each in answer.results if each.status == "completed"}
+        done = {
+            result.number: result.tool for result in answer.results if result.status == "completed"
+        }
         yield f"Executed: {', '.join(done.values()) or 'none'}"
-        left = [each.tool for each in answer.results if each.status == "skipped"]
+        left = [result.tool for result in answer.results if result.status == "skipped"]
         if left:
             yield f"Not begun: {', '.join(left)}"
         yield from _ways_back(plan, [step for step in plan.steps if step.number in done])
@@ -163,7 +167,7 @@ def _impact(answer: OperatorAnswer) -> Iterator[str]:
 
 
 def _ways_back(plan: RunPlan, steps: Sequence[PlanStep]) -> Iterator[str]:
-    """What can be taken back of these steps, done or to be done, and what cannot."""
+    """List the steps that can be undone, done or planned, and those that cannot."""
     undo = {step.tool: step.undo for step in steps if step.undo}
     if undo:
         yield "Can be undone: " + ", ".join(f"{tool} by {by}" for tool, by in undo.items())
@@ -186,8 +190,8 @@ def _risks(answer: OperatorAnswer) -> Iterator[str]:
     if classification is not None:
         yield f"Risk reason: {one_line(classification.risk_reason)}"
     elif plan is not None:
-        terms = [term for step in plan.steps for term in step.arithmetic]
-        yield f"Risk reason: {one_line(reason_of(terms))}"
+        arithmetic = [term for step in plan.steps for term in step.arithmetic]
+        yield f"Risk reason: {one_line(reason_of(arithmetic))}"
     if answer.gate is not None:
         yield from _gate(answer.gate, answer.status == "quality_gate_failed")
 
@@ -230,8 +234,8 @@ def _gate(report: GateReport, in_full: bool) -> Iterator[str]:
 
 
 def _next(answer: OperatorAnswer) -> Iterator[str]:
-    told = [*answer.next_actions, *(f"Asked before in such words: {s}" for s in _others(answer))]
-    for number, action in enumerate(told or ["Nothing more to do"], start=1):
+    actions = [*answer.next_actions, *(f"Asked before in such words: {s}" for s in _others(answer))]
+    for number, action in enumerate(actions or ["Nothing more to do"], start=1):
         yield f"  {number}. {one_line(action)}"
 
 
@@ -246,4 +250,6 @@ def _cost(usd: float) -> str:
 def _others(answer: OperatorAnswer) -> list[str]:
     """Suggestions that are not what the plan is anyway."""
     chosen = " → ".join(answer.plan.tool_sequence) if answer.plan else None
-    return [each for each in answer.suggestions if each.partition(" (")[0] != chosen]
+    return [
+        suggestion for suggestion in answer.suggestions if suggestion.partition(" (")[0] != chosen
+    ]

@@ -22,7 +22,7 @@ from podium.jobs.operator.models import (
     why_asked,
 )
 from podium.jobs.operator.plan_approval import counts_beforehand
-from podium.jobs.operator.quality_gate import first_fault
+from podium.jobs.operator.quality_gate import first_problem
 
 DONE, FAILED, INPUT_NEEDED, REFUSED = 0, 1, 3, 4
 _AFTER_THE_GATE = ("Mend what Reason names, then ask again",)
@@ -35,8 +35,8 @@ class Answers:
         """`pack` is the name of the one whose tools could be meant."""
         self._pack = pack
 
-    def not_understood(self, message: Json, mode: Json, faults: Sequence[str]) -> OperatorAnswer:
-        """What cannot even be read. Nothing was stored."""
+    def not_understood(self, message: Json, mode: Json, problems: Sequence[str]) -> OperatorAnswer:
+        """Answer an input that cannot be read. Nothing was stored."""
         empty = isinstance(message, str) and not message.strip()
         intent = Intent.CLARIFY if empty else Intent.REFUSE
         return OperatorAnswer(
@@ -44,9 +44,9 @@ class Answers:
             status="clarify" if empty else "error",
             message=str(message)[:200],
             exit_code=INPUT_NEEDED if empty else REFUSED,
-            classification=_nothing_read(intent, "; ".join(faults)),
-            reason="; ".join(faults),
-            next_actions=next_steps.to_mend_input(faults),
+            classification=_nothing_read(intent, "; ".join(problems)),
+            reason="; ".join(problems),
+            next_actions=next_steps.to_mend_input(problems),
         )
 
     def refused(
@@ -115,7 +115,7 @@ class Answers:
         plan: RunPlan,
         report: GateReport,
     ) -> OperatorAnswer:
-        from_gate = "" if plan.status == "rejected" else first_fault(report)
+        from_gate = "" if plan.status == "rejected" else first_problem(report)
         return OperatorAnswer(
             mode=mode,
             status="quality_gate_failed",
@@ -222,9 +222,11 @@ class Answers:
         stopped: str = "",
     ) -> OperatorAnswer:
         """`stopped` says why a run that has not ended is hosted no more; it can be resumed."""
-        pending = next((each for each in approvals if each.status is ApprovalStatus.PENDING), None)
-        asked = pending or next((each for each in approvals if each.grants), None)
-        status, code = _standing(run, results, pending, stopped)
+        pending = next(
+            (approval for approval in approvals if approval.status is ApprovalStatus.PENDING), None
+        )
+        asked = pending or next((approval for approval in approvals if approval.grants), None)
+        status, code = _status(run, results, pending, stopped)
         actions = _next(status, run, plan, results, pending)
         if status == "succeeded" and (then := next_steps.after_lookup(classification)):
             # The lookup is done; what it was for is not.
@@ -254,7 +256,7 @@ def _why(run: Run, status: AnswerStatus) -> str:
 
 
 def _not_enough(job: OperatorJob) -> str:
-    """Why a yes that came along did not release the plan."""
+    """Explain why an approval given beforehand did not release the plan."""
     if not job.explicit_approval or counts_beforehand(job.plan):
         return ""
     if not job.plan.approvals:
@@ -263,12 +265,12 @@ def _not_enough(job: OperatorJob) -> str:
     return f"a yes given beforehand counts for no chain: {people} are asked, one after the other"
 
 
-def _standing(
+def _status(
     run: Run, results: Sequence[CallResult], pending: Approval | None, stopped: str
 ) -> tuple[AnswerStatus, int]:
     if stopped:
         return "failed", FAILED
-    if any(each.status == "in_doubt" for each in results):
+    if any(result.status == "in_doubt" for result in results):
         return "in_doubt", INPUT_NEEDED
     match run.status:
         case RunStatus.SUCCEEDED:

@@ -22,17 +22,17 @@ MAX_MESSAGE = 20_000
 
 
 class Message(Asked):
-    """What somebody wants, in plain words."""
+    """Request in plain language."""
 
     text: Annotated[str, Field(min_length=1, max_length=MAX_MESSAGE, pattern=TEXT)]
     mode: Annotated[str, Field(max_length=60, pattern=TEXT)] = "analyze"
     """analyze, plan or enqueue."""
     context: Told = Field(default_factory=dict)
-    """What is known already, by name."""
+    """Values already known, by name."""
     pack: Annotated[str, Field(max_length=MAX_NAME, pattern=TEXT)] = ""
 
 
-class UndoWish(Asked):
+class UndoRequest(Asked):
     receipt: Annotated[NonEmpty, Field(max_length=MAX_NAME, pattern=TEXT)]
     """`RUN#NUMBER`."""
 
@@ -53,6 +53,8 @@ async def ask_operator(
 
 
 @router.post("/operator/undo-plan", tags=["operator"])
-async def plan_undo(context: CurrentContext, person: Operator, wish: UndoWish) -> OperatorAnswer:
+async def plan_undo(
+    context: CurrentContext, person: Operator, request: UndoRequest
+) -> OperatorAnswer:
     """The plan that would take back what a receipt proves. Nothing is done."""
-    return await undo(context.podium, wish.receipt, mode=OperatorMode.PLAN, by=person.name)
+    return await undo(context.podium, request.receipt, mode=OperatorMode.PLAN, by=person.name)

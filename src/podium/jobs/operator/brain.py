@@ -27,9 +27,9 @@ class Brain:
     ids: Ids
     approval_seconds: float
     settings: dict[str, Json]
-    """What the runs record of today's settings."""
+    """Settings that the runs record."""
     queue: str
-    """Where runs that workers are to do are put."""
+    """Queue of the runs that workers perform."""
 
     async def begin(
         self,
@@ -59,7 +59,7 @@ class Brain:
         return run, approval
 
     async def look(self, run_id: str, plan: RunPlan) -> tuple[CallResult, ...]:
-        """How far a plan has come, by its receipts."""
+        """Read the progress of a plan from its receipts."""
         return await self.store.read(lambda view: results_of(view, run_id, plan))
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from podium.agents import AgentDeps
     from podium.app.app import Podium
     from podium.core.packs import Pack
-    from podium.jobs.operator.judgement.ground_check import FindUngrounded
+    from podium.jobs.operator.judgement.grounding import FindUngrounded
     from podium.jobs.operator.options import OperatorOptions
     from podium.jobs.operator.ports import Classifier
 
@@ -55,26 +55,26 @@ async def build_classifier(podium: Podium, pack: Pack, options: OperatorOptions)
     return WithFallback(model, embedded)
 
 
-def ground_check_for(pack: Pack) -> FindUngrounded:
-    """What marks the parts of a reading that nobody said, by Podium's own reading of the message."""
+def grounding_check_for(pack: Pack) -> FindUngrounded:
+    """Build the check that marks the parts of a reading that nobody said, by Podium's own reading of the message."""
     from podium.jobs.operator.judgement.embedded import EmbeddedClassifier
     from podium.jobs.operator.judgement.fields import FieldExtractor
-    from podium.jobs.operator.judgement.ground_check import GroundCheck
+    from podium.jobs.operator.judgement.grounding import GroundingCheck
 
     extract = FieldExtractor(pack)
-    return GroundCheck(pack, extract, EmbeddedClassifier(pack, extract).reading)
+    return GroundingCheck(pack, extract, EmbeddedClassifier(pack, extract).reading)
 
 
-def _chosen(podium: Podium, wanted: str) -> str:
+def _chosen(podium: Podium, requested: str) -> str:
     has_key = bool(podium.environ.get(KEY))
-    if wanted == AUTO:
+    if requested == AUTO:
         return MODEL if has_key else EMBEDDED
-    if wanted == MODEL and not has_key:
+    if requested == MODEL and not has_key:
         raise BadInput(
             f"the classifier {MODEL!r} is asked by OpenRouter, and {KEY} is not set; set it, name an "
             f"agent of podium.yaml, or take {EMBEDDED!r}, which needs no model"
         )
-    return wanted
+    return requested
 
 
 def open_router(podium: Podium) -> tuple[Agent, TurnLimits]:
@@ -96,8 +96,8 @@ def open_router(podium: Podium) -> tuple[Agent, TurnLimits]:
         },
     )
 
-    def build(kit: AgentDeps) -> Agent:
-        return ApiAgent(options, kit, podium.environ.__getitem__)
+    def build(deps: AgentDeps) -> Agent:
+        return ApiAgent(options, deps, podium.environ.__getitem__)
 
     build(
         kit_of(podium, NoDoors())
@@ -112,8 +112,8 @@ def configured_agent(podium: Podium, name: str) -> tuple[Agent, TurnLimits]:
     build_medium(podium, name, NoDoors())
     settings, options = podium.settings.agents[name], options_of(podium, name)
 
-    def build(kit: AgentDeps) -> Agent:
-        return KINDS[settings.kind](podium, settings, options, kit)
+    def build(deps: AgentDeps) -> Agent:
+        return KINDS[settings.kind](podium, settings, options, deps)
 
     scripted, limits = settings.kind == "scripted", settings.limits
     if "timeout_seconds" not in settings.model_fields_set:
@@ -161,18 +161,18 @@ class ReadingAgent:
                 doors = HookServer(
                     closed, toolbox, StoreJournal(store), redact=podium.redactor.text
                 )
-                kit = replace(kit_of(podium, doors), transcripts=NoTranscripts())
+                deps = replace(kit_of(podium, doors), transcripts=NoTranscripts())
                 asked = turn.model_copy(update={"run_id": run_id, "workspace": folder})
                 try:
-                    return await self._contracted(kit).ask(asked)
+                    return await self._contracted(deps).ask(asked)
                 finally:
                     homes = podium.folders.homes
                     await asyncio.to_thread(sweep_homes, homes, run_id.__eq__)
 
-    def _contracted(self, kit: AgentDeps) -> Agent:
+    def _contracted(self, deps: AgentDeps) -> Agent:
         from podium.agents import ContractedAgent
 
-        medium, redact = self._build(kit), self._podium.redactor.text
+        medium, redact = self._build(deps), self._podium.redactor.text
         if self._with_nonce:
             return ContractedAgent(medium, redact=redact)
         return ContractedAgent(medium, new_nonce=None, redact=redact)

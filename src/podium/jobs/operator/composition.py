@@ -15,7 +15,7 @@ from podium.core.json_schema import validator_for
 from podium.core.model import Json
 from podium.core.packs import ContextShape, Pack
 from podium.core.work import Run
-from podium.jobs.operator import OPERATOR, Bench, Brain, Operator, OperatorDesk, OperatorKit
+from podium.jobs.operator import OPERATOR, Bench, Brain, Operator, OperatorDeps, OperatorFlowDeps
 from podium.jobs.operator.answers import Answers
 from podium.jobs.operator.brain import results_of
 from podium.jobs.operator.models import OperatorAnswer, OperatorJob, OperatorMode
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from podium.core.decisions import Approval
     from podium.core.work import Run
     from podium.jobs.operator.habits import FileHabits
-    from podium.jobs.operator.models import Message, Reading, Wish
+    from podium.jobs.operator.models import Message, Reading, ToolIntent
     from podium.jobs.operator.pack_selection import PackReader, PackSelection
 
 
@@ -40,7 +40,7 @@ OWN, ROOFING = "podium", "roofing"
 
 
 def operator_options(podium: Podium) -> OperatorOptions:
-    """What podium.yaml says. Raises `ConfigInvalid` at the place of a fault."""
+    """Read the operator's options from podium.yaml. Raises `ConfigInvalid` with the position of a problem."""
     return OperatorOptions.model_validate(flow_options(podium.configuration, OPERATOR))
 
 
@@ -61,28 +61,28 @@ async def operator_body(podium: Podium) -> FlowBody:
     """The body of the flow, which finds the pack of each run when it gets to it."""
     from podium.jobs.operator import operator as operator_flow
 
-    known: dict[str, Bench] = {}
+    benches: dict[str, Bench] = {}
 
     async def bench_for(name: str) -> Bench:
         pack = open_pack(podium, name)
         # A pack that was edited meanwhile is another one.
-        if pack.digest not in known:
-            known[pack.digest] = await bench_of(podium, pack)
-        return known[pack.digest]
+        if pack.digest not in benches:
+            benches[pack.digest] = await bench_of(podium, pack)
+        return benches[pack.digest]
 
-    kit = OperatorKit(
+    deps = OperatorFlowDeps(
         store=await podium.store(),
         clock=podium.clock,
         ids=podium.ids,
         bench_for=bench_for,
         approval_seconds=podium.gate.approval_seconds,
     )
-    return operator_flow(kit)
+    return operator_flow(deps)
 
 
 @dataclass(frozen=True)
-class OperatorWish:
-    """What a door says of the operator it wants, beside what podium.yaml says."""
+class OperatorSetup:
+    """Settings of an operator that its caller chooses, beside those of podium.yaml."""
 
     pack: str | tuple[str, ...] = ""
     """Names or folders. Empty: as podium.yaml says."""
@@ -102,42 +102,44 @@ class ChosenPacks:
     """Of packs that fit alike the first is taken, and nobody is asked."""
 
 
-def chosen_packs(podium: Podium, wished: str | tuple[str, ...] = "") -> ChosenPacks:
-    """Those that were wished for, else those of podium.yaml.
+def chosen_packs(podium: Podium, requested: str | tuple[str, ...] = "") -> ChosenPacks:
+    """Select the requested packs, else those of podium.yaml.
 
     Where neither names one, Podium's own; a project with records of the roofing pack, which was the default
     before, keeps that in the first place.
     """
     if (
-        not wished
+        not requested
         and not _names_pack(podium)
         and (podium.folders.state / "packs" / ROOFING).is_dir()
     ):
         return ChosenPacks((ROOFING, OWN), first_wins=True)
-    named = wished or operator_options(podium).pack
+    named = requested or operator_options(podium).pack
     return ChosenPacks((named,) if isinstance(named, str) else tuple(dict.fromkeys(named)))
 
 
 def _names_pack(podium: Podium) -> bool:
-    """Whether the settings that have the say about the operator name a pack."""
+    """Return whether the settings that have the say about the operator name a pack."""
     flows = [layer.settings.flows for layer in podium.configuration.layers]
-    return next(("pack" in each[OPERATOR] for each in reversed(flows) if OPERATOR in each), False)
+    return next(
+        ("pack" in options[OPERATOR] for options in reversed(flows) if OPERATOR in options), False
+    )
 
 
-async def build_selection(podium: Podium, wish: OperatorWish | None = None) -> PackSelection:
+async def build_selection(podium: Podium, setup: OperatorSetup | None = None) -> PackSelection:
     """Operators for all packs that were chosen, and what decides between them."""
     from podium.jobs.operator.pack_selection import PackSelection
 
-    wished = wish or OperatorWish()
-    chosen = chosen_packs(podium, wished.pack)
-    operators = [await build_operator(podium, replace(wished, pack=name)) for name in chosen.names]
+    setup = setup or OperatorSetup()
+    chosen = chosen_packs(podium, setup.pack)
+    operators = [await build_operator(podium, replace(setup, pack=name)) for name in chosen.names]
     packs = [open_pack(podium, name) for name in chosen.names]
     readers = [_reader(podium, pack) for pack in packs] if len(packs) > 1 else []
 
     def others() -> Iterator[PackReader]:
-        known = {pack.name for pack in packs}
+        chosen_names = {pack.name for pack in packs}
         for name in shipped_pack_names():
-            if name not in known:
+            if name not in chosen_names:
                 yield _reader(podium, open_pack(podium, name))
 
     return PackSelection(operators, readers, first_wins=chosen.first_wins, others=others)
@@ -154,49 +156,49 @@ def _reader(podium: Podium, pack: Pack) -> PackReader:
 
 
 def _resolver(podium: Podium, pack: Pack) -> Resolve:
-    """What gives arguments with an `x-resolve` their values, for tools of this pack."""
+    """Build the resolver of arguments with an `x-resolve`, for tools of this pack."""
 
     async def resolve(message: Message, reading: Reading) -> list[dict[str, Json]]:
-        return [await resolved(message, wish) for wish in reading.wishes]
+        return [await resolved(message, intent) for intent in reading.calls]
 
-    async def resolved(message: Message, wish: Wish) -> dict[str, Json]:
-        tool = pack.tool(wish.tool)
+    async def resolved(message: Message, intent: ToolIntent) -> dict[str, Json]:
+        tool = pack.tool(intent.tool)
         sources = {
             name: str(shape["x-resolve"])
             for name, shape in (tool.properties if tool else {}).items()
             if "x-resolve" in shape and name not in message.context
         }
         # The words themselves are taken whole, whatever was read of them.
-        wanted = {
+        unresolved = {
             name: source
             for name, source in sources.items()
-            if source == "message" or name not in wish.arguments
+            if source == "message" or name not in intent.arguments
         }
-        if not wanted:
+        if not unresolved:
             return {}
         from podium.jobs.operator.services import resolved_context
 
-        return await resolved_context(podium, wanted, message.text)
+        return await resolved_context(podium, unresolved, message.text)
 
     return resolve
 
 
-async def build_operator(podium: Podium, wish: OperatorWish | None = None) -> Operator:
+async def build_operator(podium: Podium, setup: OperatorSetup | None = None) -> Operator:
     """An operator for one pack, the first that is named. The record is opened when something is to be done, not before."""
-    from podium.jobs.operator.classifier_factory import build_classifier, ground_check_for
+    from podium.jobs.operator.classifier_factory import build_classifier, grounding_check_for
     from podium.jobs.operator.judgement.directives import find_conflict
 
-    wished = wish or OperatorWish()
+    setup = setup or OperatorSetup()
     options = operator_options(podium)
-    pack = open_pack(podium, chosen_packs(podium, wished.pack).names[0])
-    choice = options.model_copy(update={"classifier": wished.classifier or options.classifier})
-    user, zone = wished.user or podium.settings.user, zone_of(pack, podium.environ)
+    pack = open_pack(podium, chosen_packs(podium, setup.pack).names[0])
+    choice = options.model_copy(update={"classifier": setup.classifier or options.classifier})
+    user, zone = setup.user or podium.settings.user, zone_of(pack, podium.environ)
 
     async def brain() -> Brain:
         return await brain_of(podium)
 
     def approver() -> Approver:
-        return wished.approver() if wished.approver else Approver(name=user)
+        return setup.approver() if setup.approver else Approver(name=user)
 
     async def approve(action_id: str) -> Approval:
         from podium.app.approvals import approve as say_yes
@@ -208,16 +210,16 @@ async def build_operator(podium: Podium, wish: OperatorWish | None = None) -> Op
         )
 
     return Operator(
-        OperatorDesk(
+        OperatorDeps(
             pack=pack,
             classifier=await build_classifier(podium, pack, choice),
             find_conflict=find_conflict,
-            find_ungrounded=ground_check_for(pack),
-            context_faults=lambda context: context_faults(pack, context),
+            find_ungrounded=grounding_check_for(pack),
+            context_problems=lambda context: context_problems(pack, context),
             now=lambda: podium.clock.now().astimezone(zone),
             ids=podium.ids,
             brain=brain,
-            worker_is_there=wished.worker_is_there or _nobody_needed,
+            worker_is_there=setup.worker_is_there or _nobody_needed,
             approve=approve,
             approver=approver,
             habits=habits_of(podium),
@@ -230,7 +232,7 @@ async def build_operator(podium: Podium, wish: OperatorWish | None = None) -> Op
 
 
 def habits_of(podium: Podium) -> FileHabits:
-    """What was asked here before."""
+    """Open the memory of earlier messages."""
     from podium.jobs.operator.habits import FileHabits
 
     file = podium.folders.state / "operator" / "habits.jsonl"
@@ -238,7 +240,7 @@ def habits_of(podium: Podium) -> FileHabits:
 
 
 async def brain_of(podium: Podium) -> Brain:
-    """What starts the operator's runs, with the record and the engine open."""
+    """Build the starter of the operator's runs, with the record and the engine open."""
     return Brain(
         engine=await podium.hosting_engine(),
         store=await podium.store(),
@@ -255,24 +257,24 @@ async def _nobody_needed(run: Run) -> None:
     return
 
 
-async def context_faults(pack: Pack, context: Mapping[str, Json]) -> list[str]:
+async def context_problems(pack: Pack, context: Mapping[str, Json]) -> list[str]:
     """Faults of the parts of a context that have a shape, each with its pointer."""
-    found = []
+    problems = []
     for shape in pack.registry.contexts:
         if shape.name in context:
-            faults = await _faults(pack, shape, context[shape.name])
-            found += [f"context {shape.name}{fault}" for fault in sorted(faults)]
-    return found
+            shape_problems = await _shape_problems(pack, shape, context[shape.name])
+            problems += [f"context {shape.name}{problem}" for problem in sorted(shape_problems)]
+    return problems
 
 
-async def _faults(pack: Pack, shape: ContextShape, value: Json) -> list[str]:
-    """What the schema finds, or else what the pack's own check does."""
-    found = []
-    for fault in validator_for(pack.context_schemas[shape.name]).iter_errors(value):
-        place = "".join(f"/{part}" for part in fault.absolute_path)
-        found.append(f"{place}: {fault.message[:300]}")
-    if found or not shape.check:
-        return found
+async def _shape_problems(pack: Pack, shape: ContextShape, value: Json) -> list[str]:
+    """Validate by the schema, and then by the pack's own check."""
+    problems = []
+    for error in validator_for(pack.context_schemas[shape.name]).iter_errors(value):
+        pointer = "".join(f"/{part}" for part in error.absolute_path)
+        problems.append(f"{pointer}: {error.message[:300]}")
+    if problems or not shape.check:
+        return problems
     from podium.tools.packs import PackCode, python_handler
 
     check = PackCode(pack).function(python_handler(shape.check))
@@ -281,7 +283,7 @@ async def _faults(pack: Pack, shape: ContextShape, value: Json) -> list[str]:
 
 
 async def answer_of_run(podium: Podium, run: Run) -> OperatorAnswer:
-    """How far the plan of a run has come by now, by its receipts, as the answer that tells it."""
+    """Answer with the progress of a run's plan, by its receipts."""
     plan = OperatorJob.model_validate(run.input).plan
     store = await podium.store()
     results, approvals = await store.read(
@@ -294,8 +296,8 @@ async def answer_of_run(podium: Podium, run: Run) -> OperatorAnswer:
 async def pack_of_receipt(podium: Podium, receipt: str) -> str:
     """The pack whose tool a receipt is of. Raises as `find_undoable`, also for what no operator did."""
     store = await podium.store()
-    found = await find_undoable(store, receipt)
-    run = await store.read(lambda view: _operator_run(view, found.run_id, receipt))
+    undoable = await find_undoable(store, receipt)
+    run = await store.read(lambda view: _operator_run(view, undoable.run_id, receipt))
     return OperatorJob.model_validate(run.input).plan.pack
 
 
@@ -303,9 +305,9 @@ async def undo(podium: Podium, receipt: str, *, mode: str, by: str) -> OperatorA
     """The plan that takes back what `RUN#NUMBER` proves, as far as the mode says. Gated like any other."""
 
     pack = await pack_of_receipt(podium, receipt)
-    operator = await build_operator(podium, OperatorWish(pack, user=by))
-    found = await find_undoable(await podium.store(), receipt)
-    return await operator.undo(found, mode, explicit_approval=False)
+    operator = await build_operator(podium, OperatorSetup(pack, user=by))
+    undoable = await find_undoable(await podium.store(), receipt)
+    return await operator.undo(undoable, mode, explicit_approval=False)
 
 
 def operator_run(view: StoreView, run_id: str) -> Run:

@@ -22,8 +22,8 @@ class Bench:
 
 
 @dataclass(frozen=True)
-class OperatorKit:
-    """What a run of the operator works with."""
+class OperatorFlowDeps:
+    """Dependencies of a run of the operator."""
 
     store: Store
     clock: Clock
@@ -31,4 +31,4 @@ class OperatorKit:
     bench_for: Callable[[str], Awaitable[Bench]]
     """The pack of this name. Raises what loading it raises."""
     approval_seconds: float
-    """How long people have to approve a plan."""
+    """Seconds that people have to approve a plan."""

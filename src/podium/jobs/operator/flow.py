@@ -10,14 +10,14 @@ from podium.core.decisions import CallOutcome, PlanPosition, Refusal
 from podium.core.errors import BadArguments, PlanFailed, PlanNotGated
 from podium.core.model import Json
 from podium.core.plan_approval import filled_in
-from podium.jobs.operator.deps import OPERATOR, Bench, OperatorKit
+from podium.jobs.operator.deps import OPERATOR, Bench, OperatorFlowDeps
 from podium.jobs.operator.models import GatedPlan, OperatorJob, PlanStep
 from podium.jobs.operator.plan_approval import released
 from podium.jobs.operator.quality_gate import let_pass, must_have_passed
 from podium.ports import FlowBody, FlowContext, StepContext
 
 MAX_ATTEMPTS = 5
-"""How often a call is asked for anew after a person was asked about it alone."""
+"""Times that a call is requested again after a person was asked about it alone."""
 
 
 async def perform(ctx: FlowContext, bench: Bench, gated: GatedPlan, job: OperatorJob) -> Json:
@@ -29,7 +29,10 @@ async def perform(ctx: FlowContext, bench: Bench, gated: GatedPlan, job: Operato
         if not outcome.ok:
             raise PlanFailed(_failed(gated, step, outcome.error))
         results[step.number] = outcome.result
-    return {"plan": gated.plan_hash, "results": {str(key): each for key, each in results.items()}}
+    return {
+        "plan": gated.plan_hash,
+        "results": {str(key): result for key, result in results.items()},
+    }
 
 
 async def _performed(
@@ -40,8 +43,8 @@ async def _performed(
     results: dict[int, Json],
     job: OperatorJob,
 ) -> CallOutcome:
-    """How the call ended. A policy may ask about it alone, beside the plan; that is waited for."""
-    place = PlanPosition(
+    """Perform the call. A policy may ask about it alone, beside the plan; that is waited for."""
+    position = PlanPosition(
         step=step.number,
         approval_id=gated.approval_id,
         undoes=gated.plan.undoes,
@@ -62,19 +65,19 @@ async def _performed(
                 return CallOutcome(ok=False, error=f"an earlier call gave no {error}")
             except BadArguments as error:
                 return CallOutcome(ok=False, error=str(error))
-            placed = call.model_copy(update={"plan": place})
+            placed = call.model_copy(update={"plan": position})
             return await bench.toolbox.perform(placed, here.checkpoint)
 
         name = f"call.again-{attempt}" if attempt else "call"
-        found = await ctx.step(name, act, index=step.number, returns=CallOutcome | Refusal)
-        if isinstance(found, CallOutcome):
-            return found
-        if found.approval_id is None or attempt >= MAX_ATTEMPTS:
-            raise PlanNotGated(f"call {step.number} ({step.tool}): {found.decision.reason}")
+        outcome = await ctx.step(name, act, index=step.number, returns=CallOutcome | Refusal)
+        if isinstance(outcome, CallOutcome):
+            return outcome
+        if outcome.approval_id is None or attempt >= MAX_ATTEMPTS:
+            raise PlanNotGated(f"call {step.number} ({step.tool}): {outcome.decision.reason}")
         await ctx.wait(
-            f"approval:{found.approval_id}",
+            f"approval:{outcome.approval_id}",
             index=step.number * (MAX_ATTEMPTS + 1) + attempt,
-            until=found.deadline,
+            until=outcome.deadline,
         )
     raise AssertionError("attempts are counted without end")
 
@@ -85,12 +88,12 @@ def _failed(gated: GatedPlan, step: PlanStep, error: str) -> str:
     return f"call {step.number} ({step.tool}) failed: {error}{rest}"
 
 
-def operator(kit: OperatorKit) -> FlowBody:
+def operator(deps: OperatorFlowDeps) -> FlowBody:
     """The flow, with its kit in hand."""
 
     async def operate(ctx: FlowContext, job: OperatorJob) -> Json:
-        bench = await kit.bench_for(job.pack_folder or job.plan.pack)
-        approval = await released(ctx, kit, job)
+        bench = await deps.bench_for(job.pack_folder or job.plan.pack)
+        approval = await released(ctx, deps, job)
         gated = let_pass(job.plan, bench.pack, max_tool_calls=job.max_tool_calls, approval=approval)
         return await perform(ctx, bench, gated, job)
 

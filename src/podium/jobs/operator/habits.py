@@ -19,7 +19,7 @@ MAX_HABITS = 2_000
 """Beyond this the older half is forgotten."""
 MAX_LENGTH = 300
 _ALIKE = 0.5
-_WORD = re.compile(r"[a-z]{2,}")
+_TOKEN = re.compile(r"[a-z]{2,}")
 
 
 class FileHabits:
@@ -30,26 +30,26 @@ class FileHabits:
         self._clock = clock
         self._redact = redact
         self._stamp: tuple[int, int] | None = None
-        self._kept: list[tuple[str, frozenset[str], tuple[str, ...]]] = []
+        self._habits: list[tuple[str, frozenset[str], tuple[str, ...]]] = []
 
     def all(self) -> list[Habit]:
         """Every habit, oldest first. Lines that are none are passed over."""
-        found = []
+        habits = []
         try:
             lines = self._file.read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError:
             return []
         for line in lines:
             with suppress(ValidationError):
-                found.append(Habit.model_validate_json(line))
-        return found
+                habits.append(Habit.model_validate_json(line))
+        return habits
 
     def suggestions(self, message: str, *, pack: str) -> Sequence[str]:
         """Tools that such words led to before, with how often and whether people agreed."""
-        words = _words(message)
+        tokens = _tokens(message)
         likely: Counter[tuple[str, ...]] = Counter()
-        for known, said, tools in self._remembered():
-            if known == pack and tools and _alikeness(words, said) >= _ALIKE:
+        for habit_pack, habit_tokens, tools in self._remembered():
+            if habit_pack == pack and tools and _alikeness(tokens, habit_tokens) >= _ALIKE:
                 likely[tools] += 1
         return [
             f"{' → '.join(tools)} (asked {times} {'time' if times == 1 else 'times'} before)"
@@ -64,10 +64,10 @@ class FileHabits:
             return []
         stamp = (now.st_mtime_ns, now.st_size)
         if stamp != self._stamp:
-            known = self.all()
-            self._kept = [(each.pack, _words(each.said), each.tools) for each in known]
+            habits = self.all()
+            self._habits = [(habit.pack, _tokens(habit.said), habit.tools) for habit in habits]
             self._stamp = stamp
-        return self._kept
+        return self._habits
 
     def remember(self, answer: OperatorAnswer) -> None:
         """Keep what was asked, when it was understood."""
@@ -86,11 +86,13 @@ class FileHabits:
 
     def forget(self, text: str = "") -> int:
         """Erase the habits whose words hold the text, or all of them; how many is given back."""
-        known = self.all()
-        kept = [habit for habit in known if text and text.casefold() not in habit.said.casefold()]
-        if len(kept) < len(known):
-            self._rewrite(kept)
-        return len(known) - len(kept)
+        habits = self.all()
+        remaining = [
+            habit for habit in habits if text and text.casefold() not in habit.said.casefold()
+        ]
+        if len(remaining) < len(habits):
+            self._rewrite(remaining)
+        return len(habits) - len(remaining)
 
     def _append(self, line: str) -> None:
         if not self._file.parent.parent.is_dir():
@@ -116,8 +118,8 @@ class FileHabits:
         fresh.replace(self._file)
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(_WORD.findall(text.casefold()))
+def _tokens(text: str) -> frozenset[str]:
+    return frozenset(_TOKEN.findall(text.casefold()))
 
 
 def _alikeness(one: frozenset[str], other: frozenset[str]) -> float:

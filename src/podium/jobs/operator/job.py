@@ -1,6 +1,6 @@
 """Operator: a message becomes a validated, approved run of tools, with receipts."""
 
-from podium.core.job import Command, FlowSpec, Job
+from podium.core.job import ChatVerb, Command, FlowSpec, Job
 
 JOB = Job(
     name="operator",
@@ -12,12 +12,23 @@ JOB = Job(
         ),
     },
     options="podium.jobs.operator.options:OperatorOptions",
-    run_view="podium.jobs.operator.run_view:OperatorTelling",
+    run_view="podium.jobs.operator.run_view:OperatorRunView",
     api="podium.jobs.operator.api:router",
     pages="podium.jobs.operator.page:router",
+    chat={
+        "ask": ChatVerb(
+            "podium.jobs.operator.submission:answer_chat",
+            "MESSAGE",
+            "the operator plans it, and asks before it acts",
+        ),
+    },
+    mcp_tools="podium.jobs.operator.mcp_tools:TOOLS",
+    approvals="podium.jobs.operator.plan_edit:PlanApprovals",
     planned_call="podium.jobs.operator.models:planned_call",
     benches={"operator": "podium.jobs.operator.bench.command:app"},
-    request="podium.jobs.operator.submission:OperatorWords",
+    request_label="The message to the operator",
+    choices="podium.jobs.operator.submission:option_choices",
+    request="podium.jobs.operator.submission:OperatorRequest",
     submit="podium.jobs.operator.submission:submit",
     commands={
         "ask": Command(

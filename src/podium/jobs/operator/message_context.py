@@ -18,7 +18,7 @@ def context_value(text: str) -> Json:
     if text[:1] not in ("{", "[") and text not in ("true", "false", "null"):
         return text
     try:
-        return json.loads(text, object_pairs_hook=each_once)
+        return json.loads(text, object_pairs_hook=unique_keys)
     except (ValueError, RecursionError) as error:
         raise BadInput(
             f"context value {text[:60]!r} is not JSON ({error}); "
@@ -26,14 +26,14 @@ def context_value(text: str) -> Json:
         ) from None
 
 
-def each_once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+def unique_keys(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     """Raises for a name that is there twice: which of its values was meant, nobody can say."""
-    found: dict[str, Json] = {}
+    result: dict[str, Json] = {}
     for name, value in pairs:
-        if name in found:
+        if name in result:
             raise ValueError(f"{name[:60]!r} is there twice")
-        found[name] = value
-    return found
+        result[name] = value
+    return result
 
 
 MAX_BYTES = 4_000_000
@@ -42,32 +42,32 @@ STDIN = "-"
 
 @dataclass(frozen=True)
 class Typed:
-    """What was typed beside the message."""
+    """Options typed beside the message."""
 
     mode: str
     pairs: tuple[str, ...] = ()
     file: Path | None = None
     packs: tuple[str, ...] = ()
     classifier: str = ""
-    mode_given: bool = True
+    mode_explicit: bool = True
     """False: nothing was said of the mode, and it is the default."""
 
     @property
     def options(self) -> list[str]:
         """The same, to be typed again with the same message; the mode is another matter."""
-        said = [part for pair in self.pairs for part in ("--context", pair)]
-        said += ["--context-file", str(self.file)] if self.file else []
-        said += [part for pack in self.packs for part in ("--pack", pack)]
-        return said + (["--classifier", self.classifier] if self.classifier else [])
+        argv = [part for pair in self.pairs for part in ("--context", pair)]
+        argv += ["--context-file", str(self.file)] if self.file else []
+        argv += [part for pack in self.packs for part in ("--pack", pack)]
+        return argv + (["--classifier", self.classifier] if self.classifier else [])
 
 
-def message_of(words: str, message: str) -> str:
-    """What was said once, as MESSAGE or with -m; `-` stands for all of stdin."""
-    if words and message:
+def message_of(argument: str, message: str) -> str:
+    """Read the message, given as MESSAGE or with -m; `-` stands for all of stdin."""
+    if argument and message:
         raise BadInput("the message is there twice; say it as MESSAGE or with -m")
-    said = words or message
-    if said != STDIN:
-        return said
+    text = argument or message
+    if text != STDIN:
+        return text
     if sys.stdin.isatty():
         sys.stderr.write("podium: type the message, then Ctrl-D\n")
         sys.stderr.flush()
@@ -78,19 +78,19 @@ def message_of(words: str, message: str) -> str:
 
 def context_of(pairs: Sequence[str], file: Path | None) -> dict[str, Json]:
     """The file's object, and the pairs over it. Raises `BadInput` for what is neither."""
-    context, said = _read(file) if file else {}, dict[str, Json]()
+    context, values = _read(file) if file else {}, dict[str, Json]()
     for pair in pairs:
         name, value = parted(pair)
-        if name in said:
+        if name in values:
             raise BadInput(f"context {name[:60]!r} is there twice; say it once")
-        said[name] = value
-    return {**context, **said}
+        values[name] = value
+    return {**context, **values}
 
 
 def parted(pair: str) -> tuple[str, Json]:
     """NAME=VALUE. The value is JSON where it reads as an object, list, number, true or null; else text."""
-    name, mark, value = pair.partition("=")
-    if not mark or not name.strip():
+    name, separator, value = pair.partition("=")
+    if not separator or not name.strip():
         raise BadInput(f"context {pair[:60]!r} is no NAME=VALUE; write it as in quote_id=abc123")
     return name.strip(), context_value(value)
 
@@ -109,7 +109,7 @@ def _read(file: Path) -> dict[str, Json]:
             "name pictures and the like by their paths instead of putting them in"
         )
     try:
-        context = json.loads(content, object_pairs_hook=each_once)
+        context = json.loads(content, object_pairs_hook=unique_keys)
     except (ValueError, RecursionError) as error:
         raise BadInput(
             f"the context file {str(file)!r} is not JSON ({error}); mend it there"

@@ -11,11 +11,17 @@ from podium.core.approvals import Approver
 from podium.core.decisions import Grant, TierTerm, Usage, digest_of
 from podium.core.model import FrozenModel, Json, NonEmpty, UtcDatetime
 from podium.core.packs import Estimate, TierName
-from podium.core.plan_approval import ApprovedCall, PlannedCall, PlanQuestion, UngroundedArgument
+from podium.core.plan_approval import (
+    ApprovedCall,
+    PlannedCall,
+    PlanQuestion,
+    SqlQuery,
+    UngroundedArgument,
+)
 
 
 class OperatorMode(StrEnum):
-    """How far a message is taken."""
+    """Stage up to which a message is processed."""
 
     ANALYZE = "analyze"
     PLAN = "plan"
@@ -29,7 +35,7 @@ class OperatorMode(StrEnum):
 
 
 class Intent(StrEnum):
-    """What becomes of a message."""
+    """Decision on a message."""
 
     EXECUTE = "execute"
     REFUSE = "refuse"
@@ -44,7 +50,7 @@ class Urgency(StrEnum):
 
 
 class Directive(StrEnum):
-    """The prime directives, highest first. A wish that conflicts with one is refused."""
+    """The prime directives, highest first. A request that conflicts with one is refused."""
 
     SAFETY = "safety_confidentiality_legal"
     CONTRACT = "contract_correctness"
@@ -55,7 +61,7 @@ class Directive(StrEnum):
 
 
 class Message(FrozenModel):
-    """What somebody said to the operator, and what they handed along."""
+    """Message to the operator, with its context."""
 
     text: str
     context: dict[str, Json] = Field(default_factory=dict)
@@ -65,7 +71,7 @@ class Message(FrozenModel):
     """Untrusted sources of the words, when no person at a door said them."""
 
 
-class Wish(FrozenModel):
+class ToolIntent(FrozenModel):
     """A tool or skill that was understood, with the arguments that were found for it."""
 
     tool: NonEmpty
@@ -83,12 +89,12 @@ class Conflict(FrozenModel):
 
 
 class Reading(FrozenModel):
-    """What a classifier made of a message. Nothing in it is believed before Podium has checked it."""
+    """Classifier's reading of a message. Nothing in it is believed before Podium has checked it."""
 
     intent: Intent
     domain: str = "system"
     urgency: Urgency = Urgency.NORMAL
-    wishes: tuple[Wish, ...] = ()
+    calls: tuple[ToolIntent, ...] = ()
     """In the order in which they were said."""
     confidence: float = Field(default=0.0, ge=0, le=1)
     reasoning: str = ""
@@ -112,20 +118,12 @@ class IntentClassification(FrozenModel):
     risk_reason: str
     confidence: float = Field(ge=0, le=1)
     reasoning: str
-    wishes: tuple[Wish, ...] = ()
+    wishes: tuple[ToolIntent, ...] = ()
     arithmetic: tuple[TierTerm, ...] = ()
     question: str = ""
     conflict: Conflict | None = None
     classifier: str = ""
-    """Who read the message: `embedded`, or the name of a model."""
-
-
-class SqlQuery(FrozenModel):
-    """A read-only statement with its parameters, to look for oneself."""
-
-    sql: NonEmpty
-    parameters: dict[str, Json] = Field(default_factory=dict)
-    """`$STEP.FIELD` stands for what a step's result will give."""
+    """Classifier that read the message: `embedded`, or the name of a model."""
 
 
 class PlanStep(FrozenModel):
@@ -146,11 +144,11 @@ class PlanStep(FrozenModel):
     estimate: Estimate = Estimate()
     verification: tuple[SqlQuery, ...] = ()
     ungrounded: tuple[UngroundedArgument, ...] = ()
-    """What of it nobody said: with any of these a person is asked, whatever the tier."""
+    """Arguments that nobody said: with any of these a person is asked, whatever the tier."""
 
 
 class PlannedDependency(FrozenModel):
-    """Which step had to come first, and why."""
+    """Step that had to come first, and why."""
 
     tool: NonEmpty
     depends_on: NonEmpty
@@ -190,12 +188,12 @@ class RunPlan(FrozenModel):
 
     @property
     def ungrounded(self) -> bool:
-        """Whether anything in it was not said by the person it is done for."""
+        """True if anything in it was not said by the person it is done for."""
         return any(step.ungrounded for step in self.steps)
 
     @property
     def plan_hash(self) -> str:
-        """What an approval is bound to: the calls, the pack they are from, what they reverse."""
+        """Digest that an approval is bound to: the calls, their pack, and what they reverse."""
         steps = [[step.number, step.tool, step.arguments, str(step.tier)] for step in self.steps]
         return digest_of(
             {
@@ -213,7 +211,7 @@ CheckName = Literal[
 
 
 class GateReport(FrozenModel):
-    """What the five checks of the quality gate found. `reasons` has a sentence for each."""
+    """Results of the five checks of the quality gate. `reasons` has a sentence for each."""
 
     schema_correct: bool
     provable_by_receipt: bool
@@ -225,7 +223,7 @@ class GateReport(FrozenModel):
 
     @property
     def sound(self) -> bool:
-        """Whether the plan may be run once people agree."""
+        """True if the plan may be run once people agree."""
         return self.schema_correct and self.provable_by_receipt and self.worker_safe
 
     @property
@@ -245,7 +243,7 @@ class GatedPlan(FrozenModel):
 
 
 class CallResult(FrozenModel):
-    """How one call of a plan ended, as its receipt says."""
+    """Result of one call of a plan, by its receipt."""
 
     number: int
     tool: str
@@ -287,18 +285,18 @@ class OperatorAnswer(FrozenModel):
     plan: RunPlan | None = None
     gate: GateReport | None = None
     action_id: str | None = None
-    """What to approve, with `awaiting_approval`."""
+    """Id to approve, with `awaiting_approval`."""
     deadline: UtcDatetime | None = None
     grants: tuple[Grant, ...] = ()
     run_id: str | None = None
     results: tuple[CallResult, ...] = ()
     reason: str = ""
-    """Why it ended as it did, when the classification does not say it."""
+    """Reason of the status, when the classification does not give it."""
     next_actions: tuple[str, ...] = ()
     suggestions: tuple[str, ...] = ()
-    """What was asked and approved before in such words. Never an approval."""
+    """Tools asked for and approved before in similar words. Never an approval."""
     reading_usage: Usage = Usage()
-    """What it took to understand the message, where a model was asked."""
+    """Usage of reading the message, where a model was asked."""
 
 
 class Habit(FrozenModel):
@@ -313,18 +311,18 @@ class Habit(FrozenModel):
 
 
 class OperatorJob(FrozenModel):
-    """What a run of the operator is for."""
+    """Input of a run of the operator."""
 
     plan: RunPlan
     asked_by: str = ""
     approver: Approver | None = None
-    """Who said yes beforehand, and how that was proved. None: whoever asked, as in runs of before this was known."""
+    """Approver beforehand, with their proof. None: the person who asked, as in runs from before this was recorded."""
     explicit_approval: bool = False
-    """Whoever asked said yes to this very plan beforehand. It counts for no chain of approvers."""
+    """Approval of this very plan by the person who asked, beforehand. It counts for no chain of approvers."""
     max_tool_calls: int = Field(default=50, ge=1)
     provenance: tuple[str, ...] = ()
     pack_folder: str = ""
-    """Where the pack is, when it did not come with Podium."""
+    """Folder of the pack, when it did not come with Podium."""
 
 
 def question_about(plan: RunPlan) -> PlanQuestion:
@@ -351,17 +349,17 @@ def question_about(plan: RunPlan) -> PlanQuestion:
 
 
 def why_asked(plan: RunPlan) -> str:
-    """Why a person is asked about a plan."""
+    """Explain why a person is asked about a plan."""
     if not plan.ungrounded:
         return f"{plan.estimated_risk} needs a person"
-    marks = [mark.line for step in plan.steps for mark in step.ungrounded]
-    return "; ".join(dict.fromkeys(marks))
+    lines = [argument.line for step in plan.steps for argument in step.ungrounded]
+    return "; ".join(dict.fromkeys(lines))
 
 
-def planned_call(given: Json, plan_hash: str, number: int) -> PlannedCall | None:
+def planned_call(run_input: Json, plan_hash: str, number: int) -> PlannedCall | None:
     """Call of this number, if this input of a run is the plan of this hash."""
     try:
-        plan = OperatorJob.model_validate(given).plan
+        plan = OperatorJob.model_validate(run_input).plan
     except ValidationError:
         return None
     step = next((step for step in plan.steps if step.number == number), None)

@@ -29,72 +29,74 @@ _RESPECTED = {
 }
 
 
-def to_mend_input(faults: Sequence[str]) -> tuple[str, ...]:
-    """What is to be done about faults. Most say it themselves, behind a semicolon."""
-    said = []
-    for fault in faults:
-        _, mark, advice = fault.partition("; ")
-        said.append(_as_sentence(advice) if mark else f"Mend this: {fault}")
-    return tuple(dict.fromkeys(said))
+def to_mend_input(problems: Sequence[str]) -> tuple[str, ...]:
+    """Suggest a fix for each problem. Most name it themselves, after a semicolon."""
+    steps = []
+    for problem in problems:
+        _, separator, advice = problem.partition("; ")
+        steps.append(_as_sentence(advice) if separator else f"Mend this: {problem}")
+    return tuple(dict.fromkeys(steps))
 
 
 def to_clarify(classification: IntentClassification) -> tuple[str, ...]:
-    said = []
+    steps = []
     if classification.missing_evidence:
-        said.append(f"Provide missing: {', '.join(classification.missing_evidence)}")
+        steps.append(f"Provide missing: {', '.join(classification.missing_evidence)}")
     if classification.question:
-        said.append(f"Answer: {classification.question}")
-    if not said:
+        steps.append(f"Answer: {classification.question}")
+    if not steps:
         return ("Say more exactly what is to be done, and to which record",)
-    known = set(classification.required_fields)
+    fields = set(classification.required_fields)
     to_hand_in = [
-        name for name in classification.missing_evidence if name not in known and " or " not in name
+        name
+        for name in classification.missing_evidence
+        if name not in fields and " or " not in name
     ]
     if to_hand_in:
-        said.append(f"Hand in {', '.join(to_hand_in)} as JSON, with --context-file FILE")
+        steps.append(f"Hand in {', '.join(to_hand_in)} as JSON, with --context-file FILE")
     else:
-        said.append("Say the whole message again with that in it")
-    return tuple(said)
+        steps.append("Say the whole message again with that in it")
+    return tuple(steps)
 
 
 def to_choose_pack(message: str, packs: Iterable[str]) -> tuple[str, ...]:
     """The same message for one pack alone."""
-    words = " ".join(message.split())
-    said = f"podium ask -m {shlex.quote(words)}"
-    if len(words) > MAX_REPEATED:
-        said = "the same message with"
-    return tuple(f"For pack {pack}: {said} --pack {shlex.quote(pack)}" for pack in packs)
+    text = " ".join(message.split())
+    command = f"podium ask -m {shlex.quote(text)}"
+    if len(text) > MAX_REPEATED:
+        command = "the same message with"
+    return tuple(f"For pack {pack}: {command} --pack {shlex.quote(pack)}" for pack in packs)
 
 
 def to_rephrase(classification: IntentClassification, pack: str) -> tuple[str, ...]:
     if classification.conflict is not None:
-        _, mark, advice = classification.conflict.because.partition("; ")
+        _, separator, advice = classification.conflict.because.partition("; ")
         respected = (
             f"Ask for something that respects {_RESPECTED[classification.conflict.directive]}"
         )
         return (
-            _as_sentence(advice) if mark else respected,
+            _as_sentence(advice) if separator else respected,
             "Have a person with the authority do it outside of Podium, if it must be done",
         )
-    known = ", ".join(classification.tool_candidates[:3])
-    first = f"Say it in other words, if one of these was meant: {known}" if known else ""
+    candidates = ", ".join(classification.tool_candidates[:3])
+    first = f"Say it in other words, if one of these was meant: {candidates}" if candidates else ""
     tools = f"See what can be asked for: podium pack show {shlex.quote(pack or 'podium')}"
     return (first, tools) if first else ("Say it in other words", tools)
 
 
 def to_go_on(message: str, mode: OperatorMode, plan: RunPlan) -> tuple[str, ...]:
     """After looking at a plan."""
-    said = []
+    steps = []
     if mode is not OperatorMode.PLAN:
-        said.append(f"See the whole plan: {_again(message, plan, OperatorMode.PLAN)}")
-    said.append(f"Do it: {_again(message, plan, OperatorMode.EXECUTE)}")
+        steps.append(f"See the whole plan: {_again(message, plan, OperatorMode.PLAN)}")
+    steps.append(f"Do it: {_again(message, plan, OperatorMode.EXECUTE)}")
     if plan.safer_alternative:
-        said.append(f"Or safer: {plan.safer_alternative}")
-    return tuple(said)
+        steps.append(f"Or safer: {plan.safer_alternative}")
+    return tuple(steps)
 
 
 def after_lookup(classification: IntentClassification | None) -> tuple[str, ...]:
-    """What the person says once a lookup has shown what was missing."""
+    """Suggest the message to send once a lookup has shown what was missing."""
     if classification is None or not classification.question:
         return ()
     return (f"Then say the whole message again with it: {classification.question}",)
@@ -119,7 +121,7 @@ def to_approve(approval: Approval, plan: RunPlan) -> tuple[str, ...]:
 
 
 def to_resume(run_id: str) -> tuple[str, ...]:
-    """What to do about a run that was stopped at its checkpoint."""
+    """Suggest how to resume a run that was stopped at its checkpoint."""
     return (f"Go on where it stopped: podium resume {run_id}",)
 
 
@@ -136,13 +138,13 @@ def to_prove(run_id: str, plan: RunPlan, results: Sequence[CallResult]) -> tuple
 def to_mend(run_id: str, plan: RunPlan, results: Sequence[CallResult]) -> tuple[str, ...]:
     """After a call failed: what was done before it stays done, and is not done again."""
     short = short_id(run_id)
-    failed = next((each.number for each in results if each.status == "failed"), None)
-    said = [f"See what happened: podium show {short}"]
+    failed = next((result.number for result in results if result.status == "failed"), None)
+    steps = [f"See what happened: podium show {short}"]
     if failed is None:
-        said.append(f"Try again: podium retry {short}")
+        steps.append(f"Try again: podium retry {short}")
     else:
-        said.append(f"Try again, once that is mended: podium retry {short} --from 'call#{failed}'")
-    return (*said, *_ways_back(run_id, plan, results))
+        steps.append(f"Try again, once that is mended: podium retry {short} --from 'call#{failed}'")
+    return (*steps, *_ways_back(run_id, plan, results))
 
 
 def to_resolve(run_id: str) -> tuple[str, ...]:
@@ -163,18 +165,18 @@ def _again(message: str, plan: RunPlan, mode: OperatorMode) -> str:
         run, _, number = plan.undoes.rpartition("#")
         only_plan = "" if mode.acts else f" -M {mode}"
         return f"podium undo '{short_id(run)}#{number}'{only_plan}{approve}"
-    words = " ".join(message.split())
-    if len(words) > MAX_REPEATED:
+    text = " ".join(message.split())
+    if len(text) > MAX_REPEATED:
         return f"the same message with -M {mode}{approve}"
-    return f"podium ask -m {shlex.quote(words)} -M {mode}{approve}"
+    return f"podium ask -m {shlex.quote(text)} -M {mode}{approve}"
 
 
 def _ways_back(run_id: str, plan: RunPlan, results: Sequence[CallResult]) -> list[str]:
     undoable = {step.number for step in plan.steps if step.undo}
     return [
-        f"Take {each.tool} back: podium undo '{short_id(run_id)}#{each.receipt}'"
-        for each in results
-        if each.number in undoable and each.status == "completed"
+        f"Take {result.tool} back: podium undo '{short_id(run_id)}#{result.receipt}'"
+        for result in results
+        if result.number in undoable and result.status == "completed"
     ][:MAX_WAYS_BACK]
 
 

@@ -26,7 +26,7 @@ from podium.core.packs import Pack
 from podium.core.work import Run, RunStatus
 from podium.jobs.operator.answers import Answers
 from podium.jobs.operator.brain import Brain
-from podium.jobs.operator.judgement.ground_check import FindUngrounded
+from podium.jobs.operator.judgement.grounding import FindUngrounded
 from podium.jobs.operator.judgement.judge import FindConflict, holds_reference, judge
 from podium.jobs.operator.models import (
     Intent,
@@ -51,12 +51,12 @@ _HARMLESS = ("Zl", "Zp", "Co", "Cn")
 _WORDS_BEFORE, _MAX_BEFORE = 3, 60
 
 
-def faults_of(message: Json, mode: Json, context: Json) -> list[str]:
+def input_problems(message: Json, mode: Json, context: Json) -> list[str]:
     """Everything that keeps a message from being read, in words for whoever sent it."""
-    return [*_message_faults(message), *_mode_faults(mode), *_context_faults(context)]
+    return [*_message_problems(message), *_mode_problems(mode), *_context_problems(context)]
 
 
-def _message_faults(message: Json) -> Iterator[str]:
+def _message_problems(message: Json) -> Iterator[str]:
     if not isinstance(message, str):
         yield f"the message must be text, not {type(message).__name__}"
         return
@@ -68,9 +68,11 @@ def _message_faults(message: Json) -> Iterator[str]:
             "put data into a file and hand it in with --context-file"
         )
         return
-    hidden = next(((at, each) for at, each in hidden_in(message) if _is_refused(each)), None)
+    hidden = next(
+        ((at, character) for at, character in hidden_in(message) if _is_refused(character)), None
+    )
     if hidden is not None:
-        yield _hidden_words(message, *hidden)
+        yield _hidden_character_problem(message, *hidden)
 
 
 def _is_refused(character: str) -> bool:
@@ -78,7 +80,7 @@ def _is_refused(character: str) -> bool:
     return character != "\r" and unicodedata.category(character) not in _HARMLESS
 
 
-def _hidden_words(message: str, at: int, character: str) -> str:
+def _hidden_character_problem(message: str, at: int, character: str) -> str:
     # Cs: half of a surrogate pair, which no text has.
     control = unicodedata.category(character) in ("Cc", "Cs")
     kind = "control character" if control else "hidden character"
@@ -92,12 +94,12 @@ def _hidden_words(message: str, at: int, character: str) -> str:
     )
 
 
-def _mode_faults(mode: Json) -> Iterator[str]:
+def _mode_problems(mode: Json) -> Iterator[str]:
     if mode not in list(OperatorMode):
         yield f"there is no mode {str(mode)[:40]!r}; modes: {', '.join(OperatorMode)}"
 
 
-def _context_faults(context: Json) -> Iterator[str]:
+def _context_problems(context: Json) -> Iterator[str]:
     if context is None:
         return
     if not isinstance(context, dict):
@@ -129,20 +131,20 @@ async def no_listener(run: Run) -> None:
 
 async def nothing_resolved(message: Message, reading: Reading) -> Sequence[Mapping[str, Json]]:
     """For packs whose arguments all stand in the message or its context."""
-    return [{} for _ in reading.wishes]
+    return [{} for _ in reading.calls]
 
 
 @dataclass(frozen=True)
-class OperatorDesk:
-    """What the operator works with."""
+class OperatorDeps:
+    """Dependencies of the operator."""
 
     pack: Pack
     classifier: Classifier
     find_conflict: FindConflict
     find_ungrounded: FindUngrounded
-    """What of a reading nobody said."""
-    context_faults: Callable[[Mapping[str, Json]], Awaitable[Sequence[str]]]
-    """What is wrong with the named parts of a context, each fault with its place."""
+    """Finds the parts of a reading that nobody said."""
+    context_problems: Callable[[Mapping[str, Json]], Awaitable[Sequence[str]]]
+    """Problems of the named parts of a context, each with its pointer."""
     now: Callable[[], datetime]
     """Local time, for words such as `tomorrow`."""
     ids: Ids
@@ -153,24 +155,24 @@ class OperatorDesk:
     approve: Callable[[str], Awaitable[Approval]]
     """Says yes in the name of whoever is at the door."""
     approver: Callable[[], Approver]
-    """Whoever is at the door, proved. Asked for only where their yes counts."""
+    """Caller with proof of identity. Called only where their approval counts."""
     habits: Habits
     user: str
     resolve: Callable[[Message, Reading], Awaitable[Sequence[Mapping[str, Json]]]] = (
         nothing_resolved
     )
-    """For each wish the arguments that `x-resolve` takes from the record or the message itself."""
+    """For each intent the arguments that `x-resolve` takes from the record or the message itself."""
     max_tool_calls: int = 50
     pack_folder: str = ""
-    """Where the pack is, when it did not come with Podium."""
+    """Folder of the pack, when it did not come with Podium."""
 
 
 class Operator:
     """Plain words become a validated, approved, receipted run."""
 
-    def __init__(self, desk: OperatorDesk) -> None:
-        self._desk = desk
-        self._answers = Answers(desk.pack.name)
+    def __init__(self, deps: OperatorDeps) -> None:
+        self._deps = deps
+        self._answers = Answers(deps.pack.name)
 
     async def process(
         self,
@@ -181,34 +183,34 @@ class Operator:
         *,
         provenance: tuple[str, ...] = (),
         started: Started = no_listener,
-        mode_given: bool = True,
+        mode_explicit: bool = True,
     ) -> OperatorAnswer:
         """The answer to a message, whatever the message is.
 
-        Without `mode_given` a plan that only reads is performed where its pack `reads_at_once`. `explicit_approval` is a yes to the very plan that comes of it, for this once; it counts for
+        Without `mode_explicit` a plan that only reads is performed where its pack `reads_at_once`. `explicit_approval` is a yes to the very plan that comes of it, for this once; it counts for
         no chain of approvers. Raises only what concerns Podium itself, such as an unusable database.
         """
-        faults = faults_of(message, mode, context)
-        action_id = None if faults else approval_named_in(message)
+        problems = input_problems(message, mode, context)
+        action_id = None if problems else approval_named_in(message)
         if action_id is not None and provenance:
-            faults = [f"an approval is a person's; {', '.join(provenance)} cannot give one"]
+            problems = [f"an approval is a person's; {', '.join(provenance)} cannot give one"]
         elif action_id is not None:
             return await self._released(action_id, started)
-        faults = faults or list(await self._desk.context_faults(context or {}))
-        if faults:
-            return self._answers.not_understood(message, mode, faults)
-        heard = Message(
+        problems = problems or list(await self._deps.context_problems(context or {}))
+        if problems:
+            return self._answers.not_understood(message, mode, problems)
+        request = Message(
             text=message,
             context=dict(context or {}),
-            now=self._desk.now(),
+            now=self._deps.now(),
             provenance=provenance,
         )
-        before = self._desk.classifier.usage
+        before = self._deps.classifier.usage
         answer = await self._answered(
-            heard, OperatorMode(mode), explicit_approval, started, mode_given=mode_given
+            request, OperatorMode(mode), explicit_approval, started, mode_explicit=mode_explicit
         )
-        self._desk.habits.remember(answer)
-        used = spent_since(before, self._desk.classifier.usage)
+        self._deps.habits.remember(answer)
+        used = spent_since(before, self._deps.classifier.usage)
         return answer.model_copy(update={"reading_usage": used})
 
     async def _answered(
@@ -218,21 +220,21 @@ class Operator:
         explicit_approval: bool,
         started: Started,
         *,
-        mode_given: bool,
+        mode_explicit: bool,
     ) -> OperatorAnswer:
         classification = await self._classified(message)
-        suggestions = tuple(self._desk.habits.suggestions(message.text, pack=self._desk.pack.name))
+        suggestions = tuple(self._deps.habits.suggestions(message.text, pack=self._deps.pack.name))
         if classification.intent is Intent.REFUSE:
             return self._answers.refused(message.text, mode, classification)
         plan = make_plan(
-            classification, message, self._desk.pack, plan_id=self._desk.ids.new("plan")
+            classification, message, self._deps.pack, plan_id=self._deps.ids.new("plan")
         )
         if classification.intent is Intent.CLARIFY:
             return self._answers.unclear(message.text, mode, classification, plan, suggestions)
-        report = inspect(plan, self._desk.pack, max_tool_calls=self._desk.max_tool_calls)
+        report = inspect(plan, self._deps.pack, max_tool_calls=self._deps.max_tool_calls)
         if plan.status == "rejected" or not report.sound:
             return self._answers.gate_failed(message.text, mode, classification, plan, report)
-        if not mode_given and self._only_reads(plan):
+        if not mode_explicit and self._only_reads(plan):
             mode = OperatorMode.EXECUTE
         if not mode.acts:
             return self._answers.looked(
@@ -242,8 +244,8 @@ class Operator:
         return await self.carry_out(job, mode, classification, started)
 
     def _only_reads(self, plan: RunPlan) -> bool:
-        """Whether the plan may be performed although nobody said how far it is to be taken."""
-        reads = self._desk.pack.registry.reads_at_once and plan.estimated_risk is Tier.T0
+        """Return whether the plan may be performed although no mode was given."""
+        reads = self._deps.pack.registry.reads_at_once and plan.estimated_risk is Tier.T0
         return reads and not plan.requires_approval
 
     async def undo(
@@ -255,24 +257,24 @@ class Operator:
         started: Started = no_listener,
     ) -> OperatorAnswer:
         """The plan that reverses a receipt, gated like any other. It is linked to what it reverses."""
-        words = f"undo receipt {receipt.number} of run {receipt.run_id} ({receipt.tool})"
-        faults = faults_of(words, mode, None)
-        if faults:
-            return self._answers.not_understood(words, mode, faults)
+        text = f"undo receipt {receipt.number} of run {receipt.run_id} ({receipt.tool})"
+        problems = input_problems(text, mode, None)
+        if problems:
+            return self._answers.not_understood(text, mode, problems)
         try:
             plan = undo_plan(
                 receipt,
-                self._desk.pack,
-                plan_id=self._desk.ids.new("plan"),
-                classification_id=self._desk.ids.new("cls"),
-                message=words,
+                self._deps.pack,
+                plan_id=self._deps.ids.new("plan"),
+                classification_id=self._deps.ids.new("cls"),
+                message=text,
             )
         except PlanRejected as error:
-            return self._answers.not_understood(words, mode, [str(error)])
+            return self._answers.not_understood(text, mode, [str(error)])
         chosen, job = OperatorMode(mode), self._job(plan, explicit_approval, ())
         if not chosen.acts:
-            report = inspect(plan, self._desk.pack, max_tool_calls=self._desk.max_tool_calls)
-            return self._answers.looked(words, chosen, None, plan, report, ())
+            report = inspect(plan, self._deps.pack, max_tool_calls=self._deps.max_tool_calls)
+            return self._answers.looked(text, chosen, None, plan, report, ())
         return await self.carry_out(job, chosen, None, started)
 
     def _job(
@@ -280,25 +282,25 @@ class Operator:
     ) -> OperatorJob:
         return OperatorJob(
             plan=plan,
-            asked_by=self._desk.user,
-            approver=self._desk.approver() if explicit_approval else None,
+            asked_by=self._deps.user,
+            approver=self._deps.approver() if explicit_approval else None,
             explicit_approval=explicit_approval,
-            max_tool_calls=self._desk.max_tool_calls,
+            max_tool_calls=self._deps.max_tool_calls,
             provenance=provenance,
-            pack_folder=self._desk.pack_folder,
+            pack_folder=self._deps.pack_folder,
         )
 
     async def _classified(self, message: Message) -> IntentClassification:
-        reading = await self._desk.classifier.read(message)
+        reading = await self._deps.classifier.read(message)
         return judge(
             message,
             reading,
-            self._desk.pack,
-            resolved=await self._desk.resolve(message, reading),
-            classification_id=self._desk.ids.new("cls"),
-            find_conflict=self._desk.find_conflict,
-            find_ungrounded=self._desk.find_ungrounded,
-            classifier=self._desk.classifier.name,
+            self._deps.pack,
+            resolved=await self._deps.resolve(message, reading),
+            classification_id=self._deps.ids.new("cls"),
+            find_conflict=self._deps.find_conflict,
+            find_ungrounded=self._deps.find_ungrounded,
+            classifier=self._deps.classifier.name,
         )
 
     async def carry_out(
@@ -309,26 +311,26 @@ class Operator:
         started: Started = no_listener,
     ) -> OperatorAnswer:
         """Layers 3 and 4 for a plan: halt for people, or run it and tell how it ended."""
-        brain = await self._desk.brain()
+        brain = await self._deps.brain()
         queued = mode is not OperatorMode.EXECUTE
         try:
-            run, approval = await brain.begin(job, self._desk.pack, queued=queued)
+            run, approval = await brain.begin(job, self._deps.pack, queued=queued)
         except PlanNotGated as error:
             return self._answers.stopped(job, mode, classification, str(error))
         await started(run)
         if queued:
-            await self._desk.worker_is_there(run)
+            await self._deps.worker_is_there(run)
         pending = approval is not None and approval.status is ApprovalStatus.PENDING
         if mode is OperatorMode.ENQUEUE or (queued and pending):
             return self._answers.under_way(job, mode, classification, run, approval)
         ended = await brain.engine.finish(run.id, stop_when_waiting=True)
-        return await self._told(brain, ended, job.plan, mode, classification)
+        return await self._result_answer(brain, ended, job.plan, mode, classification)
 
     async def _released(self, action_id: str, started: Started) -> OperatorAnswer:
         """`APPROVE: <action_id>`: the plan that was shown under it goes on here."""
-        brain = await self._desk.brain()
+        brain = await self._deps.brain()
         try:
-            approval = await self._desk.approve(action_id)
+            approval = await self._deps.approve(action_id)
         except (BadInput, UnknownId, NotPossibleNow) as error:
             return self._answers.not_understood(
                 f"APPROVE: {action_id}", OperatorMode.EXECUTE, [str(error)]
@@ -342,17 +344,17 @@ class Operator:
             return self._answers.under_way(job, mode, None, run, approval)
         await started(run)
         if run.queue is not None:
-            await self._desk.worker_is_there(run)
+            await self._deps.worker_is_there(run)
         else:
             # A worker may have taken it up already: then it is followed from here.
             with suppress(LockHeld, NotPossibleNow):
-                await brain.engine.resume(run.id, by=self._desk.user)
+                await brain.engine.resume(run.id, by=self._deps.user)
         ended = await brain.engine.finish(run.id, stop_when_waiting=True)
-        answer = await self._told(brain, ended, job.plan, OperatorMode.EXECUTE, None)
-        self._desk.habits.remember(answer)
+        answer = await self._result_answer(brain, ended, job.plan, OperatorMode.EXECUTE, None)
+        self._deps.habits.remember(answer)
         return answer
 
-    async def _told(
+    async def _result_answer(
         self,
         brain: Brain,
         run: Run,
@@ -362,14 +364,14 @@ class Operator:
     ) -> OperatorAnswer:
         results = await brain.look(run.id, plan)
         approvals = await brain.store.read(lambda view: view.approvals(run_id=run.id))
-        stopped = _why_stopped(run, brain.engine.out_of_room())
+        stopped = _why_stopped(run, brain.engine.disk_full_error())
         return self._answers.ended(
             run, plan, mode, classification, results, approvals, stopped=stopped
         )
 
 
 def _why_stopped(run: Run, full: StoreFull | None) -> str:
-    """Why a run of this process, which nobody else would take, is hosted no more; empty when it is."""
+    """Explain why a run of this process, which no other would take, is no longer hosted; empty when it is."""
     if run.queue is not None or run.status is not RunStatus.RUNNING or run.owner is not None:
         return ""
     return str(full or "it was stopped at its checkpoint")

@@ -1,4 +1,4 @@
-"""What a project says of its operator."""
+"""Options of the operator in podium.yaml."""
 
 from __future__ import annotations
 

@@ -10,10 +10,10 @@ from podium.core.approval_steps import approval_named_in
 from podium.core.model import Json
 from podium.core.packs import Pack, PackTool, Skill
 from podium.jobs.operator.answers import Answers
-from podium.jobs.operator.judgement.embedded.tokens import plain_words
+from podium.jobs.operator.judgement.embedded.tokens import plain_tokens
 from podium.jobs.operator.judgement.judge import SURE_ENOUGH
 from podium.jobs.operator.models import Intent, Message, OperatorAnswer, OperatorMode, Reading
-from podium.jobs.operator.operator import Operator, Started, faults_of, no_listener
+from podium.jobs.operator.operator import Operator, Started, input_problems, no_listener
 
 NEAR = 0.12
 """Readings whose confidence differs by at most this much fit about equally."""
@@ -32,7 +32,7 @@ class PackReader:
     """Local time of the pack, for words such as `tomorrow`."""
 
     def fit(self, text: str, context: Mapping[str, Json]) -> tuple[float, str]:
-        """How well the best tool fits, 0 for none, and its name."""
+        """Score the best tool, 0 for none, and name it."""
         reading = self.read(Message(text=text, context=dict(context), now=self.now()))
         if reading.intent is Intent.REFUSE or not reading.candidates:
             return 0.0, ""
@@ -75,10 +75,10 @@ class PackSelection:
         *,
         provenance: tuple[str, ...] = (),
         started: Started = no_listener,
-        mode_given: bool = True,
+        mode_explicit: bool = True,
     ) -> OperatorAnswer:
         """The answer of the pack that the message is for, or the question which one it is for."""
-        readable = not faults_of(message, mode, context) and approval_named_in(message) is None
+        readable = not input_problems(message, mode, context) and approval_named_in(message) is None
         fits = self._fits(message, context or {}) if readable and len(self._operators) > 1 else []
         if len(alike := _alike(fits)) > 1 and not self._first_wins:
             ways = {reader.pack.name: reader.sentence(tool) for reader, (_, tool) in alike}
@@ -88,7 +88,7 @@ class PackSelection:
         async def answered(operator: Operator) -> OperatorAnswer:
             return await operator.process(
                 message, mode, context, explicit_approval,
-                provenance=provenance, started=started, mode_given=mode_given,
+                provenance=provenance, started=started, mode_explicit=mode_explicit,
             )  # fmt: skip
 
         first, *rest = self._order(alike) if readable else self._operators[:1]
@@ -111,15 +111,22 @@ class PackSelection:
         """
         if not alike:
             return self._operators
-        at = next(place for place, reader in enumerate(self._readers) if reader is alike[0][0])
+        at = next(
+            position for position, reader in enumerate(self._readers) if reader is alike[0][0]
+        )
         return self._operators[at : at + 1]
 
     def _with_hint(
         self, answer: OperatorAnswer, message: str, context: Mapping[str, Json]
     ) -> OperatorAnswer:
         """A refusal for want of a tool, with the pack that has one."""
-        said = answer.classification
-        if answer.status != "refused" or answer.run_id or said is None or said.conflict is not None:
+        classification = answer.classification
+        if (
+            answer.status != "refused"
+            or answer.run_id
+            or classification is None
+            or classification.conflict is not None
+        ):
             return answer
         for reader in self._others():
             fit, tool = reader.fit(message, context)
@@ -139,11 +146,13 @@ def _alike(
 def _ways(pack: Pack) -> set[tuple[str, ...]]:
     """All that the registry gives as ways to ask for its tools."""
     subjects: list[PackTool | Skill] = [*pack.registry.tools, *pack.registry.skills]
-    said = (
-        way for each in subjects for way in (*each.synonyms, *(one.say for one in each.examples))
+    phrases = (
+        way
+        for subject in subjects
+        for way in (*subject.synonyms, *(one.say for one in subject.examples))
     )
-    return set(map(_spoken, said))
+    return set(map(_spoken, phrases))
 
 
 def _spoken(text: str) -> tuple[str, ...]:
-    return tuple(word for word in plain_words(text) if word not in _POLITE)
+    return tuple(token for token in plain_tokens(text) if token not in _POLITE)

@@ -64,7 +64,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class ShownCall:
+class CallView:
     """A call of the plan, with what proves that it was done."""
 
     result: CallResult
@@ -77,24 +77,24 @@ class ShownCall:
     @property
     def checks(self) -> int:
         """Rows that were read back to see that it is true."""
-        found = self.result.fields.get("verification")
-        return len(found) if isinstance(found, list) else 0
+        rows = self.result.fields.get("verification")
+        return len(rows) if isinstance(rows, list) else 0
 
 
 @dataclass(frozen=True)
-class ShownAnswer:
+class AnswerView:
     """An answer as the template takes it."""
 
     answer: OperatorAnswer
     blocks: tuple[Block, ...]
-    calls: tuple[ShownCall, ...] = ()
+    calls: tuple[CallView, ...] = ()
     context: Mapping[str, str] = field(default_factory=dict)
-    """What was handed in with the message, to be handed in again."""
+    """Context sent with the message, to be sent again."""
     proof: str = ""
-    """How the chain of receipts was found; empty before anybody looked."""
+    """Result of verifying the receipt chain; empty before it was verified."""
     is_proven: bool = False
-    trouble: str = ""
-    """Why nobody does it, and what to do."""
+    queue_problem: str = ""
+    """Reason why nobody serves the queue, with the next step."""
 
     @property
     def is_under_way(self) -> bool:
@@ -103,15 +103,19 @@ class ShownAnswer:
     @property
     def missing(self) -> tuple[str, ...]:
         """Names of what the message lacks, each to be filled in."""
-        said = self.answer.classification
-        if self.answer.status != "clarify" or said is None:
+        classification = self.answer.classification
+        if self.answer.status != "clarify" or classification is None:
             return ()
-        names = (part.strip() for each in said.missing_evidence for part in each.split(" or "))
+        names = (
+            part.strip()
+            for evidence in classification.missing_evidence
+            for part in evidence.split(" or ")
+        )
         return tuple(dict.fromkeys(name for name in names if name))[:MAX_FIELDS]
 
     @property
     def can_be_done(self) -> bool:
-        """Whether it was only looked at, and could be done."""
+        """True if it was only looked at, and could be done."""
         return self.answer.status in ("analyzed", "planned") and self.answer.plan is not None
 
     @property
@@ -119,22 +123,22 @@ class ShownAnswer:
         return self.can_be_done and self.answer.mode is OperatorMode.ANALYZE
 
 
-def shown_answer(
+def answer_view(
     answer: OperatorAnswer,
     *,
     context: Mapping[str, str] | None = None,
-    faults: Sequence[str] | None = None,
-    trouble: str = "",
-) -> ShownAnswer:
-    """`faults` are those of the receipts' chain; None: nobody looked at it."""
-    return ShownAnswer(
+    problems: Sequence[str] | None = None,
+    queue_problem: str = "",
+) -> AnswerView:
+    """`problems` are those of the receipts' chain; None: nobody looked at it."""
+    return AnswerView(
         answer=answer,
         blocks=tuple(_block(title, lines) for title, lines in block_lines(answer).items()),
         calls=tuple(_calls(answer)),
         context=context or {},
-        proof="" if faults is None else "; ".join(faults) or "sound",
-        is_proven=faults is not None and not faults,
-        trouble=trouble,
+        proof="" if problems is None else "; ".join(problems) or "sound",
+        is_proven=problems is not None and not problems,
+        queue_problem=queue_problem,
     )
 
 
@@ -142,20 +146,20 @@ def _block(title: str, lines: Sequence[str]) -> Block:
     """Lines that begin at the margin name a fact; what is indented belongs to what stands above it."""
     facts, others = list[tuple[str, str]](), list[str]()
     for line in lines:
-        name, mark, value = line.partition(": ")
-        if mark and not line.startswith(" ") and not others:
+        name, separator, value = line.partition(": ")
+        if separator and not line.startswith(" ") and not others:
             facts.append((name, value))
         else:
             others.append(line)
     return Block(title, tuple(facts), tuple(others))
 
 
-def _calls(answer: OperatorAnswer) -> Iterator[ShownCall]:
+def _calls(answer: OperatorAnswer) -> Iterator[CallView]:
     steps = {step.number: step for step in answer.plan.steps} if answer.plan else {}
     for result in answer.results:
         step = steps.get(result.number)
         name = f"{answer.run_id}#{result.receipt}" if result.receipt is not None else ""
-        yield ShownCall(
+        yield CallView(
             result=result,
             tier=str(step.tier) if step else "",
             undo=(step.undo or "") if step else "",
@@ -163,23 +167,23 @@ def _calls(answer: OperatorAnswer) -> Iterator[ShownCall]:
         )
 
 
-def context_texts(given: Mapping[str, Json]) -> dict[str, str]:
-    """What a form handed in, field by field, without those that were left empty."""
+def context_texts(form: Mapping[str, Json]) -> dict[str, str]:
+    """Read the context's fields of a form, without those that were left empty."""
     return {
         name.removeprefix(FIELD): str(text).strip()
-        for name, text in given.items()
+        for name, text in form.items()
         if name.startswith(FIELD) and str(text).strip()
     }
 
 
 FIELD = "known."
-"""How the fields of a context are named in a form."""
+"""Prefix of the context's fields in a form."""
 
 
 router = APIRouter()
 
 MAX_RUNS = 20
-MAX_SAID = 10
+MAX_RECENT = 10
 SETTLE_SECONDS = 1.0
 MOVING = (
     "approval_requested", "approval_granted", "approval_rejected", "approval_expired",
@@ -199,8 +203,8 @@ async def answer_page(
     request: Request, context: CurrentContext, person: Viewer, run_id: str
 ) -> Response:
     """The answer that a run of the operator stands at."""
-    shown = await _shown_run(context, await _run(context, run_id), look=True)
-    return page(request, "operator.html", **await _around(context, person), shown=shown)
+    view = await _run_view(context, await _run(context, run_id), look=True)
+    return page(request, "operator.html", **await _around(context, person), shown=view)
 
 
 @router.post("/operator/ask")
@@ -226,8 +230,8 @@ async def take_back(
     mode: Annotated[str, Form(max_length=40)] = OperatorMode.PLAN,
 ) -> Response:
     """The plan that reverses a receipt. It is gated like any other, so nothing is undone by this alone."""
-    wanted = OperatorMode.ENQUEUE if mode == OperatorMode.ENQUEUE else OperatorMode.PLAN
-    answer = await undo(context.podium, receipt, mode=wanted, by=person.name)
+    chosen = OperatorMode.ENQUEUE if mode == OperatorMode.ENQUEUE else OperatorMode.PLAN
+    answer = await undo(context.podium, receipt, mode=chosen, by=person.name)
     return await _answered(request, context, person, answer, {}, undoes=receipt)
 
 
@@ -253,8 +257,8 @@ async def _moving(context: WebContext, person: Person, run: Run) -> AsyncIterato
 
 async def _part(context: WebContext, person: Person, run_id: str) -> Part:
     run = await _run(context, run_id)
-    shown = await _shown_run(context, run, look=run.status.ended)
-    values = {"shown": shown, "person": person, "now": context.podium.clock.now()}
+    view = await _run_view(context, run, look=run.status.ended)
+    values = {"shown": view, "person": person, "now": context.podium.clock.now()}
     return Part(render("operator_live.html", **_rights(person), **values), event="answer")
 
 
@@ -267,54 +271,60 @@ async def _answered(
     *,
     undoes: str = "",
 ) -> Response:
-    trouble = await _trouble(context, answer)
-    shown = shown_answer(answer, context=texts, trouble=trouble)
-    return page(request, "operator_answer.html", shown=shown, undoes=undoes, **_rights(person))
+    queue_problem = await _queue_problem(context, answer)
+    view = answer_view(answer, context=texts, queue_problem=queue_problem)
+    return page(request, "operator_answer.html", shown=view, undoes=undoes, **_rights(person))
 
 
 async def _run(context: WebContext, text: str) -> Run:
-    def found(view: StoreView) -> Run:
+    def find(view: StoreView) -> Run:
         return operator_run(view, find_id(view, "run", text))
 
-    return await (await context.store()).read(found)
+    return await (await context.store()).read(find)
 
 
-async def _shown_run(context: WebContext, run: Run, *, look: bool) -> ShownAnswer:
+async def _run_view(context: WebContext, run: Run, *, look: bool) -> AnswerView:
     """With `look` the chain of its receipts is verified, too."""
     answer = await answer_of_run(context.podium, run)
-    faults = (
-        await _faults(context, run.id) if look and any(e.receipt for e in answer.results) else None
+    problems = (
+        await _receipt_problems(context, run.id)
+        if look and any(e.receipt for e in answer.results)
+        else None
     )
-    return shown_answer(answer, faults=faults, trouble=await _trouble(context, answer))
+    return answer_view(
+        answer, problems=problems, queue_problem=await _queue_problem(context, answer)
+    )
 
 
-async def _faults(context: WebContext, run_id: str) -> list[str]:
+async def _receipt_problems(context: WebContext, run_id: str) -> list[str]:
     try:
-        return [each.problem for each in (await proven(context.podium, run_id)).faults]
+        return [problem.problem for problem in (await proven(context.podium, run_id)).faults]
     except PodiumError as error:
         return [str(error)]
 
 
-async def _trouble(context: WebContext, answer: OperatorAnswer) -> str:
-    """Why nobody does what waits in the queue."""
+async def _queue_problem(context: WebContext, answer: OperatorAnswer) -> str:
+    """Explain why nobody serves the queue."""
     if answer.status != "enqueued":
         return ""
     podium = context.podium
-    seen = await see_queues(await context.store(), podium.engine, queues_of(podium.configuration))
+    overview = await see_queues(
+        await context.store(), podium.engine, queues_of(podium.configuration)
+    )
     queue = operator_options(podium).queue
-    return next((each.trouble for each in seen.queues if each.name == queue), "")
+    return next((row.trouble for row in overview.queues if row.name == queue), "")
 
 
 async def _around(context: WebContext, person: Person) -> dict[str, Any]:
-    """What stands beside every answer: runs and messages of before."""
+    """Load earlier runs and messages, which the page shows beside every answer."""
     podium, runs = context.podium, list[Run]()
     if podium.has_record:
         query = RunQuery(flow=OPERATOR, limit=MAX_RUNS)
         runs = await (await context.store()).read(lambda view: view.runs(query))
-    said = {habit.said: habit for habit in habits_of(podium).all()}
+    habits_by_text = {habit.said: habit for habit in habits_of(podium).all()}
     return {
         "runs": await how_they_stand(runs, podium.engine),
-        "habits": list(reversed(said.values()))[:MAX_SAID],
+        "habits": list(reversed(habits_by_text.values()))[:MAX_RECENT],
         "pack": ", ".join(chosen_packs(podium).names),
         "undoes": "",
         **_rights(person),

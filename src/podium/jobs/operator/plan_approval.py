@@ -11,7 +11,7 @@ from podium.core.decisions import Approval, ApprovalStatus, digest_of
 from podium.core.errors import PlanNotGated
 from podium.core.plan_approval import ApprovedCall, PlanQuestion
 from podium.core.run_events import ApprovalGranted, ApprovalRequested
-from podium.jobs.operator.deps import OperatorKit
+from podium.jobs.operator.deps import OperatorFlowDeps
 from podium.jobs.operator.models import OperatorJob, RunPlan, question_about, why_asked
 from podium.ports import Clock, FlowContext, Ids, StepContext, Store, Transaction
 from podium.render.argument_text import digested, one_line
@@ -24,7 +24,7 @@ _MAX_NAME = 60
 
 
 def summary_of(question: PlanQuestion) -> str:
-    """What a yes is asked for. The whole of every argument stands in the approval itself."""
+    """Summarize the plan to approve. The approval itself has every argument in full."""
     asked = digested(one_line(question.message), _MAX_VALUE)
     lines = [f"plan of {_counted(len(question.calls), 'call')} for: {asked}"]
     if question.irreversible:
@@ -39,12 +39,12 @@ def summary_of(question: PlanQuestion) -> str:
 
 def _call(call: ApprovedCall) -> str:
     """A call with its arguments, long ones by beginning, end and digest."""
-    given = [
+    arguments = [
         f"{_name(name)}={digested(value, _MAX_VALUE)}" for name, value in call.arguments.items()
     ]
-    said = f"{call.tool} ({call.tier}) {_as_many(given, _MAX_CALL, ', ', 'argument')}"
-    marks = "".join(f"\n     ! {one_line(mark.line)}" for mark in call.ungrounded)
-    return f"  {call.number}. {said}".rstrip() + marks
+    text = f"{call.tool} ({call.tier}) {_as_many(arguments, _MAX_CALL, ', ', 'argument')}"
+    ungrounded = "".join(f"\n     ! {one_line(argument.line)}" for argument in call.ungrounded)
+    return f"  {call.number}. {text}".rstrip() + ungrounded
 
 
 def _name(name: str) -> str:
@@ -53,10 +53,10 @@ def _name(name: str) -> str:
 
 def _as_many(parts: Sequence[str], longest: int, between: str, what: str) -> str:
     """The first of them, as far as there is room, and how many more there are."""
-    taken, room = 0, longest - _MAX_NAME
+    taken, space = 0, longest - _MAX_NAME
     for part in parts:
-        room -= len(part) + len(between)
-        if room < 0:
+        space -= len(part) + len(between)
+        if space < 0:
             break
         taken += 1
     left = len(parts) - taken
@@ -71,11 +71,11 @@ def _counted(number: int, what: str) -> str:
 
 
 PLAN_TOOL = "operator.plan"
-"""What an approval of a whole plan calls itself."""
+"""Tool name in the approval of a whole plan."""
 
 
 class Asking(Protocol):
-    """What it takes to ask people about a plan."""
+    """Dependencies of a question to people about a plan."""
 
     @property
     def store(self) -> Store: ...
@@ -87,38 +87,38 @@ class Asking(Protocol):
     def approval_seconds(self) -> float: ...
 
 
-async def put_to_people(kit: Asking, job: OperatorJob, run_id: str) -> Approval:
+async def put_to_people(deps: Asking, job: OperatorJob, run_id: str) -> Approval:
     """Ask, once for each run: asked again, the same question is given back. On return it is durable."""
-    return await kit.store.write(lambda tx: _put(tx, kit, job, run_id))
+    return await deps.store.write(lambda tx: _put(tx, deps, job, run_id))
 
 
-async def released(ctx: FlowContext, kit: OperatorKit, job: OperatorJob) -> Approval | None:
+async def released(ctx: FlowContext, deps: OperatorFlowDeps, job: OperatorJob) -> Approval | None:
     """The approval that releases the plan; None where it needs none. Raises `PlanNotGated` for a no."""
     if not job.plan.requires_approval:
         return None
 
     async def put(step: StepContext) -> Approval:
-        return await put_to_people(kit, job, step.run_id)
+        return await put_to_people(deps, job, step.run_id)
 
     approval = await ctx.step("approval", put, returns=Approval)
     if approval.status is ApprovalStatus.PENDING:
         await ctx.wait(f"approval:{approval.id}", until=approval.deadline)
 
     async def look(step: StepContext) -> Approval:
-        return await kit.store.write(lambda tx: _looked_at(tx, kit, approval))
+        return await deps.store.write(lambda tx: _looked_at(tx, deps, approval))
 
     answered = await ctx.step("released", look, returns=Approval)
     _must_be_yes(answered)
     return answered
 
 
-def _put(tx: Transaction, kit: Asking, job: OperatorJob, run_id: str) -> Approval:
+def _put(tx: Transaction, deps: Asking, job: OperatorJob, run_id: str) -> Approval:
     """Ask, or find what was asked before a crash. A yes that came along is written with it."""
     digest = digest_of(["plan", job.plan.plan_hash, run_id])
-    known = tx.approval_for(digest, tuple(ApprovalStatus))
-    if known is not None:
-        return known
-    approval = _question(kit, job.plan, run_id, digest)
+    existing = tx.approval_for(digest, tuple(ApprovalStatus))
+    if existing is not None:
+        return existing
+    approval = _question(deps, job.plan, run_id, digest)
     tx.append(
         run_id,
         ApprovalRequested(
@@ -135,7 +135,7 @@ def _put(tx: Transaction, kit: Asking, job: OperatorJob, run_id: str) -> Approva
     )
     if job.explicit_approval and counts_beforehand(job.plan):
         approver = approver_of(job.approver or job.asked_by)
-        approval = grant(approval, approver, kit.clock.now())
+        approval = grant(approval, approver, deps.clock.now())
         granted = ApprovalGranted(
             approval_id=approval.id, by=approver.name, authentication=approver.authentication
         )
@@ -145,20 +145,20 @@ def _put(tx: Transaction, kit: Asking, job: OperatorJob, run_id: str) -> Approva
 
 
 def counts_beforehand(plan: RunPlan) -> bool:
-    """Whether a yes that was given before the plan was seen releases it.
+    """Return whether a yes that was given before the plan was seen releases it.
 
-    A chain asks for several people, and whoever typed the wish is not all of them. What they did not say
+    A chain asks for several people, and whoever typed the request is not all of them. What they did not say
     themselves they could not agree to.
     """
     return not plan.approvals and not plan.ungrounded
 
 
-def _question(kit: Asking, plan: RunPlan, run_id: str, digest: str) -> Approval:
-    now = kit.clock.now()
+def _question(deps: Asking, plan: RunPlan, run_id: str, digest: str) -> Approval:
+    now = deps.clock.now()
     question = question_about(plan)
-    terms = tuple(dict.fromkeys(term for step in plan.steps for term in step.arithmetic))
+    arithmetic = tuple(dict.fromkeys(term for step in plan.steps for term in step.arithmetic))
     return Approval(
-        id=kit.ids.new("apr"),
+        id=deps.ids.new("apr"),
         run_id=run_id,
         call_key=f"{run_id}:plan",
         digest=digest,
@@ -166,19 +166,19 @@ def _question(kit: Asking, plan: RunPlan, run_id: str, digest: str) -> Approval:
         summary=summary_of(question),
         arguments=question.model_dump(mode="json"),
         tier=plan.estimated_risk,
-        arithmetic=terms,
+        arithmetic=arithmetic,
         reason=why_asked(plan),
         approvers=plan.approvals,
         requested_at=now,
-        deadline=now + timedelta(seconds=kit.approval_seconds),
+        deadline=now + timedelta(seconds=deps.approval_seconds),
         plan_hash=plan.plan_hash,
         plan_calls=len(plan.steps),
     )
 
 
-def _looked_at(tx: Transaction, kit: Asking, approval: Approval) -> Approval:
-    known = tx.approval(approval.id) or approval
-    return mark_expired(tx, known, kit.clock.now())
+def _looked_at(tx: Transaction, deps: Asking, approval: Approval) -> Approval:
+    current = tx.approval(approval.id) or approval
+    return mark_expired(tx, current, deps.clock.now())
 
 
 def _must_be_yes(approval: Approval) -> None:

@@ -15,12 +15,12 @@ class Classifier(Protocol):
 
     @property
     def name(self) -> str:
-        """Who read last, where several take turns."""
+        """Name of the classifier that read last, where several take turns."""
         ...
 
     @property
     def usage(self) -> Usage:
-        """What all readings so far have used."""
+        """Usage of all readings so far."""
         ...
 
     async def read(self, message: Message) -> Reading:

@@ -13,7 +13,7 @@ from podium.core.errors import PlanNotGated
 from podium.core.json_schema import validator_for
 from podium.core.model import Json
 from podium.core.packs import Pack, PackTool
-from podium.jobs.operator.judgement.tiers import highest, terms_of
+from podium.jobs.operator.judgement.tiers import highest, tool_arithmetic
 from podium.jobs.operator.models import (
     CheckName,
     GatedPlan,
@@ -25,14 +25,14 @@ from podium.jobs.operator.models import (
 from podium.jobs.operator.skills.plan import asks_a_person
 
 _YES = (ApprovalStatus.GRANTED, ApprovalStatus.RESERVED, ApprovalStatus.CONSUMED)
-_MAX_FAULTS = 10
+_MAX_PROBLEMS = 10
 
 
 def inspect(
     plan: RunPlan, pack: Pack, *, max_tool_calls: int, approval: Approval | None = None
 ) -> GateReport:
-    """What the five checks say. Nothing is decided by it yet."""
-    schema = "; ".join(_schema_faults(plan, pack))
+    """Run the five checks. Nothing is decided by them yet."""
+    schema = "; ".join(_schema_problems(plan, pack))
     proof = "; ".join(_unprovable(plan, pack))
     unsafe = "; ".join((*_unsafe(plan, pack, max_tool_calls), *_understated(plan, pack)))
     unapproved = _unapproved(plan, approval)
@@ -40,7 +40,7 @@ def inspect(
         "schema_correct": schema or "every tool exists and its arguments fit its schema",
         "provable_by_receipt": proof or "every tool names what its receipt will hold",
         "worker_safe": unsafe or "no experimental tool, and within the limit of calls",
-        "approval_obtained": unapproved or _approved_words(plan, approval),
+        "approval_obtained": unapproved or _approval_text(plan, approval),
         "safer_alternative": plan.safer_alternative or "the registry names none",
     }
     return GateReport(
@@ -60,7 +60,7 @@ def let_pass(
     must_be_sound(plan, pack, max_tool_calls=max_tool_calls)
     report = inspect(plan, pack, max_tool_calls=max_tool_calls, approval=approval)
     if not report.passed:
-        raise PlanNotGated(first_fault(report))
+        raise PlanNotGated(first_problem(report))
     return GatedPlan(
         plan=plan,
         plan_hash=plan.plan_hash,
@@ -76,7 +76,7 @@ def must_be_sound(plan: RunPlan, pack: Pack, *, max_tool_calls: int) -> None:
         raise PlanNotGated(f"the plan was rejected: {plan.rejected_because}")
     report = inspect(plan, pack, max_tool_calls=max_tool_calls)
     if not report.sound:
-        raise PlanNotGated(first_fault(report))
+        raise PlanNotGated(first_problem(report))
 
 
 def must_have_passed(gated: GatedPlan, pack: Pack) -> None:
@@ -91,12 +91,12 @@ def must_have_passed(gated: GatedPlan, pack: Pack) -> None:
         )
     today = inspect(gated.plan, pack, max_tool_calls=gated.max_tool_calls)
     if not (today.sound and gated.report.passed):
-        raise PlanNotGated(first_fault(today if not today.sound else gated.report))
+        raise PlanNotGated(first_problem(today if not today.sound else gated.report))
     if gated.plan.requires_approval and not gated.approval_id:
         raise PlanNotGated("the plan needs an approval and has none")
 
 
-def first_fault(report: GateReport) -> str:
+def first_problem(report: GateReport) -> str:
     """The reason of the first check that failed."""
     checks: tuple[CheckName, ...] = (
         "schema_correct",
@@ -108,28 +108,28 @@ def first_fault(report: GateReport) -> str:
     return report.reasons[failed[0]] if failed else ""
 
 
-def _schema_faults(plan: RunPlan, pack: Pack) -> Iterator[str]:
+def _schema_problems(plan: RunPlan, pack: Pack) -> Iterator[str]:
     for step in plan.steps:
         tool = pack.tool(step.tool)
         if tool is None:
             yield f"tool {step.tool} is not in the registry"
             continue
-        faults = list(_argument_faults(tool, step))[:_MAX_FAULTS]
-        if faults:
-            yield f"Schema validation failed for tool {step.tool}: {', '.join(faults)}"
+        problems = list(_argument_problems(tool, step))[:_MAX_PROBLEMS]
+        if problems:
+            yield f"Schema validation failed for tool {step.tool}: {', '.join(problems)}"
 
 
-def _argument_faults(tool: PackTool, step: PlanStep) -> Iterator[str]:
-    """What will come from earlier results cannot be looked at yet; the door looks at it then."""
+def _argument_problems(tool: PackTool, step: PlanStep) -> Iterator[str]:
+    """Validate the arguments of a call, except those that earlier results will give: the tool door validates them then."""
     later = {name for name, value in step.arguments.items() if _has_reference(value)}
     schema = {
         **tool.input_schema,
         "required": [name for name in tool.required if name not in later],
     }
-    given = {name: value for name, value in step.arguments.items() if name not in later}
-    for fault in validator_for(schema).iter_errors(given):
-        place = "/".join(str(part) for part in fault.absolute_path)
-        yield f"{place}: {fault.message}"[:300] if place else fault.message[:300]
+    arguments = {name: value for name, value in step.arguments.items() if name not in later}
+    for error in validator_for(schema).iter_errors(arguments):
+        path = "/".join(str(part) for part in error.absolute_path)
+        yield f"{path}: {error.message}"[:300] if path else error.message[:300]
 
 
 def _unprovable(plan: RunPlan, pack: Pack) -> Iterator[str]:
@@ -151,17 +151,17 @@ def _unsafe(plan: RunPlan, pack: Pack, max_tool_calls: int) -> Iterator[str]:
 
 
 def _understated(plan: RunPlan, pack: Pack) -> Iterator[str]:
-    """Where a plan says less of its risk, or of whom to ask, than the registry makes of it."""
+    """Find claims of a plan below the registry's own: its risk, and the people to ask."""
     tools = [(step, pack.tool(step.tool)) for step in plan.steps]
-    known = [(step, tool) for step, tool in tools if tool is not None]
-    for step, tool in known:
-        computed = highest(terms_of(tool, step.arguments, pack))
+    registered = [(step, tool) for step, tool in tools if tool is not None]
+    for step, tool in registered:
+        computed = highest(tool_arithmetic(tool, step.arguments, pack))
         if step.tier < computed:
             yield f"call {step.number} says {step.tier} and {tool.name} is {computed}"
-    tier = max((step.tier for step, _ in known), default=plan.estimated_risk)
+    tier = max((step.tier for step, _ in registered), default=plan.estimated_risk)
     if plan.estimated_risk < tier or plan.requires_approval != asks_a_person(tier, plan.steps):
         yield f"the plan says less than {tier} of itself"
-    groups = tuple(dict.fromkeys(group for _, tool in known for group in tool.approvals))
+    groups = tuple(dict.fromkeys(group for _, tool in registered for group in tool.approvals))
     if plan.steps and plan.approvals != groups:
         yield f"the plan asks {plan.approvals or 'nobody in particular'}, its tools {groups}"
 
@@ -171,8 +171,8 @@ def _unapproved(plan: RunPlan, approval: Approval | None) -> str:
         return ""
     if approval is None:
         chain = f" by {', then '.join(plan.approvals)}" if plan.approvals else ""
-        told = f"; {why_asked(plan)}" if plan.ungrounded else ""
-        return f"{plan.estimated_risk} needs an approval{chain}{told}"
+        because = f"; {why_asked(plan)}" if plan.ungrounded else ""
+        return f"{plan.estimated_risk} needs an approval{chain}{because}"
     if approval.plan_hash != plan.plan_hash:
         return f"approval {approval.id} is for another plan; any change voids it"
     if approval.status not in _YES:
@@ -180,7 +180,7 @@ def _unapproved(plan: RunPlan, approval: Approval | None) -> str:
     return ""
 
 
-def _approved_words(plan: RunPlan, approval: Approval | None) -> str:
+def _approval_text(plan: RunPlan, approval: Approval | None) -> str:
     if not plan.requires_approval:
         return f"{plan.estimated_risk} needs none"
     people = ", ".join(grant.by for grant in approval.grants) if approval else ""

@@ -89,7 +89,7 @@ def _add_field(schema: dict[str, Any], name: str, description: str) -> None:
 
 
 def line_of(event: Event) -> str:
-    """What happened, for somebody who waits for it; empty when it is nothing to them."""
+    """Render an event for somebody who waits for the run; empty when it does not concern them."""
     from podium.core import events as e
     from podium.render.approval import arguments_line
 
@@ -108,35 +108,35 @@ def line_of(event: Event) -> str:
 
 
 @asynccontextmanager
-async def followed(door: Door, podium: Podium, *, tell: bool) -> AsyncIterator[Started]:
+async def followed(door: Door, podium: Podium, *, show_progress: bool) -> AsyncIterator[Started]:
     """While open, what happens in a run that was started is told on stderr."""
     listening: list[ListenerThread] = []
-    with ExitStack() as shown:
+    with ExitStack() as stack:
 
         async def started(run: Run) -> None:
             _say_how_to_go_on(door, run)
-            if tell:
+            if show_progress:
                 # Late: a message that starts no run is answered without them.
                 from podium.cli.progress import Progress
                 from podium.ports import EventQuery
                 from podium.telemetry.event_feed import ListenerThread
 
                 store, query = await podium.store(), EventQuery(run_id=run.id)
-                show = partial(_tell, shown.enter_context(Progress(sys.stderr)))
+                show = partial(_print, stack.enter_context(Progress(sys.stderr)))
                 listening.append(ListenerThread(store, query, show, name="the live view"))
 
         try:
             yield started
         finally:
             # The answer was there before its last events were; they are told all the same.
-            for each in listening:
-                await each.close()
-    for each in listening:
-        for fault in each.faults:
-            door.screen.aside(f"podium: {fault}")
+            for listener in listening:
+                await listener.close()
+    for listener in listening:
+        for problem in listener.problems:
+            door.screen.aside(f"podium: {problem}")
 
 
-def _tell(progress: Progress, event: Event) -> None:
+def _print(progress: Progress, event: Event) -> None:
     if line := line_of(event):
         progress.line(line)
 
@@ -155,7 +155,7 @@ def _say_how_to_go_on(door: Door, run: Run) -> None:
     )
 
 
-class OperatorTelling:
+class OperatorRunView:
     """A run of the operator that goes on: its calls on stderr, the five blocks at its end."""
 
     def __init__(self, door: Door, run: Run) -> None:
@@ -167,18 +167,18 @@ class OperatorTelling:
         return await store.read(lambda view: view.last_seq(self._run.id))
 
     def event(self, event: Event, progress: Progress) -> None:
-        _tell(progress, event)
+        _print(progress, event)
 
     async def look_back(self, podium: Podium, run: Run) -> None:
         from podium.jobs.operator.composition import answer_of_run
 
         self._answer = await answer_of_run(podium, run)
 
-    def end(self, stands: Standing, exit_code: int) -> None:
+    def end(self, status: Standing, exit_code: int) -> None:
         if self._answer is None:
             return
         answer = self._answer.model_copy(update={"exit_code": exit_code})
-        record = {"run": stands.record(), "answer": record_of(answer)}
+        record = {"run": status.record(), "answer": record_of(answer)}
         self._door.screen.answer(record, lambda: show_text(self._door, blocks(answer)))
 
     def break_off(self, error: PodiumError) -> None:

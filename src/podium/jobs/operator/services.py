@@ -93,13 +93,15 @@ async def _inbox(podium: Podium, arguments: Fields, scope: ToolScope) -> Fields:
     ]
     blocked = [
         {
-            "id": short_id(each.run.id),
-            "what": "interrupted run" if each.interrupted else f"run {each.run.status.value}",
-            "tier": str(each.tier),
-            "about": each.reason or each.run.task,
-            "next": f"podium {'show' if each.in_doubt else 'resume'} {short_id(each.run.id)}",
+            "id": short_id(blocked_run.run.id),
+            "what": "interrupted run"
+            if blocked_run.interrupted
+            else f"run {blocked_run.run.status.value}",
+            "tier": str(blocked_run.tier),
+            "about": blocked_run.reason or blocked_run.run.task,
+            "next": f"podium {'show' if blocked_run.in_doubt else 'resume'} {short_id(blocked_run.run.id)}",
         }
-        for each in inbox.blocked
+        for blocked_run in inbox.blocked
     ]
     return {"count": inbox.count, "waiting": [*cards, *blocked]}
 
@@ -110,15 +112,15 @@ async def _runs(podium: Podium, arguments: Fields, scope: ToolScope) -> Fields:
     statuses = (arguments["status"],) if "status" in arguments else ()
     store = await podium.store()
     standings = await list_standings(store, podium.engine, statuses, limit=MAX_ROWS)
-    rows = [_row(standing) for standing in standings if standing.run.id != scope.call.run_id]
+    rows = [_row(status) for status in standings if status.run.id != scope.call.run_id]
     return {"count": len(rows), "runs": rows}
 
 
-def _row(standing: Standing) -> Fields:
-    run = standing.run
+def _row(status: Standing) -> Fields:
+    run = status.run
     return {
         "run": short_id(run.id),
-        "status": standing.shown_status,
+        "status": status.shown_status,
         "flow": run.flow,
         "created": run.created_at.isoformat(),
         "task": run.task,
@@ -132,19 +134,19 @@ async def _run(podium: Podium, arguments: Fields, scope: ToolScope) -> Fields:
 
     store = await podium.store()
     report = await show_run(store, arguments["run_id"], last_events=MAX_EVENTS)
-    (standing,) = await how_they_stand([report.run], podium.engine)
-    pending = [each for each in report.approvals if each.status == "pending"]
+    (status,) = await how_they_stand([report.run], podium.engine)
+    pending = [approval for approval in report.approvals if approval.status == "pending"]
     run, short = report.run, short_id(report.run.id)
     return {
         "run_id": run.id,
-        "status": standing.shown_status,
+        "status": status.shown_status,
         "flow": run.flow,
         "task": run.task,
         "created": run.created_at.isoformat(),
         "steps_done": len(report.steps),
         "in_step": ", ".join(report.in_flight),
         "usd": report.work.usage.usd,
-        "waits_for": ", ".join(f"approval {short_id(each.id)}" for each in pending),
+        "waits_for": ", ".join(f"approval {short_id(approval.id)}" for approval in pending),
         "failure": run.failure.message if run.failure else "",
         "last_events": "\n".join(event_line(event) for event in report.events),
         "next": f"podium show {short}",
@@ -161,7 +163,7 @@ async def _failure(podium: Podium, arguments: Fields, scope: ToolScope) -> Field
         return {**nothing, "status": "none", "reason": "no run has failed"}
     store = await podium.store()
     run = (await show_run(store, arguments["run_id"], last_events=0)).run
-    (standing,) = await how_they_stand([run], podium.engine)
+    (status,) = await how_they_stand([run], podium.engine)
     (row,) = await see_rows(store, podium.engine, [run.id])
     failed_checks = [
         f"{result['command']}: exit {result.get('exit_code')}\n{_tail(result.get('tail', ''))}"
@@ -169,23 +171,23 @@ async def _failure(podium: Podium, arguments: Fields, scope: ToolScope) -> Field
     ]
     return {
         "run_id": run.id,
-        "status": standing.shown_status,
+        "status": status.shown_status,
         "flow": run.flow,
         "task": run.task,
-        "reason": _reason(standing),
+        "reason": _reason(status),
         "step": row.broke.step if row.broke else row.step,
         "failed_checks": "\n".join(failed_checks),
         "next": f"podium show {short_id(run.id)}",
     }
 
 
-def _reason(standing: Standing) -> str:
-    run = standing.run
+def _reason(status: Standing) -> str:
+    run = status.run
     if run.failure:
         return run.failure.message
-    if standing.interrupted:
+    if status.interrupted:
         return "the process that hosted it is gone"
-    return f"it did not fail: it is {standing.shown_status}"
+    return f"it did not fail: it is {status.shown_status}"
 
 
 def _tail(text: str) -> str:
@@ -238,11 +240,13 @@ async def _checks(podium: Podium, arguments: Fields, scope: ToolScope) -> Fields
         "commit": report.commit[:12],
         "uncommitted": list(report.not_tested),
         "checks": checks,
-        "output": "\n".join(_tail(each.tail) for each in report.results if not each.passed),
+        "output": "\n".join(_tail(result.tail) for result in report.results if not result.passed),
     }
     if report.passed:
         return fields
-    failed = [f"`{each['check']}` {each['ended']}" for each in checks if each["result"] == "failed"]
+    failed = [
+        f"`{check['check']}` {check['ended']}" for check in checks if check["result"] == "failed"
+    ]
     return CallOutcome(ok=False, result=fields, error=f"the checks failed: {', '.join(failed)}")
 
 
@@ -259,8 +263,8 @@ async def _start_task(podium: Podium, arguments: Fields, scope: ToolScope) -> Fi
     from podium.app.work_request import Wish
 
     by = await _asked_by(podium, scope)
-    wish = Wish(flow="pipeline", text=arguments["task"])
-    run = await submit(podium, wish, by=by, provenance=scope.call.provenance)
+    request = Wish(flow="pipeline", text=arguments["task"])
+    run = await submit(podium, request, by=by, provenance=scope.call.provenance)
     return {
         "run_id": run.id,
         "task": run.task,
@@ -289,7 +293,8 @@ async def _costs(podium: Podium, arguments: Fields, scope: ToolScope) -> Fields:
             {"day": day.name, "usd": day.usd, "tokens": day.tokens} for day in days if day.records
         ],
         "agents": [
-            {"agent": each.name, "usd": each.usd, "tokens": each.tokens} for each in costs.sources
+            {"agent": source.name, "usd": source.usd, "tokens": source.tokens}
+            for source in costs.sources
         ],
     }
 
@@ -300,19 +305,19 @@ async def _status(podium: Podium, arguments: Fields, scope: ToolScope) -> Fields
     from podium.app.workload import WorkWatch
 
     store = await podium.store()
-    seen = await WorkWatch(store, podium.engine, queues_of(podium.configuration)).look()
+    workload = await WorkWatch(store, podium.engine, queues_of(podium.configuration)).look()
     inbox = await see_inbox(store, podium.clock, podium.engine)
-    runs = [run for run in seen.runs if run.run_id != scope.call.run_id]
-    workers = [worker for worker in seen.workers if worker.alive and worker.beat]
+    runs = [run for run in workload.runs if run.run_id != scope.call.run_id]
+    workers = [worker for worker in workload.workers if worker.alive and worker.beat]
     return {
         "mode": str(podium.settings.mode),
         "agents": sorted(podium.settings.agents),
         "running": len(runs),
         "waiting_for_people": inbox.count,
-        "workers": sum(bool(each.beat and each.beat.queues) for each in workers),
+        "workers": sum(bool(worker.beat and worker.beat.queues) for worker in workers),
         "queues": [
-            {"queue": each.name, "queued": each.tally.queued, "running": each.tally.running}
-            for each in seen.queues
+            {"queue": queue.name, "queued": queue.tally.queued, "running": queue.tally.running}
+            for queue in workload.queues
         ],
         "runs": [
             {"run": short_id(run.run_id), "flow": run.flow, "step": run.step, "task": run.task}

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from pydantic import Field
 
+from podium.app.chat import cut_line
 from podium.app.submission import Submission
 from podium.app.work_request import Told, queue_named
 from podium.core.approval_steps import approval_named_in
 from podium.core.approvals import Approver
+from podium.core.decisions import Approval
 from podium.core.errors import BadInput, CallRefused, NotPossibleNow, UnknownId
+from podium.core.ids import short_id
 from podium.core.model import FrozenModel, Json
 from podium.core.work import Run
 from podium.jobs.operator.models import OperatorAnswer, OperatorMode
+from podium.render.approval import what_line
+from podium.render.text import shown_line
+from podium.tools.packs import list_packs, shipped_packs
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
@@ -24,11 +30,11 @@ QUICK_MODES = (OperatorMode.ANALYZE, OperatorMode.PLAN, OperatorMode.ENQUEUE)
 """Modes that are answered at once."""
 
 
-class OperatorWords(FrozenModel):
-    """What may be said of a message to the operator."""
+class OperatorRequest(FrozenModel):
+    """Options of a message to the operator."""
 
     context: Told = Field(default_factory=dict)
-    """What is known already, by name."""
+    """Values already known, by name."""
     pack: str = ""
     """The tools: a pack's name. Empty: as podium.yaml says."""
     approve: bool = False
@@ -78,12 +84,12 @@ async def ask(
     Raises `BadInput` for a mode that waits for the end of a run, and for words that would approve something: each
     door has its own way of knowing who says yes.
     """
-    from podium.jobs.operator.composition import OperatorWish, build_selection, operator_options
+    from podium.jobs.operator.composition import OperatorSetup, build_selection, operator_options
 
     if mode not in QUICK_MODES:
-        known = ", ".join(QUICK_MODES)
+        modes = ", ".join(QUICK_MODES)
         raise BadInput(
-            f"mode {mode[:60]!r} is not answered at once here; modes: {known}. Enqueue it and follow the run"
+            f"mode {mode[:60]!r} is not answered at once here; modes: {modes}. Enqueue it and follow the run"
         )
     if (action_id := approval_named_in(text)) is not None:
         raise BadInput(
@@ -94,12 +100,41 @@ async def ask(
     if mode == OperatorMode.ENQUEUE:
         queue_named(podium.configuration, operator_options(podium).queue)
     proved = (lambda: approver) if approver else None
-    wish = OperatorWish(pack, user=by, worker_is_there=worker_is_there, approver=proved)
-    operator = await build_selection(podium, wish)
+    setup = OperatorSetup(pack, user=by, worker_is_there=worker_is_there, approver=proved)
+    operator = await build_selection(podium, setup)
     return await operator.process(text, mode, context, approve, provenance=provenance)
 
 
 def _why(answer: OperatorAnswer) -> str:
-    said = answer.classification
-    words = (said.question, said.reasoning, *said.missing_evidence) if said else ()
-    return "; ".join(word for word in (*words, *answer.next_actions) if word)[:1000]
+    classification = answer.classification
+    parts = (
+        (classification.question, classification.reasoning, *classification.missing_evidence)
+        if classification
+        else ()
+    )
+    return "; ".join(part for part in (*parts, *answer.next_actions) if part)[:1000]
+
+
+async def answer_chat(podium: Podium, text: str, by: str) -> str:
+    """Queue what somebody asks in a chat, and say which approval it waits for, or why nothing is done."""
+    answer = await ask(podium, text, mode=OperatorMode.ENQUEUE, by=by)
+    store, action = await podium.store(), answer.action_id or ""
+    approval = await store.read(lambda view: view.approval(action))
+    return "\n".join(_chat_lines(answer, approval))
+
+
+def _chat_lines(answer: OperatorAnswer, approval: Approval | None) -> Iterator[str]:
+    run = f", run {short_id(answer.run_id)}" if answer.run_id else ""
+    yield f"{answer.status.replace('_', ' ').capitalize()}{run}."
+    if approval is not None:
+        yield f"{approval.tier}: {cut_line(what_line(approval))}"
+        yield f"APPROVE: {short_id(approval.id)}"
+    reading = answer.classification
+    why = (reading.question or reading.reasoning) if reading and not run else ""
+    yield from (cut_line(shown_line(text)) for text in (answer.reason, why) if text)
+
+
+def option_choices(podium: Podium) -> Mapping[str, Iterable[str]]:
+    """Values that options of a request can have."""
+    packs = list_packs(project=podium.folders.project, shipped=shipped_packs())
+    return {"pack": sorted(pack.name for pack in packs)}

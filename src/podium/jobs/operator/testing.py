@@ -16,20 +16,20 @@ class FakeClassifier:
 
     def __init__(self, readings: Mapping[str, Reading]) -> None:
         self._readings = dict(readings)
-        self.heard: list[Message] = []
+        self.messages: list[Message] = []
 
     async def read(self, message: Message) -> Reading:
-        self.heard.append(message)
+        self.messages.append(message)
         nothing = Reading(intent=Intent.REFUSE, reasoning="No registered tool does this")
         return self._readings.get(message.text, nothing)
 
 
-def sure(*wishes: tuple[str, Mapping[str, object]], confidence: float = 0.9) -> Reading:
+def sure(*intents: tuple[str, Mapping[str, object]], confidence: float = 0.9) -> Reading:
     """A reading that understood all of it."""
     return Reading.model_validate(
         {
             "intent": Intent.EXECUTE,
-            "wishes": [{"tool": tool, "arguments": arguments} for tool, arguments in wishes],
+            "calls": [{"tool": tool, "arguments": arguments} for tool, arguments in intents],
             "confidence": confidence,
             "reasoning": "understood",
         }

@@ -2,10 +2,10 @@
 
 from podium.policy.shell.command_line import (
     ASSIGNMENT,
-    MAX_WORDS,
+    MAX_TOKENS,
     assignment,
+    read_argv,
     read_line,
-    read_words,
     split_command,
 )
 from podium.policy.shell.simple_command import (
@@ -17,7 +17,7 @@ from podium.policy.shell.simple_command import (
     Redirect,
     SimpleCommand,
     plainly,
-    shown,
+    printable,
 )
 
 __all__ = [
@@ -25,15 +25,15 @@ __all__ = [
     "ASSIGNMENT",
     "COMPUTED",
     "DERIVED",
-    "MAX_WORDS",
+    "MAX_TOKENS",
     "Objection",
     "ParsedLine",
     "Redirect",
     "SimpleCommand",
     "assignment",
     "plainly",
+    "printable",
+    "read_argv",
     "read_line",
-    "read_words",
-    "shown",
     "split_command",
 ]

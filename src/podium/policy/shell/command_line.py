@@ -30,15 +30,15 @@ from podium.policy.shell.simple_command import (
     SimpleCommand,
     Unclear,
     WrittenCommand,
+    printable,
     program_name,
-    shown,
     simple_command,
     unreadable,
 )
 
 MAX_LINE = 131_072
 MAX_PLAIN_LINE = 32_768
-MAX_WORDS = 2_000
+MAX_TOKENS = 2_000
 """In all commands of a line together."""
 _MAX_PLAIN_COMMANDS = 64
 
@@ -59,7 +59,7 @@ class SplitCommand(NamedTuple):
 
 
 class _CommandContext(NamedTuple):
-    """What surrounds a command's words."""
+    """The surroundings of a command's words."""
 
     variables: tuple[tuple[str, str], ...] = ()
     redirects: tuple[Redirect, ...] = ()
@@ -67,27 +67,27 @@ class _CommandContext(NamedTuple):
     after_success: bool = False
     fed: bool = False
     script: str | None = None
-    given: tuple[str, ...] = ()
+    outer_argv: tuple[str, ...] = ()
     depth: int = 0
     assigns: bool = True
-    """Whether a leading `NAME=value` sets a variable, as on a line, or is the program."""
+    """True if a leading `NAME=value` sets a variable, as on a line, or is the program."""
 
 
 @lru_cache(maxsize=256)
 def read_line(text: str) -> ParsedLine:
     """Read a line as a shell would. Never raises: what is wrong stands in the reading."""
-    found = _CommandCollector()
+    collector = _CommandCollector()
     try:
         _check_characters(text)
         if len(text) > MAX_PLAIN_LINE:
-            found.beyond(f"it is longer than {MAX_PLAIN_LINE} characters")
-        found.add_script(text.strip(" \t\n"), _CommandContext())
+            collector.beyond(f"it is longer than {MAX_PLAIN_LINE} characters")
+        collector.add_script(text.strip(" \t\n"), _CommandContext())
     except Unclear as unclear:
-        found.unclear = str(unclear)
-        found.refusal = Objection(BuiltInRule.UNDECIDABLE_COMMAND, unreadable(str(unclear)))
+        collector.unclear = str(unclear)
+        collector.refusal = Objection(BuiltInRule.UNDECIDABLE_COMMAND, unreadable(str(unclear)))
     except CallDenied as refused:
-        found.refusal = Objection(refused.rule, refused.reason, refused.tier)
-    return found.reading()
+        collector.refusal = Objection(refused.rule, refused.reason, refused.tier)
+    return collector.reading()
 
 
 def split_command(text: str) -> SplitCommand:
@@ -96,23 +96,23 @@ def split_command(text: str) -> SplitCommand:
     return (
         SplitCommand((), reading.unclear)
         if reading.unclear
-        else SplitCommand(tuple(map(_shown, reading.written)), "")
+        else SplitCommand(tuple(map(_argv_text, reading.written)), "")
     )
 
 
-def read_words(
-    words: Sequence[str], variables: tuple[tuple[str, str], ...] = (), *, assigns: bool = False
+def read_argv(
+    argv: Sequence[str], variables: tuple[tuple[str, str], ...] = (), *, assigns: bool = False
 ) -> ParsedLine:
     """Read a list of words, as a program is started without a shell. Never raises."""
-    found = _CommandCollector()
+    collector = _CommandCollector()
     try:
-        around = _CommandContext(variables=variables, given=tuple(words), assigns=assigns)
-        found.add(tuple(words), around)
+        around = _CommandContext(variables=variables, outer_argv=tuple(argv), assigns=assigns)
+        collector.add(tuple(argv), around)
     except Unclear as unclear:
-        found.refusal = Objection(BuiltInRule.UNDECIDABLE_COMMAND, unreadable(str(unclear)))
+        collector.refusal = Objection(BuiltInRule.UNDECIDABLE_COMMAND, unreadable(str(unclear)))
     except CallDenied as refused:
-        found.refusal = Objection(refused.rule, refused.reason, refused.tier)
-    return found.reading()
+        collector.refusal = Objection(refused.rule, refused.reason, refused.tier)
+    return collector.reading()
 
 
 class _CommandCollector:
@@ -125,7 +125,7 @@ class _CommandCollector:
         self.refusal: Objection | None = None
         self.beyond_plain: Objection | None = None
         self.unsteady = False
-        self.words = 0
+        self.token_count = 0
         self.scripts = 0
 
     def reading(self) -> ParsedLine:
@@ -161,102 +161,102 @@ class _CommandCollector:
                 after_success=written.after_success,
                 fed=written.fed,
                 script=written.script,
-                given=around.given or written.words,
+                outer_argv=around.outer_argv or written.argv,
                 depth=around.depth,
             )
-            self.add(written.words, inner)
+            self.add(written.argv, inner)
 
-    def add(self, words: tuple[str, ...], around: _CommandContext) -> None:
-        self._count(words, around)
-        if not words:
+    def add(self, argv: tuple[str, ...], around: _CommandContext) -> None:
+        self._count(argv, around)
+        if not argv:
             self._emit((), around)
             return
-        self._check_program(words[0], around)
-        words, around = self._without_assignments(words, around)
-        name = program_name(words[0]).removesuffix(DERIVED) if words else ""
+        self._check_program(argv[0], around)
+        argv, around = self._without_assignments(argv, around)
+        name = program_name(argv[0]).removesuffix(DERIVED) if argv else ""
         if name in wrappers.SHELLS:
-            self._shell(name, words, around)
+            self._shell(name, argv, around)
         elif (
-            name in wrappers.WRAPPERS
-            and len(words) > 1
-            and (name, words[1]) not in wrappers.LOOKUPS
+            name in wrappers.WRAPPERS and len(argv) > 1 and (name, argv[1]) not in wrappers.LOOKUPS
         ):
-            self._wrapped(name, words, around)
+            self._wrapped(name, argv, around)
         elif name == "find":
-            self._find(words, around)
+            self._find(argv, around)
         elif name in _SPECIAL:
-            _SPECIAL[name](self, words, around)
+            _SPECIAL[name](self, argv, around)
         else:
-            self._emit(words, around)
+            self._emit(argv, around)
             if name in wrappers.RUNNERS:
-                self._started_by_runner(words, around)
+                self._started_by_runner(argv, around)
 
-    def _count(self, words: tuple[str, ...], around: _CommandContext) -> None:
-        self.words += len(words) + len(around.variables)
-        if self.words > MAX_WORDS:
-            raise Unclear(f"it has more than {MAX_WORDS} words")
+    def _count(self, argv: tuple[str, ...], around: _CommandContext) -> None:
+        self.token_count += len(argv) + len(around.variables)
+        if self.token_count > MAX_TOKENS:
+            raise Unclear(f"it has more than {MAX_TOKENS} words")
         if around.depth > _MAX_DEPTH:
             raise CallDenied(
                 BuiltInRule.UNDECIDABLE_COMMAND,
                 "too many programs start one another; run it plainly",
             )
 
-    def _check_program(self, word: str, around: _CommandContext) -> None:
-        computed = COMPUTED in word or ANY in word
-        if computed or (word.endswith(DERIVED) and not word.startswith(("./", "~/", "/tmp/"))):  # noqa: S108 - a path on the line
+    def _check_program(self, program: str, around: _CommandContext) -> None:
+        computed = COMPUTED in program or ANY in program
+        if computed or (
+            program.endswith(DERIVED) and not program.startswith(("./", "~/", "/tmp/"))  # noqa: S108 - a path on the line
+        ):
             raise CallDenied(
                 BuiltInRule.UNDECIDABLE_COMMAND,
-                f"the program {shown(word)!r} is only known when it runs; write its name out",
+                f"the program {printable(program)!r} is only known when it runs; write its name out",
             )
-        if word in RESERVED - {"time", "coproc", "function"}:
-            raise Unclear(f"{word!r} is taken for a program")
+        if program in RESERVED - {"time", "coproc", "function"}:
+            raise Unclear(f"{program!r} is taken for a program")
 
     def _without_assignments(
-        self, words: tuple[str, ...], around: _CommandContext
+        self, argv: tuple[str, ...], around: _CommandContext
     ) -> tuple[tuple[str, ...], _CommandContext]:
         """On a line the grammar took them off already; behind `env` and in lists they are words."""
         count = 0
-        while count < len(words) and ASSIGNMENT.match(words[count]):
+        while count < len(argv) and ASSIGNMENT.match(argv[count]):
             count += 1
         if not count:
-            return words, around
+            return argv, around
         if not around.assigns:
             raise CallDenied(
                 BuiltInRule.UNDECIDABLE_COMMAND,
-                f"{shown(words[0])!r} would be run as a program here and not set a variable; "
+                f"{printable(argv[0])!r} would be run as a program here and not set a variable; "
                 "put `env` before it",
             )
-        if any(word.partition("=")[0].endswith("+") for word in words[:count]):
+        if any(token.partition("=")[0].endswith("+") for token in argv[:count]):
             raise CallDenied(
                 BuiltInRule.UNDECIDABLE_COMMAND, "shells do not agree on what += is; use plain ="
             )
-        found = tuple(assignment(word) for word in words[:count])
-        if words[count:]:
-            self._check_program(words[count], around)
-        return words[count:], around._replace(variables=(*around.variables, *found))
+        assignments = tuple(assignment(token) for token in argv[:count])
+        if argv[count:]:
+            self._check_program(argv[count], around)
+        return argv[count:], around._replace(variables=(*around.variables, *assignments))
 
-    def _emit(self, words: tuple[str, ...], around: _CommandContext) -> None:
+    def _emit(self, argv: tuple[str, ...], around: _CommandContext) -> None:
         self.commands.append(
             simple_command(
-                words,
+                argv,
                 around.variables,
                 around.redirects,
                 around.scope,
                 around.after_success,
-                around.given,
+                around.outer_argv,
             )
         )
 
-    def _wrapped(self, name: str, words: tuple[str, ...], around: _CommandContext) -> None:
+    def _wrapped(self, name: str, argv: tuple[str, ...], around: _CommandContext) -> None:
         if wrappers.WRAPPERS[name].confined:
             self.beyond(
                 f"{name} starts commands that its words do not show; run them one by one",
                 BuiltInRule.SHELL_INDIRECTION,
             )
-        found = wrappers.inside(name, words)
-        inner = wrappers.fed_words(found) if name == "xargs" else found.words
+        wrapped = wrappers.inside(name, argv)
+        inner = wrappers.fed_argv(wrapped) if name == "xargs" else wrapped.argv
         deeper = around._replace(
-            variables=(*around.variables, *found.unset),
+            variables=(*around.variables, *wrapped.unset),
             depth=around.depth + 1,
             assigns=name == "env",
             fed=around.fed or name == "xargs",
@@ -269,13 +269,13 @@ class _CommandCollector:
             )
         self.add(inner, deeper)
 
-    def _shell(self, name: str, words: tuple[str, ...], around: _CommandContext) -> None:
-        given = wrappers.script_of(name, words)
-        if given is not None:
-            if given.has_more:
+    def _shell(self, name: str, argv: tuple[str, ...], around: _CommandContext) -> None:
+        argument = wrappers.script_of(name, argv)
+        if argument is not None:
+            if argument.has_more:
                 self.beyond(f"{name} with these options is not understood; use plain -c")
-            self._nested(given.text, around, f"the text given to {name}")
-        elif around.script is not None and wrappers.reads_input(words):
+            self._nested(argument.text, around, f"the text given to {name}")
+        elif around.script is not None and wrappers.reads_input(argv):
             if name not in wrappers.READABLE_SHELLS or COMPUTED in around.script:
                 raise CallDenied(
                     BuiltInRule.SHELL_INDIRECTION,
@@ -286,7 +286,7 @@ class _CommandCollector:
             )
             self._nested(around.script, around, f"the text given to {name}")
         else:
-            self._emit(words, around)
+            self._emit(argv, around)
 
     def _nested(
         self, text: str, around: _CommandContext, what: str, *, same_shell: bool = False
@@ -296,7 +296,10 @@ class _CommandCollector:
         if around.redirects:
             self._emit((), around._replace(variables=(), script=None))
         deeper = _CommandContext(
-            variables=around.variables, scope=scope, given=around.given, depth=around.depth + 1
+            variables=around.variables,
+            scope=scope,
+            outer_argv=around.outer_argv,
+            depth=around.depth + 1,
         )
         self._count((), deeper)
         try:
@@ -304,8 +307,8 @@ class _CommandCollector:
         except Unclear as unclear:
             raise Unclear(f"{what}: {unclear}") from None
 
-    def _find(self, words: tuple[str, ...], around: _CommandContext) -> None:
-        search = finding.taken_apart(words)
+    def _find(self, argv: tuple[str, ...], around: _CommandContext) -> None:
+        search = finding.taken_apart(argv)
         if search.started:
             self.beyond(
                 "find may only list here: no -exec, -ok, -delete or -fprint",
@@ -315,30 +318,30 @@ class _CommandCollector:
         for started in search.started:
             self.add(started, around._replace(redirects=(), depth=around.depth + 1, assigns=False))
 
-    def _started_by_runner(self, words: tuple[str, ...], around: _CommandContext) -> None:
-        for at, word in enumerate(words):
-            name = program_name(word)
+    def _started_by_runner(self, argv: tuple[str, ...], around: _CommandContext) -> None:
+        for at, token in enumerate(argv):
+            name = program_name(token)
             if at and (name == "git" or name in wrappers.SHELLS):
-                self.add(words[at:], around._replace(depth=around.depth + 1))
+                self.add(argv[at:], around._replace(depth=around.depth + 1))
                 return
 
-    def _eval(self, words: tuple[str, ...], around: _CommandContext) -> None:
+    def _eval(self, argv: tuple[str, ...], around: _CommandContext) -> None:
         self.beyond(
             "eval starts commands that its words do not show; run them one by one",
             BuiltInRule.SHELL_INDIRECTION,
         )
-        if any(COMPUTED in word or ANY in word for word in words):
+        if any(COMPUTED in token or ANY in token for token in argv):
             raise CallDenied(
                 BuiltInRule.SHELL_INDIRECTION,
                 "what eval would run is only known when it runs; write the commands out",
             )
-        text = " ".join(word.removesuffix(DERIVED) for word in words[1:])
+        text = " ".join(token.removesuffix(DERIVED) for token in argv[1:])
         if text.strip():
             self._nested(text, around, "the text given to eval", same_shell=True)
 
-    def _trap(self, words: tuple[str, ...], around: _CommandContext) -> None:
+    def _trap(self, argv: tuple[str, ...], around: _CommandContext) -> None:
         self.beyond("trap changes the shell itself; do without it", BuiltInRule.SHELL_INDIRECTION)
-        text = words[1] if len(words) > 2 else ""
+        text = argv[1] if len(argv) > 2 else ""
         if COMPUTED in text or ANY in text:
             raise CallDenied(
                 BuiltInRule.SHELL_INDIRECTION,
@@ -348,22 +351,22 @@ class _CommandCollector:
         if text not in ("", "-", "--") and not text.startswith("-"):
             self._nested(text.removesuffix(DERIVED), around, "the text given to trap")
 
-    def _source(self, words: tuple[str, ...], around: _CommandContext) -> None:
+    def _source(self, argv: tuple[str, ...], around: _CommandContext) -> None:
         self.beyond(
-            f"{words[0]} starts commands that its words do not show; run them one by one",
+            f"{argv[0]} starts commands that its words do not show; run them one by one",
             BuiltInRule.SHELL_INDIRECTION,
         )
-        if len(words) < 2 or not _SOURCED.fullmatch(words[1].removesuffix(DERIVED)):
+        if len(argv) < 2 or not _SOURCED.fullmatch(argv[1].removesuffix(DERIVED)):
             raise CallDenied(
                 BuiltInRule.SHELL_INDIRECTION,
-                f"{words[0]} runs commands of a file in this shell; run the file as a program",
+                f"{argv[0]} runs commands of a file in this shell; run the file as a program",
             )
         self.unsteady = True
-        self._emit(words, around)
+        self._emit(argv, around)
 
-    def _function(self, words: tuple[str, ...], around: _CommandContext) -> None:
-        name = words[1] if len(words) > 1 else ""
-        if programs.is_known(name) or name in wrappers.WRAPPERS or name in wrappers.SHELLS:
+    def _function(self, argv: tuple[str, ...], around: _CommandContext) -> None:
+        name = argv[1] if len(argv) > 1 else ""
+        if programs.is_listed(name) or name in wrappers.WRAPPERS or name in wrappers.SHELLS:
             raise CallDenied(
                 BuiltInRule.SHELL_INDIRECTION,
                 f"the function {name!r} would stand in for the command of that name; call it otherwise",
@@ -379,15 +382,15 @@ _SPECIAL = {
 }
 
 
-def _shown(written: WrittenCommand) -> tuple[str, ...]:
-    words = (*(f"{name}={value}" for name, value in written.assignments), *written.words)
-    words = words or tuple(redirect.target for redirect in written.redirects) or (":",)
-    return tuple(map(shown, words))
+def _argv_text(written: WrittenCommand) -> tuple[str, ...]:
+    tokens = (*(f"{name}={value}" for name, value in written.assignments), *written.argv)
+    tokens = tokens or tuple(redirect.target for redirect in written.redirects) or (":",)
+    return tuple(map(printable, tokens))
 
 
-def assignment(word: str) -> tuple[str, str]:
+def assignment(token: str) -> tuple[str, str]:
     """`NAME=value` as a pair; `NAME+=value` too."""
-    name, _, value = word.partition("=")
+    name, _, value = token.partition("=")
     return name.removesuffix("+"), value
 
 

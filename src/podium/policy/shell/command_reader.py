@@ -11,7 +11,7 @@ from podium.core.decisions import Access
 from podium.policy.programs import names
 from podium.policy.shell.parser_state import (
     PLACEHOLDER,
-    WORDS,
+    WORD_KINDS,
     HereDocument,
     ParserState,
     SourcePosition,
@@ -40,7 +40,7 @@ class CommandReader(ParserState, ABC):
     def __init__(self, source: bytes, documents: Sequence[HereDocument]) -> None:
         super().__init__(source)
         self.documents = documents
-        self.words = WordReader(source, self.note, self.substitution, self.assign_unknown)
+        self.word_reader = WordReader(source, self.note, self.substitution, self.assign_unknown)
         self.for_names: set[str] = set()
         self.set_names: set[str] = set()
 
@@ -68,7 +68,7 @@ class CommandReader(ParserState, ABC):
         fed: bool,
     ) -> None:
         assignments: list[tuple[str, str]] = []
-        words: list[str] = []
+        argv: list[str] = []
         end = -1
         own: list[Node] = []
         for child in self.children(node):
@@ -78,31 +78,31 @@ class CommandReader(ParserState, ABC):
                 # Most words are plain; a line that goes on leaves a backslash in between.
                 raw = self.source[start : child.end_byte]
                 if PLAIN_WORD.fullmatch(raw) and self.source[start - 1 : start] != b"\n":
-                    words.append(raw.decode())
+                    argv.append(raw.decode())
                     end = child.end_byte
                     continue
             if kind == "variable_assignment":
                 assignments.append(self._assignment(child, prefix=True))
             elif kind.endswith("_redirect"):
                 own.append(child)
-            elif kind == "subshell" and words == ["time"]:
+            elif kind == "subshell" and argv == ["time"]:
                 self.subshell(child, where)
             else:
                 part = child.children[0] if kind == "command_name" and child.children else child
                 joined = end >= 0 and self._touching(end, child.start_byte)
-                self._add(words, part, joined=joined)
+                self._add(argv, part, joined=joined)
                 end = child.end_byte
         more, own_script, own_fed = self.redirects(own)
-        if words and words[0] in RESERVED - {"time", "coproc"}:
-            raise Unclear(f"{words[0]!r} is taken for a program")
-        if words and _ASSIGNMENT.match(words[0]):
-            raise Unclear(f"{words[0]!r} looks like an assignment but its name is quoted")
-        if words and words[0] in ("let", "test", "["):
-            self.words.arithmetic = True
-        if words[:1] == ["coproc"]:
+        if argv and argv[0] in RESERVED - {"time", "coproc"}:
+            raise Unclear(f"{argv[0]!r} is taken for a program")
+        if argv and _ASSIGNMENT.match(argv[0]):
+            raise Unclear(f"{argv[0]!r} looks like an assignment but its name is quoted")
+        if argv and argv[0] in ("let", "test", "["):
+            self.word_reader.arithmetic = True
+        if argv[:1] == ["coproc"]:
             self.note("shell grammar (coproc)")
         self.emit(
-            tuple(words),
+            tuple(argv),
             where,
             assignments=tuple(assignments),
             redirects=(*redirects, *more),
@@ -111,39 +111,39 @@ class CommandReader(ParserState, ABC):
         )
 
     def _touching(self, end: int, start: int) -> bool:
-        """Whether two parts make one word: nothing between them, or a line that goes on."""
+        """Tell whether two parts make one word: nothing between them, or a line that goes on."""
         return end == start or _JOINED.fullmatch(self.source[end:start]) is not None
 
-    def _add(self, words: list[str], node: Node, *, joined: bool) -> None:
+    def _add(self, argv: list[str], node: Node, *, joined: bool) -> None:
         if joined:
             self.note("a word in parts that belong together")
-            words[-1] = f"{words[-1].replace(DERIVED, '')}{self.words.text(node)}"
-            if "$" in words[-1]:
-                words[-1] = COMPUTED
+            argv[-1] = f"{argv[-1].replace(DERIVED, '')}{self.word_reader.text(node)}"
+            if "$" in argv[-1]:
+                argv[-1] = COMPUTED
         else:
-            words += self.words.alternatives(node)
+            argv += self.word_reader.alternatives(node)
 
     def declaration(self, node: Node, where: SourcePosition) -> None:
         """`export A=1`, `declare -x A`, `unset A`: words, of which some are assignments."""
-        words: list[str] = []
+        tokens: list[str] = []
         for child in self.children(node):
             if child.type == "variable_assignment":
                 name, value = self._assignment(child, prefix=False)
-                words.append(f"{name}={value}")
-            elif child.type in WORDS or not child.is_named:
-                words.append(self.words.text(child) if child.is_named else self.text(child))
+                tokens.append(f"{name}={value}")
+            elif child.type in WORD_KINDS or not child.is_named:
+                tokens.append(self.word_reader.text(child) if child.is_named else self.text(child))
             else:
                 raise Unclear(f"it has a declaration that is not understood ({child.type})")
-        self.emit(tuple(words), where)
+        self.emit(tuple(tokens), where)
 
     def assignment(self, node: Node, where: SourcePosition) -> None:
         name, value = self._assignment(node, prefix=False)
         self.emit((), where, assignments=((name, value),))
         once = name not in self.set_names | self.for_names
         if once and where.certain and not where.looped and COMPUTED not in value:
-            self.words.values[name] = (value.replace(DERIVED, ""),)
+            self.word_reader.values[name] = (value.replace(DERIVED, ""),)
         else:
-            self.words.values.pop(name, None)
+            self.word_reader.values.pop(name, None)
         self.set_names.add(name)
 
     def assignments(self, node: Node, where: SourcePosition) -> None:
@@ -167,13 +167,13 @@ class CommandReader(ParserState, ABC):
             self.note("a subshell or function (parenthesis)")
             text = COMPUTED
             for child in value.children:
-                if child.type in WORDS:
-                    self.words.text(child)
+                if child.type in WORD_KINDS:
+                    self.word_reader.text(child)
         elif value is not None:
-            text = self.words.text(value)
+            text = self.word_reader.text(value)
         if name.type == "subscript":
             self.note("a glob ([)")
-            self.words.descend(name)
+            self.word_reader.descend(name)
             name = name.children[0]
         if not _NAME.fullmatch(self.text(name)):
             raise Unclear(f"{self.text(name)!r} is no name of a variable")
@@ -182,27 +182,27 @@ class CommandReader(ParserState, ABC):
     def assign_unknown(self, name: str) -> None:
         self.emit((), self.where, assignments=((name, COMPUTED),))
         self.set_names.add(name)
-        self.words.values.pop(name, None)
+        self.word_reader.values.pop(name, None)
 
     def redirects(self, nodes: Sequence[Node]) -> tuple[tuple[Redirect, ...], str | None, bool]:
         """Files that are opened, the text that is fed, and whether anything is fed at all."""
-        found: list[Redirect] = []
+        redirects: list[Redirect] = []
         script: str | None = None
         fed = False
         for node in nodes:
             self.note(f"a redirection ({sign(node)})")
             if node.type == "herestring_redirect":
-                word = self.words.text(node.children[-1])
-                script = None if COMPUTED in word else f"{word.replace(DERIVED, '')}\n"
+                text_read = self.word_reader.text(node.children[-1])
+                script = None if COMPUTED in text_read else f"{text_read.replace(DERIVED, '')}\n"
                 fed = True
             elif node.type != "file_redirect":
                 raise Unclear("a here-document is not understood; quote its closing word: <<'EOF'")
             else:
-                text = self._file_redirect(node, found)
+                text = self._file_redirect(node, redirects)
                 script, fed = (text, True) if text is not None else (script, fed or _reads(node))
-        return tuple(found), script, fed
+        return tuple(redirects), script, fed
 
-    def _file_redirect(self, node: Node, found: list[Redirect]) -> str | None:
+    def _file_redirect(self, node: Node, redirects: list[Redirect]) -> str | None:
         """Note the file it opens; or give the text of the here-document that it stands for."""
         operator = sign(node)
         targets = [child for child in self.children(node) if child.is_named]
@@ -211,7 +211,7 @@ class CommandReader(ParserState, ABC):
             return None
         if len(targets) > 1:
             raise Unclear("it has a redirection that is not understood")
-        target = self.words.text(targets[0])
+        target = self.word_reader.text(targets[0])
         if self.documents and target.startswith(PLACEHOLDER):
             return self._document(int(target.removeprefix(PLACEHOLDER)))
         if operator in (">&", "<&") and _DUPLICATED.fullmatch(target):
@@ -219,7 +219,7 @@ class CommandReader(ParserState, ABC):
         if operator not in _SILENT_REDIRECTS | _WRITING_REDIRECTS:
             raise Unclear(f"it has a redirection that is not understood ({operator})")
         access = Access.READ if operator in _SILENT_REDIRECTS else Access.WRITE
-        found.append(Redirect(target, access))
+        redirects.append(Redirect(target, access))
         return None
 
     def _document(self, number: int) -> str:

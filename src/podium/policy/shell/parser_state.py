@@ -96,7 +96,7 @@ def _check_effort(source: bytes) -> None:
 
 
 MAX_COMMANDS = 256
-WORDS = names(
+WORD_KINDS = names(
     "word number string raw_string concatenation simple_expansion expansion command_substitution "
     "process_substitution arithmetic_expansion ansi_c_string brace_expression extglob_pattern "
     "variable_name"
@@ -125,7 +125,7 @@ class ParserState:
         self.unsteady = False
         self.scopes = 0
         self.where = SourcePosition()
-        """Where the statement stands that is being read."""
+        """Position of the statement that is being read."""
 
     def note(self, what: str) -> None:
         if not self.beyond_plain:
@@ -161,7 +161,7 @@ class ParserState:
 
     def emit(
         self,
-        words: tuple[str, ...],
+        argv: tuple[str, ...],
         where: SourcePosition,
         *,
         assignments: tuple[tuple[str, str], ...] = (),
@@ -171,11 +171,11 @@ class ParserState:
     ) -> None:
         if len(self.commands) >= MAX_COMMANDS:
             raise Unclear(f"it has more than {MAX_COMMANDS} commands")
-        if where.looped and words[:1] in (("cd",), ("pushd",), ("popd",)):
+        if where.looped and argv[:1] in (("cd",), ("pushd",), ("popd",)):
             self.unsteady = True
         self.commands.append(
             WrittenCommand(
-                words,
+                argv,
                 assignments,
                 redirects,
                 where.scope,
@@ -206,7 +206,7 @@ _MAX_UNCLOSED = 16
 
 
 class HereDocument(NamedTuple):
-    """What stands between the operator's line and the closing one."""
+    """The text between the operator's line and the closing one."""
 
     body: str
     literal: bool
@@ -225,7 +225,7 @@ class HereDocument(NamedTuple):
 
     @property
     def certain(self) -> bool:
-        """Whether a program that is fed it gets exactly this text."""
+        """Tell whether a program that is fed it gets exactly this text."""
         return self.literal or not set("$`\\") & set(self.body)
 
 
@@ -233,18 +233,18 @@ def taken_out(source: bytes) -> tuple[bytes, tuple[HereDocument, ...]]:
     """The script without its here-documents, and these in order. Nothing found: the script itself."""
     if b"<<" not in source or _PLACEHOLDER in source:
         return source, ()
-    found: list[HereDocument] = []
-    kept: list[bytes] = []
+    documents: list[HereDocument] = []
+    pieces: list[bytes] = []
     at = 0
     unclosed = 0
-    while len(found) < _MAX_COUNT and unclosed < _MAX_UNCLOSED:
+    while len(documents) < _MAX_COUNT and unclosed < _MAX_UNCLOSED:
         opening = _OPENING.search(source, at)
         if opening is None:
             break
         end = _closing(source, opening)
         if end is None:
             unclosed += 1
-            kept.append(source[at : opening.start() + 2])
+            pieces.append(source[at : opening.start() + 2])
             at = opening.start() + 2
             continue
         body_end, at_next = end
@@ -252,21 +252,21 @@ def taken_out(source: bytes) -> tuple[bytes, tuple[HereDocument, ...]]:
         if opening["dash"]:
             body = re.sub(r"(?m)^\t+", "", body)
         literal = bool(opening["single"] or opening["double"] or opening["slash"])
-        kept += [
+        pieces += [
             source[at : opening.start()],
-            b"< %s%d" % (_PLACEHOLDER, len(found)),
+            b"< %s%d" % (_PLACEHOLDER, len(documents)),
             opening["rest"],
             b"\n",
         ]
-        found.append(HereDocument(body, literal))
+        documents.append(HereDocument(body, literal))
         at = at_next
-    return b"".join((*kept, source[at:])), tuple(found)
+    return b"".join((*pieces, source[at:])), tuple(documents)
 
 
 def _closing(source: bytes, opening: re.Match[bytes]) -> tuple[int, int] | None:
-    """Where the body ends and where the script goes on; None when no line closes it."""
-    word = opening["single"] or opening["double"] or opening["bare"]
+    """Start and end of the closing line; None when no line closes it."""
+    delimiter = opening["single"] or opening["double"] or opening["bare"]
     tabs = rb"\t*" if opening["dash"] else b""
-    closing = re.compile(rb"^" + tabs + re.escape(word) + rb"(?:\n|\Z)", re.MULTILINE)
-    found = closing.search(source, opening.end())
-    return (found.start(), found.end()) if found is not None else None
+    closing = re.compile(rb"^" + tabs + re.escape(delimiter) + rb"(?:\n|\Z)", re.MULTILINE)
+    match = closing.search(source, opening.end())
+    return (match.start(), match.end()) if match is not None else None

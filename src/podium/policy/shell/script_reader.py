@@ -17,7 +17,7 @@ from podium.policy.shell.command_reader import RESERVED, CommandReader, sign
 from podium.policy.shell.parser_state import (
     MAX_COMMANDS,
     PLACEHOLDER,
-    WORDS,
+    WORD_KINDS,
     HereDocument,
     SourcePosition,
     loosely,
@@ -45,7 +45,7 @@ _TOO_DEEP = "its parts stand too deep in one another"
 
 
 class ParsedScript(NamedTuple):
-    """What a script was read as."""
+    """A script, parsed."""
 
     commands: tuple[WrittenCommand, ...]
     beyond_plain: str
@@ -62,9 +62,9 @@ def read_script(text: str) -> ParsedScript:
 
 def _read(text: str) -> ParsedScript:
     if _BARE_WORDS.fullmatch(text):
-        words = tuple(text.split(" "))
-        if words[0] not in RESERVED and "=" not in words[0]:
-            return ParsedScript((WrittenCommand(words, (), (), (), False, False, None),), "", False)
+        argv = tuple(text.split(" "))
+        if argv[0] not in RESERVED and "=" not in argv[0]:
+            return ParsedScript((WrittenCommand(argv, (), (), (), False, False, None),), "", False)
     source = text.encode("utf-8", "surrogateescape")
     shorter, documents = taken_out(source)
     if documents:
@@ -79,17 +79,17 @@ class _StatementReader(CommandReader):
 
     def __init__(self, source: bytes, documents: Sequence[HereDocument]) -> None:
         super().__init__(source, documents)
-        self.found: set[int] = set()
-        """Where substitutions begin that were read, and where backticks end."""
+        self.handled: set[int] = set()
+        """Offsets at which substitutions begin that were read, and at which backticks end."""
         self._depth = 0
 
     @property
     def confirmed(self) -> bool:
-        """Whether the tree shows every here-document as the redirection it stands for."""
+        """Tell whether the tree shows every here-document as the redirection it stands for."""
         if self.root.has_error:
             return False
-        seen = self.source.count(PLACEHOLDER.encode())
-        return seen == len(self.documents) == _placeholders(self.root, self.source)
+        placeholder_count = self.source.count(PLACEHOLDER.encode())
+        return placeholder_count == len(self.documents) == _placeholders(self.root, self.source)
 
     def read(self) -> ParsedScript:
         if self.root.has_error:
@@ -98,14 +98,14 @@ class _StatementReader(CommandReader):
         self._check_hidden()
         if not self.commands:
             raise Unclear("it is empty")
-        if self.words.arithmetic and self._has_runnable_text():
+        if self.word_reader.arithmetic and self._has_runnable_text():
             raise Unclear("it calculates, and has a text that a calculation may run")
         return ParsedScript(tuple(self.commands), self.beyond_plain, self.unsteady)
 
     def _has_runnable_text(self) -> bool:
         """A calculation runs `a[$(…)]` in the value of a variable: no text may hold such a thing."""
         return _RUNNABLE_ESCAPED.search(self.source) is not None or any(
-            _RUNNABLE.search(self.source, start, end) for start, end in self.words.inert
+            _RUNNABLE.search(self.source, start, end) for start, end in self.word_reader.inert
         )
 
     def statement(self, node: Node, where: SourcePosition) -> None:
@@ -136,7 +136,7 @@ class _StatementReader(CommandReader):
         for at, child in enumerate(children):
             if not child.is_named:
                 self._token(child)
-            elif child.type in WORDS:
+            elif child.type in WORD_KINDS:
                 raise Unclear("a word stands where a command should")
             else:
                 after = children[at + 1].type if at + 1 < len(children) else ""
@@ -209,7 +209,7 @@ class _StatementReader(CommandReader):
         name = node.child_by_field_name("name")
         if name is None:
             raise Unclear("it has a function without a name")
-        self.emit(("function", self.words.text(name)), loosely(where))
+        self.emit(("function", self.word_reader.text(name)), loosely(where))
         for child in self.children(node):
             if child.type == "file_redirect":
                 self.emit((), where, redirects=self.redirects([child])[0])
@@ -226,41 +226,41 @@ class _StatementReader(CommandReader):
         for child in children:
             if child.type == "variable_name":
                 name = self.text(child)
-            elif child.type in WORDS:
-                values += self.words.alternatives(child)
+            elif child.type in WORD_KINDS:
+                values += self.word_reader.alternatives(child)
             elif child.is_named:
                 self._loop_variable(name, values)
                 self.statement(child, loosely(where)._replace(looped=True))
-                self.words.values.pop(name, None)
+                self.word_reader.values.pop(name, None)
 
     def _loop_variable(self, name: str, values: Sequence[str]) -> None:
         self.emit((), self.where, assignments=((name, COMPUTED),))
-        known = values and all(COMPUTED not in value for value in values)
-        if known and name not in self.set_names | self.for_names:
-            self.words.values[name] = tuple(value.replace(DERIVED, "") for value in values)
+        is_computable = values and all(COMPUTED not in value for value in values)
+        if is_computable and name not in self.set_names | self.for_names:
+            self.word_reader.values[name] = tuple(value.replace(DERIVED, "") for value in values)
         self.for_names.add(name)
 
     def counting_for(self, node: Node, where: SourcePosition) -> None:
         self.note("shell grammar (for)")
-        self.words.arithmetic = True
+        self.word_reader.arithmetic = True
         for child in node.children:
             if child.type in ("do_group", "compound_statement"):
                 self.statement(child, loosely(where)._replace(looped=True))
             elif child.is_named:
-                self.words.calculate(child)
-                self.words.descend(child)
+                self.word_reader.calculate(child)
+                self.word_reader.descend(child)
 
     def case(self, node: Node, where: SourcePosition) -> None:
         self.note("shell grammar (case)")
         for child in self.children(node):
             if child.type == "case_item":
                 for part in child.children:
-                    if part.type in WORDS:
-                        self.words.text(part)
+                    if part.type in WORD_KINDS:
+                        self.word_reader.text(part)
                     elif part.is_named:
                         self.statement(part, loosely(where))
-            elif child.type in WORDS:
-                self.words.text(child)
+            elif child.type in WORD_KINDS:
+                self.word_reader.text(child)
             elif child.is_named:
                 self.statement(child, where)
 
@@ -268,35 +268,37 @@ class _StatementReader(CommandReader):
         self.note("a glob ([)" if node.children[0].type == "[" else "shell grammar ([[)")
         redirects: list[Redirect] = []
         self._test_parts(node, redirects)
-        self.words.descend(node)
+        self.word_reader.descend(node)
         self.emit(("test",), where, redirects=tuple(redirects))
 
     def _test_parts(self, node: Node, redirects: list[Redirect]) -> None:
         """Words of a condition; some shells take `[[` for a program and `>` for a redirection."""
         for at, child in enumerate(node.children):
             if child.type in ("<", ">") and at + 1 < len(node.children):
-                word = self.words.text(node.children[at + 1])
-                redirects.append(Redirect(word, Access.READ if child.type == "<" else Access.WRITE))
+                target = self.word_reader.text(node.children[at + 1])
+                redirects.append(
+                    Redirect(target, Access.READ if child.type == "<" else Access.WRITE)
+                )
             elif child.type == "raw_string":
-                self.words.read(child)
+                self.word_reader.read(child)
             elif child.type == "test_operator" and self.text(child) in _CALCULATING_TESTS:
-                self.words.arithmetic = True
-            elif child.children and child.type not in WORDS:
+                self.word_reader.arithmetic = True
+            elif child.children and child.type not in WORD_KINDS:
                 self._test_parts(child, redirects)
             elif child.type == "concatenation":
-                self.words.read(child)
+                self.word_reader.read(child)
 
     def comment(self, node: Node, where: SourcePosition) -> None:
         before = self.source[node.start_byte - 1 : node.start_byte]
         if before and before[0] not in _BEFORE_COMMENT:
             raise Unclear("it has a '#' that is not understood")
         self.note("a comment (#)")
-        self.words.inert.append((node.start_byte, node.end_byte))
+        self.word_reader.inert.append((node.start_byte, node.end_byte))
 
     def _calculation(self, node: Node) -> None:
         self.note("a subshell or function (parenthesis)")
-        self.words.calculate(node)
-        self.words.descend(node)
+        self.word_reader.calculate(node)
+        self.word_reader.descend(node)
         self.emit(("test",), self.where)
 
     def redirected(self, node: Node, where: SourcePosition) -> None:
@@ -338,9 +340,9 @@ class _StatementReader(CommandReader):
 
     def substitution(self, node: Node) -> None:
         raw = self.source[node.start_byte : node.end_byte]
-        self.found.add(node.start_byte)
+        self.handled.add(node.start_byte)
         if raw.startswith(b"`"):
-            self.found.add(node.end_byte - 1)
+            self.handled.add(node.end_byte - 1)
             if b"\\`" in raw:
                 raise Unclear("it has backticks inside backticks; use $(…)")
         inside = self.inner(loosely(self.where))
@@ -353,14 +355,14 @@ class _StatementReader(CommandReader):
     def _check_hidden(self) -> None:
         """Every command substitution of the script must have been read as one."""
         at = 0
-        inert = sorted(self.words.inert)
+        inert = sorted(self.word_reader.inert)
         while (hit := _HIDDEN.search(self.source, at)) is not None:
             while inert and inert[0][1] <= hit.start():
                 inert.pop(0)
             if inert and inert[0][0] <= hit.start():
                 at = inert[0][1]
                 continue
-            if not hit[0].startswith(b"\\") and hit.start() not in self.found:
+            if not hit[0].startswith(b"\\") and hit.start() not in self.handled:
                 after = self.source[hit.end() : hit.end() + 1]
                 if hit[0] != b"$(" or after != b"(":
                     raise Unclear("it has a command substitution that is not understood")
@@ -381,7 +383,7 @@ _RUNNABLE_ESCAPED = re.compile(rb"\\\$\(|\\`")
 
 
 def _placeholders(node: Node, source: bytes) -> int:
-    """How many redirections from a here-document's placeholder the tree has."""
+    """Count redirections from a here-document's placeholder in the tree."""
     if node.type == "file_redirect" and sign(node) == "<":
         target = node.children[-1]
         raw = source[target.start_byte : target.end_byte]

@@ -21,7 +21,7 @@ SYSTEM_FOLDERS = frozenset(
 
 
 class Objection(NamedTuple):
-    """Why a line, or a part of it, may not be run: as `Refused`, and kept."""
+    """The reason why a line, or a part of it, may not be run, as data: `CallDenied` that is kept."""
 
     rule: str
     reason: str
@@ -38,7 +38,7 @@ class Redirect(NamedTuple):
 class WrittenCommand(NamedTuple):
     """A simple command as it stands in the script, its wrappers still on."""
 
-    words: tuple[str, ...]
+    argv: tuple[str, ...]
     assignments: tuple[tuple[str, str], ...]
     redirects: tuple[Redirect, ...]
     scope: tuple[int, ...]
@@ -57,14 +57,14 @@ class SimpleCommand(NamedTuple):
     basename: str
     """The last part of the program's path in lower case, wherever it stands."""
     computed: bool
-    """Whether a word of it, or the name of a file it is given, is only known when it runs."""
+    """True if a word of it, or the name of a file it is given, is only known when it runs."""
     variables: tuple[tuple[str, str], ...] = ()
     redirects: tuple[Redirect, ...] = ()
     scope: tuple[int, ...] = ()
     """The subshells it stands in: a `cd` holds to the end of its own."""
     after_success: bool = False
     """It runs only if the command before it succeeded."""
-    given: tuple[str, ...] = ()
+    outer_argv: tuple[str, ...] = ()
     """The words it was wrapped in, as they were given."""
 
 
@@ -75,9 +75,9 @@ class ParsedLine(NamedTuple):
     written: tuple[WrittenCommand, ...] = ()
     """The commands as they stand in the line."""
     unclear: str = ""
-    """Why it could not be read at all."""
+    """The reason why it could not be read at all."""
     refusal: Objection | None = None
-    """What is wrong with it under every policy."""
+    """The objection to it under every policy."""
     beyond_plain: Objection | None = None
     """The first thing in it that only a confined run may do: its effect shows when it runs."""
     unsteady: bool = False
@@ -90,37 +90,37 @@ def simple_command(
     redirects: tuple[Redirect, ...] = (),
     scope: tuple[int, ...] = (),
     after_success: bool = False,
-    given: tuple[str, ...] = (),
+    wrapper: tuple[str, ...] = (),
 ) -> SimpleCommand:
     """A command with what follows from its words."""
     first = argv[0] if argv else ""
-    words = "".join(argv[1:]) + "".join(redirect.target for redirect in redirects)
+    text = "".join(argv[1:]) + "".join(redirect.target for redirect in redirects)
     return SimpleCommand(
         argv,
         program_name(first),
         first.rpartition("/")[2].lower(),
-        COMPUTED in words or ANY in words,
+        COMPUTED in text or ANY in text,
         variables,
         redirects,
         scope,
         after_success,
-        given,
+        wrapper,
     )
 
 
-def program_name(word: str) -> str:
-    folder, slash, name = word.rpartition("/")
-    return name if slash and folder in SYSTEM_FOLDERS else word
+def program_name(path: str) -> str:
+    folder, slash, name = path.rpartition("/")
+    return name if slash and folder in SYSTEM_FOLDERS else path
 
 
-def shown(word: str) -> str:
+def printable(token: str) -> str:
     """A word for people: what is only known when it runs stands as `…`."""
-    return word.replace(COMPUTED, "…").replace(ANY, "*").removesuffix(DERIVED)
+    return token.replace(COMPUTED, "…").replace(ANY, "*").removesuffix(DERIVED)
 
 
-def plainly(word: str) -> str:
+def plainly(token: str) -> str:
     """The word without the mark that it was worked out."""
-    return word.removesuffix(DERIVED)
+    return token.removesuffix(DERIVED)
 
 
 _INVISIBLE = re.compile(r"invisible character U\+([0-9A-F]{4,6})")
@@ -133,9 +133,9 @@ class Unclear(Exception):
 def unreadable(why: str) -> str:
     """The reason of a denial, with what to do about it."""
     advice = "split it into plain commands without shell features and run them one by one"
-    if found := _INVISIBLE.search(why):
+    if match := _INVISIBLE.search(why):
         # Escapes do not help everybody: some programs decode them before they pass the command on.
         advice = (
-            f"leave the character out, or name it by its number, as `chr(0x{found[1]})` in a script"
+            f"leave the character out, or name it by its number, as `chr(0x{match[1]})` in a script"
         )
     return f"the command cannot be read for certain: {why}; {advice}"

@@ -24,14 +24,14 @@ _PLAIN_EXPANSION = re.compile(rb"\$(?:(\w+)|\{(\w+)\})")
 _ESCAPED_IN_QUOTES = re.compile(rb'\\([$`"\\\n])')
 _ACTIVE_IN_QUOTES = re.compile(rb"\\.|`|\$(?=[A-Za-z0-9_({@*#?$!-])", re.DOTALL)
 _UNSURE_IN_QUOTES = re.compile(rb"!(?=[^\s\"])|\\[`\n!]|\\$|(?<!\\)\$")
-"""What only some shells, or only those on a terminal, take for more than its text."""
+"""Text that only some shells, or only those on a terminal, take for more than its characters."""
 _ARITHMETIC = re.compile(rb"[\w\s+\-*/%<>=!&|^~?:,$#(){}\[\]@\"'.]*")
 _TWO_WORDS = re.compile(rb"[A-Za-z_]\w*\s+[\w./-]")
 _OPEN, _COMMA, _CLOSE = "\x03", "\x04", "\x05"
 _INNERMOST = re.compile("\x03([^\x03\x05]*)\x05")
 _MAX_ALTERNATIVES = 64
 _ANSI = re.compile(r"\\(?:([abeEfnrtv\\'\"?])|x([0-9a-fA-F]{1,2})|([0-7]{1,3})|(.))", re.DOTALL)
-_ANSI_LETTERS = dict(zip("abeEfnrtv\\'\"?", "\a\b\x1b\x1b\f\n\r\t\v\\'\"?", strict=True))
+_ANSI_ESCAPES = dict(zip("abeEfnrtv\\'\"?", "\a\b\x1b\x1b\f\n\r\t\v\\'\"?", strict=True))
 _TEMPORARY = re.compile(rb"\$\(mktemp(?: -d)?\)")
 
 
@@ -50,9 +50,9 @@ class WordReader:
         self._substitution = substitution
         self._assigned = assigned
         self.values: dict[str, tuple[str, ...]] = {}
-        """What variables are known to hold."""
+        """Values that variables are known to hold."""
         self.inert: list[tuple[int, int]] = []
-        """Where the script is quoted so that nothing in it is expanded."""
+        """Ranges of the script that are quoted so that nothing in them is expanded."""
         self.arithmetic = False
 
     def alternatives(self, node: Node) -> tuple[str, ...]:
@@ -64,8 +64,8 @@ class WordReader:
 
     def text(self, node: Node) -> str:
         """The word as one text; what would become several is only known when it runs."""
-        found = self.alternatives(node)
-        return found[0] if len(found) == 1 else COMPUTED
+        alternatives = self.alternatives(node)
+        return alternatives[0] if len(alternatives) == 1 else COMPUTED
 
     def read(self, node: Node, *, first: bool = True, braces: bool = False) -> str:
         """A word or a part of one. `first`: it stands at the word's beginning."""
@@ -212,12 +212,12 @@ class WordReader:
         if name in ("HOME", "PWD") and name not in self.values:
             # The gate knows neither: `~` and `.` mean the same where a path begins.
             return ({"HOME": "~", "PWD": "."}[name] + DERIVED) if first else COMPUTED
-        known = self.values.get(name, ())
-        if not known or (not quoted and any(set(" \t\n") & set(value) for value in known)):
+        values = self.values.get(name, ())
+        if not values or (not quoted and any(set(" \t\n") & set(value) for value in values)):
             return COMPUTED
-        if len(known) == 1:
-            return known[0] + DERIVED
-        return _OPEN + _COMMA.join(known) + _CLOSE + DERIVED
+        if len(values) == 1:
+            return values[0] + DERIVED
+        return _OPEN + _COMMA.join(values) + _CLOSE + DERIVED
 
     def _check_operators(self, node: Node) -> None:
         signs = [child.type for child in node.children]
@@ -299,9 +299,9 @@ def _numbered(raw: str) -> str:
 
 def _ansi(text: str) -> str:
     def one(match: re.Match[str]) -> str:
-        letter, hexadecimal, octal, other = match.groups()
-        if letter:
-            return _ANSI_LETTERS[letter]
+        escape, hexadecimal, octal, other = match.groups()
+        if escape:
+            return _ANSI_ESCAPES[escape]
         if hexadecimal or octal:
             code = int(hexadecimal, 16) if hexadecimal else int(octal, 8)
             return chr(code) if code > 5 else COMPUTED

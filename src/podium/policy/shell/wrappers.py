@@ -30,15 +30,15 @@ class Wrapper:
 
     flags: frozenset[str] = frozenset()
     valued: frozenset[str] = frozenset()
-    leading_words: int = 0
+    leading_operands: int = 0
     confined: bool = False
     """It is understood in confined runs alone."""
 
 
 def _wrapper(
-    flags: str = "", valued: str = "", leading_words: int = 0, *, confined: bool = False
+    flags: str = "", valued: str = "", leading_operands: int = 0, *, confined: bool = False
 ) -> Wrapper:
-    return Wrapper(frozenset(flags.split()), frozenset(valued.split()), leading_words, confined)
+    return Wrapper(frozenset(flags.split()), frozenset(valued.split()), leading_operands, confined)
 
 
 WRAPPERS = {
@@ -73,60 +73,60 @@ _SCRIPT_FORM = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class WrappedCommand:
-    """What a wrapper starts."""
+    """The command that a wrapper starts."""
 
-    words: tuple[str, ...]
+    argv: tuple[str, ...]
     unset: tuple[tuple[str, str], ...] = ()
     """Variables it takes away, as if they were set empty."""
     replaced: str = ""
     """With xargs: the text that stands for what it is fed."""
 
 
-def inside(name: str, words: tuple[str, ...]) -> WrappedCommand:
+def inside(name: str, argv: tuple[str, ...]) -> WrappedCommand:
     """Take a wrapper off. Raises `CallDenied` for options that are not known to the last letter."""
     wrapper = WRAPPERS[name]
     unset: list[tuple[str, str]] = []
     replaced = ""
     at = 1
-    while at < len(words) and words[at].startswith("-"):
-        option, equals, value = words[at].partition("=")
-        if words[at] == "--":
+    while at < len(argv) and argv[at].startswith("-"):
+        option, equals, value = argv[at].partition("=")
+        if argv[at] == "--":
             at += 1
             break
-        if words[at] in wrapper.flags or (wrapper.valued and _ATTACHED.fullmatch(words[at])):
+        if argv[at] in wrapper.flags or (wrapper.valued and _ATTACHED.fullmatch(argv[at])):
             at += 1
             continue
-        if name == "xargs" and words[at].startswith("-I") and len(words[at]) > 2:
-            option, value = "-I", words[at][2:]
+        if name == "xargs" and argv[at].startswith("-I") and len(argv[at]) > 2:
+            option, value = "-I", argv[at][2:]
         elif option in wrapper.valued and not equals:
-            value = words[at + 1] if at + 1 < len(words) else ""
+            value = argv[at + 1] if at + 1 < len(argv) else ""
             at += 1
         elif not (option in wrapper.valued and option.startswith("--")):
             raise CallDenied(
                 BuiltInRule.UNDECIDABLE_COMMAND,
-                f"{name} {words[at]!r} is not understood here; run the command without {name!r}",
+                f"{name} {argv[at]!r} is not understood here; run the command without {name!r}",
             )
         if name == "env":
             unset.append((value, ""))
         if option in ("-I", "--replace"):
             replaced = value or "{}"
         at += 1
-    skipped = words[1 : at + wrapper.leading_words]
-    if any(COMPUTED in word or ANY in word for word in skipped):
+    skipped = argv[1 : at + wrapper.leading_operands]
+    if any(COMPUTED in token or ANY in token for token in skipped):
         raise CallDenied(
             BuiltInRule.UNDECIDABLE_COMMAND,
             f"what {name} starts depends on words that are only known when it runs; write them out",
         )
-    return WrappedCommand(words[at + wrapper.leading_words :], tuple(unset), replaced)
+    return WrappedCommand(argv[at + wrapper.leading_operands :], tuple(unset), replaced)
 
 
-def fed_words(found: WrappedCommand) -> tuple[str, ...]:
+def fed_argv(wrapped: WrappedCommand) -> tuple[str, ...]:
     """The command of xargs, with what it is fed marked as known only when it runs."""
-    if not found.words:
+    if not wrapped.argv:
         return ("echo", COMPUTED)
-    if found.replaced:
-        return tuple(word.replace(found.replaced, COMPUTED) for word in found.words)
-    return (*found.words, COMPUTED)
+    if wrapped.replaced:
+        return tuple(token.replace(wrapped.replaced, COMPUTED) for token in wrapped.argv)
+    return (*wrapped.argv, COMPUTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,64 +138,64 @@ class ShellScriptArgument:
     """Words for the text follow it."""
 
 
-def script_of(name: str, words: tuple[str, ...]) -> ShellScriptArgument | None:
+def script_of(name: str, argv: tuple[str, ...]) -> ShellScriptArgument | None:
     """The text behind `-c`. None: there is no `-c`. Raises `CallDenied` when it cannot be told."""
-    if not any("c" in option.partition(" ")[0] for option in _shell_options(words)):
+    if not any("c" in option.partition(" ")[0] for option in _shell_options(argv)):
         return None
     if name not in READABLE_SHELLS:
         raise CallDenied(
             BuiltInRule.SHELL_INDIRECTION, f"{name} has a grammar of its own; use sh or bash"
         )
-    at = next(at for at, word in enumerate(words) if _has_c(word))
-    head = "\n".join((*words[1 : at + 1], ""))
-    if len(words) < at + 2 or _SCRIPT_FORM.fullmatch(head) is None:
+    at = next(at for at, token in enumerate(argv) if _has_c(token))
+    head = "\n".join((*argv[1 : at + 1], ""))
+    if len(argv) < at + 2 or _SCRIPT_FORM.fullmatch(head) is None:
         raise CallDenied(
             BuiltInRule.UNDECIDABLE_COMMAND,
             f"{name} with these options is not understood; use plain -c",
         )
-    text = words[at + 1]
+    text = argv[at + 1]
     if COMPUTED in text or ANY in text:
         raise CallDenied(
             BuiltInRule.SHELL_INDIRECTION,
             f"the text that {name} would run is only known when it runs; write it out",
         )
-    return ShellScriptArgument(text.removesuffix(DERIVED), len(words) > at + 2)
+    return ShellScriptArgument(text.removesuffix(DERIVED), len(argv) > at + 2)
 
 
-def reads_input(words: tuple[str, ...]) -> bool:
-    """Whether a shell with these words takes its commands from its input."""
-    plain = [word for word in words[1:] if not word.startswith(("-", "+"))]
-    letters = "".join(word[1:] for word in words[1:] if word[:1] in "-+" and word[:2] != "--")
-    return "s" in letters or not plain
+def reads_input(argv: tuple[str, ...]) -> bool:
+    """Tell whether a shell with these words takes its commands from its input."""
+    plain = [token for token in argv[1:] if not token.startswith(("-", "+"))]
+    flags = "".join(token[1:] for token in argv[1:] if token[:1] in "-+" and token[:2] != "--")
+    return "s" in flags or not plain
 
 
-_QUIET_LETTERS = frozenset("neuxvlf")
+_QUIET_FLAGS = frozenset("neuxvlf")
 
 
-def runs_a_file(words: tuple[str, ...], *, confined: bool) -> bool:
-    """Whether a shell is given a file to run, by a name that says which."""
+def runs_a_file(argv: tuple[str, ...], *, confined: bool) -> bool:
+    """Tell whether a shell is given a file to run, by a name that says which."""
     at = 1
-    while confined and at < len(words) and words[at][:1] == "-" and words[at] not in ("-", "--"):
-        if not words[at].lstrip("-") or not set(words[at][1:]) <= _QUIET_LETTERS:
+    while confined and at < len(argv) and argv[at][:1] == "-" and argv[at] not in ("-", "--"):
+        if not argv[at].lstrip("-") or not set(argv[at][1:]) <= _QUIET_FLAGS:
             return False
         at += 1
     beginnings = ("-", "+", "/dev/", "/proc/", COMPUTED)
-    return at < len(words) and not words[at].startswith(beginnings)
+    return at < len(argv) and not argv[at].startswith(beginnings)
 
 
-def _has_c(word: str) -> bool:
-    return word.startswith("-") and not word.startswith("--") and "c" in word
+def _has_c(token: str) -> bool:
+    return token.startswith("-") and not token.startswith("--") and "c" in token
 
 
-def _shell_options(words: tuple[str, ...]) -> tuple[str, ...]:
+def _shell_options(argv: tuple[str, ...]) -> tuple[str, ...]:
     """A shell's short options up to its first other word; `-o NAME` is one."""
     options: list[str] = []
-    rest = iter(words[1:])
-    for word in rest:
-        if not word.startswith(("-", "+")) or word == "--":
+    rest = iter(argv[1:])
+    for argument in rest:
+        if not argument.startswith(("-", "+")) or argument == "--":
             break
-        if not word.startswith("--"):
-            options.append(f"{word} {next(rest, '')}" if word[-1] in "oO" else word)
+        if not argument.startswith("--"):
+            options.append(f"{argument} {next(rest, '')}" if argument[-1] in "oO" else argument)
     return tuple(options)
 
 
@@ -208,7 +208,7 @@ _OF_GIT = (
     "a1b2c3",
 )
 """Names that lie in every git folder: a search for one of them finds that too."""
-_LETTERS = re.compile(r"[A-Za-z0-9]")
+_ALPHANUMERIC = re.compile(r"[A-Za-z0-9]")
 _BEFORE_PATHS = frozenset({"-H", "-L", "-P"})
 
 
@@ -218,61 +218,61 @@ class FindCommand(NamedTuple):
     plain: tuple[str, ...]
     """Its words without the commands it starts."""
     started: tuple[tuple[str, ...], ...]
-    """Those commands; what was found stands in them as a glob over the places searched."""
+    """Those commands; what was found stands in them as a glob over the folders searched."""
 
 
-def taken_apart(words: tuple[str, ...]) -> FindCommand:
+def taken_apart(argv: tuple[str, ...]) -> FindCommand:
     """Raises `CallDenied` when a command in it has no end."""
     plain: list[str] = []
     started: list[tuple[str, ...]] = []
-    name = found_name(words) or ANY
-    found = tuple(f"{place.rstrip('/')}/{name}" for place in places(words))
+    name = name_glob(argv) or ANY
+    matches = tuple(f"{path.rstrip('/')}/{name}" for path in search_paths(argv))
     at = 0
-    while at < len(words):
-        if words[at] not in _STARTING:
-            plain.append(words[at])
+    while at < len(argv):
+        if argv[at] not in _STARTING:
+            plain.append(argv[at])
             at += 1
             continue
-        end = next((i for i in range(at, len(words)) if words[i] in (";", "+")), None)
+        end = next((i for i in range(at, len(argv)) if argv[i] in (";", "+")), None)
         if end is None or end == at + 1:
             raise CallDenied(
-                BuiltInRule.UNDECIDABLE_COMMAND, f"the command of find {words[at]} has no end"
+                BuiltInRule.UNDECIDABLE_COMMAND, f"the command of find {argv[at]} has no end"
             )
-        started.append(tuple(_with_found(words[at + 1 : end], found)))
+        started.append(tuple(_with_matches(argv[at + 1 : end], matches)))
         at = end + 1
     return FindCommand(tuple(plain), tuple(started))
 
 
-def places(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Where it searches: the words before its first test."""
-    found: list[str] = []
-    for word in words[1:]:
-        if word in _BEFORE_PATHS:
+def search_paths(argv: tuple[str, ...]) -> tuple[str, ...]:
+    """The folders it searches: the words before its first test."""
+    paths: list[str] = []
+    for token in argv[1:]:
+        if token in _BEFORE_PATHS:
             continue
-        if word.startswith(("-", "(", "!", ",")):
+        if token.startswith(("-", "(", "!", ",")):
             break
-        found.append(word)
-    return tuple(found) or (".",)
+        paths.append(token)
+    return tuple(paths) or (".",)
 
 
-def found_name(words: tuple[str, ...]) -> str:
-    """What is found beneath a place, as a glob; empty when nothing narrows the search."""
-    if _LOOSENING & set(words):
+def name_glob(argv: tuple[str, ...]) -> str:
+    """A glob for the names it finds; empty when nothing narrows the search."""
+    if _LOOSENING & set(argv):
         return ""
-    for at, word in enumerate(words[:-1]):
-        pattern = words[at + 1]
-        if COMPUTED in pattern or not _LETTERS.search(pattern):
+    for at, token in enumerate(argv[:-1]):
+        pattern = argv[at + 1]
+        if COMPUTED in pattern or not _ALPHANUMERIC.search(pattern):
             continue
-        if word in _NAME_TESTS and not any(fnmatchcase(name, pattern) for name in _OF_GIT):
+        if token in _NAME_TESTS and not any(fnmatchcase(name, pattern) for name in _OF_GIT):
             return re.sub(r"[*?\[]", ANY, pattern)
-        if word in _PATH_TESTS:
+        if token in _PATH_TESTS:
             return re.sub(r"[*?\[]", ANY, pattern.removeprefix("./"))
     return ""
 
 
-def _with_found(words: tuple[str, ...], found: tuple[str, ...]) -> Iterator[str]:
-    for word in words:
-        if word == "{}":
-            yield from found
+def _with_matches(argv: tuple[str, ...], matches: tuple[str, ...]) -> Iterator[str]:
+    for argument in argv:
+        if argument == "{}":
+            yield from matches
         else:
-            yield word.replace("{}", COMPUTED)
+            yield argument.replace("{}", COMPUTED)

@@ -1,4 +1,4 @@
-"""What the canary tries from inside. A program of its own: it is handed to an interpreter as text.
+"""Attempts of the canary from inside. A program of its own: it is handed to an interpreter as text.
 
 It prints the names of all that it could do although it may not, and ends with 0.
 """

@@ -11,8 +11,8 @@ from podium.sandbox.confining.view import (
     SYSTEM,
     ConfinedView,
     is_under,
-    kept_from_root,
     normal,
+    paths_closed_to_root,
 )
 
 # The machine's switches belong to root, who may turn them without any capability; one of them names a
@@ -40,20 +40,20 @@ def options(
     """The options of bubblewrap. Sources of pinned paths must exist and hold no links."""
     sized = ["--size", str(temporary_bytes)] if temporary_bytes else []
     inside = ConfinedView(confinement.mounts, env.get("HOME", ""))
-    words = [*_NAMESPACES, "--cap-drop", "ALL", "--die-with-parent", "--new-session"]
-    words += ["--disable-userns"] if disable_userns else []
-    words += ["--unshare-net"] if confinement.network != "open" else []
-    words += _system(as_root)
+    argv = [*_NAMESPACES, "--cap-drop", "ALL", "--die-with-parent", "--new-session"]
+    argv += ["--disable-userns"] if disable_userns else []
+    argv += ["--unshare-net"] if confinement.network != "open" else []
+    argv += _system(as_root)
     for folder in inside.temporary if sized else inside.private:
-        words += [*sized, "--tmpfs", folder]
+        argv += [*sized, "--tmpfs", folder]
     # In memory too, and of no limited size. Without one, shared memory lies right in it.
-    words += ["--remount-ro", "/dev"] if sized else []
-    words += _name_resolution() if confinement.network == "open" else []
-    words += _MountPlan(confinement).words
-    words += ["--remount-ro", "/", "--chdir", cwd]
+    argv += ["--remount-ro", "/dev"] if sized else []
+    argv += _name_resolution() if confinement.network == "open" else []
+    argv += _MountPlan(confinement).options
+    argv += ["--remount-ro", "/", "--chdir", cwd]
     for name, value in env.items():
-        words += ["--setenv", name, value]
-    return words
+        argv += ["--setenv", name, value]
+    return argv
 
 
 def _bind(writable: bool) -> str:
@@ -61,26 +61,26 @@ def _bind(writable: bool) -> str:
 
 
 def _system(as_root: bool) -> list[str]:
-    words: list[str] = []
+    argv: list[str] = []
     for folder in SYSTEM:
-        words += ["--ro-bind-try", folder, folder]
+        argv += ["--ro-bind-try", folder, folder]
     for folder in LINKED:
         if os.path.islink(folder):  # noqa: PTH114 — a text is what is needed
-            words += ["--symlink", os.readlink(folder), folder]  # noqa: PTH115 — as above
+            argv += ["--symlink", os.readlink(folder), folder]  # noqa: PTH115 — as above
         else:
-            words += ["--ro-bind-try", folder, folder]
-    return [*words, "--dev", "/dev", "--proc", "/proc", *(_kept_from_root() if as_root else ())]
+            argv += ["--ro-bind-try", folder, folder]
+    return [*argv, "--dev", "/dev", "--proc", "/proc", *(_masked_from_root() if as_root else ())]
 
 
-def _kept_from_root() -> list[str]:
-    words: list[str] = []
-    for path, is_folder in kept_from_root():
+def _masked_from_root() -> list[str]:
+    argv: list[str] = []
+    for path, is_folder in paths_closed_to_root():
         hidden = ["--tmpfs", path, "--remount-ro", path]
-        words += hidden if is_folder else ["--ro-bind", os.devnull, path]
+        argv += hidden if is_folder else ["--ro-bind", os.devnull, path]
     for name in _SWITCHES:
         if os.path.exists(f"/proc/{name}"):  # noqa: PTH110 — as above
-            words += ["--ro-bind", f"/proc/{name}", f"/proc/{name}"]
-    return words
+            argv += ["--ro-bind", f"/proc/{name}", f"/proc/{name}"]
+    return argv
 
 
 def _name_resolution() -> list[str]:
@@ -97,7 +97,7 @@ class _MountPlan:
     """
 
     def __init__(self, confinement: Confinement) -> None:
-        self.words: list[str] = []
+        self.options: list[str] = []
         self._mounts = confinement.mounts
         self._pinned = sorted(map(normal, confinement.pinned))
         self._held: set[str] = set()
@@ -109,7 +109,7 @@ class _MountPlan:
         mount = self._mounts[count]
         target = normal(mount.target)
         self._hold_above(target, ConfinedView(self._mounts[:count]))
-        self.words += [_bind(mount.writable), normal(mount.source), target]
+        self.options += [_bind(mount.writable), normal(mount.source), target]
         # What was there before is covered now.
         self._held = {path for path in self._held if not is_under(path, target)}
         self._done = {path for path in self._done if not is_under(path, target)}
@@ -121,7 +121,7 @@ class _MountPlan:
     def _pin(self, path: str, inside: ConfinedView) -> None:
         self._hold_above(path, inside)
         if not self._is_pinned(path):
-            self.words += ["--ro-bind", inside.outside(path), path]
+            self.options += ["--ro-bind", inside.outside(path), path]
             self._done.add(path)
 
     def _hold_above(self, path: str, inside: ConfinedView) -> None:
@@ -130,7 +130,7 @@ class _MountPlan:
             return
         for folder in _between(normal(mount.target), path):
             if folder not in self._held and not self._is_pinned(folder):
-                self.words += ["--bind-try", inside.outside(folder), folder]
+                self.options += ["--bind-try", inside.outside(folder), folder]
                 self._held.add(folder)
 
     def _is_pinned(self, path: str) -> bool:

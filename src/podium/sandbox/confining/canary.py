@@ -44,11 +44,11 @@ class Mechanism(FrozenModel):
     bubblewrap: str = ""
     """The program, for the way by mounts."""
     disable_userns: bool = True
-    """Whether bubblewrap can keep a tree from making user namespaces of its own."""
+    """True if bubblewrap can keep a tree from making user namespaces of its own."""
 
     @property
     def limits_temporary(self) -> bool:
-        """Whether temporary files can be limited: they need a mount of their own, and bubblewrap its option
+        """Tell whether temporary files can be limited: they need a mount of their own, and bubblewrap its option
         `--size`, which came before the one above. Of an older one nobody can tell."""
         return self.name == BUBBLEWRAP and self.disable_userns
 
@@ -66,7 +66,7 @@ class MechanismTrial(FrozenModel):
     mechanism: Mechanism
     works: bool
     why: str = ""
-    """What went wrong: why it did not start, or what got through."""
+    """The failure: why it did not start, or what got through."""
 
 
 Run = Callable[[ProcessSpec, Mechanism], Awaitable[ProcessExit]]
@@ -129,15 +129,15 @@ class Canary:
         self._run = run
         self._memory = memory
         self._verdicts = {} if verdicts is None else verdicts
-        self._found: Mechanism | None = None
+        self._mechanism: Mechanism | None = None
         self._lock = asyncio.Lock()
 
     async def mechanism(self) -> Mechanism:
         """The best mechanism that held. Raises `NoSandbox` when none did."""
         async with self._lock:
-            if self._found is None:
-                self._found = self._remembered() or await self._find()
-            return self._found
+            if self._mechanism is None:
+                self._mechanism = self._remembered() or await self._find()
+            return self._mechanism
 
     async def _find(self) -> Mechanism:
         failed: list[MechanismTrial] = []
@@ -158,9 +158,9 @@ class Canary:
             machine = _machine()
             if (mechanism := self._verdicts.get(json.dumps(machine))) in candidates():
                 return mechanism
-            kept = json.loads(self._memory.read_bytes()) if self._memory else {"machine": None}
-            if kept["machine"] == machine:
-                return Mechanism.model_validate(kept["mechanism"])
+            cached = json.loads(self._memory.read_bytes()) if self._memory else {"machine": None}
+            if cached["machine"] == machine:
+                return Mechanism.model_validate(cached["mechanism"])
         except (OSError, ValueError, KeyError, TypeError):
             pass
         return None
@@ -173,11 +173,11 @@ class Canary:
         self._verdicts[json.dumps(machine)] = mechanism
         if self._memory is None:
             return
-        kept = {"machine": machine, "mechanism": mechanism.model_dump()}
+        cached = {"machine": machine, "mechanism": mechanism.model_dump()}
         fresh = self._memory.with_name(f"{self._memory.name}.{secrets.token_hex(4)}")
         try:
             make_private_folder(self._memory.parent)
-            fresh.write_text(json.dumps(kept))
+            fresh.write_text(json.dumps(cached))
             fresh.replace(self._memory)
         except OSError:
             with contextlib.suppress(OSError):
@@ -185,7 +185,7 @@ class Canary:
 
 
 def _machine() -> dict[str, object]:
-    """What the verdict rests on: this boot, this user, this kernel, this bubblewrap, these rules."""
+    """The base of the verdict: this boot, this user, this kernel, this bubblewrap, these rules."""
     program = shutil.which("bwrap") or ""
     about = Path(program).stat() if program else None
     status = Path("/proc/self/status").read_text()
@@ -206,10 +206,10 @@ def _machine() -> dict[str, object]:
 
 def _short_folder() -> Path:
     """A new folder, with a path short enough for the socket in it."""
-    place = tempfile.gettempdir()
-    if len(os.fsencode(place)) + len("/podium-canary-12345678/hidden/socket") > _MAX_PATH_BYTES:
-        place = "/tmp"  # noqa: S108 — mkdtemp makes a private one in it
-    return Path(tempfile.mkdtemp(prefix="podium-canary-", dir=place))
+    parent = tempfile.gettempdir()
+    if len(os.fsencode(parent)) + len("/podium-canary-12345678/hidden/socket") > _MAX_PATH_BYTES:
+        parent = "/tmp"  # noqa: S108 — mkdtemp makes a private one in it
+    return Path(tempfile.mkdtemp(prefix="podium-canary-", dir=parent))
 
 
 @contextlib.contextmanager
@@ -250,8 +250,8 @@ def _cage(folder: Path) -> Iterator[tuple[ProcessSpec, Callable[[], str]]]:
 
 
 def _what_failed(ended: ProcessExit) -> str:
-    said, *done = ended.stdout.decode(errors="replace").split("\n") or [""]
-    if ended.exit_code != 0 or said != "attempted":
+    first_line, *done = ended.stdout.decode(errors="replace").split("\n") or [""]
+    if ended.exit_code != 0 or first_line != "attempted":
         last = ended.stderr.decode(errors="replace").strip().splitlines()[-1:]
         return f"it did not run ({' '.join(last) or f'exit {ended.exit_code}'})"
     got = [name for name in done if name]
@@ -261,7 +261,7 @@ def _what_failed(ended: ProcessExit) -> str:
 
 
 def _what_happened(inner: Path, outer: Path) -> str:
-    """What really changed, whatever the canary says. Empty when all is as it was."""
+    """The changes that really happened, whatever the canary says. Empty when all is as it was."""
     if not (inner / "file").is_file():
         return "it could not write where it may"
     if sorted(path.name for path in outer.iterdir()) != ["file", "other"]:

@@ -39,7 +39,7 @@ def confine(plan: ConfinementPlan, line: socket.socket) -> None:
 
 
 Command = tuple[str, list[str], dict[str, str]]
-"""What a fork executes: program, words, variables."""
+"""A program for a fork to execute: program, arguments, variables."""
 
 
 def command(plan: ConfinementPlan, program: str, argv: list[str], env: dict[str, str]) -> Command:
@@ -49,12 +49,12 @@ def command(plan: ConfinementPlan, program: str, argv: list[str], env: dict[str,
     """
     if plan.mechanism != BUBBLEWRAP:
         return program, argv, env
-    data = b"\0".join(os.fsencode(word) for word in plan.options)
+    data = b"\0".join(os.fsencode(option) for option in plan.options)
     file = os.memfd_create("options", 0)
     os.write(file, data)
     os.lseek(file, 0, os.SEEK_SET)
-    words = ["bwrap", "--args", str(file), "--", program, *argv[1:]]
-    return plan.bubblewrap, words, env
+    wrapper_argv = ["bwrap", "--args", str(file), "--", program, *argv[1:]]
+    return plan.bubblewrap, wrapper_argv, env
 
 
 def drop_capabilities() -> None:

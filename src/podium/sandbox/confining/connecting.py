@@ -35,7 +35,7 @@ _PATIENCE_SECONDS = 130
 
 
 class ConnectBroker:
-    """Where the tree may connect to."""
+    """Connections of the tree, made for it as far as they are allowed."""
 
     def __init__(
         self, network_open: bool, ports: list[int], sockets: list[str] | None, own: list[str]
@@ -47,16 +47,16 @@ class ConnectBroker:
         self._sockets = sockets
         self._own = own
 
-    def perform(self, notice: SyscallNotice, tell: Callable[[int], None]) -> None:
+    def perform(self, notice: SyscallNotice, reply: Callable[[int], None]) -> None:
         """Connect for the caller, and tell the errno, 0 when it stands; perhaps later, from a thread."""
         size = notice.number(2)
         if not 2 <= size <= _MAX_ADDRESS_BYTES:
-            return tell(errno.EINVAL)
+            return reply(errno.EINVAL)
         address = notice.bytes_at(notice.arguments[1], size)
         if len(address) < size:
-            return tell(errno.EFAULT)
+            return reply(errno.EFAULT)
         line = socket.socket(fileno=copy_of_descriptor(notice.pid, notice.number(0)))
-        attempt = _ConnectAttempt(line, tell)
+        attempt = _ConnectAttempt(line, reply)
         try:
             self._connect(notice, attempt, address)
         except OSError as error:
@@ -105,9 +105,9 @@ class ConnectBroker:
 class _ConnectAttempt:
     """One connection that is being made on our own copy of the caller's socket."""
 
-    def __init__(self, line: socket.socket, tell: Callable[[int], None]) -> None:
+    def __init__(self, line: socket.socket, reply: Callable[[int], None]) -> None:
         self.line = line
-        self._tell = tell
+        self._reply = reply
         self._waits = os.get_blocking(line.fileno())
 
     def make(self, address: bytes) -> None:
@@ -124,7 +124,7 @@ class _ConnectAttempt:
     def over(self, why: int) -> None:
         os.set_blocking(self.line.fileno(), self._waits)
         self.line.close()
-        self._tell(why)
+        self._reply(why)
 
     def _wait(self) -> None:
         poll = select.poll()

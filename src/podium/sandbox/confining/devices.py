@@ -19,7 +19,7 @@ _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _TERMINAL = "console"
 """The one that bubblewrap itself was started on, if it was."""
 _READ_ONLY, _REMOUNT, _BIND = 1, 32, 4096
-_KEPT_FLAGS = 2 | 8
+_PRESERVED_FLAGS = 2 | 8
 """No set-uid, no programs; whoever is in a user namespace may not take these off."""
 
 
@@ -53,6 +53,6 @@ def _hold_and_leave(mounts: int) -> None:
 
 
 def _make_read_only(path: str) -> None:
-    flags = os.statvfs(path).f_flag & _KEPT_FLAGS | _READ_ONLY | _REMOUNT | _BIND
+    flags = os.statvfs(path).f_flag & _PRESERVED_FLAGS | _READ_ONLY | _REMOUNT | _BIND
     if LIBC.mount(None, path.encode(), None, ctypes.c_ulong(flags), None) != 0:
         raise OSError(ctypes.get_errno(), "cannot be made read-only", path)

@@ -51,28 +51,28 @@ def fork_inside(holder: int, be: Callable[[], None]) -> int:
         _usher_in(own, spaces, write_end, be)
     for descriptor in (own, write_end, *spaces.values()):
         os.close(descriptor)
-    said = os.read(read_end, 32).decode()
+    report_text = os.read(read_end, 32).decode()
     os.close(read_end)
     os.waitpid(usher, 0)
-    word, _, number = said.partition(" ")
-    if word != "pid":
+    kind, _, number = report_text.partition(" ")
+    if kind != "pid":
         raise OSError(int(number or errno.EIO), "the sandbox cannot be entered")
     return int(number)
 
 
 def _spaces_of(holder: int) -> dict[str, int]:
     """Descriptors of those namespaces that are not ours anyway, in the order of entering."""
-    found: dict[str, int] = {}
+    descriptors: dict[str, int] = {}
     for name in _KINDS:
         theirs = f"/proc/{holder}/ns/{name}"
         if os.stat(theirs).st_ino != os.stat(f"/proc/self/ns/{name}").st_ino:  # noqa: PTH116 — pathlib loads too slowly
-            found[name] = os.open(theirs, os.O_RDONLY | os.O_CLOEXEC)
-    return found
+            descriptors[name] = os.open(theirs, os.O_RDONLY | os.O_CLOEXEC)
+    return descriptors
 
 
 def _usher_in(own: int, spaces: dict[str, int], report: int, be: Callable[[], None]) -> None:
     """Enter, and fork: a process itself never changes its pid namespace. Never returns."""
-    said = f"errno {errno.EIO}"
+    outcome = f"errno {errno.EIO}"
     try:
         owner = fcntl.ioctl(spaces["mnt"], OWNER_OF_NAMESPACE)
         enter(owner, NEW_USER)
@@ -83,16 +83,16 @@ def _usher_in(own: int, spaces: dict[str, int], report: int, be: Callable[[], No
             enter(own, NEW_USER)
         pid = os.fork()
         if pid == 0:
-            _be_seen()
+            _become_dumpable()
             be()
-        said = f"pid {pid}"
+        outcome = f"pid {pid}"
     except OSError as error:
-        said = f"errno {error.errno or errno.EIO}"
+        outcome = f"errno {error.errno or errno.EIO}"
     finally:
-        os.write(report, said.encode())
+        os.write(report, outcome.encode())
         os._exit(0)
 
 
-def _be_seen() -> None:
-    """Who entered is hidden from the guard, which has to look at what it starts."""
+def _become_dumpable() -> None:
+    """Become visible to the guard, which has to look at what it starts: a process that entered is hidden from it."""
     LIBC.prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)

@@ -19,22 +19,22 @@ _LOADER_OPTIONS_WITH_VALUE = (
 
 
 class SubcommandRule:
-    """How a subcommand that may be used may not be used."""
+    """Limits to a subcommand that may be used."""
 
     def __init__(
         self,
         refused_options: tuple[str, ...],
         other_options: tuple[str, ...],
-        first_words: tuple[str, ...] | None,
-        needs_first_word: bool,
-        most_words: int | None,
+        subcommands: tuple[str, ...] | None,
+        needs_subcommand: bool,
+        max_arguments: int | None,
         asking: tuple[str, ...],
     ) -> None:
         self.refused_options = refused_options
         self.other_options = other_options
-        self.first_words = first_words
-        self.needs_first_word = needs_first_word
-        self.most_words = most_words
+        self.allowed_subcommands = subcommands
+        self.needs_subcommand = needs_subcommand
+        self.max_arguments = max_arguments
         self.asking = asking
 
 
@@ -59,7 +59,7 @@ class ProgramRule:
 
 
 class ExecRuleSet:
-    """What may be started. Plain, since the guard that judges by it loads no models."""
+    """The programs that may be started. Plain, since the guard that judges by it loads no models."""
 
     def __init__(
         self,
@@ -91,9 +91,9 @@ def as_data(rules: ExecRules) -> list[object]:
                     name: [
                         sub.refused_options,
                         sub.other_options,
-                        sub.first_words,
-                        sub.needs_first_word,
-                        sub.most_words,
+                        sub.allowed_subcommands,
+                        sub.needs_subcommand,
+                        sub.max_arguments,
                         sub.asking,
                     ]
                     for name, sub in program.subcommands.items()
@@ -128,7 +128,7 @@ def from_data(data: list[object]) -> ExecRuleSet:
 
 
 class ProcessContext:
-    """Where a process runs, asked for only when its words do not decide."""
+    """The folder and variables of a process, asked for only when its arguments do not decide."""
 
     def folder(self) -> str:
         raise NotImplementedError
@@ -144,7 +144,7 @@ def judge(
     argv: list[str],
     around: ProcessContext | None = None,
 ) -> str:
-    """Why this may not be started, or nothing. `names` are all that the file goes by."""
+    """The reason why this may not be started, or nothing. `names` are all that the file goes by."""
     if any(name.startswith(_LOADERS) for name in names):
         return _judge_loaded(rules, argv, around)
     for name in names:
@@ -161,10 +161,10 @@ def judge(
 
 def _judge_loaded(rules: ExecRuleSet, argv: list[str], around: ProcessContext | None) -> str:
     """The dynamic loader starts the program that its arguments name."""
-    words = argv[1:]
-    while words and words[0].startswith("-"):
-        words = words[2:] if words[0] in _LOADER_OPTIONS_WITH_VALUE else words[1:]
-    return judge(rules, (words[0].rpartition("/")[2],), words, around) if words else ""
+    arguments = argv[1:]
+    while arguments and arguments[0].startswith("-"):
+        arguments = arguments[2:] if arguments[0] in _LOADER_OPTIONS_WITH_VALUE else arguments[1:]
+    return judge(rules, (arguments[0].rpartition("/")[2],), arguments, around) if arguments else ""
 
 
 def _judge_program(
@@ -187,30 +187,32 @@ def _judge_program(
     ]
     if not called.startswith(beginning):
         readings.append(argv[1:])
-    for words in readings:
-        reason = _judge_words(program, words)
+    for arguments in readings:
+        reason = _judge_arguments(program, arguments)
         if reason and repositories and around is not None:
-            reason = _judge_elsewhere(words, repositories, around, reason)
+            reason = _judge_elsewhere(arguments, repositories, around, reason)
         if reason:
             return reason
     return ""
 
 
 def _judge_elsewhere(
-    words: list[str], repositories: tuple[str, ...], around: ProcessContext, reason: str
+    arguments: list[str], repositories: tuple[str, ...], around: ProcessContext, reason: str
 ) -> str:
     """The reason still, unless all that the command is about lies outside of these repositories."""
-    target = read_target(words)
+    target = read_target(arguments)
     if target is None:
         return reason
     folder = around.folder()
     for step in target.folders:
         folder = _path(folder, step)
     pairs = (variable.partition("=") for variable in around.variables())
-    given = {name: value for name, _, value in pairs if name in LOCATION_VARIABLES and value}
-    named = (*target.locations, *given.values(), *map(local_path, target.changed()))
-    about = [_path(folder, word) for word in named]
-    if not (target.makes_repository or "GIT_DIR" in given):
+    location_values = {
+        name: value for name, _, value in pairs if name in LOCATION_VARIABLES and value
+    }
+    named = (*target.locations, *location_values.values(), *map(local_path, target.changed()))
+    about = [_path(folder, name) for name in named]
+    if not (target.makes_repository or "GIT_DIR" in location_values):
         about.append(folder)
     if any(_is_in(path, held) for path in about for held in repositories):
         return reason
@@ -218,10 +220,10 @@ def _judge_elsewhere(
     return f"{target.name} may not reach {address!r}" if address else ""
 
 
-def _path(folder: str, word: str) -> str:
+def _path(folder: str, name: str) -> str:
     """A path by its text: names in it that are links are not followed."""
     parts: list[str] = []
-    for part in (word if word.startswith("/") else f"{folder}/{word}").split("/"):
+    for part in (name if name.startswith("/") else f"{folder}/{name}").split("/"):
         if part == "..":
             parts = parts[:-1]
         elif part not in ("", "."):
@@ -233,42 +235,42 @@ def _is_in(path: str, folder: str) -> bool:
     return path == folder or path.startswith(f"{folder}/")
 
 
-def _judge_words(program: ProgramRule, words: list[str]) -> str:
+def _judge_arguments(program: ProgramRule, arguments: list[str]) -> str:
     at = 0
-    while at < len(words) and words[at].startswith("-"):
-        option = words[at]
+    while at < len(arguments) and arguments[at].startswith("-"):
+        option = arguments[at]
         if _begins(option, program.refused_options):
             return f"the option {option!r} is not allowed"
-        value = words[at + 1] if at + 1 < len(words) else ""
+        value = arguments[at + 1] if at + 1 < len(arguments) else ""
         if option == "-c" or (option.startswith("-c") and not option.startswith("--")):
             setting = value if option == "-c" else option[2:]
             key = setting.partition("=")[0].lower()
             if key not in program.settings:
                 return f"setting {key!r} is not allowed"
         at += 2 if option in (*program.options_with_value, "-c") else 1
-    if at >= len(words):
+    if at >= len(arguments):
         return ""
-    name, rest = words[at], words[at + 1 :]
+    name, rest = arguments[at], arguments[at + 1 :]
     subcommand = program.subcommands.get(name)
     if subcommand is None:
         return f"{name!r} is not among what may be used"
     return _judge_subcommand(name, subcommand, rest)
 
 
-def _judge_subcommand(name: str, rules: SubcommandRule, words: list[str]) -> str:
-    options = words[: words.index("--")] if "--" in words else words
+def _judge_subcommand(name: str, rules: SubcommandRule, arguments: list[str]) -> str:
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     for option in options:
         if option.startswith("-") and _is_refused(option, rules):
             return f"{name} with {option!r} is not allowed"
-    plain = [word for word in words if not word.startswith("-")]
+    plain = [argument for argument in arguments if not argument.startswith("-")]
     if any(_bare(option) in rules.asking for option in (*options, *plain[:1])):
         return ""
     if not plain:
-        return f"{name} alone is not among what may be used" if rules.needs_first_word else ""
-    if rules.first_words is not None and plain[0] not in rules.first_words:
+        return f"{name} alone is not among what may be used" if rules.needs_subcommand else ""
+    if rules.allowed_subcommands is not None and plain[0] not in rules.allowed_subcommands:
         return f"{name} {plain[0]!r} is not among what may be used"
-    if rules.most_words is not None and len(plain) > rules.most_words:
-        return f"{name} {plain[0]!r} with {plain[rules.most_words]!r} behind it is not allowed"
+    if rules.max_arguments is not None and len(plain) > rules.max_arguments:
+        return f"{name} {plain[0]!r} with {plain[rules.max_arguments]!r} behind it is not allowed"
     return ""
 
 
@@ -279,8 +281,8 @@ def _is_refused(option: str, rules: SubcommandRule) -> bool:
         if len(name) == 2 or name in rules.other_options:
             return False
         return any(full.startswith(name) for full in rules.refused_options)
-    letters = {full[1] for full in rules.refused_options if len(full) == 2}
-    return any(letter in letters for letter in option[1:])
+    short_options = {full[1] for full in rules.refused_options if len(full) == 2}
+    return any(char in short_options for char in option[1:])
 
 
 def _bare(option: str) -> str:

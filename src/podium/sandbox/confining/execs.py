@@ -20,7 +20,7 @@ _MAX_REMEMBERED = 1000
 
 
 class ExecRequest(ProcessContext):
-    """What a waiting exec wants to start."""
+    """A waiting exec."""
 
     def __init__(self, notice: SyscallNotice) -> None:
         """Read it from the caller's memory. Raises `OSError` and `TooMuch`."""
@@ -31,7 +31,7 @@ class ExecRequest(ProcessContext):
         self._folder = folder
         path = notice.text_at(notice.arguments[path_at], MAX_PATH_BYTES)
         self.path = os.fsdecode(path)
-        self.argv = notice.words_at(notice.arguments[argv_at])
+        self.argv = notice.argv_at(notice.arguments[argv_at])
         self._notice = notice
         self._env_at = argv_at + 1
 
@@ -39,7 +39,7 @@ class ExecRequest(ProcessContext):
         return os.readlink(f"/proc/{self._pid}/cwd")  # noqa: PTH115 — pathlib loads too slowly
 
     def variables(self) -> list[str]:
-        return self._notice.words_at(self._notice.arguments[self._env_at])
+        return self._notice.argv_at(self._notice.arguments[self._env_at])
 
     def open(self) -> int:
         """A descriptor of the file. Raises `OSError` when there is none."""
@@ -71,8 +71,8 @@ class ExecJudge:
     ) -> str:
         try:
             about = os.fstat(file)
-            known_as = self._files.get((about.st_dev, about.st_ino), "")
-            names = (known_as, _name(path_of(file)), _name(path))
+            file_name = self._files.get((about.st_dev, about.st_ino), "")
+            names = (file_name, _name(path_of(file)), _name(path))
             reason = judge(self._rules, tuple(name for name in names if name), argv, request)
             interpreter = [] if reason else self._first_line(file, about)
         finally:
@@ -80,8 +80,8 @@ class ExecJudge:
         if not interpreter or deep == 0:
             return reason
         next_file = request.open_interpreter(interpreter[0])
-        words = [*interpreter, path, *argv[1:]]
-        return self._reason(request, next_file, interpreter[0], words, deep - 1)
+        script_argv = [*interpreter, path, *argv[1:]]
+        return self._reason(request, next_file, interpreter[0], script_argv, deep - 1)
 
     def _first_line(self, file: int, about: os.stat_result) -> list[str]:
         """As `first_line`, remembered: no change of a file leaves the time of its last change alone."""
@@ -135,7 +135,7 @@ def first_line(file: int, about: os.stat_result) -> list[str]:
 
 def _files_of(names: list[str]) -> dict[tuple[int, int], str]:
     """The files of programs. Not those that are many programs in one, such as busybox."""
-    found: dict[tuple[int, int], str] = {}
+    names_by_file: dict[tuple[int, int], str] = {}
     for folder in _PROGRAM_FOLDERS:
         for name in names:
             path = f"{folder}/{name}"
@@ -144,8 +144,8 @@ def _files_of(names: list[str]) -> dict[tuple[int, int], str]:
             except OSError:
                 continue
             if _name(os.path.realpath(path)) == name:
-                found[(about.st_dev, about.st_ino)] = name
-    return found
+                names_by_file[(about.st_dev, about.st_ino)] = name
+    return names_by_file
 
 
 def _name(path: str) -> str:

@@ -1,4 +1,4 @@
-"""What the two filters refuse and what they let the guard judge."""
+"""The two system call filters: what they refuse and what they let the guard judge."""
 
 from __future__ import annotations
 

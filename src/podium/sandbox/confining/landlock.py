@@ -29,7 +29,7 @@ _SCOPES = 0b11
 """Abstract sockets and signals: neither goes to a process outside."""
 _ABI_WITH_SCOPES = 6
 
-_PATH_BENEATH = 1
+_PATH_RULE = 1
 
 
 def version() -> int:
@@ -41,7 +41,7 @@ def version() -> int:
 
 
 def has_scopes() -> bool:
-    """Whether signals and abstract sockets can be kept inside."""
+    """Tell whether signals and abstract sockets can be kept inside."""
     return version() >= _ABI_WITH_SCOPES
 
 
@@ -80,7 +80,7 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
         if not stat.S_ISDIR(os.fstat(handle).st_mode):
             rights &= _OF_FILES
         rule = struct.pack("=Qi", rights, handle)
-        where = ctypes.c_int(_PATH_BENEATH)
+        where = ctypes.c_int(_PATH_RULE)
         _call("landlock_add_rule", ctypes.c_int(ruleset), where, rule, ctypes.c_uint32(0))
     finally:
         os.close(handle)

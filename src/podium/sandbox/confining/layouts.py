@@ -21,32 +21,32 @@ _KEYS = frozenset({".ssh", ".gnupg", ".aws", ".azure", ".kube", ".password-store
 _OF_WORK = _HISTORIES | {"podium.yaml"}
 _OF_HOMES = frozenset({".config", ".bashrc", ".zshrc", ".profile", ".netrc", ".git-credentials"})
 _BARE = frozenset({"head", "objects", "refs"})
-"""What a repository without a checkout has at its top."""
+"""Top-level names of a repository without a checkout."""
 
 
 class PathSet:
     """Some places, and what they hold and lie in."""
 
     def __init__(self, paths: Iterable[str | Path]) -> None:
-        self._reals = [real_place(path) for path in paths if str(path)]
-        self._marks = {mark for path in self._reals if (mark := _mark(path))}
+        self._reals = [real_path(path) for path in paths if str(path)]
+        self._identities = {identity for path in self._reals if (identity := _identity(path))}
         above = {folder for path in self._reals for folder in (path, *path.parents)}
-        self._above = above, {mark for path in above if (mark := _mark(path))}
+        self._above = above, {identity for path in above if (identity := _identity(path))}
         # Most that is asked for lies in few folders.
         self.are_at = cache(self._are_at)
 
     def _are_at(self, real: Path) -> bool:
-        """Whether this is one of the places."""
-        return real in self._reals or _mark(real) in self._marks
+        """Tell whether this is one of the places."""
+        return real in self._reals or _identity(real) in self._identities
 
     def hold(self, real: Path) -> bool:
-        """Whether this is one of the places, or lies in one."""
+        """Tell whether this is one of the places, or lies in one."""
         return bool(self._reals) and any(map(self.are_at, (real, *real.parents)))
 
     def lie_in(self, real: Path) -> bool:
-        """Whether this is one of the places, or holds one."""
-        paths, marks = self._above
-        return real in paths or _mark(real) in marks
+        """Tell whether this is one of the places, or holds one."""
+        paths, identities = self._above
+        return real in paths or _identity(real) in identities
 
 
 class Workplaces:
@@ -55,27 +55,27 @@ class Workplaces:
     def __init__(self, project: str, home: Path) -> None:
         # A home may be kept under version control, or be the project: what lies in it is judged by itself.
         self._beyond = {home, *home.parents}
-        self._project = PathSet([project] if real_place(project) not in self._beyond else [])
+        self._project = PathSet([project] if real_path(project) not in self._beyond else [])
         self._names = cache(_names)
 
     def hold(self, real: Path) -> bool:
-        """Whether this lies in the project, or in any other checkout."""
+        """Tell whether this lies in the project, or in any other checkout."""
         if self._project.hold(real):
             return True
         above = (folder for folder in (real, *real.parents) if folder not in self._beyond)
         return any(self._is_checkout(folder) for folder in above)
 
     def lie_in(self, real: Path) -> bool:
-        """Whether the project lies in this, or some checkout right below it."""
+        """Tell whether the project lies in this, or some checkout right below it."""
         if self._project.lie_in(real):
             return True
         return any(self._is_checkout(folder) for folder in _folders_in(real))
 
     def are_marked(self, real: Path) -> bool:
-        """Whether this folder itself holds what a person keeps for himself."""
+        """Tell whether this folder itself holds what a person keeps for himself."""
         names = self._names(real)
-        marks = _OF_WORK | _OF_HOMES | _KEYS
-        return bool(names & marks) or any(name.startswith(".env") for name in names)
+        work_names = _OF_WORK | _OF_HOMES | _KEYS
+        return bool(names & work_names) or any(name.startswith(".env") for name in names)
 
     def _is_checkout(self, folder: Path) -> bool:
         names = self._names(folder)
@@ -83,11 +83,11 @@ class Workplaces:
 
 
 def is_guarded(real: Path) -> bool:
-    """Whether this lies in a folder of keys, of a history or of a record."""
+    """Tell whether this lies in a folder of keys, of a history or of a record."""
     return any(comparable(part) in _HISTORIES | _KEYS for part in real.parts)
 
 
-def real_place(path: str | Path) -> Path:
+def real_path(path: str | Path) -> Path:
     return Path(os.path.realpath(path))
 
 
@@ -106,12 +106,12 @@ def _folders_in(folder: Path) -> list[Path]:
         return []
 
 
-def _mark(path: Path) -> tuple[int, int] | None:
+def _identity(path: Path) -> tuple[int, int] | None:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 PROGRAM_FOLDERS = ("bin", "sbin", "shims", ".bin")
@@ -124,7 +124,7 @@ PYTHON_PARTS = ("bin", "lib/python*", "lib64/python*", "lib/libpython*", "pyvenv
 
 class MountLayout(NamedTuple):
     sign: str
-    """What is there if this is one. As everywhere here, `*` stands for one name or a piece of it."""
+    """A path that is there if this is one. As everywhere here, `*` stands for one name or a piece of it."""
     parts: tuple[str, ...] = ()
     prefixes: tuple[str, ...] = ()
     """Installations inside, each shown by its own parts."""
@@ -204,17 +204,17 @@ BESIDE_LOCAL_PROGRAMS = {
     "share/pipx": MountLayout("venvs", (), ("venvs/*", "shared")),
     "pipx": MountLayout("venvs", (), ("venvs/*", "shared")),
 }
-"""Where programs in `~/.local/bin` really lie, seen from `~/.local`."""
+"""The real folders of programs in `~/.local/bin`, seen from `~/.local`."""
 
 
 def manager_at(folder: Path) -> MountLayout | None:
-    """How a manager of toolchains is laid out, if this is the folder of one."""
+    """The layout of a manager of toolchains, if this is the folder of one."""
     layout = _MANAGERS.get(folder.name.removeprefix(".").casefold())
     return layout if layout and (folder / layout.sign).exists() else None
 
 
 def parts_of(prefix: Path) -> Iterator[Path]:
-    """What programs need of an installation."""
+    """Yield the parts of an installation that programs need."""
     names = [*_PARTS]
     for shape in _SHAPES:
         if any(prefix.glob(shape.sign)):
@@ -223,14 +223,14 @@ def parts_of(prefix: Path) -> Iterator[Path]:
 
 
 def has_shape(prefix: Path) -> bool:
-    """Whether something is installed here."""
+    """Tell whether something is installed here."""
     if any((prefix / name).is_dir() for name in LIBRARY_FOLDERS):
         return True
     return any(any(prefix.glob(shape.sign)) for shape in _SHAPES)
 
 
 def parts_of_manager(folder: Path, layout: MountLayout) -> Iterator[Path]:
-    """What programs need of all that it manages."""
+    """Yield the parts of all that it manages which programs need."""
     yield from named_parts(folder, layout.parts)
     for prefix in named_parts(folder, layout.prefixes):
         if prefix.is_dir():
@@ -239,8 +239,8 @@ def parts_of_manager(folder: Path, layout: MountLayout) -> Iterator[Path]:
 
 def named_parts(prefix: Path, names: Iterable[str]) -> Iterator[Path]:
     """Those that are there. A link that leads out of the installation names no part of it."""
-    real = real_place(prefix)
+    real = real_path(prefix)
     for name in dict.fromkeys(names):
-        for place in sorted(prefix.glob(name)):
-            if real_place(place).is_relative_to(real):
-                yield place
+        for path in sorted(prefix.glob(name)):
+            if real_path(path).is_relative_to(real):
+                yield path

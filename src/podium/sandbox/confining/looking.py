@@ -35,7 +35,7 @@ def open_meant(pid: int, folder: int, path: str, follow: bool = True) -> int:
 
 
 def _own_file(pid: int, path: str) -> str:
-    """What `/proc/self` says of its reader, for the caller instead of us; only these exact forms."""
+    """The content of `/proc/self` for the caller instead of us; only these exact forms."""
     if path in ("/proc/self/exe", "/proc/thread-self/exe"):
         return f"/proc/{pid}/exe"
     for folder in ("/proc/self/fd/", "/proc/thread-self/fd/", "/dev/fd/"):
@@ -51,19 +51,19 @@ def open_descriptor(pid: int, number: int) -> int:
 
 
 def path_of(descriptor: int) -> str:
-    """Where the file behind a descriptor lies now."""
+    """The present path of the file behind a descriptor."""
     return os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115 — as above
 
 
 def _open_in(root: int, path: str, flags: int) -> int:
     how = struct.pack("=QQQ", flags, 0, _IN_ROOT | _NO_MAGICLINKS)
-    found = LIBC.syscall(
+    descriptor = LIBC.syscall(
         ctypes.c_long(_OPENAT2), ctypes.c_int(root), os.fsencode(path), how, ctypes.c_size_t(24)
     )
-    if found < 0:
+    if descriptor < 0:
         number = ctypes.get_errno() or errno.EACCES
         raise OSError(number, os.strerror(number), path)
-    return int(found)
+    return int(descriptor)
 
 
 def copy_of_descriptor(pid: int, descriptor: int) -> int:

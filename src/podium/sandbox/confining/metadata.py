@@ -125,14 +125,14 @@ def _change_times(notice: SyscallNotice, itself: str, about: os.stat_result) -> 
         numbers = struct.unpack("=qqqq", notice.bytes_at(at, 32))
         unit = 1 if notice.name == "utimensat" else 1000
         times = (
-            _moment(numbers[0], numbers[1], unit, about.st_atime_ns),
-            _moment(numbers[2], numbers[3], unit, about.st_mtime_ns),
+            _timestamp_ns(numbers[0], numbers[1], unit, about.st_atime_ns),
+            _timestamp_ns(numbers[2], numbers[3], unit, about.st_mtime_ns),
         )
         os.utime(itself, ns=times)
     return 0
 
 
-def _moment(seconds: int, part: int, unit: int, before: int) -> int:
+def _timestamp_ns(seconds: int, part: int, unit: int, before: int) -> int:
     if unit == 1 and part == _NOW:
         return time.time_ns()
     return before if unit == 1 and part == _OMIT else seconds * 10**9 + part * unit

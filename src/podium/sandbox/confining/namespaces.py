@@ -19,24 +19,24 @@ else:
 
 NEW_MOUNTS, NEW_USER, NEW_NET = 0x00020000, 0x10000000, 0x40000000
 OWNER_OF_NAMESPACE = 0xB701
-"""What `ioctl` gives the user namespace by that a namespace belongs to."""
+"""The `ioctl` that gives the user namespace by that a namespace belongs to."""
 _DESCRIPTOR_BYTES = 4  # a C int
 _BACKLOG = 128
 
 
-def send_descriptors(line: socket.socket, word: bytes, descriptors: list[int]) -> None:
+def send_descriptors(line: socket.socket, payload: bytes, descriptors: list[int]) -> None:
     """Hand descriptors to the process at the other end, with a word beside them."""
     packed = b"".join(fd.to_bytes(_DESCRIPTOR_BYTES, sys.byteorder) for fd in descriptors)
-    line.sendmsg([word], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, packed)])
+    line.sendmsg([payload], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, packed)])
 
 
 def receive_descriptors(line: socket.socket, most: int) -> tuple[bytes, list[int]]:
-    """What `send_descriptors` sent; nothing when the other end is closed."""
-    room = socket.CMSG_SPACE(most * _DESCRIPTOR_BYTES)
-    word, messages, _, _ = line.recvmsg(200, room, socket.MSG_CMSG_CLOEXEC)
+    """Receive from `send_descriptors`; nothing when the other end is closed."""
+    ancillary_size = socket.CMSG_SPACE(most * _DESCRIPTOR_BYTES)
+    payload, messages, _, _ = line.recvmsg(200, ancillary_size, socket.MSG_CMSG_CLOEXEC)
     packed = b"".join(data for _, _, data in messages)
     starts = range(0, len(packed), _DESCRIPTOR_BYTES)
-    return word, [
+    return payload, [
         int.from_bytes(packed[at : at + _DESCRIPTOR_BYTES], sys.byteorder) for at in starts
     ]
 
@@ -53,11 +53,11 @@ def listen_inside(pid: int, ports: list[int]) -> list[int]:
         _listen_and_leave(network, theirs, ports)
     os.close(network)
     theirs.close()
-    word, descriptors = receive_descriptors(ours, len(ports))
+    payload, descriptors = receive_descriptors(ours, len(ports))
     ours.close()
     os.waitpid(child, 0)
     if len(descriptors) != len(ports):
-        number = int(word) if word.isdigit() else errno.EIO
+        number = int(payload) if payload.isdigit() else errno.EIO
         raise OSError(number, "nothing can listen in the tree's own network")
     return descriptors
 

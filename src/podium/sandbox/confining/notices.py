@@ -17,9 +17,9 @@ _PAGE_BYTES = 4096
 _POINTERS_BYTES = 256
 
 MAX_PATH_BYTES = 4096
-MAX_WORD_BYTES = 1 << 17
-MAX_WORDS = 1 << 16
-MAX_WORDS_BYTES = 1 << 22
+MAX_ARGUMENT_BYTES = 1 << 17
+MAX_ARGUMENTS = 1 << 16
+MAX_ARGV_BYTES = 1 << 22
 
 
 class ArgumentsTooLarge(Exception):
@@ -64,25 +64,25 @@ class SyscallNotice:
             text += piece
         raise ArgumentsTooLarge
 
-    def words_at(self, address: int) -> list[str]:
+    def argv_at(self, address: int) -> list[str]:
         """The texts of a list that ends with a null, such as an argv."""
-        words: list[str] = []
-        room = MAX_WORDS_BYTES
+        argv: list[str] = []
+        bytes_left = MAX_ARGV_BYTES
         pointers = b""
         while address:
             if len(pointers) < 8:
-                pointers = self.bytes_at(address + 8 * len(words), _POINTERS_BYTES)
+                pointers = self.bytes_at(address + 8 * len(argv), _POINTERS_BYTES)
             pointer, pointers = pointers[:8], pointers[8:]
             if len(pointer) < 8:
                 raise OSError(errno.EFAULT, "no such memory")
             if not any(pointer):
                 break
-            word = self.text_at(int.from_bytes(pointer, "little"), MAX_WORD_BYTES)
-            room -= len(word)
-            if room < 0 or len(words) >= MAX_WORDS:
+            argument = self.text_at(int.from_bytes(pointer, "little"), MAX_ARGUMENT_BYTES)
+            bytes_left -= len(argument)
+            if bytes_left < 0 or len(argv) >= MAX_ARGUMENTS:
                 raise ArgumentsTooLarge
-            words.append(os.fsdecode(word))
-        return words
+            argv.append(os.fsdecode(argument))
+        return argv
 
     def close(self) -> None:
         if self._memory >= 0:
@@ -105,7 +105,7 @@ def receive(listener: int) -> SyscallNotice | None:
 
 
 def still_waits(listener: int, notice: SyscallNotice) -> bool:
-    """Whether the caller still stands there: else its pid may belong to another by now."""
+    """Tell whether the caller still stands there: else its pid may belong to another by now."""
     try:
         fcntl.ioctl(listener, _IS_VALID, struct.pack("=Q", notice.identity))
     except OSError:

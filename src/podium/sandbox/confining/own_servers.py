@@ -1,4 +1,4 @@
-"""Whether a port of this machine is one that the tree itself listens at."""
+"""True if a port of this machine is one that the tree itself listens at."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def is_own_port(port: int) -> bool:
 
 def _listening_at(port: int) -> set[str]:
     """The sockets, by their inodes, on whatever address."""
-    found: set[str] = set()
+    inodes: set[str] = set()
     for table in _TABLES:
         try:
             with open(table) as file:  # noqa: PTH123 — pathlib loads too slowly
@@ -34,22 +34,22 @@ def _listening_at(port: int) -> set[str]:
             continue
         for row in rows:
             if row[_STATE_AT] == _LISTENS and int(row[_ADDRESS_AT].rpartition(":")[2], 16) == port:
-                found.add(row[_INODE_AT])
-    return found
+                inodes.add(row[_INODE_AT])
+    return inodes
 
 
 def _sockets_of(pid: int) -> set[str]:
     folder = f"/proc/{pid}/fd"
-    found: set[str] = set()
+    inodes: set[str] = set()
     try:
         names = os.listdir(folder)  # noqa: PTH208 — as above
     except OSError:
-        return found
+        return inodes
     for name in names:
         try:
             target = os.readlink(f"{folder}/{name}")  # noqa: PTH115 — as above
         except OSError:
             continue
         if target.startswith("socket:["):
-            found.add(target[len("socket:[") : -1])
-    return found
+            inodes.add(target[len("socket:[") : -1])
+    return inodes

@@ -45,9 +45,9 @@ async def read_request(reader: asyncio.StreamReader) -> ProxyRequest:
         urlsplit(asked[2] if asked else "")
     except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):
         raise MalformedRequest from None
-    found = [_HEADER.fullmatch(line) for line in lines]
-    headers = tuple((header[1], header[2]) for header in found if header)
-    if asked is None or len(headers) != len(found):
+    matches = [_HEADER.fullmatch(line) for line in lines]
+    headers = tuple((header[1], header[2]) for header in matches if header)
+    if asked is None or len(headers) != len(matches):
         raise MalformedRequest
     return ProxyRequest(asked[1], asked[2], asked[3], headers, _length(headers))
 
@@ -66,7 +66,7 @@ def _length(headers: tuple[tuple[str, str], ...]) -> int | None:
     return int(lengths[0]) if lengths else 0
 
 
-def as_origin_form(request: ProxyRequest, wanted: Destination) -> bytes:
+def as_origin_form(request: ProxyRequest, destination: Destination) -> bytes:
     """The head as the host itself expects it, for this host and for once only.
 
     Headers that speak of another host or to the proxy stay behind; the connection ends with the
@@ -74,9 +74,9 @@ def as_origin_form(request: ProxyRequest, wanted: Destination) -> bytes:
     """
     parts = urlsplit(request.target)
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    kept = [f"{name}: {value}" for name, value in request.headers if not _is_ours(name.lower())]
-    host = wanted.host if wanted.port == 80 else str(wanted)
-    lines = [f"{request.method} {path} {request.version}", f"Host: {host}", *kept]
+    headers = [f"{name}: {value}" for name, value in request.headers if not _is_ours(name.lower())]
+    host = destination.host if destination.port == 80 else str(destination)
+    lines = [f"{request.method} {path} {request.version}", f"Host: {host}", *headers]
     return "\r\n".join([*lines, "Connection: close", "", ""]).encode("latin-1")
 
 

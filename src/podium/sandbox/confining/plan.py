@@ -10,7 +10,7 @@ BUBBLEWRAP, LANDLOCK = "bubblewrap", "landlock"
 
 
 class ConfinementPlan:
-    """How one tree is confined. Paths are those outside."""
+    """The plan of one tree's confinement. Paths are those outside."""
 
     def __init__(
         self,

@@ -26,13 +26,13 @@ from podium.sandbox.confining.view import (
     ConfinedView,
     reach,
     refuse_what_was_tampered_with,
-    shown_folders,
+    visible_folders,
 )
 from podium.sandbox.environment import find_program
-from podium.sandbox.orphans import MARK_NAME
+from podium.sandbox.orphans import TAG_VARIABLE
 
 PROXY_PORTS = (3128, 3129, 8118, 8888)
-"""Where the proxy answers inside: the first that is not forwarded, else any other."""
+"""Ports of the proxy inside: the first that is not forwarded, else any other."""
 
 MAX_PORTS = 200
 """More descriptors do not go over a socket at once."""
@@ -69,7 +69,7 @@ def proxy_port(confinement: Confinement) -> int:
 
 
 def ports_inside(confinement: Confinement) -> list[int]:
-    """Where to listen for a tree with a network of its own."""
+    """Ports to listen on for a tree with a network of its own."""
     if confinement.network == "open":
         return []
     proxy = [proxy_port(confinement)] if has_proxy(confinement) else []
@@ -90,9 +90,9 @@ class PreparedStart:
         self._temporary = ""
         self._proxy: socket.socket | None = None
 
-    def outer_env(self, mark: str) -> dict[str, str]:
+    def outer_env(self, tag: str) -> dict[str, str]:
         """The variables of what the guard executes. Bubblewrap gets none of the program's."""
-        return {MARK_NAME: mark} if self.plan.mechanism == BUBBLEWRAP else self.env
+        return {TAG_VARIABLE: tag} if self.plan.mechanism == BUBBLEWRAP else self.env
 
     @property
     def refused_hosts(self) -> tuple[str, ...]:
@@ -118,11 +118,11 @@ class PreparedStart:
     def _begin_serving(
         self, proxy: socket.socket | None, by_port: dict[int, socket.socket]
     ) -> None:
-        given = [*by_port.values(), *([proxy] if proxy else [])]
-        for one in given:
+        listeners = [*by_port.values(), *([proxy] if proxy else [])]
+        for one in listeners:
             one.setblocking(False)
         if self._serve is None:
-            for one in given:
+            for one in listeners:
                 one.close()
         else:
             self._serving = self._serve(self._confinement, proxy, by_port)
@@ -185,8 +185,8 @@ class PreparedStart:
         _refuse_missing_folder(spawn, os.path.isdir(self.cwd))  # noqa: PTH112 — `Path.is_dir` raises
         readable, writable = reach(confinement, self._temporary, as_root=os.geteuid() == 0)
         search_path = self.env.get("PATH", os.defpath)
-        self.env["PATH"] = shown_folders(search_path, (*readable, *writable))
-        self.program = _program_shown(spawn, self.cwd, self.env["PATH"], search_path)
+        self.env["PATH"] = visible_folders(search_path, (*readable, *writable))
+        self.program = _visible_program(spawn, self.cwd, self.env["PATH"], search_path)
         self.plan = ConfinementPlan(
             mechanism=mechanism.name,
             readable=readable,
@@ -259,22 +259,22 @@ def _refuse_missing_folder(spawn: ProcessSpec, is_there: bool) -> None:
         )
 
 
-def _program_shown(spawn: ProcessSpec, cwd: str, shown: str, search_path: str) -> str:
+def _visible_program(spawn: ProcessSpec, cwd: str, guarded_path: str, search_path: str) -> str:
     try:
-        return find_program(spawn.argv[0], cwd, shown)
+        return find_program(spawn.argv[0], cwd, guarded_path)
     except ToolMissing:
-        raise _not_seen(find_program(spawn.argv[0], cwd, search_path), spawn) from None
+        raise _not_visible(find_program(spawn.argv[0], cwd, search_path), spawn) from None
 
 
 def _program_inside(spawn: ProcessSpec, inside: ConfinedView, search_path: str) -> str:
-    found = inside.program(spawn.argv[0], spawn.cwd, search_path)
-    if found:
-        return found
+    program = inside.program(spawn.argv[0], spawn.cwd, search_path)
+    if program:
+        return program
     # Says what it says outside too when it is not there at all.
-    raise _not_seen(find_program(spawn.argv[0], spawn.cwd, search_path), spawn)
+    raise _not_visible(find_program(spawn.argv[0], spawn.cwd, search_path), spawn)
 
 
-def _not_seen(outside: str, spawn: ProcessSpec) -> ToolMissing:
+def _not_visible(outside: str, spawn: ProcessSpec) -> ToolMissing:
     return ToolMissing(
         f"program {spawn.argv[0]!r} is at {outside!r}, which a confined process does not see; list "
         "the folder it is installed in under `sandbox.read` in your own settings"

@@ -42,8 +42,8 @@ Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[None, No
 class _ProxyRefusal(Exception):
     """The proxy answers this itself; nothing goes out."""
 
-    def __init__(self, status: str, words: str) -> None:
-        super().__init__(words)
+    def __init__(self, status: str, message: str) -> None:
+        super().__init__(message)
         self.status = status
 
 
@@ -132,13 +132,13 @@ class TreeNetwork:
         try:
             async with asyncio.timeout(HEAD_SECONDS):
                 request = await _read_request(reader)
-            wanted = self._judged(request)
+            destination = self._judged(request)
             async with asyncio.timeout(DIAL_SECONDS):
-                outside = await self._upstream.dial(wanted)
+                outside = await self._upstream.dial(destination)
         except _ProxyRefusal as refused:
             await _answer(writer, refused.status, str(refused))
-        except NotReached as trouble:
-            await _answer(writer, "502 Bad Gateway", str(trouble))
+        except NotReached as error:
+            await _answer(writer, "502 Bad Gateway", str(error))
         except TimeoutError:
             await _answer(writer, "504 Gateway Timeout", "the host did not answer in time")
         else:
@@ -146,27 +146,27 @@ class TreeNetwork:
                 writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
                 asking = _pump(reader, outside[1])
             else:
-                outside[1].write(as_origin_form(request, wanted))
+                outside[1].write(as_origin_form(request, destination))
                 asking = carry_body(request, reader, outside[1])
             await _both(asking, writer, outside)
 
     def _judged(self, request: ProxyRequest) -> Destination:
-        wanted = _wanted(request)
-        if not is_listed(wanted, self._hosts):
+        destination = _destination_of(request)
+        if not is_listed(destination, self._hosts):
             if len(self._refused) < _MAX_REMEMBERED:
-                self._refused[str(wanted)] = None
+                self._refused[str(destination)] = None
             raise _ProxyRefusal(
                 "403 Forbidden",
-                f"Permission Denied: {wanted} is not among the hosts that may be reached from here "
+                f"Permission Denied: {destination} is not among the hosts that may be reached from here "
                 f"({', '.join(self._hosts) or 'none'}); a person can name it in `sandbox.hosts` with "
                 "`network: listed`, and in a project's podium.yaml say `podium trust` then",
             )
-        return wanted
+        return destination
 
 
-def _wanted(request: ProxyRequest) -> Destination:
+def _destination_of(request: ProxyRequest) -> Destination:
     if request.method == "CONNECT":
-        wanted = read_destination(request.target)
+        destination = read_destination(request.target)
     else:
         parts = urlsplit(request.target)
         if parts.scheme != "http":
@@ -174,10 +174,10 @@ def _wanted(request: ProxyRequest) -> Destination:
                 "400 Bad Request",
                 "this is a proxy: ask it by CONNECT or with a whole http:// address",
             )
-        wanted = read_destination(parts.netloc.rpartition("@")[2], default_port=80)
-    if wanted is None:
+        destination = read_destination(parts.netloc.rpartition("@")[2], default_port=80)
+    if destination is None:
         raise _ProxyRefusal("400 Bad Request", "the address names no host and port")
-    return wanted
+    return destination
 
 
 async def _read_request(reader: asyncio.StreamReader) -> ProxyRequest:
@@ -189,8 +189,8 @@ async def _read_request(reader: asyncio.StreamReader) -> ProxyRequest:
         ) from None
 
 
-async def _answer(writer: asyncio.StreamWriter, status: str, words: str) -> None:
-    body = f"podium: {words}\n".encode()
+async def _answer(writer: asyncio.StreamWriter, status: str, message: str) -> None:
+    body = f"podium: {message}\n".encode()
     head = (
         f"HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\n"
         f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"

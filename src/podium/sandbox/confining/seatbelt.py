@@ -49,22 +49,28 @@ def profile(confinement: Confinement, temporary: str, ports: Iterable[int] = ())
         _rule("allow", "file-write-data", map(_exactly, _DEVICES)),
     ]
     return "\n".join(
-        [*rules, *_kept(confinement), *_execs(confinement), *_network(confinement, ports), ""]
+        [
+            *rules,
+            *_write_rules(confinement),
+            *_execs(confinement),
+            *_network(confinement, ports),
+            "",
+        ]
     )
 
 
-def _kept(confinement: Confinement) -> list[str]:
-    """What is pinned, and the names above it: who can rename a folder can put another in its place."""
+def _write_rules(confinement: Confinement) -> list[str]:
+    """Rules for what is pinned and for the names above it: who can rename a folder can put another in its place."""
     inside = ConfinedView(confinement.mounts)
     pinned = [inside.outside(path) for path in confinement.pinned]
     fixed = [normal(mount.source) for mount in confinement.mounts if not mount.writable]
-    kept = [path for path in (*pinned, *fixed) if path]
-    if not kept:
+    read_only = [path for path in (*pinned, *fixed) if path]
+    if not read_only:
         return []
-    above = {str(folder) for path in kept for folder in PurePosixPath(path).parents}
+    above = {str(folder) for path in read_only for folder in PurePosixPath(path).parents}
     names = map(_exactly, sorted(above))
     return [
-        _rule("deny", "file-write*", map(_tree, kept)),
+        _rule("deny", "file-write*", map(_tree, read_only)),
         _rule("deny", "file-write-unlink file-write-create", names),
     ]
 
@@ -81,8 +87,8 @@ def _network(confinement: Confinement, ports: Iterable[int]) -> list[str]:
     if confinement.network == "open":
         return ["(allow network*)", "(allow system-socket)"]
     own = '(allow network-bind network-inbound (local ip "localhost:*"))'
-    wanted = sorted({*ports, *confinement.forwarded_ports})
-    addresses = [f'(remote ip "localhost:{port}")' for port in wanted]
+    allowed_ports = sorted({*ports, *confinement.forwarded_ports})
+    addresses = [f'(remote ip "localhost:{port}")' for port in allowed_ports]
     sockets = [
         f"(remote unix-socket (path-literal {_text(normal(mount.source))}))"
         for mount in confinement.mounts
@@ -108,6 +114,4 @@ def _text(text: str) -> str:
 
 
 def _pattern(name: str) -> str:
-    return "".join(
-        letter if letter.isalnum() or letter in "-_" else f"\\{letter}" for letter in name
-    )
+    return "".join(char if char.isalnum() or char in "-_" else f"\\{char}" for char in name)

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 STAYS = -1
 """Not an answer: the call goes on waiting."""
-_MAX_TOLD = 20
-_MAX_TOLD_LENGTH = 300
+_MAX_LINES = 20
+_MAX_LINE_CHARACTERS = 300
 
 
 class SyscallSupervisor:
@@ -46,10 +46,10 @@ class SyscallSupervisor:
         self.program_pid = 0
         """Pid of the program as it is seen here; 0 until it is about to be executed."""
         self.failure = 0
-        """Why the program could not be executed, as an errno; 0 when it could."""
+        """The errno for which the program could not be executed; 0 when it could."""
         self.untold: list[str] = []
         """Refusals that nobody heard of yet; who tells of them empties the list."""
-        self._told: set[str] = set()
+        self._noted: set[str] = set()
         self._plan = plan
         self._first_pid = first_pid
         self._on_program = on_program
@@ -117,7 +117,7 @@ class SyscallSupervisor:
     def _is_refused(self, request: ExecRequest) -> bool:
         reason = self._judge.reason(request) if self._judge else ""
         if reason:
-            self._tell(request, reason)
+            self._note_refusal(request, reason)
         return bool(reason)
 
     def _start_program(self, notice: SyscallNotice, request: ExecRequest) -> int | None:
@@ -136,13 +136,13 @@ class SyscallSupervisor:
         self.program_pid = notice.pid
         return None
 
-    def _tell(self, request: ExecRequest, reason: str) -> None:
-        if len(self._told) >= _MAX_TOLD:
+    def _note_refusal(self, request: ExecRequest, reason: str) -> None:
+        if len(self._noted) >= _MAX_LINES:
             return
-        words = " ".join(request.argv or [request.path])
-        line = f"{words[:_MAX_TOLD_LENGTH]}: {reason}"
-        line = "".join(letter if letter.isprintable() else "?" for letter in line)
-        if line not in self._told:
+        command_line = " ".join(request.argv or [request.path])
+        line = f"{command_line[:_MAX_LINE_CHARACTERS]}: {reason}"
+        line = "".join(char if char.isprintable() else "?" for char in line)
+        if line not in self._noted:
             # Shells ask once for every folder of the search path.
-            self._told.add(line)
+            self._noted.add(line)
             self.untold.append(line)

@@ -134,7 +134,7 @@ _AARCH64 = {
 
 
 class ProcessorAbi:
-    """What the filter has to know of a processor: its mark in the kernel's audit, and its numbers."""
+    """Facts about a processor for the filter: its number in the kernel's audit, and its system calls."""
 
     def __init__(self, audit: int, numbers: dict[str, int]) -> None:
         self.audit = audit

@@ -17,7 +17,7 @@ from podium.sandbox.confining.notices import SyscallNotice, hand_over
 OTHER_END = 0x5441
 """The request of `ioctl` for the other end of a terminal."""
 _MASTERS = os.makedev(5, 2)
-_WANTED = os.O_ACCMODE | os.O_NONBLOCK | os.O_CLOEXEC
+_ALLOWED_FLAGS = os.O_ACCMODE | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def give_other_end(listener: int, notice: SyscallNotice) -> None:
@@ -27,7 +27,7 @@ def give_other_end(listener: int, notice: SyscallNotice) -> None:
         about = os.fstat(master)
         if not stat.S_ISCHR(about.st_mode) or about.st_rdev != _MASTERS:
             raise OSError(errno.ENOTTY, "not an end of a terminal")
-        flags = notice.number(2) & _WANTED
+        flags = notice.number(2) & _ALLOWED_FLAGS
         # Never as a terminal of the guard's own.
         end = fcntl.ioctl(master, OTHER_END, flags | os.O_NOCTTY | os.O_CLOEXEC)
     finally:

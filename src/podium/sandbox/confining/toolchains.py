@@ -1,4 +1,4 @@
-"""Where programs that do not belong to the system lie: shown read-only to a confined tree, and no more than that.
+"""Folders of programs that do not belong to the system: visible read-only to a confined tree, and no more than that.
 
 A person's home holds toolchains beside keys, and a checkout programs beside everything else. So of what looks like
 an installation its known parts are shown, and of everything else only folders of programs, or only the programs.
@@ -28,7 +28,7 @@ from podium.sandbox.confining.layouts import (
     named_parts,
     parts_of,
     parts_of_manager,
-    real_place,
+    real_path,
 )
 from podium.sandbox.confining.view import is_under
 
@@ -36,7 +36,7 @@ _FIRST_LINE_BYTES = 256
 
 
 def interpreters(path: Path, search_path: str) -> list[Path]:
-    """What the first line of a script names; of `env NAME`, what is found under that name."""
+    """The programs that the first line of a script names; of `env NAME`, what is found under that name."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             return []
@@ -46,12 +46,12 @@ def interpreters(path: Path, search_path: str) -> list[Path]:
         return []
     if not line.startswith(b"#!"):
         return []
-    words = line[2:].decode(errors="replace").split()
-    if not words:
+    tokens = line[2:].decode(errors="replace").split()
+    if not tokens:
         return []
-    if Path(words[0]).name != "env":
-        return [Path(words[0])]
-    names = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
+    if Path(tokens[0]).name != "env":
+        return [Path(tokens[0])]
+    names = [token for token in tokens[1:] if not token.startswith("-") and "=" not in token]
     return on_search_path(names[0], search_path) if names else []
 
 
@@ -62,13 +62,13 @@ def on_search_path(name: str, search_path: str) -> list[Path]:
 
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc")
-"""What every confined tree sees."""
+"""Folders that every confined tree sees."""
 _MAX_HOPS = 16
 _MAX_PROGRAMS = 256
 """Of one folder that is not shown as a whole: each of them is a mount."""
 
 
-def seen_places(
+def visible_paths(
     programs: Sequence[str],
     search_path: str,
     *,
@@ -84,17 +84,17 @@ def seen_places(
     in, `untrusted` those that the tree can write.
     """
     finder = _ToolchainFinder(Path(home), project, closed, untrusted)
-    found = {place: None for place in finder.of_podium() if finder.may_be_shown(place)}
+    visible = {folder: None for folder in finder.of_podium() if finder.is_allowed(folder)}
     others = [*finder.of_search_path(search_path)]
     for name in programs:
         others += finder.of_program(name, search_path)
-    for place in dict.fromkeys(others):
-        if finder.may_be_shown(place) and not is_guarded(real_place(place)):
-            found[place] = None
-    return _without_inner([place for place in found if place.exists()])
+    for folder in dict.fromkeys(others):
+        if finder.is_allowed(folder) and not is_guarded(real_path(folder)):
+            visible[folder] = None
+    return _without_inner([folder for folder in visible if folder.exists()])
 
 
-def own_places() -> tuple[Path, ...]:
+def own_paths() -> tuple[Path, ...]:
     """Podium's own interpreter and programs, which hooks inside are made of."""
     return Path(sys.prefix), Path(sys.base_prefix), Path(podium.__file__).parent
 
@@ -104,7 +104,7 @@ class _ToolchainFinder:
         self, home: Path, project: str, closed: Sequence[str], untrusted: Sequence[str]
     ) -> None:
         # Asked of the same places many times.
-        self._real = cache(real_place)
+        self._real = cache(real_path)
         self._home = self._real(home)
         self._homes = PathSet([self._home])
         self._closed = PathSet(closed)
@@ -116,17 +116,17 @@ class _ToolchainFinder:
         self._shared = PathSet([self._cargo, self._local])
         self._managed = cache(lambda folder, layout: tuple(parts_of_manager(folder, layout)))
 
-    def may_be_shown(self, place: Path) -> bool:
-        """Whether it lies outside of the system, and neither holds nor lies in what is closed."""
-        real = self._real(place)
-        if _of_system(real) or self._is_untrusted(place) or self._homes.lie_in(real):
+    def is_allowed(self, path: Path) -> bool:
+        """Tell whether it lies outside of the system, and neither holds nor lies in what is closed."""
+        real = self._real(path)
+        if _of_system(real) or self._is_untrusted(path) or self._homes.lie_in(real):
             return False
         return not (self._closed.hold(real) or self._closed.lie_in(real))
 
     def of_podium(self) -> Iterator[Path]:
-        *prefixes, package = own_places()
+        *prefixes, package = own_paths()
         for prefix in dict.fromkeys(prefixes):
-            if self._stands_alone(self._real(prefix)):
+            if self._is_self_contained(self._real(prefix)):
                 yield from parts_of(prefix)
             else:
                 yield from named_parts(prefix, PYTHON_PARTS)
@@ -141,17 +141,22 @@ class _ToolchainFinder:
     def of_program(self, name: str, search_path: str) -> Iterator[Path]:
         """Files of the program's own, and its interpreter with the same."""
         waiting = [Path(name)] if "/" in name else on_search_path(name, search_path)
-        seen: set[Path] = set()
-        while waiting and len(seen) < _MAX_HOPS:
+        visited: set[Path] = set()
+        while waiting and len(visited) < _MAX_HOPS:
             path = waiting.pop()
-            if path in seen or not path.is_absolute() or self._is_untrusted(path) or path.is_dir():
+            if (
+                path in visited
+                or not path.is_absolute()
+                or self._is_untrusted(path)
+                or path.is_dir()
+            ):
                 continue
-            seen.add(path)
+            visited.add(path)
             yield from self._of_file(path)
             waiting += interpreters(path, search_path)
 
     def _of_file(self, path: Path) -> Iterator[Path]:
-        """What lies around the file, and around every file that its links lead to."""
+        """Yield the folders around the file, and around every file that its links lead to."""
         for hop in range(_MAX_HOPS):
             if self._is_untrusted(path):
                 return
@@ -159,8 +164,8 @@ class _ToolchainFinder:
             yield from around
             # Beside a program there may lie anything: then only the file itself is shown. What a person named
             # may be a script for an interpreter; where a link leads there must be a program.
-            is_shown = any(place in (path, *path.parents) for place in around)
-            if not is_shown and path.is_file() and (not hop or os.access(path, os.X_OK)):
+            is_visible = any(folder in (path, *path.parents) for folder in around)
+            if not is_visible and path.is_file() and (not hop or os.access(path, os.X_OK)):
                 yield path
             try:
                 target = path.readlink()
@@ -169,7 +174,7 @@ class _ToolchainFinder:
             path = Path(os.path.normpath(path.parent / target))
 
     def _around(self, folder: Path) -> Iterator[Path]:
-        """What belongs to the programs of this folder; the folder; its programs; or nothing."""
+        """Yield what belongs to the programs of this folder; the folder; its programs; or nothing."""
         folder = self._real(folder) if ".." in folder.parts else folder
         real = self._real(folder)
         if _of_system(real) or self._homes.lie_in(real) or self._is_untrusted(folder):
@@ -184,15 +189,15 @@ class _ToolchainFinder:
             yield from self._loose(folder)
 
     def _of_manager(self, folder: Path) -> Iterator[Path]:
-        for place in folder.parents:
-            layout = manager_at(place)
-            if layout is not None and not self._work.hold(self._real(place).parent):
-                yield from self._managed(place, layout)
+        for parent in folder.parents:
+            layout = manager_at(parent)
+            if layout is not None and not self._work.hold(self._real(parent).parent):
+                yield from self._managed(parent, layout)
 
     def _of_programs(self, folder: Path) -> Iterator[Path]:
         prefix = folder.parent
         if _is_venv(prefix):
-            alone = self._stands_alone(self._real(prefix))
+            alone = self._is_self_contained(self._real(prefix))
             yield from parts_of(prefix) if alone else named_parts(prefix, PYTHON_PARTS)
             base = _base_of_venv(prefix)
             if base is not None and base != folder:
@@ -204,7 +209,7 @@ class _ToolchainFinder:
             yield from self._belonging(self._real(folder))
 
     def _belonging(self, programs: Path) -> Iterator[Path]:
-        """What a toolchain keeps elsewhere."""
+        """Yield the folders that a toolchain keeps elsewhere."""
         if programs == self._cargo / "bin":
             toolchains = self._home / ".rustup"
             layout = manager_at(toolchains)
@@ -215,16 +220,16 @@ class _ToolchainFinder:
 
     def _is_installation(self, prefix: Path) -> bool:
         real = self._real(prefix)
-        if not self._stands_alone(real) or self._work.hold(real) or self._mixed.hold(real):
+        if not self._is_self_contained(real) or self._work.hold(real) or self._mixed.hold(real):
             return False
         return has_shape(prefix)
 
-    def _is_worked_in(self, place: Path) -> bool:
-        real = self._real(place)
+    def _is_worked_in(self, folder: Path) -> bool:
+        real = self._real(folder)
         return self._work.hold(real) or self._work.are_marked(real) or self._work.lie_in(real)
 
-    def _stands_alone(self, prefix: Path) -> bool:
-        """Whether nothing else lies there, as it does in a home or at the top of a checkout."""
+    def _is_self_contained(self, prefix: Path) -> bool:
+        """Tell whether nothing else lies there, as it does in a home or at the top of a checkout."""
         if self._homes.lie_in(prefix) or self._shared.are_at(prefix):
             return False
         return not self._work.are_marked(prefix)
@@ -242,8 +247,8 @@ class _ToolchainFinder:
 
 
 def _programs_in(folder: Path) -> list[Path]:
-    shown = (path for path in sorted(folder.iterdir()) if not path.name.startswith("."))
-    return [path for path in shown if path.is_file() and os.access(path, os.X_OK)][:_MAX_PROGRAMS]
+    entries = (path for path in sorted(folder.iterdir()) if not path.name.startswith("."))
+    return [path for path in entries if path.is_file() and os.access(path, os.X_OK)][:_MAX_PROGRAMS]
 
 
 def _is_venv(prefix: Path) -> bool:
@@ -265,17 +270,17 @@ def _base_of_venv(prefix: Path) -> Path | None:
 
 
 def _outermost(folder: Path, name: str) -> Path | None:
-    for place in reversed((folder, *folder.parents)):
-        if place.name == name:
-            return place
+    for parent in reversed((folder, *folder.parents)):
+        if parent.name == name:
+            return parent
     return None
 
 
 def _of_system(path: Path) -> bool:
-    return any(is_under(str(path), place) for place in SYSTEM)
+    return any(is_under(str(path), folder) for folder in SYSTEM)
 
 
-def _without_inner(places: Sequence[Path]) -> tuple[str, ...]:
+def _without_inner(paths: Sequence[Path]) -> tuple[str, ...]:
     """The places without those that lie in another of them."""
-    there = set(places)
-    return tuple(str(path) for path in places if not there.intersection(path.parents))
+    there = set(paths)
+    return tuple(str(path) for path in paths if not there.intersection(path.parents))

@@ -50,14 +50,14 @@ class UpstreamProxy:
             login = "Basic " + base64.b64encode(pair.encode()).decode()
         return cls(Destination(parts.hostname, parts.port or 80), login, without)
 
-    async def dial(self, wanted: Destination) -> Streams:
+    async def dial(self, destination: Destination) -> Streams:
         """An open connection to the host. Raises `NotReached`."""
         try:
-            if self.proxy is None or self._goes_without(wanted.host):
-                return await _dial_straight(wanted)
-            return await self._dial_by_proxy(self.proxy, wanted)
+            if self.proxy is None or self._goes_without(destination.host):
+                return await _dial_straight(destination)
+            return await self._dial_by_proxy(self.proxy, destination)
         except OSError as error:
-            raise NotReached(f"{wanted} does not answer: {error.strerror or error}") from None
+            raise NotReached(f"{destination} does not answer: {error.strerror or error}") from None
 
     def _goes_without(self, host: str) -> bool:
         return any(
@@ -65,15 +65,19 @@ class UpstreamProxy:
             for end in self.without
         )
 
-    async def _dial_by_proxy(self, proxy: Destination, wanted: Destination) -> Streams:
+    async def _dial_by_proxy(self, proxy: Destination, destination: Destination) -> Streams:
         reader, writer = await asyncio.open_connection(proxy.host, proxy.port, limit=_HEAD_BYTES)
         try:
             login = f"Proxy-Authorization: {self.authorization}\r\n" if self.authorization else ""
-            writer.write(f"CONNECT {wanted} HTTP/1.1\r\nHost: {wanted}\r\n{login}\r\n".encode())
+            writer.write(
+                f"CONNECT {destination} HTTP/1.1\r\nHost: {destination}\r\n{login}\r\n".encode()
+            )
             head = await reader.readuntil(b"\r\n\r\n")
             if head.split(b" ", 2)[1:2] != [b"200"]:
-                said = head.split(b"\r\n", 1)[0].decode("latin-1")[:100]
-                raise NotReached(f"this machine's own proxy does not lead to {wanted}: {said}")
+                status_line = head.split(b"\r\n", 1)[0].decode("latin-1")[:100]
+                raise NotReached(
+                    f"this machine's own proxy does not lead to {destination}: {status_line}"
+                )
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             writer.close()
             raise NotReached("this machine's own proxy gave no answer") from None
@@ -91,17 +95,17 @@ def proxy_env(port: int) -> dict[str, str]:
     return {**dict.fromkeys(names, address), "NO_PROXY": direct, "no_proxy": direct}
 
 
-async def _dial_straight(wanted: Destination) -> Streams:
+async def _dial_straight(destination: Destination) -> Streams:
     loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(wanted.host, wanted.port, type=socket.SOCK_STREAM)
-    addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
-    allowed = [address for address in addresses if may_be_dialled(address, wanted)]
+    entries = await loop.getaddrinfo(destination.host, destination.port, type=socket.SOCK_STREAM)
+    addresses = list(dict.fromkeys(str(entry[4][0]) for entry in entries))
+    allowed = [address for address in addresses if may_be_dialled(address, destination)]
     if not allowed:
-        raise NotReached(f"{wanted} leads to this machine itself; nothing goes there")
+        raise NotReached(f"{destination} leads to this machine itself; nothing goes there")
     for address in allowed[:-1]:
         with suppress(OSError):
-            return await asyncio.open_connection(address, wanted.port)
-    return await asyncio.open_connection(allowed[-1], wanted.port)
+            return await asyncio.open_connection(address, destination.port)
+    return await asyncio.open_connection(allowed[-1], destination.port)
 
 
 def _first(environ: Mapping[str, str], *names: str) -> str:

@@ -22,7 +22,7 @@ _SHARED_MEMORY = "/dev/shm"  # noqa: S108 — as above
 
 
 def is_under(path: str, folder: str) -> bool:
-    """Whether the path is the folder or something in it. Both are absolute and normal."""
+    """Tell whether the path is the folder or something in it. Both are absolute and normal."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
@@ -33,20 +33,20 @@ def normal(path: str) -> str:
 
 
 class ConfinedView:
-    """What a confined tree sees, as far as names go."""
+    """The view of a confined tree, as far as names go."""
 
     def __init__(self, mounts: Sequence[Mount], home: str = "") -> None:
         """`home` is private and empty unless something is mounted there."""
         self._home = normal(home) if home.startswith("/") else ""
         # Once for each start, and not for each folder on the way to a program.
-        self._shown = [(normal(mount.target), mount) for mount in reversed(mounts)]
+        self._mounts = [(normal(mount.target), mount) for mount in reversed(mounts)]
         self._steps: dict[str, str] = {}
 
     @cached_property
     def private(self) -> tuple[str, ...]:
         """Folders that are empty and writable at the start."""
-        shown = any(is_under(self._home, folder) for folder in (*SYSTEM, *LINKED, *PRIVATE))
-        if shown or self._home in ("", "/") or self.mount_of(self._home):
+        is_visible = any(is_under(self._home, folder) for folder in (*SYSTEM, *LINKED, *PRIVATE))
+        if is_visible or self._home in ("", "/") or self.mount_of(self._home):
             return PRIVATE
         return (*PRIVATE, self._home)
 
@@ -67,16 +67,16 @@ class ConfinedView:
 
     def mount_of(self, path: str) -> Mount | None:
         """The mount that shows this path: the last one that covers it."""
-        return next((mount for target, mount in self._shown if is_under(path, target)), None)
+        return next((mount for target, mount in self._mounts if is_under(path, target)), None)
 
     def has_folder(self, path: str) -> bool:
-        """Whether there is such a folder at the start."""
+        """Tell whether there is such a folder at the start."""
         path = normal(path)
         real = self.outside(path)
         if real:
             return os.path.isdir(real)  # noqa: PTH112 — `Path.is_dir` raises where one may not look
-        shown = (*self.private, "/dev", "/proc", *(target for target, _ in self._shown))
-        return any(is_under(folder, path) for folder in shown)
+        folders = (*self.private, "/dev", "/proc", *(target for target, _ in self._mounts))
+        return any(is_under(folder, path) for folder in folders)
 
     def program(self, name: str, cwd: str, search_path: str) -> str:
         """The path inside of the program that will be executed, or "" when none can be.
@@ -112,7 +112,7 @@ class ConfinedView:
         return self.outside(at)
 
     def _link_at(self, path: str) -> str:
-        """Where a link inside leads; empty when there is none. Folders of a search path have many steps in common."""
+        """The target of a link inside; empty when there is none. Folders of a search path have many steps in common."""
         if path not in self._steps:
             real = self.outside(path)
             is_link = bool(real) and os.path.islink(real)  # noqa: PTH114 — as above
@@ -125,19 +125,19 @@ _MAX_ENTRIES = 100_000
 """Looked at in one folder: about a second. The rest of `/usr` comes from packages and is left out."""
 
 
-def kept_from_root() -> list[tuple[str, bool]]:
-    """What root inside shall not see of the system's folders, each with whether it is a folder."""
-    found = (one for folder in _OWNED for one in not_for_everybody(folder))
-    return [one for one in found if os.path.lexists(one[0])]
+def paths_closed_to_root() -> list[tuple[str, bool]]:
+    """Paths of the system's folders that are closed to root inside, each with whether it is a folder."""
+    entries = (one for folder in _OWNED for one in not_for_everybody(folder))
+    return [one for one in entries if os.path.lexists(one[0])]
 
 
 @cache
 def not_for_everybody(folder: str) -> tuple[tuple[str, bool], ...]:
-    """What in a folder only its owner may read, each with whether it is a folder.
+    """Paths in a folder that only its owner may read, each with whether it is a folder.
 
     Root inside a sandbox owns the machine's passwords and keys; it shall see what anybody may.
     """
-    found: list[tuple[str, bool]] = []
+    hidden: list[tuple[str, bool]] = []
     waiting = deque([folder])
     looked_at = 0
     while waiting and looked_at < _MAX_ENTRIES:
@@ -150,16 +150,16 @@ def not_for_everybody(folder: str) -> tuple[tuple[str, bool], ...]:
             if entry.is_symlink():
                 continue
             is_folder = entry.is_dir(follow_symlinks=False)
-            wanted = 0o005 if is_folder else 0o004
+            readable_bits = 0o005 if is_folder else 0o004
             try:
                 mode = entry.stat(follow_symlinks=False).st_mode
             except OSError:  # Gone again.
                 continue
-            if mode & wanted != wanted:
-                found.append((entry.path, is_folder))
+            if mode & readable_bits != readable_bits:
+                hidden.append((entry.path, is_folder))
             elif is_folder:
                 waiting.append(entry.path)
-    return tuple(sorted(found))
+    return tuple(sorted(hidden))
 
 
 def refuse_what_was_tampered_with(confinement: Confinement) -> None:
@@ -209,22 +209,22 @@ def reach(
     Landlock cannot take a part out of an open tree. So a writable folder that holds something pinned is
     opened entry by entry: what lies in it can be changed, but nothing new can be made right there.
     """
-    hidden = [path for path, _ in kept_from_root()] if as_root else []
+    hidden = [path for path, _ in paths_closed_to_root()] if as_root else []
     readable = [tree for folder in (*SYSTEM, *LINKED) for tree in _without(folder, hidden)]
     readable += ["/proc", *_READ_DEVICES]
     writable = [temporary, *_DEVICES]
-    kept = _kept(confinement)
+    closed_paths = _closed_paths(confinement)
     put_back = [os.path.realpath(mount.source) for mount in confinement.mounts if mount.put_back]
     covered = _covered(confinement)
     for mount in confinement.mounts:
         source = os.path.realpath(mount.source)
         readable += _without(source, covered)
         if mount.writable:
-            writable += _without(source, [*kept, *covered], put_back)
+            writable += _without(source, [*closed_paths, *covered], put_back)
     return readable, writable
 
 
-def shown_folders(search_path: str, trees: Iterable[str]) -> str:
+def visible_folders(search_path: str, trees: Iterable[str]) -> str:
     """The search path without folders that cannot be entered.
 
     Other files can still be seen, and a shell that sees a program looks no further when it cannot start it.
@@ -245,7 +245,7 @@ def _covered(confinement: Confinement) -> list[str]:
     return [os.path.realpath(target) for target in targets]
 
 
-def _kept(confinement: Confinement) -> list[str]:
+def _closed_paths(confinement: Confinement) -> list[str]:
     """Paths outside that may not be changed although they lie in something writable."""
     inside = ConfinedView(confinement.mounts)
     pinned = [inside.outside(normal(path)) for path in confinement.pinned]
@@ -253,12 +253,12 @@ def _kept(confinement: Confinement) -> list[str]:
     return [os.path.realpath(path) for path in (*pinned, *fixed) if path]
 
 
-def _without(folder: str, kept: Iterable[str], put_back: Iterable[str] = ()) -> list[str]:
+def _without(folder: str, closed_paths: Iterable[str], put_back: Iterable[str] = ()) -> list[str]:
     """The folder as the largest trees that hold none of what is kept.
 
     What is put back is no reason to take a folder apart, but is left out where one is.
     """
-    inner = [path for path in kept if is_under(path, folder)]
+    inner = [path for path in closed_paths if is_under(path, folder)]
     if not inner:
         return [folder]
     if folder in inner:

@@ -48,12 +48,12 @@ class TreeConfinement:
         self._theirs.close()
 
     def command(self, program: str, argv: list[str], env: dict[str, str]) -> child.Command:
-        """What to execute so that the program runs confined."""
+        """The command to execute so that the program runs confined."""
         return child.command(self._plan, program, argv, env)
 
     @property
     def changes_folder(self) -> bool:
-        """Whether the program's folder is there only once the fork became something else."""
+        """Tell whether the program's folder is there only once the fork became something else."""
         return self._plan.mechanism == BUBBLEWRAP
 
     # In the guard.
@@ -65,7 +65,7 @@ class TreeConfinement:
 
     @property
     def failure(self) -> int:
-        """Why the program could not be executed, as an errno; 0 when that is not known."""
+        """The errno for which the program could not be executed; 0 when that is not known."""
         return self._supervisor.failure if self._supervisor else 0
 
     def see_off(self, pid: int, report: int) -> int | None:
@@ -97,15 +97,15 @@ class TreeConfinement:
         """Refusals that Podium was not told of yet."""
         if self._supervisor is None:
             return []
-        told, self._supervisor.untold = self._supervisor.untold, []
-        return told
+        untold_lines, self._supervisor.untold = self._supervisor.untold, []
+        return untold_lines
 
     def _supervisor_for(self, listener: int, pid: int) -> SyscallSupervisor:
         return SyscallSupervisor(listener, self._plan, pid, self._on_program)
 
     @property
     def program_status(self) -> int | None:
-        """How the program ended, as `waitpid` would tell; None where the kernel does not say (before 6.15)."""
+        """The program's status, as `waitpid` would tell; None where the kernel does not say (before 6.15)."""
         return None if self._program is None else status_of(self._program)
 
     def _open_temporary(self, pid: int) -> None:

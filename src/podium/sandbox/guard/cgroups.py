@@ -54,11 +54,11 @@ class ControlGroup:
         os.write(self._entrance, b"0")
 
     def was_crowded(self) -> bool:
-        """Whether a fork was refused."""
+        """Tell whether a fork was refused."""
         return _count_of(f"{self._path}/pids.events", b"max") > 0
 
     def ran_out_of_memory(self) -> bool:
-        """Whether the kernel ended something for want of memory."""
+        """Tell whether the kernel ended something for want of memory."""
         return _count_of(f"{self._path}/memory.events", b"oom_kill") > 0
 
     def close(self) -> None:
@@ -68,7 +68,7 @@ class ControlGroup:
 
 
 def can_make_groups(root: str = ROOT) -> bool:
-    """Whether limits are held by the kernel here, and not only by looking. Tries it."""
+    """Tell whether limits are held by the kernel here, and not only by looking. Tries it."""
     group = ControlGroup.make(f"podium-probe-{os.getpid()}", 1, None, root)
     if group is None:
         return False
@@ -98,10 +98,10 @@ def _hands_on(path: str) -> bool:
 
 def _count_of(path: str, name: bytes) -> int:
     try:
-        words = _read(path).split()
+        fields = _read(path).split()
     except OSError:
         return 0
-    return int(words[words.index(name) + 1]) if name in words else 0
+    return int(fields[fields.index(name) + 1]) if name in fields else 0
 
 
 def _read(path: str) -> bytes:

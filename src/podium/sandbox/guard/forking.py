@@ -65,16 +65,18 @@ def _is_gone(podium: socket.socket, owner: int | None) -> bool:
 
 def _receive(podium: socket.socket) -> list[int]:
     """The descriptors of one request. Leaves when Podium closed its end."""
-    room = socket.CMSG_SPACE(_DESCRIPTORS * _DESCRIPTOR_BYTES)
-    data, messages, _, _ = podium.recvmsg(1, room, getattr(socket, "MSG_CMSG_CLOEXEC", 0))
+    ancillary_size = socket.CMSG_SPACE(_DESCRIPTORS * _DESCRIPTOR_BYTES)
+    data, messages, _, _ = podium.recvmsg(1, ancillary_size, getattr(socket, "MSG_CMSG_CLOEXEC", 0))
     if not data:
         os._exit(0)
     packed = b"".join(data for _, _, data in messages)
     starts = range(0, len(packed), _DESCRIPTOR_BYTES)
-    found = [int.from_bytes(packed[at : at + _DESCRIPTOR_BYTES], sys.byteorder) for at in starts]
-    for descriptor in found:
+    descriptors = [
+        int.from_bytes(packed[at : at + _DESCRIPTOR_BYTES], sys.byteorder) for at in starts
+    ]
+    for descriptor in descriptors:
         os.set_inheritable(descriptor, False)
-    return found
+    return descriptors
 
 
 def _fork(control: int) -> int:

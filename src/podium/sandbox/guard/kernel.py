@@ -1,4 +1,4 @@
-"""What the guard needs of the operating system, loaded quickly."""
+"""The guard's part of the operating system, loaded quickly."""
 
 from __future__ import annotations
 

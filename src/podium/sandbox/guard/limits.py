@@ -1,4 +1,4 @@
-"""What a whole tree may take: counted by the guard, and held by a control group where there can be one."""
+"""Limits of a whole tree: counted by the guard, and held by a control group where there can be one."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ class TreeWatch:
         return bool(order.processes or order.tree_memory_bytes or self.temporary)
 
     @property
-    def next_moment(self) -> float:
-        """When to look again, by the monotonic clock."""
+    def next_check(self) -> float:
+        """The time of the next look, by the monotonic clock."""
         return self._next
 
     def is_beyond(self, now: float, program_pid: int) -> bool:
-        """Whether the tree has to be ended, as far as one look can tell. It is not looked at too often."""
+        """Tell whether the tree has to be ended, as far as one look can tell. It is not looked at too often."""
         if now < self._next:
             return False
         began = time.monotonic()
@@ -113,7 +113,7 @@ def _newest_pid(program_pid: int) -> str:
 
 
 def _private_bytes(pids: list[int]) -> int:
-    """What these have in memory that is no file's. Pages that several share are counted for each."""
+    """Bytes that these have in memory that are no file's. Pages that several share are counted for each."""
     return sum(_summed(f"/proc/{pid}/status", (b"RssAnon:", b"RssShmem:")) for pid in pids)
 
 

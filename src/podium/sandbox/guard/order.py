@@ -8,7 +8,7 @@ _LENGTH_BYTES = 8
 
 
 class GuardOrder:
-    """What to start and within which limits. None means no limit of that kind."""
+    """A program to start and its limits. None means no limit of that kind."""
 
     def __init__(
         self,
@@ -46,9 +46,9 @@ class GuardOrder:
         self.tree_memory_bytes = tree_memory_bytes
         self.temporary_bytes = temporary_bytes
         self.plan = plan
-        """How the tree is confined, as `Plan` encodes it. Empty: not at all."""
+        """The tree's confinement, as `ConfinementPlan` encodes it. Empty: not at all."""
         self.leaves_server = leaves_server
-        """What the program put into the background goes on once it has ended well."""
+        """True if what the program put into the background goes on once it has ended well."""
         self.on_terminal = on_terminal
         """It belongs to the terminal that its guard has: typed keys and signals go to it."""
 

@@ -18,7 +18,7 @@ _FREEZE_ROUNDS = 200
 _GET_FACTS = 0xC040FF0B
 _FACTS_BYTES = 64
 _HOW_IT_ENDED = 1 << 3
-"""What a handle of a process can be asked for, since Linux 6.15 also when its parent has collected it."""
+"""A question to a process handle, since Linux 6.15 answered also when the parent has collected it."""
 
 
 class ProcessEntry:
@@ -79,15 +79,15 @@ def entry_of(pid: int) -> ProcessEntry | None:
 
 
 def status_of(handle: int) -> int | None:
-    """How the process behind a handle ended, as `waitpid` tells its parent; None when that is not known."""
+    """The exit status of the process behind a handle, as `waitpid` tells its parent; None when that is not known."""
     facts = bytearray(struct.pack("=Q", _HOW_IT_ENDED).ljust(_FACTS_BYTES, b"\0"))
     try:
         fcntl.ioctl(handle, _GET_FACTS, facts)
     except OSError:
         return None
-    (known,) = struct.unpack_from("=Q", facts)
+    (mask,) = struct.unpack_from("=Q", facts)
     (status,) = struct.unpack_from("=i", facts, _FACTS_BYTES - 4)
-    return int(status) if known & _HOW_IT_ENDED else None
+    return int(status) if mask & _HOW_IT_ENDED else None
 
 
 def all_entries() -> list[ProcessEntry]:
@@ -101,13 +101,13 @@ def descendants_of(*ancestors: int) -> list[ProcessEntry]:
     children: dict[int, list[ProcessEntry]] = {}
     for entry in all_entries():
         children.setdefault(entry.parent, []).append(entry)
-    found: list[ProcessEntry] = []
+    entries: list[ProcessEntry] = []
     parents = list(ancestors)
     while parents:
         for entry in children.pop(parents.pop(), ()):
-            found.append(entry)
+            entries.append(entry)
             parents.append(entry.pid)
-    return found
+    return entries
 
 
 def freeze_and_kill(look: Callable[[], list[ProcessEntry]]) -> set[tuple[int, int]]:

@@ -20,12 +20,12 @@ def become(
     order: GuardOrder,
     report: int,
     guard_pid: int,
-    warden: TreeConfinement | None,
+    confinement: TreeConfinement | None,
     group: ControlGroup | None = None,
 ) -> None:
     """Turn this fork into the program, or into what confines it. Never returns."""
     stage = "session"
-    held = warden is not None and warden.changes_folder
+    held = confinement is not None and confinement.changes_folder
     try:
         if order.on_terminal and not held:
             take_terminal()
@@ -44,12 +44,12 @@ def become(
         stage = "cwd"
         os.chdir("/" if held else order.cwd)
         program, argv, env = order.program, order.argv, order.env
-        if warden:
+        if confinement:
             stage = "sandbox"
             # A sandbox that only stands around a program on a terminal gets none of its variables.
-            given = {} if order.on_terminal and held else env
-            program, argv, env = warden.command(program, argv, given)
-            warden.confine()
+            child_env = {} if order.on_terminal and held else env
+            program, argv, env = confinement.command(program, argv, child_env)
+            confinement.confine()
         stage = "limits"
         set_limits(limits_of(order))
         stage = "exec"
@@ -69,17 +69,17 @@ def take_terminal() -> None:
 
 def limits_of(order: GuardOrder) -> list[tuple[int, int]]:
     """Kinds of limits and amounts. Counts the processes of this user, so it must be asked outside of a sandbox."""
-    found: list[tuple[int, int]] = []
+    limits: list[tuple[int, int]] = []
     if order.file_bytes is not None:
-        found.append((resource.RLIMIT_FSIZE, order.file_bytes))
+        limits.append((resource.RLIMIT_FSIZE, order.file_bytes))
     if order.processes is not None and os.geteuid() != 0:
         # A bound for what the guard cannot count in time. The kernel counts all threads of the user, so those
         # of others come on top; root it does not bind.
         own = order.processes * TASKS_PER_PROCESS + (_OF_A_SANDBOX if order.plan else 0)
-        found.append((resource.RLIMIT_NPROC, own + _threads_of_this_user()))
+        limits.append((resource.RLIMIT_NPROC, own + _threads_of_this_user()))
     if order.memory_bytes is not None:
-        found.append((resource.RLIMIT_AS, order.memory_bytes))
-    return found
+        limits.append((resource.RLIMIT_AS, order.memory_bytes))
+    return limits
 
 
 def set_limits(limits: list[tuple[int, int]]) -> None:

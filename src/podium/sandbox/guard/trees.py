@@ -20,7 +20,7 @@ class ReapedTree:
         self.first_pid = 0
         """Pid of the program; 0 until it is started."""
         self.first_status: int | None = None
-        """How the program ended, as `waitpid` tells it; None while it runs."""
+        """The program's exit status, as `waitpid` tells it; None while it runs."""
         self.keepers: set[int] = set()
         """A sandbox's own processes beside the first: they end when its program has."""
         self.program_pid = 0

@@ -37,7 +37,7 @@ class Guard:
         )
         self._limits = TreeWatch(order, tree.members, self._group)
         plan = ConfinementPlan.decode(order.plan) if order.plan else None
-        self._warden = self._warden_for(plan) if plan else None
+        self._confinement = self._confinement_for(plan) if plan else None
         self._calls: int | None = None
         self._started = False
         self._wake = self._watch()
@@ -52,27 +52,31 @@ class Guard:
     def _run(self) -> None:
         refused = self._start()
         if refused:
-            for refusal in self._warden.untold() if self._warden else ():
+            for refusal in self._confinement.untold() if self._confinement else ():
                 say(self._control, f"stopped {refusal}")
             say(self._control, f"refused {refused}")
             return
         self._say_started()
         survivors = self._wait()
-        if self._warden is not None and not self._warden.program_pid and not self._timed_out:
-            failure = self._warden.failure
+        if (
+            self._confinement is not None
+            and not self._confinement.program_pid
+            and not self._timed_out
+        ):
+            failure = self._confinement.failure
             say(self._control, f"refused exec {failure}" if failure else "refused sandbox 0")
             return
         exit_code, signum = self._how_it_ended()
         self._limits.last_look()
-        words = (exit_code, signum, int(self._timed_out), survivors, self._limits.breaches)
-        say(self._control, "ended " + " ".join(map(str, words)))
+        fields = (exit_code, signum, int(self._timed_out), survivors, self._limits.breaches)
+        say(self._control, "ended " + " ".join(map(str, fields)))
 
-    def _warden_for(self, plan: ConfinementPlan) -> TreeConfinement:
+    def _confinement_for(self, plan: ConfinementPlan) -> TreeConfinement:
         return TreeConfinement(plan, self._control)
 
     def _how_it_ended(self) -> tuple[int, int]:
         exit_code, signum = split_status(self._tree.first_status)
-        status = self._warden.program_status if self._warden else None
+        status = self._confinement.program_status if self._confinement else None
         if status is not None and exit_code > _BY_SIGNAL:
             return split_status(status)
         if self._asked and self._tree.keepers and exit_code > _BY_SIGNAL:
@@ -103,12 +107,12 @@ class Guard:
         guard_pid = os.getpid()
         pid = os.fork()
         if pid == 0:
-            become(self._order, write_end, guard_pid, self._warden, self._group)
+            become(self._order, write_end, guard_pid, self._confinement, self._group)
         self._tree.first_pid = pid
         os.close(write_end)
         _let_go_of_stdio()
-        if self._warden is not None:
-            self._calls = self._warden.see_off(pid, read_end)
+        if self._confinement is not None:
+            self._calls = self._confinement.see_off(pid, read_end)
             if self._calls is not None:
                 self._poll.register(self._calls, select.POLLIN)
         refused = os.read(read_end, 100).decode()
@@ -146,11 +150,13 @@ class Guard:
         return self._kill_at is not None and now >= self._kill_at
 
     def _sleep(self, now: float) -> None:
-        moments = [moment for moment in (self._kill_at, self._deadline) if moment is not None]
+        deadlines = [
+            deadline for deadline in (self._kill_at, self._deadline) if deadline is not None
+        ]
         if self._limits.is_needed and self._started:
-            moments.append(self._limits.next_moment)
+            deadlines.append(self._limits.next_check)
         # Rounded up: waking a moment too early would only mean another round.
-        timeout = int(max(0.0, min(moments) - now) * 1000) + 1 if moments else None
+        timeout = int(max(0.0, min(deadlines) - now) * 1000) + 1 if deadlines else None
         for fd, event in self._poll.poll(timeout):
             if fd == self._control:
                 self._hear()
@@ -163,32 +169,32 @@ class Guard:
 
     def _answer(self, event: int) -> None:
         """A confined tree made a call that waits for an answer, or nobody of it is left."""
-        if self._warden is None or not event & select.POLLIN:
+        if self._confinement is None or not event & select.POLLIN:
             self._poll.unregister(self._calls or 0)
             return
-        for refusal in self._warden.hear():
+        for refusal in self._confinement.hear():
             say(self._control, f"stopped {refusal}")
         self._say_started()
 
     def _say_started(self) -> None:
         """Once, when the program runs: inside a sandbox that is later than the first process."""
-        if self._warden is not None:
-            self._tree.program_pid = self._warden.program_pid
-            self._tree.keepers = self._warden.keepers
-            self._limits.temporary = self._warden.temporary
-        pid = self._tree.program_pid if self._warden is not None else self._tree.first_pid
+        if self._confinement is not None:
+            self._tree.program_pid = self._confinement.program_pid
+            self._tree.keepers = self._confinement.keepers
+            self._limits.temporary = self._confinement.temporary
+        pid = self._tree.program_pid if self._confinement is not None else self._tree.first_pid
         if pid and not self._started:
             self._started = True
             say(self._control, f"started {pid}")
 
     def _hear(self) -> None:
         try:
-            words = os.read(self._control, 4096)
+            message = os.read(self._control, 4096)
         except OSError:
-            words = b""
-        if not words:
+            message = b""
+        if not message:
             self._podium_is_gone(self._control)
-        for line in words.decode().splitlines():
+        for line in message.decode().splitlines():
             self._end(float(line.removeprefix("end ")))
 
     def _podium_is_gone(self, fd: int) -> None:
@@ -201,8 +207,8 @@ class Guard:
     def _end(self, grace_seconds: float) -> None:
         self._asked = True
         self._tree.ask_to_end()
-        moment = time.monotonic() + grace_seconds
-        self._kill_at = moment if self._kill_at is None else min(self._kill_at, moment)
+        kill_at = time.monotonic() + grace_seconds
+        self._kill_at = kill_at if self._kill_at is None else min(self._kill_at, kill_at)
 
 
 def _let_go_of_stdio() -> None:

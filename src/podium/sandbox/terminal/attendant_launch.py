@@ -22,7 +22,7 @@ class PreparedTerminalStart(PreparedStart):
         super().__init__(spawn, None)
         self._folder = folder
 
-    def outer_env(self, mark: str) -> dict[str, str]:
+    def outer_env(self, tag: str) -> dict[str, str]:
         """The program's own: the guard itself keeps them from a sandbox around it."""
         return self.env
 
@@ -42,10 +42,10 @@ def prepare_for_terminal(
     return prepared
 
 
-def papers_for(
+def launch_spec_for(
     spawn: ProcessSpec, order: GuardOrder, mechanism: Mechanism | None, environ: Mapping[str, str]
 ) -> LaunchSpec:
-    """What the attendant is told. `environ` may name a proxy that the machine itself has to use."""
+    """The spec for the attendant. `environ` may name a proxy that the machine itself has to use."""
     confinement = spawn.confinement
     proxied = mechanism is not None and has_proxy(confinement)
     mounted = mechanism is not None and mechanism.name == BUBBLEWRAP
@@ -60,6 +60,6 @@ def papers_for(
 
 
 def attendant_command(folder: LaunchFolder) -> tuple[str, ...]:
-    """What is to be started on the terminal."""
+    """The command to start on the terminal."""
     start = str(Path(__file__).parents[1] / "isolated.py")
     return (sys.executable, "-IS", start, "podium.sandbox.terminal.attending", str(folder.path))

@@ -40,26 +40,26 @@ def main(folder: str) -> None:
     os.chdir("/")
     # What who starts it left open is none of the program's business.
     os.closerange(3, os.sysconf("SC_OPEN_MAX"))
-    place = LaunchFolder(Path(folder))
+    launch_folder = LaunchFolder(Path(folder))
     try:
-        papers = place.take()
+        spec = launch_folder.take()
     except OSError as error:
         _say(f"what this terminal was for is gone ({error.strerror}); start it again")
         os._exit(NOT_STARTED)
-    code = TerminalHost(papers).run()
-    place.remove()
+    code = TerminalHost(spec).run()
+    launch_folder.remove()
     os._exit(code)
 
 
 class TerminalHost:
     """Starts the guard of one program, and serves what it may connect to."""
 
-    def __init__(self, papers: LaunchSpec) -> None:
-        self._papers = papers
-        self._order = GuardOrder.decode(papers.order)
+    def __init__(self, spec: LaunchSpec) -> None:
+        self._spec = spec
+        self._order = GuardOrder.decode(spec.order)
         self._proxy: socket.socket | None = None
-        self._network = TreeNetwork(papers.hosts, UpstreamProxy.of(dict(papers.upstream)))
-        self._heard = b""
+        self._network = TreeNetwork(spec.hosts, UpstreamProxy.of(dict(spec.upstream)))
+        self._buffer = b""
         self._listeners: list[socket.socket] = []
         self._stopped: list[str] = []
         self._refused = ""
@@ -89,12 +89,12 @@ class TerminalHost:
         return _BY_SIGNAL + signal.SIGKILL if self._code is None else self._code
 
     def _complete(self) -> None:
-        """What only the terminal knows: its own kind, and a port that is free now."""
+        """Fill in what only the terminal knows: its own kind, and a port that is free now."""
         order = self._order
         order.owner_pid = os.getpid()
-        known = [name for name in _OF_THE_TERMINAL if name not in self._papers.named]
-        order.env |= {name: os.environ[name] for name in known if name in os.environ}
-        if self._papers.opens_proxy:
+        inherited = [name for name in _OF_THE_TERMINAL if name not in self._spec.named]
+        order.env |= {name: os.environ[name] for name in inherited if name in os.environ}
+        if self._spec.opens_proxy:
             self._proxy = socket.create_server(("127.0.0.1", 0))
             port = self._proxy.getsockname()[1]
             plan = ConfinementPlan.decode(order.plan)
@@ -129,24 +129,24 @@ class TerminalHost:
         except OSError:
             data, descriptors = b"", []
         self._listeners += [socket.socket(fileno=descriptor) for descriptor in descriptors]
-        *lines, self._heard = (self._heard + data).split(b"\n")
+        *lines, self._buffer = (self._buffer + data).split(b"\n")
         for line in lines:
             self._understand(*line.decode().split(" ", 1))
         if not data:
             over.set()
 
-    def _understand(self, word: str, rest: str) -> None:
-        if word == "listening":
+    def _understand(self, event: str, rest: str) -> None:
+        if event == "listening":
             by_port = dict(zip(map(int, rest.split()), self._listeners, strict=True))
-            proxy = by_port.pop(self._papers.proxy_port, None)
+            proxy = by_port.pop(self._spec.proxy_port, None)
             if proxy is not None:
                 self._network.serve_proxy(proxy)
             self._network.forward(by_port)
-        elif word == "stopped":
+        elif event == "stopped":
             self._stopped.append(rest)
-        elif word in ("refused", "broke"):
-            self._refused = f"{word} {rest}"
-        elif word == "ended":
+        elif event in ("refused", "broke"):
+            self._refused = f"{event} {rest}"
+        elif event == "ended":
             code, signum, timed_out, _, beyond = (int(number) for number in rest.split())
             self._code = _BY_SIGNAL + signum if code < 0 else code
             if timed_out:
@@ -155,8 +155,8 @@ class TerminalHost:
                 _say(breach)
 
     def _why_not(self) -> str:
-        word, stage, *rest = self._refused.split(" ", 2)
-        if word == "refused" and self._stopped:
+        event, stage, *rest = self._refused.split(" ", 2)
+        if event == "refused" and self._stopped:
             return f"refused: {self._stopped[0]}"
         cannot = {
             "session": "have this terminal",
@@ -164,12 +164,12 @@ class TerminalHost:
             "limits": "be limited",
             "exec": "be executed",
         }.get(stage, "be confined")
-        number = int(rest[0]) if word == "refused" else 0
+        number = int(rest[0]) if event == "refused" else 0
         why = f": {os.strerror(number)}" if number else ""
         return f"{self._order.argv[0]!r} cannot {cannot}{why}; see `podium doctor`"
 
 
-def _say(words: str) -> None:
-    plain = "".join(letter if letter.isprintable() else "?" for letter in words)
+def _say(message: str) -> None:
+    plain = "".join(char if char.isprintable() else "?" for char in message)
     sys.stderr.write(f"podium: {plain}\r\n")
     sys.stderr.flush()

@@ -80,17 +80,17 @@ class TerminalGuard(Guard):
 
     _tree: TerminalTree
 
-    def _warden_for(self, plan: ConfinementPlan) -> TreeConfinement:
+    def _confinement_for(self, plan: ConfinementPlan) -> TreeConfinement:
         if plan.mechanism == BUBBLEWRAP:
             return HoldingConfinement(plan, self._control)
-        return super()._warden_for(plan)
+        return super()._confinement_for(plan)
 
     def _how_it_ended(self) -> tuple[int, int]:
         return split_status(self._tree.first_status)
 
     def _start(self) -> str:
         refused = super()._start()
-        holding = self._warden
+        holding = self._confinement
         if refused or not isinstance(holding, HoldingConfinement):
             return refused
         refused = self._bring_up(holding) or self._enter(holding)
@@ -115,24 +115,28 @@ class TerminalGuard(Guard):
     def _enter(self, holding: HoldingConfinement) -> str:
         plan = ConfinementPlan.decode(self._order.plan)
         keepers = {entry.pid for entry in descendants_of(os.getpid())}
-        warden = EnteringConfinement(plan, self._control, keepers)
+        confinement = EnteringConfinement(plan, self._control, keepers)
         limits = limits_of(self._order)
         read_end, write_end = os.pipe()
         try:
-            pid = fork_inside(holding.program_pid, lambda: self._become(warden, limits, write_end))
+            pid = fork_inside(
+                holding.program_pid, lambda: self._become(confinement, limits, write_end)
+            )
         except OSError as error:
             return f"sandbox {error.errno}"
         os.close(write_end)
         self._tree.first_pid = pid
-        self._warden = warden
-        self._calls = warden.see_off(pid, read_end)
+        self._confinement = confinement
+        self._calls = confinement.see_off(pid, read_end)
         if self._calls is not None:
             self._poll.register(self._calls, select.POLLIN)
         refused = os.read(read_end, 100).decode()
         os.close(read_end)
         return refused
 
-    def _become(self, warden: TreeConfinement, limits: list[tuple[int, int]], report: int) -> None:
+    def _become(
+        self, confinement: TreeConfinement, limits: list[tuple[int, int]], report: int
+    ) -> None:
         """Turn this fork, which is inside, into the program. Never returns."""
         order, stage = self._order, "session"
         try:
@@ -146,7 +150,7 @@ class TerminalGuard(Guard):
             if self._group is not None:
                 self._group.enter()
             stage = "sandbox"
-            warden.confine()
+            confinement.confine()
             stage = "limits"
             set_limits(limits)
             stage = "exec"

@@ -1,4 +1,4 @@
-"""What an attendant has to know, in a private folder that it removes."""
+"""The launch spec of an attendant, in a private folder that it removes."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class LaunchSpec:
     """As `Order` encodes it. Holds variables, and secrets among them."""
     hosts: tuple[str, ...] = ()
     proxy_port: int = 0
-    """Where the proxy answers on the tree's own loopback; 0: it has no proxy there."""
+    """The proxy's port on the tree's own loopback; 0: it has no proxy there."""
     opens_proxy: bool = False
-    """Where the tree has no loopback of its own: a port for its proxy is opened on the machine's."""
+    """True where the tree has no loopback of its own: a port for its proxy is opened on the machine's."""
     named: tuple[str, ...] = ()
     """Variables that were set for this program: they count whatever the terminal says."""
     upstream: tuple[tuple[str, str], ...] = ()
@@ -48,10 +48,10 @@ class LaunchFolder:
         made.mkdir(mode=0o700)
         return str(made)
 
-    def write(self, papers: LaunchSpec) -> None:
+    def write(self, spec: LaunchSpec) -> None:
         descriptor = os.open(self.path / _ORDER, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as file:
-            file.write(marshal.dumps(asdict(papers)))
+            file.write(marshal.dumps(asdict(spec)))
 
     def take(self) -> LaunchSpec:
         """The papers, which are then gone. Raises `OSError` when they were taken before."""
@@ -67,7 +67,7 @@ class LaunchFolder:
         shutil.rmtree(self.path, ignore_errors=True)
 
 
-def remove_stale_papers() -> None:
+def remove_stale_launch_folders() -> None:
     """Remove folders of this user that nobody came for, or whose attendant was killed."""
     for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         if _is_stale(path):

@@ -34,5 +34,5 @@ def builtin_tools() -> tuple[Tool, ...]:
 
 
 def own_tools() -> tuple[Tool, ...]:
-    """What agents have themselves: judged and recorded by Podium, performed by them."""
+    """Return the tools of agents themselves: judged and recorded by Podium, performed by them."""
     return OWN_TOOLS

@@ -17,22 +17,22 @@ from podium.tools.file_changes import (
     FileReplacement,
     FileState,
     attempt,
+    clean_diff,
     fix,
     in_turn,
     keep_for_undo,
-    kept,
-    place_at,
+    path_of_use,
     recall,
     refusal,
     refuse_references,
     replace_all,
-    standing_at,
-    told_diff,
+    state_at,
+    stored_content,
 )
 from podium.tools.registry import NamedPath, Tool, TouchedByCall
 from podium.tools.scope import ToolScope
 
-_WORDS = {"add": "added", "change": "changed", "delete": "deleted"}
+_CHANGE_LABELS = {"add": "added", "change": "changed", "delete": "deleted"}
 
 NOTHING = FileState(None)
 
@@ -41,26 +41,26 @@ class PatchRefused(Exception):
     """One file's part of the patch does not fit. Nothing was changed."""
 
     def __init__(self, path: str, why: EditRefused) -> None:
-        super().__init__(f"{path!r}: {why.words}")
+        super().__init__(f"{path!r}: {why.message}")
         self.path = path
         self.why = why
 
 
 @dataclass(frozen=True)
 class PlannedFile:
-    """What one file's part of the patch comes to."""
+    """Effect of the patch on one file."""
 
-    told: dict[str, Json]
+    summary: dict[str, Json]
     replacements: tuple[FileReplacement, ...]
     diff: str
     can_undo: bool
 
 
-def plan(scope: ToolScope, file: FilePatch, places: Mapping[str, str]) -> PlannedFile:
+def plan(scope: ToolScope, file: FilePatch, paths: Mapping[str, str]) -> PlannedFile:
     """Raises `PatchRefused`, or `ToolBroke` for a file that cannot be patched at all."""
-    path, to = _from_and_to(file, places)
-    before = standing_at(scope, path)
-    if to != path and standing_at(scope, to).content is not None:
+    path, to = _from_and_to(file, paths)
+    before = state_at(scope, path)
+    if to != path and state_at(scope, to).content is not None:
         raise ToolBroke(f"{to!r} is there already and is not replaced; nothing was changed")
     try:
         after = _after(file, path, before)
@@ -68,26 +68,29 @@ def plan(scope: ToolScope, file: FilePatch, places: Mapping[str, str]) -> Planne
         can_undo = _keep(scope, before)
     except EditRefused as refused:
         raise PatchRefused(path, refused) from None
-    told: dict[str, Json] = {"path": to, "change": "moved" if file.to else _WORDS[file.kind]}
-    told |= {"from": path} if file.to else {}
-    told |= {"sha256": after.sha256, "bytes": len(after.content or b"")}
-    return PlannedFile(told, tuple(_replacements(path, to, before, after)), diff, can_undo)
+    summary: dict[str, Json] = {
+        "path": to,
+        "change": "moved" if file.to else _CHANGE_LABELS[file.kind],
+    }
+    summary |= {"from": path} if file.to else {}
+    summary |= {"sha256": after.sha256, "bytes": len(after.content or b"")}
+    return PlannedFile(summary, tuple(_replacements(path, to, before, after)), diff, can_undo)
 
 
 def what_is_left(
     scope: ToolScope,
     files: Sequence[FilePatch],
-    places: Mapping[str, str],
+    paths: Mapping[str, str],
     fixed: Mapping[str, tuple[str | None, str | None]],
 ) -> Iterator[FileReplacement]:
-    """What an earlier try did not come to. `fixed` has the hashes before and after of every place.
+    """Return the replacements that an earlier try did not reach. `fixed` has the hashes of every path, before and after.
 
     Raises `OutcomeUnknown` where neither of them stands by now.
     """
     for file in files:
-        path, to = _from_and_to(file, places)
-        state = {place: standing_at(scope, place) for place in {path, to}}
-        if all(found.sha256 == fixed[place][1] for place, found in state.items()):
+        path, to = _from_and_to(file, paths)
+        state = {name: state_at(scope, name) for name in {path, to}}
+        if all(current.sha256 == fixed[name][1] for name, current in state.items()):
             continue
         # New places are written before old ones are removed, so what the patch starts from is there.
         if state[path].sha256 != fixed[path][0] or state[to].sha256 not in fixed[to]:
@@ -97,12 +100,16 @@ def what_is_left(
             )
         after = _after(file, path, state[path])
         made = _replacements(path, to, state[path], after)
-        yield from (each for each in made if state[each.path].sha256 != fixed[each.path][1])
+        yield from (
+            replacement
+            for replacement in made
+            if state[replacement.path].sha256 != fixed[replacement.path][1]
+        )
 
 
-def _from_and_to(file: FilePatch, places: Mapping[str, str]) -> tuple[str, str]:
-    path = places[file.path]
-    return path, places[file.to] if file.to else path
+def _from_and_to(file: FilePatch, paths: Mapping[str, str]) -> tuple[str, str]:
+    path = paths[file.path]
+    return path, paths[file.to] if file.to else path
 
 
 def _replacements(
@@ -116,7 +123,7 @@ def _replacements(
 
 
 def _after(file: FilePatch, path: str, before: FileState) -> FileState:
-    """What shall stand there, with the permission bits and the encoding of what does."""
+    """Return the new state of a file, with its permission bits and encoding."""
     if file.kind == "add":
         if before.content is not None:
             raise ToolBroke(
@@ -139,9 +146,9 @@ def _after(file: FilePatch, path: str, before: FileState) -> FileState:
 
 def _refuse_other_content(file: FilePatch, path: str, content: bytes) -> None:
     """A patch that tells what it removes means that content and no other."""
-    told = [line for hunk in file.hunks for line in hunk.old]
+    removed = [line for hunk in file.hunks for line in hunk.old]
     text = decoded(content).text.replace("\r\n", "\n")
-    if file.hunks and told != text.removesuffix("\n").split("\n"):
+    if file.hunks and removed != text.removesuffix("\n").split("\n"):
         raise ToolBroke(
             f"{path!r} is not what the patch says it removes; nothing was changed. Read it again"
         )
@@ -152,7 +159,7 @@ def _text(state: FileState) -> str | None:
 
 
 def _keep(scope: ToolScope, before: FileState) -> bool:
-    """Whether the content that goes is kept for undo."""
+    """Store the replaced content for undo. False when it is not stored."""
     if before.content is None:
         return True
     # A secret in UTF-16 shows in the text alone.
@@ -161,15 +168,15 @@ def _keep(scope: ToolScope, before: FileState) -> bool:
 
 
 _MAX_RECORD = 10_000
-"""How long the list of files, and of what undoes it, may be: neither may be cut from the result."""
+"""Limit on the list of files, and on the list that undoes it: neither may be cut from the result."""
 
 
 def _named_in_patch(arguments: dict[str, Json]) -> TouchedByCall:
-    """Every place that the patch names. What is moved is not lost, so that is a write."""
+    """Return every path that the patch names. A move loses nothing, so it is a write."""
     uses: list[NamedPath] = []
     for file in read_patch(arguments["patch"]):
         access = Access.DELETE if file.kind == "delete" else Access.WRITE
-        uses += [NamedPath("patch", place, access) for place in file.places]
+        uses += [NamedPath("patch", path, access) for path in file.paths]
     return TouchedByCall(paths=tuple(uses))
 
 
@@ -178,9 +185,9 @@ async def _apply_patch(
 ) -> dict[str, Json] | CallOutcome:
     files = read_patch(arguments["patch"])
     refuse_references([_added_by(file) for file in files])
-    places = _places(scope)
+    paths = _paths_by_name(scope)
     try:
-        return await in_thread(_apply, scope, files, places)
+        return await in_thread(_apply, scope, files, paths)
     except PatchRefused as refused:
         number = refused.why.number
         of = f"hunk {number} of {refused.path!r}" if number else repr(refused.path)
@@ -193,31 +200,31 @@ def _added_by(file: FilePatch) -> str:
     return "\n".join([file.content, *added])
 
 
-def _places(scope: ToolScope) -> dict[str, str]:
-    """The judged places by the names they were given. Raises `ToolBroke` where two are one."""
-    places = {use.given: place_at(scope, use) for use in scope.call.paths}
-    folded = [place.casefold() for place in places.values()]
-    for given, place in places.items():
-        if folded.count(place.casefold()) > 1:
-            raise ToolBroke(f"{given!r} is there under several names; use one of them alone")
-    return places
+def _paths_by_name(scope: ToolScope) -> dict[str, str]:
+    """Return the judged paths by the names in the patch. Raises `ToolBroke` where two are one."""
+    paths = {use.given: path_of_use(scope, use) for use in scope.call.paths}
+    folded = [path.casefold() for path in paths.values()]
+    for name, path in paths.items():
+        if folded.count(path.casefold()) > 1:
+            raise ToolBroke(f"{name!r} is there under several names; use one of them alone")
+    return paths
 
 
-def _apply(scope: ToolScope, files: Sequence[FilePatch], places: dict[str, str]) -> dict[str, Json]:
+def _apply(scope: ToolScope, files: Sequence[FilePatch], paths: dict[str, str]) -> dict[str, Json]:
     """Bring all files to their new contents, once, however often this is tried."""
-    with in_turn(scope, *places.values()):
+    with in_turn(scope, *paths.values()):
         intent = recall(scope)
         if intent is None:
-            planned = [plan(scope, file, places) for file in files]
+            planned = [plan(scope, file, paths) for file in files]
             left = [replacement for one in planned for replacement in one.replacements]
             intent = fix(scope, _intent(scope, planned, left))
         else:
             hashes = {
-                each["path"]: (each["previous_sha256"], each["written_sha256"])
-                for each in intent["places"]
+                entry["path"]: (entry["previous_sha256"], entry["written_sha256"])
+                for entry in intent["places"]
             }
-            left = list(what_is_left(scope, files, places, hashes))
-        with attempt(scope, lambda: all(_stands_as_before(scope, each) for each in left)):
+            left = list(what_is_left(scope, files, paths, hashes))
+        with attempt(scope, lambda: all(_is_unchanged(scope, replacement) for replacement in left)):
             replace_all(scope, left)
         result: dict[str, Json] = intent["result"]
         return result
@@ -226,20 +233,20 @@ def _apply(scope: ToolScope, files: Sequence[FilePatch], places: dict[str, str])
 def _intent(
     scope: ToolScope, planned: Sequence[PlannedFile], made: Iterable[FileReplacement]
 ) -> dict[str, Json]:
-    """The whole result, fixed before the act, and where every place stands before and after it."""
-    places = [_reversed(each) for each in made]
-    files: list[Json] = [one.told for one in planned]
-    if max(len(json.dumps(files)), len(json.dumps(places))) > _MAX_RECORD:
+    """Return the whole result, recorded before the act, with the state of every path before and after."""
+    entries = [_reversed(replacement) for replacement in made]
+    files: list[Json] = [one.summary for one in planned]
+    if max(len(json.dumps(files)), len(json.dumps(entries))) > _MAX_RECORD:
         raise ToolBroke("the patch names too many files for one record; send it in several parts")
     can_undo = all(one.can_undo for one in planned)
     result = {
         "files": files,
         "count": len(files),
         "can_undo": can_undo,
-        "diff": told_diff(scope, "".join(one.diff for one in planned)),
-        "undo": {"files": places} if can_undo else None,
+        "diff": clean_diff(scope, "".join(one.diff for one in planned)),
+        "undo": {"files": entries} if can_undo else None,
     }
-    return {"places": places, "result": result}
+    return {"places": entries, "result": result}
 
 
 def _reversed(made: FileReplacement) -> dict[str, Json]:
@@ -251,8 +258,8 @@ def _reversed(made: FileReplacement) -> dict[str, Json]:
     }
 
 
-def _stands_as_before(scope: ToolScope, wished: FileReplacement) -> bool:
-    return standing_at(scope, wished.path).sha256 == wished.before.sha256
+def _is_unchanged(scope: ToolScope, wished: FileReplacement) -> bool:
+    return state_at(scope, wished.path).sha256 == wished.before.sha256
 
 
 def _named_in_files(arguments: dict[str, Json]) -> TouchedByCall:
@@ -263,30 +270,30 @@ def _named_in_files(arguments: dict[str, Json]) -> TouchedByCall:
 
 
 async def _restore_files(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
-    return await in_thread(_restore, scope, arguments["files"], _places(scope))
+    return await in_thread(_restore, scope, arguments["files"], _paths_by_name(scope))
 
 
 def _restore(
-    scope: ToolScope, files: Sequence[dict[str, Json]], places: dict[str, str]
+    scope: ToolScope, files: Sequence[dict[str, Json]], paths: dict[str, str]
 ) -> dict[str, Json]:
     """Done before, it is done: what stands as it was already is left alone."""
-    if len(places) < len(files):
+    if len(paths) < len(files):
         raise ToolBroke("a file is named twice; name each once")
     wished: list[FileReplacement] = []
-    with in_turn(scope, *places.values()):
+    with in_turn(scope, *paths.values()):
         for file in files:
-            path, previous = places[file["path"]], file["previous_sha256"]
-            present = standing_at(scope, path)
+            path, previous = paths[file["path"]], file["previous_sha256"]
+            present = state_at(scope, path)
             if present.sha256 not in (file["written_sha256"], previous):
                 raise ToolBroke(
                     f"{path!r} was changed since it was patched, and undo would lose that; nothing "
                     "was changed"
                 )
             if present.sha256 != previous:
-                content = None if previous is None else kept(scope.kept_folder, previous)
+                content = None if previous is None else stored_content(scope.undo_folder, previous)
                 wished.append(FileReplacement(path, present, FileState(content, file["mode"])))
         replace_all(scope, wished)
-    return {"files": sorted(places.values()), "count": len(places)}
+    return {"files": sorted(paths.values()), "count": len(paths)}
 
 
 _HASH: Json = {"anyOf": [{"type": "string", "pattern": "^[0-9a-f]{64}$"}, {"type": "null"}]}

@@ -42,7 +42,7 @@ async def _run_command(arguments: dict[str, Json], scope: ToolScope) -> CallOutc
         limits=ProcessLimits(seconds=seconds, output_bytes=_OUTPUT_BYTES),
     )
     error = failure(ended, seconds)
-    return CallOutcome(ok=not error, result=_told(ended, scope), error=error)
+    return CallOutcome(ok=not error, result=_result_of(ended, scope), error=error)
 
 
 async def refuse_changed(scope: ToolScope) -> None:
@@ -60,7 +60,7 @@ async def run_confined(
     env: dict[str, str] | None = None,
     within: ConfinementProvider | None = None,
 ) -> ProcessExit:
-    """Run a program with its words, or a shell line, confined as the workspace's commands are."""
+    """Run a program with its arguments, or a shell line, confined as the workspace's commands are."""
     argv = ("/bin/sh", "-c", command) if isinstance(command, str) else tuple(command)
     return await scope.launcher.run(
         ProcessSpec(
@@ -68,13 +68,13 @@ async def run_confined(
             cwd=cwd,
             env=env or {},
             limits=limits,
-            confinement=await (within or scope.enclosures).confinement(str(scope.root)),
+            confinement=await (within or scope.confinements).confinement(str(scope.root)),
         )
     )
 
 
 def failure(ended: ProcessExit, seconds: float) -> str:
-    """Why this is no success. A program that says it failed has failed."""
+    """Say why the run failed; empty for a success. An exit code other than 0 is a failure."""
     stopped = [breach for breach in ended.breaches if breach.startswith("stopped")]
     if stopped or (ended.breaches and ended.exit_code):
         return "; ".join(ended.breaches)
@@ -85,14 +85,14 @@ def failure(ended: ProcessExit, seconds: float) -> str:
     return f"exit code {ended.exit_code}" if ended.exit_code else ""
 
 
-def _told(ended: ProcessExit, scope: ToolScope) -> dict[str, Json]:
+def _result_of(ended: ProcessExit, scope: ToolScope) -> dict[str, Json]:
     return {
         "exit_code": ended.exit_code,
         "stdout": scope.clean_output(ended.stdout, ended.stdout_dropped_bytes),
         "stderr": scope.clean_output(ended.stderr, ended.stderr_dropped_bytes),
         "dropped_bytes": ended.stdout_dropped_bytes + ended.stderr_dropped_bytes,
         "output_sha256": output_sha256(ended),
-        **kept_out(ended),
+        **refusals(ended),
     }
 
 
@@ -100,10 +100,10 @@ def output_sha256(ended: ProcessExit) -> str:
     return hashlib.sha256(ended.stdout + b"\0" + ended.stderr).hexdigest()
 
 
-def kept_out(ended: ProcessExit) -> dict[str, Json]:
-    """What the sandbox refused, where it did: the program itself may not have told."""
-    found = {"refused_programs": ended.refused_execs, "refused_hosts": ended.refused_hosts}
-    return {name: list(given) for name, given in found.items() if given}
+def refusals(ended: ProcessExit) -> dict[str, Json]:
+    """Return the programs and hosts that the sandbox refused: the program itself may not have printed them."""
+    refused = {"refused_programs": ended.refused_execs, "refused_hosts": ended.refused_hosts}
+    return {name: list(entries) for name, entries in refused.items() if entries}
 
 
 RUN_COMMAND = Tool(
@@ -165,12 +165,12 @@ RUN_COMMAND = Tool(
 
 
 Command = str | Sequence[str]
-"""A shell line, or a program with its words."""
+"""A shell line, or a program with its arguments."""
 
 _CHECK_OUTPUT_BYTES = 4_000_000
-"""How much of an output is looked at; more is counted as dropped."""
+"""Limit on the output that is kept; more is counted as dropped."""
 _TAIL_CHARACTERS = 4_000
-"""Failures are told last."""
+"""Failures are printed last."""
 _ALL_TAILS_CHARACTERS = 16_000
 
 
@@ -182,7 +182,7 @@ def checks_tool(
     """The tool that runs these checks, by name, one after the other. Raises `BadInput` without any.
 
     `env` is set for them, `secret://NAME` allowed: what a check runs may be of the agent's making, so a tool
-    that hands out secrets is of tier T2. They run in the fences `within`, else in those of all commands. An agent names a check; which command that is was said by whoever made the tool, and each is
+    that hands out secrets is of tier T2. They run confined as `within` says, else as all commands. An agent names a check; which command that is was said by whoever made the tool, and each is
     judged as a command all the same.
     """
     if not commands:
@@ -200,14 +200,14 @@ def checks_tool(
 
     async def run_checks(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
         await refuse_changed(scope)
-        given = {name: scope.reveal(value) for name, value in (env or {}).items()}
+        revealed = {name: scope.reveal(value) for name, value in (env or {}).items()}
         results: list[Json] = []
         # No result may be so long that those behind it are cut off.
         share = min(_TAIL_CHARACTERS, _ALL_TAILS_CHARACTERS // len(chosen(arguments)))
         for name in chosen(arguments):
             results.append(
                 await _checked(
-                    name, fixed[name], arguments["timeout_seconds"], share, scope, given, within
+                    name, fixed[name], arguments["timeout_seconds"], share, scope, revealed, within
                 )
             )
         failed = [result["name"] for result in results if not result["passed"]]
@@ -250,7 +250,7 @@ async def _checked(
         "output": _tail(ended, most, scope),
         "dropped_bytes": ended.stdout_dropped_bytes + ended.stderr_dropped_bytes,
         "output_sha256": output_sha256(ended),
-        **kept_out(ended),
+        **refusals(ended),
     }
 
 
@@ -260,7 +260,7 @@ def _tail(ended: ProcessExit, most: int, scope: ToolScope) -> str:
         scope.clean_output(ended.stdout, ended.stdout_dropped_bytes).strip(),
         scope.clean_output(ended.stderr, ended.stderr_dropped_bytes).strip(),
     ]
-    text = "\n".join(each for each in written if each)
+    text = "\n".join(part for part in written if part)
     if len(text) <= most:
         return text
     return f"[cut: {len(text)} characters in all]\n{text[len(text) - most :]}"

@@ -28,16 +28,16 @@ from podium.tools.edits import (
 from podium.tools.file_changes import (
     MAX_BYTES,
     attempt,
+    clean_diff,
     fix,
     in_turn,
     keep_for_undo,
-    kept,
-    place_of,
+    path_of_argument,
     recall,
     refusal,
     refuse_references,
     sha256_of,
-    told_diff,
+    stored_content,
 )
 from podium.tools.normalization import MAX_REPLACED_BYTES, changed_since
 from podium.tools.registry import Tool
@@ -100,7 +100,7 @@ def _diff(scope: ToolScope, path: str, before: bytes | None, content: bytes) -> 
     """Lines removed and added. Empty for a new file: whoever wrote it knows what is in it."""
     if before is None or before == content:
         return ""
-    return told_diff(scope, _text_diff(path, before, content), _MAX_DIFF)
+    return clean_diff(scope, _text_diff(path, before, content), _MAX_DIFF)
 
 
 def _text_diff(path: str, before: bytes, content: bytes) -> str:
@@ -113,7 +113,7 @@ def _text_diff(path: str, before: bytes, content: bytes) -> str:
 def overwrite_diff(
     call: Call, root: Path, clean: Callable[[str], str], *, is_secret: bool = False
 ) -> str:
-    """What a `write_file` would change in the file that stands there, for the person who is asked. May block.
+    """Diff the file against the content of a `write_file` call, for the person who approves. May block.
 
     Of a file that may hold secrets, old lines are shown without their values.
     """
@@ -126,11 +126,11 @@ def overwrite_diff(
     if changed_since(call.files, root):
         return f"[{file.path} is being changed by somebody else; a yes will not hold]"
     lines = _without_values(diff.split("\n")) if is_secret else diff.split("\n")
-    shown = "\n".join(lines)
-    if len(shown) <= _MAX_QUESTION_DIFF:
-        return shown
+    text = "\n".join(lines)
+    if len(text) <= _MAX_QUESTION_DIFF:
+        return text
     removed, added = (sum(line.startswith(sign) for line in lines[2:]) for sign in "-+")
-    return f"{shown[:_MAX_QUESTION_DIFF]}\n[cut: -{removed} +{added} lines in all]"
+    return f"{text[:_MAX_QUESTION_DIFF]}\n[cut: -{removed} +{added} lines in all]"
 
 
 def _without_values(lines: list[str]) -> list[str]:
@@ -165,7 +165,7 @@ def _restored(scope: ToolScope, path: str, written: str, previous: str | None) -
     if state != previous and previous is None:
         remove_below(scope.root, path)
     elif state != previous and previous is not None:
-        write_below(scope.root, path, kept(scope.kept_folder, previous), scope.key)
+        write_below(scope.root, path, stored_content(scope.undo_folder, previous), scope.key)
     return {"path": path, "sha256": previous, "removed": previous is None}
 
 
@@ -244,7 +244,7 @@ async def _edit_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, 
         )
     if arguments.get("change"):
         raise ToolBroke("`edits` and `change` are both given; leave out `change`")
-    path = place_of(scope)
+    path = path_of_argument(scope)
     edits = [
         TextEdit(argument["find"], argument["replace"], argument.get("at_line"))
         for argument in arguments["edits"]
@@ -284,7 +284,7 @@ def _edited(
         )
     if state != intent["sha256"]:
         content, _ = _new_content(present, edits)
-        with attempt(scope, lambda: _stands(scope, path, present)):
+        with attempt(scope, lambda: _is_unchanged(scope, path, present)):
             write_below(scope.root, path, content, scope.key)
     return intent
 
@@ -322,12 +322,12 @@ def _intent(
         "previous_sha256": previous,
         "can_undo": can_undo,
         "edits": [{"line": done.line, "found_by": str(done.level)} for done in edited.done],
-        "diff": told_diff(scope, diff),
+        "diff": clean_diff(scope, diff),
         "undo": undo if can_undo else None,
     }
 
 
-def _stands(scope: ToolScope, path: str, content: bytes) -> bool:
+def _is_unchanged(scope: ToolScope, path: str, content: bytes) -> bool:
     return find_below(scope.root, path, MAX_BYTES) == content
 
 

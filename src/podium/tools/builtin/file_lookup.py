@@ -24,17 +24,17 @@ from podium.tools.scope import ToolScope
 _MAX_FILE_BYTES = 20_000_000
 _DEFAULT_LINES = 250
 _DEFAULT_BYTES = 10_000
-"""What a read shows unless the call asks for more lines: a model is sent it again with every later request."""
-_SHOWN_BYTES = 24_000
+"""Default limit of a read: a model is sent the result again with every later request."""
+_MAX_CONTENT_BYTES = 24_000
 """Less than a result may hold, so that whole lines are shown and nothing is cut behind them."""
 _SEARCH_SECONDS = 20.0
-_MAX_PLACE = 5_000
+_MAX_LOCATION_BYTES = 5_000
 """More than the path and the number of a line can take."""
 _ESCAPED_BYTES = 6
-"""What one character takes at most in JSON."""
+"""Most bytes that one character takes in JSON."""
 _ALTERNATIVES = re.compile(r"\{[^{}]*,[^{}]*\}")
 _MAX_LIST_BYTES = 16_000_000
-"""How long the names of the files of one search may be together."""
+"""Limit on the names of all files of one search."""
 
 
 async def _read_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
@@ -49,12 +49,12 @@ async def _read_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, 
     if first > max(1, len(lines)):
         raise ToolBroke(f"{path!r} has {len(lines)} lines; offset {first} is behind its end")
     limit: int = arguments["limit"]
-    room = _SHOWN_BYTES if limit > _DEFAULT_LINES else _DEFAULT_BYTES
-    shown = _lines_that_fit(lines[first - 1 : first - 1 + limit], scope, room)
-    last = first - 1 + len(shown)
+    budget = _MAX_CONTENT_BYTES if limit > _DEFAULT_LINES else _DEFAULT_BYTES
+    fitting = _lines_that_fit(lines[first - 1 : first - 1 + limit], scope, budget)
+    last = first - 1 + len(fitting)
     return {
         "path": path,
-        "content": "\n".join(shown),
+        "content": "\n".join(fitting),
         "first_line": first,
         "last_line": last,
         "total_lines": len(lines),
@@ -63,19 +63,19 @@ async def _read_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, 
     }
 
 
-def _lines_that_fit(lines: list[str], scope: ToolScope, room: int) -> list[str]:
-    shown: list[str] = []
-    left = room
+def _lines_that_fit(lines: list[str], scope: ToolScope, budget: int) -> list[str]:
+    fitting: list[str] = []
+    left = budget
     for line in lines:
         # As JSON: a result that is longer would be cut in its middle.
         left -= len(json.dumps(line, ensure_ascii=False).encode())
         if left < 0:
             break
-        shown.append(line)
-    if lines and not shown:
+        fitting.append(line)
+    if lines and not fitting:
         whole = len(lines[0])
-        return [f"{scope.clean(lines[0])[: room // 4]} [cut: {whole} characters in this line]"]
-    return shown
+        return [f"{scope.clean(lines[0])[: budget // 4]} [cut: {whole} characters in this line]"]
+    return fitting
 
 
 def refuse_alternatives(glob: str) -> None:
@@ -88,10 +88,10 @@ async def _list_files(arguments: dict[str, Json], scope: ToolScope) -> dict[str,
     refuse_alternatives(arguments["glob"])
     start = scope.relative("path")
     glob = arguments["glob"]
-    found = await in_thread(_listed, str(scope.root), start, glob)
+    paths = await in_thread(_listed, str(scope.root), start, glob)
     listed = [
         path
-        for path in found
+        for path in paths
         if not scope.passed_over(str(scope.root / path))
         and (glob.endswith(_COMPILED) or not path.endswith(_COMPILED))
     ]
@@ -116,8 +116,8 @@ async def _search_text(arguments: dict[str, Json], scope: ToolScope) -> dict[str
         raise ToolBroke(f"the pattern is not a regular expression: {error}") from error
     refuse_alternatives(arguments["glob"])
     present = await in_thread(_listed, str(scope.root), scope.relative("path"), arguments["glob"])
-    wanted = [path for path in present if not scope.passed_over(str(scope.root / path))]
-    files = _that_fit(wanted)
+    searchable = [path for path in present if not scope.passed_over(str(scope.root / path))]
+    files = _that_fit(searchable)
     request = {
         "pattern": arguments["pattern"],
         "case_sensitive": arguments["case_sensitive"],
@@ -125,7 +125,7 @@ async def _search_text(arguments: dict[str, Json], scope: ToolScope) -> dict[str
         "root": str(scope.root),
         # What appears from here on was not looked at by the gate, so it is not searched.
         "files": files,
-        "whole": len(files) == len(wanted),
+        "whole": len(files) == len(searchable),
     }
     longest_line = text_search.MAX_LINE + 2 * scope.longest_secret
     request["longest_line"] = longest_line
@@ -136,7 +136,9 @@ async def _search_text(arguments: dict[str, Json], scope: ToolScope) -> dict[str
             stdin=json.dumps(request).encode(),
             limits=ProcessLimits(
                 seconds=_SEARCH_SECONDS,
-                output_bytes=arguments["limit"] * (longest_line + _MAX_PLACE) * _ESCAPED_BYTES,
+                output_bytes=arguments["limit"]
+                * (longest_line + _MAX_LOCATION_BYTES)
+                * _ESCAPED_BYTES,
             ),
         )
     )
@@ -147,10 +149,10 @@ async def _search_text(arguments: dict[str, Json], scope: ToolScope) -> dict[str
         )
     if ended.exit_code != 0:
         raise ToolBroke(f"the search broke: {scope.clean(_text(ended.stderr)).strip()[-500:]}")
-    found: dict[str, Json] = json.loads(ended.stdout)
-    for match in found["matches"]:
+    result: dict[str, Json] = json.loads(ended.stdout)
+    for match in result["matches"]:
         match["text"] = _short_line(match["text"], match.pop("whole"), scope)
-    return {**found, "count": len(found["matches"])}
+    return {**result, "count": len(result["matches"])}
 
 
 def _short_line(text: str, whole: bool, scope: ToolScope) -> str:
@@ -262,7 +264,7 @@ SEARCH_TEXT = Tool(
 )
 
 
-_SHOWN_NAME_BYTES = 24_000
+_MAX_NAMES_BYTES = 24_000
 """Less than a result may hold, so that whole names are shown and nothing is cut behind them."""
 
 
@@ -272,39 +274,44 @@ async def _find_files(arguments: dict[str, Json], scope: ToolScope) -> dict[str,
         refuse_alternatives(glob)
     if not arguments["case_sensitive"]:
         globs = [glob.lower() for glob in globs]
-    found, walked = await in_thread(
-        _found, scope, globs, folds_case=not arguments["case_sensitive"]
+    paths, walked = await in_thread(
+        _matching_paths, scope, globs, folds_case=not arguments["case_sensitive"]
     )
-    shown = _names_that_fit(found[: arguments["limit"]])
-    told: dict[str, Json] = {"files": shown, "total": len(found), "complete": True}
+    listed = _names_that_fit(paths[: arguments["limit"]])
+    result: dict[str, Json] = {"files": listed, "total": len(paths), "complete": True}
     if walked >= text_search.MAX_FILES:
-        told |= {"complete": False, "cut": f"only the first {walked} files were looked at"}
-    elif len(shown) < len(found):
-        told |= {"complete": False, "cut": f"{len(found) - len(shown)} more; use a closer pattern"}
-    return told
+        result |= {"complete": False, "cut": f"only the first {walked} files were looked at"}
+    elif len(listed) < len(paths):
+        result |= {
+            "complete": False,
+            "cut": f"{len(paths) - len(listed)} more; use a closer pattern",
+        }
+    return result
 
 
-def _found(scope: ToolScope, globs: Sequence[str], *, folds_case: bool) -> tuple[list[str], int]:
+def _matching_paths(
+    scope: ToolScope, globs: Sequence[str], *, folds_case: bool
+) -> tuple[list[str], int]:
     """Sorted paths that fit one of the globs, and how many files were looked at."""
-    found: list[str] = []
+    paths: list[str] = []
     walked = 0
     for _, _, path in text_search.walk(str(scope.root), scope.relative("path")):
         walked += 1
         name = path.lower() if folds_case else path
         if any(text_search.matches(name, glob) for glob in globs):
-            found.append(path)
-    shown = [path for path in found if not scope.passed_over(str(scope.root / path))]
-    return sorted(shown), walked
+            paths.append(path)
+    visible = [path for path in paths if not scope.passed_over(str(scope.root / path))]
+    return sorted(visible), walked
 
 
 def _names_that_fit(paths: Sequence[str]) -> list[str]:
-    left, shown = _SHOWN_NAME_BYTES, []
+    left, names = _MAX_NAMES_BYTES, []
     for path in paths:
         left -= len(path.encode(errors="replace")) + 4
         if left < 0:
             break
-        shown.append(path)
-    return shown
+        names.append(path)
+    return names
 
 
 FIND_FILES = Tool(

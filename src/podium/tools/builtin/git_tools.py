@@ -63,18 +63,18 @@ def _changes(entries: list[str]) -> list[dict[str, Json]]:
 
 
 async def _git_diff(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
-    words = ["--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all"]
+    options = ["--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all"]
     if arguments["staged"]:
-        words.append("--cached")
+        options.append("--cached")
     if arguments["against"]:
-        words.append(arguments["against"])
+        options.append(arguments["against"])
     repository = await ToolRepository.open(scope)
     named = pathspecs(scope)
     # With renames a file would be listed by one of its two names only.
-    listing = ("diff", "--name-only", "-z", "--no-renames", *words, "--", *named)
+    listing = ("diff", "--name-only", "-z", "--no-renames", *options, "--", *named)
     hidden = await repository.hidden(*listing)
     ended = await repository.git(
-        "diff", *words, "--", *(named or [EVERYTHING]), *map(without, hidden)
+        "diff", *options, "--", *(named or [EVERYTHING]), *map(without, hidden)
     )
     return {
         "diff": scope.clean_output(ended.stdout, ended.stdout_dropped_bytes),
@@ -90,24 +90,24 @@ async def _git_commit(arguments: dict[str, Json], scope: ToolScope) -> dict[str,
     commit = await _commit_of_this_call(repository)
     if commit is None:
         commit = await _commit(arguments["message"], repository)
-    shown = await repository.git("show", "--no-patch", "--format=%T", commit)
+    tree = await repository.git("show", "--no-patch", "--format=%T", commit)
     branch = await repository.git("rev-parse", "--abbrev-ref", "HEAD")
     return {
         "commit": commit,
-        "tree": shown.stdout.decode().strip(),
+        "tree": tree.stdout.decode().strip(),
         "branch": branch.stdout.decode().strip(),
     }
 
 
 async def _commit(message: str, repository: ToolRepository) -> str:
     named = pathspecs(repository.scope)
-    wanted = named or [EVERYTHING]
-    hidden = await repository.hidden(*CHANGED, "--", *wanted)
+    selected = named or [EVERYTHING]
+    hidden = await repository.hidden(*CHANGED, "--", *selected)
     left_out = [without(path) for path in (*hidden, *await repository.embedded())]
-    await repository.refuse_filtered([*wanted, *left_out])
-    await repository.git("add", "--all", "--", *wanted, *left_out)
+    await repository.refuse_filtered([*selected, *left_out])
+    await repository.git("add", "--all", "--", *selected, *left_out)
     staged = await repository.hidden(*_STAGED)
-    only = [*wanted, *map(without, staged)] if named or staged else []
+    only = [*selected, *map(without, staged)] if named or staged else []
     await repository.git(
         "commit",
         "--quiet",
@@ -238,21 +238,21 @@ async def _git_log(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Js
     )
     fields = ended.stdout.decode(errors="replace").split("\0")[:-1]
     whole = len(fields) // len(_FIELDS)
-    found = [
+    commits = [
         _logged_commit(fields[at : at + len(_FIELDS)], scope)
         for at in range(0, whole * len(_FIELDS), len(_FIELDS))
     ]
-    complete = len(found) <= limit and not ended.stdout_dropped_bytes
-    return {"commits": found[:limit], "count": len(found[:limit]), "complete": complete}
+    complete = len(commits) <= limit and not ended.stdout_dropped_bytes
+    return {"commits": commits[:limit], "count": len(commits[:limit]), "complete": complete}
 
 
 def _logged_commit(fields: list[str], scope: ToolScope) -> dict[str, Json]:
-    told: dict[str, Json] = {}
+    commit: dict[str, Json] = {}
     for name, value in zip(_FIELDS, fields, strict=True):
         most = _MAX_BODY if name == "body" else _MAX_LINE
         text = scope.clean(value).strip()
-        told[name] = text if len(text) <= most else f"{text[:most]} [cut: {len(text)} characters]"
-    return told
+        commit[name] = text if len(text) <= most else f"{text[:most]} [cut: {len(text)} characters]"
+    return commit
 
 
 GIT_LOG = Tool(

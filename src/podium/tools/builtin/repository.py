@@ -18,7 +18,7 @@ from podium.core.protected_paths import protected_in
 from podium.tools.scope import ToolScope, inside
 
 SECONDS = 60.0
-"""How long one git command may take."""
+"""Time limit of one git command."""
 
 _OUTPUT_BYTES = 4_000_000
 _INDEX_BYTES = 64_000_000
@@ -51,7 +51,7 @@ PATHS: Json = {
     "description": "None means all.",
 }
 REVISION = "^([A-Za-z0-9_@][A-Za-z0-9_./@^~{}-]*)?$"
-"""What a commit, a branch, or two of them as `a..b` may look like; never an option."""
+"""Pattern of a commit, a branch, or two of them as `a..b`; never an option."""
 _OF_THE_REPOSITORY = ("local", "worktree")
 
 
@@ -70,19 +70,21 @@ class ToolRepository:
     async def open(cls, scope: ToolScope) -> ToolRepository:
         """Look up the filters. Raises `ToolBroke` when there is no repository or git cannot read it."""
         _must_be_repository(scope.root)
-        words = ("config", "--null", "--name-only", "--show-scope", "--includes")
+        command = ("config", "--null", "--name-only", "--show-scope", "--includes")
         repository = cls(scope, ())
-        found = await repository.run(*words, "--get-regexp", r"^filter\.")
-        if found.exit_code not in (0, 1) or found.stdout_dropped_bytes:
-            said = repository._said(found)
-            raise ToolBroke(f"git config failed: {said or 'it has too many filters'}")
-        return cls(scope, _names(os.fsdecode(found.stdout)))
+        listed = await repository.run(*command, "--get-regexp", r"^filter\.")
+        if listed.exit_code not in (0, 1) or listed.stdout_dropped_bytes:
+            output = repository._output_of(listed)
+            raise ToolBroke(f"git config failed: {output or 'it has too many filters'}")
+        return cls(scope, _names(os.fsdecode(listed.stdout)))
 
-    async def git(self, *words: str, stdin: bytes = b"") -> ProcessExit:
-        """Run git at the root. Raises `ToolBroke` with git's own words when it fails."""
-        ended = await self.run(*words, stdin=stdin)
+    async def git(self, *arguments: str, stdin: bytes = b"") -> ProcessExit:
+        """Run git at the root. Raises `ToolBroke` with git's own message when it fails."""
+        ended = await self.run(*arguments, stdin=stdin)
         if ended.exit_code != 0:
-            raise ToolBroke(f"git {words[0]} failed: {self._said(ended) or 'it said nothing'}")
+            raise ToolBroke(
+                f"git {arguments[0]} failed: {self._output_of(ended) or 'it said nothing'}"
+            )
         return ended
 
     async def refuse_filtered(self, pathspecs: Sequence[str]) -> None:
@@ -98,8 +100,8 @@ class ToolRepository:
             raise ToolBroke("too many files are changed to look at the filters of; commit fewer")
         self._check_attributes(os.fsdecode(asked.stdout).split("\0"))
 
-    def _check_attributes(self, words: list[str]) -> None:
-        for path, name in zip(words[:-1:3], words[2::3], strict=True):
+    def _check_attributes(self, fields: list[str]) -> None:
+        for path, name in zip(fields[:-1:3], fields[2::3], strict=True):
             if name in self.filters and os.path.lexists(self.scope.root / path):
                 raise ToolBroke(
                     f"{path!r} goes through the content filter {name!r}, which the repository's own "
@@ -107,14 +109,14 @@ class ToolRepository:
                 )
 
     async def run(
-        self, *words: str, stdin: bytes = b"", output_bytes: int = _OUTPUT_BYTES
+        self, *arguments: str, stdin: bytes = b"", output_bytes: int = _OUTPUT_BYTES
     ) -> ProcessExit:
         """The same, however it ends."""
-        fence = await self._fence()
-        place = self._place() if fence is None else ()
+        confinement = await self._confinement()
+        location = self._location_options() if confinement is None else ()
         return await self.scope.launcher.run(
             ProcessSpec(
-                argv=(*_HARDENED, *place, *words),
+                argv=(*_HARDENED, *location, *arguments),
                 cwd=str(self.scope.root),
                 stdin=stdin,
                 env={
@@ -126,25 +128,25 @@ class ToolRepository:
                     **self._switched_off(),
                 },
                 limits=ProcessLimits(seconds=SECONDS, output_bytes=output_bytes),
-                confinement=fence or Confinement(),
+                confinement=confinement or Confinement(),
             )
         )
 
-    async def _fence(self) -> Confinement | None:
-        """The fence of a workspace that has a git directory of its own: the user's repository is not there inside.
+    async def _confinement(self) -> Confinement | None:
+        """Return the confinement of a workspace that has a git directory of its own: the user's repository is not there inside.
 
         None: the folder is the user's own, and so is its repository.
         """
-        fence = await self.scope.enclosures.confinement(str(self.scope.root))
-        if "GIT_DIR" not in fence.unmounted_env:
+        confinement = await self.scope.confinements.confinement(str(self.scope.root))
+        if "GIT_DIR" not in confinement.unmounted_env:
             return None
-        return fence.model_copy(update={"execs": None, "network": "none", "hosts": ()})
+        return confinement.model_copy(update={"execs": None, "network": "none", "hosts": ()})
 
-    def _said(self, ended: ProcessExit) -> str:
-        said = (ended.stderr or ended.stdout).decode(errors="replace")
-        return self.scope.clean(said).strip()[-1_000:]
+    def _output_of(self, ended: ProcessExit) -> str:
+        output = (ended.stderr or ended.stdout).decode(errors="replace")
+        return self.scope.clean(output).strip()[-1_000:]
 
-    def _place(self) -> tuple[str, str]:
+    def _location_options(self) -> tuple[str, str]:
         """Named, never looked for: neither above, nor where the repository's configuration points."""
         return f"--git-dir={self.scope.root / '.git'}", f"--work-tree={self.scope.root}"
 
@@ -163,7 +165,7 @@ class ToolRepository:
         """Repositories inside this one that its index knows of. Git would run what those configure."""
         listed = await self.run("ls-files", "-z", "--stage", output_bytes=_INDEX_BYTES)
         if listed.exit_code != 0 or listed.stdout_dropped_bytes:
-            raise ToolBroke(f"git ls-files failed: {self._said(listed) or 'too many files'}")
+            raise ToolBroke(f"git ls-files failed: {self._output_of(listed) or 'too many files'}")
         entries = os.fsdecode(listed.stdout).split("\0")[:-1]
         return [path for mode, _, path in map(_entry, entries) if mode == "160000"]
 
@@ -211,7 +213,7 @@ def literally(path: str) -> str:
 def pathspecs(scope: ToolScope) -> list[str]:
     """The call's `paths` as they were named: git keeps a symlink as itself and refuses to look behind it."""
     named = [use.given for use in scope.call.paths if use.argument == "paths"]
-    paths = [inside(scope.root, os.path.normpath(scope.root / given), given) for given in named]
+    paths = [inside(scope.root, os.path.normpath(scope.root / path), path) for path in named]
     return [literally(path) for path in paths]
 
 
@@ -222,10 +224,10 @@ def without(path: str) -> str:
 
 def _names(listed: str) -> tuple[str, ...]:
     """Of scope and key in turn: filters that stand in the repository's own files."""
-    words = listed.split("\0")[:-1]
+    fields = listed.split("\0")[:-1]
     keys = (
         key
-        for scope, key in zip(words[::2], words[1::2], strict=True)
+        for scope, key in zip(fields[::2], fields[1::2], strict=True)
         if scope in _OF_THE_REPOSITORY
     )
     names = (key.removeprefix("filter.").rpartition(".")[0] for key in keys)

@@ -18,12 +18,12 @@ from podium.tools.scope import ToolScope
 
 
 async def _ask_human(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
-    if not scope.said:
+    if not scope.approval_comment:
         raise ToolBroke(
             "nobody answered: the policy lets ask_human pass without asking a person. Say in your "
             "answer what you need to know; a person must make the rule for ask_human `ask`"
         )
-    return {"answer": scope.said}
+    return {"answer": scope.approval_comment}
 
 
 ASK_HUMAN = Tool(
@@ -55,7 +55,7 @@ ASK_HUMAN = Tool(
         },
     ),
     _ask_human,
-    is_own_words=True,
+    is_own_text=True,
 )
 
 
@@ -86,7 +86,7 @@ FINISH = Tool(
         },
     ),
     _finish,
-    is_own_words=True,
+    is_own_text=True,
 )
 
 

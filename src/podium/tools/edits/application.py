@@ -42,52 +42,58 @@ from podium.tools.edits.text_lines import (
 
 
 def merged(
-    own: Sequence[str], found: Sequence[str], wanted: Sequence[str], shift: IndentShift
+    own: Sequence[str], find: Sequence[str], replacement: Sequence[str], shift: IndentShift
 ) -> str:
-    """What shall stand in place of the file's `own` lines, which were `found` as a snippet's.
+    """Return the new text for the file's `own` lines, which matched the lines of `find`.
 
-    Lines of the snippet that are also in what is `wanted` stay as they are in the file; others are
+    Lines of `find` that are also in `replacement` stay as they are in the file; others are
     indented as the file is. Raises `EditRefused` when that cannot be done beyond doubt.
     """
     lines: list[str] = []
-    for block in aligned([line.rstrip(" \t") for line in found], [x.rstrip(" \t") for x in wanted]):
+    for block in aligned(
+        [line.rstrip(" \t") for line in find], [x.rstrip(" \t") for x in replacement]
+    ):
         old = slice(block.old, block.old + block.old_count)
         if block.same:
             lines += own[old]
         else:
-            new = wanted[block.new : block.new + block.new_count]
-            lines += _changed(own[old], found[old], new, block, shift)
+            new = replacement[block.new : block.new + block.new_count]
+            lines += _changed(own[old], find[old], new, block, shift)
     return "\n".join(lines)
 
 
 def _changed(
     own: Sequence[str],
-    found: Sequence[str],
-    wanted: Sequence[str],
+    find: Sequence[str],
+    replacement: Sequence[str],
     block: LineBlock,
     shift: IndentShift,
 ) -> list[str]:
     if block.old_count == block.new_count:
-        return [_line(*each, shift) for each in zip(own, found, wanted, strict=True)]
+        return [_line(*lines, shift) for lines in zip(own, find, replacement, strict=True)]
     if block.new_count:
-        for mine, line in zip(own, found, strict=True):
+        for mine, line in zip(own, find, strict=True):
             if indent_and_body(mine)[1] != indent_and_body(line)[1]:
                 raise EditRefused(
                     RefusalReason.DOUBTFUL,
                     "`find` spells a line differently that is among those which are replaced; copy it "
                     "as it stands in the file",
                 )
-    return [shift.of(line) for line in wanted]
+    return [shift.of(line) for line in replacement]
 
 
-def _line(own: str, found: str, wanted: str, shift: IndentShift) -> str:
-    if not found.strip() or not wanted.strip():
-        return shift.of(wanted)
-    (own_indent, own_body), (indent, body) = indent_and_body(own), indent_and_body(found)
-    new_indent, new_body = indent_and_body(wanted)
-    kept = own_indent if new_indent == indent else shift.of(wanted)[: -len(wanted.lstrip(" \t"))]
-    tail = _tail(own) if _tail(wanted) == _tail(found) else _tail(wanted)
-    return kept + put_into(own_body, body, new_body) + tail
+def _line(own: str, find: str, replacement: str, shift: IndentShift) -> str:
+    if not find.strip() or not replacement.strip():
+        return shift.of(replacement)
+    (own_indent, own_body), (indent, body) = indent_and_body(own), indent_and_body(find)
+    new_indent, new_body = indent_and_body(replacement)
+    indentation = (
+        own_indent
+        if new_indent == indent
+        else shift.of(replacement)[: -len(replacement.lstrip(" \t"))]
+    )
+    tail = _tail(own) if _tail(replacement) == _tail(find) else _tail(replacement)
+    return indentation + put_into(own_body, body, new_body) + tail
 
 
 def _tail(line: str) -> str:
@@ -99,7 +105,7 @@ _MAX_COUNT = 3
 _USUAL = 50
 """A line that stands in a file more often says nothing about the place."""
 _MAX_LINE = 2_000
-_WORD = re.compile(r"\w{2,}")
+_TOKEN = re.compile(r"\w{2,}")
 # Cyrillic and Greek letters that look like Latin ones, and characters that do not show at all.
 _SKELETON = {
     **str.maketrans("аеорсухіјѕһԁԛԝАВЕКМНОРСТХαοντρικ", "aeopcyxijshdqwABEKMHOPCTXaovtpik"),
@@ -109,50 +115,50 @@ _SKELETON = {
 
 def nearest(lookup: SnippetLookup, find: str) -> list[MatchCandidate]:
     """At most three places that are like it, the likeliest first, with what is different there."""
-    wanted = find.split("\n")
-    firsts = _by_lines(lookup, wanted) or _by_words(lookup, wanted)
-    return [_candidate(lookup.layout.lines, wanted, first) for first in firsts]
+    snippet = find.split("\n")
+    firsts = _by_lines(lookup, snippet) or _by_tokens(lookup, snippet)
+    return [_candidate(lookup.layout.lines, snippet, first) for first in firsts]
 
 
-def _by_lines(lookup: SnippetLookup, wanted: Sequence[str]) -> list[int]:
-    """Places by how many lines of the text stand there."""
+def _by_lines(lookup: SnippetLookup, snippet: Sequence[str]) -> list[int]:
+    """Return positions by the number of lines of the snippet there."""
     keyed = lookup.keyed(_skeleton)
-    sought = {_skeleton(body_of(line)) for line in wanted if body_of(line)}
+    sought = {_skeleton(body_of(line)) for line in snippet if body_of(line)}
     where: dict[str, list[int]] = defaultdict(list)
     for index, key in enumerate(keyed):
         if key in sought:
             where[key].append(index)
     votes: Counter[int] = Counter()
-    for offset, line in enumerate(wanted):
-        found = where.get(_skeleton(body_of(line)), [])
-        if len(found) <= _USUAL:
-            votes.update(index - offset for index in found)
+    for offset, line in enumerate(snippet):
+        indexes = where.get(_skeleton(body_of(line)), [])
+        if len(indexes) <= _USUAL:
+            votes.update(index - offset for index in indexes)
     return [max(0, first) for first, _ in votes.most_common(_MAX_COUNT)]
 
 
 def _skeleton(body: str) -> str:
-    """What is left of a line for somebody who looks at it in passing."""
+    """Reduce a line to what a person sees at a glance."""
     plain = looking(body)
     if not plain.isascii():
         plain = unicodedata.normalize("NFKC", plain).translate(_SKELETON)
     return plain.casefold()
 
 
-def _by_words(lookup: SnippetLookup, wanted: Sequence[str]) -> list[int]:
-    """Places of lines that share words with the longest line of the text."""
-    offset = max(range(len(wanted)), key=lambda index: len(wanted[index]))
-    sought = set(_WORD.findall(wanted[offset][:_MAX_LINE]))
+def _by_tokens(lookup: SnippetLookup, snippet: Sequence[str]) -> list[int]:
+    """Return lines that share words with the longest line of the snippet."""
+    offset = max(range(len(snippet)), key=lambda index: len(snippet[index]))
+    sought = set(_TOKEN.findall(snippet[offset][:_MAX_LINE]))
     shared: Counter[int] = Counter()
     for index, line in enumerate(lookup.layout.lines):
-        count = len(sought.intersection(_WORD.findall(line[:_MAX_LINE])))
+        count = len(sought.intersection(_TOKEN.findall(line[:_MAX_LINE])))
         if count * 2 >= len(sought) and count:
             shared[index] = count
     return [max(0, index - offset) for index, _ in shared.most_common(_MAX_COUNT)]
 
 
-def _candidate(lines: Sequence[str], wanted: Sequence[str], first: int) -> MatchCandidate:
+def _candidate(lines: Sequence[str], snippet: Sequence[str], first: int) -> MatchCandidate:
     """The first line that differs tells most."""
-    for offset, line in enumerate(wanted):
+    for offset, line in enumerate(snippet):
         index = first + offset
         if index >= len(lines):
             return MatchCandidate(len(lines), lines[-1], "the file ends here")
@@ -185,7 +191,7 @@ _STRICT = (MatchLevel.LINES, MatchLevel.INDENT, MatchLevel.TABS)
 
 @dataclass(frozen=True)
 class AppliedEdit:
-    """Where one edit was made and how its place was found."""
+    """Line of one edit, and the level at which it matched."""
 
     line: int
     """From 1, in the original."""
@@ -207,18 +213,18 @@ class EditResult:
 def apply_edits(text: str, edits: Sequence[TextEdit]) -> EditResult:
     """All edits made in the text. Raises `EditRefused` when one of them cannot be, beyond doubt."""
     lookup = SnippetLookup(TextLayout(text))
-    found: list[tuple[int, TextChange]] = []
+    numbered: list[tuple[int, TextChange]] = []
     done: list[AppliedEdit] = []
     for number, edit in enumerate(edits, start=1):
         try:
             changes = _changes_of(edit, lookup)
         except EditRefused as refused:
             raise refused.of_edit(number) from None
-        found += [(number, change) for change in changes]
+        numbered += [(number, change) for change in changes]
         done.append(AppliedEdit(lookup.layout.line_at(changes[0].start) + 1, changes[0].level))
-    found.sort(key=lambda each: (each[1].start, each[1].end))
-    refuse_overlaps(lookup.layout, found)
-    changes = [change for _, change in found]
+    numbered.sort(key=lambda item: (item[1].start, item[1].end))
+    refuse_overlaps(lookup.layout, numbered)
+    changes = [change for _, change in numbered]
     after = lookup.layout.rewritten(changes)
     if after == text:
         raise EditRefused(
@@ -227,9 +233,9 @@ def apply_edits(text: str, edits: Sequence[TextEdit]) -> EditResult:
     return EditResult(lookup.layout, after, tuple(changes), tuple(done))
 
 
-def refuse_overlaps(layout: TextLayout, found: Sequence[tuple[int, TextChange]]) -> None:
+def refuse_overlaps(layout: TextLayout, numbered: Sequence[tuple[int, TextChange]]) -> None:
     """Raise `EditRefused` when two of the numbered, sorted changes touch the same text."""
-    for (number, change), (other, following) in pairwise(found):
+    for (number, change), (other, following) in pairwise(numbered):
         if following.start < change.end:
             line = layout.line_at(following.start)
             raise EditRefused(
@@ -241,7 +247,7 @@ def refuse_overlaps(layout: TextLayout, found: Sequence[tuple[int, TextChange]])
 
 
 def _changes_of(edit: TextEdit, lookup: SnippetLookup) -> list[TextChange]:
-    """What one edit changes: at least one change."""
+    """Return the changes of one edit, at least one."""
     find, replace = lookup.layout.plain(edit.find), lookup.layout.plain(edit.replace)
     edit = with_changes(edit, find=find, replace=replace)
     if not find:
@@ -262,10 +268,10 @@ def _changes_of(edit: TextEdit, lookup: SnippetLookup) -> list[TextChange]:
 
 def _exact(edit: TextEdit, lookup: SnippetLookup) -> list[TextChange]:
     layout = lookup.layout
-    places = occurrences(edit.find, layout.text)
-    if not places:
+    offsets = occurrences(edit.find, layout.text)
+    if not offsets:
         return []
-    matches = [SnippetMatch(at, at + len(edit.find), MatchLevel.EXACT) for at in places]
+    matches = [SnippetMatch(at, at + len(edit.find), MatchLevel.EXACT) for at in offsets]
     match = one_of(matches, layout, edit.at_line)
     replace = indented_as_its_line(layout, match, edit.find, edit.replace)
     return [TextChange(match.start, match.end, replace, MatchLevel.EXACT)]
@@ -306,8 +312,8 @@ def _change(
         text = merged(own, find.split("\n"), replace.split("\n"), match.shift)
     except EditRefused as refused:
         line = layout.line_at(match.start)
-        place = MatchCandidate(line + 1, layout.lines[line])
-        raise EditRefused(refused.reason, refused.words, [place]) from None
+        candidate = MatchCandidate(line + 1, layout.lines[line])
+        raise EditRefused(refused.reason, refused.message, [candidate]) from None
     return TextChange(match.start, match.end, text, match.level)
 
 
@@ -335,10 +341,10 @@ def _missing(edit: TextEdit, lookup: SnippetLookup) -> EditRefused:
     there = occurrences(edit.replace, layout.text) if len(edit.replace.strip()) >= 4 else []
     if there:
         line = layout.line_at(there[0])
-        words = f"`find` does not stand in the file, but `replace` does, at line {line + 1}: it seems done"
+        message = f"`find` does not stand in the file, but `replace` does, at line {line + 1}: it seems done"
         return EditRefused(
-            RefusalReason.MISSING, words, [MatchCandidate(line + 1, layout.lines[line])]
+            RefusalReason.MISSING, message, [MatchCandidate(line + 1, layout.lines[line])]
         )
     near = nearest(lookup, edit.find)
-    words = "`find` does not stand in the file; read it again and quote it as it is"
-    return EditRefused(RefusalReason.MISSING, words, near)
+    message = "`find` does not stand in the file; read it again and quote it as it is"
+    return EditRefused(RefusalReason.MISSING, message, near)

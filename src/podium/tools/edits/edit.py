@@ -10,7 +10,7 @@ from enum import StrEnum
 
 
 class MatchLevel(StrEnum):
-    """How an edit's place was found, the strictest first."""
+    """Tolerance at which an edit matched, the strictest first."""
 
     EXACT = "exact"
     """Character by character; line ends of any kind are equal."""
@@ -31,7 +31,7 @@ class MatchLevel(StrEnum):
 
 
 class RefusalReason(StrEnum):
-    """Why an edit is refused."""
+    """Reason of a refused edit."""
 
     MISSING = "missing"
     AMBIGUOUS = "ambiguous"
@@ -61,7 +61,7 @@ class MatchCandidate:
     text: str
     """The line of the file that tells most: where it differs, or its first. Not cut."""
     differs: str = ""
-    """What is different there, in words."""
+    """Description of the difference there."""
 
 
 class EditRefused(Exception):
@@ -70,19 +70,19 @@ class EditRefused(Exception):
     def __init__(
         self,
         reason: RefusalReason,
-        words: str,
+        message: str,
         candidates: Sequence[MatchCandidate] = (),
         number: int = 0,
     ) -> None:
-        super().__init__(words)
+        super().__init__(message)
         self.reason = reason
-        self.words = words
+        self.message = message
         self.candidates = tuple(candidates)
         self.number = number
 
     def of_edit(self, number: int) -> EditRefused:
         """The same, about the edit with this number."""
-        return EditRefused(self.reason, self.words, self.candidates, number)
+        return EditRefused(self.reason, self.message, self.candidates, number)
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class TextChange:
     level: MatchLevel
 
 
-_MARKS = (
+_BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
@@ -111,7 +111,7 @@ class EncodedText:
 
     text: str
     encoding: str
-    mark: bytes = b""
+    bom: bytes = b""
     """The byte order mark in front, if there is one."""
 
     def encoded(self, text: str) -> bytes:
@@ -119,7 +119,7 @@ class EncodedText:
         if "\0" in text:
             raise EditRefused(RefusalReason.NOT_TEXT, "a zero character would make the file binary")
         try:
-            return self.mark + text.encode(self.encoding)
+            return self.bom + text.encode(self.encoding)
         except UnicodeEncodeError as error:
             char = text[error.start]
             raise EditRefused(
@@ -131,9 +131,9 @@ class EncodedText:
 
 def decoded(content: bytes) -> EncodedText:
     """The text of a file. Raises `EditRefused` for one that is not text beyond doubt."""
-    for mark, encoding in _MARKS:
-        if content.startswith(mark) and not content.startswith(_WIDE):
-            return _strictly(content, encoding, mark)
+    for bom, encoding in _BOMS:
+        if content.startswith(bom) and not content.startswith(_WIDE):
+            return _strictly(content, encoding, bom)
     if b"\0" in content:
         raise _binary()
     try:
@@ -146,18 +146,18 @@ def decoded(content: bytes) -> EncodedText:
 
 
 def _has_c1(content: bytes) -> bool:
-    """Whether it has bytes that latin-1 has no characters for: then it is something else."""
+    """Check for bytes that latin-1 has no characters for: then it is another encoding."""
     return any(0x7F <= byte < 0xA0 for byte in set(content))
 
 
-def _strictly(content: bytes, encoding: str, mark: bytes) -> EncodedText:
+def _strictly(content: bytes, encoding: str, bom: bytes) -> EncodedText:
     try:
-        text = content[len(mark) :].decode(encoding)
+        text = content[len(bom) :].decode(encoding)
     except UnicodeDecodeError:
         raise _binary() from None
     if "\0" in text:
         raise _binary()
-    return EncodedText(text, encoding, mark)
+    return EncodedText(text, encoding, bom)
 
 
 def _binary() -> EditRefused:
@@ -166,7 +166,7 @@ def _binary() -> EditRefused:
     )
 
 
-_FENCE = re.compile(r"[ \t]*(`{3,9}|~{3,9})[^`\n]*")
+_CODE_BLOCK_LINE = re.compile(r"[ \t]*(`{3,9}|~{3,9})[^`\n]*")
 _NUMBERED = re.compile(r"^[ ]*(\d+)([ ]?[|\u2502\u2192:][ ]?|\t)(.*)$")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", '"': '"', "'": "'", "\\": "\\"}
@@ -194,8 +194,8 @@ def unwrapped(edit: TextEdit) -> Iterator[UnwrappedEdit]:
 
 
 def _readings(edit: TextEdit) -> Iterator[UnwrappedEdit]:
-    if (inside := _inside_fence(edit.find)) is not None:
-        yield UnwrappedEdit(replace(edit, find=inside, replace=_without_fence(edit.replace)))
+    if (inside := _code_block_body(edit.find)) is not None:
+        yield UnwrappedEdit(replace(edit, find=inside, replace=_without_code_block(edit.replace)))
     if (numbered := _without_numbers(edit)) is not None:
         yield numbered
     if "\\n" in edit.find and "\n" not in edit.find:
@@ -212,19 +212,19 @@ def _without_last_end(edit: TextEdit) -> TextEdit:
     return replace(edit, find=edit.find[:-1], replace=edit.replace.removesuffix("\n"))
 
 
-def _inside_fence(text: str) -> str | None:
+def _code_block_body(text: str) -> str | None:
     """The lines of a block of code; None when the text is no such block."""
     first, *lines = text.strip("\n").split("\n")
-    opened = _FENCE.fullmatch(first)
+    opened = _CODE_BLOCK_LINE.fullmatch(first)
     if opened is None or len(lines) < 2 or lines[-1].strip() != opened[1]:
         return None
     return "\n".join(lines[:-1])
 
 
-def _without_fence(text: str) -> str:
-    if (inside := _inside_fence(text)) is not None:
+def _without_code_block(text: str) -> str:
+    if (inside := _code_block_body(text)) is not None:
         return inside
-    if any(map(_FENCE.match, text.split("\n"))) or text != text.strip("\n"):
+    if any(map(_CODE_BLOCK_LINE.match, text.split("\n"))) or text != text.strip("\n"):
         raise _half("the fence of a code block")
     return text
 
@@ -232,17 +232,17 @@ def _without_fence(text: str) -> str:
 def _without_numbers(edit: TextEdit) -> UnwrappedEdit | None:
     lines = edit.find.split("\n")
     matches = [_NUMBERED.match(line) for line in lines]
-    found = [match for match in matches if match]
-    if len(found) < len(lines) or len(lines) < 2 or len({match[2] for match in found}) > 1:
+    numbered = [match for match in matches if match]
+    if len(numbered) < len(lines) or len(lines) < 2 or len({match[2] for match in numbered}) > 1:
         return None
-    numbers = [int(match[1]) for match in found]
+    numbers = [int(match[1]) for match in numbered]
     if numbers != list(range(numbers[0], numbers[0] + len(numbers))):
         return None
-    find = "\n".join(match[3] for match in found)
+    find = "\n".join(match[3] for match in numbered)
     # With a colon it may be a table of the program itself: then only its own place will do.
-    line = numbers[0] if ":" in found[0][2] else None
+    line = numbers[0] if ":" in numbered[0][2] else None
     return UnwrappedEdit(
-        replace(edit, find=find, replace=_unnumbered(edit.replace, found[0][2])), line
+        replace(edit, find=find, replace=_unnumbered(edit.replace, numbered[0][2])), line
     )
 
 
@@ -268,7 +268,7 @@ def _unescaped_replacement(text: str) -> str:
     if "\\" not in text:
         return text
     plain = _unescaped(text)
-    odd = any(line.count(mark) % 2 for line in plain.split("\n") for mark in "\"'`/")
+    odd = any(line.count(quote) % 2 for line in plain.split("\n") for quote in "\"'`/")
     if odd or "\n" in text or "\\" in plain:
         raise _half("`\\n` in place of line ends")
     return plain

@@ -10,16 +10,16 @@ from podium.tools.edits import Hunk
 
 Kind = Literal["add", "change", "delete"]
 
-_MAX_SHOWN = 80
+_MAX_EXCERPT_CHARACTERS = 80
 
 
 class PatchUnreadable(ValueError):
-    """The text is no patch, or could be read in two ways. The words say where and why."""
+    """The text is no patch, or could be read in two ways. The message says where and why."""
 
 
 @dataclass(frozen=True)
 class FilePatch:
-    """What becomes of one file."""
+    """Change of one file."""
 
     kind: Kind
     path: str
@@ -33,14 +33,14 @@ class FilePatch:
     """Permission bits of a file that is added. None: the usual ones."""
 
     @property
-    def places(self) -> tuple[str, ...]:
+    def paths(self) -> tuple[str, ...]:
         return (self.path, self.to) if self.to else (self.path,)
 
 
 def unreadable(lines: Sequence[str], at: int, why: str) -> PatchUnreadable:
     """The error about one line of the patch."""
-    shown = lines[at][:_MAX_SHOWN] if at < len(lines) else "its end"
-    return PatchUnreadable(f"line {at + 1} of the patch ({shown!r}): {why}")
+    excerpt = lines[at][:_MAX_EXCERPT_CHARACTERS] if at < len(lines) else "its end"
+    return PatchUnreadable(f"line {at + 1} of the patch ({excerpt!r}): {why}")
 
 
 def named(lines: Sequence[str], at: int, path: str) -> str:
@@ -68,14 +68,14 @@ class HunkBody:
     _open: list[bool] = field(default_factory=lambda: [False, False])
     _last: str = ""
     _unsigned_blanks: int = 0
-    """How many lines at the end are empty and have not even the blank of a line that stays."""
+    """Number of empty lines at the end without even the blank of a context line."""
 
     def take(self, lines: Sequence[str], at: int) -> None:
         """One line of the patch. Raises `PatchUnreadable` when it is none of a hunk."""
         text = lines[at]
         sign, rest = (text[:1], text[1:]) if text else (" ", "")
         if sign == _NO_END:
-            self._mark_open()
+            self._note_open_end()
             return
         if sign not in (" ", "+", "-"):
             raise unreadable(lines, at, "lines of a hunk begin with a blank, `+` or `-`")
@@ -103,7 +103,7 @@ class HunkBody:
     def is_empty(self) -> bool:
         return not (self.old or self.new)
 
-    def _mark_open(self) -> None:
+    def _note_open_end(self) -> None:
         if self._last in (" ", "-"):
             self._open[0] = True
         if self._last in (" ", "+"):

@@ -25,7 +25,7 @@ from podium.tools.edits.snippet_match import (
     body_of,
     whole_line_matches,
 )
-from podium.tools.edits.text_lines import TextLayout, aligned, indent_of, places_of
+from podium.tools.edits.text_lines import TextLayout, aligned, indent_of, line_positions
 
 
 @dataclass(frozen=True)
@@ -35,34 +35,34 @@ class Hunk:
     old: tuple[str, ...]
     new: tuple[str, ...]
     line: int | None = None
-    """Where it says its first line stands, from 1."""
+    """Number of its first line as the hunk has it, from 1."""
     below: tuple[str, ...] = ()
     """Lines that it says stand above it, such as the head of a function."""
     at_end: bool = False
     """It says that it reaches to the end of the file."""
     ends_open: tuple[bool, bool] = (False, False)
-    """Whether the file's last line has no line end, before and after."""
+    """True where the file's last line has no line end, before and after."""
 
 
 def apply_hunks(text: str, hunks: Sequence[Hunk]) -> EditResult:
     """All hunks made in the text. Raises `EditRefused` when one of them cannot be, beyond doubt."""
     lookup = SnippetLookup(TextLayout(text))
-    found: list[tuple[int, TextChange]] = []
+    numbered: list[tuple[int, TextChange]] = []
     done: list[AppliedEdit] = []
     behind = drift = 0
     for number, hunk in enumerate(hunks, start=1):
         try:
-            match = _place(lookup, hunk, behind, drift)
+            match = _find_match(lookup, hunk, behind, drift)
             change = _change(lookup.layout, match, hunk)
         except EditRefused as refused:
             raise _of_hunk(refused, number) from None
         line = lookup.layout.line_at(match.start) + 1
         behind, drift = match.end, line - hunk.line if hunk.line else drift
-        found.append((number, change))
+        numbered.append((number, change))
         done.append(AppliedEdit(line, match.level))
-    found.sort(key=lambda each: (each[1].start, each[1].end))
-    refuse_overlaps(lookup.layout, found)
-    changes = [change for _, change in found]
+    numbered.sort(key=lambda item: (item[1].start, item[1].end))
+    refuse_overlaps(lookup.layout, numbered)
+    changes = [change for _, change in numbered]
     after = lookup.layout.rewritten(changes)
     if after == text:
         raise EditRefused(
@@ -71,15 +71,15 @@ def apply_hunks(text: str, hunks: Sequence[Hunk]) -> EditResult:
     return EditResult(lookup.layout, after, tuple(changes), tuple(done))
 
 
-def _place(lookup: SnippetLookup, hunk: Hunk, behind: int, drift: int) -> SnippetMatch:
+def _find_match(lookup: SnippetLookup, hunk: Hunk, behind: int, drift: int) -> SnippetMatch:
     if not hunk.old:
         return _end_of_file(lookup.layout, hunk)
     matches = _matches(lookup, hunk)
     if not matches:
-        words = (
+        message = (
             "the lines of the hunk do not stand in the file; read it again and quote it as it is"
         )
-        raise EditRefused(RefusalReason.MISSING, words, nearest(lookup, "\n".join(hunk.old)))
+        raise EditRefused(RefusalReason.MISSING, message, nearest(lookup, "\n".join(hunk.old)))
     if len(matches) == 1:
         return matches[0]
     layout = lookup.layout
@@ -90,17 +90,19 @@ def _place(lookup: SnippetLookup, hunk: Hunk, behind: int, drift: int) -> Snippe
         if len(choice) == 1:
             return choice[0]
     lines = [layout.line_at(match.start) for match in matches[:MAX_CANDIDATES]]
-    words = (
+    message = (
         f"the lines of the hunk stand at {len(matches)} places; quote more of what is around them"
     )
-    places = [MatchCandidate(line + 1, layout.lines[line]) for line in lines]
-    raise EditRefused(RefusalReason.AMBIGUOUS, words, places)
+    candidates = [MatchCandidate(line + 1, layout.lines[line]) for line in lines]
+    raise EditRefused(RefusalReason.AMBIGUOUS, message, candidates)
 
 
 def _of_hunk(refused: EditRefused, number: int) -> EditRefused:
-    """The refusal in words about hunks: who sent a patch knows of no `find`."""
-    words = refused.words.replace("`find`", "the hunk").replace("`replace`", "what it puts there")
-    return EditRefused(refused.reason, words, refused.candidates, number)
+    """Reword a refusal for hunks: the sender of a patch knows of no `find`."""
+    message = refused.message.replace("`find`", "the hunk").replace(
+        "`replace`", "what it puts there"
+    )
+    return EditRefused(refused.reason, message, refused.candidates, number)
 
 
 def _matches(lookup: SnippetLookup, hunk: Hunk) -> list[SnippetMatch]:
@@ -108,7 +110,7 @@ def _matches(lookup: SnippetLookup, hunk: Hunk) -> list[SnippetMatch]:
     layout = lookup.layout
     exact = [
         _match(layout, first, first + len(hunk.old) - 1)
-        for first in places_of(hunk.old, layout.lines)
+        for first in line_positions(hunk.old, layout.lines)
     ]
     return exact or whole_line_matches(lookup, hunk.old)
 
@@ -119,19 +121,19 @@ def _match(layout: TextLayout, first: int, last: int) -> SnippetMatch:
 
 
 def _is_marked(layout: TextLayout, match: SnippetMatch, hunk: Hunk, drift: int) -> bool:
-    """Whether the place has every mark that the hunk names, and it names one at all."""
-    marks: list[bool] = []
+    """Check that the match agrees with every hint of the hunk, and there is at least one."""
+    hints: list[bool] = []
     if hunk.line is not None:
-        marks.append(layout.line_at(match.start) + 1 == hunk.line + drift)
+        hints.append(layout.line_at(match.start) + 1 == hunk.line + drift)
     if hunk.below:
-        marks.append(_lies_below(layout, match, hunk.below))
+        hints.append(_lies_below(layout, match, hunk.below))
     if hunk.at_end:
-        marks.append(not layout.text[match.end :].strip("\n"))
-    return bool(marks) and all(marks)
+        hints.append(not layout.text[match.end :].strip("\n"))
+    return bool(hints) and all(hints)
 
 
 def _lies_below(layout: TextLayout, match: SnippetMatch, heads: Sequence[str]) -> bool:
-    """Whether it is inside what the last of the named lines heads, inside what the one before heads."""
+    """Check that the match lies in the block of the last head, that one in the block of the head before it, and so on."""
     at, depth = layout.line_at(match.start), None
     for head in reversed(heads):
         at, depth = _head_above(layout, at, body_of(head), depth)
@@ -143,7 +145,7 @@ def _lies_below(layout: TextLayout, match: SnippetMatch, heads: Sequence[str]) -
 def _head_above(
     layout: TextLayout, below: int, head: str, depth: int | None
 ) -> tuple[int, int | None]:
-    """The nearest line above with these words that nothing of its own depth has ended since."""
+    """Return the nearest such line above whose block has not ended since."""
     for at in range(below - 1, -1, -1):
         line = layout.lines[at]
         if not line.strip():
@@ -158,7 +160,7 @@ def _head_above(
 
 
 def _begins_with(body: str, head: str) -> bool:
-    """Whether the line is what is named, or goes on behind it: `class A` names `class A(B):`."""
+    """Check that the line is the head, or goes on behind it: `class A` matches `class A(B):`."""
     after = body[len(head) : len(head) + 1]
     return body.startswith(head) and not (after.isalnum() or after == "_")
 
@@ -182,8 +184,8 @@ def _change(layout: TextLayout, match: SnippetMatch, hunk: Hunk) -> TextChange:
         text = merged(own, hunk.old, hunk.new, match.shift)
     except EditRefused as refused:
         line = layout.line_at(match.start)
-        place = MatchCandidate(line + 1, layout.lines[line])
-        raise EditRefused(refused.reason, refused.words, [place]) from None
+        candidate = MatchCandidate(line + 1, layout.lines[line])
+        raise EditRefused(refused.reason, refused.message, [candidate]) from None
     return _with_end(layout, TextChange(match.start, match.end, text, match.level), hunk)
 
 
@@ -218,7 +220,7 @@ class _LineSpan:
 
 
 def unified_diff(path: str, before: TextLayout, after: str, changes: Sequence[TextChange]) -> str:
-    """What `diff -u` would say. `changes` are sorted; a last line without an end is marked."""
+    """Format the changes as `diff -u` does. `changes` are sorted; a last line without an end is marked."""
     old, new = _lines(before.original), _lines(after)
     parts = [f"--- a/{path}\n", f"+++ b/{path}\n"]
     for hunk in _hunks(_spans(before, changes), len(old)):
@@ -227,12 +229,12 @@ def unified_diff(path: str, before: TextLayout, after: str, changes: Sequence[Te
 
 
 def diff_between(path: str, before: str | None, after: str | None, *, was: str = "") -> str:
-    """What `diff -u` would say of two whole texts; None is no file. `was` is the path before, if another."""
+    """Compare two whole texts as `diff -u` does; None is no file. `was` is the path before, if another."""
     old, new = _lines(before or ""), _lines(after or "")
     spans = (
-        _LineSpan(each.old, each.old + each.old_count, each.new, each.new + each.new_count)
-        for each in aligned(old, new)
-        if not each.same
+        _LineSpan(block.old, block.old + block.old_count, block.new, block.new + block.new_count)
+        for block in aligned(old, new)
+        if not block.same
     )
     head = "/dev/null" if before is None else f"a/{was or path}"
     parts = [f"--- {head}\n", f"+++ {'/dev/null' if after is None else f'b/{path}'}\n"]

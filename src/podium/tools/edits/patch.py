@@ -45,15 +45,15 @@ def _next_section(lines: Sequence[str], at: int, end: int) -> int:
 
 def _section(lines: Sequence[str], at: int, end: int) -> FilePatch:
     head = lines[at]
-    for mark in (_ADD, _DELETE, _UPDATE):
-        if head.startswith(mark):
-            path = named(lines, at, head.removeprefix(mark).strip())
+    for prefix in (_ADD, _DELETE, _UPDATE):
+        if head.startswith(prefix):
+            path = named(lines, at, head.removeprefix(prefix).strip())
             break
     else:
         raise unreadable(lines, at, f"a section begins with `{_ADD}`, `{_UPDATE}` or `{_DELETE}`")
-    if mark == _ADD:
+    if prefix == _ADD:
         return FilePatch("add", path, content=_added(lines, at + 1, end))
-    if mark == _DELETE:
+    if prefix == _DELETE:
         _must_be_blank(lines, at + 1, end)
         return FilePatch("delete", path)
     to = ""
@@ -119,7 +119,7 @@ _IDLE = ("index ", "similarity index ", "dissimilarity index ")
 
 @dataclass
 class _PatchFile:
-    """What was read of one file so far."""
+    """Part of one file that was read so far."""
 
     at: int
     git: str = ""
@@ -132,7 +132,7 @@ class _PatchFile:
 
 
 def read_unified(lines: Sequence[str]) -> Iterator[FilePatch]:
-    """The files of a unified diff. Words before the first are passed over. Raises `PatchUnreadable`."""
+    """The files of a unified diff. Text before the first is skipped. Raises `PatchUnreadable`."""
     at, current = 0, None
     while at < len(lines):
         line = lines[at]
@@ -160,7 +160,7 @@ def read_unified(lines: Sequence[str]) -> Iterator[FilePatch]:
 
 
 def _waits(file: _PatchFile) -> bool:
-    """Whether git announced the file and its `---` line is still to come."""
+    """Check that git announced the file and its `---` line is still to come."""
     return bool(file.git) and not file.old and not file.hunks
 
 
@@ -180,9 +180,9 @@ def _take_hunk(lines: Sequence[str], at: int, file: _PatchFile) -> int:
     body = HunkBody(line=int(numbers[1]) if numbers else None)
     if not numbers and (head := lines[at].removeprefix("@@").strip(" @")):
         body.below = (head,)
-    wanted = (int(numbers[2] or 1), int(numbers[3] or 1)) if numbers else (0, 0)
+    expected = (int(numbers[2] or 1), int(numbers[3] or 1)) if numbers else (0, 0)
     at += 1
-    while at < len(lines) and not _ends(lines, at, body, wanted):
+    while at < len(lines) and not _ends(lines, at, body, expected):
         body.take(lines, at)
         at += 1
     hunk = body.hunk()
@@ -192,11 +192,11 @@ def _take_hunk(lines: Sequence[str], at: int, file: _PatchFile) -> int:
     return at
 
 
-def _ends(lines: Sequence[str], at: int, body: HunkBody, wanted: tuple[int, int]) -> bool:
+def _ends(lines: Sequence[str], at: int, body: HunkBody, expected: tuple[int, int]) -> bool:
     line = lines[at]
     if line.startswith(("@@", _GIT)):
         return True
-    missing = (wanted[0] - len(body.old), wanted[1] - len(body.new))
+    missing = (expected[0] - len(body.old), expected[1] - len(body.new))
     if line == _SIGNATURE and missing == (0, 0):
         return True
     # Of a removed `-- x` and an added `++ y` the same two lines are made, but hunks follow a head.
@@ -206,20 +206,20 @@ def _ends(lines: Sequence[str], at: int, body: HunkBody, wanted: tuple[int, int]
 
 def _take_header(lines: Sequence[str], at: int, file: _PatchFile) -> None:
     line = lines[at]
-    word, _, value = line.rpartition(" ")
+    label, _, value = line.rpartition(" ")
     if line.startswith(("Binary files ", "GIT binary patch")):
         raise unreadable(lines, at, "binary files are not patched; only text is")
     if line.startswith(("copy from ", "copy to ")):
         raise unreadable(lines, at, "copies are not made by a patch; add the file whole")
-    if word in ("old mode", "new mode"):
+    if label in ("old mode", "new mode"):
         raise unreadable(lines, at, "permission bits are not changed by a patch; leave this out")
     if line.startswith(("rename from ", "rename to ")):
         file.moved.append(named(lines, at, line.split(" ", 2)[2].strip()))
-    elif word == "new file mode":
+    elif label == "new file mode":
         if value not in _MODES:
             raise unreadable(lines, at, "only plain files are added, of mode 100644 or 100755")
         file.kind, file.mode = "add", _MODES[value]
-    elif word == "deleted file mode":
+    elif label == "deleted file mode":
         file.kind = "delete"
     elif line.strip() and not line.startswith(_IDLE):
         raise unreadable(lines, at, "this belongs to no hunk and is no head of a file")
@@ -272,7 +272,7 @@ MAX_HUNKS = 400
 
 
 def read_patch(text: str) -> tuple[FilePatch, ...]:
-    """What a patch says, file by file; each place is named once. Raises `PatchUnreadable`."""
+    """Parse a patch, file by file; each path is named once. Raises `PatchUnreadable`."""
     lines = _unfenced(text.replace("\r\n", "\n").split("\n"))
     marked = any(line.strip() == BEGIN for line in lines)
     files = _joined(read_sections(lines) if marked else read_unified(lines))
@@ -290,28 +290,32 @@ def read_patch(text: str) -> tuple[FilePatch, ...]:
 
 def _unfenced(lines: Sequence[str]) -> list[str]:
     """Without the fence of a code block around all of it."""
-    told = [number for number, line in enumerate(lines) if line.strip()]
-    if len(told) < 2 or not lines[told[0]].startswith("```") or lines[told[-1]].strip() != "```":
+    nonblank = [number for number, line in enumerate(lines) if line.strip()]
+    if (
+        len(nonblank) < 2
+        or not lines[nonblank[0]].startswith("```")
+        or lines[nonblank[-1]].strip() != "```"
+    ):
         return list(lines)
-    return list(lines[told[0] + 1 : told[-1]])
+    return list(lines[nonblank[0] + 1 : nonblank[-1]])
 
 
 def _joined(files: Iterable[FilePatch]) -> tuple[FilePatch, ...]:
     """Two parts about one file as one; any other place that is named twice is refused."""
-    known: dict[str, FilePatch] = {}
+    patches: dict[str, FilePatch] = {}
     for file in files:
-        earlier = known.get(file.path)
+        earlier = patches.get(file.path)
         if earlier is not None and _only_changes(earlier) and _only_changes(file):
-            known[file.path] = replace(earlier, hunks=(*earlier.hunks, *file.hunks))
+            patches[file.path] = replace(earlier, hunks=(*earlier.hunks, *file.hunks))
             continue
-        known[file.path] = file
+        patches[file.path] = file
         if earlier is not None:
             raise _twice(file.path)
-    places = Counter(place for file in known.values() for place in file.places)
-    for place, times in places.items():
+    path_counts = Counter(path for file in patches.values() for path in file.paths)
+    for path, times in path_counts.items():
         if times > 1:
-            raise _twice(place)
-    return tuple(known.values())
+            raise _twice(path)
+    return tuple(patches.values())
 
 
 def _only_changes(file: FilePatch) -> bool:

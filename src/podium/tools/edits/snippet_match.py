@@ -27,9 +27,9 @@ from podium.tools.edits.text_lines import (
     as_it_is,
     folded,
     indent_of,
+    line_positions,
     looking,
     occurrences,
-    places_of,
     shift_between,
     spaced,
 )
@@ -39,7 +39,7 @@ MAX_CANDIDATES = 5
 
 @dataclass(frozen=True)
 class SnippetMatch:
-    """Where a snippet stands in the text, and by what tolerance."""
+    """Position of a snippet in the text, and the tolerance of the match."""
 
     start: int
     end: int
@@ -94,8 +94,8 @@ class SnippetLookup:
             key = spaced
         if key not in self._keyed:
             bodies = [body_of(line) for line in self.layout.lines]
-            known = {body: key(body) for body in set(bodies)}
-            self._keyed[key] = [known[body] for body in bodies]
+            keys = {body: key(body) for body in set(bodies)}
+            self._keyed[key] = [keys[body] for body in bodies]
         return self._keyed[key]
 
     def collapsed(self, level: MatchLevel) -> CollapsedText:
@@ -119,9 +119,9 @@ def loose_matches(lookup: SnippetLookup, find: str) -> list[SnippetMatch]:
     lines = find.split("\n")
     for level, key in _KEYS:
         whole = _whole_lines(lookup, lines, level, key)
-        for found in (whole, [] if level is None else _fragments(lookup, find, level)):
-            if found:
-                return found
+        for matches in (whole, [] if level is None else _fragments(lookup, find, level)):
+            if matches:
+                return matches
     return []
 
 
@@ -130,8 +130,8 @@ def whole_line_matches(lookup: SnippetLookup, lines: Sequence[str]) -> list[Snip
     if not any(line.strip() for line in lines):
         return []
     for level, key in _KEYS:
-        if found := _whole_lines(lookup, lines, level, key):
-            return found
+        if matches := _whole_lines(lookup, lines, level, key):
+            return matches
     return []
 
 
@@ -139,24 +139,24 @@ def _whole_lines(
     lookup: SnippetLookup, lines: Sequence[str], level: MatchLevel | None, key: Key
 ) -> list[SnippetMatch]:
     layout = lookup.layout
-    found: list[SnippetMatch] = []
-    for first in places_of([key(body_of(line)) for line in lines], lookup.keyed(key)):
+    matches: list[SnippetMatch] = []
+    for first in line_positions([key(body_of(line)) for line in lines], lookup.keyed(key)):
         last = first + len(lines) - 1
         shift = shift_between(lines, layout.lines[first : last + 1])
-        if shift is not None and _tells_enough(lines, shift):
+        if shift is not None and _is_distinctive(lines, shift):
             end = layout.starts[last] + len(layout.lines[last])
-            found.append(SnippetMatch(layout.starts[first], end, level or shift.level, shift))
+            matches.append(SnippetMatch(layout.starts[first], end, level or shift.level, shift))
     if level is not None:
-        return found
-    strictest = min((_ORDER.index(match.level) for match in found), default=0)
-    return [match for match in found if match.level is _ORDER[strictest]]
+        return matches
+    strictest = min((_ORDER.index(match.level) for match in matches), default=0)
+    return [match for match in matches if match.level is _ORDER[strictest]]
 
 
 _ORDER = list(MatchLevel)
 
 
-def _tells_enough(lines: Sequence[str], shift: IndentShift) -> bool:
-    """Whether it can hardly be another place: `return None` at another depth is another one.
+def _is_distinctive(lines: Sequence[str], shift: IndentShift) -> bool:
+    """Check that the match can hardly be another one: `return None` at another depth is.
 
     Shifted lines are known by their shape: three of them, or two of different depths.
     """
@@ -172,11 +172,11 @@ def _fragments(lookup: SnippetLookup, find: str, level: MatchLevel) -> list[Snip
     if sum(char.isalnum() for char in find) < 4 or find != find.strip():
         return []
     text = lookup.collapsed(level)
-    wanted = folded(find) if level is MatchLevel.LOOKALIKE else find
+    needle = folded(find) if level is MatchLevel.LOOKALIKE else find
     if "\n" in find:
-        spans = [(at, at + len(find)) for at in occurrences(wanted, text.whole)]
+        spans = [(at, at + len(find)) for at in occurrences(needle, text.whole)]
     else:
-        spans = text.spans_of(spaced(wanted))
+        spans = text.spans_of(spaced(needle))
     return [SnippetMatch(start, end, level, is_part=True) for start, end in spans]
 
 
@@ -186,7 +186,7 @@ def indent_and_body(line: str) -> tuple[str, str]:
 
 
 _OPENS = re.compile(r"(?:[:{(\[]|=>|->|\b(?:then|do))\s*$")
-_FIRST_WORD = re.compile(r"[)\]}@<]|#?\w+")
+_FIRST_TOKEN = re.compile(r"[)\]}@<]|#?\w+")
 _CLOSES = frozenset([")", "]", "}", "end", "fi", "done", "esac"])
 _LEAVES = frozenset(["return", "raise", "throw", "break", "continue", "pass", "}"])
 """Behind these a block is over, so what follows at the margin is meant to stand there."""
@@ -219,7 +219,7 @@ _DECLARES = frozenset(
 
 
 def indented_as_its_line(layout: TextLayout, match: SnippetMatch, find: str, replace: str) -> str:
-    """What to put there. Raises `EditRefused` when it cannot be told how it shall be indented."""
+    """Return the replacement with its indentation. Raises `EditRefused` when that cannot be told."""
     if "\n" in find or "\n" not in replace:
         return replace
     line = layout.line_at(match.start)
@@ -228,7 +228,7 @@ def indented_as_its_line(layout: TextLayout, match: SnippetMatch, find: str, rep
     later = [line for line in lines[1:] if line.strip()]
     if not before or before.strip() or not later or indent_of(lines[0]):
         return replace
-    if _stands_as_written(before, lines[0], lines[1:]):
+    if _is_indented(before, lines[0], lines[1:]):
         return replace
     if _lacks_the_same(before, lines[0], lines[1:]):
         return "\n".join(
@@ -242,28 +242,28 @@ def indented_as_its_line(layout: TextLayout, match: SnippetMatch, find: str, rep
     )
 
 
-def _stands_as_written(own: str, first: str, rest: Sequence[str]) -> bool:
-    """Whether the later lines are indented as in the file already."""
-    later = [each for each in rest if each.strip()]
+def _is_indented(own: str, first: str, rest: Sequence[str]) -> bool:
+    """Check that the later lines are indented as in the file already."""
+    later = [line for line in rest if line.strip()]
     indent = indent_of(later[0])
     if _opens(first):
         # A block that is opened is deeper than the line that opens it.
         return indent.startswith(own) and len(indent) > len(own)
     if indent:
         return True
-    leaves = _first_word(first) in _LEAVES and not rest[0].strip()
-    return leaves and _first_word(later[0]) in _DECLARES
+    leaves = _first_token(first) in _LEAVES and not rest[0].strip()
+    return leaves and _first_token(later[0]) in _DECLARES
 
 
 def _lacks_the_same(own: str, first: str, rest: Sequence[str]) -> bool:
-    """Whether they are surely written from the margin on, as the first one is."""
-    later = [each for each in rest if each.strip()]
+    """Check that they are surely written from the margin on, as the first one is."""
+    later = [line for line in rest if line.strip()]
     indent = indent_of(later[0])
     if _opens(first):
         return bool(indent) and ("\t" in indent) == ("\t" in own)
     if indent or not rest[0].strip():
         return False
-    at_margin = {_first_word(each) for each in later if not indent_of(each)}
+    at_margin = {_first_token(line) for line in later if not indent_of(line)}
     return not at_margin & (_CLOSES | _DECLARES)
 
 
@@ -271,16 +271,18 @@ def _opens(line: str) -> bool:
     return _OPENS.search(line) is not None
 
 
-def _first_word(line: str) -> str:
-    found = _FIRST_WORD.match(line)
-    return found[0] if found else ""
+def _first_token(line: str) -> str:
+    match = _FIRST_TOKEN.match(line)
+    return match[0] if match else ""
 
 
 _DOTS = r"(?:\.\.\.|\u2026)"
 _OPENED = r"(?:\#|//|--|;|%|/\*|<!--)"
 _ELISION = re.compile(rf"\s*(?:{_OPENED}\s*{_DOTS}.*|{_DOTS}\s*)$")
-_WORDS = r"(?:existing|rest|unchanged|remaining|same|previous|omitted|other)"
-_LAZY = re.compile(rf"^[ \t]*{_OPENED}[ \t]*{_DOTS}.*\b{_WORDS}\b", re.IGNORECASE | re.MULTILINE)
+_LAZY_HINTS = r"(?:existing|rest|unchanged|remaining|same|previous|omitted|other)"
+_LAZY = re.compile(
+    rf"^[ \t]*{_OPENED}[ \t]*{_DOTS}.*\b{_LAZY_HINTS}\b", re.IGNORECASE | re.MULTILINE
+)
 
 _MAX_ANCHORS = 10_000
 _MAX_PARTS = 20
@@ -291,12 +293,12 @@ _MAX_PARTS = 20
 class _SnippetPart:
     """Lines between two elisions, and what shall stand in their place."""
 
-    found: tuple[str, ...]
-    wanted: tuple[str, ...]
+    find: tuple[str, ...]
+    replacement: tuple[str, ...]
 
     @property
     def is_changed(self) -> bool:
-        return self.found != self.wanted
+        return self.find != self.replacement
 
 
 def refuse_placeholder(find: str, replace: str) -> None:
@@ -314,25 +316,25 @@ def elided_changes(
     layout: TextLayout, find: str, replace: str, at_line: int | None
 ) -> list[TextChange] | None:
     """The changes of an edit with elisions. None when it has none, or its lines do not stand there."""
-    found, wanted = _split(find), _split(replace)
-    if not 2 <= len(found) <= _MAX_PARTS or any(
-        not any(line.strip() for line in part) for part in found
+    find_parts, replace_parts = _split(find), _split(replace)
+    if not 2 <= len(find_parts) <= _MAX_PARTS or any(
+        not any(line.strip() for line in part) for part in find_parts
     ):
         return None
-    places = _possible(layout, found)
-    if places is None:
+    positions = _possible(layout, find_parts)
+    if positions is None:
         return None
-    if len(found) != len(wanted):
+    if len(find_parts) != len(replace_parts):
         raise EditRefused(
             RefusalReason.DOUBTFUL,
-            f"`find` leaves out lines at {len(found) - 1} places and `replace` at {len(wanted) - 1}; "
+            f"`find` leaves out lines at {len(find_parts) - 1} places and `replace` at {len(replace_parts) - 1}; "
             "whether they shall stay cannot be told: elide the same in both, or write them out",
-            [MatchCandidate(places[0][0] + 1, layout.lines[places[0][0]])],
+            [MatchCandidate(positions[0][0] + 1, layout.lines[positions[0][0]])],
         )
-    parts = [_SnippetPart(*each) for each in zip(found, wanted, strict=True)]
+    parts = [_SnippetPart(*pair) for pair in zip(find_parts, replace_parts, strict=True)]
     return [
         _change(layout, part, there, at_line)
-        for part, there in zip(parts, places, strict=True)
+        for part, there in zip(parts, positions, strict=True)
         if part.is_changed
     ]
 
@@ -351,35 +353,35 @@ def _possible(layout: TextLayout, parts: Sequence[tuple[str, ...]]) -> list[list
     """For each part the lines it may begin at, given that all stand there in order."""
     lines = [line.rstrip(" \t") for line in layout.lines]
     everywhere = [
-        places_of([line.rstrip(" \t") for line in part], lines, _MAX_ANCHORS) for part in parts
+        line_positions([line.rstrip(" \t") for line in part], lines, _MAX_ANCHORS) for part in parts
     ]
-    if any(len(places) == _MAX_ANCHORS for places in everywhere):
+    if any(len(positions) == _MAX_ANCHORS for positions in everywhere):
         return None
     least = 0
     forward: list[list[int]] = []
-    for part, places in zip(parts, everywhere, strict=True):
-        forward.append([place for place in places if place >= least])
+    for part, positions in zip(parts, everywhere, strict=True):
+        forward.append([position for position in positions if position >= least])
         if not forward[-1]:
             return None
         least = forward[-1][0] + len(part)
     most = len(lines)
     backward: list[list[int]] = []
-    for part, places in zip(reversed(parts), reversed(forward), strict=True):
-        backward.append([place for place in places if place + len(part) <= most])
+    for part, positions in zip(reversed(parts), reversed(forward), strict=True):
+        backward.append([position for position in positions if position + len(part) <= most])
         most = backward[-1][-1]
     return backward[::-1]
 
 
 def _change(
-    layout: TextLayout, part: _SnippetPart, places: Sequence[int], at_line: int | None
+    layout: TextLayout, part: _SnippetPart, positions: Sequence[int], at_line: int | None
 ) -> TextChange:
     matches = []
-    for first in places:
-        last = first + len(part.found) - 1
+    for first in positions:
+        last = first + len(part.find) - 1
         end = layout.starts[last] + len(layout.lines[last])
         matches.append(SnippetMatch(layout.starts[first], end, MatchLevel.ELIDED))
     match = one_of(matches, layout, at_line)
-    start, end, text = match.start, match.end, "\n".join(part.wanted)
-    if not part.wanted:  # whole lines go, with the end of the last
+    start, end, text = match.start, match.end, "\n".join(part.replacement)
+    if not part.replacement:  # whole lines go, with the end of the last
         end = min(end + 1, len(layout.text))
     return TextChange(start, end, text, MatchLevel.ELIDED)

@@ -88,7 +88,7 @@ class TextLayout:
 
     @cached_property
     def starts(self) -> list[int]:
-        """Where each line begins in `text`."""
+        """Offset of each line in `text`."""
         return [0, *accumulate(len(line) + 1 for line in self.lines[:-1])]
 
     def line_at(self, offset: int) -> int:
@@ -97,7 +97,7 @@ class TextLayout:
 
     @cached_property
     def _longer_by(self) -> list[int]:
-        """How many characters the ends of the lines before each line take beyond one."""
+        """Extra characters of line ends before each line, beyond one each."""
         return [0, *accumulate(len(end) - 1 for end in self._ends)]
 
     def _in_original(self, offset: int) -> int:
@@ -138,13 +138,13 @@ _INDENT = re.compile(r"[ \t]*")
 
 
 def indent_of(line: str) -> str:
-    found = _INDENT.match(line)
-    return found[0] if found else ""
+    match = _INDENT.match(line)
+    return match[0] if match else ""
 
 
 @dataclass(frozen=True)
 class IndentShift:
-    """How indentation in a snippet becomes the file's."""
+    """Conversion of a snippet's indentation into the file's."""
 
     level: MatchLevel = MatchLevel.LINES
     added: str = ""
@@ -191,11 +191,11 @@ class IndentShift:
 NO_SHIFT = IndentShift()
 
 
-def shift_between(found: Sequence[str], own: Sequence[str]) -> IndentShift | None:
+def shift_between(snippet: Sequence[str], own: Sequence[str]) -> IndentShift | None:
     """The one shift that leads from a snippet's lines to the file's; None when there is none."""
     pairs = {
         (indent_of(line), indent_of(mine))
-        for line, mine in zip(found, own, strict=True)
+        for line, mine in zip(snippet, own, strict=True)
         if mine.strip()
     }
     return _uniform(pairs) or _tabbed(pairs)
@@ -206,10 +206,10 @@ def _uniform(pairs: set[tuple[str, str]]) -> IndentShift | None:
         return NO_SHIFT
     indent, mine = next(iter(pairs))
     added = mine.removesuffix(indent) if mine.endswith(indent) else ""
-    if added and all(each == added + theirs for theirs, each in pairs):
+    if added and all(own == added + theirs for theirs, own in pairs):
         return IndentShift(MatchLevel.INDENT, added=added)
     removed = indent.removesuffix(mine) if indent.endswith(mine) else ""
-    if removed and all(theirs == removed + each for theirs, each in pairs):
+    if removed and all(theirs == removed + own for theirs, own in pairs):
         return IndentShift(MatchLevel.INDENT, removed=removed)
     return None
 
@@ -241,7 +241,7 @@ _LOOKALIKES = str.maketrans(
 )
 
 Key = Callable[[str], str]
-"""What two lines must have in common to be taken for the same."""
+"""Key of a line; lines with equal keys match."""
 
 
 def folded(text: str) -> str:
@@ -267,28 +267,28 @@ def looking(body: str) -> str:
     return spaced(folded(unicodedata.normalize("NFC", body)))
 
 
-def put_into(own: str, found: str, wanted: str) -> str:
+def put_into(own: str, find: str, replacement: str) -> str:
     """The file's `own` line with the change that leads from `found` to `wanted`.
 
     Both `own` and `found` look the same. Words that the change leaves alone stay spelt as the file
     has them. Raises `EditRefused` where a word that the file spells differently is replaced: whether
     the difference shall go cannot be told.
     """
-    if own == found:
-        return wanted
-    own_words, found_words = _TOKENS.findall(own), _TOKENS.findall(found)
-    wanted_words = _TOKENS.findall(wanted)
-    if [looking(word) for word in own_words] != [looking(word) for word in found_words]:
+    if own == find:
+        return replacement
+    own_tokens, find_tokens = _TOKENS.findall(own), _TOKENS.findall(find)
+    replacement_tokens = _TOKENS.findall(replacement)
+    if [looking(token) for token in own_tokens] != [looking(token) for token in find_tokens]:
         raise _doubt()
     parts: list[str] = []
-    for block in aligned(found_words, wanted_words):
+    for block in aligned(find_tokens, replacement_tokens):
         old = slice(block.old, block.old + block.old_count)
         if block.same:
-            parts += own_words[old]
-        elif block.new_count and own_words[old] != found_words[old]:
+            parts += own_tokens[old]
+        elif block.new_count and own_tokens[old] != find_tokens[old]:
             raise _doubt()
         else:
-            parts += wanted_words[block.new : block.new + block.new_count]
+            parts += replacement_tokens[block.new : block.new + block.new_count]
     return "".join(parts)
 
 
@@ -300,11 +300,13 @@ def _doubt() -> EditRefused:
     )
 
 
-MAX_PLACES = 100
+MAX_MATCHES = 100
 """More than this many matches are as good as this many: nobody can tell which was meant."""
 
 
-def places_of(needle: Sequence[str], lines: Sequence[str], most: int = MAX_PLACES) -> list[int]:
+def line_positions(
+    needle: Sequence[str], lines: Sequence[str], most: int = MAX_MATCHES
+) -> list[int]:
     """Indexes at which all lines of `needle` stand in `lines`, overlapping ones too.
 
     Each line becomes one character, so that the search is that of `str.find`, which never goes
@@ -312,21 +314,21 @@ def places_of(needle: Sequence[str], lines: Sequence[str], most: int = MAX_PLACE
     """
     if not needle or len(needle) > len(lines):
         return []
-    known: dict[str, str] = {}
+    symbols: dict[str, str] = {}
     for line in needle:
-        known.setdefault(line, chr(len(known) + 1))
-    pattern = "".join(known[line] for line in needle)
-    return occurrences(pattern, "".join(known.get(line, "\0") for line in lines), most)
+        symbols.setdefault(line, chr(len(symbols) + 1))
+    pattern = "".join(symbols[line] for line in needle)
+    return occurrences(pattern, "".join(symbols.get(line, "\0") for line in lines), most)
 
 
-def occurrences(needle: str, text: str, most: int = MAX_PLACES) -> list[int]:
+def occurrences(needle: str, text: str, most: int = MAX_MATCHES) -> list[int]:
     """Offsets at which `needle` stands in `text`, overlapping ones too, at most so many."""
-    found: list[int] = []
+    offsets: list[int] = []
     at = text.find(needle)
-    while at >= 0 and len(found) < most:
-        found.append(at)
+    while at >= 0 and len(offsets) < most:
+        offsets.append(at)
         at = text.find(needle, at + 1)
-    return found
+    return offsets
 
 
 class CollapsedText:
@@ -342,7 +344,7 @@ class CollapsedText:
             self._left_out.append(self._left_out[-1] + len(run[0]) - 1)
 
     def spans_of(self, needle: str) -> list[tuple[int, int]]:
-        """Where `needle`, which begins and ends with no blank, stands in the whole."""
+        """Find `needle`, which begins and ends with no blank, in the whole."""
         return [
             (self._back(at), self._back(at + len(needle) - 1) + 1)
             for at in occurrences(needle, self._text)

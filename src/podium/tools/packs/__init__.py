@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from podium.tools.packs.beginning import write_new_pack
     from podium.tools.packs.code import PackCode
     from podium.tools.packs.files import REGISTRY_FILE, pack_digest
-    from podium.tools.packs.finding import PackFolder, find_pack, known_packs
+    from podium.tools.packs.finding import PackFolder, find_pack, list_packs
     from podium.tools.packs.handlers import performer, python_handler
     from podium.tools.packs.loading import load_pack
     from podium.tools.packs.performing import pack_tools
@@ -24,7 +24,7 @@ __all__ = [
     "PackScope",
     "RowReader",
     "find_pack",
-    "known_packs",
+    "list_packs",
     "load_pack",
     "pack_digest",
     "pack_tools",
@@ -44,7 +44,7 @@ export_lazily(
         "pack_digest": "files",
         "PackFolder": "finding",
         "find_pack": "finding",
-        "known_packs": "finding",
+        "list_packs": "finding",
         "performer": "handlers",
         "python_handler": "handlers",
         "load_pack": "loading",

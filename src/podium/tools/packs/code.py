@@ -40,11 +40,11 @@ class PackCode:
     def function(self, handler: PythonHandler) -> Callable[..., Any]:
         """The async function. May take a while at first; raises `ToolBroke` with what went wrong."""
         # Asked for each time: another thread may just be at importing it.
-        found = getattr(self._import(handler.module), handler.function, None)
-        if not (inspect.iscoroutinefunction(found) and callable(found)):
-            words = f"{handler.module}:{handler.function} is no async function"
-            raise ToolBroke(f"the pack's code cannot be used: {words}")
-        return found
+        function = getattr(self._import(handler.module), handler.function, None)
+        if not (inspect.iscoroutinefunction(function) and callable(function)):
+            problem = f"{handler.module}:{handler.function} is no async function"
+            raise ToolBroke(f"the pack's code cannot be used: {problem}")
+        return function
 
     async def ready(self, handler: PythonHandler) -> Callable[..., Any]:
         """The same, without holding up the event loop while it is imported."""
@@ -57,15 +57,15 @@ class PackCode:
         sys.modules.setdefault("podium.domain", core)
         sys.modules.setdefault("podium.domain.errors", errors)
         try:
-            found = importlib.import_module(f"{self.package}.{module}")
+            imported = importlib.import_module(f"{self.package}.{module}")
             self._imported.add(module)
-            return found
+            return imported
         except PodiumError:
             raise
         except Exception as error:
-            words = f"{type(error).__name__}: {error}"
+            reason = f"{type(error).__name__}: {error}"
             raise ToolBroke(
-                f"the pack's module {module!r} cannot be imported: {words}; mend it, or install what it needs"
+                f"the pack's module {module!r} cannot be imported: {reason}; mend it, or install what it needs"
             ) from error
 
 
@@ -84,8 +84,8 @@ class _PackFinder(MetaPathFinder):
                 sys.meta_path.insert(0, self)
             held = self._packs.setdefault(name, files)
             if held != files:
-                mark = hashlib.sha256(f"{files.folder}\0{files.digest}".encode()).hexdigest()
-                name = f"{name}__{mark[:12]}"
+                digest = hashlib.sha256(f"{files.folder}\0{files.digest}".encode()).hexdigest()
+                name = f"{name}__{digest[:12]}"
                 self._packs[name] = files
         return f"{NAMESPACE}.{name}"
 

@@ -1,4 +1,4 @@
-"""How much a pack may ask of whoever only looks at it, before anybody trusts it."""
+"""Limits on the work of checking a pack, before anybody trusts it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from podium.core.model import Json
 MAX_STEPS = 500_000_000
 """For a whole pack: a few seconds. Packs as people write them take a thousandth of it."""
 STEPS_PER_SCHEMA = 2_000
-"""What holding one value against one schema takes, in steps of a search."""
+"""Cost of checking one value against one schema, in steps of a search."""
 STEPS_PER_PATTERN = 2_000
-"""What holding a tool's name against one pattern of a domain takes."""
+"""Cost of matching a tool's name with one pattern of a domain."""
 STEPS_PER_CHECKED_KEY = 10_000
-"""What holding one value of a schema against the standard takes."""
+"""Cost of checking one value of a schema against the standard."""
 
 
 class CheckTooLong(Exception):
@@ -19,7 +19,7 @@ class CheckTooLong(Exception):
 
 
 class CheckEffort:
-    """What checking a pack has taken so far."""
+    """Work spent on a pack so far."""
 
     def __init__(self) -> None:
         self._steps = 0
@@ -32,7 +32,7 @@ class CheckEffort:
 
 
 def values_in(value: Json) -> int:
-    """How many values there are in this one, itself among them."""
+    """Count the values in this one, itself among them."""
     if isinstance(value, dict):
         return 1 + sum(map(values_in, value.values()))
     return 1 + sum(map(values_in, value)) if isinstance(value, list) else 1

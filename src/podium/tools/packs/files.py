@@ -75,15 +75,15 @@ class PackFiles:
     def manifest(self) -> dict[str, str]:
         """Path → SHA-256 of every file. Raises `ToolBroke` when they are not what was loaded."""
         try:
-            found = snapshot_of(self.folder)
+            snapshot = snapshot_of(self.folder)
         except PackInvalid as error:
             raise ToolBroke(f"the pack's files cannot be used any more: {error}") from None
-        if found.digest != self.digest:
+        if snapshot.digest != self.digest:
             raise ToolBroke(
                 f"files of the pack in {str(self.folder)!r} have changed since it was loaded, and nothing "
                 "of them was run; plan again, and start workers again"
             )
-        return dict(found.hashes)
+        return dict(snapshot.hashes)
 
 
 def pack_digest(folder: Path) -> str:
@@ -125,16 +125,16 @@ def _opened(path: Path) -> BufferedReader:
 def _files(folder: Path, real: Path) -> Iterator[Path]:
     # What an installer compiles lies beside the packs that come with Podium, and is never run from there.
     passed_over = {_COMPILED} if is_shipped(real) else set()
-    for place, folders, names in os.walk(real):
+    for parent, folders, names in os.walk(real):
         folders[:] = sorted(name for name in folders if name not in passed_over)
         for name in folders:
             if name in _REFUSED:
-                inside = (Path(place) / name).relative_to(real).as_posix()
+                inside = (Path(parent) / name).relative_to(real).as_posix()
                 raise _invalid(folder, inside, _REFUSED[name])
         # A link to a folder is not walked into, so it is looked at like a file.
-        linked = [name for name in folders if (Path(place) / name).is_symlink()]
+        linked = [name for name in folders if (Path(parent) / name).is_symlink()]
         for name in sorted((*names, *linked)):
-            yield Path(place) / name
+            yield Path(parent) / name
 
 
 def _invalid(folder: Path, name: str, problem: str) -> PackInvalid:

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from podium.core.errors import BadInput
 from podium.tools.packs.files import REGISTRY_FILE
 
-_SHOWN_CHARACTERS = 200
+_MAX_EXCERPT_CHARACTERS = 200
 Origin = Literal["project", "shipped"]
 
 
@@ -20,30 +20,30 @@ class PackFolder(NamedTuple):
     origin: Origin
 
 
-def known_packs(*, project: Path, shipped: Path) -> list[PackFolder]:
+def list_packs(*, project: Path, shipped: Path) -> list[PackFolder]:
     """Packs that have a name here; the project's own come before shipped ones of the same name."""
-    found: dict[str, PackFolder] = {}
-    places: tuple[tuple[Origin, Path], ...] = (("project", project / "packs"), ("shipped", shipped))
-    for origin, place in places:
-        for folder in sorted(place.iterdir()) if place.is_dir() else ():
+    packs: dict[str, PackFolder] = {}
+    roots: tuple[tuple[Origin, Path], ...] = (("project", project / "packs"), ("shipped", shipped))
+    for origin, root in roots:
+        for folder in sorted(root.iterdir()) if root.is_dir() else ():
             if _is_pack(folder):
-                found.setdefault(folder.name, PackFolder(folder.name, folder, origin))
-    return list(found.values())
+                packs.setdefault(folder.name, PackFolder(folder.name, folder, origin))
+    return list(packs.values())
 
 
 def find_pack(name_or_dir: str | Path, *, project: Path, shipped: Path) -> Path:
     """The pack's folder: a path that has a registry, else a name. Raises `BadInput` with the names."""
-    given = Path(name_or_dir)
-    if str(name_or_dir) and _is_pack(given):
-        return given.resolve()
-    known = {pack.name: pack.folder for pack in known_packs(project=project, shipped=shipped)}
-    if str(name_or_dir) in known:
-        return known[str(name_or_dir)].resolve()
-    shown = repr(str(name_or_dir)[:_SHOWN_CHARACTERS])
-    if "/" in str(name_or_dir) and _is_there(given):
-        raise BadInput(f"{shown} is no pack: it has no file {REGISTRY_FILE}")
-    names = ", ".join(sorted(known)) or "none"
-    raise BadInput(f"there is no pack {shown}; packs here: {names}")
+    path = Path(name_or_dir)
+    if str(name_or_dir) and _is_pack(path):
+        return path.resolve()
+    folders = {pack.name: pack.folder for pack in list_packs(project=project, shipped=shipped)}
+    if str(name_or_dir) in folders:
+        return folders[str(name_or_dir)].resolve()
+    quoted = repr(str(name_or_dir)[:_MAX_EXCERPT_CHARACTERS])
+    if "/" in str(name_or_dir) and _is_there(path):
+        raise BadInput(f"{quoted} is no pack: it has no file {REGISTRY_FILE}")
+    names = ", ".join(sorted(folders)) or "none"
+    raise BadInput(f"there is no pack {quoted}; packs here: {names}")
 
 
 def _is_pack(folder: Path) -> bool:

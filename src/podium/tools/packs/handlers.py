@@ -77,15 +77,15 @@ def handler_of(written: str | dict[str, Json]) -> AnyHandler:
     try:
         return _OVER_THE_WIRE[kinds[0]].model_validate(written[kinds[0]])
     except ValidationError as error:
-        faults = (
+        problems = (
             f"{'.'.join(map(str, (kinds[0], *detail['loc'])))}: {detail['msg'].lower()}"
             for detail in error.errors(include_url=False)
         )
-        raise ValueError("; ".join(faults)) from None
+        raise ValueError("; ".join(problems)) from None
 
 
 def performer(written: str | dict[str, Json]) -> str:
-    """Who performs it, for a person: a module, an address or a command."""
+    """Name the performer for a person: a module, an address or a command."""
     handler = handler_of(written)
     if isinstance(handler, HttpHandler):
         return f"http {handler.url}"

@@ -33,9 +33,9 @@ class PackSecrets:
     @classmethod
     def of(cls, pack: Pack, settings: Mapping[str, str]) -> PackSecrets:
         secret = (setting.name for setting in pack.registry.settings if setting.secret)
-        found = {name: settings[name] for name in secret if len(settings[name]) >= _SHORTEST}
+        values = {name: settings[name] for name in secret if len(settings[name]) >= _SHORTEST}
         # The longest first: one may be a part of another.
-        return cls(dict(sorted(found.items(), key=lambda pair: -len(pair[1]))))
+        return cls(dict(sorted(values.items(), key=lambda pair: -len(pair[1]))))
 
     def text(self, text: str) -> str:
         for name, form in self._forms:
@@ -44,16 +44,16 @@ class PackSecrets:
 
     @cached_property
     def _forms(self) -> list[tuple[str, str]]:
-        found = [(name, form) for name, value in self.secrets.items() for form in _written(value)]
-        return sorted(found, key=lambda pair: -len(pair[1]))
+        forms = [(name, form) for name, value in self.secrets.items() for form in _written(value)]
+        return sorted(forms, key=lambda pair: -len(pair[1]))
 
     @cached_property
     def _encoded(self) -> EncodedSecrets:
         return EncodedSecrets(self.secrets.items())
 
-    def _without_beginnings(self, words: str) -> str:
+    def _without_beginnings(self, message: str) -> str:
         """Words quote only so much of what was said, and the cut may go through a secret."""
-        *quoted, last = words.split(_CUT)
+        *quoted, last = message.split(_CUT)
         return _CUT.join([*(self._without_beginning(part) for part in quoted), last])
 
     def _without_beginning(self, part: str) -> str:
@@ -76,21 +76,21 @@ class PackSecrets:
         """The error itself, or one without the secret that its words hold."""
         if isinstance(error, PodiumError) and not isinstance(error, ToolBroke):
             return error
-        said = str(error)
-        words = self._without_beginnings(self.text(said))
-        if words == said:
+        original = str(error)
+        message = self._without_beginnings(self.text(original))
+        if message == original:
             return error
         if isinstance(error, OutcomeUnknown):
-            return OutcomeUnknown(words)
+            return OutcomeUnknown(message)
         kind = "" if isinstance(error, ToolBroke) else f"{tool!r} broke: {type(error).__name__}: "
-        return ToolBroke(f"{kind}{words}")
+        return ToolBroke(f"{kind}{message}")
 
 
 def _written(secret: str) -> set[str]:
     """The value as it stands in plain text, in addresses and forms, in JSON, in JSON inside JSON, and in HTML."""
     quoted = {quote(secret, safe=""), quote(secret), quote_plus(secret)}
-    quoted |= {re.sub(r"%..", lambda part: part[0].lower(), each) for each in quoted}
+    quoted |= {re.sub(r"%..", lambda part: part[0].lower(), form) for form in quoted}
     escaped = {json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
-    escaped |= {each.replace("/", "\\/") for each in escaped}
-    escaped |= {json.dumps(each)[1:-1] for each in escaped}
+    escaped |= {form.replace("/", "\\/") for form in escaped}
+    escaped |= {json.dumps(form)[1:-1] for form in escaped}
     return {secret, *quoted, *escaped, escape(secret), repr(secret)[1:-1]}

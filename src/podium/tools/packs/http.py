@@ -140,8 +140,8 @@ class _HttpExchange:
             with self._connection.getresponse() as response:
                 body = response.read(MAX_ANSWER + 1)
         except (OSError, HTTPException, ValueError) as error:
-            words = f"gave no whole answer, so whether it acted is not known: {_why(error)}"
-            raise OutcomeUnknown(f"{named} {words}") from None
+            problem = f"gave no whole answer, so whether it acted is not known: {_why(error)}"
+            raise OutcomeUnknown(f"{named} {problem}") from None
         if len(body) > MAX_ANSWER:
             raise ToolBroke(f"{named} answered with more than {MAX_ANSWER} bytes; it has acted")
         return PackHttpResponse(response.status, response.getheader("Location") or "", body)

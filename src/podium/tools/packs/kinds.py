@@ -21,12 +21,12 @@ KINDS = (
     "flag",
 )
 RESOLVED = ("last_run", "last_failed_run", "message")
-"""What `x-resolve` may take a value from that the words leave out: the record, or the message as it is."""
+"""Sources of `x-resolve` for a value that the message leaves out: the record, or the whole message."""
 _ID = re.compile(r"id:[a-z][a-z0-9_]*")
 
 
 def is_kind(kind: object) -> bool:
-    """Whether a property's `x-kind` may be this: one of `KINDS`, or `id:` and what it is the id of."""
+    """Check a property's `x-kind`: one of `KINDS`, or `id:` and what it is the id of."""
     return isinstance(kind, str) and (kind in KINDS or is_id(kind))
 
 

@@ -17,7 +17,7 @@ from podium.tools.packs.shape import registry_of
 
 _LOADED: dict[str, Pack] = {}
 """The sound packs of this process, by folder: workers ask for theirs with every run."""
-MAX_WORDS = 100_000
+MAX_VOCABULARY_ENTRIES = 100_000
 """Lines that a file of known words may have."""
 
 
@@ -29,19 +29,19 @@ def load_pack(folder: Path) -> Pack:
     if not (folder / REGISTRY_FILE).is_file():
         raise BadInput(f"{str(folder)!r} is no pack: it has no file {REGISTRY_FILE}")
     files = snapshot_of(folder)
-    place = str(folder.resolve())
-    known = _LOADED.get(place)
-    if known is None or known.digest != files.digest:
-        known = _LOADED[place] = _checked(files)
-    return known
+    key = str(folder.resolve())
+    pack = _LOADED.get(key)
+    if pack is None or pack.digest != files.digest:
+        pack = _LOADED[key] = _checked(files)
+    return pack
 
 
 def _checked(files: PackSnapshot) -> Pack:
     read = read_json(files, REGISTRY_FILE)
-    registry = registry_of(read.data, read.faults)
+    registry = registry_of(read.data, read.problems)
     if registry is None:
-        raise PackInvalid(read.faults.in_order())
-    registry_check = RegistryCheck(registry, files, read.faults)
+        raise PackInvalid(read.problems.in_order())
+    registry_check = RegistryCheck(registry, files, read.problems)
     beside: list[PackProblem] = []
     try:
         for check in CHECKS:
@@ -49,12 +49,12 @@ def _checked(files: PackSnapshot) -> Pack:
         vocabulary = _vocabulary(registry_check, beside)
         schemas = _context_schemas(registry_check, beside)
     except CheckTooLong:
-        words = (
+        problem = (
             "takes too long to check; make the pack smaller, or its schemas and patterns simpler"
         )
-        read.faults.found.append(PackProblem(read.faults.file, "", words))
-    if read.faults.found or beside:
-        raise PackInvalid([*read.faults.in_order(), *beside])
+        read.problems.problems.append(PackProblem(read.problems.file, "", problem))
+    if read.problems.problems or beside:
+        raise PackInvalid([*read.problems.in_order(), *beside])
     return Pack(
         registry=registry,
         folder=str(files.folder.resolve()),
@@ -67,22 +67,24 @@ def _checked(files: PackSnapshot) -> Pack:
 def _vocabulary(
     registry_check: RegistryCheck, beside: list[PackProblem]
 ) -> dict[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {}
+    vocabulary: dict[str, tuple[str, ...]] = {}
     for kind, name in registry_check.registry.vocabulary.items():
-        place = pointer(("vocabulary", kind))
+        location = pointer(("vocabulary", kind))
         try:
-            words = _words(read_text(registry_check.files, registry_check.files.name_of(name)))
-            if len(words) > MAX_WORDS:
-                registry_check.faults.add(place, f"{name!r} has more than {MAX_WORDS} words")
-            found[kind] = words
+            entries = _entries(read_text(registry_check.files, registry_check.files.name_of(name)))
+            if len(entries) > MAX_VOCABULARY_ENTRIES:
+                registry_check.problems.add(
+                    location, f"{name!r} has more than {MAX_VOCABULARY_ENTRIES} words"
+                )
+            vocabulary[kind] = entries
         except ValueError as error:
-            registry_check.faults.add(place, str(error))
+            registry_check.problems.add(location, str(error))
         except PackInvalid as error:
             beside.extend(error.faults)
-    return found
+    return vocabulary
 
 
-def _words(text: str) -> tuple[str, ...]:
+def _entries(text: str) -> tuple[str, ...]:
     """One a line; blank lines and those that begin with `#` say nothing."""
     lines = (line.strip() for line in text.splitlines())
     return tuple(dict.fromkeys(line for line in lines if line and not line.startswith("#")))
@@ -91,27 +93,27 @@ def _words(text: str) -> tuple[str, ...]:
 def _context_schemas(
     registry_check: RegistryCheck, beside: list[PackProblem]
 ) -> dict[str, dict[str, Json]]:
-    found: dict[str, dict[str, Json]] = {}
+    schemas: dict[str, dict[str, Json]] = {}
     for number, shape in enumerate(registry_check.registry.contexts):
         try:
-            found[shape.name] = _schema(
+            schemas[shape.name] = _schema(
                 registry_check, registry_check.files.name_of(shape.schema_file)
             )
         except ValueError as error:
-            registry_check.faults.add(f"/contexts/{number}/schema_file", str(error))
+            registry_check.problems.add(f"/contexts/{number}/schema_file", str(error))
         except PackInvalid as error:
             beside.extend(error.faults)
-    return found
+    return schemas
 
 
 def _schema(registry_check: RegistryCheck, name: str) -> dict[str, Json]:
     read = read_json(registry_check.files, name)
     if not isinstance(read.data, dict):
-        read.faults.add("", "must be an object: a JSON Schema")
+        read.problems.add("", "must be an object: a JSON Schema")
     else:
-        for place, problem in schema_problems(read.data, registry_check.effort):
-            read.faults.add(place, problem)
-    if read.faults.found:
-        raise PackInvalid(read.faults.in_order())
+        for location, problem in schema_problems(read.data, registry_check.effort):
+            read.problems.add(location, problem)
+    if read.problems.problems:
+        raise PackInvalid(read.problems.in_order())
     schema: dict[str, Json] = read.data
     return schema

@@ -15,7 +15,7 @@ from podium.core.model import Json
 from podium.core.processes import ProcessLimits, ProcessSpec
 from podium.platform.completion import run_to_completion
 from podium.ports import Process
-from podium.tools.packs.answers import MAX_ANSWER, shown
+from podium.tools.packs.answers import MAX_ANSWER, excerpt
 from podium.tools.packs.filling import filled
 from podium.tools.packs.handlers import McpHandler
 from podium.tools.scope import ToolScope
@@ -24,7 +24,7 @@ PROTOCOL = "2025-06-18"
 _FAREWELL_SECONDS = 2.0
 _CALL = "tools/call"
 _MAX_LINES = 10_000
-"""How much a server may say beside its answer before it is given up."""
+"""Limit on lines of a server beside its answer."""
 _METHOD_NOT_FOUND = -32601
 
 
@@ -35,13 +35,13 @@ async def call_mcp(
     settings: Mapping[str, str],
     folder: Path,
 ) -> dict[str, Json]:
-    """What the server's tool gave. Raises `ToolBroke`. When it returns, the server is gone."""
-    given = {name: scope.reveal(filled(value, settings)) for name, value in handler.env.items()}
+    """Call a tool of the server. Raises `ToolBroke`. On return the server is gone."""
+    env = {name: scope.reveal(filled(value, settings)) for name, value in handler.env.items()}
     with TemporaryDirectory(prefix="podium-pack-") as empty:
         spawn = ProcessSpec(
-            argv=tuple(filled(word, settings) for word in handler.command),
+            argv=tuple(filled(argument, settings) for argument in handler.command),
             cwd=str(folder),
-            env={**given, **_source_alone(empty)},
+            env={**env, **_source_alone(empty)},
             interactive=True,
             limits=ProcessLimits(seconds=scope.timeout_seconds, line_bytes=2 * MAX_ANSWER),
         )
@@ -57,12 +57,12 @@ async def _called(
     spawn: ProcessSpec, tool: str, arguments: dict[str, Json], scope: ToolScope
 ) -> dict[str, Json]:
     async with _started(spawn, scope) as process:
-        talk = _McpSession(process, scope)
-        await talk.ask("initialize", _introduction())
-        await talk.tell("notifications/initialized")
+        session = _McpSession(process, scope)
+        await session.ask("initialize", _introduction())
+        await session.notify("notifications/initialized")
         # The key lets a server do a repeated call once, as `Idempotency-Key` does over HTTP.
         asked = {"name": tool, "arguments": arguments, "_meta": {"podium/key": scope.key}}
-        answer = await talk.ask(_CALL, asked)
+        answer = await session.ask(_CALL, asked)
     return _result(answer, tool)
 
 
@@ -104,20 +104,20 @@ class _McpSession:
         """The result of a question. Raises `ToolBroke` when it is an error, or none comes."""
         self._last += 1
         await self._send({"id": self._last, "method": method, "params": params})
-        heard = 0
+        line_count = 0
         async for line in self._lines:
             message = _message(line)
             if "method" in message:
                 await self._answer(message)
             elif message.get("id") == self._last:
                 return _outcome(method, message)
-            heard += 1
-            if heard > _MAX_LINES:
+            line_count += 1
+            if line_count > _MAX_LINES:
                 raise ToolBroke(f"the MCP server talks without answering {method!r}; it was ended")
-        words = await self._ended_words(method)
-        raise OutcomeUnknown(words) if method == _CALL else ToolBroke(words)
+        problem = await self._describe_end(method)
+        raise OutcomeUnknown(problem) if method == _CALL else ToolBroke(problem)
 
-    async def tell(self, method: str) -> None:
+    async def notify(self, method: str) -> None:
         await self._send({"method": method})
 
     async def _answer(self, message: dict[str, Any]) -> None:
@@ -127,35 +127,37 @@ class _McpSession:
         if message["method"] == "ping":
             await self._send({"id": message["id"], "result": {}})
             return
-        said = {"code": _METHOD_NOT_FOUND, "message": "Podium offers nothing to servers"}
-        await self._send({"id": message["id"], "error": said})
+        error = {"code": _METHOD_NOT_FOUND, "message": "Podium offers nothing to servers"}
+        await self._send({"id": message["id"], "error": error})
 
     async def _send(self, message: dict[str, Any]) -> None:
         await self._process.send(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
 
-    async def _ended_words(self, method: str) -> str:
+    async def _describe_end(self, method: str) -> str:
         ended = await self._process.wait()
         if ended.timed_out:
             return f"the MCP server gave no answer to {method!r} in time; whether it acted is not known"
-        said = shown(self._scope.clean_output(ended.stderr[-2_000:], ended.stderr_dropped_bytes))
+        stderr = excerpt(
+            self._scope.clean_output(ended.stderr[-2_000:], ended.stderr_dropped_bytes)
+        )
         how = f"exit code {ended.exit_code}" if ended.signal is None else f"signal {ended.signal}"
-        return f"the MCP server ended ({how}) before it answered {method!r}: {said or 'it said nothing'}"
+        return f"the MCP server ended ({how}) before it answered {method!r}: {stderr or 'it said nothing'}"
 
 
 def _message(line: bytes) -> dict[str, Any]:
     """The message in a line; nothing when it holds none. Programs print other things too."""
     try:
-        found = json.loads(line)
+        message = json.loads(line)
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return message if isinstance(message, dict) else {}
 
 
 def _outcome(method: str, message: dict[str, Any]) -> Json:
     error = message.get("error")
     if error is not None:
-        words = error.get("message") if isinstance(error, dict) else error
-        raise ToolBroke(f"the MCP server answered {method!r} with an error: {shown(str(words))}")
+        reason = error.get("message") if isinstance(error, dict) else error
+        raise ToolBroke(f"the MCP server answered {method!r} with an error: {excerpt(str(reason))}")
     return message.get("result")
 
 
@@ -172,11 +174,11 @@ def _result(answer: Json, tool: str) -> dict[str, Json]:
     ]
     text = "\n".join(texts)
     if answer.get("isError"):
-        raise ToolBroke(f"{tool!r} of the MCP server failed: {shown(text) or 'without words'}")
+        raise ToolBroke(f"{tool!r} of the MCP server failed: {excerpt(text) or 'without words'}")
     structured = answer.get("structuredContent")
     if len(text) > MAX_ANSWER or len(json.dumps(structured)) > MAX_ANSWER:
         raise ToolBroke(f"{tool!r} answered with more than {MAX_ANSWER} bytes; it has acted")
     if isinstance(structured, dict):
         return structured
-    found = _message(text.encode(errors="replace"))
-    return found or {"text": text}
+    parsed = _message(text.encode(errors="replace"))
+    return parsed or {"text": text}

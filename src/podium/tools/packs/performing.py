@@ -53,9 +53,15 @@ def pack_tools(
     pack's code is imported before one of its tools is performed. `services` are Podium's own, by
     name; raises `NotPossibleNow` for a pack that names one which is not among them.
     """
-    given = settings_of(pack, settings)
+    declared = settings_of(pack, settings)
     surroundings = _PackEnvironment(
-        pack, PackCode(pack), given, PackSecrets.of(pack, given), state, reader, services or {}
+        pack,
+        PackCode(pack),
+        declared,
+        PackSecrets.of(pack, declared),
+        state,
+        reader,
+        services or {},
     )
     return [
         Tool(
@@ -68,7 +74,7 @@ def pack_tools(
 
 @dataclass(frozen=True)
 class _PackEnvironment:
-    """What all tools of a pack share."""
+    """Values that all tools of a pack share."""
 
     pack: Pack
     code: PackCode
@@ -117,7 +123,7 @@ class PackHandler:
 
     async def __call__(self, arguments: dict[str, Json], scope: ToolScope) -> CallOutcome:
         own = self.surroundings.scope(self.tool, scope)
-        result = await self._said(arguments, scope, own)
+        result = await self._result_of(arguments, scope, own)
         failure = ""
         if isinstance(result, CallOutcome):
             result, failure = result.result, result.error
@@ -129,10 +135,10 @@ class PackHandler:
             return CallOutcome(ok=False, result=result, error=problem)
         return await self._proved(arguments, result, scope, own)
 
-    async def _said(
+    async def _result_of(
         self, arguments: dict[str, Json], scope: ToolScope, own: PackScope
     ) -> Json | CallOutcome:
-        """What the handler gave back, without secrets, as is what it raises."""
+        """Run the handler and remove secrets from its result and errors."""
         hiding, limit = self.surroundings.hiding, asyncio.timeout(own.timeout_seconds)
         try:
             async with limit:
@@ -140,8 +146,8 @@ class PackHandler:
         except TimeoutError as error:
             if not limit.expired():
                 raise hiding.error(self.tool.name, error) from None
-            words = f"{self.tool.name} took more than {own.timeout_seconds:g} s"
-            raise OutcomeUnknown(f"{words}; whether it acted is not known") from None
+            problem = f"{self.tool.name} took more than {own.timeout_seconds:g} s"
+            raise OutcomeUnknown(f"{problem}; whether it acted is not known") from None
         except Exception as error:
             raise hiding.error(self.tool.name, error) from None
 
@@ -168,18 +174,18 @@ class PackHandler:
         reverse = self.surroundings.pack.tool(self.tool.undo) if self.tool.undo else None
         if reverse is None or ("undo" in result and result["undo"] is None):
             return ""
-        fault = _misfit(reverse, result.get("undo"))
-        return f"done, but {self.tool.name} gave no usable undo: {fault}" if fault else ""
+        problem = _misfit(reverse, result.get("undo"))
+        return f"done, but {self.tool.name} gave no usable undo: {problem}" if problem else ""
 
     async def _proved(
         self, arguments: dict[str, Json], result: dict[str, Json], scope: ToolScope, own: PackScope
     ) -> CallOutcome:
         reader = await self.surroundings.row_reader() if self.tool.verify else None
-        found = await proofs(self.tool.verify, arguments, result, reader, own) if reader else []
-        result = {**result, "verification": found}
+        results = await proofs(self.tool.verify, arguments, result, reader, own) if reader else []
+        result = {**result, "verification": results}
         if scope.call.plan is not None and scope.call.plan.undoes:
             result["undoes"] = scope.call.plan.undoes
-        problem = unproved(found)
+        problem = unproved(results)
         if problem:
             return CallOutcome(ok=False, result=result, error=f"done, but not proved: {problem}")
         # Podium's own services report what others spent and spend nothing themselves.
@@ -188,7 +194,7 @@ class PackHandler:
 
 
 def _cost(result: dict[str, Json]) -> Usage:
-    """What the handler says it cost, under `usd`."""
+    """Read the cost that the handler reports under `usd`."""
     usd = result.get("usd")
     if isinstance(usd, bool) or not isinstance(usd, int | float) or not 0 <= usd < math.inf:
         return Usage()
@@ -196,6 +202,6 @@ def _cost(result: dict[str, Json]) -> Usage:
 
 
 def _misfit(reverse: PackTool, arguments: Json) -> str:
-    """Why these cannot be the arguments of the tool that takes this one back."""
+    """Say why these cannot be the arguments of the undo tool; empty when they can."""
     error = next(iter(validator_for(reverse.input_schema).iter_errors(arguments)), None)
     return error.message[:200] if error is not None else ""

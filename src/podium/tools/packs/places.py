@@ -1,4 +1,4 @@
-"""Where things stand in a JSON text: the line of every pointer, and keys that are said twice.
+"""Positions in a JSON text: the line of every pointer, and duplicate keys.
 
 Python's own reader tells neither, so a text that has a fault is walked through once more.
 """
@@ -35,40 +35,40 @@ class JsonPositions:
         self._value(self._past_blanks(0), "")
 
     def line(self, of: str) -> int | None:
-        """Where it stands, from 1; of what is not there, where its nearest parent does."""
+        """Return the line of a pointer, from 1; of a missing one, that of its nearest parent."""
         while of and of not in self._lines:
             of = parent(of)
         return self._lines.get(of)
 
-    def _value(self, at: int, place: str) -> int:
+    def _value(self, at: int, location: str) -> int:
         """Walk over the value that begins here. Gives where it ends."""
-        self._lines.setdefault(place, self._newlines.line(at))
+        self._lines.setdefault(location, self._newlines.line(at))
         first = self._text[at : at + 1]
         if first == "{":
-            return self._object(at, place)
+            return self._object(at, location)
         if first == "[":
-            return self._list(at, place)
+            return self._list(at, location)
         return _SCALARS.raw_decode(self._text, at)[1]
 
-    def _object(self, at: int, place: str) -> int:
-        seen: set[str] = set()
+    def _object(self, at: int, location: str) -> int:
+        keys: set[str] = set()
         at = self._past_blanks(at + 1)
         while self._text[at] != "}":
             key, behind = _SCALARS.raw_decode(self._text, at)
-            here = f"{place}{pointer([key])}"
-            if key in seen:
+            here = f"{location}{pointer([key])}"
+            if key in keys:
                 self.doubled.append(here)
-            seen.add(key)
+            keys.add(key)
             self._lines[here] = self._newlines.line(at)
             colon = self._past_blanks(behind)
             at = self._past_comma(self._value(self._past_blanks(colon + 1), here))
         return at + 1
 
-    def _list(self, at: int, place: str) -> int:
+    def _list(self, at: int, location: str) -> int:
         number = 0
         at = self._past_blanks(at + 1)
         while self._text[at] != "]":
-            at = self._past_comma(self._value(at, f"{place}/{number}"))
+            at = self._past_comma(self._value(at, f"{location}/{number}"))
             number += 1
         return at + 1
 

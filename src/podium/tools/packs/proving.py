@@ -20,13 +20,13 @@ async def proofs(
     reader: RowReader,
     scope: PackScope,
 ) -> list[dict[str, Json]]:
-    """How each check came out, for the receipt: table, where, found, ok; `problem` when not ok."""
+    """Run the checks and return their results for the receipt: table, where, found, ok; `problem` when not ok."""
     return [await _proof(check, arguments, result, reader, scope) for check in checks]
 
 
-def unproved(found: Sequence[Mapping[str, Json]]) -> str:
-    """What the checks that did not hold say; empty when all held."""
-    return "; ".join(str(proof["problem"]) for proof in found if not proof["ok"])
+def unproved(results: Sequence[Mapping[str, Json]]) -> str:
+    """Join the problems of failed checks; empty when all passed."""
+    return "; ".join(str(proof["problem"]) for proof in results if not proof["ok"])
 
 
 async def _proof(
@@ -38,9 +38,9 @@ async def _proof(
 ) -> dict[str, Json]:
     where = {name: _meant(value, arguments, result) for name, value in check.where.items()}
     proof: dict[str, Json] = {"table": check.table, "where": where, "found": None, "ok": False}
-    wanted = tuple(dict.fromkeys((*check.columns, *check.expect)))
+    columns = tuple(dict.fromkeys((*check.columns, *check.expect)))
     try:
-        row = await reader(check.table, where, wanted, scope)
+        row = await reader(check.table, where, columns, scope)
     except PodiumError as error:
         return proof | {"problem": f"{check.table} could not be read: {error}"}
     except Exception as error:
@@ -68,13 +68,13 @@ def _problem(
 
 
 def _meant(value: Json, arguments: Mapping[str, Json], result: Mapping[str, Json]) -> Json:
-    """What a value of a check stands for."""
+    """Resolve a value of a check that refers to an argument or a result."""
     for prefix, source in (("$arg.", arguments), ("$result.", result)):
         if isinstance(value, str) and value.startswith(prefix):
-            found: Json = source
+            current: Json = source
             for part in value.removeprefix(prefix).split("."):
-                found = found.get(part) if isinstance(found, Mapping) else None
-            return found
+                current = current.get(part) if isinstance(current, Mapping) else None
+            return current
     return value
 
 

@@ -16,19 +16,24 @@ from podium.tools.packs import handlers
 from podium.tools.packs.handlers import HttpHandler, McpHandler, ServiceHandler
 
 SCHEMA_FILE = "tools.registry.schema.json"
-"""Where it lies beside the packs that come with Podium."""
+"""File name of the schema beside the packs that come with Podium."""
 
 
 def published_schema() -> dict[str, Json]:
-    """What `tools.registry.json` may look like. `load_pack` checks more than a schema can say."""
+    """Return the JSON Schema of `tools.registry.json`. `load_pack` checks more than a schema can say."""
     # Of what is written out: tiers are then the words T0 to T4.
     schema = PackRegistry.model_json_schema(mode="serialization")
     definitions: dict[str, Any] = schema["$defs"]
     for model in (HttpHandler, McpHandler):
         definitions[model.__name__] = model.model_json_schema(mode="serialization")
     definitions["PackTool"]["properties"]["handler"]["anyOf"] = _handler_choices()
-    for name, words in {**_field_words(packs), **_field_words(handlers)}.items():
-        _describe(schema if name == PackRegistry.__name__ else definitions.get(name, {}), words)
+    for name, descriptions in {
+        **_field_descriptions(packs),
+        **_field_descriptions(handlers),
+    }.items():
+        _describe(
+            schema if name == PackRegistry.__name__ else definitions.get(name, {}), descriptions
+        )
     editors = {"type": "string", "description": "Where this schema is, for editors."}
     schema["properties"] = {"$schema": editors, **schema["properties"]}
     return {
@@ -55,22 +60,22 @@ def _only(kind: tuple[str, type]) -> dict[str, Json]:
     }
 
 
-def _describe(schema: dict[str, Any], words: dict[str, str]) -> None:
-    for name, description in words.items():
+def _describe(schema: dict[str, Any], descriptions: dict[str, str]) -> None:
+    for name, description in descriptions.items():
         if name in schema.get("properties", {}):
             schema["properties"][name]["description"] = description
 
 
-def _field_words(module: ModuleType) -> dict[str, dict[str, str]]:
-    """Class → field → the words that stand beneath the field in the module's text."""
-    nouns = [
+def _field_descriptions(module: ModuleType) -> dict[str, dict[str, str]]:
+    """Class → field → its description, the docstring beneath the field."""
+    models = [
         node for node in ast.parse(inspect.getsource(module)).body if isinstance(node, ast.ClassDef)
     ]
-    return {noun.name: dict(_told_fields(noun)) for noun in nouns}
+    return {model.name: dict(_documented_fields(model)) for model in models}
 
 
-def _told_fields(noun: ast.ClassDef) -> Iterator[tuple[str, str]]:
-    for field, behind in pairwise(noun.body):
+def _documented_fields(model: ast.ClassDef) -> Iterator[tuple[str, str]]:
+    for field, behind in pairwise(model.body):
         if not (isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)):
             continue
         if isinstance(behind, ast.Expr) and isinstance(behind.value, ast.Constant):

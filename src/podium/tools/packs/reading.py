@@ -14,34 +14,34 @@ from podium.core.model import Json
 from podium.tools.packs.files import PackSnapshot
 from podium.tools.packs.places import JsonPositions
 
-MAX_FAULTS = 500
-"""That are told of one file."""
+MAX_PROBLEMS = 500
+"""Limit on the problems reported for one file."""
 MAX_DEPTH = 100
-"""How far values may be nested. Nothing a person writes comes near."""
+"""Limit on nested values. Nothing a person writes comes near."""
 
 
 @dataclass
 class ProblemCollector:
-    """Collects what is wrong in one file, each at its line."""
+    """Collects the problems of one file, each at its line."""
 
     file: str
     text: str = ""
-    found: list[PackProblem] = field(default_factory=list)
+    problems: list[PackProblem] = field(default_factory=list)
 
     def add(self, pointer: str, problem: str) -> None:
-        """Note a fault. Raises `PackInvalid` when there are more than anybody would read."""
-        line = self._places.line(pointer) if self._places else None
-        self.found.append(PackProblem(self.file, pointer, problem, line))
-        if len(self.found) >= MAX_FAULTS:
-            more = PackProblem(self.file, "", f"has more faults than these {MAX_FAULTS}")
+        """Add a problem. Raises `PackInvalid` when there are more than anybody would read."""
+        line = self._positions.line(pointer) if self._positions else None
+        self.problems.append(PackProblem(self.file, pointer, problem, line))
+        if len(self.problems) >= MAX_PROBLEMS:
+            more = PackProblem(self.file, "", f"has more faults than these {MAX_PROBLEMS}")
             raise PackInvalid([*self.in_order(), more])
 
     @cached_property
-    def _places(self) -> JsonPositions | None:
+    def _positions(self) -> JsonPositions | None:
         return JsonPositions(self.text) if self.text else None
 
     def in_order(self) -> list[PackProblem]:
-        return sorted(self.found, key=lambda fault: fault.line or 0)
+        return sorted(self.problems, key=lambda problem: problem.line or 0)
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class JsonFile:
     """A JSON file of a pack, as it was read."""
 
     data: Json
-    faults: ProblemCollector
+    problems: ProblemCollector
 
 
 def read_text(files: PackSnapshot, name: str) -> str:
@@ -57,14 +57,14 @@ def read_text(files: PackSnapshot, name: str) -> str:
     try:
         return files.content(name).decode("utf-8")
     except UnicodeDecodeError as error:
-        words = f"is no UTF-8 text (byte {error.start}); save it as UTF-8"
-        raise _one_fault(str(files.folder / name), words) from None
+        problem = f"is no UTF-8 text (byte {error.start}); save it as UTF-8"
+        raise _invalid_file(str(files.folder / name), problem) from None
 
 
 def read_json(files: PackSnapshot, name: str) -> JsonFile:
     """The file's data. Raises `PackInvalid` when it is no JSON, or says a key twice."""
-    text, shown = read_text(files, name), str(files.folder / name)
-    faults = ProblemCollector(shown, text)
+    text, path = read_text(files, name), str(files.folder / name)
+    problems = ProblemCollector(path, text)
     doubled = False
 
     def once(pairs: Sequence[tuple[str, Json]]) -> dict[str, Json]:
@@ -80,21 +80,21 @@ def read_json(files: PackSnapshot, name: str) -> JsonFile:
         if _depth(data) > MAX_DEPTH:
             raise RecursionError
     except json.JSONDecodeError as error:
-        words = f"is no JSON: {error.msg} (line {error.lineno}, column {error.colno})"
-        raise PackInvalid([PackProblem(shown, "", words, error.lineno)]) from None
+        problem = f"is no JSON: {error.msg} (line {error.lineno}, column {error.colno})"
+        raise PackInvalid([PackProblem(path, "", problem, error.lineno)]) from None
     except RecursionError:
-        raise _one_fault(shown, f"is nested more than {MAX_DEPTH} deep") from None
+        raise _invalid_file(path, f"is nested more than {MAX_DEPTH} deep") from None
     except ValueError as error:
-        raise _one_fault(shown, str(error)) from None
+        raise _invalid_file(path, str(error)) from None
     if doubled:
-        for place in JsonPositions(text).doubled:
-            faults.add(place, "this key stands there twice; keep one of the two")
-        raise PackInvalid(faults.in_order())
-    return JsonFile(data, faults)
+        for location in JsonPositions(text).doubled:
+            problems.add(location, "this key stands there twice; keep one of the two")
+        raise PackInvalid(problems.in_order())
+    return JsonFile(data, problems)
 
 
-def _no_number(word: str) -> NoReturn:
-    raise ValueError(f"is no JSON: {word[:40]} is no number of JSON's")
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"is no JSON: {text[:40]} is no number of JSON's")
 
 
 def _number(text: str) -> float:
@@ -103,7 +103,7 @@ def _number(text: str) -> float:
 
 
 def _depth(data: Json) -> int:
-    """How deep the value is nested, counted only as far as it matters."""
+    """Count how deep the value is nested, as far as it matters."""
     level, depth = [data], 0
     while level and depth <= MAX_DEPTH:
         level = [
@@ -116,5 +116,5 @@ def _depth(data: Json) -> int:
     return depth
 
 
-def _one_fault(shown: str, problem: str) -> PackInvalid:
-    return PackInvalid([PackProblem(shown, "", problem)])
+def _invalid_file(path: str, problem: str) -> PackInvalid:
+    return PackInvalid([PackProblem(path, "", problem)])

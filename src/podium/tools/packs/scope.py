@@ -1,4 +1,4 @@
-"""What a pack's own code is given beside its arguments."""
+"""Context of a pack's own code beside its arguments."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class PackScope:
     timeout_seconds: float
     """After this the handler is cancelled."""
     planned_at: datetime | None = None
-    """When the plan of this call was shown to people. What changed since is not what they approved."""
+    """Time at which the plan of this call was shown to people. Later changes are not what they approved."""
 
 
 PackFunction = Callable[[dict[str, Any], PackScope], Awaitable[dict[str, Any]]]

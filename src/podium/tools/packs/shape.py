@@ -1,4 +1,4 @@
-"""Whether a registry has the shape of one; what does not fit is said in plain words."""
+"""Shape of a registry, checked with plain error messages."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ _MODELS: Mapping[tuple[str, ...], type[FrozenModel]] = {
     ("skills", "examples"): Utterance,
     ("skills", "steps"): SkillStep,
 }
-"""Which noun stands where: its fields are the keys that are known there."""
+"""Model at each path: its fields are the valid keys there."""
 
-HANDLER_WORDS = 'must be `module:function`, {"http": {…}} or {"mcp": {…}}'
+_HANDLER_FORMS = 'must be `module:function`, {"http": {…}} or {"mcp": {…}}'
 _TIERS = ", ".join(str(tier) for tier in Tier)
-_PATTERN_WORDS = {
+_PATTERN_DESCRIPTIONS = {
     "pack": "lower-case letters, digits, `_` and `-`, beginning with a letter",
     "name": "a domain and a verb in lower case with a dot between, such as quote.finalize",
     "setting": "capitals, digits and `_`, such as SMTP_PASSWORD",
@@ -65,42 +65,44 @@ _KINDS = {
 }
 
 
-def registry_of(data: Json, faults: ProblemCollector) -> PackRegistry | None:
-    """The registry, or None with every misfit among the faults."""
+def registry_of(data: Json, problems: ProblemCollector) -> PackRegistry | None:
+    """Return the registry, or None with every problem reported."""
     if not isinstance(data, dict):
-        faults.add("", "must be an object, with `pack`, `version`, `domains` and `tools`")
+        problems.add("", "must be an object, with `pack`, `version`, `domains` and `tools`")
         return None
     # Editors find the published schema by this key; it says nothing about the pack.
     data = {name: value for name, value in data.items() if name != "$schema"}
-    for place, problem in _tier_problems(data):
-        faults.add(place, problem)
+    for location, problem in _tier_problems(data):
+        problems.add(location, problem)
     try:
         # As JSON: a strict model then still takes lists for tuples and words for tiers.
         registry = PackRegistry.model_validate_json(json.dumps(data), strict=True)
     except ValidationError as error:
         for detail in error.errors(include_url=False):
-            _add(data, detail, faults)
+            _add(data, detail, problems)
         return None
-    return None if faults.found else registry
+    return None if problems.problems else registry
 
 
-def _add(data: Json, detail: Mapping[str, Json], faults: ProblemCollector) -> None:
-    given: tuple[str | int, ...] = tuple(detail["loc"])
-    path = _as_written(data, given)
+def _add(data: Json, detail: Mapping[str, Json], problems: ProblemCollector) -> None:
+    loc: tuple[str | int, ...] = tuple(detail["loc"])
+    path = _as_written(data, loc)
     if detail["type"] == "missing":
-        path = (*path, given[-1])
+        path = (*path, loc[-1])
     elif path and path[-1] in ("tier", "default_tier"):
         return  # said already, in better words
-    place, problem = pointer(path), _problem(path, detail)
+    location, problem = pointer(path), _problem(path, detail)
     # A union has a complaint for each of its branches.
-    if not any((fault.pointer, fault.problem) == (place, problem) for fault in faults.found):
-        faults.add(place, problem)
+    if not any(
+        (earlier.pointer, earlier.problem) == (location, problem) for earlier in problems.problems
+    ):
+        problems.add(location, problem)
 
 
-def _as_written(data: Json, given: tuple[str | int, ...]) -> tuple[str | int, ...]:
+def _as_written(data: Json, loc: tuple[str | int, ...]) -> tuple[str | int, ...]:
     """The path as it stands in the file: unions add the name of a branch, which is left out."""
     path: tuple[str | int, ...] = ()
-    for part in given:
+    for part in loc:
         inner = _inside(data, part)
         if inner is not None:
             path, data = (*path, part), inner[0]
@@ -118,11 +120,11 @@ def _inside(data: Json, part: str | int) -> tuple[Json] | None:
 def _problem(path: tuple[str | int, ...], detail: Mapping[str, Json]) -> str:
     kind, value = str(detail["type"]), detail.get("input")
     if path[2:] == ("handler",) and kind != "missing":
-        return HANDLER_WORDS
+        return _HANDLER_FORMS
     if kind == "extra_forbidden":
         return _unknown_key(path)
     if kind == "string_pattern_mismatch":
-        return f"{_short(value)} cannot be it; write {_PATTERN_WORDS[_pattern_of(path)]}"
+        return f"{_short(value)} cannot be it; write {_PATTERN_DESCRIPTIONS[_pattern_of(path)]}"
     if kind in _KINDS:
         return _KINDS[kind] + ("" if kind.startswith(("missing", "string_too")) else _not(value))
     message = str(detail["msg"]).removeprefix("Input ")
@@ -131,9 +133,9 @@ def _problem(path: tuple[str | int, ...], detail: Mapping[str, Json]) -> str:
 
 def _unknown_key(path: tuple[str | int, ...]) -> str:
     key = str(path[-1])
-    known = [*_model_at(path[:-1]).model_fields]
-    near = get_close_matches(key, known, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(known)}"
+    keys = [*_model_at(path[:-1]).model_fields]
+    near = get_close_matches(key, keys, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(keys)}"
     return f"there is no key {key[:60]!r} here; {hint}"
 
 

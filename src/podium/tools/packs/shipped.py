@@ -1,4 +1,4 @@
-"""Where the packs lie that come with Podium."""
+"""Location of the packs that come with Podium."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ def shipped_packs() -> Path:
 
 
 def is_shipped(folder: Path) -> bool:
-    """Whether this folder lies there. Whoever can write there could change Podium itself."""
+    """Check that a folder lies there. Whoever can write there could change Podium itself."""
     return folder.resolve().is_relative_to(shipped_packs().resolve())

@@ -14,13 +14,13 @@ from fastapi.responses import Response
 from markupsafe import Markup
 
 from podium.app.id_lookup import find_id
+from podium.app.run_branch import branch_name_of
 from podium.app.run_overview import RunRow, RunsWish, fits, see_rows
 from podium.app.run_timeline import RunHead, look_at_run, run_timeline
 from podium.app.submission import asked_by
 from podium.core.events import Event
 from podium.core.job import job_event_types
 from podium.core.work import RunStatus
-from podium.jobs.pipeline.run_branch import branch_name_of
 from podium.web.access.authentication import Viewer
 from podium.web.access.tokens import ConsoleRole
 from podium.web.api.requests import Position

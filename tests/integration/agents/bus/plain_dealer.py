@@ -38,7 +38,7 @@ def main(endpoint: str, folder: str, *ways: str) -> None:
                 known.add(heard["id"])
                 with (Path(folder) / "done").open("a") as done:
                     done.write(heard["id"] + "\n")
-                say(kind="told", id=heard["id"], text="half way")
+                say(kind="told", id=heard["id"], words="half way")
             if "stuck" not in ways:
                 say(kind="answered", id=heard["id"], text=heard["prompt"][::-1])
 

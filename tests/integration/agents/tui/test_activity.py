@@ -68,7 +68,7 @@ async def test_when_all_is_silent_tmux_is_asked_whether_it_missed_an_end(
     async def tell(commands: str) -> None:
         asked.append(commands)
 
-    monkeypatch.setattr(house.control, "tell", tell)  # a missed end cannot be made at will
+    monkeypatch.setattr(house.control, "run", tell)  # a missed end cannot be made at will
     assert not await house.activity.beyond("%0", 0, 0.2)
     assert {"pane_dead" in each and "run-shell" in each for each in asked} == {True}
 

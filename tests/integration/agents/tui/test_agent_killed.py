@@ -39,7 +39,7 @@ async def main():
     podium = Podium(Path(sys.argv[1]))
     agent = podium.seat("swallowing", primer=sys.argv[4])
     owner, name = sys.argv[2].split(".")
-    dies(getattr({"Letters": delivery, "Panes": panes, "Side": side, "Ledger": ledger, "ScreenEar": reply_reader}[owner], owner), name, sys.argv[3] == "after")
+    dies(getattr({"OutboundMessages": delivery, "Panes": panes, "Side": side, "Ledger": ledger, "ScreenReplyReader": reply_reader}[owner], owner), name, sys.argv[3] == "after")
     await agent.ask(a_turn())
 asyncio.run(main())
 """
@@ -48,14 +48,14 @@ MOMENTS = [
     ("Panes.open", "before"),
     ("Panes.open", "after"),
     ("Side.take_part", "after"),
-    ("Letters.keep", "before"),
-    ("Letters.keep", "after"),
+    ("OutboundMessages.keep", "before"),
+    ("OutboundMessages.keep", "after"),
     ("Ledger.paste_once", "after"),
-    ("Ledger.note_shown", "after"),
+    ("Ledger.note_visible", "after"),
     ("Ledger.press_once", "after"),
     ("Ledger.note_sent", "before"),
     ("Ledger.note_sent", "after"),
-    ("ScreenEar._blocks", "after"),
+    ("ScreenReplyReader._blocks", "after"),
 ]
 LIGHT = MOMENTS[5:6]
 

@@ -119,7 +119,7 @@ async def asked_with(
         assert (await injector.ledger.read()).enters == 0
 
     with monkeypatch.context() as meddling:
-        meddling.setattr(Ledger, "note_shown", meddled)
+        meddling.setattr(Ledger, "note_visible", meddled)
         with pytest.raises(DeliveryInDoubt, match="before Enter was pressed"):
             await agent.ask(a_turn())
 

@@ -55,9 +55,9 @@ class Hosts:
             presence=PostgresPresence(self.url, host, young_seconds=0.0),
             settings=EngineSettings(
                 lease_seconds=2.0 if hasty else 120.0,
-                beat_seconds=0.5,
+                heartbeat_seconds=0.5,
                 tick_seconds=0.1,
-                heard_seconds=1.0 if hasty else 60.0,
+                responsive_seconds=1.0 if hasty else 60.0,
                 pin_seconds=3.0 if hasty else 120.0,
                 labels=labels,
             ),

@@ -34,7 +34,7 @@ from podium.jobs.operator.judgement.model_classifier import (
     ModelReading,
     prompt_for,
 )
-from podium.jobs.operator.models import Directive, Intent, Message, Reading, Urgency, Wish
+from podium.jobs.operator.models import Directive, Intent, Message, Reading, ToolIntent, Urgency
 from podium.testing import FakeAgent
 from tests.soaking import in_soak
 from tests.unit.operator.core.shop import unmarked
@@ -64,7 +64,7 @@ async def test_a_good_answer_becomes_a_reading(tmp_path: Path) -> None:
         intent=Intent.EXECUTE,
         domain="lead",
         urgency=Urgency.HIGH,
-        wishes=(Wish(tool="leads.create", arguments={"name": "Sarah"}),),
+        calls=(ToolIntent(tool="leads.create", arguments={"name": "Sarah"}),),
         confidence=0.9,
         reasoning="A new lead.",
         candidates=("leads.create",),
@@ -97,7 +97,7 @@ async def test_reading_opens_no_record_and_leaves_nothing_behind(tmp_path: Path)
 async def test_words_before_the_object_do_no_harm(tmp_path: Path, prose: str) -> None:
     said_text = prose + saying(answer())["text"]
     reading = await read(tmp_path, {"text": said_text})
-    assert reading.wishes[0].tool == "leads.create"
+    assert reading.calls[0].tool == "leads.create"
 
 
 MALFORMED: dict[str, dict[str, Any]] = {
@@ -160,7 +160,7 @@ async def test_a_megabyte_before_the_answer_is_read_over(tmp_path: Path) -> None
     reading = await read(
         tmp_path, {"flood_bytes": 1_000_000, "then": "\n\n" + saying(answer())["text"]}
     )
-    assert reading.wishes[0].tool == "leads.create"
+    assert reading.calls[0].tool == "leads.create"
 
 
 async def test_invented_tools_fields_and_domains_stand_in_the_reading_as_they_were_said(
@@ -171,8 +171,8 @@ async def test_invented_tools_fields_and_domains_stand_in_the_reading_as_they_we
         {"tool": "leads.create", "arguments": {"name": "Sarah", "vip": "yes", "tier": "T0"}},
     ]
     reading = await read(tmp_path, saying(answer(calls=calls, domain="demolition")))
-    assert [wish.tool for wish in reading.wishes] == ["roof.demolish", "leads.create"]
-    assert reading.wishes[1].arguments == {"name": "Sarah", "vip": "yes", "tier": "T0"}
+    assert [wish.tool for wish in reading.calls] == ["roof.demolish", "leads.create"]
+    assert reading.calls[1].arguments == {"name": "Sarah", "vip": "yes", "tier": "T0"}
     assert reading.domain == "demolition"
 
 
@@ -243,7 +243,7 @@ async def test_words_of_a_model_stay_on_one_short_line(tmp_path: Path) -> None:
 
 async def test_a_refusal_keeps_what_may_have_been_meant_and_wishes_nothing(tmp_path: Path) -> None:
     reading = await read(tmp_path, saying(answer(intent="refuse", question="Really?")))
-    assert (reading.intent, reading.wishes) == (Intent.REFUSE, ())
+    assert (reading.intent, reading.calls) == (Intent.REFUSE, ())
     assert (reading.candidates, reading.question) == (("leads.create",), "")
 
 

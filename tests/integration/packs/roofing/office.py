@@ -91,7 +91,7 @@ class Office:
             call=call,
             root=self.state,
             launcher=FakeLauncher(),
-            enclosures=FakeEnclosures(),
+            confinements=FakeEnclosures(),
             clock=FixedClock(self.now),
             timeout_seconds=30.0,
             resolve_secret=_no_secret,

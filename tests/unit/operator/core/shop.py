@@ -16,9 +16,9 @@ from podium.config.trust import TrustBook
 from podium.core.approvals import Approver
 from podium.core.packs import Pack
 from podium.core.plan_approval import UngroundedArgument
-from podium.jobs.operator import Operator, OperatorDesk
-from podium.jobs.operator.composition import brain_of, context_faults, habits_of
-from podium.jobs.operator.models import Message, OperatorAnswer, Reading, Wish
+from podium.jobs.operator import Operator, OperatorDeps
+from podium.jobs.operator.composition import brain_of, context_problems, habits_of
+from podium.jobs.operator.models import Message, OperatorAnswer, Reading, ToolIntent
 from podium.jobs.operator.testing import FakeClassifier
 from podium.tools.packs import load_pack
 
@@ -256,14 +256,16 @@ def operator_for(
     return Operator(desk_for(podium, pack, readings, max_tool_calls))
 
 
-def unmarked(message: Message, wishes: Sequence[Wish]) -> list[tuple[UngroundedArgument, ...]]:
+def unmarked(
+    message: Message, wishes: Sequence[ToolIntent]
+) -> list[tuple[UngroundedArgument, ...]]:
     """For readings that a test means as they are."""
     return [() for _ in wishes]
 
 
 def desk_for(
     podium: Podium, pack: Pack, readings: Mapping[str, Reading], max_tool_calls: int = 50
-) -> OperatorDesk:
+) -> OperatorDeps:
     from podium.app.approvals import approve
 
     async def say_yes(action_id: str) -> Any:
@@ -274,12 +276,12 @@ def desk_for(
     async def nobody(run: Any) -> None:
         return
 
-    return OperatorDesk(
+    return OperatorDeps(
         pack=pack,
         classifier=FakeClassifier(readings),
         find_conflict=lambda message, reading, pack: None,
         find_ungrounded=unmarked,
-        context_faults=lambda context: context_faults(pack, context),
+        context_problems=lambda context: context_problems(pack, context),
         now=podium.clock.now,
         ids=podium.ids,
         brain=lambda: brain_of(podium),

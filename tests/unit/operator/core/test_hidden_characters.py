@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from podium.jobs.operator.answer_blocks import blocks
 from podium.jobs.operator.models import CallResult, OperatorAnswer, OperatorMode
-from podium.jobs.operator.operator import faults_of
+from podium.jobs.operator.operator import input_problems
 from podium.jobs.operator.testing import sure
 from podium.platform.invisible_text import hidden_in, written_out
 from tests.unit.operator.core.shop import Shop, operator_for
@@ -46,14 +46,14 @@ HIDDEN = [
 @pytest.mark.parametrize("text", ORDINARY)
 def test_ordinary_writing_and_emoji_stay_as_they_are(text: str) -> None:
     assert written_out(text) == text
-    assert faults_of(text, "analyze", None) == []
+    assert input_problems(text, "analyze", None) == []
 
 
 @pytest.mark.parametrize(("text", "shown", "words"), HIDDEN)
 def test_a_message_with_a_hidden_character_is_refused_with_its_name_and_place(
     text: str, shown: str, words: str
 ) -> None:
-    (fault,) = faults_of(text, "analyze", None)
+    (fault,) = input_problems(text, "analyze", None)
     assert shown in fault
     assert words in fault
     assert fault.endswith("; type it again as plain text")
@@ -62,7 +62,7 @@ def test_a_message_with_a_hidden_character_is_refused_with_its_name_and_place(
 
 @pytest.mark.parametrize("text", ["two\r\nlines", "one\u2028two", "private \ue000"])
 def test_ends_of_lines_and_letters_that_are_not_known_are_no_fault(text: str) -> None:
-    assert faults_of(text, "analyze", None) == []
+    assert input_problems(text, "analyze", None) == []
 
 
 @given(st.text())

@@ -9,7 +9,7 @@ from podium.core.packs import Pack
 from podium.jobs.operator.bench.utterances import NOW
 from podium.jobs.operator.judgement.caution import look_again
 from podium.jobs.operator.judgement.fields import FieldExtractor
-from podium.jobs.operator.models import Intent, Message, Reading, Wish
+from podium.jobs.operator.models import Intent, Message, Reading, ToolIntent
 from podium.tools.packs import load_pack, shipped_packs
 
 
@@ -23,19 +23,19 @@ def _roofing_fields() -> FieldExtractor:
     return FieldExtractor(roofing())
 
 
-def wish(tool: str, **arguments: Json) -> Wish:
-    return Wish(tool=tool, arguments=arguments)
+def wish(tool: str, **arguments: Json) -> ToolIntent:
+    return ToolIntent(tool=tool, arguments=arguments)
 
 
-def again(text: str, *wishes: Wish, pack: Pack | None = None) -> Reading:
+def again(text: str, *wishes: ToolIntent, pack: Pack | None = None) -> Reading:
     """What becomes of a message that was read as these wishes."""
     pack = pack or roofing()
     fields = _roofing_fields() if pack is roofing() else FieldExtractor(pack)
-    reading = Reading(intent=Intent.EXECUTE, wishes=wishes, confidence=0.9)
+    reading = Reading(intent=Intent.EXECUTE, calls=wishes, confidence=0.9)
     return look_again(reading, Message(text=text, now=NOW), pack, fields.entities(text, NOW))
 
 
-def question(text: str, *wishes: Wish, pack: Pack | None = None) -> str:
+def question(text: str, *wishes: ToolIntent, pack: Pack | None = None) -> str:
     """What is asked; empty when nothing is in doubt."""
     reading = again(text, *wishes, pack=pack)
     assert (reading.intent is Intent.CLARIFY) == bool(reading.question)

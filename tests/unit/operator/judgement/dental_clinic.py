@@ -142,5 +142,5 @@ def read(text: str, **context: Any) -> Reading:
 def tools(text: str, **context: Any) -> list[str]:
     """What would be done; empty when nothing."""
     reading = read(text, **context)
-    assert reading.intent == "execute" or not reading.wishes
-    return [wish.tool for wish in reading.wishes]
+    assert reading.intent == "execute" or not reading.calls
+    return [wish.tool for wish in reading.calls]

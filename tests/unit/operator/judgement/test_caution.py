@@ -6,7 +6,7 @@ import pytest
 
 from podium.jobs.operator.bench.utterances import NOW
 from podium.jobs.operator.judgement.caution import look_again
-from podium.jobs.operator.models import Intent, Message, Reading, Wish
+from podium.jobs.operator.models import Intent, Message, Reading, ToolIntent
 from tests.unit.operator.judgement.caution_rig import again, question, roofing, wish
 from tests.unit.operator.judgement.dental_clinic import PACK as DENTAL
 from tests.unit.operator.judgement.dental_clinic import read
@@ -16,7 +16,7 @@ PHONE = "+61400123456"
 
 def test_a_reading_that_acts_on_nothing_is_left_as_it_is() -> None:
     for intent in (Intent.CLARIFY, Intent.REFUSE):
-        reading = Reading(intent=intent, question="Which?", wishes=(wish("leads.archive"),))
+        reading = Reading(intent=intent, question="Which?", calls=(wish("leads.archive"),))
         message = Message(text="maybe archive lead abc123", now=NOW)
         assert look_again(reading, message, roofing(), ()) is reading
 
@@ -24,7 +24,7 @@ def test_a_reading_that_acts_on_nothing_is_left_as_it_is() -> None:
 def test_what_is_in_doubt_has_no_wishes_and_one_question() -> None:
     reading = again("archive abc123 and abc124", wish("leads.archive", lead_id="abc123"))
     assert reading.intent is Intent.CLARIFY
-    assert reading.wishes == ()
+    assert reading.calls == ()
     assert reading.candidates == ("leads.archive",)
     assert reading.question == "What about abc124?"
     assert reading.confidence <= 0.5
@@ -52,7 +52,7 @@ def test_what_is_in_doubt_has_no_wishes_and_one_question() -> None:
         ("note on abc123: hot", wish("os.create_note", text="hot"), "abc123"),
     ],
 )  # fmt: skip
-def test_what_no_wish_took_is_asked_about(text: str, only: Wish, rest: str) -> None:
+def test_what_no_wish_took_is_asked_about(text: str, only: ToolIntent, rest: str) -> None:
     assert question(text, only) == f"What about {rest}?"
 
 
@@ -76,7 +76,7 @@ def test_what_no_wish_took_is_asked_about(text: str, only: Wish, rest: str) -> N
     ],
 )  # fmt: skip
 def test_values_inside_of_texts_and_harmless_repeats_are_not_left_over(
-    text: str, wishes: list[Wish]
+    text: str, wishes: list[ToolIntent]
 ) -> None:
     assert question(text, *wishes) == ""
 
@@ -154,7 +154,7 @@ def test_a_dash_before_a_sum_is_no_minus() -> None:
     ],
 )  # fmt: skip
 def test_an_act_that_needs_an_approval_and_no_word_asks_for_is_asked_about(
-    text: str, wishes: list[Wish], unasked: str
+    text: str, wishes: list[ToolIntent], unasked: str
 ) -> None:
     assert f"should {unasked} be done" in question(text, *wishes)
 
@@ -172,7 +172,7 @@ def test_an_act_that_needs_an_approval_and_no_word_asks_for_is_asked_about(
         ("trash snapshot snap_11", wish("os.remove_snapshot", snapshot_id="snap_11")),
     ],
 )  # fmt: skip
-def test_what_the_registry_has_words_for_is_asked_for(text: str, meant: Wish) -> None:
+def test_what_the_registry_has_words_for_is_asked_for(text: str, meant: ToolIntent) -> None:
     assert question(text, meant) == ""
 
 

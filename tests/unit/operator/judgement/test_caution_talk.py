@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.jobs.operator.models import Wish
+from podium.jobs.operator.models import ToolIntent
 from tests.unit.operator.judgement.caution_rig import question, wish
 
 ARCHIVE = wish("leads.archive", lead_id="abc123")
@@ -48,7 +48,9 @@ def test_a_report_of_the_act_is_no_wish_for_it(text: str) -> None:
         ("note: Bob said he archived the old one", wish("os.create_note", text="Bob said he archived the old one")),
     ],
 )  # fmt: skip
-def test_what_an_office_reports_to_have_it_recorded_is_a_wish(text: str, recorded: Wish) -> None:
+def test_what_an_office_reports_to_have_it_recorded_is_a_wish(
+    text: str, recorded: ToolIntent
+) -> None:
     assert question(text, recorded) == ""
 
 
@@ -86,7 +88,7 @@ def test_a_thought_is_no_decision(text: str) -> None:
          wish("leads.create", name="Ann", phone="+61400123456", suburb="Clayton")),
     ],
 )  # fmt: skip
-def test_courtesy_and_remarks_are_no_hedges(text: str, meant: Wish) -> None:
+def test_courtesy_and_remarks_are_no_hedges(text: str, meant: ToolIntent) -> None:
     assert question(text, meant) == ""
 
 
@@ -128,7 +130,7 @@ def test_rehearsals_forwarded_mails_and_foreign_bans_are_asked_about(text: str) 
         ('search notes for "dry run"', wish("os.search_notes", query="dry run")),
     ],
 )  # fmt: skip
-def test_words_that_only_look_like_a_rehearsal_are_none(text: str, meant: Wish) -> None:
+def test_words_that_only_look_like_a_rehearsal_are_none(text: str, meant: ToolIntent) -> None:
     assert question(text, meant) == ""
 
 
@@ -145,7 +147,7 @@ def test_words_that_only_look_like_a_rehearsal_are_none(text: str, meant: Wish) 
     ],
 )  # fmt: skip
 def test_a_wish_that_rests_on_quoted_words_alone_is_asked_about(
-    text: str, wishes: list[Wish]
+    text: str, wishes: list[ToolIntent]
 ) -> None:
     assert "quote" in question(text, *wishes)
 
@@ -160,7 +162,7 @@ def test_a_wish_that_rests_on_quoted_words_alone_is_asked_about(
          wish("leads.create", name="Ann Lee", phone="+61400123456", suburb="Clayton")),
     ],
 )  # fmt: skip
-def test_quoted_values_and_quoted_texts_are_no_foreign_wishes(text: str, meant: Wish) -> None:
+def test_quoted_values_and_quoted_texts_are_no_foreign_wishes(text: str, meant: ToolIntent) -> None:
     assert question(text, meant) == ""
 
 
@@ -199,7 +201,7 @@ def test_an_approval_that_is_only_told_is_none(claim: str) -> None:
          wish("email.send", to="a@example.com", subject="News", body="Approved by the owner")),
     ],
 )  # fmt: skip
-def test_a_customers_yes_is_no_claimed_approval(text: str, meant: Wish) -> None:
+def test_a_customers_yes_is_no_claimed_approval(text: str, meant: ToolIntent) -> None:
     assert question(text, meant) == ""
 
 

@@ -7,7 +7,7 @@ import pytest
 from podium.core.model import Json
 from podium.jobs.operator.judgement.directives import RULES, find_conflict, violated_rule
 from podium.jobs.operator.judgement.directives.rules import forms, plain
-from podium.jobs.operator.models import Directive, Intent, Message, Reading, Wish
+from podium.jobs.operator.models import Directive, Intent, Message, Reading, ToolIntent
 from tests.soaking import in_soak
 from tests.unit.operator.judgement.directives_cases import (
     FORBIDDEN,
@@ -24,8 +24,8 @@ READ = {"unknown_tool", "unknown_field", "negative_amount", "commands_in_context
 
 
 def wishing(*wishes: tuple[str, dict[str, Json]]) -> Reading:
-    calls = tuple(Wish(tool=tool, arguments=arguments) for tool, arguments in wishes)
-    return Reading(intent=Intent.EXECUTE, wishes=calls, confidence=0.9)
+    calls = tuple(ToolIntent(tool=tool, arguments=arguments) for tool, arguments in wishes)
+    return Reading(intent=Intent.EXECUTE, calls=calls, confidence=0.9)
 
 
 def rule_for(message: Message, reading: Reading = UNREAD) -> str | None:

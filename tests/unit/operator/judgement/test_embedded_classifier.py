@@ -67,8 +67,8 @@ def test_several_wishes_come_in_the_order_said() -> None:
 
 def test_a_skill_stands_for_the_combination_of_its_tools() -> None:
     reading = read("complete visit V-3 and bill it")
-    assert [wish.tool for wish in reading.wishes] == ["visit.wrap_up"]
-    assert reading.wishes[0].arguments == {"visit_id": "V-3"}
+    assert [wish.tool for wish in reading.calls] == ["visit.wrap_up"]
+    assert reading.calls[0].arguments == {"visit_id": "V-3"}
 
 
 def test_a_skill_is_not_taken_when_part_of_it_is_forbidden() -> None:
@@ -77,13 +77,13 @@ def test_a_skill_is_not_taken_when_part_of_it_is_forbidden() -> None:
 
 def test_it_means_the_thing_of_the_clause_before() -> None:
     reading = read("complete visit V-3, then cancel it")
-    assert [wish.arguments for wish in reading.wishes] == [{"visit_id": "V-3"}] * 2
+    assert [wish.arguments for wish in reading.calls] == [{"visit_id": "V-3"}] * 2
 
 
 def test_several_ids_are_as_many_wishes() -> None:
     reading = read("cancel visits V-3, V-4 and V-5")
-    assert [wish.arguments["visit_id"] for wish in reading.wishes] == ["V-3", "V-4", "V-5"]
-    assert {wish.tool for wish in reading.wishes} == {"visit.cancel"}
+    assert [wish.arguments["visit_id"] for wish in reading.calls] == ["V-3", "V-4", "V-5"]
+    assert {wish.tool for wish in reading.calls} == {"visit.cancel"}
 
 
 def test_what_is_written_down_is_not_done() -> None:
@@ -104,8 +104,8 @@ def test_two_names_of_tools_in_one_breath_are_asked_back() -> None:
 
 def test_him_is_the_one_before_and_somebody_else_is_not() -> None:
     first = "new patient Anna Berg 0400 111 222 and text "
-    assert read(first + "her saying welcome").wishes[1].arguments["phone"] == "+61400111222"
-    assert "phone" not in read(first + "Bob Stone saying welcome").wishes[1].arguments
+    assert read(first + "her saying welcome").calls[1].arguments["phone"] == "+61400111222"
+    assert "phone" not in read(first + "Bob Stone saying welcome").calls[1].arguments
 
 
 def test_more_parts_than_anybody_can_check_are_refused() -> None:
@@ -188,7 +188,7 @@ def test_what_no_tool_does_is_refused(said: str) -> None:
 
 def test_a_tool_named_by_itself_is_exact_and_one_that_is_not_there_is_refused() -> None:
     assert tools("bill.void B-9") == ["bill.void"]
-    assert read("bill.void B-9").wishes[0].arguments == {"bill_id": "B-9"}
+    assert read("bill.void B-9").calls[0].arguments == {"bill_id": "B-9"}
     refused = read("bill.explode B-9")
     assert refused.intent is Intent.REFUSE
     assert "bill.explode" in refused.reasoning
@@ -270,8 +270,8 @@ def test_whatever_is_said_a_reading_comes_back_that_names_tools_of_the_pack(text
     known = {tool.name for tool in PACK.registry.tools} | {
         each.name for each in PACK.registry.skills
     }
-    assert {wish.tool for wish in reading.wishes} | set(reading.candidates) <= known
-    assert bool(reading.wishes) == (reading.intent is Intent.EXECUTE)
+    assert {wish.tool for wish in reading.calls} | set(reading.candidates) <= known
+    assert bool(reading.calls) == (reading.intent is Intent.EXECUTE)
     assert bool(reading.question) == (reading.intent is Intent.CLARIFY)
 
 

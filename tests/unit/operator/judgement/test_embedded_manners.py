@@ -73,8 +73,8 @@ def test_a_remark_on_a_thing_is_no_wish(said: str) -> None:
 )
 def test_courtesy_around_a_wish_is_no_part_of_it(said: str) -> None:
     reading = read(said)
-    assert [wish.tool for wish in reading.wishes] == ["visit.cancel"]
-    assert reading.wishes[0].arguments == {"visit_id": "V-3"}
+    assert [wish.tool for wish in reading.calls] == ["visit.cancel"]
+    assert reading.calls[0].arguments == {"visit_id": "V-3"}
 
 
 def test_courtesy_goes_without_moving_a_letter() -> None:
@@ -99,12 +99,12 @@ def test_an_act_that_is_to_be_left_is_not_done(said: str) -> None:
 
 
 def test_each_id_has_the_values_that_stand_beside_it() -> None:
-    behind = read("book patient P-1 for 3 December and patient P-2 for 4 December").wishes
+    behind = read("book patient P-1 for 3 December and patient P-2 for 4 December").calls
     assert [wish.arguments for wish in behind] == [
         {"patient_id": "P-1", "date": "2026-12-03"},
         {"patient_id": "P-2", "date": "2026-12-04"},
     ]
-    before = read("charge $50 for visit V-1 and $80 for visit V-2").wishes
+    before = read("charge $50 for visit V-1 and $80 for visit V-2").calls
     assert [wish.arguments for wish in before] == [
         {"visit_id": "V-1", "amount": 50},
         {"visit_id": "V-2", "amount": 80},

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from podium.jobs.operator.judgement.embedded.clauses import clauses_of
 from podium.jobs.operator.judgement.embedded.lexicon import agreement, kinds_of
 from podium.jobs.operator.judgement.embedded.moods import mood_of
-from podium.jobs.operator.judgement.embedded.tokens import Speller, clean, distance, stem, words_of
+from podium.jobs.operator.judgement.embedded.tokens import Speller, clean, distance, stem, tokenize
 from podium.jobs.operator.judgement.embedded.tool_index import build
 from tests.unit.operator.judgement.dental_clinic import PACK
 
@@ -50,7 +50,7 @@ def test_what_cannot_be_seen_is_taken_out_and_signs_are_made_one() -> None:
 
 def test_words_keep_their_places_and_references_stay_whole() -> None:
     text = "E-mail Bob's to-do list for INV-9, lead_7f3a and check-ups"
-    words = words_of(text)
+    words = tokenize(text)
     assert [word.text for word in words][:4] == ["email", "bob", "todo", "list"]
     assert {"inv-9", "lead_7f3a", "check", "ups"} <= {word.text for word in words}
     assert [text[word.start : word.end] for word in words][6] == "lead_7f3a"
@@ -59,7 +59,7 @@ def test_words_keep_their_places_and_references_stay_whole() -> None:
 @given(st.text(max_size=300))
 def test_every_word_lies_inside_the_text(text: str) -> None:
     text = clean(text)
-    for word in words_of(text):
+    for word in tokenize(text):
         assert 0 <= word.start < word.end <= len(text)
 
 
@@ -137,5 +137,5 @@ def test_a_clause_has_the_mood_its_words_give_it(said: str, mood: str) -> None:
     ],
 )
 def test_a_message_is_cut_where_the_next_command_begins(said: str, parts: list[str]) -> None:
-    found = clauses_of(said, words_of(said), INDEX)
+    found = clauses_of(said, tokenize(said), INDEX)
     assert [said[clause.start : clause.end] for clause in found] == parts

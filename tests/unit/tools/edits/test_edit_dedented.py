@@ -58,7 +58,7 @@ def test_where_it_cannot_be_told_nothing_is_changed(text: str, find: str, replac
         edited(text, find, replace)
 
     assert caught.value.reason is RefusalReason.DOUBTFUL
-    assert "quote the whole line with its indentation" in caught.value.words
+    assert "quote the whole line with its indentation" in caught.value.message
     assert caught.value.candidates[0].text.strip() == find
 
 

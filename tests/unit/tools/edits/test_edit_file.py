@@ -118,11 +118,11 @@ async def act(rig: Rig, tmp_path: Path, **arguments: Any) -> Any:
         call=call,
         root=rig.root,
         launcher=Any,  # type: ignore[arg-type]  # it starts nothing
-        enclosures=Any,  # type: ignore[arg-type]
+        confinements=Any,  # type: ignore[arg-type]
         clock=rig.clock,
         timeout_seconds=5,
         resolve_secret=str,
-        kept_folder=tmp_path / "kept",
+        undo_folder=tmp_path / "kept",
     )
     return await rig.registry.tool("edit_file").handler(call.arguments, scope)
 

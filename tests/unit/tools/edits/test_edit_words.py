@@ -46,12 +46,12 @@ def test_an_ambiguous_text_is_told_with_all_its_lines() -> None:
     told = refusal(CODE, TextEdit("    return total", "x"))
     assert told.reason is RefusalReason.AMBIGUOUS
     assert [each.line for each in told.candidates] == [3, 8]
-    assert "at_line" in told.words
+    assert "at_line" in told.message
 
 
 def test_what_is_done_already_is_said_to_be() -> None:
     told = refusal(CODE, TextEdit("total = value + 9", "total = value + 2"))
-    assert "seems done" in told.words
+    assert "seems done" in told.message
     assert told.candidates[0].line == 7
 
 

@@ -221,7 +221,7 @@ async def test_without_a_place_for_intents_nothing_is_done(tmp_path: Path) -> No
 
     outcome = await rig.use("append_to_file", path="a", content="x")
 
-    assert "kept_folder" in outcome.error
+    assert "undo_folder" in outcome.error
     assert not (rig.root / "a").exists()
 
 

@@ -76,7 +76,7 @@ def test_a_refusal_speaks_of_hunks() -> None:
     with pytest.raises(EditRefused) as caught:
         apply_hunks("“a”  b\n", [Hunk(('"a" b',), ('"x" b', "more"))])
 
-    assert "`find`" not in caught.value.words
+    assert "`find`" not in caught.value.message
 
 
 _LINES = st.lists(st.sampled_from(["a", "b", "  c", "", "-- d", "++ e", "@@ f"]), max_size=12)
@@ -98,7 +98,7 @@ def test_a_diff_of_two_texts_makes_the_one_of_the_other_or_is_refused(
         found = (
             after
             if refused.reason in (RefusalReason.AMBIGUOUS, RefusalReason.DOUBTFUL)
-            else refused.words
+            else refused.message
         )
 
     assert found == after

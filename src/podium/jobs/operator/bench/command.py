@@ -10,8 +10,8 @@ import typer
 from podium.cli.app import Options, command_app
 from podium.cli.screen import Screen
 from podium.core.errors import BadInput
-from podium.jobs.operator.bench.tally import tally_of, tally_record, tell_tally
-from podium.jobs.operator.bench.utterance_score import mark_roofing
+from podium.jobs.operator.bench.tally import print_tally, tally_of, tally_record
+from podium.jobs.operator.bench.utterance_score import score_roofing
 from podium.jobs.operator.bench.utterances import Half, UtteranceCase, utterance_cases
 
 app = command_app()
@@ -42,16 +42,16 @@ def operator(
     """
     options: Options = context.obj
     screen = Screen(json=options.json)
-    marked = asyncio.run(mark_roofing(_utterances(kind, half)))
+    marked = asyncio.run(score_roofing(_utterances(kind, half)))
     tally = tally_of(marked, halved=half is not None)
-    shown = [each for each in marked if show_wrong and not each.right]
-    screen.answer(tally_record(tally, shown), lambda: tell_tally(screen, tally, shown))
+    wrong = [utterance for utterance in marked if show_wrong and not utterance.right]
+    screen.answer(tally_record(tally, wrong), lambda: print_tally(screen, tally, wrong))
     raise typer.Exit(1 if tally.total.unapproved or tally.below else 0)
 
 
 def _utterances(kind: str | None, half: Half | None) -> list[UtteranceCase]:
     cases = utterance_cases(kind, half)
     if not cases:
-        known = ", ".join(dict.fromkeys(case.kind for case in utterance_cases()))
-        raise BadInput(f"no class {kind!r}; classes: {known}")
+        kinds = ", ".join(dict.fromkeys(case.kind for case in utterance_cases()))
+        raise BadInput(f"no class {kind!r}; classes: {kinds}")
     return cases

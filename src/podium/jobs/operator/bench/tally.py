@@ -85,7 +85,7 @@ class Tally(FrozenModel):
 
     @property
     def below(self) -> tuple[ClassScore, ...]:
-        """What fell below its floor."""
+        """Scores below their floor."""
         lines = (*self.classes, *self.halves, self.total)
         return tuple(line for line in lines if line.accuracy < self.floors.get(line.name, 0.0))
 
@@ -93,8 +93,8 @@ class Tally(FrozenModel):
 def tally_of(marked: Sequence[MarkedUtterance], *, halved: bool = False) -> Tally:
     """`halved`: one half alone was read, which the floors do not speak of."""
     classes = tuple(class_scores(marked))
-    took = sorted(each.seconds for each in marked)
-    halves = [[each for each in marked if each.case.half == half] for half in HALVES]
+    took = sorted(utterance.seconds for utterance in marked)
+    halves = [[utterance for utterance in marked if utterance.case.half == half] for half in HALVES]
     whole = len(classes) > 1 and not halved
     return Tally(
         classes=classes,
@@ -110,29 +110,29 @@ def tally_of(marked: Sequence[MarkedUtterance], *, halved: bool = False) -> Tall
 
 def class_scores(marked: Sequence[MarkedUtterance]) -> list[ClassScore]:
     """One line per class, in the order they come."""
-    kinds = dict.fromkeys(each.case.kind for each in marked)
+    kinds = dict.fromkeys(utterance.case.kind for utterance in marked)
     return [class_score(kind, [one for one in marked if one.case.kind == kind]) for kind in kinds]
 
 
 def class_score(name: str, marked: Sequence[MarkedUtterance]) -> ClassScore:
-    wrongly = [each for each in marked if each.wrongly_executed]
+    wrongly = [utterance for utterance in marked if utterance.wrongly_executed]
     return ClassScore(
         name=name,
         cases=len(marked),
-        right=sum(each.right for each in marked),
-        intent=_share(each.intent_right for each in marked),
-        domain=_share(each.domain_right for each in marked),
-        tools=_share(each.tools_right for each in marked),
-        fields=_share(each.fields_right for each in marked),
-        tier=_share(each.tier_right for each in marked),
+        right=sum(utterance.right for utterance in marked),
+        intent=_share(utterance.intent_right for utterance in marked),
+        domain=_share(utterance.domain_right for utterance in marked),
+        tools=_share(utterance.tools_right for utterance in marked),
+        fields=_share(utterance.fields_right for utterance in marked),
+        tier=_share(utterance.tier_right for utterance in marked),
         wrongly_executed=len(wrongly),
-        at_once=sum(each.read.risk_tier < NEEDS_APPROVAL for each in wrongly),
-        unapproved=sum(each.unapproved for each in marked),
+        at_once=sum(utterance.read.risk_tier < NEEDS_APPROVAL for utterance in wrongly),
+        unapproved=sum(utterance.unapproved for utterance in marked),
     )
 
 
-def _share(marks: Iterable[bool | None]) -> Share:
-    scored = [mark for mark in marks if mark is not None]
+def _share(results: Iterable[bool | None]) -> Share:
+    scored = [result for result in results if result is not None]
     return Share(right=sum(scored), of=len(scored))
 
 
@@ -149,7 +149,7 @@ def tally_record(tally: Tally, wrong: Sequence[MarkedUtterance]) -> dict[str, Js
         "classes": [_scored(line, tally) for line in tally.classes],
         "milliseconds": {"p50": tally.p50 * 1000, "p95": tally.p95 * 1000},
         "below_floor": [line.name for line in tally.below],
-        "wrong": [_wrong(each) for each in wrong],
+        "wrong": [_wrong(utterance) for utterance in wrong],
     }
 
 
@@ -159,18 +159,18 @@ def _scored(line: ClassScore, tally: Tally) -> dict[str, Json]:
     return figures if floor is None else {**figures, "floor": floor}
 
 
-def _wrong(each: MarkedUtterance) -> dict[str, Json]:
+def _wrong(utterance: MarkedUtterance) -> dict[str, Json]:
     return {
-        "say": each.case.say,
-        "class": each.case.kind,
-        "half": each.case.half,
-        "faults": list(each.faults),
-        "wrongly_executed": each.wrongly_executed,
-        "read": each.read.model_dump(mode="json"),
+        "say": utterance.case.say,
+        "class": utterance.case.kind,
+        "half": utterance.case.half,
+        "faults": list(utterance.problems),
+        "wrongly_executed": utterance.wrongly_executed,
+        "read": utterance.read.model_dump(mode="json"),
     }
 
 
-def tell_tally(screen: Screen, tally: Tally, wrong: Sequence[MarkedUtterance]) -> None:
+def print_tally(screen: Screen, tally: Tally, wrong: Sequence[MarkedUtterance]) -> None:
     lines = (*tally.classes, *tally.halves, tally.total)
     screen.table(_HEADERS, [_row(line, tally) for line in lines])
     screen.line(
@@ -181,8 +181,8 @@ def tell_tally(screen: Screen, tally: Tally, wrong: Sequence[MarkedUtterance]) -
         screen.line(f"{tally.total.unapproved} would be done without the approval that they need")
     for line in tally.below:
         screen.line(f"{line.name}: {line.accuracy:.1%} is below {tally.floor(line):.0%}")
-    for each in wrong:
-        _show(screen, each)
+    for utterance in wrong:
+        _show(screen, utterance)
 
 
 def _row(line: ClassScore, tally: Tally) -> tuple[str, ...]:
@@ -203,9 +203,13 @@ def _share_text(share: Share) -> str:
     return f"{share.right}/{share.of}" if share.of else "-"
 
 
-def _show(screen: Screen, each: MarkedUtterance) -> None:
-    executed = "; WRONGLY EXECUTED" if each.wrongly_executed else ""
-    screen.line(f"\n{each.case.kind} ({each.case.half}): {shown_line(each.case.say)}{executed}")
-    for fault in each.faults:
-        screen.line(f"  {shown_line(fault)}")
-    screen.line(f"  read with {each.read.confidence:.0%}: {shown_line(each.read.reasoning)}")
+def _show(screen: Screen, utterance: MarkedUtterance) -> None:
+    executed = "; WRONGLY EXECUTED" if utterance.wrongly_executed else ""
+    screen.line(
+        f"\n{utterance.case.kind} ({utterance.case.half}): {shown_line(utterance.case.say)}{executed}"
+    )
+    for problem in utterance.problems:
+        screen.line(f"  {shown_line(problem)}")
+    screen.line(
+        f"  read with {utterance.read.confidence:.0%}: {shown_line(utterance.read.reasoning)}"
+    )

@@ -15,8 +15,8 @@ from podium.jobs.operator.judgement.directives import find_conflict
 from podium.jobs.operator.judgement.embedded import EmbeddedClassifier
 from podium.jobs.operator.judgement.fields import FieldExtractor
 from podium.jobs.operator.judgement.judge import judge
-from podium.jobs.operator.judgement.tiers import highest, terms_of, tools_of
-from podium.jobs.operator.models import Intent, IntentClassification, Message, Wish
+from podium.jobs.operator.judgement.tiers import highest, tool_arithmetic, tools_of
+from podium.jobs.operator.models import Intent, IntentClassification, Message, ToolIntent
 from podium.jobs.operator.ports import Classifier
 from podium.tools.packs import load_pack, shipped_packs
 
@@ -33,7 +33,7 @@ class MarkedUtterance(FrozenModel):
     tools_right: bool | None = None
     fields_right: bool | None = None
     tier_right: bool | None = None
-    faults: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
     """Each thing that was read otherwise, in words."""
     wrongly_executed: bool = False
     """Something would be done that nobody asked for: anything at all where a question or a refusal
@@ -44,103 +44,113 @@ class MarkedUtterance(FrozenModel):
 
     @property
     def right(self) -> bool:
-        return not self.faults
+        return not self.problems
 
 
-async def mark_roofing(cases: Iterable[UtteranceCase]) -> list[MarkedUtterance]:
+async def score_roofing(cases: Iterable[UtteranceCase]) -> list[MarkedUtterance]:
     """The cases read by the embedded classifier, with the pack they are about."""
     pack = load_pack(shipped_packs() / "roofing")
-    return await mark_utterances(cases, EmbeddedClassifier(pack, FieldExtractor(pack)), pack)
+    return await score_utterances(cases, EmbeddedClassifier(pack, FieldExtractor(pack)), pack)
 
 
-async def mark_utterances(
+async def score_utterances(
     cases: Iterable[UtteranceCase], classifier: Classifier, pack: Pack
 ) -> list[MarkedUtterance]:
     """Read, judge and mark each case, with the time that reading and judging took."""
-    return [await _mark(case, classifier, pack) for case in cases]
+    return [await _score(case, classifier, pack) for case in cases]
 
 
-async def _mark(case: UtteranceCase, classifier: Classifier, pack: Pack) -> MarkedUtterance:
+async def _score(case: UtteranceCase, classifier: Classifier, pack: Pack) -> MarkedUtterance:
     message = case.message
     began = time.perf_counter()
     reading = await classifier.read(message)
-    found = judge(
+    classification = judge(
         message, reading, pack,
-        classification_id="bench", find_conflict=find_conflict, find_ungrounded=_all_said,
+        classification_id="bench", find_conflict=find_conflict, find_ungrounded=_nothing_ungrounded,
         classifier=classifier.name,
     )  # fmt: skip
-    return compared(case, found, pack, seconds=time.perf_counter() - began)
+    return compared(case, classification, pack, seconds=time.perf_counter() - began)
 
 
-def _all_said(message: Message, wishes: Sequence[Wish]) -> list[tuple[UngroundedArgument, ...]]:
+def _nothing_ungrounded(
+    message: Message, intents: Sequence[ToolIntent]
+) -> list[tuple[UngroundedArgument, ...]]:
     """No marks: what Podium reads itself is grounded, and nothing is done here."""
-    return [() for _ in wishes]
+    return [() for _ in intents]
 
 
 def compared(
-    case: UtteranceCase, found: IntentClassification, pack: Pack, *, seconds: float = 0.0
+    case: UtteranceCase, classification: IntentClassification, pack: Pack, *, seconds: float = 0.0
 ) -> MarkedUtterance:
     """The marks of one classification."""
-    case = _as_far_as_it_went(case, found)
-    tools = _tools(case, found, pack)
-    faults: dict[str, str | None] = {
-        "intent": _unless(found.intent in case.intents, "intent", found.intent, case.intents),
-        "domain": _unless(case.domain in (None, found.domain), "domain", found.domain, case.domain),
+    case = _as_far_as_it_went(case, classification)
+    tools = _tools(case, classification, pack)
+    problems: dict[str, str | None] = {
+        "intent": _unless(classification.intent in case.intents, "intent", classification.intent, case.intents),
+        "domain": _unless(case.domain in (None, classification.domain), "domain", classification.domain, case.domain),
         "tools": _unless(not case.tools or tools == case.tools, "tools", tools, case.tools),
-        "fields": fields_wrong(case, found, pack),
+        "fields": fields_wrong(case, classification, pack),
         "tier": _unless(
-            case.tier in (None, found.risk_tier), "tier", found.risk_tier, case.tier
+            case.tier in (None, classification.risk_tier), "tier", classification.risk_tier, case.tier
         ),
     }  # fmt: skip
     return MarkedUtterance(
         case=case,
-        read=found,
-        intent_right=not faults["intent"],
-        domain_right=None if case.domain is None else not faults["domain"],
-        tools_right=None if not case.tools else not faults["tools"],
-        fields_right=None if not (case.fields or case.missing) else not faults["fields"],
-        tier_right=None if case.tier is None else not faults["tier"],
-        faults=tuple(fault for fault in faults.values() if fault),
-        wrongly_executed=_wrongly_executed(case, found, pack),
-        unapproved=found.intent is Intent.EXECUTE
-        and found.risk_tier < NEEDS_APPROVAL <= _inherent(found.wishes, pack),
+        read=classification,
+        intent_right=not problems["intent"],
+        domain_right=None if case.domain is None else not problems["domain"],
+        tools_right=None if not case.tools else not problems["tools"],
+        fields_right=None if not (case.fields or case.missing) else not problems["fields"],
+        tier_right=None if case.tier is None else not problems["tier"],
+        problems=tuple(problem for problem in problems.values() if problem),
+        wrongly_executed=_wrongly_executed(case, classification, pack),
+        unapproved=classification.intent is Intent.EXECUTE
+        and classification.risk_tier < NEEDS_APPROVAL <= _inherent(classification.wishes, pack),
         seconds=seconds,
     )
 
 
-def _as_far_as_it_went(case: UtteranceCase, found: IntentClassification) -> UtteranceCase:
-    """Where looking something up is one right answer of several, the others name no tool."""
-    if case.may_execute and len(case.intents) > 1 and found.intent is not Intent.EXECUTE:
+def _as_far_as_it_went(case: UtteranceCase, classification: IntentClassification) -> UtteranceCase:
+    """Drop the expected tools where a lookup is one right answer of several: the other answers name no tool."""
+    if case.may_execute and len(case.intents) > 1 and classification.intent is not Intent.EXECUTE:
         nothing: dict[str, Json] = {"domain": None, "tools": (), "fields": {}, "tier": None}
         return case.model_copy(update=nothing)
     return case
 
 
-def _unless(right: bool, name: str, found: Json, expected: Json) -> str | None:
-    return None if right else f"{name}: {_said(found)} instead of {_said(expected)}"
+def _unless(right: bool, name: str, actual: Json, expected: Json) -> str | None:
+    return None if right else f"{name}: {_as_text(actual)} instead of {_as_text(expected)}"
 
 
-def _said(value: Json) -> str:
+def _as_text(value: Json) -> str:
     if isinstance(value, tuple):
         return ", ".join(map(str, value)) or "nothing"
     return str(value)
 
 
-def _tools(case: UtteranceCase, found: IntentClassification, pack: Pack) -> tuple[str, ...]:
-    if found.wishes:
-        return tuple(call.tool for call in calls_of(found.wishes, pack, case.context))
-    return found.tool_candidates
+def _tools(
+    case: UtteranceCase, classification: IntentClassification, pack: Pack
+) -> tuple[str, ...]:
+    if classification.wishes:
+        return tuple(call.tool for call in calls_of(classification.wishes, pack, case.context))
+    return classification.tool_candidates
 
 
-def _wrongly_executed(case: UtteranceCase, found: IntentClassification, pack: Pack) -> bool:
-    if found.intent is not Intent.EXECUTE:
+def _wrongly_executed(
+    case: UtteranceCase, classification: IntentClassification, pack: Pack
+) -> bool:
+    if classification.intent is not Intent.EXECUTE:
         return False
-    calls = calls_of(found.wishes, pack, case.context)
+    calls = calls_of(classification.wishes, pack, case.context)
     others = [call for call in calls if call.tool not in case.tools]
     return not case.may_execute or _inherent(others, pack) >= NEEDS_APPROVAL
 
 
-def _inherent(wishes: Sequence[Wish], pack: Pack) -> Tier:
+def _inherent(intents: Sequence[ToolIntent], pack: Pack) -> Tier:
     """The tier by the registry and its tables, whatever was computed for the message."""
-    tiers = [highest(terms_of(tool, {}, pack)) for wish in wishes for tool in tools_of(wish, pack)]
+    tiers = [
+        highest(tool_arithmetic(tool, {}, pack))
+        for intent in intents
+        for tool in tools_of(intent, pack)
+    ]
     return max(tiers, default=Tier.T0)

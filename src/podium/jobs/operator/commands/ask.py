@@ -18,7 +18,7 @@ app = command_app()
 @app.command()
 def ask(
     context: typer.Context,
-    words: Annotated[
+    text: Annotated[
         str | None,
         typer.Argument(
             metavar="[MESSAGE]", help="What is wanted; - reads stdin.", show_default=False
@@ -40,7 +40,7 @@ def ask(
     approve: Annotated[
         bool, typer.Option("--approve", help="Say yes to the plan that comes of it, this once.")
     ] = False,
-    given: Annotated[
+    pairs: Annotated[
         list[str] | None,
         typer.Option("--context", metavar="NAME=VALUE", help="What is known already; repeatable."),
     ] = None,
@@ -94,20 +94,20 @@ def ask(
     chosen = OperatorMode.ANALYZE.value if mode is None else mode
     typed = Typed(
         chosen,
-        tuple(given or ()),
+        tuple(pairs or ()),
         file,
         tuple(pack or ()),
         classifier,
-        mode_given=mode is not None,
+        mode_explicit=mode is not None,
     )
     if interactive:
         from podium.jobs.operator.commands.ask_prompt import converse
 
-        converse(door, typed, message or words or "")
+        converse(door, typed, message or text or "")
         return
     from podium.jobs.operator.commands.ask_message import asked
     from podium.jobs.operator.run_view import show
 
-    answer = asked(door, typed, words or "", message, approve=approve)
+    answer = asked(door, typed, text or "", message, approve=approve)
     show(door, answer)
     raise typer.Exit(answer.exit_code)

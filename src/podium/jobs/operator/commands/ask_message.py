@@ -14,7 +14,7 @@ from podium.core.errors import BadInput, Interrupted, NotPossibleNow, PodiumErro
 from podium.core.model import Json
 from podium.core.work import Run
 from podium.jobs.operator.answers import REFUSED, Answers
-from podium.jobs.operator.composition import OperatorWish, build_selection, operator_options
+from podium.jobs.operator.composition import OperatorSetup, build_selection, operator_options
 from podium.jobs.operator.message_context import Typed, context_of, message_of
 from podium.jobs.operator.models import OperatorAnswer, OperatorMode
 from podium.jobs.operator.run_view import Started, followed
@@ -22,20 +22,20 @@ from podium.jobs.operator.run_view import Started, followed
 START_TASK = "project.start_task"
 """The tool of pack `podium` that puts a run into a queue."""
 QUEUED = (OperatorMode.ENQUEUE, OperatorMode.ENQUEUE_AND_WAIT)
-Process = Callable[[Podium, OperatorWish, Started], Awaitable[OperatorAnswer]]
+Process = Callable[[Podium, OperatorSetup, Started], Awaitable[OperatorAnswer]]
 
 
 def asked(
-    door: Door, typed: Typed, words: str, message: str = "", *, approve: bool = False
+    door: Door, typed: Typed, argument: str, message: str = "", *, approve: bool = False
 ) -> OperatorAnswer:
     """The answer to one message from the command line."""
 
     def work() -> OperatorAnswer:
-        text = message_of(words, message)
-        known = context_of(typed.pairs, typed.file)
-        return answered(door, typed, text, known, approve=approve)
+        text = message_of(argument, message)
+        context = context_of(typed.pairs, typed.file)
+        return answered(door, typed, text, context, approve=approve)
 
-    return told_anyway(door, message or words, typed, work)
+    return answer_or_error(door, message or argument, typed, work)
 
 
 def answered(
@@ -45,10 +45,10 @@ def answered(
     if (action_id := approval_named_in(text)) is not None:
         door.must_have_state("approval", action_id)
 
-    async def process(podium: Podium, wish: OperatorWish, started: Started) -> OperatorAnswer:
-        operator = await build_selection(podium, wish)
+    async def process(podium: Podium, setup: OperatorSetup, started: Started) -> OperatorAnswer:
+        operator = await build_selection(podium, setup)
         return await operator.process(
-            text, typed.mode, context, approve, started=started, mode_given=typed.mode_given
+            text, typed.mode, context, approve, started=started, mode_explicit=typed.mode_explicit
         )
 
     return put(door, typed, process)
@@ -67,14 +67,16 @@ def put(door: Door, typed: Typed, process: Process) -> OperatorAnswer:
             queue_named(
                 door.configuration, operator_options(podium).queue
             )  # before anything is stored
-        wish = OperatorWish(
+        setup = OperatorSetup(
             typed.packs,
             typed.classifier,
             worker_is_there=served,
             approver=lambda: approver(door),
         )
-        async with followed(door, podium, tell=typed.mode != OperatorMode.ENQUEUE) as started:
-            answer = await process(podium, wish, started)
+        async with followed(
+            door, podium, show_progress=typed.mode != OperatorMode.ENQUEUE
+        ) as started:
+            answer = await process(podium, setup, started)
         for run in await _runs_started(podium, answer):
             await _serve(door, podium, run)
         return answer
@@ -100,7 +102,7 @@ async def _serve(door: Door, podium: Podium, run: Run) -> None:
 
 async def _runs_started(podium: Podium, answer: OperatorAnswer) -> list[Run]:
     """The runs that calls of the plan have put into a queue."""
-    ids = [each.fields.get("run_id") for each in answer.results if each.tool == START_TASK]
+    ids = [result.fields.get("run_id") for result in answer.results if result.tool == START_TASK]
     if not any(ids):
         return []
     store = await podium.store()
@@ -108,7 +110,7 @@ async def _runs_started(podium: Podium, answer: OperatorAnswer) -> list[Run]:
     return [run for run in runs if run is not None and run.queue is not None]
 
 
-def told_anyway(
+def answer_or_error(
     door: Door, message: str, typed: Typed, work: Callable[[], OperatorAnswer]
 ) -> OperatorAnswer:
     """The answer, or one that says why there is none. Only an interruption gets past it."""
@@ -124,10 +126,10 @@ def told_anyway(
 
 
 def _without_answer(message: str, mode: str, error: PodiumError) -> OperatorAnswer:
-    told = Answers().not_understood(message, mode, str(error).splitlines())
+    answer = Answers().not_understood(message, mode, str(error).splitlines())
     refused = isinstance(error, (BadInput, NotPossibleNow))
     code = REFUSED if refused else error.exit_code
-    return told.model_copy(update={"status": "error", "exit_code": code})
+    return answer.model_copy(update={"status": "error", "exit_code": code})
 
 
 def _with_options(answer: OperatorAnswer, door: Door, options: Sequence[str]) -> OperatorAnswer:

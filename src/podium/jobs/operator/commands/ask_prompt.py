@@ -20,7 +20,7 @@ from podium.core.decisions import Receipt
 from podium.core.errors import BadInput, Interrupted, PodiumError
 from podium.core.model import Json
 from podium.jobs.operator.answer_blocks import blocks
-from podium.jobs.operator.commands.ask_message import answered, told_anyway
+from podium.jobs.operator.commands.ask_message import answer_or_error, answered
 from podium.jobs.operator.message_context import Typed, context_of, parted
 from podium.jobs.operator.models import OperatorAnswer, OperatorMode
 from podium.jobs.operator.run_view import show, show_text
@@ -40,7 +40,7 @@ class LineReader:
 
     def __init__(self, door: Door, commands: Sequence[str], packs: tuple[str, ...]) -> None:
         self._door = door
-        self._words = [*commands, *OperatorMode, "APPROVE:"]
+        self._completions = [*commands, *OperatorMode, "APPROVE:"]
         self._packs = packs
         self._typed = sys.stdin.isatty()
         self._history: Path | None = None
@@ -49,7 +49,7 @@ class LineReader:
         if self._typed:
             self._prepare()
         else:
-            # What is no UTF-8 is told as a fault of the message, and the next line is read.
+            # Invalid UTF-8 is reported as a problem of the message, and the next line is read.
             getattr(sys.stdin, "reconfigure", lambda **_: None)(errors="surrogateescape")
         return self
 
@@ -98,23 +98,25 @@ class LineReader:
         self._history = file
 
     def _keep_history(self, file: Path) -> None:
-        """What was typed, without the secrets in it, for its owner alone."""
+        """Save the typed lines without the secrets in them, readable by their owner alone."""
         import readline
 
         redact = Podium(self._door.configuration, os.environ).redactor.text
         for index in range(readline.get_current_history_length()):
             line = readline.get_history_item(index + 1) or ""
-            if (kept := redact(line)) != line:
-                readline.replace_history_item(index, kept)
+            if (redacted := redact(line)) != line:
+                readline.replace_history_item(index, redacted)
         with suppress(OSError):
             make_private_folder(file.parent)
             os.close(os.open(file, os.O_WRONLY | os.O_CREAT, 0o600))
             readline.write_history_file(file)
 
     def _completed(self, text: str, state: int) -> str | None:
-        words = self._words if text[:1] in (":", "A") else [*self._words, *self._tools]
-        found = [word for word in words if word.startswith(text)]
-        return f"{found[state]} " if state < len(found) else None
+        candidates = (
+            self._completions if text[:1] in (":", "A") else [*self._completions, *self._tools]
+        )
+        matches = [candidate for candidate in candidates if candidate.startswith(text)]
+        return f"{matches[state]} " if state < len(matches) else None
 
     @cached_property
     def _tools(self) -> list[str]:
@@ -129,7 +131,7 @@ class LineReader:
         except PodiumError:
             return []
         tools = [tool.name for registry in registries for tool in registry.tools]
-        return sorted(tools + [skill.name for each in registries for skill in each.skills])
+        return sorted(tools + [skill.name for registry in registries for skill in registry.skills])
 
 
 HELP = """\
@@ -155,7 +157,7 @@ PASSED_ON = (
 
 @dataclass
 class Talk:
-    """Where a conversation stands."""
+    """State of a conversation."""
 
     door: Door
     typed: Typed
@@ -169,7 +171,7 @@ class Talk:
 
 
 def converse(door: Door, typed: Typed, first: str = "") -> None:
-    """Read lines until there are no more. A fault in one is told, and the next is read."""
+    """Read lines until there are no more. A problem in one is reported, and the next is read."""
     talk = Talk(door, replace(typed, pairs=(), file=None))
     try:
         _must_be_mode(typed.mode)
@@ -188,7 +190,7 @@ def _give_up(door: Door, typed: Typed, first: str, error: BadInput) -> None:
     def work() -> OperatorAnswer:
         raise error
 
-    answer = told_anyway(door, first or ":help", typed, work)
+    answer = answer_or_error(door, first or ":help", typed, work)
     show(door, answer)
     raise typer.Exit(answer.exit_code)
 
@@ -213,7 +215,7 @@ def _answer(talk: Talk, line: str) -> None:
 
 def _message(talk: Talk, line: str) -> None:
     approve, talk.armed = talk.armed, False
-    answer = told_anyway(
+    answer = answer_or_error(
         talk.door, line, talk.typed,
         lambda: answered(talk.door, talk.typed, line, talk.context, approve=approve),
     )  # fmt: skip
@@ -237,14 +239,14 @@ def _pass_on(talk: Talk, line: str) -> None:
     from podium.cli.error_report import run
 
     try:
-        words = shlex.split(line)[1:]
+        argv = shlex.split(line)[1:]
     except ValueError as error:
         raise BadInput(f"the command cannot be read ({error}); close its quotes") from None
-    if not words or words[0] not in PASSED_ON or {"-i", "--interactive"} & set(words):
+    if not argv or argv[0] not in PASSED_ON or {"-i", "--interactive"} & set(argv):
         raise BadInput(f"only these are taken here: {', '.join(PASSED_ON)}; for others leave first")
     project, as_json = talk.door.options.project, talk.door.screen.json
-    given = ["--project", str(project)] if project else []
-    run([*given, *(["--json"] if as_json else []), *words])
+    options = ["--project", str(project)] if project else []
+    run([*options, *(["--json"] if as_json else []), *argv])
 
 
 def _command(talk: Talk, line: str) -> None:
@@ -265,7 +267,7 @@ def _must_be_mode(mode: str) -> None:
 def _mode(talk: Talk, rest: str) -> None:
     if rest:
         _must_be_mode(rest)
-        talk.typed = replace(talk.typed, mode=rest, mode_given=True)
+        talk.typed = replace(talk.typed, mode=rest, mode_explicit=True)
     talk.say(f"Mode set to: {talk.typed.mode}" if rest else f"Mode: {talk.typed.mode}")
 
 
@@ -293,19 +295,19 @@ def _context(talk: Talk, rest: str) -> None:
 
 
 def _pack(talk: Talk, rest: str) -> None:
-    wanted = () if rest == "default" else tuple(rest.replace(",", " ").split())
+    requested = () if rest == "default" else tuple(rest.replace(",", " ").split())
 
     async def names(podium: Podium) -> tuple[str, ...]:
         from podium.app.packs import open_pack
         from podium.jobs.operator.composition import chosen_packs
 
-        chosen = chosen_packs(podium, wanted if rest else talk.typed.packs).names
+        chosen = chosen_packs(podium, requested if rest else talk.typed.packs).names
         return tuple(open_pack(podium, name).name for name in chosen)
 
-    found = talk.door.run(names)
+    chosen = talk.door.run(names)
     if rest:
-        talk.typed = replace(talk.typed, packs=wanted)
-    talk.say(f"Packs: {', '.join(found)}")
+        talk.typed = replace(talk.typed, packs=requested)
+    talk.say(f"Packs: {', '.join(chosen)}")
 
 
 def _plan(talk: Talk, rest: str) -> None:
@@ -327,10 +329,10 @@ def _receipts(talk: Talk, rest: str) -> None:
         return list(await list_receipts(await podium.store(), run_id))
 
     talk.door.must_have_state("run", run_id)
-    found = talk.door.run(work)
-    for receipt in found:
+    receipts = talk.door.run(work)
+    for receipt in receipts:
         _say_receipt(talk, receipt)
-    if not found:
+    if not receipts:
         talk.say("No receipts: nothing was done")
 
 
@@ -341,8 +343,8 @@ def _say_receipt(talk: Talk, receipt: Receipt) -> None:
     fields = {name: value for name, value in receipt.fields.items() if name != "verification"}
     if receipt.error:
         talk.say(f"     {receipt.error}")
-    elif told := in_line(short_values(fields)):
-        talk.say(f"     {told}")
+    elif summary := in_line(short_values(fields)):
+        talk.say(f"     {summary}")
     for line in long_values(fields, indent=5):
         talk.say(line)
 
@@ -360,4 +362,4 @@ COMMANDS: dict[str, Callable[[Talk, str], None]] = {
     "receipts": _receipts,
     "help": _help,
 }
-"""What may be typed after a colon."""
+"""Commands that may be typed after a colon."""

@@ -35,9 +35,9 @@ def list_(context: typer.Context) -> None:
     async def work(podium: Podium) -> list[Habit]:
         return habits_of(podium).all()
 
-    known = door.run(work) if door.has_folder else []
+    remembered = door.run(work) if door.has_folder else []
 
-    def words() -> None:
+    def show() -> None:
         rows = [
             (
                 moment(habit.at),
@@ -46,11 +46,11 @@ def list_(context: typer.Context) -> None:
                 habit.status,
                 ", ".join(habit.approved_by),
             )
-            for habit in known
+            for habit in remembered
         ]
         door.screen.table(("WHEN", "ASKED", "TOOLS", "BECAME", "APPROVED BY"), rows)
 
-    door.screen.answer({"habits": [habit.model_dump(mode="json") for habit in known]}, words)
+    door.screen.answer({"habits": [habit.model_dump(mode="json") for habit in remembered]}, show)
 
 
 @app.command()

@@ -11,8 +11,8 @@ from podium.app.app import Podium
 from podium.app.undoable_receipt import find_undoable
 from podium.cli.app import command_app
 from podium.cli.context import Door
-from podium.jobs.operator.commands.ask_message import put, told_anyway
-from podium.jobs.operator.composition import OperatorWish, build_operator, pack_of_receipt
+from podium.jobs.operator.commands.ask_message import answer_or_error, put
+from podium.jobs.operator.composition import OperatorSetup, build_operator, pack_of_receipt
 from podium.jobs.operator.message_context import Typed
 from podium.jobs.operator.models import OperatorAnswer, OperatorMode
 from podium.jobs.operator.run_view import Started, show
@@ -41,7 +41,7 @@ def undo(
       podium undo 9d1f5a6b#1 --approve
     """
     door, typed = Door(context.obj), Typed(mode)
-    answer = told_anyway(
+    answer = answer_or_error(
         door, f"undo {receipt}", typed, lambda: _taken_back(door, typed, receipt, approve)
     )
     show(door, answer)
@@ -54,9 +54,9 @@ def _taken_back(door: Door, typed: Typed, receipt: str, approve: bool) -> Operat
     async def pack_of(podium: Podium) -> str:
         return await pack_of_receipt(podium, receipt)
 
-    async def process(podium: Podium, wish: OperatorWish, started: Started) -> OperatorAnswer:
-        operator = await build_operator(podium, wish)
-        found = await find_undoable(await podium.store(), receipt)
-        return await operator.undo(found, typed.mode, approve, started=started)
+    async def process(podium: Podium, setup: OperatorSetup, started: Started) -> OperatorAnswer:
+        operator = await build_operator(podium, setup)
+        undoable = await find_undoable(await podium.store(), receipt)
+        return await operator.undo(undoable, typed.mode, approve, started=started)
 
     return put(door, replace(typed, packs=(door.run(pack_of),)), process)

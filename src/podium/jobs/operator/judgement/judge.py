@@ -10,13 +10,13 @@ from podium.core.decisions import Tier, TierTerm
 from podium.core.model import Json
 from podium.core.packs import Pack, PackTool, Skill, most_specific
 from podium.core.plan_approval import UngroundedArgument
-from podium.jobs.operator.judgement.embedded.lexicon import ACTION_WORDS, READ
-from podium.jobs.operator.judgement.ground_check import FindUngrounded
+from podium.jobs.operator.judgement.embedded.lexicon import ACTION_VERBS, READ
+from podium.jobs.operator.judgement.grounding import FindUngrounded
 from podium.jobs.operator.judgement.tiers import (
     ASKS_A_PERSON,
     highest,
+    intents_arithmetic,
     reason_of,
-    terms_of_wishes,
     tools_of,
 )
 from podium.jobs.operator.models import (
@@ -26,56 +26,63 @@ from podium.jobs.operator.models import (
     IntentClassification,
     Message,
     Reading,
-    Wish,
+    ToolIntent,
 )
 
 
-def with_context(wish: Wish, pack: Pack, message: Message) -> Wish:
-    """The wish with what the context says under the names of its arguments. The context wins."""
-    properties = _properties(pack.tool(wish.tool) or pack.skill(wish.tool))
-    given = {name: message.context[name] for name in properties if name in message.context}
-    if not given:
-        return wish
-    marks = tuple(each for each in wish.ungrounded if each.field not in given)
-    return wish.model_copy(update={"arguments": {**wish.arguments, **given}, "ungrounded": marks})
+def with_context(intent: ToolIntent, pack: Pack, message: Message) -> ToolIntent:
+    """The intent with what the context says under the names of its arguments. The context wins."""
+    properties = _properties(pack.tool(intent.tool) or pack.skill(intent.tool))
+    values = {name: message.context[name] for name in properties if name in message.context}
+    if not values:
+        return intent
+    ungrounded = tuple(argument for argument in intent.ungrounded if argument.field not in values)
+    return intent.model_copy(
+        update={"arguments": {**intent.arguments, **values}, "ungrounded": ungrounded}
+    )
 
 
-def required_of(wishes: Sequence[Wish], pack: Pack) -> tuple[str, ...]:
-    """Every field that the wishes need, once each, in order."""
-    found: dict[str, None] = {}
-    for wish in wishes:
-        entry = pack.tool(wish.tool) or pack.skill(wish.tool)
+def required_of(intents: Sequence[ToolIntent], pack: Pack) -> tuple[str, ...]:
+    """Every field that the intents need, once each, in order."""
+    fields: dict[str, None] = {}
+    for intent in intents:
+        entry = pack.tool(intent.tool) or pack.skill(intent.tool)
         for name in _required(entry):
-            found[name] = None
-    return tuple(found)
+            fields[name] = None
+    return tuple(fields)
 
 
-def missing_of(wishes: Sequence[Wish], pack: Pack, message: Message) -> tuple[str, ...]:
-    """What nobody gave: neither the words, nor the context, nor a tool that comes before."""
-    tools = {wish.tool for wish in wishes}
-    found: dict[str, None] = {}
-    for wish in wishes:
-        for name in _lacking(wish, pack, message, tools):
-            found[name] = None
-    return tuple(found)
+def missing_of(intents: Sequence[ToolIntent], pack: Pack, message: Message) -> tuple[str, ...]:
+    """List the fields that nobody gave: neither the message, nor the context, nor an earlier tool."""
+    tools = {intent.tool for intent in intents}
+    fields: dict[str, None] = {}
+    for intent in intents:
+        for name in _lacking(intent, pack, message, tools):
+            fields[name] = None
+    return tuple(fields)
 
 
-def _lacking(wish: Wish, pack: Pack, message: Message, tools: set[str]) -> Iterator[str]:
-    tool, skill = pack.tool(wish.tool), pack.skill(wish.tool)
+def _lacking(intent: ToolIntent, pack: Pack, message: Message, tools: set[str]) -> Iterator[str]:
+    tool, skill = pack.tool(intent.tool), pack.skill(intent.tool)
     if skill is not None:
         yield from (name for name in skill.needs_context if name not in message.context)
     filled = _filled(tool, tools) if tool else set()
     for name in _required(tool or skill):
-        if name not in wish.arguments and name not in filled:
+        if name not in intent.arguments and name not in filled:
             yield name
     choice = _one_of(tool or skill)
-    if choice and not any(name in wish.arguments or name in filled for name in choice):
+    if choice and not any(name in intent.arguments or name in filled for name in choice):
         yield " or ".join(choice)
 
 
 def _filled(tool: PackTool, tools: set[str]) -> set[str]:
     """Arguments that the results of other tools of the plan will give."""
-    return {name for each in tool.depends_on if each.tool in tools for name in each.fills}
+    return {
+        name
+        for dependency in tool.depends_on
+        if dependency.tool in tools
+        for name in dependency.fills
+    }
 
 
 def _required(entry: PackTool | Skill | None) -> tuple[str, ...]:
@@ -85,13 +92,13 @@ def _required(entry: PackTool | Skill | None) -> tuple[str, ...]:
 def _one_of(entry: PackTool | Skill | None) -> tuple[str, ...]:
     """Fields of which the schema wants at least one: `anyOf` over single required names."""
     branches = entry.input_schema.get("anyOf", ()) if entry else ()
-    found = [branch.get("required", ()) for branch in branches if isinstance(branch, dict)]
-    return tuple(names[0] for names in found if len(names) == 1)
+    alternatives = [branch.get("required", ()) for branch in branches if isinstance(branch, dict)]
+    return tuple(names[0] for names in alternatives if len(names) == 1)
 
 
 def _properties(entry: PackTool | Skill | None) -> dict[str, Json]:
-    found: dict[str, Json] = {} if entry is None else entry.input_schema.get("properties", {})
-    return found
+    properties: dict[str, Json] = {} if entry is None else entry.input_schema.get("properties", {})
+    return properties
 
 
 SURE_ENOUGH = 0.55
@@ -104,7 +111,7 @@ FindConflict = Callable[[Message, Reading, Pack], Conflict | None]
 
 @dataclass(frozen=True)
 class Verdict:
-    """What becomes of a reading, and why."""
+    """Decision on a reading, with its reason."""
 
     intent: Intent
     reasoning: str
@@ -125,50 +132,55 @@ def judge(
 ) -> IntentClassification:
     """The classification of a message. Nothing of the reading passes that the registry does not know.
 
-    `resolved` has for each wish the arguments that Podium itself knows; they go before what was read.
+    `resolved` has for each intent the arguments that Podium itself knows; they go before what was read.
     """
     conflict = find_conflict(message, reading, pack) or _contract_conflict(reading, pack)
-    given = zip(reading.wishes, resolved or [{}] * len(reading.wishes), strict=True)
-    known = [(wish, more) for wish, more in given if _entry(pack, wish.tool) is not None]
-    marked = zip(known, find_ungrounded(message, [wish for wish, _ in known]), strict=True)
-    wishes = tuple(
-        with_context(_completed(wish, more, marks), pack, message) for (wish, more), marks in marked
+    pairs = zip(reading.calls, resolved or [{}] * len(reading.calls), strict=True)
+    registered = [(intent, more) for intent, more in pairs if _entry(pack, intent.tool) is not None]
+    marked = zip(
+        registered, find_ungrounded(message, [intent for intent, _ in registered]), strict=True
     )
-    missing = missing_of(wishes, pack, message)
-    verdict = _verdict(reading, wishes, missing, conflict, pack)
-    if missing and verdict.question and (lookups := _lookups_before(wishes, pack, message)):
+    intents = tuple(
+        with_context(_completed(intent, more, ungrounded), pack, message)
+        for (intent, more), ungrounded in marked
+    )
+    missing = missing_of(intents, pack, message)
+    verdict = _verdict(reading, intents, missing, conflict, pack)
+    if missing and verdict.question and (lookups := _lookups_before(intents, pack, message)):
         verdict = _looking_up_first(lookups, missing, verdict)
-        wishes, missing = lookups, ()
-    terms = _terms(reading, wishes, pack, message.provenance)
+        intents, missing = lookups, ()
+    arithmetic = _tier_arithmetic(reading, intents, pack, message.provenance)
     return IntentClassification(
         classification_id=classification_id,
         intent=verdict.intent,
-        domain=_domain(reading, wishes, pack),
+        domain=_domain(reading, intents, pack),
         urgency=reading.urgency,
-        tool_candidates=_candidates(reading, wishes, pack),
-        required_fields=required_of(wishes, pack),
+        tool_candidates=_candidates(reading, intents, pack),
+        required_fields=required_of(intents, pack),
         missing_evidence=missing,
-        risk_tier=highest(terms),
-        risk_reason=reason_of(terms),
+        risk_tier=highest(arithmetic),
+        risk_reason=reason_of(arithmetic),
         confidence=round(reading.confidence, 4),
         reasoning=verdict.reasoning,
-        wishes=wishes if verdict.intent is Intent.EXECUTE or missing else (),
-        arithmetic=terms,
+        wishes=intents if verdict.intent is Intent.EXECUTE or missing else (),
+        arithmetic=arithmetic,
         question=verdict.question,
         conflict=verdict.conflict,
         classifier=classifier,
     )
 
 
-def _completed(wish: Wish, more: Mapping[str, Json], marks: Sequence[UngroundedArgument]) -> Wish:
-    """The wish with what Podium knows, and the marks of what nobody said."""
-    left = tuple(mark for mark in marks if mark.field not in more)
-    return wish.model_copy(update={"arguments": {**wish.arguments, **more}, "ungrounded": left})
+def _completed(
+    intent: ToolIntent, more: Mapping[str, Json], ungrounded: Sequence[UngroundedArgument]
+) -> ToolIntent:
+    """The intent with what Podium knows, and the marks of what nobody said."""
+    left = tuple(argument for argument in ungrounded if argument.field not in more)
+    return intent.model_copy(update={"arguments": {**intent.arguments, **more}, "ungrounded": left})
 
 
 def _verdict(
     reading: Reading,
-    wishes: Sequence[Wish],
+    intents: Sequence[ToolIntent],
     missing: Sequence[str],
     conflict: Conflict | None,
     pack: Pack,
@@ -179,35 +191,39 @@ def _verdict(
         return Verdict(Intent.REFUSE, reading.reasoning or "No registered tool does this")
     if reading.intent is Intent.CLARIFY or reading.confidence < SURE_ENOUGH:
         return _unsure(reading, pack)
-    if not wishes:
+    if not intents:
         return Verdict(Intent.REFUSE, reading.reasoning or "No registered tool does this")
     if missing:
-        question = " ".join(_questions(wishes, missing, pack))
+        question = " ".join(_questions(intents, missing, pack))
         return Verdict(Intent.CLARIFY, "Insufficient evidence to proceed", question=question)
     return Verdict(Intent.EXECUTE, reading.reasoning)
 
 
-def _lookups_before(wishes: Sequence[Wish], pack: Pack, message: Message) -> tuple[Wish, ...]:
+def _lookups_before(
+    intents: Sequence[ToolIntent], pack: Pack, message: Message
+) -> tuple[ToolIntent, ...]:
     """The lookups that come before a call which lacks evidence, without the mark that nobody asked for them.
 
     They read, they were given all they need, and every value was said. Words of strangers look nothing up.
     """
-    fitting = takewhile(lambda wish: _looks_up(wish, pack, message), wishes)
-    return tuple(wish.model_copy(update={"ungrounded": ()}) for wish in fitting)
+    fitting = takewhile(lambda intent: _looks_up(intent, pack, message), intents)
+    return tuple(intent.model_copy(update={"ungrounded": ()}) for intent in fitting)
 
 
-def _looks_up(wish: Wish, pack: Pack, message: Message) -> bool:
-    tool = pack.tool(wish.tool)
-    if tool is None or message.provenance or missing_of([wish], pack, message):
+def _looks_up(intent: ToolIntent, pack: Pack, message: Message) -> bool:
+    tool = pack.tool(intent.tool)
+    if tool is None or message.provenance or missing_of([intent], pack, message):
         return False
     verb = tool.name.rpartition(".")[2].partition("_")[0]
-    reads = ACTION_WORDS.get(verb) == frozenset({READ})
+    reads = ACTION_VERBS.get(verb) == frozenset({READ})
     changes = bool(tool.undo or tool.verify) or tool.tier >= ASKS_A_PERSON
-    return reads and not changes and not any(mark.field for mark in wish.ungrounded)
+    return reads and not changes and not any(argument.field for argument in intent.ungrounded)
 
 
-def _looking_up_first(lookups: Sequence[Wish], missing: Sequence[str], verdict: Verdict) -> Verdict:
-    names = ", ".join(dict.fromkeys(wish.tool for wish in lookups))
+def _looking_up_first(
+    lookups: Sequence[ToolIntent], missing: Sequence[str], verdict: Verdict
+) -> Verdict:
+    names = ", ".join(dict.fromkeys(intent.tool for intent in lookups))
     because = f"Looks up {', '.join(missing)} with {names} first; nothing else is done yet"
     return Verdict(Intent.EXECUTE, because, question=verdict.question)
 
@@ -223,29 +239,29 @@ def _unsure(reading: Reading, pack: Pack) -> Verdict:
 
 def _contract_conflict(reading: Reading, pack: Pack) -> Conflict | None:
     """An invented tool, field or domain."""
-    for wish in reading.wishes:
-        entry = _entry(pack, wish.tool)
+    for intent in reading.calls:
+        entry = _entry(pack, intent.tool)
         if entry is None:
-            because = f"{wish.tool!r} is not in the registry of pack {pack.name!r}"
+            because = f"{intent.tool!r} is not in the registry of pack {pack.name!r}"
             return Conflict(directive=Directive.CONTRACT, because=because)
-        known = entry.input_schema.get("properties", {})
-        invented = [name for name in wish.arguments if name not in known]
+        properties = entry.input_schema.get("properties", {})
+        invented = [name for name in intent.arguments if name not in properties]
         if invented:
-            because = f"{wish.tool} has no field {invented[0]!r}"
+            because = f"{intent.tool} has no field {invented[0]!r}"
             return Conflict(directive=Directive.CONTRACT, because=because)
-        if holds_reference(wish.arguments):
-            because = f"an argument of {wish.tool} refers to another call, which only plans do"
+        if holds_reference(intent.arguments):
+            because = f"an argument of {intent.tool} refers to another call, which only plans do"
             return Conflict(directive=Directive.CONTRACT, because=because)
     return None
 
 
-def _terms(
-    reading: Reading, wishes: Sequence[Wish], pack: Pack, provenance: Sequence[str]
+def _tier_arithmetic(
+    reading: Reading, intents: Sequence[ToolIntent], pack: Pack, provenance: Sequence[str]
 ) -> tuple[TierTerm, ...]:
-    considered = wishes or [Wish(tool=name) for name in reading.candidates[:1]]
-    terms = terms_of_wishes(considered, pack, provenance)
-    if terms:
-        return terms
+    considered = intents or [ToolIntent(tool=name) for name in reading.candidates[:1]]
+    arithmetic = intents_arithmetic(considered, pack, provenance)
+    if arithmetic:
+        return arithmetic
     row = next((row for row in pack.registry.domains if row.name == reading.domain), None)
     if row is not None:
         because = f"default of domain {row.name!r}; no tool is chosen"
@@ -253,14 +269,14 @@ def _terms(
     return (TierTerm(tier=Tier.T0, because="no tool is chosen, so nothing would be done"),)
 
 
-def _domain(reading: Reading, wishes: Sequence[Wish], pack: Pack) -> str:
+def _domain(reading: Reading, intents: Sequence[ToolIntent], pack: Pack) -> str:
     """That of the first tool; a classifier's own word only where there is none."""
-    named = [wish.tool for wish in wishes] or list(reading.candidates)
+    named = [intent.tool for intent in intents] or list(reading.candidates)
     for name in named:
-        if found := domain_of(pack, name):
-            return found
-    known = {row.name for row in pack.registry.domains}
-    return reading.domain if reading.domain in known else "system"
+        if domain := domain_of(pack, name):
+            return domain
+    domains = {row.name for row in pack.registry.domains}
+    return reading.domain if reading.domain in domains else "system"
 
 
 def domain_of(pack: Pack, name: str) -> str:
@@ -272,20 +288,22 @@ def domain_of(pack: Pack, name: str) -> str:
     return entry.domain or (row.name if row else "")
 
 
-def _candidates(reading: Reading, wishes: Sequence[Wish], pack: Pack) -> tuple[str, ...]:
-    if wishes:
-        return tuple(tool.name for wish in wishes for tool in tools_of(wish, pack))
+def _candidates(reading: Reading, intents: Sequence[ToolIntent], pack: Pack) -> tuple[str, ...]:
+    if intents:
+        return tuple(tool.name for intent in intents for tool in tools_of(intent, pack))
     return tuple(name for name in reading.candidates if _entry(pack, name) is not None)
 
 
 def _named(reading: Reading) -> list[str]:
-    return list(dict.fromkeys([*(wish.tool for wish in reading.wishes), *reading.candidates]))
+    return list(dict.fromkeys([*(intent.tool for intent in reading.calls), *reading.candidates]))
 
 
-def _questions(wishes: Sequence[Wish], missing: Sequence[str], pack: Pack) -> Iterator[str]:
+def _questions(intents: Sequence[ToolIntent], missing: Sequence[str], pack: Pack) -> Iterator[str]:
     for name in missing:
-        asks = (_asked(_entry(pack, wish.tool), name) for wish in wishes)
-        yield next((each for each in asks if each), f"What is the {name.replace('_', ' ')}?")
+        asks = (_asked(_entry(pack, intent.tool), name) for intent in intents)
+        yield next(
+            (question for question in asks if question), f"What is the {name.replace('_', ' ')}?"
+        )
 
 
 def _asked(entry: PackTool | Skill | None, name: str) -> str:
@@ -295,7 +313,7 @@ def _asked(entry: PackTool | Skill | None, name: str) -> str:
 
 
 def holds_reference(value: Json) -> bool:
-    """Whether a name in it begins with `$`: what plans write themselves comes from nobody else."""
+    """Return whether a name in it begins with `$`: what plans write themselves comes from nobody else."""
     if isinstance(value, Mapping):
         inner = any(map(holds_reference, value.values()))
         return inner or any(str(name).startswith("$") for name in value)

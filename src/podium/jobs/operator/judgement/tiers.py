@@ -1,4 +1,4 @@
-"""How risky a wish is: computed from registry, domain, arguments and where the words came from."""
+"""Risk tier of an intent, computed from registry, domain, arguments and the provenance of the message."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from podium.core.decisions import Tier, TierTerm
 from podium.core.model import Json
 from podium.core.packs import Pack, PackTool, floor_tier
-from podium.jobs.operator.models import Wish
+from podium.jobs.operator.models import ToolIntent
 
 ASKS_A_PERSON = Tier.T2
 """From here on a plan waits for an approval, whatever the policy allows."""
@@ -15,54 +15,56 @@ MANY = 50
 """A list longer than this changes many things at once."""
 
 
-def terms_of(tool: PackTool, arguments: Mapping[str, Json], pack: Pack) -> tuple[TierTerm, ...]:
+def tool_arithmetic(
+    tool: PackTool, arguments: Mapping[str, Json], pack: Pack
+) -> tuple[TierTerm, ...]:
     """Every line of the arithmetic for one call; its tier is the highest of them."""
-    return tuple(_terms(tool, arguments, pack))
+    return tuple(_arithmetic(tool, arguments, pack))
 
 
-def raised(terms: Sequence[TierTerm], provenance: Sequence[str]) -> tuple[TierTerm, ...]:
+def raised(arithmetic: Sequence[TierTerm], provenance: Sequence[str]) -> tuple[TierTerm, ...]:
     """The terms, and one more where words of strangers led to the call."""
-    if not provenance or not terms:
-        return tuple(terms)
-    inherent = highest(terms)
+    if not provenance or not arithmetic:
+        return tuple(arithmetic)
+    inherent = highest(arithmetic)
     tier = Tier(min(inherent + 1, Tier.T4))
     because = f"{inherent} raised by one: {', '.join(provenance)} led to it"
-    return (*terms, TierTerm(tier=tier, because=because))
+    return (*arithmetic, TierTerm(tier=tier, because=because))
 
 
-def highest(terms: Sequence[TierTerm]) -> Tier:
+def highest(arithmetic: Sequence[TierTerm]) -> Tier:
     """Nothing known is the worst."""
-    return max((term.tier for term in terms), default=Tier.T4)
+    return max((term.tier for term in arithmetic), default=Tier.T4)
 
 
-def reason_of(terms: Sequence[TierTerm]) -> str:
+def reason_of(arithmetic: Sequence[TierTerm]) -> str:
     """The arithmetic in one line, the highest first."""
-    tier = highest(terms)
-    ordered = sorted(dict.fromkeys(terms), key=lambda term: -term.tier)
-    said = "; ".join(f"{term.tier}: {term.because}" for term in ordered)
-    return f"{tier} = max({said})" if len(ordered) > 1 else said
+    tier = highest(arithmetic)
+    ordered = sorted(dict.fromkeys(arithmetic), key=lambda term: -term.tier)
+    reasons = "; ".join(f"{term.tier}: {term.because}" for term in ordered)
+    return f"{tier} = max({reasons})" if len(ordered) > 1 else reasons
 
 
-def tools_of(wish: Wish, pack: Pack) -> tuple[PackTool, ...]:
-    """The tools a wish comes to: itself, or those of a skill."""
-    tool, skill = pack.tool(wish.tool), pack.skill(wish.tool)
+def tools_of(intent: ToolIntent, pack: Pack) -> tuple[PackTool, ...]:
+    """The tools an intent comes to: itself, or those of a skill."""
+    tool, skill = pack.tool(intent.tool), pack.skill(intent.tool)
     if tool is not None:
         return (tool,)
-    found = (pack.tool(step.tool) for step in (skill.steps if skill else ()))
-    return tuple(each for each in found if each is not None)
+    tools = (pack.tool(step.tool) for step in (skill.steps if skill else ()))
+    return tuple(tool for tool in tools if tool is not None)
 
 
-def terms_of_wishes(
-    wishes: Sequence[Wish], pack: Pack, provenance: Sequence[str]
+def intents_arithmetic(
+    intents: Sequence[ToolIntent], pack: Pack, provenance: Sequence[str]
 ) -> tuple[TierTerm, ...]:
-    found: list[TierTerm] = []
-    for wish in wishes:
-        for tool in tools_of(wish, pack):
-            found += terms_of(tool, wish.arguments, pack)
-    return raised(list(dict.fromkeys(found)), provenance)
+    arithmetic: list[TierTerm] = []
+    for intent in intents:
+        for tool in tools_of(intent, pack):
+            arithmetic += tool_arithmetic(tool, intent.arguments, pack)
+    return raised(list(dict.fromkeys(arithmetic)), provenance)
 
 
-def _terms(tool: PackTool, arguments: Mapping[str, Json], pack: Pack) -> Iterator[TierTerm]:
+def _arithmetic(tool: PackTool, arguments: Mapping[str, Json], pack: Pack) -> Iterator[TierTerm]:
     yield TierTerm(tier=tool.tier, because=f"{tool.name} is registered as {tool.tier}")
     floor, because = floor_tier(pack.registry, tool.name)
     yield TierTerm(tier=floor, because=because)

@@ -12,20 +12,20 @@ from podium.jobs.operator.judgement.embedded.tokens import DENIALS
 from podium.jobs.operator.judgement.fields import Entity, FieldExtractor
 from podium.jobs.operator.judgement.fields.dates import date_in
 from podium.jobs.operator.judgement.fields.identifiers import digits
-from podium.jobs.operator.judgement.fields.pack_lexicon import words_of
-from podium.jobs.operator.judgement.fields.tokenized_text import smoothed, words_in
+from podium.jobs.operator.judgement.fields.pack_lexicon import folded_tokens
+from podium.jobs.operator.judgement.fields.tokenized_text import smoothed, token_set
 from podium.jobs.operator.models import Message
 
 MAX_CONTEXT_CHARACTERS = 20_000
 """Of the context's texts; what is beyond was not read, and so grounds nothing."""
 MAX_STEPS = 20_000
 """Of one search for a text with words left out."""
-_ADDED = words_in("a an the of for to about on at in with re")
+_ADDED = token_set("a an the of for to about on at in with re")
 """Words that may stand in a text although nobody said them: they say nothing by themselves."""
-_LEFT_OUT = _ADDED | words_in("and please pls just also me us my our that thanks cheers")
+_LEFT_OUT = _ADDED | token_set("and please pls just also me us my our that thanks cheers")
 _DENIALS = DENIALS | {"no", "without", "nor", "neither", "none"}
 _SENTENCES = re.compile(r"(?<=\w{3}[.!?;])\s+|\n+")
-"""Where sentences end. A short word with a full stop, such as `Mr.`, ends none."""
+"""End of a sentence. A short word with a full stop, such as `Mr.`, ends none."""
 _LONG_FORMS = {"street": "st", "road": "rd", "avenue": "ave", "drive": "dr", "court": "ct"}
 _SHORTEST_PHONE = 6
 _FACT = re.compile(r"[\d@/\\_]|\w\.\w")
@@ -47,13 +47,13 @@ class SourceText:
     @cached_property
     def denied(self) -> frozenset[int]:
         """Places of the words behind a denial of the same sentence: it may turn them around."""
-        found: set[int] = set()
+        positions: set[int] = set()
         end = 0
-        for words in map(tokens_of, _SENTENCES.split(self.text)):
-            start, end = end, end + len(words)
-            denial = next((at for at, word in enumerate(words) if word in _DENIALS), len(words))
-            found.update(range(start + denial + 1, end))
-        return frozenset(found)
+        for tokens in map(tokens_of, _SENTENCES.split(self.text)):
+            start, end = end, end + len(tokens)
+            denial = next((at for at, token in enumerate(tokens) if token in _DENIALS), len(tokens))
+            positions.update(range(start + denial + 1, end))
+        return frozenset(positions)
 
     @cached_property
     def joined(self) -> str:
@@ -64,7 +64,10 @@ class SourceText:
         """Words that only say when; a text may leave them out."""
         kinds = {"date", "time", "datetime", "period"}
         return frozenset(
-            word for each in self.entities if each.kind in kinds for word in tokens_of(each.text)
+            token
+            for entity in self.entities
+            if entity.kind in kinds
+            for token in tokens_of(entity.text)
         )
 
 
@@ -75,100 +78,102 @@ class Sources:
         self._message = message
         self._extract = extract
         leaves = list(_leaves(message.context))
-        self._given = {_key(leaf) for leaf in leaves}
+        self._context_values = {_key(leaf) for leaf in leaves}
         self.texts = [self._source(message.text), *map(self._source, _affordable(leaves))]
 
     def gives(self, value: Json) -> bool:
-        """Whether the context has exactly this value."""
-        return _key(value) in self._given
+        """Return whether the context has exactly this value."""
+        return _key(value) in self._context_values
 
     def finds(self, *kinds: str) -> Iterator[Entity]:
-        """What was found of these kinds; `id` is every kind of id."""
+        """Iterate over the entities of these kinds; `id` is every kind of id."""
         for source in self.texts:
-            for each in source.entities:
-                if each.kind.partition(":")[0] in kinds:
-                    yield each
+            for entity in source.entities:
+                if entity.kind.partition(":")[0] in kinds:
+                    yield entity
 
     def has_id(self, value: str, kind: str) -> bool:
-        """Whether an id stands there, and nothing says that it is another kind of thing's."""
+        """Return whether an id stands there, and nothing says that it is another kind of thing's."""
         return any(
-            each.kind == "number" or self._extract.may_be_id(each, kind)
-            for each in self.finds("id", "number")
-            if each.text.lstrip("#").casefold() == value.strip().casefold()
+            entity.kind == "number" or self._extract.may_be_id(entity, kind)
+            for entity in self.finds("id", "number")
+            if entity.text.lstrip("#").casefold() == value.strip().casefold()
         )
 
     def has_phone(self, value: str) -> bool:
-        """Whether the number stands there, in whatever form, with or without the code of its country."""
-        wanted = {digits(value), *self._phones(value)}
-        said = {each for source in self.texts for each in self._phones(source.text)}
-        return any(len(each) >= _SHORTEST_PHONE and each in said for each in wanted)
+        """Return whether the number stands there, in whatever form, with or without the code of its country."""
+        forms = {digits(value), *self._phones(value)}
+        phones = {phone for source in self.texts for phone in self._phones(source.text)}
+        return any(len(form) >= _SHORTEST_PHONE and form in phones for form in forms)
 
     def has_number(self, value: float) -> bool:
         """A share such as `10%` is no sum."""
         return any(
-            isinstance(each.value, int | float) and abs(each.value - value) < 1e-9
-            for each in self.finds("money", "number")
-            if not each.text.endswith("%")
+            isinstance(entity.value, int | float) and abs(entity.value - value) < 1e-9
+            for entity in self.finds("money", "number")
+            if not entity.text.endswith("%")
         )
 
-    def has_moment(self, value: str) -> bool:
+    def has_timestamp(self, value: str) -> bool:
         """A day, a time or both, as it was written or as words such as `tomorrow` mean it."""
-        read = [each.value for each in self._source(value).entities if each.kind in _WHEN]
-        moments = {str(each) for each in read} or {value.strip()}
-        return moments <= self._moments or {value.strip()} <= self._moments
+        read = [entity.value for entity in self._source(value).entities if entity.kind in _WHEN]
+        values = {str(item) for item in read} or {value.strip()}
+        return values <= self._timestamps or {value.strip()} <= self._timestamps
 
     @cached_property
-    def _moments(self) -> frozenset[str]:
-        found: set[str] = set()
-        for each in self.finds(*_WHEN, "period"):
-            if isinstance(each.value, Mapping):
-                found.update(map(str, each.value.values()))
+    def _timestamps(self) -> frozenset[str]:
+        values: set[str] = set()
+        for entity in self.finds(*_WHEN, "period"):
+            if isinstance(entity.value, Mapping):
+                values.update(map(str, entity.value.values()))
                 continue
-            value = str(each.value)
-            found.update((value, value[:10], value[11:16]))
-            if past := date_in(each.text, self._message.now, past=True):
-                found.add(past)
-        return frozenset(found - {""})
+            value = str(entity.value)
+            values.update((value, value[:10], value[11:16]))
+            if past := date_in(entity.text, self._message.now, past=True):
+                values.add(past)
+        return frozenset(values - {""})
 
     def names(self, shape: Mapping[str, Json], value: Json) -> bool:
-        """Whether the words name this value of a choice."""
+        """Return whether the words name this value of a choice."""
         now = self._message.now
-        return any(value in self._extract.choices(each.text, shape, now) for each in self.texts)
+        return any(value in self._extract.choices(source.text, shape, now) for source in self.texts)
 
     def has_entity(self, kind: str, value: str) -> bool:
-        return any(_key(each.value) == _key(value) for each in self.finds(kind))
+        return any(_key(entity.value) == _key(value) for entity in self.finds(kind))
 
     def has_text(self, value: str) -> bool:
-        """Whether the words stand there in this order, with nothing between them that could change what they say."""
-        words = tokens_of(value)
-        if not words:
-            return any(value.strip() and value.strip() in each.text for each in self.texts)
-        strange = {letter for letter in value if not letter.isascii() and not letter.isalnum()}
+        """Return whether the words stand there in this order, with nothing between them that could change what they say."""
+        tokens = tokens_of(value)
+        if not tokens:
+            return any(value.strip() and value.strip() in source.text for source in self.texts)
+        strange = {
+            character for character in value if not character.isascii() and not character.isalnum()
+        }
         return any(
-            not strange - set(each.text) - {"\u2019", "\u2013", "\u2014", "\u201c", "\u201d"}
-            and (_has_run(each, words) or _has_order(each, words))
-            for each in self.texts
+            not strange - set(source.text) - {"\u2019", "\u2013", "\u2014", "\u201c", "\u201d"}
+            and (_has_run(source, tokens) or _has_order(source, tokens))
+            for source in self.texts
         )
 
-    def telling_words(self, text: str) -> set[str]:
+    def content_tokens(self, text: str) -> set[str]:
         """Those of a text that say more than when."""
         return set(tokens_of(text)) - _LEFT_OUT - self.texts[0].dated
 
     def has_facts_of(self, value: str) -> bool:
-        """Whether all that is more than words stands there: figures, sums, ids, contacts, addresses."""
+        """Return whether all that is more than words stands there: figures, sums, ids, contacts, addresses."""
         chunks = (chunk.strip(".,;:!?()\"'") for chunk in smoothed(value).split())
         facts = [chunk for chunk in chunks if _FACT.search(chunk)]
-        sums = [each for each in self._source(value).entities if each.kind in _SUMS]
+        sums = [entity for entity in self._source(value).entities if entity.kind in _SUMS]
         return all(map(self.has_text, facts)) and all(
-            self.has_text(each.text) or self.has_number(each.value) for each in sums
+            self.has_text(entity.text) or self.has_number(entity.value) for entity in sums
         )
 
     def _phones(self, text: str) -> set[str]:
         """Runs of digits as they stand, and the numbers that they are read as."""
         runs = [digits(run) for run in _DIGITS.findall(smoothed(text))]
         plain = (self._source(run).entities for run in runs if len(run) >= _SHORTEST_PHONE)
-        read = [each for found in (self._source(text).entities, *plain) for each in found]
-        return {*runs, *(digits(str(each.value)) for each in read if each.kind == "phone")}
+        read = [entity for entities in (self._source(text).entities, *plain) for entity in entities]
+        return {*runs, *(digits(str(entity.value)) for entity in read if entity.kind == "phone")}
 
     def _source(self, text: str) -> SourceText:
         return SourceText(text, self._extract.entities(text, self._message.now))
@@ -179,24 +184,24 @@ _WHEN = ("date", "time", "datetime")
 
 def tokens_of(text: str) -> list[str]:
     """Words in lower case without accents and possessives; `Street` is `st`."""
-    bare = (word.removesuffix("'s").replace("'", "") for word in words_of(smoothed(text)))
-    return [_LONG_FORMS.get(word, word) for word in bare]
+    bare = (token.removesuffix("'s").replace("'", "") for token in folded_tokens(smoothed(text)))
+    return [_LONG_FORMS.get(token, token) for token in bare]
 
 
-def _has_run(source: SourceText, words: Sequence[str]) -> bool:
-    """Whether the words stand there side by side, and not behind a denial."""
-    wanted, start = f" {' '.join(words)} ", -1
-    while (start := source.joined.find(wanted, start + 1)) >= 0:
+def _has_run(source: SourceText, needle: Sequence[str]) -> bool:
+    """Return whether the words stand there side by side, and not behind a denial."""
+    text, start = f" {' '.join(needle)} ", -1
+    while (start := source.joined.find(text, start + 1)) >= 0:
         if source.joined.count(" ", 0, start) not in source.denied:
             return True
     return False
 
 
-def _has_order(source: SourceText, words: Sequence[str]) -> bool:
-    """Whether the words stand there one after the other, with only empty words left out or put in."""
+def _has_order(source: SourceText, needle: Sequence[str]) -> bool:
+    """Return whether the words stand there one after the other, with only empty words left out or put in."""
     steps, tokens = MAX_STEPS, source.tokens
-    first = next((word for word in words if word not in _ADDED), words[0])
-    rest = words[words.index(first) :]
+    first = next((token for token in needle if token not in _ADDED), needle[0])
+    rest = needle[needle.index(first) :]
     for start, token in enumerate(tokens):
         if token != first:
             continue
@@ -209,19 +214,19 @@ def _has_order(source: SourceText, words: Sequence[str]) -> bool:
     return False
 
 
-def _walk(tokens: Sequence[str], at: int, words: Sequence[str], dated: frozenset[str]) -> int:
-    """How many steps it took to get through all words; 0 when it was not possible."""
-    start, place = at, 0
-    while place < len(words):
-        if at < len(tokens) and tokens[at] == words[place]:
-            at, place = at + 1, place + 1
+def _walk(tokens: Sequence[str], at: int, needle: Sequence[str], dated: frozenset[str]) -> int:
+    """Count the steps through all tokens; 0 when it was not possible."""
+    start, position = at, 0
+    while position < len(needle):
+        if at < len(tokens) and tokens[at] == needle[position]:
+            at, position = at + 1, position + 1
         elif at < len(tokens) and (tokens[at] in _LEFT_OUT or tokens[at] in dated):
             at += 1
-        elif words[place] in _ADDED:
-            place += 1
+        elif needle[position] in _ADDED:
+            position += 1
         else:
             return 0
-    return at - start + len(words)
+    return at - start + len(needle)
 
 
 def _leaves(value: Json) -> Iterator[Json]:

@@ -11,9 +11,9 @@ from podium.core.errors import PlanRejected
 from podium.core.json_schema import with_defaults
 from podium.core.model import Json
 from podium.core.packs import Estimate, Pack, PackTool, RowCheck
-from podium.core.plan_approval import UngroundedArgument
+from podium.core.plan_approval import SqlQuery, UngroundedArgument
 from podium.jobs.operator.judgement.judge import domain_of
-from podium.jobs.operator.judgement.tiers import ASKS_A_PERSON, highest, raised, terms_of
+from podium.jobs.operator.judgement.tiers import ASKS_A_PERSON, highest, raised, tool_arithmetic
 from podium.jobs.operator.models import (
     Intent,
     IntentClassification,
@@ -21,7 +21,6 @@ from podium.jobs.operator.models import (
     PlanStatus,
     PlanStep,
     RunPlan,
-    SqlQuery,
     Urgency,
 )
 from podium.jobs.operator.skills.drafts import Draft, dependencies, drafts_of, joined, ordered
@@ -53,11 +52,11 @@ def _meant(value: Json, arguments: Mapping[str, Json], step: int) -> Json:
         return f"${step}.{value.removeprefix('$result.')}"
     if not value.startswith("$arg."):
         return value
-    given = arguments.get(value.removeprefix("$arg."))
-    if isinstance(given, dict) and set(given) == {"$from"}:
-        source = given["$from"]
+    argument = arguments.get(value.removeprefix("$arg."))
+    if isinstance(argument, dict) and set(argument) == {"$from"}:
+        source = argument["$from"]
         return f"${source[0]}.{source[1]}"
-    return given
+    return argument
 
 
 def make_plan(
@@ -115,11 +114,15 @@ def edited_plan(
     """
     steps = []
     for step in plan.steps:
-        given = arguments.get(step.number, step.arguments)
-        if late := [number for number in _waits_for(given) if number not in range(1, step.number)]:
+        step_arguments = arguments.get(step.number, step.arguments)
+        if late := [
+            number for number in _waits_for(step_arguments) if number not in range(1, step.number)
+        ]:
             raise PlanRejected(f"call {step.number} cannot wait for a result of call {late[0]}")
-        marks = _still_marked(step, given)
-        draft = Draft(str(step.number), _known(pack, step.tool), given, ungrounded=marks)
+        ungrounded = _still_marked(step, step_arguments)
+        draft = Draft(
+            str(step.number), _registered(pack, step.tool), step_arguments, ungrounded=ungrounded
+        )
         steps.append(_step(draft, step.number, pack, provenance))
     tier = max(step.tier for step in steps)
     asks = asks_a_person(tier, steps)
@@ -138,36 +141,36 @@ def edited_plan(
 
 
 def asks_a_person(tier: Tier, steps: Sequence[PlanStep]) -> bool:
-    """Whether a plan of these calls waits for an approval: by its tier, or by what nobody said."""
+    """Return whether a plan of these calls waits for an approval: by its tier, or by what nobody said."""
     return tier >= ASKS_A_PERSON or any(step.ungrounded for step in steps)
 
 
 def _still_marked(step: PlanStep, arguments: Mapping[str, Json]) -> tuple[UngroundedArgument, ...]:
     """The marks of a call whose arguments a person went over; what they wrote themselves has none."""
     return tuple(
-        mark
-        for mark in step.ungrounded
-        if not mark.field or arguments.get(mark.field) == step.arguments.get(mark.field)
+        argument
+        for argument in step.ungrounded
+        if not argument.field or arguments.get(argument.field) == step.arguments.get(argument.field)
     )
 
 
 def _waits_for(value: Json) -> list[Json]:
     """Numbers of the calls whose results stand in these arguments."""
     if isinstance(value, list):
-        return [number for each in value for number in _waits_for(each)]
+        return [number for item in value for number in _waits_for(item)]
     if not isinstance(value, dict):
         return []
     if set(value) != {"$from"}:
-        return [number for each in value.values() for number in _waits_for(each)]
+        return [number for item in value.values() for number in _waits_for(item)]
     source = value["$from"]
-    places = (
+    references = (
         source if isinstance(source, list) and source and isinstance(source[0], list) else [source]
     )
     return [
-        place[0]
-        if isinstance(place, list) and len(place) == 2 and isinstance(place[0], int)
+        reference[0]
+        if isinstance(reference, list) and len(reference) == 2 and isinstance(reference[0], int)
         else None
-        for place in places
+        for reference in references
     ]
 
 
@@ -185,7 +188,7 @@ def _plan(
     plan_id: str,
     reason: str,
 ) -> RunPlan:
-    tools = [_known(pack, step.tool) for step in steps]
+    tools = [_registered(pack, step.tool) for step in steps]
     tier = max((step.tier for step in steps), default=classification.risk_tier)
     asks = bool(steps) and asks_a_person(tier, steps)
     status: PlanStatus = "rejected" if reason else "awaiting_approval" if asks else "ready"
@@ -221,13 +224,13 @@ def _steps(drafts: Sequence[Draft], pack: Pack, provenance: Sequence[str]) -> li
 def _step(draft: Draft, number: int, pack: Pack, provenance: Sequence[str]) -> PlanStep:
     tool = draft.tool
     arguments = with_defaults(tool.input_schema, draft.arguments)
-    terms = raised(terms_of(tool, arguments, pack), provenance)
+    arithmetic = raised(tool_arithmetic(tool, arguments, pack), provenance)
     return PlanStep(
         number=number,
         tool=tool.name,
         arguments=arguments,
-        tier=highest(terms),
-        arithmetic=tuple(terms),
+        tier=highest(arithmetic),
+        arithmetic=tuple(arithmetic),
         undo=tool.undo,
         idempotent=tool.idempotency_key == "call",
         estimate=tool.cost,
@@ -240,14 +243,14 @@ def _numbered(value: Json, numbers: Mapping[str, int]) -> Json:
     """References by number instead of key."""
     if isinstance(value, dict):
         if set(value) == {"$from"}:
-            return {"$from": _places(value["$from"], numbers)}
+            return {"$from": _numbered_references(value["$from"], numbers)}
         return {name: _numbered(inner, numbers) for name, inner in value.items()}
     return [_numbered(inner, numbers) for inner in value] if isinstance(value, list) else value
 
 
-def _places(source: Json, numbers: Mapping[str, int]) -> Json:
+def _numbered_references(source: Json, numbers: Mapping[str, int]) -> Json:
     if source and isinstance(source[0], list):
-        return [_places(each, numbers) for each in source]
+        return [_numbered_references(item, numbers) for item in source]
     return [numbers[source[0]], source[1]]
 
 
@@ -257,12 +260,12 @@ def _irreversible(steps: Sequence[PlanStep]) -> tuple[str, ...]:
 
 
 def _safer(tools: Sequence[PackTool]) -> str:
-    found = (tool.safer_alternative for tool in tools if tool.safer_alternative is not None)
-    first = next(found, None)
+    alternatives = (tool.safer_alternative for tool in tools if tool.safer_alternative is not None)
+    first = next(alternatives, None)
     return f"{first.tool}: {first.because}" if first else ""
 
 
-def _known(pack: Pack, name: str) -> PackTool:
+def _registered(pack: Pack, name: str) -> PackTool:
     tool = pack.tool(name)
     if tool is None:
         raise PlanRejected(f"{name!r} is not in the registry of pack {pack.name!r}")

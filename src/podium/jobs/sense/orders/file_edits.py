@@ -16,7 +16,7 @@ from podium.tools.file_changes import (
     fix,
     in_turn,
     keep_for_undo,
-    place_of,
+    path_of_argument,
     recall,
     refuse_references,
     sha256_of,
@@ -31,14 +31,14 @@ CHANGED_FIELDS = ("path", "sha256", "bytes", "created", "previous_sha256", "can_
 
 
 async def _replace_in_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
-    path = place_of(scope)
+    path = path_of_argument(scope)
     find, replace = str(arguments["find"]), str(arguments["replace"])
     refuse_references(replace)
     return await in_thread(change, scope, path, lambda was: _replaced(was, path, find, replace))
 
 
 async def _append_to_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
-    path = place_of(scope)
+    path = path_of_argument(scope)
     content = str(arguments["content"])
     refuse_references(content)
     return await in_thread(
@@ -182,7 +182,7 @@ async def _set_session(arguments: dict[str, Json], scope: ToolScope) -> dict[str
     if not ORDER_ID.fullmatch(session):
         raise ToolBroke(f"{session!r} is no name of a session; use letters, digits, `-`, `_`")
     refuse_references(values)
-    path = f"{place_of(scope, 'folder')}/{session}.yaml"
+    path = f"{path_of_argument(scope, 'folder')}/{session}.yaml"
     if scope.passed_over(str(scope.root / path)):
         raise ToolBroke(f"{path!r} lies in a place that is closed by the policy")
     done = await in_thread(change, scope, path, lambda was: _set(was, values, path))

@@ -26,7 +26,7 @@ from podium.tools.file_changes import (
     fix,
     key_digest,
     must_be_file,
-    place_of,
+    path_of_argument,
     recall,
     sha256_of,
 )
@@ -35,7 +35,7 @@ from podium.tools.scope import ToolScope
 
 
 async def _move_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
-    return await in_thread(_move, scope, place_of(scope), place_of(scope, "to"))
+    return await in_thread(_move, scope, path_of_argument(scope), path_of_argument(scope, "to"))
 
 
 def _move(scope: ToolScope, path: str, to: str) -> dict[str, Json]:
@@ -56,7 +56,7 @@ def _move(scope: ToolScope, path: str, to: str) -> dict[str, Json]:
 
 
 async def _copy_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
-    return await in_thread(_copy, scope, place_of(scope), place_of(scope, "to"))
+    return await in_thread(_copy, scope, path_of_argument(scope), path_of_argument(scope, "to"))
 
 
 def _copy(scope: ToolScope, path: str, to: str) -> dict[str, Json]:
@@ -93,7 +93,7 @@ def _write_copy(scope: ToolScope, path: str, to: str, intent: dict[str, Json]) -
 
 
 async def _make_folder(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
-    return await in_thread(_make, scope, place_of(scope))
+    return await in_thread(_make, scope, path_of_argument(scope))
 
 
 def _make(scope: ToolScope, path: str) -> dict[str, Json]:
@@ -190,7 +190,7 @@ _NOTE_BYTES = 100_000
 
 
 async def _trash_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
-    return await in_thread(_trash, scope, place_of(scope))
+    return await in_thread(_trash, scope, path_of_argument(scope))
 
 
 def _trash(scope: ToolScope, path: str) -> dict[str, Json]:
@@ -248,7 +248,7 @@ def _put_into_trash(scope: ToolScope, trash: str, path: str, to: str) -> None:
 
 
 async def _untrash_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
-    return await in_thread(_untrash, scope, place_of(scope), str(arguments["trash"]))
+    return await in_thread(_untrash, scope, path_of_argument(scope), str(arguments["trash"]))
 
 
 def _untrash(scope: ToolScope, path: str, trash: str) -> dict[str, Json]:

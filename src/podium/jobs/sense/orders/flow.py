@@ -218,7 +218,7 @@ async def _act(
     if crashed > MAX_CRASHES:
         return CallOutcome(ok=False, error=f"begun {crashed} times, and its worker died each time")
     try:
-        deps.store.must_have_room()
+        deps.store.require_space()
     except StoreFull as full:
         # An answer, so that whoever sent the order knows: it may be sent again.
         return CallOutcome(ok=False, error=f"not begun: {_NO_SPACE}: {full}")
@@ -346,7 +346,7 @@ async def _written(deps: WorkerDeps, write: Callable[[], T]) -> T:
         try:
             return await asyncio.to_thread(write)
         except (NotPossibleNow, OSError) as error:
-            if not (_is_full(error) and deps.store.make_room()):
+            if not (_is_full(error) and deps.store.release_reserve()):
                 raise BridgeUnusable(str(error)) from error
 
 

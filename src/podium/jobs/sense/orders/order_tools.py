@@ -24,7 +24,14 @@ from podium.jobs.sense.orders.file_moves import (
 from podium.jobs.sense.orders.work_order import ORDER_ID, WorkOrder
 from podium.platform.completion import in_thread
 from podium.platform.safe_files import find_below, rename_below, status_below, write_below
-from podium.tools.file_changes import MAX_BYTES, fix, key_digest, place_of, recall, sha256_of
+from podium.tools.file_changes import (
+    MAX_BYTES,
+    fix,
+    key_digest,
+    path_of_argument,
+    recall,
+    sha256_of,
+)
 from podium.tools.registry import Tool
 from podium.tools.scope import Handler, ToolScope
 
@@ -60,7 +67,7 @@ def deliver_order(inbox: str) -> Tool:
 
 def _into(folder: str) -> Handler:
     async def handle(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
-        path, content = place_of(scope), str(arguments["content"])
+        path, content = path_of_argument(scope), str(arguments["content"])
         _refuse_elsewhere(path, folder, str(arguments["wo_id"]))
         digest = sha256_of(content.encode())
         if arguments.get("sha256", digest) != digest:

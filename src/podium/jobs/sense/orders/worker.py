@@ -1,48 +1,37 @@
-"""Order worker: composition of its tools, gate, confinement, inbox and flow, and the hooks of `podium worker`."""
+"""Order worker: composition of its tools, gate, confinement, inbox and flow."""
 
 from __future__ import annotations
 
-import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from podium.core.decisions import Access, Call, Effect, GateContext, Tier
-from podium.core.errors import BadArguments, LockHeld, UnknownTool
-from podium.core.events import Event
-from podium.core.work import Mode, QueueSpec, Run, RunSettings
+from podium.core.errors import BadArguments, UnknownTool
+from podium.core.work import Mode, RunSettings
 from podium.jobs.sense import (
-    SENSE,
     WORKER,
     SenseOptions,
     Weight,
     WorkerDeps,
-    take_in,
 )
 from podium.jobs.sense import work_order as work_order_flow
 from podium.jobs.sense.composition import (
     empty_workspace,
     inbox_of,
     sense_options,
-    sense_queue,
     thinker,
-    tick_deps,
     trust_of,
 )
 from podium.jobs.sense.deps import TEXT_ZONE, WRITER, Weigh
 from podium.jobs.sense.idle_tick import MODE_VARIABLE
 from podium.jobs.sense.models import lower_mode
-from podium.jobs.sense.options import ORDERS
 from podium.jobs.sense.orders.inbox_tender import InboxTender
 from podium.jobs.sense.orders.operation_writer import ShowFile
 from podium.jobs.sense.orders.policy import OrderConfinement
 from podium.jobs.sense.orders.work_order import Operation, WorkOrder, order_text
 from podium.jobs.sense.source_factory import own_paths
-from podium.ports import EventQuery, FlowBody, StoreView, Toolbox
-from podium.render.text import shown_line
+from podium.ports import FlowBody, Toolbox
 
 if TYPE_CHECKING:
     from podium.agents.turn_step import RoleAgent
@@ -254,116 +243,3 @@ def _zones(podium: Podium, options: SenseOptions, op: Operation, call: Call) -> 
 def _zone_of(path: Path, options: SenseOptions) -> str:
     zones = [zone for zone in options.safe_zones if path.is_relative_to(zone)]
     return max(zones, key=len, default="elsewhere")
-
-
-AGAIN_SECONDS = 5.0
-"""Seconds before the inbox is tried again after an unexpected error."""
-
-Notify = Callable[[str], None]
-TakeMore = Callable[[], Awaitable[int]]
-"""Takes what lies in the inbox now, and gives how many orders that were."""
-
-
-@asynccontextmanager
-async def tended(
-    podium: Podium, queues: Sequence[QueueSpec], notify: Notify, *, once: bool
-) -> AsyncIterator[TakeMore]:
-    """While open, work orders of the inbox are taken, where their queue is served.
-
-    With `once` only what lies there now: whoever waits for the end of the work takes more then.
-    """
-    if ORDERS not in {queue.name for queue in queues}:
-        yield _nothing
-        return
-    tender, reported = await inbox_tender(podium), set[str]()
-    if tender.paused:
-        podium.tell(tender.paused)
-
-    async def take_more() -> int:
-        taken = await tender.tend()
-        for why in tender.inbox.passed_over:
-            if why not in reported:
-                notify(f"podium: left in the inbox: {shown_line(why)}")
-        reported.update(tender.inbox.passed_over)
-        return taken
-
-    await take_more()
-    if once:
-        yield take_more
-        return
-    async with _in_the_background(tender, notify):
-        yield take_more
-
-
-@asynccontextmanager
-async def _in_the_background(tender: InboxTender, notify: Notify) -> AsyncIterator[None]:
-    stop = asyncio.Event()
-    tending = asyncio.create_task(_tend_on(tender, stop, notify), name="podium worker: inbox")
-    try:
-        yield
-    finally:
-        stop.set()
-        await tending
-
-
-async def _tend_on(tender: InboxTender, stop: asyncio.Event, notify: Notify) -> None:
-    """Until told to stop. The tender tells what it cannot do; nothing else ends it silently either."""
-    while not stop.is_set():
-        try:
-            await tender.serve(stop)
-        except Exception as error:
-            notify(f"podium: the inbox could not be tended: {error!r}; it is tried again")
-            with suppress(TimeoutError):
-                async with asyncio.timeout(AGAIN_SECONDS):
-                    await stop.wait()
-
-
-async def _nothing() -> int:
-    return 0
-
-
-ENDS = ("run_succeeded", "run_failed", "run_cancelled")
-
-
-@asynccontextmanager
-async def ticks_ended(
-    podium: Podium, queues: Sequence[QueueSpec], last_position: int, notify: Callable[[str], None]
-) -> AsyncIterator[None]:
-    """While open, a tick is recorded when its planning has ended, where the loop's queue is served.
-
-    `seen` is the last event that was there before. What is missed here, the next tick takes in.
-    """
-    if sense_queue(podium.configuration).name not in {queue.name for queue in queues}:
-        yield
-        return
-    ending = asyncio.create_task(
-        _end_on(podium, last_position, notify), name="podium worker: ticks"
-    )
-    try:
-        yield
-    finally:
-        ending.cancel()
-        with suppress(asyncio.CancelledError):
-            await ending
-    # Who leaves because nothing is left to do leaves no tick open.
-    await _end(podium, notify)
-
-
-async def _end_on(podium: Podium, last_position: int, notify: Callable[[str], None]) -> None:
-    journal, store = await podium.journal(), await podium.store()
-    async for event in journal.follow(EventQuery(types=ENDS, after_position=last_position)):
-        run = await store.read(partial(_run_of, event))
-        if run is not None and run.flow == SENSE:
-            await _end(podium, notify)
-
-
-async def _end(podium: Podium, notify: Callable[[str], None]) -> None:
-    try:
-        with suppress(LockHeld):  # a loop ticks here, and sees to it
-            await take_in(await tick_deps(podium))
-    except Exception as error:
-        notify(f"podium: a tick could not be recorded: {error!r}; the next one does it")
-
-
-def _run_of(event: Event, view: StoreView) -> Run | None:
-    return view.run(event.run_id)

@@ -24,7 +24,7 @@ Defined = dict[str, ast.AsyncFunctionDef | ast.FunctionDef | ast.ClassDef | None
 def check(registry_check: RegistryCheck) -> None:
     modules = PackModules(registry_check.files)
     declared = {setting.name for setting in registry_check.registry.settings}
-    for place, tool in registry_check.located_tools():
+    for location, tool in registry_check.located_tools():
         try:
             handler = handler_of(tool.handler)
             if isinstance(handler, PythonHandler):
@@ -34,21 +34,21 @@ def check(registry_check: RegistryCheck) -> None:
             ):
                 raise ValueError("only packs that come with Podium are performed by its services")
         except ValueError as error:
-            registry_check.faults.add(f"{place}/handler", str(error))
+            registry_check.problems.add(f"{location}/handler", str(error))
             continue
         for name in sorted(settings_in(handler) - declared):
-            registry_check.faults.add(
-                f"{place}/handler", f"${{{name}}} is not among the declared settings"
+            registry_check.problems.add(
+                f"{location}/handler", f"${{{name}}} is not among the declared settings"
             )
     beside = [("/reader", registry_check.registry.reader, 4)]
     for number, shape in enumerate(registry_check.registry.contexts):
         beside.append((f"/contexts/{number}/check", shape.check, 1))
-    for place, written, parameters in beside:
+    for location, written, parameters in beside:
         try:
             if written:
                 modules.check(python_handler(written), parameters)
         except ValueError as error:
-            registry_check.faults.add(place, str(error))
+            registry_check.problems.add(location, str(error))
 
 
 class PackModules:
@@ -59,21 +59,23 @@ class PackModules:
         self._parsed: dict[str, Defined] = {}
 
     def check(self, handler: PythonHandler, parameters: int) -> None:
-        """Raise `ValueError`, with the words, unless the function is there and takes so many."""
+        """Raise `ValueError` unless the function is there and takes so many arguments."""
         file = self._file(handler.module)
         if file not in self._parsed:
             self._parsed[file] = self._defined(file)
         names = self._parsed[file]
         if handler.function not in names:
             raise ValueError(f"{file} has no function {handler.function!r}")
-        found = names[handler.function]
-        if found is None:
+        definition = names[handler.function]
+        if definition is None:
             return
-        if not isinstance(found, ast.AsyncFunctionDef):
-            raise ValueError(f"{file}:{found.lineno}: {found.name!r} must be an `async def`")
-        if not _takes(found.args, parameters):
-            words = f"{found.name!r} must take {parameters} argument(s), by position"
-            raise ValueError(f"{file}:{found.lineno}: {words}")
+        if not isinstance(definition, ast.AsyncFunctionDef):
+            raise ValueError(
+                f"{file}:{definition.lineno}: {definition.name!r} must be an `async def`"
+            )
+        if not _takes(definition.args, parameters):
+            problem = f"{definition.name!r} must take {parameters} argument(s), by position"
+            raise ValueError(f"{file}:{definition.lineno}: {problem}")
 
     def _file(self, module: str) -> str:
         stem = module.replace(".", "/")
@@ -88,8 +90,8 @@ class PackModules:
         except PackInvalid as invalid:
             raise ValueError(f"{file} {invalid.faults[0].problem}") from None
         except (ValueError, RecursionError, MemoryError) as error:
-            words = str(error) or "it is nested too deep"
-            raise ValueError(f"{file} cannot be read: {words}") from None
+            reason = str(error) or "it is nested too deep"
+            raise ValueError(f"{file} cannot be read: {reason}") from None
         return dict(_names(tree.body))
 
 
@@ -112,7 +114,7 @@ def _names(
 
 
 def _takes(arguments: ast.arguments, number: int) -> bool:
-    """Whether so many can be handed over by position."""
+    """Check that so many arguments can be passed by position."""
     positional = len(arguments.posonlyargs) + len(arguments.args)
     least = positional - len(arguments.defaults)
     keyword_only = any(default is None for default in arguments.kw_defaults)

@@ -11,54 +11,56 @@ from podium.tools.packs.checks.registry_check import RegistryCheck, properties_o
 from podium.tools.packs.places import pointer
 
 OWN_FIELDS = ("verification", "undoes")
-"""What Podium itself puts on every receipt of a pack's tool."""
+"""Fields that Podium itself puts on every receipt of a pack's tool."""
 
 _REFERENCE = re.compile(r"\$(?P<source>\w+)\.(?P<path>.+)")
 _COLUMN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def check(registry_check: RegistryCheck) -> None:
-    for place, tool in registry_check.located_tools():
-        _check_fields(registry_check, place, tool)
+    for location, tool in registry_check.located_tools():
+        _check_fields(registry_check, location, tool)
         for number, proof in enumerate(tool.verify):
-            _check_proof(registry_check, f"{place}/verify/{number}", tool, proof)
+            _check_proof(registry_check, f"{location}/verify/{number}", tool, proof)
         if tool.verify and not registry_check.registry.reader:
-            words = 'needs a `"reader": "module:function"` of the pack, which reads the rows'
-            registry_check.faults.add(f"{place}/verify", words)
+            problem = 'needs a `"reader": "module:function"` of the pack, which reads the rows'
+            registry_check.problems.add(f"{location}/verify", problem)
 
 
-def _check_fields(registry_check: RegistryCheck, place: str, tool: PackTool) -> None:
+def _check_fields(registry_check: RegistryCheck, location: str, tool: PackTool) -> None:
     if not tool.receipt_fields:
-        words = "is empty; name the fields of the result that prove what was done"
-        registry_check.faults.add(f"{place}/receipt_fields", words)
-    seen: set[str] = set()
+        problem = "is empty; name the fields of the result that prove what was done"
+        registry_check.problems.add(f"{location}/receipt_fields", problem)
+    names: set[str] = set()
     for number, name in enumerate(tool.receipt_fields):
-        at = f"{place}/receipt_fields/{number}"
-        if name in seen:
-            registry_check.faults.add(at, f"{name!r} is named twice")
-        seen.add(name)
+        at = f"{location}/receipt_fields/{number}"
+        if name in names:
+            registry_check.problems.add(at, f"{name!r} is named twice")
+        names.add(name)
         if name in OWN_FIELDS:
-            registry_check.faults.add(at, f"{name!r} is Podium's own field, and on every receipt")
+            registry_check.problems.add(at, f"{name!r} is Podium's own field, and on every receipt")
 
 
 def _check_proof(
-    registry_check: RegistryCheck, place: str, tool: PackTool, proof: RowCheck
+    registry_check: RegistryCheck, location: str, tool: PackTool, proof: RowCheck
 ) -> None:
     if not proof.where:
-        registry_check.faults.add(f"{place}/where", "is empty; say which row is looked for")
+        registry_check.problems.add(f"{location}/where", "is empty; say which row is looked for")
     if proof.absent and proof.expect:
-        registry_check.faults.add(f"{place}/expect", "a row that may not be there has no values")
+        registry_check.problems.add(
+            f"{location}/expect", "a row that may not be there has no values"
+        )
     for part, columns in (("where", proof.where), ("expect", proof.expect)):
         for column, value in columns.items():
             for problem in _problems(tool, column, value):
-                registry_check.faults.add(f"{place}{pointer((part, column))}", problem)
+                registry_check.problems.add(f"{location}{pointer((part, column))}", problem)
     for number, column in enumerate(proof.columns):
         if not _COLUMN.fullmatch(column):
-            registry_check.faults.add(
-                f"{place}/columns/{number}", f"{column!r} is no name of a column"
+            registry_check.problems.add(
+                f"{location}/columns/{number}", f"{column!r} is no name of a column"
             )
     if not _COLUMN.fullmatch(proof.table):
-        registry_check.faults.add(f"{place}/table", f"{proof.table!r} is no name of a table")
+        registry_check.problems.add(f"{location}/table", f"{proof.table!r} is no name of a table")
 
 
 def _problems(tool: PackTool, column: str, value: Json) -> Iterator[str]:

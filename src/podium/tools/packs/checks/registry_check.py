@@ -1,4 +1,4 @@
-"""What the checks work on: a registry of the right shape, its files, and where faults go."""
+"""Input of the checks: a registry of the right shape, its files, and a collector of problems."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class RegistryCheck:
 
     registry: PackRegistry
     files: PackSnapshot
-    faults: ProblemCollector
+    problems: ProblemCollector
     effort: CheckEffort = field(default_factory=CheckEffort)
 
     @cached_property
@@ -35,20 +35,20 @@ class RegistryCheck:
         for number, skill in enumerate(self.registry.skills):
             yield f"/skills/{number}", skill
 
-    def must_be_tool(self, place: str, name: str) -> PackTool | None:
-        """The tool of this name; a fault at `place` when there is none."""
+    def must_be_tool(self, location: str, name: str) -> PackTool | None:
+        """Return the tool of this name; report a problem at `location` when there is none."""
         tool = self.tools.get(name)
         if tool is None:
-            self.faults.add(place, f"there is no tool {name!r} in this registry")
+            self.problems.add(location, f"there is no tool {name!r} in this registry")
         return tool
 
 
 def properties_of(schema: dict[str, Json]) -> dict[str, Json]:
     """The arguments that a schema has, also when it is not sound."""
-    found = schema.get("properties")
-    return found if isinstance(found, dict) else {}
+    value = schema.get("properties")
+    return value if isinstance(value, dict) else {}
 
 
 def required_of(schema: dict[str, Json]) -> tuple[str, ...]:
-    found = schema.get("required")
-    return tuple(str(name) for name in found) if isinstance(found, list) else ()
+    value = schema.get("required")
+    return tuple(str(name) for name in value) if isinstance(value, list) else ()

@@ -1,4 +1,4 @@
-"""What tools say of other tools: what comes first, what takes back, what is safer."""
+"""Relations between tools: dependencies, undo, safer alternatives."""
 
 from __future__ import annotations
 
@@ -12,50 +12,50 @@ from podium.tools.packs.kinds import is_id
 from podium.tools.packs.places import pointer
 
 _MAX_CIRCLES = 20
-"""That are told at once: looking for each takes time."""
+"""Limit on reported circles: finding each takes time."""
 
 
 def check(registry_check: RegistryCheck) -> None:
-    for place, tool in registry_check.located_tools():
-        _check_dependencies(registry_check, place, tool)
-        _check_undo(registry_check, place, tool)
+    for location, tool in registry_check.located_tools():
+        _check_dependencies(registry_check, location, tool)
+        _check_undo(registry_check, location, tool)
         if tool.safer_alternative is not None:
             registry_check.must_be_tool(
-                f"{place}/safer_alternative/tool", tool.safer_alternative.tool
+                f"{location}/safer_alternative/tool", tool.safer_alternative.tool
             )
     for number, example in enumerate(registry_check.registry.tier_examples):
         registry_check.must_be_tool(f"/tier_examples/{number}/tool", example.tool)
     for cycle in islice(_cycles(registry_check), _MAX_CIRCLES):
         number = [tool.name for tool in registry_check.registry.tools].index(cycle[0])
-        words = f"goes round in a circle: {' → '.join((*cycle, cycle[0]))}; take one of them out"
-        registry_check.faults.add(f"/tools/{number}/depends_on", words)
+        problem = f"goes round in a circle: {' → '.join((*cycle, cycle[0]))}; take one of them out"
+        registry_check.problems.add(f"/tools/{number}/depends_on", problem)
 
 
-def _check_dependencies(registry_check: RegistryCheck, place: str, tool: PackTool) -> None:
+def _check_dependencies(registry_check: RegistryCheck, location: str, tool: PackTool) -> None:
     for number, dependency in enumerate(tool.depends_on):
-        at = f"{place}/depends_on/{number}"
+        at = f"{location}/depends_on/{number}"
         before = registry_check.must_be_tool(f"{at}/tool", dependency.tool)
         for argument, field in dependency.fills.items():
             where = f"{at}{pointer(('fills', argument))}"
             if argument not in properties_of(tool.input_schema):
-                registry_check.faults.add(where, f"{argument!r} is no argument of {tool.name}")
+                registry_check.problems.add(where, f"{argument!r} is no argument of {tool.name}")
             if before is not None and field.partition(".")[0] not in before.receipt_fields:
-                words = f"{field!r} is not among the receipt_fields of {before.name}"
-                registry_check.faults.add(where, words)
+                problem = f"{field!r} is not among the receipt_fields of {before.name}"
+                registry_check.problems.add(where, problem)
 
 
-def _check_undo(registry_check: RegistryCheck, place: str, tool: PackTool) -> None:
+def _check_undo(registry_check: RegistryCheck, location: str, tool: PackTool) -> None:
     if tool.undo is None:
         return
-    reverse = registry_check.must_be_tool(f"{place}/undo", tool.undo)
+    reverse = registry_check.must_be_tool(f"{location}/undo", tool.undo)
     if reverse is None:
         return
-    known = {*properties_of(tool.input_schema), *tool.receipt_fields}
+    names = {*properties_of(tool.input_schema), *tool.receipt_fields}
     for name in required_of(reverse.input_schema):
         schema = properties_of(reverse.input_schema).get(name)
-        if isinstance(schema, dict) and is_id(schema.get("x-kind")) and name not in known:
-            words = f"{reverse.name} needs {name!r}, which is no argument and no receipt field of {tool.name}"
-            registry_check.faults.add(f"{place}/undo", words)
+        if isinstance(schema, dict) and is_id(schema.get("x-kind")) and name not in names:
+            problem = f"{reverse.name} needs {name!r}, which is no argument and no receipt field of {tool.name}"
+            registry_check.problems.add(f"{location}/undo", problem)
 
 
 def _cycles(registry_check: RegistryCheck) -> Iterator[list[str]]:

@@ -22,21 +22,23 @@ from podium.tools.packs.kinds import KINDS, RESOLVED, is_kind
 from podium.tools.packs.places import pointer
 from podium.tools.registry import surely_sound
 
-_SHOWN_CHARACTERS = 200
+_MAX_EXCERPT_CHARACTERS = 200
 
 
 def check(registry_check: RegistryCheck) -> None:
-    for place, tool in registry_check.located_tools():
-        _check(registry_check, place, tool.input_schema, tool.examples)
+    for location, tool in registry_check.located_tools():
+        _check(registry_check, location, tool.input_schema, tool.examples)
         if "additionalProperties" not in tool.input_schema:
-            words = 'say `"additionalProperties": false`, so that no invented argument gets through'
-            registry_check.faults.add(f"{place}/input_schema", words)
-    for place, skill in registry_check.located_skills():
-        _check(registry_check, place, skill.input_schema, skill.examples)
+            problem = (
+                'say `"additionalProperties": false`, so that no invented argument gets through'
+            )
+            registry_check.problems.add(f"{location}/input_schema", problem)
+    for location, skill in registry_check.located_skills():
+        _check(registry_check, location, skill.input_schema, skill.examples)
 
 
 def schema_problems(schema: Json, effort: CheckEffort) -> Iterator[tuple[str, str]]:
-    """Pointer and words of everything that keeps this from being a schema of its own.
+    """Yield pointer and message of everything that keeps this from being a valid schema.
 
     Raises `TooMuch` when there is too much of it.
     """
@@ -59,26 +61,26 @@ def _against_the_standard(schema: Json, effort: CheckEffort) -> list[tuple[str, 
 
 def _check(
     registry_check: RegistryCheck,
-    place: str,
+    location: str,
     schema: dict[str, Json],
     examples: tuple[Utterance, ...],
 ) -> None:
-    top = f"{place}/input_schema"
+    top = f"{location}/input_schema"
     problems = list(schema_problems(schema, registry_check.effort))
     for inner, problem in problems:
-        registry_check.faults.add(f"{top}{inner}", problem)
+        registry_check.problems.add(f"{top}{inner}", problem)
     if schema.get("type") != "object":
-        registry_check.faults.add(f"{top}/type", 'must be "object": arguments have names')
+        registry_check.problems.add(f"{top}/type", 'must be "object": arguments have names')
     for number, name in enumerate(required_of(schema)):
         if name not in properties_of(schema):
-            registry_check.faults.add(
+            registry_check.problems.add(
                 f"{top}/required/{number}", f"{name!r} is not among the properties"
             )
     for name, inner in properties_of(schema).items():
         for key, problem in _property_problems(inner):
-            registry_check.faults.add(f"{top}{pointer(('properties', name, key))}", problem)
+            registry_check.problems.add(f"{top}{pointer(('properties', name, key))}", problem)
     if not problems:
-        _check_values(registry_check, place, schema, examples)
+        _check_values(registry_check, location, schema, examples)
 
 
 def _property_problems(schema: Json) -> Iterator[tuple[str, str]]:
@@ -96,43 +98,45 @@ def _property_problems(schema: Json) -> Iterator[tuple[str, str]]:
     choices = schema.get("enum")
     if kind == "choice" and not isinstance(choices, list):
         yield "x-kind", "a choice needs an `enum` of what can be chosen"
-    yield from _word_problems(schema.get("x-words"), choices if isinstance(choices, list) else [])
+    yield from _synonym_problems(
+        schema.get("x-words"), choices if isinstance(choices, list) else []
+    )
 
 
-def _word_problems(words: Json, choices: list[Json]) -> Iterator[tuple[str, str]]:
-    if words is None:
+def _synonym_problems(synonyms: Json, choices: list[Json]) -> Iterator[tuple[str, str]]:
+    if synonyms is None:
         return
-    if not isinstance(words, dict):
+    if not isinstance(synonyms, dict):
         yield "x-words", "must be an object: value → list of words that mean it"
         return
-    known = {choice for choice in choices if isinstance(choice, str)}
-    for value, listed in words.items():
-        if value not in known:
+    values = {choice for choice in choices if isinstance(choice, str)}
+    for value, listed in synonyms.items():
+        if value not in values:
             yield "x-words", f"{value!r} is not among the choices"
-        if not (isinstance(listed, list) and all(isinstance(word, str) for word in listed)):
+        if not (isinstance(listed, list) and all(isinstance(text, str) for text in listed)):
             yield "x-words", f"{value!r} needs a list of words"
 
 
 def _check_values(
     registry_check: RegistryCheck,
-    place: str,
+    location: str,
     schema: dict[str, Json],
     examples: tuple[Utterance, ...],
 ) -> None:
     """Defaults and the arguments of examples fit the schema they stand beside."""
     fitting = _SchemaFit(schema, registry_check.effort)
     for name, inner in properties_of(schema).items():
-        given = isinstance(inner, dict) and "default" in inner
-        if given and not fitting.fits(name, inner["default"]):
+        has_default = isinstance(inner, dict) and "default" in inner
+        if has_default and not fitting.fits(name, inner["default"]):
             at = pointer(("input_schema", "properties", name, "default"))
-            registry_check.faults.add(f"{place}{at}", "does not fit its own schema")
+            registry_check.problems.add(f"{location}{at}", "does not fit its own schema")
     for number, example in enumerate(examples):
         for name, value in example.arguments.items():
-            at = f"{place}{pointer(('examples', number, 'arguments', name))}"
+            at = f"{location}{pointer(('examples', number, 'arguments', name))}"
             if name not in properties_of(schema):
-                registry_check.faults.add(at, f"{name!r} is no argument of it")
+                registry_check.problems.add(at, f"{name!r} is no argument of it")
             elif not fitting.fits(name, value):
-                registry_check.faults.add(
+                registry_check.problems.add(
                     at, f"{_short(value)} does not fit the schema of {name!r}"
                 )
 
@@ -155,8 +159,8 @@ class _SchemaFit:
 
 
 def _short(value: Json) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= _SHOWN_CHARACTERS else f"{shown[:_SHOWN_CHARACTERS]}…"
+    text = repr(value)
+    return text if len(text) <= _MAX_EXCERPT_CHARACTERS else f"{text[:_MAX_EXCERPT_CHARACTERS]}…"
 
 
 @cache

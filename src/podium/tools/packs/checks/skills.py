@@ -13,24 +13,24 @@ _REFERENCE = re.compile(r"\$(?P<source>[A-Za-z_][A-Za-z0-9_-]*)(?:\.(?P<path>.+)
 
 
 def check(registry_check: RegistryCheck) -> None:
-    for place, skill in registry_check.located_skills():
-        _check_skill(registry_check, place, skill)
+    for location, skill in registry_check.located_skills():
+        _check_skill(registry_check, location, skill)
 
 
-def _check_skill(registry_check: RegistryCheck, place: str, skill: Skill) -> None:
+def _check_skill(registry_check: RegistryCheck, location: str, skill: Skill) -> None:
     contexts = {shape.name for shape in registry_check.registry.contexts}
     for number, name in enumerate(skill.needs_context):
         if name not in contexts:
-            registry_check.faults.add(
-                f"{place}/needs_context/{number}", f"there is no context {name!r}"
+            registry_check.problems.add(
+                f"{location}/needs_context/{number}", f"there is no context {name!r}"
             )
     if not skill.steps:
-        registry_check.faults.add(f"{place}/steps", "is empty; name the tools it is made of")
+        registry_check.problems.add(f"{location}/steps", "is empty; name the tools it is made of")
     earlier: dict[str, PackTool | None] = {}
     for number, step in enumerate(skill.steps):
-        at = f"{place}/steps/{number}"
+        at = f"{location}/steps/{number}"
         if step.id in earlier or step.id in ("message", "context", "each"):
-            registry_check.faults.add(
+            registry_check.problems.add(
                 f"{at}/id", f"{step.id!r} is taken; give the step a name of its own"
             )
         tool = registry_check.must_be_tool(f"{at}/tool", step.tool)
@@ -40,28 +40,28 @@ def _check_skill(registry_check: RegistryCheck, place: str, skill: Skill) -> Non
 
 def _check_step(
     registry_check: RegistryCheck,
-    place: str,
+    location: str,
     skill: Skill,
     step: SkillStep,
     earlier: dict[str, PackTool | None],
     tool: PackTool | None,
 ) -> None:
     if step.each and not step.each.startswith("$context."):
-        registry_check.faults.add(
-            f"{place}/each", "must name a list of the context: `$context.PATH`"
+        registry_check.problems.add(
+            f"{location}/each", "must name a list of the context: `$context.PATH`"
         )
     if step.when:
         problem = _condition_problem(step.when, skill)
         if problem:
-            registry_check.faults.add(f"{place}/when", problem)
+            registry_check.problems.add(f"{location}/when", problem)
     for name, value in step.arguments.items():
-        at = f"{place}{pointer(('arguments', name))}"
+        at = f"{location}{pointer(('arguments', name))}"
         if tool is not None and name not in properties_of(tool.input_schema):
-            registry_check.faults.add(at, f"{name!r} is no argument of {tool.name}")
+            registry_check.problems.add(at, f"{name!r} is no argument of {tool.name}")
         for text in _texts(value):
             problem = _reference_problem(text, skill, step, earlier)
             if problem:
-                registry_check.faults.add(at, problem)
+                registry_check.problems.add(at, problem)
 
 
 def _condition_problem(text: str, skill: Skill) -> str:
@@ -73,8 +73,8 @@ def _condition_problem(text: str, skill: Skill) -> str:
 
 def _message_problem(text: str, path: str, skill: Skill) -> str:
     first = path.partition(".")[0]
-    known = first in properties_of(skill.input_schema)
-    return "" if known else f"{text!r}: {first!r} is no property of the skill's input_schema"
+    is_property = first in properties_of(skill.input_schema)
+    return "" if is_property else f"{text!r}: {first!r} is no property of the skill's input_schema"
 
 
 def _reference_problem(

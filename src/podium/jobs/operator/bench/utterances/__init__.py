@@ -1,4 +1,4 @@
-"""What a roofing office in Melbourne types and dictates, each with what a sensible colleague would make of it.
+"""Messages typed and dictated in a roofing office in Melbourne, each with the reading a sensible colleague would give it.
 
 Three sets of the same kinds in different words: classifiers are tuned on `tuning` and `practice`, and
 measured on `held_out`. See the README beside this file before adding to any.

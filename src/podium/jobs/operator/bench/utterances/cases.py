@@ -15,7 +15,7 @@ from podium.core.packs import TierName
 from podium.jobs.operator.models import Intent, Message
 
 NOW = datetime(2026, 11, 16, 9, tzinfo=timezone(timedelta(hours=11)))
-"""When everything was said: a Monday morning in Melbourne. `tomorrow` is the 17th of November 2026."""
+"""Time of every message: a Monday morning in Melbourne. `tomorrow` is the 17th of November 2026."""
 
 Half = Literal["tuning", "practice", "held_out"]
 HALVES: tuple[Half, ...] = get_args(Half)
@@ -33,14 +33,14 @@ class UtteranceCase(FrozenModel):
     kind: NonEmpty = Field(alias="class")
     context: dict[str, Json] = Field(default_factory=dict)
     intents: Annotated[tuple[Intent, ...], BeforeValidator(_several)] = Field(alias="intent")
-    """Where nothing may be done, a question is often as right as a refusal."""
+    """Accepted intents. Where nothing may be done, a question is often as right as a refusal."""
     domain: str | None = None
     tools: tuple[str, ...] = ()
     """In the order in which they were said; a skill is written as its tools."""
     fields: dict[str, dict[str, Json]] = Field(default_factory=dict)
     """Tool → argument → value that must have been read. `TOOL#2` is the second call of a tool."""
     missing: tuple[str, ...] = ()
-    """What must be asked for."""
+    """Fields that must be asked for."""
     tier: TierName | None = None
 
     @property
@@ -56,9 +56,9 @@ def utterance_cases(kind: str | None = None, half: Half | None = None) -> list[U
     """All cases, or those of one class, of one half; in the order of their files."""
     return [
         case
-        for each in HALVES
-        if half in (None, each)
-        for case in _cases_of(each)
+        for name in HALVES
+        if half in (None, name)
+        for case in _cases_of(name)
         if kind in (None, case.kind)
     ]
 

@@ -9,14 +9,20 @@ from itertools import pairwise
 from podium.core.decisions import Tier
 from podium.core.model import Json
 from podium.core.packs import Pack
-from podium.jobs.operator.judgement.caution.message_tokens import Given, Said, Span, root, roots_of
+from podium.jobs.operator.judgement.caution.message_tokens import (
+    Argument,
+    ParsedMessage,
+    Span,
+    root,
+    roots_of,
+)
 from podium.jobs.operator.judgement.caution.requested_acts import (
     not_asked_for,
     only_quoted,
     only_talk,
 )
 from podium.jobs.operator.judgement.fields.tokenized_text import Entity
-from podium.jobs.operator.models import Intent, Message, Reading, Wish
+from podium.jobs.operator.models import Intent, Message, Reading, ToolIntent
 
 _BELOW_ZERO = re.compile(
     r"(?:(?<![^\s(:=])[-\u2212\u2013]|\b(?:minus|negative)\s{1,2})[$€£]?\d[\d,.]*", re.IGNORECASE
@@ -24,18 +30,18 @@ _BELOW_ZERO = re.compile(
 _COUNTS = frozenset({"money", "number"})
 
 
-def strange_amount(said: Said) -> str:
-    """Asks about `-500`, `minus 500` and `$1e9`, where a tool of the wishes takes sums or numbers."""
-    if not any(_COUNTS & said.kinds_of(wish) for wish in said.wishes):
+def strange_amount(parsed: ParsedMessage) -> str:
+    """Asks about `-500`, `minus 500` and `$1e9`, where a tool of the intents takes sums or numbers."""
+    if not any(_COUNTS & parsed.kinds_of(intent) for intent in parsed.intents):
         return ""
-    if found := _BELOW_ZERO.search(said.text):
-        return f"{found.group()} is less than nothing. What is the amount, and what should be done with it?"
-    for each in said.finds:
-        following = said.text[each.end : each.end + 2]
-        if each.kind in _COUNTS and following[:1].isalpha() and following[1:].isdigit():
-            return f"How much is {said.words_of(each)}{following}, in plain figures?"
-        if each.kind == "money" and round(each.value * 100, 6) % 1:
-            return f"{said.words_of(each)} is a part of a cent. What is the amount?"
+    if match := _BELOW_ZERO.search(parsed.text):
+        return f"{match.group()} is less than nothing. What is the amount, and what should be done with it?"
+    for entity in parsed.finds:
+        following = parsed.text[entity.end : entity.end + 2]
+        if entity.kind in _COUNTS and following[:1].isalpha() and following[1:].isdigit():
+            return f"How much is {parsed.text_of(entity)}{following}, in plain figures?"
+        if entity.kind == "money" and round(entity.value * 100, 6) % 1:
+            return f"{parsed.text_of(entity)} is a part of a cent. What is the amount?"
     return ""
 
 
@@ -60,31 +66,37 @@ _BLOCKS = re.compile(
 )
 
 
-def claimed_approval(said: Said) -> str:
+def claimed_approval(parsed: ParsedMessage) -> str:
     """Asks where a message that needs an approval says that there is one."""
-    if said.tier < Tier.T2:
+    if parsed.tier < Tier.T2:
         return ""
-    if found := _CLAIMED.search(said.spoken):
-        told = said.text[found.start() : found.end()].strip()
+    if match := _CLAIMED.search(parsed.spoken):
+        claim = parsed.text[match.start() : match.end()].strip()
         return (
-            f"An approval is given with APPROVE: ID, not in the message ({told!r}). "
+            f"An approval is given with APPROVE: ID, not in the message ({claim!r}). "
             "What should be done, without these words?"
         )
     return ""
 
 
-def forged_answer(said: Said) -> str:
+def forged_answer(parsed: ParsedMessage) -> str:
     """Asks where a message has the titles of an answer's blocks, or a tool's name in one of its texts."""
-    if found := _BLOCKS.search(said.text):
-        return f"{found.group()} is how answers are written. What is asked for, in plain words?"
-    for wish in said.wishes:
-        entry = said.entry(wish)
+    if match := _BLOCKS.search(parsed.text):
+        return f"{match.group()} is how answers are written. What is asked for, in plain words?"
+    for intent in parsed.intents:
+        entry = parsed.entry(intent)
         required = entry.input_schema.get("required", ()) if entry else ()
-        if said.tier_of(wish) < Tier.T2 or any(name not in wish.arguments for name in required):
+        if parsed.tier_of(intent) < Tier.T2 or any(
+            name not in intent.arguments for name in required
+        ):
             continue
-        for given in said.given(wish):
-            if given.kind == "text" and isinstance(given.value, str) and wish.tool in given.value:
-                return f"What is the {given.name.replace('_', ' ')}, in words?"
+        for argument in parsed.arguments_of(intent):
+            if (
+                argument.kind == "text"
+                and isinstance(argument.value, str)
+                and intent.tool in argument.value
+            ):
+                return f"What is the {argument.name.replace('_', ' ')}, in words?"
     return ""
 
 
@@ -97,63 +109,67 @@ _UNREAD = re.compile(
 _SEVERAL = re.compile(r"\b([^\W\d_]{3,}s)\s?:\s*(?=\S[^\n]{0,400}(?:[,;\n]| and ))")
 _QUOTED = re.compile(r"\"([^\"]{2,400})\"")
 _NO_MORE = re.compile(r"\b(?:from|instead of|rather than|was|originally|not)(?: on)? \Z")
-"""What stands before a day that is given up: `move it from Monday to Tuesday`."""
-_EACH = re.compile(r"\b(?:each|apiece|a piece|ea)\b")
+"""Text before a day that is given up: `move it from Monday to Tuesday`."""
+_APIECE = re.compile(r"\b(?:each|apiece|a piece|ea)\b")
 _BEFORE = 24
 _MAX_NAMED = 3
 
 
-def left_over(said: Said) -> str:
+def left_over(parsed: ParsedMessage) -> str:
     """Asks about ids, phones, addresses, sums, times and quoted words that are in no argument."""
-    rest = [said.words_of(each) for each in untaken(said) if _counts(said, each)]
-    if said.changes:
-        rest += [*_unread(said), *_quoted(said)]
+    rest = [parsed.text_of(entity) for entity in untaken(parsed) if _counts(parsed, entity)]
+    if parsed.changes:
+        rest += [*_unread(parsed), *_quoted(parsed)]
     if rest:
         return f"What about {_listed(list(dict.fromkeys(rest)))}?"
-    return _how_many(said) or _one_for_several(said)
+    return _how_many(parsed) or _one_for_several(parsed)
 
 
-def _how_many(said: Said) -> str:
+def _how_many(parsed: ParsedMessage) -> str:
     """A price for each of several, where nobody took how many: the sum would be another."""
-    if not said.changes or _EACH.search(said.lower) is None:
+    if not parsed.changes or _APIECE.search(parsed.lower) is None:
         return ""
-    if not any({"money", "number"} <= set(said.kinds_of(wish)) for wish in said.wishes):
+    if not any({"money", "number"} <= set(parsed.kinds_of(intent)) for intent in parsed.intents):
         return ""
-    given = {_plain(each.value) for each in said.all_given if each.kind == "number"}
-    counts = [each for each in said.finds if each.kind == "number"]
-    rest = [said.words_of(each) for each in counts if _plain(each.value) not in given]
+    taken = {
+        _plain(argument.value) for argument in parsed.all_arguments if argument.kind == "number"
+    }
+    counts = [entity for entity in parsed.finds if entity.kind == "number"]
+    rest = [parsed.text_of(entity) for entity in counts if _plain(entity.value) not in taken]
     ask = "How many: {}? Say it right before the price, as in `3 at $10 each`"
     return ask.format(_listed(rest)) if rest else ""
 
 
-def untaken(said: Said) -> list[Entity]:
-    """The finds that are neither a value of some wish nor part of a text that is one."""
-    values = {_plain(each.value) for each in said.all_given}
-    whens = [str(each.value) for each in said.all_given if each.kind in _WHEN]
-    otherwise = _read_otherwise(said, whens)
+def untaken(parsed: ParsedMessage) -> list[Entity]:
+    """The finds that are neither a value of some intent nor part of a text that is one."""
+    values = {_plain(argument.value) for argument in parsed.all_arguments}
+    whens = [str(argument.value) for argument in parsed.all_arguments if argument.kind in _WHEN]
+    otherwise = _read_otherwise(parsed, whens)
     return [
-        each
-        for each in said.finds
-        if _plain(each.value) not in values
+        entity
+        for entity in parsed.finds
+        if _plain(entity.value) not in values
         and not (
-            each.kind in _WHEN and (otherwise or any(_same_time(each, when) for when in whens))
+            entity.kind in _WHEN and (otherwise or any(_same_time(entity, when) for when in whens))
         )
-        and not any(span.holds(each.start, each.end) for span in said.texts)
+        and not any(span.holds(entity.start, entity.end) for span in parsed.texts)
     ]
 
 
-def _counts(said: Said, find: Entity) -> bool:
+def _counts(parsed: ParsedMessage, find: Entity) -> bool:
     if find.kind.startswith(_WHO_OR_WHAT):
         return True
-    return said.changes and (find.kind == "money" or (find.kind in _WHEN and _matters(said, find)))
+    return parsed.changes and (
+        find.kind == "money" or (find.kind in _WHEN and _matters(parsed, find))
+    )
 
 
-def _matters(said: Said, find: Entity) -> bool:
-    """Whether it makes a difference when: what is still to come does."""
+def _matters(parsed: ParsedMessage, find: Entity) -> bool:
+    """Return whether it makes a difference when: what is still to come does."""
     if find.kind == "time":
-        return any(find.kind in said.kinds_of(wish) for wish in said.wishes)
-    before = _NO_MORE.search(said.lower, max(0, find.start - _BEFORE), find.start)
-    return before is None and str(find.value)[:10] > said.now.date().isoformat()
+        return any(find.kind in parsed.kinds_of(intent) for intent in parsed.intents)
+    before = _NO_MORE.search(parsed.lower, max(0, find.start - _BEFORE), find.start)
+    return before is None and str(find.value)[:10] > parsed.now.date().isoformat()
 
 
 def _plain(value: Json) -> str | float:
@@ -162,52 +178,56 @@ def _plain(value: Json) -> str | float:
     return float(value) if number else str(value).lower()
 
 
-def _same_time(find: Entity, given: str) -> bool:
-    found = str(find.value)
-    return given in (found[:10], found[11:16]) or found in (given, given[:10], given[11:16])
+def _same_time(find: Entity, value: str) -> bool:
+    text = str(find.value)
+    return value in (text[:10], text[11:16]) or text in (value, value[:10], value[11:16])
 
 
-def _read_otherwise(said: Said, whens: Sequence[str]) -> bool:
-    """Whether a day was read that no find has as it stands: a period, or a weekday in the past."""
-    finds = [each for each in said.finds if each.kind in _WHEN]
+def _read_otherwise(parsed: ParsedMessage, whens: Sequence[str]) -> bool:
+    """Return whether a day was read that no find has as it stands: a period, or a weekday in the past."""
+    finds = [entity for entity in parsed.finds if entity.kind in _WHEN]
     return any(not any(_same_time(find, when) for find in finds) for when in whens)
 
 
-def _unread(said: Said) -> Iterator[str]:
-    """What looks like a value and was found to be none: `25:99`."""
-    read = (each for each in said.finds if each.kind in _WHEN or each.kind.startswith("id"))
-    known = [*(Span(each.start, each.end) for each in read), *said.texts]
-    for found in _UNREAD.finditer(said.lower):
-        if not any(span.start < found.end() and found.start() < span.end for span in known):
-            yield found.group()
+def _unread(parsed: ParsedMessage) -> Iterator[str]:
+    """Find text that looks like a value and is none: `25:99`."""
+    read = (
+        entity for entity in parsed.finds if entity.kind in _WHEN or entity.kind.startswith("id")
+    )
+    spans = [*(Span(entity.start, entity.end) for entity in read), *parsed.texts]
+    for match in _UNREAD.finditer(parsed.lower):
+        if not any(span.start < match.end() and match.start() < span.end for span in spans):
+            yield match.group()
 
 
-def _quoted(said: Said) -> Iterator[str]:
+def _quoted(parsed: ParsedMessage) -> Iterator[str]:
     """Quoted words of which nothing was taken."""
-    values = [str(each.value).lower() for each in said.all_given]
-    for found in _QUOTED.finditer(said.text):
-        inner = found[1].strip(" .,!?").lower()
+    values = [str(argument.value).lower() for argument in parsed.all_arguments]
+    for match in _QUOTED.finditer(parsed.text):
+        inner = match[1].strip(" .,!?").lower()
         if inner and not any(inner in value or (value and value in inner) for value in values):
-            yield found.group()
+            yield match.group()
 
 
-def _one_for_several(said: Said) -> str:
-    """`Tasks: call Bob, order tiles` that came to one wish."""
-    if len(said.wishes) > 1 or not said.changes:
+def _one_for_several(parsed: ParsedMessage) -> str:
+    """`Tasks: call Bob, order tiles` that came to one intent."""
+    if len(parsed.intents) > 1 or not parsed.changes:
         return ""
-    wish = said.wishes[0]
-    own = roots_of(wish.tool.replace(".", " ").replace("_", " "))
-    for found in _SEVERAL.finditer(said.lower):
-        if root(found[1]) in own and not any(each.name == found[1] for each in said.all_given):
-            return f"Is that one or several {found[1]}? Say each of them in a sentence of its own."
+    intent = parsed.intents[0]
+    own = roots_of(intent.tool.replace(".", " ").replace("_", " "))
+    for match in _SEVERAL.finditer(parsed.lower):
+        if root(match[1]) in own and not any(
+            argument.name == match[1] for argument in parsed.all_arguments
+        ):
+            return f"Is that one or several {match[1]}? Say each of them in a sentence of its own."
     return ""
 
 
-def _listed(words: list[str]) -> str:
-    shown = words[:_MAX_NAMED]
-    if len(shown) == 1:
-        return shown[0]
-    return f"{', '.join(shown[:-1])} and {shown[-1]}"
+def _listed(names: list[str]) -> str:
+    listed = names[:_MAX_NAMED]
+    if len(listed) == 1:
+        return listed[0]
+    return f"{', '.join(listed[:-1])} and {listed[-1]}"
 
 
 _OR = re.compile(
@@ -216,74 +236,76 @@ _OR = re.compile(
 )
 
 
-def shared(said: Said) -> str:
-    """Asks where two wishes of one tool have the same value and the message has another one of its kind."""
-    if question := _one_or_the_other(said) or _taken_back(said):
+def shared(parsed: ParsedMessage) -> str:
+    """Asks where two intents of one tool have the same value and the message has another one of its kind."""
+    if question := _one_or_the_other(parsed) or _taken_back(parsed):
         return question
-    seen: set[tuple[str, str, str]] = set()
-    rest = untaken(said) if len(said.wishes) > 1 else []
-    for wish in said.wishes:
-        for given in said.given(wish):
-            again = (wish.tool, given.name, str(given.value))
-            if again not in seen:
-                seen.add(again)
-            elif other := next(_others(said, wish, given, rest), ""):
-                return f"Which of them gets {str(given.value)[:60]}, and which {other}?"
+    assigned: set[tuple[str, str, str]] = set()
+    rest = untaken(parsed) if len(parsed.intents) > 1 else []
+    for intent in parsed.intents:
+        for argument in parsed.arguments_of(intent):
+            again = (intent.tool, argument.name, str(argument.value))
+            if again not in assigned:
+                assigned.add(again)
+            elif other := next(_others(parsed, intent, argument, rest), ""):
+                return f"Which of them gets {str(argument.value)[:60]}, and which {other}?"
     return ""
 
 
-def _one_or_the_other(said: Said) -> str:
+def _one_or_the_other(parsed: ParsedMessage) -> str:
     """`Archive abc123 or abc124`, `give it to Dave or Mike`."""
-    if not said.changes or " or " not in said.spoken:
+    if not parsed.changes or " or " not in parsed.spoken:
         return ""
-    left = untaken(said)
-    for one, other in pairwise(said.finds):
+    left = untaken(parsed)
+    for one, other in pairwise(parsed.finds):
         alike = one.kind[:2] == other.kind[:2] and one.value != other.value
-        if not alike or not _OR.fullmatch(said.text, one.end, other.start):
+        if not alike or not _OR.fullmatch(parsed.text, one.end, other.start):
             continue
         used = one not in left or other not in left
-        if used and not any(span.holds(one.start, other.end) for span in said.texts):
-            return f"Which one is meant, {said.words_of(one)} or {said.words_of(other)}?"
+        if used and not any(span.holds(one.start, other.end) for span in parsed.texts):
+            return f"Which one is meant, {parsed.text_of(one)} or {parsed.text_of(other)}?"
     return ""
 
 
-def _taken_back(said: Said) -> str:
+def _taken_back(parsed: ParsedMessage) -> str:
     """`Restore it and archive it`: the second undoes the first."""
     undone: dict[tuple[str, str], str] = {}
-    for wish in said.wishes:
-        tool = said.pack.tool(wish.tool)
-        for given in said.given(wish):
-            if not given.kind.startswith("id:"):
+    for intent in parsed.intents:
+        tool = parsed.pack.tool(intent.tool)
+        for argument in parsed.arguments_of(intent):
+            if not argument.kind.startswith("id:"):
                 continue
-            if first := undone.get((wish.tool, str(given.value))):
-                return f"Which is meant, {first} or {wish.tool}? The one undoes the other."
+            if first := undone.get((intent.tool, str(argument.value))):
+                return f"Which is meant, {first} or {intent.tool}? The one undoes the other."
             if tool is not None and tool.undo and tool.undo != tool.name:
-                undone[tool.undo, str(given.value)] = tool.name
+                undone[tool.undo, str(argument.value)] = tool.name
     return ""
 
 
-def _others(said: Said, wish: Wish, given: Given, rest: Sequence[Entity]) -> Iterator[str]:
-    """What the message has of the same kind and no wish took."""
-    yield from (said.words_of(find) for find in rest if find.kind == given.kind)
-    yield from _other_choices(said, wish, given)
+def _others(
+    parsed: ParsedMessage, intent: ToolIntent, argument: Argument, rest: Sequence[Entity]
+) -> Iterator[str]:
+    """Find values of the same kind that no intent took."""
+    yield from (parsed.text_of(find) for find in rest if find.kind == argument.kind)
+    yield from _other_choices(parsed, intent, argument)
 
 
-def _other_choices(said: Said, wish: Wish, given: Given) -> Iterator[str]:
-    entry = said.entry(wish)
-    shape = entry.input_schema.get("properties", {}).get(given.name, {}) if entry else {}
-    if given.kind != "choice" or not isinstance(shape, dict):
+def _other_choices(parsed: ParsedMessage, intent: ToolIntent, argument: Argument) -> Iterator[str]:
+    entry = parsed.entry(intent)
+    shape = entry.input_schema.get("properties", {}).get(argument.name, {}) if entry else {}
+    if argument.kind != "choice" or not isinstance(shape, dict):
         return
-    used = {each.value for each in said.all_given if each.name == given.name}
-    words: dict[str, list[str]] = shape.get("x-words", {})
+    used = {other.value for other in parsed.all_arguments if other.name == argument.name}
+    synonyms: dict[str, list[str]] = shape.get("x-words", {})
     for value in shape.get("enum", ()):
-        if value not in used and _is_said(said, [str(value), *words.get(value, ())]):
+        if value not in used and _is_mentioned(parsed, [str(value), *synonyms.get(value, ())]):
             yield str(value)
 
 
-def _is_said(said: Said, words: list[str]) -> bool:
+def _is_mentioned(parsed: ParsedMessage, phrases: list[str]) -> bool:
     return any(
-        re.search(rf"\b{re.escape(word.replace('_', ' ').lower())}\b", said.spoken)
-        for word in words
+        re.search(rf"\b{re.escape(phrase.replace('_', ' ').lower())}\b", parsed.spoken)
+        for phrase in phrases
     )
 
 
@@ -305,23 +327,23 @@ _UNSURE = 0.5
 def look_again(
     reading: Reading, message: Message, pack: Pack, entities: Sequence[Entity]
 ) -> Reading:
-    """The reading, or the same as a question. It never becomes less careful, nor does it get another wish.
+    """The reading, or the same as a question. It never becomes less careful, nor does it get another intent.
 
     `entities` are the finds in the whole of the message's text, by their places in it.
     """
-    if reading.intent is not Intent.EXECUTE or not reading.wishes:
+    if reading.intent is not Intent.EXECUTE or not reading.calls:
         return reading
-    said = Said(message.text, reading.wishes, pack, entities, message.now)
+    parsed = ParsedMessage(message.text, reading.calls, pack, entities, message.now)
     for doubt in _DOUBTS:
-        if question := doubt(said):
+        if question := doubt(parsed):
             return reading.model_copy(
                 update={
                     "intent": Intent.CLARIFY,
                     "confidence": min(reading.confidence, _UNSURE),
                     "reasoning": "Part of the message is in doubt, so nothing is done before it is answered",
                     "question": question,
-                    "wishes": (),
-                    "candidates": tuple(dict.fromkeys(wish.tool for wish in reading.wishes)),
+                    "calls": (),
+                    "candidates": tuple(dict.fromkeys(intent.tool for intent in reading.calls)),
                 }
             )
     return reading

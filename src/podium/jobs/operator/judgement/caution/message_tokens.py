@@ -13,10 +13,10 @@ from podium.core.decisions import Tier
 from podium.core.model import Json
 from podium.core.packs import Pack, PackTool, Skill
 from podium.jobs.operator.judgement.fields.tokenized_text import Entity
-from podium.jobs.operator.judgement.tiers import highest, terms_of, tools_of
-from podium.jobs.operator.models import Wish
+from podium.jobs.operator.judgement.tiers import highest, tool_arithmetic, tools_of
+from podium.jobs.operator.models import ToolIntent
 
-WORD = re.compile(r"(?<![\w.])[^\W\d_]+(?:'[^\W\d_]+)*(?!\w|-\d|\.\w)")
+TOKEN = re.compile(r"(?<![\w.])[^\W\d_]+(?:'[^\W\d_]+)*(?!\w|-\d|\.\w)")
 """A word; the letters of an id such as `INV-9` and the parts of a tool's name are none."""
 _IRREGULAR = {
     "sent": "send", "paid": "pay", "payment": "pay", "made": "make", "gave": "give", "given": "give", "took": "take",
@@ -30,67 +30,67 @@ _SHORTEST = 3
 """Letters that must be left of a word."""
 _LONG_ENOUGH = 4
 """Shorter words are too much like each other to allow for a slip."""
-_FUNCTION_WORDS = (
+_STOPWORDS = (
     "a an the this that these those there here of to in on at by for from with into onto as per via re about i me my we us our"
     " you your he him his she her it its they them their is are was were be been am do does did has have had will would shall"
     " should can could may might must and or but so then than also too just now please out up off back down over away not no"
     " got get all one go because if when so s t ll ve d m"
 )
-FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
+STOPWORDS = frozenset(_STOPWORDS.split())
 
 
 @lru_cache(maxsize=8192)
-def root(word: str) -> str:
+def root(token: str) -> str:
     """The word in lower case without its endings. Only equality means anything."""
-    word = word.lower()
-    word = _IRREGULAR.get(word, word)
-    if word.endswith("s") and not word.endswith(("ss", "us", "is")) and len(word) > _SHORTEST:
-        word = word[:-1]
+    token = token.lower()
+    token = _IRREGULAR.get(token, token)
+    if token.endswith("s") and not token.endswith(("ss", "us", "is")) and len(token) > _SHORTEST:
+        token = token[:-1]
     for ending in ("ing", "ed"):
-        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST:
-            word = word.removesuffix(ending)
-            doubled = word[-1] == word[-2] and word[-1] not in "aeiosz"
-            word = word[:-1] if doubled else word
+        if token.endswith(ending) and len(token) - len(ending) >= _SHORTEST:
+            token = token.removesuffix(ending)
+            doubled = token[-1] == token[-2] and token[-1] not in "aeiosz"
+            token = token[:-1] if doubled else token
             break
-    if word.endswith("e") and len(word) > _LONG_ENOUGH:
-        word = word[:-1]
-    return word[:-2] + "iz" if word.endswith("is") and len(word) > _LONG_ENOUGH else word
+    if token.endswith("e") and len(token) > _LONG_ENOUGH:
+        token = token[:-1]
+    return token[:-2] + "iz" if token.endswith("is") and len(token) > _LONG_ENOUGH else token
 
 
 @lru_cache(maxsize=8192)
 def roots_of(text: str) -> frozenset[str]:
     """The roots of all words that say something."""
-    return frozenset(
-        root(word) for word in WORD.findall(text.lower()) if word not in FUNCTION_WORDS
-    )
+    return frozenset(root(token) for token in TOKEN.findall(text.lower()) if token not in STOPWORDS)
 
 
 @lru_cache(maxsize=8192)
-def words_in(text: str) -> frozenset[str]:
+def tokens_in(text: str) -> frozenset[str]:
     """All words of a text in lower case; ids and numbers are none."""
-    return frozenset(WORD.findall(text))
+    return frozenset(TOKEN.findall(text))
 
 
-def names_one(words: Collection[str], known: Collection[str]) -> bool:
-    """Whether one of the roots is known, or nearly: `viod` for `void`."""
-    if any(word in known for word in words):
+def names_one(roots: Collection[str], vocabulary: Collection[str]) -> bool:
+    """Return whether one of the roots is known, or nearly: `viod` for `void`."""
+    if any(token in vocabulary for token in roots):
         return True
-    return any(_nearly(word, other) for word in words for other in known)
+    return any(_nearly(token, other) for token in roots for other in vocabulary)
 
 
-def _nearly(word: str, other: str) -> bool:
-    """Whether two letters stand the other way round or, in a longer word, one is missing, too many or wrong."""
-    if min(len(word), len(other)) < _LONG_ENOUGH or abs(len(word) - len(other)) > 1:
+def _nearly(token: str, other: str) -> bool:
+    """Return whether two letters stand the other way round or, in a longer word, one is missing, too many or wrong."""
+    if min(len(token), len(other)) < _LONG_ENOUGH or abs(len(token) - len(other)) > 1:
         return False
-    if len(word) < len(other):
-        word, other = other, word
-    same = next((place for place, sign in enumerate(other) if word[place] != sign), len(other))
-    rest, left = word[same:], other[same:]
+    if len(token) < len(other):
+        token, other = other, token
+    same = next(
+        (position for position, sign in enumerate(other) if token[position] != sign), len(other)
+    )
+    rest, left = token[same:], other[same:]
     if rest[1::-1] == left[:2] and rest[2:] == left[2:]:
         return True
     if len(other) <= _LONG_ENOUGH:
         return False
-    return rest[1:] == left if len(word) > len(other) else rest[1:] == left[1:]
+    return rest[1:] == left if len(token) > len(other) else rest[1:] == left[1:]
 
 
 _QUOTED = re.compile(r"\"[^\"]{1,4000}\"|(?<!\w)'[^']{1,4000}'(?!\w)|«[^»]{1,4000}»")
@@ -116,8 +116,8 @@ class Span(NamedTuple):
         return self.start <= start and end <= self.end
 
 
-class Given(NamedTuple):
-    """An argument of a wish, or a part of one."""
+class Argument(NamedTuple):
+    """An argument of an intent, or a part of one."""
 
     name: str
     kind: str
@@ -126,9 +126,9 @@ class Given(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Said:
+class ParsedMessage:
     text: str
-    wishes: Sequence[Wish]
+    intents: Sequence[ToolIntent]
     pack: Pack
     finds: Sequence[Entity]
     now: datetime
@@ -139,81 +139,83 @@ class Said:
 
     @cached_property
     def tier(self) -> Tier:
-        """The highest of all wishes, by registry and tables."""
-        return max(self.tier_of(wish) for wish in self.wishes)
+        """The highest of all intents, by registry and tables."""
+        return max(self.tier_of(intent) for intent in self.intents)
 
-    def tier_of(self, wish: Wish) -> Tier:
-        return max((self.tier_of_tool(tool) for tool in tools_of(wish, self.pack)), default=Tier.T4)
+    def tier_of(self, intent: ToolIntent) -> Tier:
+        return max(
+            (self.tier_of_tool(tool) for tool in tools_of(intent, self.pack)), default=Tier.T4
+        )
 
     def tier_of_tool(self, tool: PackTool) -> Tier:
-        return highest(terms_of(tool, {}, self.pack))
+        return highest(tool_arithmetic(tool, {}, self.pack))
 
     @property
     def changes(self) -> bool:
         return self.tier > Tier.T0
 
-    def entry(self, wish: Wish) -> PackTool | Skill | None:
-        return self.pack.tool(wish.tool) or self.pack.skill(wish.tool)
+    def entry(self, intent: ToolIntent) -> PackTool | Skill | None:
+        return self.pack.tool(intent.tool) or self.pack.skill(intent.tool)
 
-    def given(self, wish: Wish) -> list[Given]:
-        return self._given[id(wish)]
+    def arguments_of(self, intent: ToolIntent) -> list[Argument]:
+        return self._arguments_by_intent[id(intent)]
 
     @cached_property
-    def _given(self) -> dict[int, list[Given]]:
-        return {id(wish): list(self._arguments(wish)) for wish in self.wishes}
+    def _arguments_by_intent(self) -> dict[int, list[Argument]]:
+        return {id(intent): list(self._arguments(intent)) for intent in self.intents}
 
-    def _arguments(self, wish: Wish) -> Iterator[Given]:
-        entry = self.entry(wish)
+    def _arguments(self, intent: ToolIntent) -> Iterator[Argument]:
+        entry = self.entry(intent)
         properties = entry.input_schema.get("properties", {}) if entry else {}
-        for name, whole in wish.arguments.items():
+        for name, whole in intent.arguments.items():
             for kind, value in _parts(str(properties.get(name, {}).get("x-kind", "")), whole):
-                yield Given(name, kind, value)
+                yield Argument(name, kind, value)
 
     @cached_property
-    def all_given(self) -> list[Given]:
-        return [each for wish in self.wishes for each in self.given(wish)]
+    def all_arguments(self) -> list[Argument]:
+        return [argument for intent in self.intents for argument in self.arguments_of(intent)]
 
-    def kinds_of(self, wish: Wish) -> frozenset[str]:
+    def kinds_of(self, intent: ToolIntent) -> frozenset[str]:
         """The kinds of values that its tool takes."""
-        entry = self.entry(wish)
+        entry = self.entry(intent)
         properties = entry.input_schema.get("properties", {}) if entry else {}
-        return frozenset(str(each.get("x-kind", "")) for each in properties.values())
+        return frozenset(str(schema.get("x-kind", "")) for schema in properties.values())
 
     @cached_property
     def texts(self) -> list[Span]:
-        """Where the values stand that are free text."""
-        return [span for wish in self.wishes for span in self.texts_of(wish)]
+        """Spans of the values that are free text."""
+        return [span for intent in self.intents for span in self.texts_of(intent)]
 
-    def texts_of(self, wish: Wish) -> list[Span]:
-        free = (each.value for each in self.given(wish) if each.kind in _FREE)
-        found = (self.place_of(value) for value in free if isinstance(value, str))
-        return [span for span in found if span is not None]
+    def texts_of(self, intent: ToolIntent) -> list[Span]:
+        free = (argument.value for argument in self.arguments_of(intent) if argument.kind in _FREE)
+        spans = (self.span_of(value) for value in free if isinstance(value, str))
+        return [span for span in spans if span is not None]
 
-    def place_of(self, value: str) -> Span | None:
-        """Where the text stands as a whole, whatever the spaces in it are like."""
-        wanted = value.strip(_EDGES).lower()
-        start = self.lower.find(wanted) if wanted else -1
+    def span_of(self, value: str) -> Span | None:
+        """Find the span of the whole text, whatever the spaces in it are like."""
+        needle = value.strip(_EDGES).lower()
+        start = self.lower.find(needle) if needle else -1
         if start >= 0:
-            return Span(start, start + len(wanted))
-        if not wanted or len(wanted) > _MAX_SPACED:
+            return Span(start, start + len(needle))
+        if not needle or len(needle) > _MAX_SPACED:
             return None
-        pattern = r"\s+".join(re.escape(word) for word in _SPACES.split(wanted))
-        found = re.search(pattern, self.lower)
-        return Span(*found.span()) if found else None
+        pattern = r"\s+".join(re.escape(part) for part in _SPACES.split(needle))
+        match = re.search(pattern, self.lower)
+        return Span(*match.span()) if match else None
 
     @cached_property
     def quotes(self) -> list[Span]:
-        """What stands in quotation marks, or behind words that announce somebody else's."""
-        found = [Span(*found.span()) for found in _QUOTED.finditer(self.text)]
+        """Spans in quotation marks, or after words that announce somebody else's."""
+        spans = [Span(*match.span()) for match in _QUOTED.finditer(self.text)]
         end = 0
-        for told in _REPORTED.finditer(self.text):
-            if told.start() >= end:
-                end = self._end_of(told.end())
-                found.append(Span(told.end(), end))
-        return found
+        for match in _REPORTED.finditer(self.text):
+            if match.start() >= end:
+                end = self._end_of(match.end())
+                spans.append(Span(match.end(), end))
+        return spans
 
     def _end_of(self, start: int) -> int:
-        """Where the line ends, or a quotation that begins there."""
+        """Find the end of the line, or of a quotation that begins there."""
         opened = _OPENED.match(self.text, start)
         closed = self.text.find(opened[1], opened.end()) if opened else -1
         if closed >= 0:
@@ -234,10 +236,10 @@ class Said:
         return roots_of(self.spoken)
 
     @cached_property
-    def spoken_words(self) -> frozenset[str]:
-        return frozenset(WORD.findall(self.spoken))
+    def spoken_tokens(self) -> frozenset[str]:
+        return frozenset(TOKEN.findall(self.spoken))
 
-    def words_of(self, find: Entity) -> str:
+    def text_of(self, find: Entity) -> str:
         return self.text[find.start : find.end]
 
 

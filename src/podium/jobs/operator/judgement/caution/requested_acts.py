@@ -9,87 +9,87 @@ from functools import lru_cache
 from podium.core.decisions import Tier
 from podium.core.packs import PackTool, Skill, most_specific
 from podium.jobs.operator.judgement.caution.message_tokens import (
-    FUNCTION_WORDS,
     IRREGULAR_PAST,
-    WORD,
-    Given,
-    Said,
+    STOPWORDS,
+    TOKEN,
+    Argument,
+    ParsedMessage,
     Span,
     names_one,
     root,
     roots_of,
-    words_in,
+    tokens_in,
 )
 from podium.jobs.operator.judgement.fields.tokenized_text import Entity
 from podium.jobs.operator.judgement.tiers import tools_of
-from podium.jobs.operator.models import Wish
+from podium.jobs.operator.models import ToolIntent
 
 _EDGES = " .!?"
 _NAMED_PARTS = 2
 """So many steps of a skill, asked for one by one, are asked for instead of the whole."""
 
 
-def not_asked_for(said: Said) -> str:
+def not_asked_for(parsed: ParsedMessage) -> str:
     """Asks about an act that needs an approval and of which no word of the message speaks.
 
     A T2 act that is all a message is read as is left to the approval: its verb may be one that only
     the classifier knows.
     """
-    if question := _nothing_but_text(said):
+    if question := _nothing_but_text(parsed):
         return question
-    for wish in said.wishes:
-        single = len(said.wishes) == 1 and isinstance(said.entry(wish), PackTool)
-        checked = said.tier_of(wish) >= (Tier.T3 if single else Tier.T2)
-        if checked and (unasked := next(_unasked(said, wish), None)):
+    for intent in parsed.intents:
+        single = len(parsed.intents) == 1 and isinstance(parsed.entry(intent), PackTool)
+        checked = parsed.tier_of(intent) >= (Tier.T3 if single else Tier.T2)
+        if checked and (unasked := next(_unasked(parsed, intent), None)):
             what = unasked.description.split(". ")[0].split(":")[0].rstrip(".")
             return f"No word asks for it plainly: should {unasked.name} be done ({what})?"
     return ""
 
 
-def _nothing_but_text(said: Said) -> str:
+def _nothing_but_text(parsed: ParsedMessage) -> str:
     """`I want to make a note`: the words that ask are the text themselves."""
-    for given in said.all_given:
-        text = given.value if given.kind == "text" and said.changes else None
-        if isinstance(text, str) and text.strip(_EDGES).lower() == said.lower.strip(_EDGES):
-            return f"What is the {given.name.replace('_', ' ')}?"
+    for argument in parsed.all_arguments:
+        text = argument.value if argument.kind == "text" and parsed.changes else None
+        if isinstance(text, str) and text.strip(_EDGES).lower() == parsed.lower.strip(_EDGES):
+            return f"What is the {argument.name.replace('_', ' ')}?"
     return ""
 
 
-def _unasked(said: Said, wish: Wish) -> Iterator[PackTool | Skill]:
-    entry = said.entry(wish)
+def _unasked(parsed: ParsedMessage, intent: ToolIntent) -> Iterator[PackTool | Skill]:
+    entry = parsed.entry(intent)
     if isinstance(entry, PackTool):
-        if entry.name not in said.text and not _speaks_of(said, entry):
+        if entry.name not in parsed.text and not _speaks_of(parsed, entry):
             yield entry
         return
-    steps = tools_of(wish, said.pack)
-    named = [tool.name for tool in steps if _speaks_of(said, tool)]
+    steps = tools_of(intent, parsed.pack)
+    named = [tool.name for tool in steps if _speaks_of(parsed, tool)]
     if len(named) >= _NAMED_PARTS:
         rest = (tool for tool in steps if tool.name not in named)
-        yield from (tool for tool in rest if said.tier_of_tool(tool) >= Tier.T2)
+        yield from (tool for tool in rest if parsed.tier_of_tool(tool) >= Tier.T2)
 
 
-def _speaks_of(said: Said, tool: PackTool) -> bool:
-    return names_one(said.spoken_roots, acts_of(said, tool)) or any(
-        words and words <= said.spoken_words for words in map(words_in, _phrases(tool))
+def _speaks_of(parsed: ParsedMessage, tool: PackTool) -> bool:
+    return names_one(parsed.spoken_roots, acts_of(parsed, tool)) or any(
+        tokens and tokens <= parsed.spoken_tokens for tokens in map(tokens_in, _phrases(tool))
     )
 
 
-def act_words(said: Said, wish: Wish) -> frozenset[str]:
-    """Roots of the words that ask for what a wish does."""
-    entry = said.entry(wish)
-    return acts_of(said, entry) if entry else frozenset()
+def act_roots(parsed: ParsedMessage, intent: ToolIntent) -> frozenset[str]:
+    """Roots of the words that ask for what an intent does."""
+    entry = parsed.entry(intent)
+    return acts_of(parsed, entry) if entry else frozenset()
 
 
-def phrases_of(said: Said, wish: Wish) -> tuple[str, ...]:
+def phrases_of(parsed: ParsedMessage, intent: ToolIntent) -> tuple[str, ...]:
     """All that the registry gives as ways to ask for it, in lower case."""
-    entry = said.entry(wish)
+    entry = parsed.entry(intent)
     return _phrases(entry) if entry else ()
 
 
-def acts_of(said: Said, entry: PackTool | Skill) -> frozenset[str]:
+def acts_of(parsed: ParsedMessage, entry: PackTool | Skill) -> frozenset[str]:
     """Roots of the registry's own words for it, without those for the things it is done to."""
     taken = _things_taken(entry)
-    return _acts(entry.name, _phrases(entry), taken, _other_things(said, entry, taken))
+    return _acts(entry.name, _phrases(entry), taken, _other_things(parsed, entry, taken))
 
 
 @lru_cache(maxsize=2048)
@@ -102,22 +102,24 @@ def _acts(
 
 
 def _phrases(entry: PackTool | Skill) -> tuple[str, ...]:
-    said = (*entry.synonyms, *(example.say for example in entry.examples))
-    return tuple(each.lower() for each in said)
+    texts = (*entry.synonyms, *(example.say for example in entry.examples))
+    return tuple(text.lower() for text in texts)
 
 
 def _things_taken(entry: PackTool | Skill) -> tuple[str, ...]:
     properties = entry.input_schema.get("properties", {}).values()
-    kinds = (str(each.get("x-kind", "")) for each in properties)
+    kinds = (str(schema.get("x-kind", "")) for schema in properties)
     return tuple(kind.removeprefix("id:") for kind in kinds if kind.startswith("id:"))
 
 
-def _other_things(said: Said, entry: PackTool | Skill, taken: tuple[str, ...]) -> tuple[str, ...]:
+def _other_things(
+    parsed: ParsedMessage, entry: PackTool | Skill, taken: tuple[str, ...]
+) -> tuple[str, ...]:
     """Words for the things of all domains; of its own only when it is done to one: `invoice job 12`."""
-    row = most_specific(said.pack.registry, entry.name)
+    row = most_specific(parsed.pack.registry, entry.name)
     own = entry.domain or (row.name if row else "")
-    rows = (each for each in said.pack.registry.domains if each.name != own or own in taken)
-    return tuple(word for each in rows for word in (each.name, *each.words))
+    rows = (row for row in parsed.pack.registry.domains if row.name != own or own in taken)
+    return tuple(name for row in rows for name in (row.name, *row.words))
 
 
 _NEW = re.compile(r"\b(?:new|another|fresh) (?:\w+ )?\w+\s{0,2}[:,-]?\s{0,2}\Z")
@@ -125,66 +127,68 @@ _QUOTE_LOOKBACK = 40
 """Characters before an id in which it is said to be new."""
 
 
-def only_quoted(said: Said) -> str:
-    """Asks where a wish rests on a quotation alone: what it acts on stands there, or all that asks for it."""
-    if not said.changes:
+def only_quoted(parsed: ParsedMessage) -> str:
+    """Asks where an intent rests on a quotation alone: what it acts on stands there, or all that asks for it."""
+    if not parsed.changes:
         return ""
-    for wish in said.wishes:
-        for given in said.given(wish):
-            mentions = [each for each in said.finds if each.value == given.value]
-            if question := _about_whom(said, wish, given, mentions):
+    for intent in parsed.intents:
+        for argument in parsed.arguments_of(intent):
+            mentions = [entity for entity in parsed.finds if entity.value == argument.value]
+            if question := _about_whom(parsed, intent, argument, mentions):
                 return question
-        if _asked_in_quotation(said, wish):
-            return f"The message only quotes it. Should {wish.tool} be done?"
+        if _asked_in_quotation(parsed, intent):
+            return f"The message only quotes it. Should {intent.tool} be done?"
     return ""
 
 
-def _about_whom(said: Said, wish: Wish, given: Given, mentions: list[Entity]) -> str:
-    is_id = given.kind.startswith("id:")
-    reached = given.kind in ("phone", "email") and said.tier_of(wish) >= Tier.T3
+def _about_whom(
+    parsed: ParsedMessage, intent: ToolIntent, argument: Argument, mentions: list[Entity]
+) -> str:
+    is_id = argument.kind.startswith("id:")
+    reached = argument.kind in ("phone", "email") and parsed.tier_of(intent) >= Tier.T3
     if not mentions or not (is_id or reached):
         return ""
-    words = said.words_of(mentions[0])
-    if all(_in_quotation(said, wish, each) for each in mentions):
-        return f"{words} is only in words that are quoted. Should {wish.tool} be done to it?"
-    if is_id and any(_is_new(said, each) for each in mentions):
-        return f"Is {words} one that is already there, or a new one?"
+    mention = parsed.text_of(mentions[0])
+    if all(_in_quotation(parsed, intent, entity) for entity in mentions):
+        return f"{mention} is only in words that are quoted. Should {intent.tool} be done to it?"
+    if is_id and any(_is_new(parsed, entity) for entity in mentions):
+        return f"Is {mention} one that is already there, or a new one?"
     return ""
 
 
-def _in_quotation(said: Said, wish: Wish, find: Entity) -> bool:
-    """Whether it is quoted among other words, and the wish is not to keep or send these."""
+def _in_quotation(parsed: ParsedMessage, intent: ToolIntent, find: Entity) -> bool:
+    """Return whether it is quoted among other words, and the intent is not to keep or send these."""
     return any(
-        span.holds(find.start, find.end) and _says_more(said, span, find)
-        for span in _foreign(said, wish)
+        span.holds(find.start, find.end) and _says_more(parsed, span, find)
+        for span in _foreign(parsed, intent)
     )
 
 
-def _asked_in_quotation(said: Said, wish: Wish) -> bool:
-    quoted = " ".join(said.text[span.start : span.end] for span in _foreign(said, wish))
-    if not quoted or wish.tool in said.spoken:
+def _asked_in_quotation(parsed: ParsedMessage, intent: ToolIntent) -> bool:
+    quoted = " ".join(parsed.text[span.start : span.end] for span in _foreign(parsed, intent))
+    if not quoted or intent.tool in parsed.spoken:
         return False
-    acts = act_words(said, wish)
-    return not roots_of(quoted).isdisjoint(acts) and not names_one(said.spoken_roots, acts)
+    acts = act_roots(parsed, intent)
+    return not roots_of(quoted).isdisjoint(acts) and not names_one(parsed.spoken_roots, acts)
 
 
-def _foreign(said: Said, wish: Wish) -> list[Span]:
-    """The quotations that are no text of the wish itself."""
-    kept = said.texts_of(wish)
+def _foreign(parsed: ParsedMessage, intent: ToolIntent) -> list[Span]:
+    """The quotations that are no text of the intent itself."""
+    own_texts = parsed.texts_of(intent)
     return [
         span
-        for span in said.quotes
-        if not any(text.start < span.end and span.start < text.end for text in kept)
+        for span in parsed.quotes
+        if not any(text.start < span.end and span.start < text.end for text in own_texts)
     ]
 
 
-def _says_more(said: Said, span: Span, find: Entity) -> bool:
-    around = said.text[span.start : find.start] + " " + said.text[find.end : span.end]
-    return len(WORD.findall(around)) > 1
+def _says_more(parsed: ParsedMessage, span: Span, find: Entity) -> bool:
+    around = parsed.text[span.start : find.start] + " " + parsed.text[find.end : span.end]
+    return len(TOKEN.findall(around)) > 1
 
 
-def _is_new(said: Said, find: Entity) -> bool:
-    return _NEW.search(said.lower, max(0, find.start - _QUOTE_LOOKBACK), find.start) is not None
+def _is_new(parsed: ParsedMessage, find: Entity) -> bool:
+    return _NEW.search(parsed.lower, max(0, find.start - _QUOTE_LOOKBACK), find.start) is not None
 
 
 _HEDGES = re.compile(
@@ -218,7 +222,7 @@ _NAMED = re.compile(
     r"(?<![\w-])(?:(?:[Tt]he|[Mm]y|[Oo]ur|[Hh]is|[Hh]er) [a-z]+|([A-Z][a-z]+)(?:'s [a-z]+)?)(?: (?:has|had|already|just))? \Z"
 )
 _CAUSED = re.compile(r"\b(?:wants?|needs?|get|have|likes?|see|make|mark|put|keep)\b")
-"""Verbs behind which a thing and a past tense are a wish: `get the lead archived`."""
+"""Verbs behind which a thing and a past tense are a request: `get the lead archived`."""
 _MISTAKEN = re.compile(
     r"\b(?:by (?:mistake|accident)|accidentally|mistakenly|in error|wrongly|by error)\b"
 )
@@ -226,78 +230,82 @@ _TALK_LOOKBACK = 40
 """Characters before a verb in which its subject stands."""
 
 
-def only_talk(said: Said) -> str:
+def only_talk(parsed: ParsedMessage) -> str:
     """Asks where words around the act say that it is told, thought of, practised or passed on."""
-    if not said.changes:
+    if not parsed.changes:
         return ""
-    spoken = said.spoken
-    if found := _FORWARDED.search(spoken):
-        return f"{_shown(found)} stands for words of somebody else. What should be done with them?"
-    if found := _REHEARSALS.search(spoken):
-        return f"Should it really be done? The message says {_shown(found)}."
-    if found := _FOREIGN_NO.search(spoken) or _foreign_ban(said):
-        return f"Should it be done or not? The message says {_shown(found)}."
-    if found := _HEDGES.search(spoken) or _hedged_act(said):
-        return f"Is it decided? The message says {_shown(found)}."
-    if told := next(_reports(said), ""):
-        return f"Did that happen already, or should it be done now? The message says {told!r}."
+    spoken = parsed.spoken
+    if match := _FORWARDED.search(spoken):
+        return (
+            f"{_excerpt(match)} stands for words of somebody else. What should be done with them?"
+        )
+    if match := _REHEARSALS.search(spoken):
+        return f"Should it really be done? The message says {_excerpt(match)}."
+    if match := _FOREIGN_NO.search(spoken) or _foreign_ban(parsed):
+        return f"Should it be done or not? The message says {_excerpt(match)}."
+    if match := _HEDGES.search(spoken) or _hedged_act(parsed):
+        return f"Is it decided? The message says {_excerpt(match)}."
+    if report := next(_reports(parsed), ""):
+        return f"Did that happen already, or should it be done now? The message says {report!r}."
     return ""
 
 
-def _shown(found: re.Match[str]) -> str:
-    return repr(found.group().strip()[:60])
+def _excerpt(match: re.Match[str]) -> str:
+    return repr(match.group().strip()[:60])
 
 
-def _foreign_ban(said: Said) -> re.Match[str] | None:
+def _foreign_ban(parsed: ParsedMessage) -> re.Match[str] | None:
     """`No archivar`: a `no` before a verb that is nearly one of the tool's own."""
-    for found in _FOREIGN_VERB.finditer(said.spoken):
-        for wish in said.wishes:
-            if any(word.startswith(found[1][:5]) for word in act_words(said, wish)):
-                return found
+    for match in _FOREIGN_VERB.finditer(parsed.spoken):
+        for intent in parsed.intents:
+            if any(token.startswith(match[1][:5]) for token in act_roots(parsed, intent)):
+                return match
     return None
 
 
-def _hedged_act(said: Said) -> re.Match[str] | None:
+def _hedged_act(parsed: ParsedMessage) -> re.Match[str] | None:
     """`… and maybe archive it`. A roof that is `maybe 20 years old` puts nothing in doubt."""
-    for found in _PERHAPS.finditer(said.spoken):
-        if any(found[1] in _openings(said, wish) for wish in said.wishes):
-            return found
+    for match in _PERHAPS.finditer(parsed.spoken):
+        if any(match[1] in _openings(parsed, intent) for intent in parsed.intents):
+            return match
     return None
 
 
-def _openings(said: Said, wish: Wish) -> set[str]:
-    """Words that begin a way to ask for the wish and name the act itself."""
-    acts = act_words(said, wish)
-    verb = wish.tool.rpartition(".")[2].partition("_")[0]
-    begun = (word for phrase in phrases_of(said, wish) for word in WORD.findall(phrase)[:1])
-    return {word for word in (verb, *begun) if root(word) in acts}
+def _openings(parsed: ParsedMessage, intent: ToolIntent) -> set[str]:
+    """Words that begin a way to ask for the intent and name the act itself."""
+    acts = act_roots(parsed, intent)
+    verb = intent.tool.rpartition(".")[2].partition("_")[0]
+    begun = (token for phrase in phrases_of(parsed, intent) for token in TOKEN.findall(phrase)[:1])
+    return {token for token in (verb, *begun) if root(token) in acts}
 
 
-def _reports(said: Said) -> Iterator[str]:
+def _reports(parsed: ParsedMessage) -> Iterator[str]:
     """Past tenses of the act itself, with somebody who did it, unless the registry has them as a way to ask."""
-    mistaken = _MISTAKEN.search(said.spoken) is not None
-    for found in WORD.finditer(said.spoken):
-        word = found.group()
-        if not _is_past(word) or not (mistaken or _somebody_did(said, found.start())):
+    mistaken = _MISTAKEN.search(parsed.spoken) is not None
+    for match in TOKEN.finditer(parsed.spoken):
+        token = match.group()
+        if not _is_past(token) or not (mistaken or _somebody_did(parsed, match.start())):
             continue
-        for wish in said.wishes:
-            if root(word) not in act_words(said, wish) or said.spoken_words & _openings(said, wish):
+        for intent in parsed.intents:
+            if root(token) not in act_roots(parsed, intent) or parsed.spoken_tokens & _openings(
+                parsed, intent
+            ):
                 continue
-            own = frozenset().union(*map(words_in, phrases_of(said, wish)))
-            if word not in own or (mistaken and "mistake" not in own):
-                yield said.text[max(0, found.start() - 12) : found.end()].strip()
+            own = frozenset().union(*map(tokens_in, phrases_of(parsed, intent)))
+            if token not in own or (mistaken and "mistake" not in own):
+                yield parsed.text[max(0, match.start() - 12) : match.end()].strip()
 
 
-def _somebody_did(said: Said, verb: int) -> bool:
-    """Whether a subject stands right before the verb: a pronoun, `the boss`, somebody's name."""
+def _somebody_did(parsed: ParsedMessage, verb: int) -> bool:
+    """Return whether a subject stands right before the verb: a pronoun, `the boss`, somebody's name."""
     begin = max(0, verb - _TALK_LOOKBACK)
-    if _WHO_DID.search(said.spoken, begin, verb):
+    if _WHO_DID.search(parsed.spoken, begin, verb):
         return True
-    named = _NAMED.search(said.text, begin, verb)
-    if named is None or (named[1] or "").lower() in FUNCTION_WORDS:
+    named = _NAMED.search(parsed.text, begin, verb)
+    if named is None or (named[1] or "").lower() in STOPWORDS:
         return False
-    return _CAUSED.search(said.spoken, begin, verb) is None
+    return _CAUSED.search(parsed.spoken, begin, verb) is None
 
 
-def _is_past(word: str) -> bool:
-    return word in IRREGULAR_PAST or (word.endswith("ed") and not word.endswith("eed"))
+def _is_past(token: str) -> bool:
+    return token in IRREGULAR_PAST or (token.endswith("ed") and not token.endswith("eed"))

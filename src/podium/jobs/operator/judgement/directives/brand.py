@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podium.jobs.operator.judgement.directives.rules import Rule, outgoing
+from podium.jobs.operator.judgement.directives.rules import Rule, outgoing_rule
 from podium.jobs.operator.models import Directive
 
 _BRAND = Directive.BRAND
@@ -12,7 +12,7 @@ _INSULT = (
 )
 
 RULES: tuple[Rule, ...] = (
-    outgoing(
+    outgoing_rule(
         "profanity",
         _BRAND,
         "the outgoing words are profane",
@@ -21,7 +21,7 @@ RULES: tuple[Rule, ...] = (
         r"\bbastards?\b|\b(?:arse|ass)(?:holes?|hats?)\b|\bdick(?:head|heads|s)\b|\bwank(?:er|ers)\b|\bpiss (?:off|ed off)\b|\bpricks?\b|\btwats?\b",
         r"\bbollocks\b|\b(?:slut|whore)s?\b|\bnigg(?:er|a)s?\b|\bfag(?:got)?s?\b",
     ),
-    outgoing(
+    outgoing_rule(
         "insult",
         _BRAND,
         "the outgoing words insult somebody",
@@ -31,7 +31,7 @@ RULES: tuple[Rule, ...] = (
         rf"\byou (?:\w+ )?{_INSULT}(?= ?(?:$|[.,!?;]))|\byou (?:stupid|dumb|pathetic|lying|ugly|filthy) \w+|\bshut (?:your mouth|the hell up|up)\b|\b(?:we|i) hate you\b",
         rf"\b(?:competitors?|other roofers?|those (?:guys|roofers))(?: \w+)? (?:are|is)(?: all| just)?(?: an?)?(?: \w+)? {_INSULT}\b",
     ),
-    outgoing(
+    outgoing_rule(
         "threat",
         _BRAND,
         "the outgoing words threaten somebody",
@@ -42,7 +42,7 @@ RULES: tuple[Rule, ...] = (
         r"\bmake (?:you|your life) (?:pay for|sorry|regret|hell|suffer)\b|\bwatch your back\b|\byou(?:'ll| will) (?:be sorry|regret (?:it|this))\b",
         r"\bor else\b|\bwe know where you live\b|\brip (?:the|your) (?:new )?roof off\b",
     ),
-    outgoing(
+    outgoing_rule(
         "false_claim",
         _BRAND,
         "the outgoing words promise what nobody can keep",
@@ -53,7 +53,7 @@ RULES: tuple[Rule, ...] = (
         r"\b(?:endorsed|recommended|approved) by (?:the )?(?:government|prime minister|council|pope|king|vba|cfa|housing commission)\b|\bgovernment[\s-]approved\b",
         r"\b(?:roof|ceiling)(?: will| is going to|'ll)(?: \w+)? collapse\b[^.;\n]{0,40}\b(?:unless|if) you (?:don't )?(?:sign|pay|accept|book)\b",
     ),
-    outgoing(
+    outgoing_rule(
         "harassing",
         _BRAND,
         "the outgoing words harass somebody",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podium.jobs.operator.judgement.directives.rules import Rule, said
+from podium.jobs.operator.judgement.directives.rules import Rule, message_rule
 from podium.jobs.operator.models import Directive
 
 _SAFETY = Directive.SAFETY
@@ -31,7 +31,7 @@ _ACT = (
     r"update|assign|reassign|restore|reinstate|undo|reverse|get rid of|reschedule|kill|convert)"
     r"(?: (?:out|off|absolutely|literally))?"
 )
-_TELL = r"(?:text|sms|email|e-mail|message|notify|spam|blast|mail|whatsapp)(?: out)?"
+_BROADCAST = r"(?:text|sms|email|e-mail|message|notify|spam|blast|mail|whatsapp)(?: out)?"
 _REACH = r"(?:text|sms|email|e-mail|message|notify|spam|blast|mail|whatsapp|contact|call|ring|phone)(?: out)?"
 _PEOPLE = (
     r"(?:customers?|clients?|leads?|homeowners?|contacts?|people|prospects?|person|residents?|tenants?|subscribers?|"
@@ -43,7 +43,7 @@ _OURS = (
 )
 
 RULES: tuple[Rule, ...] = (
-    said(
+    message_rule(
         "everything_at_once",
         _SAFETY,
         "the message asks to act on everything at once; name the one that is meant",
@@ -58,18 +58,18 @@ RULES: tuple[Rule, ...] = (
         rf"\b(?:create|add|make|book|schedule|raise|issue)\b[^.;?!\n]{{0,40}} for (?:{_ALL}|{_EVERY}){_BETWEEN} "
         r"(?:customers?|clients?|leads?|jobs?|contacts?)\b",
     ),
-    said(
+    message_rule(
         "everybody_at_once",
         _SAFETY,
         "the message asks to write to everybody at once; name the person who is meant",
         "all every each whole entire",
         rf"\b{_REACH} (?:(?:an?|the) \w+ to )?(?:{_ALL}|{_EVERY}){_BETWEEN} {_PEOPLE}",
-        rf"\b{_TELL} (?:everyone|everybody){_OURS}",
+        rf"\b{_BROADCAST} (?:everyone|everybody){_OURS}",
         r"\b(?:send|forward|blast|shoot|fire off|push)\b[^.;?!\n]{0,60}\bto "
         rf"(?:(?:{_ALL}|{_EVERY}){_BETWEEN} {_PEOPLE}|(?:everyone|everybody)\b{_OURS})",
         rf"\b(?:send|give) (?:(?:everyone|everybody)\b{_OURS}|(?:{_ALL}|{_EVERY}){_BETWEEN} {_PEOPLE})",
     ),
-    said(
+    message_rule(
         "other_languages_everything",
         _SAFETY,
         "the message asks to act on everything at once; name the one that is meant",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podium.jobs.operator.judgement.directives.rules import Rule, said
+from podium.jobs.operator.judgement.directives.rules import Rule, message_rule
 from podium.jobs.operator.models import Directive
 
 _CONTINUITY = Directive.CONTINUITY
@@ -25,7 +25,7 @@ _PROOF = (
 )
 
 RULES: tuple[Rule, ...] = (
-    said(
+    message_rule(
         "stopping_worker",
         _CONTINUITY,
         "operation endangers worker stability",
@@ -33,7 +33,7 @@ RULES: tuple[Rule, ...] = (
         rf"\b{_STOP} {_WHOSE}{_MACHINE}",
         rf"\b(?:shut|take|bring|turn|switch) {_WHOSE}{_MACHINE} (?:down|off|offline)\b",
     ),
-    said(
+    message_rule(
         "purging_queue",
         _CONTINUITY,
         "operation endangers queue stability",
@@ -42,7 +42,7 @@ RULES: tuple[Rule, ...] = (
         r"render)){0,4} queues?\b",
         r"\b(?:flood|spam|overload|jam|clog)(?: \w+){0,2} queue\b",
     ),
-    said(
+    message_rule(
         "dropping_data",
         _CONTINUITY,
         "operation endangers the data that all work stands on",
@@ -53,7 +53,7 @@ RULES: tuple[Rule, ...] = (
         r"tasks?|notes?|payments?|database|sql|\w+_\w+)) tables?\b",
         r"\bdrop (?:all )?(?:the |our )?tables(?= ?(?:$|[.,!;]))",
     ),
-    said(
+    message_rule(
         "blinding",
         _CONTINUITY,
         "operation takes away receipts, checks or backups",
@@ -68,7 +68,7 @@ RULES: tuple[Rule, ...] = (
         r"\b(?:don't|do not|without) (?:log|logging|journal|record|recording) (?:this|it|any of (?:this|it))\b"
         r"(?! (?:as|in|under|to|until|yet|on|against|for|with))",
     ),
-    said(
+    message_rule(
         "flooding",
         _CONTINUITY,
         "operation would flood the queue",

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from podium.core.packs import Pack, PackTool, Skill
-from podium.jobs.operator.judgement.directives.rules import Case, Rule, said
-from podium.jobs.operator.models import Directive, Wish
+from podium.jobs.operator.judgement.directives.rules import Case, Rule, message_rule
+from podium.jobs.operator.models import Directive, ToolIntent
 
 _CONTRACT = Directive.CONTRACT
 
 
-def _entry(pack: Pack, wish: Wish) -> PackTool | Skill | None:
-    return pack.tool(wish.tool) or pack.skill(wish.tool)
+def _entry(pack: Pack, intent: ToolIntent) -> PackTool | Skill | None:
+    return pack.tool(intent.tool) or pack.skill(intent.tool)
 
 
 def _unknown_tool(case: Case) -> bool:
-    return any(_entry(case.pack, wish) is None for wish in case.reading.wishes)
+    return any(_entry(case.pack, intent) is None for intent in case.reading.calls)
 
 
 def _unknown_field(case: Case) -> bool:
-    return any(_invented(case.pack, wish) for wish in case.reading.wishes)
+    return any(_invented(case.pack, intent) for intent in case.reading.calls)
 
 
-def _invented(pack: Pack, wish: Wish) -> bool:
-    entry = _entry(pack, wish)
-    known = entry.input_schema.get("properties", {}) if entry else {}
-    return any(name not in known for name in wish.arguments)
+def _invented(pack: Pack, intent: ToolIntent) -> bool:
+    entry = _entry(pack, intent)
+    properties = entry.input_schema.get("properties", {}) if entry else {}
+    return any(name not in properties for name in intent.arguments)
 
 
 RULES: tuple[Rule, ...] = (
@@ -37,7 +37,7 @@ RULES: tuple[Rule, ...] = (
         "it needs a field that the tool in the registry does not have",
         _unknown_field,
     ),
-    said(
+    message_rule(
         "raw_sql",
         _CONTRACT,
         "the message holds SQL; only registered tools touch the database",
@@ -50,7 +50,7 @@ RULES: tuple[Rule, ...] = (
         r"\b(?:run|execute|exec|fire)(?: \w+){0,3} (?:raw |some )?sql\b|\bsql (?:injection|statement)\b",
         quoted="counts",
     ),
-    said(
+    message_rule(
         "raw_commands",
         _CONTRACT,
         "the message holds commands for a shell; only registered tools act",

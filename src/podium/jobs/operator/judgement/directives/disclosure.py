@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from podium.jobs.operator.judgement.directives.rules import Rule, said
+from podium.jobs.operator.judgement.directives.rules import Rule, message_rule
 from podium.jobs.operator.models import Directive
 
 _SAFETY = Directive.SAFETY
-_KEPT = (
+_SECRETS = (
     r"(?:service[\s_-]?role(?:[\s_-]?key)?|api[\s_-]?(?:keys?|tokens?|secrets?)|passwords?|passphrases?|"
     r"(?:secret|private|encryption|signing|ssh|receipt) keys?|(?:access|auth|bearer|session|refresh) tokens?|"
     r"(?:login |admin |database |user )?credentials|env(?:ironment)? (?:variables?|vars?|file)|\.env|connection string|"
@@ -44,20 +44,20 @@ _MOVE = (
 )
 
 RULES: tuple[Rule, ...] = (
-    said(
+    message_rule(
         "telling_secrets",
         _SAFETY,
         "secrets and keys are told to nobody",
         "service role password passphrase key token credential env connection database supabase openrouter twilio smtp podium aws stripe api secret card cvv prompt "
         "instructions",
-        rf"\b{_ASK}\b{_THROUGH}{{0,8}}? {_KEPT}",
+        rf"\b{_ASK}\b{_THROUGH}{{0,8}}? {_SECRETS}",
         rf"\b(?:i |we )?(?:need|want|get me|i'd like|gimme) (?:(?:the|an?|our|your|all|his|her|their|admin|database|system|"
-        rf"supabase|root) ){{0,4}}{_KEPT}",
+        rf"supabase|root) ){{0,4}}{_SECRETS}",
         r"\b(?:show|print|reveal|repeat|output|tell me|give me|what are|what's|what is) (?:(?:me|all|of|us) ){0,2}your (?:\w+ )?"
         r"(?:instructions|system prompt|prompt|hidden rules|initial message)\b",
         quoted="outgoing counts",
     ),
-    said(
+    message_rule(
         "data_to_outside",
         _SAFETY,
         "people's data does not leave in bulk",

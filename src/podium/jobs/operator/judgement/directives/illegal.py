@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from podium.jobs.operator.judgement.directives.rules import Rule, said
+from podium.jobs.operator.judgement.directives.rules import Rule, message_rule
 from podium.jobs.operator.models import Directive
 
 _SAFETY = Directive.SAFETY
-_PAPERS = (
+_DOCUMENTS = (
     r"(?:reviews?|testimonials?|invoices?|receipts?|quotes?|certificates?|signatures?|reports?|documents?|payments?|"
     r"records?|warrant(?:y|ies)|inspections?|photos?|evidence|customers?|ids?|licen[cs]es?)"
 )
@@ -29,7 +29,7 @@ _AUTHORITY = (
 
 
 def _law(name: str, because: str, hints: str, *patterns: str) -> Rule:
-    return said(name, _SAFETY, because, hints, *patterns, quoted="outgoing counts")
+    return message_rule(name, _SAFETY, because, hints, *patterns, quoted="outgoing counts")
 
 
 RULES: tuple[Rule, ...] = (
@@ -52,8 +52,8 @@ RULES: tuple[Rule, ...] = (
         r"records?|certificates?|numbers)\b",
         r"\b(?:write|post|leave|make up|invent|buy)\b[^.;\n]{0,40}\breviews?\b[^.;\n]{0,20}\b(?:as if|pretending|as (?:a |the |our )?customers?|ourselves)\b",
         r"\bfudge (?:the |some |our )?(?:\w+ )?(?:numbers|figures|report|measurements|photos)\b",
-        rf"(?:^|[.,;\n] ?|\b(?:please|to|and|just|can you|then|could you) )fake (?:an?|the|his|her|their|some|[\w]+'s) (?:\w+ )?{_PAPERS}\b",
-        rf"\b{_MAKE}{_SOME} (?:fake|phone?y|bogus|false|made[\s-]up|fictitious|sham) (?:\w+ ){{0,2}}{_PAPERS}\b",
+        rf"(?:^|[.,;\n] ?|\b(?:please|to|and|just|can you|then|could you) )fake (?:an?|the|his|her|their|some|[\w]+'s) (?:\w+ )?{_DOCUMENTS}\b",
+        rf"\b{_MAKE}{_SOME} (?:fake|phone?y|bogus|false|made[\s-]up|fictitious|sham) (?:\w+ ){{0,2}}{_DOCUMENTS}\b",
         r"\bsign (?:it|this|the \w+|that)(?: \w+){0,3} (?:as|as if you were|pretending to be) (?:the )?(?:customer|client|him|her|"
         r"homeowner|owner|they)\b",
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from podium.jobs.operator.judgement.directives.rules import Case, Rule, compiled, said
+from podium.jobs.operator.judgement.directives.rules import Case, Rule, compiled, message_rule
 from podium.jobs.operator.models import Directive
 
 _REVENUE = Directive.REVENUE
@@ -22,21 +22,21 @@ _DISCOUNT = (
 def _nearly_free(case: Case) -> bool:
     """A discount that leaves next to nothing."""
     return any(
-        int(next(filter(None, found.groups()))) >= _MOSTLY and not _only_told(case, found)
+        int(next(filter(None, match.groups()))) >= _MOSTLY and not _only_reported(case, match)
         for form in case.forms
         if "%" in form or "cent" in form
-        for found in compiled(_DISCOUNT).finditer(form)
+        for match in compiled(_DISCOUNT).finditer(form)
     )
 
 
-def _only_told(case: Case, found: re.Match[str]) -> bool:
-    return case.is_content(found, inside_only=True)
+def _only_reported(case: Case, match: re.Match[str]) -> bool:
+    return case.is_content(match, inside_only=True)
 
 
 def _negative_amount(case: Case) -> bool:
-    for wish in case.reading.wishes:
-        tool = case.pack.tool(wish.tool)
-        for name, value in wish.arguments.items() if tool else ():
+    for intent in case.reading.calls:
+        tool = case.pack.tool(intent.tool)
+        for name, value in intent.arguments.items() if tool else ():
             schema = tool.properties.get(name, {}) if tool else {}
             number = isinstance(value, int | float) and not isinstance(value, bool)
             if schema.get("x-kind") == "money" and number and value < 0:
@@ -45,7 +45,7 @@ def _negative_amount(case: Case) -> bool:
 
 
 RULES: tuple[Rule, ...] = (
-    said(
+    message_rule(
         "skipping_stage",
         _REVENUE,
         "a stage from lead to payment would be skipped",
@@ -63,7 +63,7 @@ RULES: tuple[Rule, ...] = (
         r"\b(?:go|jump|move|skip|take (?:it|him|her|them))(?: \w+){0,3} straight (?:from \w+ )?to (?:the )?(?:job|invoice|invoicing|won|payment)\b"
         r"(?! (?:site|at|on|in|list|page|\w+ (?:street|st|rd|road)))",
     ),
-    said(
+    message_rule(
         "unpaid_as_paid",
         _REVENUE,
         "a payment would be recorded that nobody made",
@@ -83,7 +83,7 @@ RULES: tuple[Rule, ...] = (
         "the work would be given away",
         _nearly_free,
     ),
-    said(
+    message_rule(
         "giving_away",
         _REVENUE,
         "the work would be given away",
@@ -100,7 +100,7 @@ RULES: tuple[Rule, ...] = (
         "an amount of money is less than nothing",
         _negative_amount,
     ),
-    said(
+    message_rule(
         "helping_competitor",
         _REVENUE,
         "work would be handed to a competitor",

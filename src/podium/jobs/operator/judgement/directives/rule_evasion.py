@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from podium.jobs.operator.judgement.directives.rules import Case, Rule, compiled, plain, said
+from podium.jobs.operator.judgement.directives.rules import (
+    Case,
+    Rule,
+    compiled,
+    message_rule,
+    plain,
+)
 from podium.jobs.operator.models import Directive
 
 _SAFETY = Directive.SAFETY
@@ -70,7 +76,7 @@ _LANGUAGE_HINTS = (
 )
 
 MAX_TEXT = 5_000
-"""What is longer is a file and no sentence."""
+"""Limit in characters: a longer text is a file and no sentence."""
 
 
 def _context_holds_commands(case: Case) -> bool:
@@ -89,11 +95,11 @@ def _context_texts(value: object, left: int = 12) -> list[str]:
     if isinstance(value, str):
         return [plain(value)] if len(value) <= MAX_TEXT else []
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return [text for each in inner for text in _context_texts(each, left - 1)] if left else []
+    return [text for value in inner for text in _context_texts(value, left - 1)] if left else []
 
 
 RULES: tuple[Rule, ...] = (
-    said(
+    message_rule(
         "overriding_rules",
         _SAFETY,
         "the message asks to set the rules aside",
@@ -107,7 +113,7 @@ RULES: tuple[Rule, ...] = (
         r"\b(?:rules|approvals|safeguards) are (?:off|disabled|suspended|lifted)\b",
         quoted="counts",
     ),
-    said(
+    message_rule(
         "run_together",
         _SAFETY,
         "the message asks to set the rules aside",
@@ -118,7 +124,7 @@ RULES: tuple[Rule, ...] = (
         r"(?:skip|bypass)(?:the)?approval",
         quoted="counts",
     ),
-    said(
+    message_rule(
         "other_languages",
         _SAFETY,
         "the message asks to set the rules aside",
@@ -126,7 +132,7 @@ RULES: tuple[Rule, ...] = (
         *_LANGUAGES.values(),
         quoted="counts",
     ),
-    said(
+    message_rule(
         "skipping_approval",
         _SAFETY,
         "the message asks to act without the approval that is needed",
@@ -146,7 +152,7 @@ RULES: tuple[Rule, ...] = (
         r"him|her|them|first)\b",
         quoted="outgoing counts",
     ),
-    said(
+    message_rule(
         "approving_oneself",
         _SAFETY,
         "an approval is a person's own act and cannot be claimed in a message",
@@ -163,7 +169,7 @@ RULES: tuple[Rule, ...] = (
         r"\b(?:hereby |i )pre-?approve\b|\bblanket approval\b",
         quoted="outgoing counts",
     ),
-    said(
+    message_rule(
         "role_play",
         _SAFETY,
         "the message asks the operator to be something else than it is",
@@ -181,7 +187,7 @@ RULES: tuple[Rule, ...] = (
         r"\bsimulate (?:being|an? (?:admin|owner|approval|approver|system))",
         quoted="counts",
     ),
-    said(
+    message_rule(
         "forged_instructions",
         _SAFETY,
         "the message poses as an instruction of the system",

@@ -17,7 +17,7 @@ from urllib.parse import unquote
 from podium.core.decisions import Tier
 from podium.core.model import Json
 from podium.core.packs import Pack, PackTool
-from podium.jobs.operator.models import Directive, Message, Reading, Wish
+from podium.jobs.operator.models import Directive, Message, Reading, ToolIntent
 
 MAX_DISGUISED = 20_000
 """Longer texts are not turned round and decoded: no message is longer."""
@@ -29,12 +29,12 @@ _LOOK_ALIKE = str.maketrans(
 """Letters of other alphabets that look like Latin ones, once capitals are small."""
 _LEET = str.maketrans("01345789@$!|", "oieastbgasil")
 _LEET_L = str.maketrans("01345789@$!|", "oleastbgasll")
-_MIXED_WORD = re.compile(r"(?=\S*[a-z])(?=\S*[0-9@$!|])[a-z0-9@$!|']+")
+_MIXED = re.compile(r"(?=\S*[a-z])(?=\S*[0-9@$!|])[a-z0-9@$!|']+")
 _SPELLED = re.compile(r"(?<![^\W_])(?:[^\W_][ ._*-]){2,}[^\W_](?![^\W_])")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2}){10,}")
 _UNPRINTABLE = re.compile(r"[^\x20-\x7e\s]")
-_TAG_LETTERS = range(0xE0020, 0xE007F)
+_TAG_CHARACTERS = range(0xE0020, 0xE007F)
 """Letters of Unicode that nobody sees, one for each of ASCII's."""
 
 
@@ -48,18 +48,18 @@ def plain(text: str) -> str:
 
 
 def _visible(text: str) -> Iterator[str]:
-    for letter in text:
-        if letter.isascii():
-            yield letter if letter.isprintable() or letter in "\n\t\r" else " "
+    for character in text:
+        if character.isascii():
+            yield character if character.isprintable() or character in "\n\t\r" else " "
             continue
-        parts = unicodedata.normalize("NFKD", letter)
+        parts = unicodedata.normalize("NFKD", character)
         if len(parts) > 1 and parts[0].isascii() and all(map(unicodedata.combining, parts[1:])):
             yield parts[0]
-        elif unicodedata.category(letter) in ("Cf", "Mn", "Cc", "Cs", "Co"):
+        elif unicodedata.category(character) in ("Cf", "Mn", "Cc", "Cs", "Co"):
             # Between letters these hide a word; marks of other alphabets stay with theirs.
-            yield letter if unicodedata.category(letter) == "Mn" else ""
+            yield character if unicodedata.category(character) == "Mn" else ""
         else:
-            yield letter
+            yield character
 
 
 def _tidy(text: str) -> str:
@@ -69,10 +69,10 @@ def _tidy(text: str) -> str:
 @lru_cache(maxsize=16)
 def forms(text: str) -> tuple[str, ...]:
     """The plain form first, then what the text would say if it were disguised; each once."""
-    found = [plain(text)]
+    variants = [plain(text)]
     if len(text) <= MAX_DISGUISED:
-        found += (plain(each) for disguise in _DISGUISES for each in disguise(text))
-    return tuple(dict.fromkeys(each for each in found if each))
+        variants += (plain(variant) for disguise in _DISGUISES for variant in disguise(text))
+    return tuple(dict.fromkeys(variant for variant in variants if variant))
 
 
 def _look_alikes(text: str) -> Iterator[str]:
@@ -81,12 +81,12 @@ def _look_alikes(text: str) -> Iterator[str]:
 
 
 def _leet(text: str) -> Iterator[str]:
-    said = plain(text)
-    if not _MIXED_WORD.search(said):
+    plain_text = plain(text)
+    if not _MIXED.search(plain_text):
         return
-    yield _MIXED_WORD.sub(lambda word: word[0].translate(_LEET), said)
-    yield _MIXED_WORD.sub(lambda word: word[0].translate(_LEET_L), said)
-    yield _MIXED_WORD.sub(lambda word: word[0].replace("11", "ll").translate(_LEET), said)
+    yield _MIXED.sub(lambda match: match[0].translate(_LEET), plain_text)
+    yield _MIXED.sub(lambda match: match[0].translate(_LEET_L), plain_text)
+    yield _MIXED.sub(lambda match: match[0].replace("11", "ll").translate(_LEET), plain_text)
 
 
 def _spelled_out(text: str) -> Iterator[str]:
@@ -110,11 +110,11 @@ def _encoded(text: str) -> Iterator[str]:
 
 def _readable(decode: Callable[[], bytes]) -> Iterator[str]:
     try:
-        said = decode().decode()
+        decoded = decode().decode()
     except (ValueError, binascii.Error):
         return
-    if said.isprintable() and any(letter.isalpha() for letter in said):
-        yield said
+    if decoded.isprintable() and any(character.isalpha() for character in decoded):
+        yield decoded
 
 
 def _turned(text: str) -> Iterator[str]:
@@ -123,7 +123,9 @@ def _turned(text: str) -> Iterator[str]:
 
 
 def _unseen(text: str) -> Iterator[str]:
-    hidden = [chr(ord(each) - 0xE0000) for each in text if ord(each) in _TAG_LETTERS]
+    hidden = [
+        chr(ord(character) - 0xE0000) for character in text if ord(character) in _TAG_CHARACTERS
+    ]
     if hidden:
         yield "".join(hidden)
 
@@ -132,7 +134,7 @@ _DISGUISES = (_look_alikes, _leet, _spelled_out, _encoded, _turned, _unseen)
 
 
 Quoted = Literal["counts", "outgoing counts", "is let be"]
-"""Whether the same words count as the content of a note or a message, where they are no command."""
+"""Treatment of the same words in the content of a note or a message, where they are no command."""
 
 _DENIED = re.compile(
     r"(?:\b(?:don't|do not|dont|never|not to|must not|mustn't|shouldn't|should not|won't|will not|"
@@ -147,12 +149,12 @@ _NOTE = re.compile(
     r"(?:task|note|todo|to-do|reminder)\b|remind (?:me|us|\w+) (?:to|that|about)\b|note (?:that|to self)\b)"
 )
 """Begins a message that only wants something written down."""
-_LETTER = re.compile(
+_OUTGOING = re.compile(
     r"(?:please |can you |could you |hey |ok |also )*(?:text|sms|email|e-mail|message|tell|reply to|write to|let)"
     r"(?: [^\s:]+){1,5}?(?::| that\b| saying\b| to say\b| know\b)"
 )
 """Begins a message that wants something said to somebody."""
-_TOLD = re.compile(
+_REPORTED = re.compile(
     r'[:"]|\b(?:that|saying|says?|note|task|todo|reminder|remind|text|email|sms|message|tell|write|titled?|reason)\b'
 )
 """Stands before words that somebody is told or that are written down."""
@@ -169,53 +171,53 @@ class Case:
 
     @cached_property
     def forms(self) -> tuple[str, ...]:
-        """What was said, plainly and undisguised."""
+        """Forms of the message, plain and undisguised."""
         return forms(self.message.text)
 
     @cached_property
     def outgoing(self) -> tuple[str, ...]:
-        """What would be said to people outside, plainly."""
-        texts = [text for wish in self.reading.wishes for text in self._texts(wish, Tier.T3)]
-        said = plain(self.message.text)
-        letter = _LETTER.match(said)
-        if letter is not None:
-            texts.append(said[letter.end() :])
+        """Forms of the texts that would be sent to people outside."""
+        texts = [text for intent in self.reading.calls for text in self._texts(intent, Tier.T3)]
+        plain_text = plain(self.message.text)
+        match = _OUTGOING.match(plain_text)
+        if match is not None:
+            texts.append(plain_text[match.end() :])
         return tuple(form for text in texts for form in forms(text))
 
-    def is_content(self, found: re.Match[str], *, inside_only: bool) -> bool:
-        """Whether words that were found in a form of the message are only to be written down or told.
+    def is_content(self, match: re.Match[str], *, inside_only: bool) -> bool:
+        """Return whether words that were found in a form of the message are only to be written down or told.
 
         Every risky call must then carry them as a text of its own.
         """
-        risky = [wish for wish in self.reading.wishes if self.tier_of(wish) > Tier.T1]
+        risky = [intent for intent in self.reading.calls if self.tier_of(intent) > Tier.T1]
         if inside_only and risky:
             return False
-        carried = [wish for wish in self.reading.wishes if self._carries(wish, found[0])]
-        if any(wish not in carried for wish in risky):
+        carried = [intent for intent in self.reading.calls if self._carries(intent, match[0])]
+        if any(intent not in carried for intent in risky):
             return False
-        said = plain(self.message.text)
-        begins = _NOTE.match(said) or (None if inside_only else _LETTER.match(said))
-        behind = begins is not None and found.start() >= begins.end()
+        plain_text = plain(self.message.text)
+        begins = _NOTE.match(plain_text) or (None if inside_only else _OUTGOING.match(plain_text))
+        behind = begins is not None and match.start() >= begins.end()
         # A classifier may take any sentence for a note: that it is one must have been said.
         return behind or (
-            bool(carried) and _TOLD.search(found.string, 0, found.start()) is not None
+            bool(carried) and _REPORTED.search(match.string, 0, match.start()) is not None
         )
 
-    def tier_of(self, wish: Wish) -> Tier:
+    def tier_of(self, intent: ToolIntent) -> Tier:
         """The highest of the tools behind it, as the registry has them; T4 for what it does not have."""
-        skill = self.pack.skill(wish.tool)
-        names = [step.tool for step in skill.steps] if skill else [wish.tool]
+        skill = self.pack.skill(intent.tool)
+        names = [step.tool for step in skill.steps] if skill else [intent.tool]
         tools = [self.pack.tool(name) for name in names]
         return max((tool.tier if tool else Tier.T4 for tool in tools), default=Tier.T4)
 
-    def _carries(self, wish: Wish, words: str) -> bool:
-        return any(words in plain(text) for text in self._texts(wish))
+    def _carries(self, intent: ToolIntent, phrase: str) -> bool:
+        return any(phrase in plain(text) for text in self._texts(intent))
 
-    def _texts(self, wish: Wish, tier: Tier | None = None) -> Iterator[str]:
-        tool = self.pack.tool(wish.tool)
+    def _texts(self, intent: ToolIntent, tier: Tier | None = None) -> Iterator[str]:
+        tool = self.pack.tool(intent.tool)
         if tool is None or (tier is not None and tool.tier is not tier):
             return
-        for name, value in wish.arguments.items():
+        for name, value in intent.arguments.items():
             if isinstance(value, str) and _kind(tool, name) == "text":
                 yield value
 
@@ -235,7 +237,7 @@ class Rule:
     applies: Callable[[Case], bool]
 
 
-def said(
+def message_rule(
     name: str,
     directive: Directive,
     because: str,
@@ -247,29 +249,31 @@ def said(
 
     A blank in a pattern is any white space, and one with `?` behind it may be missing. Words that are denied or asked about do not count.
     """
-    words = _hinted(hints)
+    needles = _hinted(hints)
 
     def applies(case: Case) -> bool:
         return any(
-            _counts(case, found, quoted)
+            _counts(case, match, quoted)
             for form in case.forms
-            if any(hint in form for hint in words)
+            if any(hint in form for hint in needles)
             for pattern in patterns
-            for found in compiled(pattern).finditer(form)
+            for match in compiled(pattern).finditer(form)
         )
 
     return Rule(name, directive, because, applies)
 
 
-def outgoing(name: str, directive: Directive, because: str, hints: str, *patterns: str) -> Rule:
+def outgoing_rule(
+    name: str, directive: Directive, because: str, hints: str, *patterns: str
+) -> Rule:
     """A rule about what would be said to people outside."""
-    words = _hinted(hints)
+    needles = _hinted(hints)
 
     def applies(case: Case) -> bool:
         return any(
             compiled(pattern).search(text)
             for text in case.outgoing
-            if any(hint in text for hint in words)
+            if any(hint in text for hint in needles)
             for pattern in patterns
         )
 
@@ -281,13 +285,13 @@ def _hinted(hints: str) -> tuple[str, ...]:
     return tuple(hint.replace("_", " ") for hint in hints.split())
 
 
-def _counts(case: Case, found: re.Match[str], quoted: Quoted) -> bool:
-    start = found.start()
-    if _DENIED.search(found.string[max(0, start - _LOOKED_BACK) : start]):
+def _counts(case: Case, match: re.Match[str], quoted: Quoted) -> bool:
+    start = match.start()
+    if _DENIED.search(match.string[max(0, start - _LOOKED_BACK) : start]):
         return False
     if quoted == "counts":
         return True
-    return not case.is_content(found, inside_only=quoted == "outgoing counts")
+    return not case.is_content(match, inside_only=quoted == "outgoing counts")
 
 
 @cache

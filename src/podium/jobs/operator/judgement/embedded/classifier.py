@@ -13,7 +13,7 @@ from podium.core.decisions import Usage
 from podium.core.model import Json
 from podium.core.packs import Pack, PackTool, Skill
 from podium.jobs.operator.judgement.caution import look_again
-from podium.jobs.operator.judgement.embedded.clause_meaning import DOTTED, Reader, Understood
+from podium.jobs.operator.judgement.embedded.clause_meaning import DOTTED, ClauseMeaning, Reader
 from podium.jobs.operator.judgement.embedded.clauses import MAX_CLAUSES, clauses_of, with_tails
 from podium.jobs.operator.judgement.embedded.lexicon import VAGUE
 from podium.jobs.operator.judgement.embedded.moods import (
@@ -23,16 +23,16 @@ from podium.jobs.operator.judgement.embedded.moods import (
     without_courtesy,
 )
 from podium.jobs.operator.judgement.embedded.query import marked
-from podium.jobs.operator.judgement.embedded.tokens import FUNCTION_WORDS, clean, word_set, words_of
+from podium.jobs.operator.judgement.embedded.tokens import STOPWORDS, clean, token_set, tokenize
 from podium.jobs.operator.judgement.embedded.tool_index import Entry, Index, index_of
 from podium.jobs.operator.judgement.embedded.tool_score import FAINTEST, OPEN, Fit
 from podium.jobs.operator.judgement.fields.tokenized_text import Entity
-from podium.jobs.operator.models import Intent, Message, Reading, Wish
+from podium.jobs.operator.models import Intent, Message, Reading, ToolIntent
 
 
 class Extractor(Protocol):
     def arguments(self, clause: str, tool: PackTool | Skill, message: Message) -> dict[str, Json]:
-        """What the clause gives for the properties of the tool; only what was found."""
+        """Extract arguments for the properties of the tool; only those that were found."""
         ...
 
     def entities(self, text: str, now: datetime) -> Sequence[Entity]:
@@ -41,13 +41,13 @@ class Extractor(Protocol):
 
 
 _LISTING = re.compile(r"[\s,;&+/#]*(?:(?:and|also|plus|then)\b)?[\s,;&+/#]*", re.IGNORECASE)
-"""What stands between the ids of one list."""
+"""Separator between the ids of one list."""
 _CARRIED = ("phone", "email", "address")
 """Kinds of values that a later clause may mean by `him` or `there`, besides ids."""
 
 
 @dataclass(frozen=True)
-class Wished:
+class RequestedEntry:
     """A tool or skill, and the part of the message that asks for it."""
 
     entry: Entry
@@ -56,8 +56,8 @@ class Wished:
 
 
 @dataclass(frozen=True)
-class Wisher:
-    """Makes the wishes of one message."""
+class IntentBuilder:
+    """Makes the intents of one message."""
 
     pack: Pack
     index: Index
@@ -65,59 +65,71 @@ class Wisher:
     extract: Extractor
     message: Message
 
-    def wishes_of(
-        self, understood: Sequence[Understood], banned: frozenset[str]
-    ) -> tuple[Wish, ...]:
+    def intents_of(
+        self, understood: Sequence[ClauseMeaning], banned: frozenset[str]
+    ) -> tuple[ToolIntent, ...]:
         parts = [
-            Wished(each.entry, each.clause.start, each.clause.end)
-            for each in understood
-            if each.entry
+            RequestedEntry(meaning.entry, meaning.clause.start, meaning.clause.end)
+            for meaning in understood
+            if meaning.entry
         ]
         parts = self._with_skills(parts, understood, banned)
-        found: list[Wish] = []
+        intents: list[ToolIntent] = []
         for part in parts:
             for arguments in self._arguments(part):
-                wish = Wish(tool=part.entry.name, arguments=self._filled(part, arguments, found))
-                if not any(_says_less(wish, other) for other in found):
-                    found = [other for other in found if not _says_less(other, wish)] + [wish]
-        return tuple(found)
+                intent = ToolIntent(
+                    tool=part.entry.name, arguments=self._filled(part, arguments, intents)
+                )
+                if not any(_says_less(intent, other) for other in intents):
+                    intents = [other for other in intents if not _says_less(other, intent)] + [
+                        intent
+                    ]
+        return tuple(intents)
 
     def _with_skills(
-        self, parts: list[Wished], understood: Sequence[Understood], banned: frozenset[str]
-    ) -> list[Wished]:
+        self,
+        parts: list[RequestedEntry],
+        understood: Sequence[ClauseMeaning],
+        banned: frozenset[str],
+    ) -> list[RequestedEntry]:
         """The parts, with each run of them that a skill stands for as one."""
         for skill in self.pack.registry.skills:
             tools = tuple(dict.fromkeys(step.tool for step in skill.steps))
             if len(tools) < 2 or banned.intersection(tools) or not self._has_context(skill):
                 continue
-            for place in range(len(parts) - len(tools) + 1):
-                run = parts[place : place + len(tools)]
+            for start in range(len(parts) - len(tools) + 1):
+                run = parts[start : start + len(tools)]
                 if tuple(part.entry.name for part in run) == tools:
-                    whole = Wished(self.index.by_name[skill.name], run[0].start, run[-1].end)
-                    parts = [*parts[:place], whole, *parts[place + len(tools) :]]
+                    whole = RequestedEntry(
+                        self.index.by_name[skill.name], run[0].start, run[-1].end
+                    )
+                    parts = [*parts[:start], whole, *parts[start + len(tools) :]]
                     break
         return self._as_one_skill(parts, understood, banned)
 
     def _as_one_skill(
-        self, parts: list[Wished], understood: Sequence[Understood], banned: frozenset[str]
-    ) -> list[Wished]:
+        self,
+        parts: list[RequestedEntry],
+        understood: Sequence[ClauseMeaning],
+        banned: frozenset[str],
+    ) -> list[RequestedEntry]:
         """One skill for all parts, where the message as a whole says it and every part is in it."""
         if len(parts) < 2 or banned:
             return parts
-        whole = self.reader.together([each.clause for each in understood])
+        whole = self.reader.together([meaning.clause for meaning in understood])
         subject = whole.entry.subject if whole.entry and whole.sure else None
         if not isinstance(subject, Skill) or not self._has_context(subject):
             return parts
         within = {subject.name, *(step.tool for step in subject.steps)}
         if whole.entry and all(part.entry.name in within for part in parts):
-            return [Wished(whole.entry, whole.clause.start, whole.clause.end)]
+            return [RequestedEntry(whole.entry, whole.clause.start, whole.clause.end)]
         return parts
 
     def _has_context(self, skill: Skill) -> bool:
         return all(name in self.message.context for name in skill.needs_context)
 
-    def _arguments(self, part: Wished) -> Iterator[dict[str, Json]]:
-        """What the part says for its tool: once, or once for each id that it names."""
+    def _arguments(self, part: RequestedEntry) -> Iterator[dict[str, Json]]:
+        """Extract the arguments of a part: once, or once for each id that it names."""
         text = self.reader.text[part.start : part.end]
         arguments = self.extract.arguments(text, part.entry.subject, self.message)
         name, ids = self._several(part)
@@ -127,90 +139,102 @@ class Wisher:
         for entity, own in zip(ids, self._own_values(part, ids, name), strict=True):
             yield {**arguments, **own, name: entity.value}
 
-    def _own_values(self, part: Wished, ids: Sequence[Entity], name: str) -> list[dict[str, Json]]:
-        """What belongs to each id: `lead 1 to Dave and lead 2 to Mike`, `$5 on invoice 1 and $9 on invoice 2`."""
+    def _own_values(
+        self, part: RequestedEntry, ids: Sequence[Entity], name: str
+    ) -> list[dict[str, Json]]:
+        """Extract the values that belong to each id: `lead 1 to Dave and lead 2 to Mike`, `$5 on invoice 1 and $9 on invoice 2`."""
         ends = [entity.end for entity in ids]
         starts = [entity.start for entity in ids]
-        behind = self._read_each(part, zip(starts, [*starts[1:], part.end], strict=True), name)
-        before = self._read_each(part, zip([part.start, *ends[:-1]], ends, strict=True), name)
-        for told in (behind, before):
-            if told[0] and all(each.keys() == told[0].keys() for each in told):
-                return told
+        behind = self._read_spans(part, zip(starts, [*starts[1:], part.end], strict=True), name)
+        before = self._read_spans(part, zip([part.start, *ends[:-1]], ends, strict=True), name)
+        for values in (behind, before):
+            if values[0] and all(own.keys() == values[0].keys() for own in values):
+                return values
         return [{} for _ in ids]
 
-    def _read_each(
-        self, part: Wished, spans: Iterable[tuple[int, int]], name: str
+    def _read_spans(
+        self, part: RequestedEntry, spans: Iterable[tuple[int, int]], name: str
     ) -> list[dict[str, Json]]:
-        found = []
+        readings = []
         for start, end in spans:
             text = self.reader.text[start:end]
             read = self.extract.arguments(text, part.entry.subject, self.message)
-            given = self.message.context
-            found.append({key: read[key] for key in read if key != name and key not in given})
-        return found
+            context = self.message.context
+            readings.append({key: read[key] for key in read if key != name and key not in context})
+        return readings
 
-    def _several(self, part: Wished) -> tuple[str, list[Entity]]:
+    def _several(self, part: RequestedEntry) -> tuple[str, list[Entity]]:
         named = [
-            each for each in part.entry.required if part.entry.kinds.get(each, "").startswith("id:")
+            name for name in part.entry.required if part.entry.kinds.get(name, "").startswith("id:")
         ]
         if len(named) != 1:
             return "", []
         kind = part.entry.kinds[named[0]]
-        inside = [each for each in self.reader.entities if part.start <= each.start < part.end]
-        if not any(each.kind == kind for each in inside):
+        inside = [
+            entity for entity in self.reader.entities if part.start <= entity.start < part.end
+        ]
+        if not any(entity.kind == kind for entity in inside):
             return "", []
-        found: list[Entity] = []
-        for each in inside:
-            if each.kind == kind or (each.kind == "id" and found and self._listed(found[-1], each)):
-                found.append(each)
-        return named[0], list({each.value: each for each in reversed(found)}.values())[::-1]
+        entities: list[Entity] = []
+        for entity in inside:
+            if entity.kind == kind or (
+                entity.kind == "id" and entities and self._listed(entities[-1], entity)
+            ):
+                entities.append(entity)
+        return named[0], list({entity.value: entity for entity in reversed(entities)}.values())[
+            ::-1
+        ]
 
     def _listed(self, before: Entity, after: Entity) -> bool:
         """`quotes Q-1 and Q-2`: the noun stands at the first one only."""
         return _LISTING.fullmatch(self.reader.text, before.end, after.start) is not None
 
     def _filled(
-        self, part: Wished, arguments: dict[str, Json], before: Sequence[Wish]
+        self, part: RequestedEntry, arguments: dict[str, Json], before: Sequence[ToolIntent]
     ) -> dict[str, Json]:
-        """The arguments, and what an earlier wish said of the same kind where a needed one is missing."""
-        given = dict(arguments)
+        """The arguments, and what an earlier intent said of the same kind where a needed one is missing."""
+        filled = dict(arguments)
         entry = part.entry
         for name in entry.required:
             kind = entry.kinds.get(name, "")
-            if name in given or not self._may_carry(kind, part):
+            if name in filled or not self._may_carry(kind, part):
                 continue
-            for wish in reversed(before):
-                other = self.index.by_name[wish.tool]
+            for intent in reversed(before):
+                other = self.index.by_name[intent.tool]
                 same = [
-                    wish.arguments[each] for each in wish.arguments if other.kinds.get(each) == kind
+                    intent.arguments[key]
+                    for key in intent.arguments
+                    if other.kinds.get(key) == kind
                 ]
                 if same:
-                    given[name] = same[0]
+                    filled[name] = same[0]
                     break
-        return given
+        return filled
 
-    def _may_carry(self, kind: str, part: Wished) -> bool:
-        """Whether a value of an earlier part can be meant. Who names somebody does not mean the one before."""
+    def _may_carry(self, kind: str, part: RequestedEntry) -> bool:
+        """Return whether a value of an earlier part can be meant. Who names somebody does not mean the one before."""
         if kind.startswith("id:"):
             return True
-        inside = (each for each in self.reader.entities if part.start <= each.start < part.end)
-        return kind in _CARRIED and not any(each.kind == "name" for each in inside)
+        inside = (
+            entity for entity in self.reader.entities if part.start <= entity.start < part.end
+        )
+        return kind in _CARRIED and not any(entity.kind == "name" for entity in inside)
 
 
-def _says_less(wish: Wish, other: Wish) -> bool:
-    """Whether everything in a wish is in the other one too."""
-    return wish.tool == other.tool and wish.arguments.items() <= other.arguments.items()
+def _says_less(intent: ToolIntent, other: ToolIntent) -> bool:
+    """Return whether everything in an intent is in the other one too."""
+    return intent.tool == other.tool and intent.arguments.items() <= other.arguments.items()
 
 
 BY_VERB = 0.6
 """As sure as one is of a tool of which only the verb of a command speaks: enough for a plan that people look at."""
 NEAR = 0.12
 """Tools whose score is at most so much below the best one's may have been meant as well."""
-_NO_TOOL_ENDINGS = word_set(
+_NO_TOOL_ENDINGS = token_set(
     "com au org net io jpg jpeg png pdf txt csv json md html docx xlsx heic"
 )
 """Last parts of addresses and files, which are written like names of tools."""
-_CALLS = word_set("run call use execute invoke tool perform")
+_CALLS = token_set("run call use execute invoke tool perform")
 
 
 class EmbeddedClassifier:
@@ -242,11 +266,12 @@ class EmbeddedClassifier:
             return _refused(f"No tool is called {unknown!r} in pack {self._pack.name!r}")
         entities = self._extract.entities(text, message.now)
         plain = COURTESY.sub(
-            lambda found: "please".ljust(len(found.group())), without_courtesy(text, self._tells)
+            lambda match: "please".ljust(len(match.group())),
+            without_courtesy(text, self._names_thing),
         )
-        words = marked(text, words_of(plain), entities, index)
+        tokens = marked(text, tokenize(plain), entities, index)
         reader = Reader(text, entities, index, frozenset(message.context))
-        clauses = with_tails(clauses_of(plain, words, index), text, index)
+        clauses = with_tails(clauses_of(plain, tokens, index), text, index)
         if len(clauses) > MAX_CLAUSES:
             return _refused(
                 f"The message has more than {MAX_CLAUSES} parts; say it in several messages"
@@ -254,111 +279,117 @@ class EmbeddedClassifier:
         understood = reader.all_of(clauses)
         if not understood:
             return _refused("The message has no words that could be read")
-        wisher = Wisher(self._pack, index, reader, self._extract, message)
+        wisher = IntentBuilder(self._pack, index, reader, self._extract, message)
         cleaned = message.model_copy(update={"text": text})
         decided = self._opened(_decided(understood, wisher), understood)
         return look_again(decided, cleaned, self._pack, entities)
 
-    def _opened(self, reading: Reading, understood: Sequence[Understood]) -> Reading:
+    def _opened(self, reading: Reading, understood: Sequence[ClauseMeaning]) -> Reading:
         """The reading; of a plain command that no tool fits, the tool that takes commands with such a verb."""
-        if reading.intent is Intent.EXECUTE or any(each.mood.is_no_command for each in understood):
+        if reading.intent is Intent.EXECUTE or any(
+            meaning.mood.is_no_command for meaning in understood
+        ):
             return reading
         verb, *rest = [*commanded(understood[0].clause.texts), ""]
-        told = [word for word in rest if word and word not in FUNCTION_WORDS | VAGUE]
+        content = [token for token in rest if token and token not in STOPWORDS | VAGUE]
         tools = [tool for tool in self._pack.registry.tools if verb in tool.opening_verbs]
-        if not told or not tools or any(each.sure for each in understood):
+        if not content or not tools or any(meaning.sure for meaning in understood):
             return reading
         return Reading(
             intent=Intent.EXECUTE,
             domain=self._index.by_name[tools[0].name].domain or "system",
-            wishes=(Wish(tool=tools[0].name),),
+            calls=(ToolIntent(tool=tools[0].name),),
             confidence=BY_VERB,
             reasoning=f"{verb!r} begins a command that only {tools[0].name} takes",
             candidates=(tools[0].name,),
         )
 
-    def _tells(self, word: str) -> bool:
-        return word in self._index.objects or word in self._index.domain_words
+    def _names_thing(self, token: str) -> bool:
+        return token in self._index.objects or token in self._index.domain_stems
 
     def _unknown_tool(self, text: str) -> str:
         """A name that only a tool could have and that none has; empty when there is none."""
-        for found in DOTTED.finditer(text):
-            name = found.group()
+        for match in DOTTED.finditer(text):
+            name = match.group()
             head, *_, last = name.split(".")
-            called = text[: found.start()].split()[-1:] or [""]
+            called = text[: match.start()].split()[-1:] or [""]
             meant = (
-                head in self._index.heads or called[0].casefold() in _CALLS or found.start() == 0
+                head in self._index.heads or called[0].casefold() in _CALLS or match.start() == 0
             )
             if name not in self._index.by_name and last not in _NO_TOOL_ENDINGS and meant:
                 return name
         return ""
 
 
-def _decided(understood: Sequence[Understood], wisher: Wisher) -> Reading:
+def _decided(understood: Sequence[ClauseMeaning], wisher: IntentBuilder) -> Reading:
     """One unclear or forbidden part holds up the whole: half of what was asked for is not what was asked for."""
-    banned = [each for each in understood if each.banned]
-    wanted = [each for each in understood if not each.banned]
-    off_limits = frozenset(each.entry.name for each in banned if each.entry)
-    if not wanted or any(not each.sure and not each.names_a_thing(wisher.index) for each in banned):
+    banned = [meaning for meaning in understood if meaning.banned]
+    requested = [meaning for meaning in understood if not meaning.banned]
+    off_limits = frozenset(meaning.entry.name for meaning in banned if meaning.entry)
+    if not requested or any(
+        not meaning.sure and not meaning.names_a_thing(wisher.index) for meaning in banned
+    ):
         return _unclear(banned[0], f"Nothing is done: {banned[0].mood.forbids(False)}")
-    for each in wanted:
-        if reason := _against(each, off_limits):
-            return _unclear(each, reason)
-        if each.confidence < FAINTEST:
-            return _lost(each, wisher.reader.text, alone=len(wanted) == 1)
-        if not each.sure:
-            return _unclear(each, "More than one tool may be meant")
-    return _granted(wanted, wisher, off_limits)
+    for meaning in requested:
+        if reason := _against(meaning, off_limits):
+            return _unclear(meaning, reason)
+        if meaning.confidence < FAINTEST:
+            return _lost(meaning, wisher.reader.text, alone=len(requested) == 1)
+        if not meaning.sure:
+            return _unclear(meaning, "More than one tool may be meant")
+    return _granted(requested, wisher, off_limits)
 
 
-def _against(each: Understood, off_limits: frozenset[str]) -> str:
-    """Why a part that is well understood is not done; empty when nothing is against it."""
-    if each.entry is None or each.confidence < FAINTEST:
+def _against(meaning: ClauseMeaning, off_limits: frozenset[str]) -> str:
+    """Explain why a part that is well understood is not done; empty when nothing forbids it."""
+    if meaning.entry is None or meaning.confidence < FAINTEST:
         return ""
-    if each.sure and each.entry.name in off_limits:
+    if meaning.sure and meaning.entry.name in off_limits:
         return "The message both asks for it and says not to do it"
-    return f"Nothing is done: {each.forbidden}" if each.forbidden else ""
+    return f"Nothing is done: {meaning.forbidden}" if meaning.forbidden else ""
 
 
-def _lost(each: Understood, text: str, alone: bool) -> Reading:
+def _lost(meaning: ClauseMeaning, text: str, alone: bool) -> Reading:
     if alone:
-        return _refused("No registered tool does this", each)
-    part = text[each.clause.start : each.clause.end].strip()
-    return _unclear(each, f"One part of the message fits no tool: {part[:60]!r}")
+        return _refused("No registered tool does this", meaning)
+    part = text[meaning.clause.start : meaning.clause.end].strip()
+    return _unclear(meaning, f"One part of the message fits no tool: {part[:60]!r}")
 
 
-def _granted(wanted: Sequence[Understood], wisher: Wisher, off_limits: frozenset[str]) -> Reading:
-    wishes = wisher.wishes_of(wanted, off_limits)
-    first = wisher.index.by_name[wishes[0].tool]
-    names = ", ".join(wish.tool for wish in wishes)
+def _granted(
+    requested: Sequence[ClauseMeaning], wisher: IntentBuilder, off_limits: frozenset[str]
+) -> Reading:
+    intents = wisher.intents_of(requested, off_limits)
+    first = wisher.index.by_name[intents[0].tool]
+    names = ", ".join(intent.tool for intent in intents)
     return Reading(
         intent=Intent.EXECUTE,
         domain=first.domain or "system",
-        wishes=wishes,
-        confidence=min(each.confidence for each in wanted),
+        calls=intents,
+        confidence=min(meaning.confidence for meaning in requested),
         reasoning=f"The words fit {names}",
-        candidates=tuple(dict.fromkeys(wish.tool for wish in wishes)),
+        candidates=tuple(dict.fromkeys(intent.tool for intent in intents)),
     )
 
 
-def _refused(reasoning: str, each: Understood | None = None) -> Reading:
-    entry = each.entry if each else None
+def _refused(reasoning: str, meaning: ClauseMeaning | None = None) -> Reading:
+    entry = meaning.entry if meaning else None
     return Reading(
         intent=Intent.REFUSE,
         domain=entry.domain if entry and entry.domain else "system",
-        confidence=1 - each.confidence if each else 0.9,
+        confidence=1 - meaning.confidence if meaning else 0.9,
         reasoning=reasoning,
-        candidates=tuple(fit.entry.name for fit in _near(each.fits)) if each else (),
+        candidates=tuple(fit.entry.name for fit in _near(meaning.fits)) if meaning else (),
     )
 
 
-def _unclear(each: Understood, reasoning: str) -> Reading:
-    things = {thing for thing, _ in each.query.things}
-    near = _near(each.fits, things, NEAR if each.confidence > OPEN else 2 * NEAR)
+def _unclear(meaning: ClauseMeaning, reasoning: str) -> Reading:
+    things = {thing for thing, _ in meaning.query.things}
+    near = _near(meaning.fits, things, NEAR if meaning.confidence > OPEN else 2 * NEAR)
     return Reading(
         intent=Intent.CLARIFY,
         domain=(near[0].entry.domain if near else "") or "system",
-        confidence=each.confidence,
+        confidence=meaning.confidence,
         reasoning=reasoning,
         question=_question(near),
         candidates=tuple(fit.entry.name for fit in near),

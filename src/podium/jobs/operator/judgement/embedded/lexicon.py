@@ -1,10 +1,10 @@
-"""What English itself says of doing things: which verbs are of one kind, whatever the trade."""
+"""Lexicon of acts in English: verbs by kind, whatever the trade."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 
-from podium.jobs.operator.judgement.embedded.tokens import stem, word_set
+from podium.jobs.operator.judgement.embedded.tokens import stem, token_set
 
 READ = "read"
 
@@ -39,18 +39,18 @@ _OPPOSED = {
 """Kinds of acts of which one undoes the other, or after which the other makes no sense."""
 
 
-def _by_word() -> dict[str, frozenset[str]]:
-    found: dict[str, set[str]] = {}
-    for kind, words in _KINDS.items():
-        for word in words.split():
-            found.setdefault(word, set()).add(kind)
-    return {word: frozenset(kinds) for word, kinds in found.items()}
+def _kinds_by_verb() -> dict[str, frozenset[str]]:
+    kinds_by_verb: dict[str, set[str]] = {}
+    for kind, verbs in _KINDS.items():
+        for verb in verbs.split():
+            kinds_by_verb.setdefault(verb, set()).add(kind)
+    return {verb: frozenset(kinds) for verb, kinds in kinds_by_verb.items()}
 
 
-ACTION_WORDS = _by_word()
+ACTION_VERBS = _kinds_by_verb()
 """Verb in its plain form → the kinds of acts it may stand for."""
 _BY_STEM: dict[str, frozenset[str]] = {}
-for _word, _kinds in ACTION_WORDS.items():
+for _word, _kinds in ACTION_VERBS.items():
     _BY_STEM[stem(_word)] = _BY_STEM.get(stem(_word), frozenset()) | _kinds
 
 _PHRASAL = {
@@ -73,21 +73,21 @@ _PHRASAL = {
 
 
 def _phrasal() -> dict[tuple[str, str], frozenset[str]]:
-    found: dict[tuple[str, str], frozenset[str]] = {}
+    kinds_by_pair: dict[tuple[str, str], frozenset[str]] = {}
     for kind, phrases in _PHRASAL.items():
         for phrase in phrases.split(", "):
             verb, particle = phrase.split()
             pair = (stem(verb), particle)
-            found[pair] = found.get(pair, frozenset()) | {kind}
-    return found
+            kinds_by_pair[pair] = kinds_by_pair.get(pair, frozenset()) | {kind}
+    return kinds_by_pair
 
 
 PHRASAL = _phrasal()
 """A verb and what follows it, soon or later, that are one verb together: `put it back`."""
-PARTICLES = word_set("back out off away again down over through along")
-INTRODUCES = word_set("to that saying about because reading says cause")
+PARTICLES = token_set("back out off away again down over through along")
+INTRODUCES = token_set("to that saying about because reading says cause")
 """Words behind which a text may stand that is a value: a task to …, a note that …."""
-VAGUE = word_set(
+VAGUE = token_set(
     "something stuff usual deal dealt sort sorted sorting handle whatever tidy thing care"
 )
 """Words that leave open what is to be done."""
@@ -105,23 +105,23 @@ LISTING = frozenset(map(stem, ("list", "search", "find")))
 """Verbs of tools that show many things."""
 
 
-def kinds_of(word_stem: str) -> frozenset[str]:
+def kinds_of(verb_stem: str) -> frozenset[str]:
     """The kinds of acts a verb may stand for; empty when it is none that is known."""
-    found = _BY_STEM.get(word_stem)
-    if found is None and word_stem.startswith("un") and word_stem[2:] in _BY_STEM:
+    kinds = _BY_STEM.get(verb_stem)
+    if kinds is None and verb_stem.startswith("un") and verb_stem[2:] in _BY_STEM:
         return frozenset({"restore"})
-    return found or frozenset()
+    return kinds or frozenset()
 
 
 @lru_cache(maxsize=4096)
-def agreement(said: frozenset[str], done: frozenset[str]) -> float:
-    """How well what was said goes with what a tool does: 1 the same, 0 unknown, -1 the contrary."""
-    if not said or not done:
+def agreement(requested: frozenset[str], done: frozenset[str]) -> float:
+    """Compare the requested acts with those of a tool: 1 the same, 0 unknown, -1 the contrary."""
+    if not requested or not done:
         return 0.0
-    if said & done:
+    if requested & done:
         return 1.0
-    if READ in done or said == {READ}:
+    if READ in done or requested == {READ}:
         return -1.0
-    if all(frozenset((one, other)) in _OPPOSED for one in said - {READ} for other in done):
+    if all(frozenset((one, other)) in _OPPOSED for one in requested - {READ} for other in done):
         return -1.0
     return -0.3

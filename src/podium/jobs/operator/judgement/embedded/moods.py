@@ -10,14 +10,14 @@ from itertools import islice
 from podium.jobs.operator.judgement.embedded.lexicon import kinds_of
 from podium.jobs.operator.judgement.embedded.tokens import (
     DENIALS,
-    FUNCTION_WORDS,
-    plain_words,
+    STOPWORDS,
+    plain_tokens,
     stem,
-    word_set,
+    token_set,
 )
 from podium.jobs.operator.models import Urgency
 
-OPENINGS = word_set(
+OPENINGS = token_set(
     "please pls plz hi hey hello ok okay so well and then also but just now kindly yes yeah sure thanks mate gday"
     " alright right next finally first actually oh um"
 )
@@ -35,7 +35,7 @@ _POLITE = (
     ("could", "somebody"), ("would", "someone"), ("is", "it", "possible", "to", "see"), ("is", "it", "possible", "to", "get"),
 )  # fmt: skip
 """Ways to ask that are no questions."""
-_BANS = word_set("not dont never nto donot dnt doesnt wont cannot shouldnt mustnt didnt alone")
+_BANS = token_set("not dont never nto donot dnt doesnt wont cannot shouldnt mustnt didnt alone")
 _TAKEN_BACK = (
     ("never", "mind"), ("nevermind",), ("forget", "it"), ("forget", "that"), ("scratch", "that"), ("ignore", "that"),
     ("no", "need"), ("no", "longer"), ("rather", "than"), ("instead", "of"), ("hold", "off"), ("actually", "no"),
@@ -50,13 +50,13 @@ _PUTS_OFF = {
     ("refrain", "from"), ("forget", "about"), ("wait", "with"), ("hold", "off"), ("off", "on"), ("wait", "before"),
 }  # fmt: skip
 """Words behind which a verb in `-ing` is not to be done."""
-_NO_BAN = word_set("urgent sure only just yet super worry bother mind fancy special")
-"""What follows `not` without forbidding anything."""
-_WONDERS = word_set(
+_NO_BAN = token_set("urgent sure only just yet super worry bother mind fancy special")
+"""Words after `not` that forbid nothing."""
+_WONDERS = token_set(
     "what which who where when how whats whos wheres whens hows why whose any anything"
 )
-_AUXILIARIES = word_set("is are was were has did does am isnt arent wasnt hasnt didnt doesnt")
-_SUBJECTS = word_set("i we you they he she it u one someone anyone")
+_AUXILIARIES = token_set("is are was were has did does am isnt arent wasnt hasnt didnt doesnt")
+_SUBJECTS = token_set("i we you they he she it u one someone anyone")
 _HOW_TO = (
     ("how", "to"), ("what", "happens"), ("what", "would"), ("what", "will"), ("show", "me", "how"),
     ("tell", "me", "how"), ("teach",), ("explain",), ("walk", "me", "through"), ("why",),
@@ -68,20 +68,20 @@ _HOW_TO = (
     ("would", "it"), ("do", "you", "know", "how"), ("how", "does"), ("what", "if"), ("how", "about"),
     ("what", "can", "you"), ("can", "you", "explain"), ("can", "you", "tell", "me", "how"),
 )  # fmt: skip
-EXPLAINS = word_set("why explain")
+EXPLAINS = token_set("why explain")
 """Openings of `_HOW_TO` that ask for an answer where a tool that reads is asked for in these very words."""
-_SUPPOSES = word_set(
+_SUPPOSES = token_set(
     "if unless suppose supposing imagine pretend hypothetically theoretically hypothetical assuming provided"
 )
-_WONDERED = word_set("ask asks see check know wonder wondering wondered find sure")
+_WONDERED = token_set("ask asks see check know wonder wondering wondered find sure")
 """Verbs behind which `if` asks and makes nothing depend: `check if it came`."""
 _WAITS = frozenset({"when", "once", "after", "until", "before", "whenever", "unless", "if"})
-_POLITE_IF = word_set("possible ok okay needed thats so able convenient")
-_REPORTS = word_set(
+_POLITE_IF = token_set("possible ok okay needed thats so able convenient")
+_REPORTS = token_set(
     "said says told tells asked asks wrote writes claims claimed reckons mentioned according"
 )
 
-MOOD_WORDS = frozenset().union(
+MOOD_CUES = frozenset().union(
     OPENINGS, _BANS, _STOPS, _WONDERS, _AUXILIARIES, _SUBJECTS, _SUPPOSES, _WAITS, _REPORTS,
     *_POLITE, *_TAKEN_BACK, *_HOW_TO,
 )  # fmt: skip
@@ -98,16 +98,16 @@ COURTESY = re.compile(
     re.IGNORECASE,
 )
 """Words that ask nicely and say nothing else."""
-_MODALS = word_set("can could should may must shall might")
-_LEAVE = word_set("allowed permitted supposed whether decides responsible")
+_MODALS = token_set("can could should may must shall might")
+_LEAVE = token_set("allowed permitted supposed whether decides responsible")
 """Words of questions about who may do what."""
-_BIDS = word_set("to you we i that should please must can")
-"""What follows when somebody reports a request, and not a fact."""
+_BIDS = token_set("to you we i that should please must can")
+"""Words after a report of a request, not of a fact."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mood:
-    """How a clause is meant. All false: as a command."""
+    """Mood of a clause. All false: a command."""
 
     banned: bool = False
     """A `not` stands before the verb."""
@@ -118,11 +118,11 @@ class Mood:
     supposed: bool = False
     reported: bool = False
     denied: tuple[str, ...] = ()
-    """What is said not to be so: `isn't finished`."""
+    """Words that the clause denies: `isn't finished`."""
 
     @property
     def is_no_command(self) -> bool:
-        """Whether the clause only asks, supposes, reports or forbids."""
+        """True if the clause only asks, supposes, reports or forbids."""
         asks = self.how_to or self.question
         return asks or self.banned or self.limited or self.supposed or self.reported
 
@@ -130,12 +130,12 @@ class Mood:
         """The mood of a clause among those of its sentence: `if she calls, cancel it and tell him`."""
         return replace(
             self,
-            supposed=any(each.supposed for each in sentence),
-            reported=any(each.reported for each in sentence),
+            supposed=any(mood.supposed for mood in sentence),
+            reported=any(mood.reported for mood in sentence),
         )
 
     def forbids(self, reads: bool) -> str:
-        """Why a tool must not be used for the clause; empty when it may. `reads`: the tool changes nothing."""
+        """Explain why a tool must not be used for the clause; empty when it may. `reads`: the tool changes nothing."""
         if self.banned:
             return "the message says not to do it"
         if self.how_to:
@@ -158,7 +158,7 @@ def mood_of(texts: Sequence[str], asked: bool, verbs: Collection[str]) -> Mood:
     """The mood of a clause's words. `asked`: it ends with a question mark; `verbs`: words that may begin an act."""
     plain, polite = _without_courtesy(_after_small_talk(texts, verbs))
     how_to = _asks_how(plain) or _asks_about(plain)
-    verb = next((place for place, text in enumerate(plain) if text in verbs), len(plain))
+    verb = next((position for position, text in enumerate(plain) if text in verbs), len(plain))
     ban = _first_ban(plain, verb)
     return Mood(
         banned=ban is not None and (ban < verb or verb == len(plain)),
@@ -173,10 +173,10 @@ def mood_of(texts: Sequence[str], asked: bool, verbs: Collection[str]) -> Mood:
 
 def _after_small_talk(texts: Sequence[str], verbs: Collection[str]) -> Sequence[str]:
     """The words from where somebody asks nicely, if nothing was asked before: `morning all, could you …`."""
-    for place in range(min(_SMALL_TALK, len(texts))):
-        if any(_begins(texts[place : place + 4], each) for each in _POLITE):
-            return texts[place:]
-        if texts[place] in verbs or texts[place] in MOOD_WORDS - OPENINGS:
+    for position in range(min(_SMALL_TALK, len(texts))):
+        if any(_begins(texts[position : position + 4], phrase) for phrase in _POLITE):
+            return texts[position:]
+        if texts[position] in verbs or texts[position] in MOOD_CUES - OPENINGS:
             break
     return texts
 
@@ -184,13 +184,15 @@ def _after_small_talk(texts: Sequence[str], verbs: Collection[str]) -> Sequence[
 def _without_courtesy(texts: Sequence[str]) -> tuple[Sequence[str], bool]:
     polite = False
     while texts:
-        courtesy = max((each for each in _POLITE if _begins(texts, each)), key=len, default=None)
+        courtesy = max(
+            (phrase for phrase in _POLITE if _begins(texts, phrase)), key=len, default=None
+        )
         if courtesy is not None:
             # `can I see` asks for a reading: the verb stays. `Can I get into trouble` asks for none.
-            kept = 1 if courtesy[-1] in ("see", "get", "have") else 0
-            if kept and texts[len(courtesy) : len(courtesy) + 1] in (["in"], ["into"], ["to"]):
+            keep = 1 if courtesy[-1] in ("see", "get", "have") else 0
+            if keep and texts[len(courtesy) : len(courtesy) + 1] in (["in"], ["into"], ["to"]):
                 break
-            texts, polite = texts[len(courtesy) - kept :], True
+            texts, polite = texts[len(courtesy) - keep :], True
         elif texts[0] in OPENINGS:
             texts, polite = texts[1:], polite or texts[0] == "please"
         else:
@@ -214,7 +216,7 @@ def _asks_about(texts: Sequence[str]) -> bool:
         return not _asks_nicely(texts)
     about_leave = _wonders(texts) and not _LEAVE.isdisjoint(texts)
     about_choice = _wonders(texts) and "whether" in texts
-    return about_leave or about_choice or any(_begins(texts, each) for each in _HOW_TO)
+    return about_leave or about_choice or any(_begins(texts, phrase) for phrase in _HOW_TO)
 
 
 def _asks_nicely(texts: Sequence[str]) -> bool:
@@ -230,38 +232,40 @@ def _asks_how(texts: Sequence[str]) -> bool:
 
 
 def _first_ban(texts: Sequence[str], verb: int) -> int | None:
-    """Where the first word stands that forbids. `Nobody` does so before the verb, or right behind it."""
-    for place, text in enumerate(texts):
-        following = texts[place + 1] if place + 1 < len(texts) else ""
+    """Find the position of the first word that forbids. `Nobody` does so before the verb, or right after it."""
+    for position, text in enumerate(texts):
+        following = texts[position + 1] if position + 1 < len(texts) else ""
         if text in _BANS and following not in _NO_BAN:
-            return place
-        if text in _NOBODY and place <= verb + 1 and following not in _NO_BAN:
-            return place
+            return position
+        if text in _NOBODY and position <= verb + 1 and following not in _NO_BAN:
+            return position
         if following.endswith("ing") and (
             text in _STOPS
             or text == "no"
-            or tuple(texts[max(0, place - 1) : place + 1]) in _PUTS_OFF
+            or tuple(texts[max(0, position - 1) : position + 1]) in _PUTS_OFF
         ):
-            return place
-        if any(_begins(texts[place : place + 3], each) for each in _TAKEN_BACK):
-            return place
+            return position
+        if any(_begins(texts[position : position + 3], phrase) for phrase in _TAKEN_BACK):
+            return position
     return None
 
 
 def _denied(texts: Sequence[str]) -> Iterator[str]:
     """The first telling word behind each denial."""
-    for place, text in enumerate(texts):
+    for position, text in enumerate(texts):
         if text in DENIALS:
-            telling = (each for each in texts[place + 1 : place + 5] if each not in FUNCTION_WORDS)
-            yield from islice(telling, 1)
+            content = (
+                token for token in texts[position + 1 : position + 5] if token not in STOPWORDS
+            )
+            yield from islice(content, 1)
 
 
 def _reported(texts: Sequence[str], verbs: Collection[str]) -> bool:
-    for place, text in enumerate(texts):
-        after = texts[place + 1 : place + 4]
+    for position, text in enumerate(texts):
+        after = texts[position + 1 : position + 4]
         if text not in _REPORTS or after[:1] in (["yes"], ["no"]):
             continue
-        if _BIDS.intersection(after) or any(each in verbs for each in after[:2]):
+        if _BIDS.intersection(after) or any(token in verbs for token in after[:2]):
             return True
     return False
 
@@ -275,9 +279,9 @@ def _wonders(texts: Sequence[str]) -> bool:
 
 
 def _supposed(texts: Sequence[str]) -> bool:
-    for place, text in enumerate(texts):
-        following = texts[place + 1] if place + 1 < len(texts) else ""
-        asked = text == "if" and _WONDERED.intersection(texts[max(0, place - 3) : place])
+    for position, text in enumerate(texts):
+        following = texts[position + 1] if position + 1 < len(texts) else ""
+        asked = text == "if" and _WONDERED.intersection(texts[max(0, position - 3) : position])
         if text in _SUPPOSES and following not in _POLITE_IF and not asked:
             return True
     starts = len(texts) > 2 and texts[0] in _WAITS and texts[1] not in _POLITE_IF
@@ -318,7 +322,7 @@ _GREETS = re.compile(
     r"|don'?t worry(?: about (?:it|that|the rest|anything else))?,)(?=\s)",
     re.IGNORECASE,
 )
-"""What a message may begin with that says nothing of what is wanted."""
+"""Opening of a message that says nothing of the request."""
 _BEFORE_REQUEST = re.compile(
     rf"([^\d:\"“'?]{{1,60}}?)[,!.-] (?=(?:{_COULD}|will) {_SOMEBODY}\b|please\b|kindly\b)",
     re.IGNORECASE,
@@ -335,7 +339,7 @@ _THANKS = re.compile(
 )
 
 
-_AGAINST = word_set(
+_AGAINST = token_set(
     "not never no dont stop wait hold forget skip avoid nobody without unless if when until"
 )
 _MAX_GREETINGS = 5
@@ -343,34 +347,34 @@ _MAX_CLOSING = 80
 """Letters at the end of a message in which thanks and a name may stand."""
 
 
-def without_courtesy(text: str, tells: Callable[[str], bool]) -> str:
+def without_courtesy(text: str, is_content: Callable[[str], bool]) -> str:
     """The text in which such words are blanks, or `please`; every other character stays where it is.
 
-    `tells`: whether a stem names something that a wish could be about.
+    `is_content`: whether a stem names something that a request could be about.
     """
     for _ in range(_MAX_GREETINGS):
-        found = _GREETS.match(text)
-        if found is None:
+        match = _GREETS.match(text)
+        if match is None:
             break
-        text = _blanked(text, found.end())
+        text = _blanked(text, match.end())
     remark = _BEFORE_REQUEST.match(text)
-    if remark and not any(_matters(word, tells) for word in plain_words(remark[1])):
+    if remark and not any(_matters(token, is_content) for token in plain_tokens(remark[1])):
         text = _blanked(text, remark.end())
     body, end = text[:-_MAX_CLOSING], text[-_MAX_CLOSING:]
     for closing in (_SIGNED, _THANKS):
-        end = closing.sub(lambda found: _closed(found.group()), end)
+        end = closing.sub(lambda match: _closed(match.group()), end)
     text = body + end
-    return _ASKS.sub(lambda found: "please".ljust(len(found.group())), text)
+    return _ASKS.sub(lambda match: "please".ljust(len(match.group())), text)
 
 
-def _matters(word: str, tells: Callable[[str], bool]) -> bool:
-    """Whether a word before a request may be part of the wish, or against it."""
-    return word in _AGAINST or bool(kinds_of(stem(word))) or tells(stem(word))
+def _matters(token: str, is_content: Callable[[str], bool]) -> bool:
+    """Return whether a word before a request may be part of it, or against it."""
+    return token in _AGAINST or bool(kinds_of(stem(token))) or is_content(stem(token))
 
 
-def _closed(said: str) -> str:
+def _closed(closing: str) -> str:
     """As many blanks, with the question mark that the sentence before had."""
-    return said[0] + " " * (len(said) - 1) if said[0] == "?" else " " * len(said)
+    return closing[0] + " " * (len(closing) - 1) if closing[0] == "?" else " " * len(closing)
 
 
 def _blanked(text: str, end: int) -> str:

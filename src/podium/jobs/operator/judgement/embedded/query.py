@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import dropwhile, pairwise, zip_longest
 
 from podium.jobs.operator.judgement.embedded.lexicon import (
-    ACTION_WORDS,
+    ACTION_VERBS,
     PARTICLES,
     PHRASAL,
     READ,
@@ -19,30 +19,30 @@ from podium.jobs.operator.judgement.embedded.tokens import (
     DENIALS,
     DENIED,
     EVERYDAY,
-    FUNCTION_WORDS,
-    Word,
+    STOPWORDS,
+    TaggedToken,
     stem,
-    word_set,
+    token_set,
 )
 from podium.jobs.operator.judgement.embedded.tool_index import Index
 from podium.jobs.operator.judgement.fields.tokenized_text import Entity
 
 AFTER_PREPOSITION = 0.55
-"""What comes after `for`, `on` or `to` seldom names the act."""
+"""Weight of words after `for`, `on` or `to`, which seldom name the act."""
 STATE = 0.5
-"""What a word counts that tells a state and only sounds like a thing: `leads that were quoted`."""
-PREPOSITIONS = word_set("for to on in at from with of by about via regarding")
-LIGHT = word_set("mark put set get make give take new log want need have do")
+"""Weight of a word that tells a state and only sounds like a thing: `leads that were quoted`."""
+PREPOSITIONS = token_set("for to on in at from with of by about via regarding")
+LIGHT = token_set("mark put set get make give take new log want need have do")
 """Verbs whose sense the next verb has: get it booked, mark it paid, new booking."""
-BEHIND_VERBS = word_set(
+BEHIND_VERBS = token_set(
     "it him her them the this that these those a an my our your his their us me now"
 )
 """Words that follow a thing when its name is used as a verb: `invoice it`."""
-_ADJECTIVAL = word_set("new open done complete completed finished accepted declined overdue paid")
-_DETERMINERS = word_set(
+_ADJECTIVAL = token_set("new open done complete completed finished accepted declined overdue paid")
+_DETERMINERS = token_set(
     "the a an my our your his her their this that these those each every some any no"
 )
-_IS = word_set("is are was were be been being now as to")
+_IS = token_set("is are was were be been being now as to")
 """Words behind which a word that chooses a value says what has changed: `has been contacted`."""
 _FARTHEST_PARTICLE = 6
 _FIRST_OF_TWO = frozenset(verb for verb, _ in PHRASAL)
@@ -56,28 +56,28 @@ class Query:
     things: Sequence[tuple[str, float]]
     kinds: frozenset[str]
     """Kinds of values that stand in the clause."""
-    given: Collection[str] = ()
+    context_names: Collection[str] = ()
     """Names of entries of the context."""
     verbs: frozenset[str] = frozenset()
     """Words that may ask for an act; what was done is no request."""
     several: bool = False
-    """Whether it speaks of things, not of one."""
+    """True if it speaks of things, not of one."""
     asked: bool = False
-    """Whether it is a question, whose verbs ask for nothing but an answer."""
+    """True if it is a question, whose verbs ask for nothing but an answer."""
     strange: bool = False
-    """Whether a word that no entry has stands where the thing should stand."""
+    """True if a word that no entry has stands where the thing should stand."""
 
     @property
     def to_see(self) -> bool:
-        """Whether somebody wants to know, whatever the words are like: a question, or things without a verb."""
+        """True for a request to see something: a question, or things without a verb."""
         return self.asked or (self.several and self.acts == {READ})
 
 
 def query_of(
-    words: Sequence[Word],
+    tokens: Sequence[TaggedToken],
     index: Index,
     kinds: Iterable[str] = (),
-    given: Collection[str] = (),
+    context_names: Collection[str] = (),
     implied: frozenset[str] = frozenset(),
 ) -> Query:
     """`implied`: the kinds of acts that are meant when the words have no verb."""
@@ -85,153 +85,164 @@ def query_of(
     named: dict[str, float] = {}
     factor = 1.0
     several = strange = False
-    may_be_verbs = _verbs(words)
+    may_be_verbs = _verbs(tokens)
     asked: set[str] = set()
-    for word, after in zip_longest(words, words[1:]):
-        if word.text in PREPOSITIONS and weights:
+    for token, after in zip_longest(tokens, tokens[1:]):
+        if token.text in PREPOSITIONS and weights:
             factor = AFTER_PREPOSITION
-        if word.text in DENIALS and not word.kind and index.knows(DENIED):
+        if token.text in DENIALS and not token.kind and index.knows(DENIED):
             weights[DENIED] = 1.0
-        if not _tells(word, index) or (after and _labels(word, after, index)):
+        if not _is_content(token, index) or (after and _labels(token, after, index)):
             continue
-        thing = word.stem in index.objects
-        state = thing and word.text.endswith("ed") and word.text in index.choices
-        weights[word.stem] = max(STATE if state else factor, weights.get(word.stem, 0.0))
+        thing = token.stem in index.objects
+        state = thing and token.text.endswith("ed") and token.text in index.choices
+        weights[token.stem] = max(STATE if state else factor, weights.get(token.stem, 0.0))
         if thing and not state:
-            named[word.stem] = weights[word.stem]
-            several = several or _plural(word)
-        if word in may_be_verbs and factor == 1.0 and not word.text.endswith("ed"):
-            asked.add(word.stem)
-        unknown = not index.knows(word.stem) and not kinds_of(word.stem)
+            named[token.stem] = weights[token.stem]
+            several = several or _plural(token)
+        if token in may_be_verbs and factor == 1.0 and not token.text.endswith("ed"):
+            asked.add(token.stem)
+        unknown = not index.knows(token.stem) and not kinds_of(token.stem)
         strange = strange or (unknown and factor == 1.0)
     return Query(
         weights=weights,
-        acts=acts_of(words, index) or implied,
+        acts=acts_of(tokens, index) or implied,
         things=list(named.items()),
         kinds=frozenset(kinds),
-        given=given,
+        context_names=context_names,
         verbs=frozenset(asked),
         several=several,
         strange=strange and 1.0 not in named.values(),
     )
 
 
-def _tells(word: Word, index: Index) -> bool:
-    """Whether it is a word that says something, and no value."""
-    if word.kind or word.text in FUNCTION_WORDS:
+def _is_content(token: TaggedToken, index: Index) -> bool:
+    """Return whether it is a word that says something, and no value."""
+    if token.kind or token.text in STOPWORDS:
         return False
-    return index.knows(word.stem) or not (word.text in PARTICLES or word.text in OPENINGS)
+    return index.knows(token.stem) or not (token.text in PARTICLES or token.text in OPENINGS)
 
 
-def _labels(word: Word, after: Word, index: Index) -> bool:
-    """Whether it only says what the value behind it is: `mob 0400 …`."""
-    plain = word.stem not in index.objects and not kinds_of(word.stem)
+def _labels(token: TaggedToken, after: TaggedToken, index: Index) -> bool:
+    """Return whether it only says what the value behind it is: `mob 0400 …`."""
+    plain = token.stem not in index.objects and not kinds_of(token.stem)
     return plain and after.kind in ("phone", "email", "postcode")
 
 
-def acts_of(words: Sequence[Word], index: Index) -> frozenset[str]:
+def acts_of(tokens: Sequence[TaggedToken], index: Index) -> frozenset[str]:
     """The kinds of acts the clause speaks of: those of its first verb, unless the next one has its sense."""
-    found: frozenset[str] = frozenset()
-    plain = [word for word in words if not word.kind]
-    verbs = _verbs(words)
+    acts: frozenset[str] = frozenset()
+    plain = [token for token in tokens if not token.kind]
+    verbs = _verbs(tokens)
     if _lists(plain, index):
         return frozenset({READ})
     gets = False
     """`Get it booked` asks for a booking, and not for a look."""
-    for place, word in enumerate(plain):
-        if word not in verbs:
+    for position, token in enumerate(plain):
+        if token not in verbs:
             continue
-        phrasal = phrasal_of(plain, place)
-        kinds = phrasal or kinds_of(word.stem)
+        phrasal = phrasal_of(plain, position)
+        kinds = phrasal or kinds_of(token.stem)
         if not kinds:
             continue
-        if _describes(plain, place, index):
+        if _describes(plain, position, index):
             kinds = frozenset({READ})
-        elif word.text in index.choices and place and plain[place - 1].text in _IS:
+        elif token.text in index.choices and position and plain[position - 1].text in _IS:
             kinds |= {"update"}
-        if _tells_of_others(plain, place):
+        if _is_description(plain, position):
             kinds -= {READ}
-        if place and word.text not in ("get", "have"):
-            found = found - {READ} if gets else found
-        found |= kinds
-        gets = gets or word.text in ("get", "have")
-        if phrasal or word.stem not in LIGHT:
+        if position and token.text not in ("get", "have"):
+            acts = acts - {READ} if gets else acts
+        acts |= kinds
+        gets = gets or token.text in ("get", "have")
+        if phrasal or token.stem not in LIGHT:
             break
-    if found:
-        return found - {READ} if _new_thing(plain) and len(found) > 1 else found
-    if any(_describes(plain, place, index) for place in range(len(plain))):
+    if acts:
+        return acts - {READ} if _new_thing(plain) and len(acts) > 1 else acts
+    if any(_describes(plain, position, index) for position in range(len(plain))):
         return frozenset({READ})
-    if any(_plural(word) and word.stem in index.objects for word in plain):
+    if any(_plural(token) and token.stem in index.objects for token in plain):
         return frozenset({READ})
-    if len(words) > 1 and words[-2].kind.startswith("id") and words[-1].text in index.choices:
+    if len(tokens) > 1 and tokens[-2].kind.startswith("id") and tokens[-1].text in index.choices:
         return frozenset({"update"})
-    courteous = list(dropwhile(lambda word: word.text in OPENINGS, words))
-    told = next((word for word in plain if _tells(word, index)), None)
-    if told is not None and told.stem in index.objects and _plural(told):
+    courteous = list(dropwhile(lambda token: token.text in OPENINGS, tokens))
+    first = next((token for token in plain if _is_content(token, index)), None)
+    if first is not None and first.stem in index.objects and _plural(first):
         return frozenset({READ})
     return frozenset({"create", "send"}) if thing_as_verb(courteous, index) else frozenset()
 
 
-def _new_thing(words: Sequence[Word]) -> bool:
-    """Whether it speaks of one new thing: `open a new lead` asks for none that is there."""
-    return any(word.text == "new" and not _plural(after) for word, after in pairwise(words))
+def _new_thing(tokens: Sequence[TaggedToken]) -> bool:
+    """Return whether it speaks of one new thing: `open a new lead` asks for none that is there."""
+    return any(token.text == "new" and not _plural(after) for token, after in pairwise(tokens))
 
 
-def _verbs(words: Sequence[Word]) -> list[Word]:
+def _verbs(tokens: Sequence[TaggedToken]) -> list[TaggedToken]:
     """The words that may be verbs: `the report` and `an email` are things."""
-    found = []
+    verbs = []
     before = ""
-    for word in words:
-        noun = before in _DETERMINERS and word.text not in _ADJECTIVAL
-        if not word.kind and not noun and (kinds_of(word.stem) or word.stem in _FIRST_OF_TWO):
-            found.append(word)
-        before = word.text if not word.kind else ""
-    return found
+    for token in tokens:
+        after_determiner = before in _DETERMINERS and token.text not in _ADJECTIVAL
+        if (
+            not token.kind
+            and not after_determiner
+            and (kinds_of(token.stem) or token.stem in _FIRST_OF_TWO)
+        ):
+            verbs.append(token)
+        before = token.text if not token.kind else ""
+    return verbs
 
 
-def phrasal_of(words: Sequence[Word], place: int) -> frozenset[str]:
+def phrasal_of(tokens: Sequence[TaggedToken], position: int) -> frozenset[str]:
     """The kinds of a verb of two words, which may stand apart: `put it back`."""
-    for distance, after in enumerate(words[place + 1 : place + 1 + _FARTHEST_PARTICLE]):
-        kinds = PHRASAL.get((words[place].stem, after.text))
+    for distance, after in enumerate(tokens[position + 1 : position + 1 + _FARTHEST_PARTICLE]):
+        kinds = PHRASAL.get((tokens[position].stem, after.text))
         if kinds and (distance == 0 or after.text not in ("me", "us")):
             return kinds
     return frozenset()
 
 
-def _tells_of_others(words: Sequence[Word], place: int) -> bool:
+def _is_description(tokens: Sequence[TaggedToken], position: int) -> bool:
     """`It is giving me grief`, `that looks odd`: nobody asks to see it."""
-    text = words[place].text
-    doing = text.endswith("ing") and place > 0 and words[place - 1].text in _IS
-    return doing or (text.endswith("s") and place > 0 and text[:-1] in ACTION_WORDS)
+    text = tokens[position].text
+    doing = text.endswith("ing") and position > 0 and tokens[position - 1].text in _IS
+    return doing or (text.endswith("s") and position > 0 and text[:-1] in ACTION_VERBS)
 
 
-def _lists(words: Sequence[Word], index: Index) -> bool:
+def _lists(tokens: Sequence[TaggedToken], index: Index) -> bool:
     """`Leads new`: things, and behind them nothing but which of them."""
-    told = [word for word in words if _tells(word, index)]
-    if len(told) < 2 or told[0].stem not in index.objects or not _plural(told[0]):
+    content = [token for token in tokens if _is_content(token, index)]
+    if len(content) < 2 or content[0].stem not in index.objects or not _plural(content[0]):
         return False
-    return all({word.text, word.text.removesuffix("s")} & index.choices for word in told[1:])
+    return all({token.text, token.text.removesuffix("s")} & index.choices for token in content[1:])
 
 
-def _describes(words: Sequence[Word], place: int, index: Index) -> bool:
-    """Whether a verb is none: `draft quotes`, `open jobs`."""
-    if place + 1 >= len(words) or not _plural(words[place + 1]):
+def _describes(tokens: Sequence[TaggedToken], position: int, index: Index) -> bool:
+    """Return whether a verb is none: `draft quotes`, `open jobs`."""
+    if position + 1 >= len(tokens) or not _plural(tokens[position + 1]):
         return False
-    if words[place + 1].start > words[place].end + 1 or not index.knows(words[place + 1].stem):
+    if tokens[position + 1].start > tokens[position].end + 1 or not index.knows(
+        tokens[position + 1].stem
+    ):
         return False
-    return words[place].text in _ADJECTIVAL or words[place].text in index.choices
+    return tokens[position].text in _ADJECTIVAL or tokens[position].text in index.choices
 
 
-def thing_as_verb(words: Sequence[Word], index: Index) -> bool:
+def thing_as_verb(tokens: Sequence[TaggedToken], index: Index) -> bool:
     """`Invoice it` and `invoice job 12` ask for an invoice; `invoice 12` does not."""
-    if len(words) < 2 or words[0].kind or words[0].stem not in index.objects or _plural(words[0]):
+    if (
+        len(tokens) < 2
+        or tokens[0].kind
+        or tokens[0].stem not in index.objects
+        or _plural(tokens[0])
+    ):
         return False
-    after = words[1]
+    after = tokens[1]
     return after.text in BEHIND_VERBS or (not after.kind and after.stem in index.objects)
 
 
-def _plural(word: Word) -> bool:
-    return word.text != word.stem and word.text.endswith("s")
+def _plural(token: TaggedToken) -> bool:
+    return token.text != token.stem and token.text.endswith("s")
 
 
 QUOTED = "quoted"
@@ -243,58 +254,58 @@ _LOOSE = frozenset({"name", "suburb", "address", "text", "number", "id"})
 
 
 def marked(
-    text: str, words: Sequence[Word], entities: Sequence[Entity], index: Index
-) -> list[Word]:
+    text: str, tokens: Sequence[TaggedToken], entities: Sequence[Entity], index: Index
+) -> list[TaggedToken]:
     """The words, each with what it is part of, and typing errors mended."""
     kinds = _kinds_at(text, entities)
-    shouted = not any(word.text.isalpha() and not word.capital for word in words)
+    shouted = not any(token.text.isalpha() and not token.capital for token in tokens)
     left = MAX_CORRECTED
-    found: list[Word] = []
-    for place, word in enumerate(words):
-        kind = _kind(word, kinds.get(word.start, ""), place, index, shouted)
-        if not kind and left and _mistyped(word, place == 0 or shouted, index):
+    result: list[TaggedToken] = []
+    for position, token in enumerate(tokens):
+        kind = _kind(token, kinds.get(token.start, ""), position, index, shouted)
+        if not kind and left and _mistyped(token, position == 0 or shouted, index):
             left -= 1
-            mended, errors = index.speller.correct(word.text)
-            mended = mended if errors else index.speller.written_out(word.text)
-            word = replace(word, text=mended, stem=stem(mended))
-        found.append(replace(word, kind=kind) if kind else word)
-    return found
+            mended, errors = index.speller.correct(token.text)
+            mended = mended if errors else index.speller.written_out(token.text)
+            token = replace(token, text=mended, stem=stem(mended))
+        result.append(replace(token, kind=kind) if kind else token)
+    return result
 
 
 def _kinds_at(text: str, entities: Sequence[Entity]) -> dict[int, str]:
     spans = [(entity.start, entity.end, entity.kind) for entity in entities]
     quotes = list(_QUOTES.finditer(text))
     if not (len(quotes) == 1 and quotes[0].group() == text.strip()):
-        spans += [(each.start(), each.end(), QUOTED) for each in quotes]
-    return dict(_places(spans))
+        spans += [(quote.start(), quote.end(), QUOTED) for quote in quotes]
+    return dict(_positions(spans))
 
 
-def _places(spans: Sequence[tuple[int, int, str]]) -> Iterator[tuple[int, str]]:
+def _positions(spans: Sequence[tuple[int, int, str]]) -> Iterator[tuple[int, str]]:
     for start, end, kind in spans:
-        for place in range(start, end):
-            yield place, kind
+        for position in range(start, end):
+            yield position, kind
 
 
-def _kind(word: Word, kind: str, place: int, index: Index, shouted: bool) -> str:
-    digits = any(letter.isdigit() for letter in word.text)
+def _kind(token: TaggedToken, kind: str, position: int, index: Index, shouted: bool) -> str:
+    digits = any(character.isdigit() for character in token.text)
     if not kind or kind == QUOTED:
         return kind or ("number" if digits else "")
     if digits or not (kind in _LOOSE or kind.startswith("id:")):
         return kind
-    if _strange(word, index):
-        return "" if word.text in FUNCTION_WORDS else kind
-    named = word.capital and place > 0 and not shouted and kind in ("name", "suburb", "address")
-    return kind if named and word.stem not in index.objects else ""
+    if _strange(token, index):
+        return "" if token.text in STOPWORDS else kind
+    named = token.capital and position > 0 and not shouted and kind in ("name", "suburb", "address")
+    return kind if named and token.stem not in index.objects else ""
 
 
-def _mistyped(word: Word, capitals_say_nothing: bool, index: Index) -> bool:
-    """Whether it may be a word of the registry with errors in it, and no name and no everyday word."""
-    if word.capital and not capitals_say_nothing:
+def _mistyped(token: TaggedToken, capitals_say_nothing: bool, index: Index) -> bool:
+    """Return whether it may be a word of the registry with errors in it, and no name and no everyday word."""
+    if token.capital and not capitals_say_nothing:
         return False
-    return word.stem not in EVERYDAY and _strange(word, index)
+    return token.stem not in EVERYDAY and _strange(token, index)
 
 
-def _strange(word: Word, index: Index) -> bool:
-    """Whether neither the registry nor the language of acts knows the word."""
-    known = index.knows(word.stem) or bool(kinds_of(word.stem))
-    return not known and word.text not in FUNCTION_WORDS
+def _strange(token: TaggedToken, index: Index) -> bool:
+    """Return whether neither the registry nor the language of acts knows the word."""
+    recognized = index.knows(token.stem) or bool(kinds_of(token.stem))
+    return not recognized and token.text not in STOPWORDS

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-_WORD = re.compile(r"(?=[\w-]*\d)[^\W_]+(?:[_-]+[^\W_]+)*|[^\W_]+(?:['-][^\W_]+)*")
+_TOKEN = re.compile(r"(?=[\w-]*\d)[^\W_]+(?:[_-]+[^\W_]+)*|[^\W_]+(?:['-][^\W_]+)*")
 """A word, or a reference such as `INV-9` and `lead_7f3a`, which has a digit and stays whole."""
 _CONTRACTED = re.compile(r"'(?:s|re|ve|ll|m)$")
 _STRAIGHT = str.maketrans(
@@ -16,7 +16,7 @@ _STRAIGHT = str.maketrans(
 )
 _LINES = {"\n", "\r", "\t", "\u2028", "\u2029", "\u0085"}
 
-_FUNCTION_WORDS = (
+_STOPWORDS = (
     "a an the this that these those there here of to in on at by for from with into onto as per via re about"
     " i me my mine we us our ours you your yours he him his she her hers it its they them their theirs one ones"
     " is are was were be been being am do does did has have had having will would shall should can could may"
@@ -30,15 +30,15 @@ _FUNCTION_WORDS = (
 )
 
 
-def word_set(words: str) -> frozenset[str]:
+def token_set(text: str) -> frozenset[str]:
     """The words that stand in one line."""
-    return frozenset(words.split())
+    return frozenset(text.split())
 
 
-FUNCTION_WORDS = word_set(_FUNCTION_WORDS)
+STOPWORDS = token_set(_STOPWORDS)
 """Words that hold a sentence together and say nothing of what is to be done."""
 
-DENIALS = word_set(
+DENIALS = token_set(
     "not dont never nto donot dnt isnt arent wasnt werent hasnt havent hadnt didnt doesnt wont cant cannot couldnt"
     " shouldnt wouldnt mustnt nobody noone nothing"
 )
@@ -54,7 +54,7 @@ _IRREGULAR = {
     "speed": "speed", "booking": "book", "bookings": "book", "mail": "email", "emails": "email", "texts": "text",
 }  # fmt: skip
 _VOWEL = re.compile(r"[aeiouy]")
-_SHORTEST_NOUN = 6
+_LONG_INGS = 6
 _SHORT_WITH_LL = 6
 """Shorter remainders have their second l by themselves: `called`, but not `cancelled`."""
 _SHORT_OPEN = re.compile(r"[^aeiou]*[aeiou][^aeiouwxy]")
@@ -62,7 +62,7 @@ _SHORT_OPEN = re.compile(r"[^aeiou]*[aeiou][^aeiouwxy]")
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class TaggedToken:
     """One word of a text, at `start:end` of it."""
 
     text: str
@@ -72,7 +72,7 @@ class Word:
     end: int
     capital: bool = False
     kind: str = ""
-    """What it is part of when it is a value and not a word: `phone`, `id:lead`, `text`."""
+    """Kind of the value that the token is part of: `phone`, `id:lead`, `text`; empty for a plain word."""
 
 
 def clean(text: str) -> str:
@@ -92,81 +92,81 @@ def _visible(character: str) -> str:
     return "" if category in ("Cc", "Cf", "Cs", "Co", "Cn") else character
 
 
-def words_of(text: str) -> list[Word]:
+def tokenize(text: str) -> list[TaggedToken]:
     """The words of a text that was cleaned, in their order."""
     return [
-        Word(folded, stem(folded), start, end, text[start].isupper())
+        TaggedToken(folded, stem(folded), start, end, text[start].isupper())
         for folded, start, end in _folded(text)
     ]
 
 
 def _folded(text: str) -> Iterator[tuple[str, int, int]]:
     """Each word case-folded and without apostrophes, and where it stands."""
-    for found in _WORD.finditer(text):
-        word = found.group().casefold()
-        if "'" in word:
-            word = _CONTRACTED.sub("", word).replace("'", "")
-        if "-" not in word or any(letter.isdigit() for letter in word):
-            yield word, found.start(), found.end()
-        elif word[1] == "-" or FUNCTION_WORDS.issuperset(word.split("-")):
+    for match in _TOKEN.finditer(text):
+        token = match.group().casefold()
+        if "'" in token:
+            token = _CONTRACTED.sub("", token).replace("'", "")
+        if "-" not in token or any(character.isdigit() for character in token):
+            yield token, match.start(), match.end()
+        elif token[1] == "-" or STOPWORDS.issuperset(token.split("-")):
             # `e-mail` and `to-do` are words; `roof-check` is two.
-            yield word.replace("-", ""), found.start(), found.end()
+            yield token.replace("-", ""), match.start(), match.end()
         else:
-            start = found.start()
-            for part in word.split("-"):
+            start = match.start()
+            for part in token.split("-"):
                 yield part, start, start + len(part)
                 start += len(part) + 1
 
 
 @lru_cache(maxsize=8192)
-def plain_words(text: str) -> tuple[str, ...]:
+def plain_tokens(text: str) -> tuple[str, ...]:
     """The words of a text of the registry, which is read more than once."""
-    return tuple(word for word, _, _ in _folded(text))
+    return tuple(token for token, _, _ in _folded(text))
 
 
 def stems_of(text: str) -> list[str]:
     """The stems of all words that say something, and `DENIED` for one that denies it."""
     return [
-        DENIED if word in DENIALS else stem(word)
-        for word in plain_words(text)
-        if word not in FUNCTION_WORDS or word in DENIALS
+        DENIED if token in DENIALS else stem(token)
+        for token in plain_tokens(text)
+        if token not in STOPWORDS or token in DENIALS
     ]
 
 
 @lru_cache(maxsize=32_768)
-def stem(word: str) -> str:
+def stem(token: str) -> str:
     """The word without its endings. Only equality of stems means anything."""
-    if word in _IRREGULAR:
-        return _IRREGULAR[word]
-    if len(word) < 4 or not word.isalpha():
-        return word
-    if word.endswith("ings") and len(word) > _SHORTEST_NOUN:
+    if token in _IRREGULAR:
+        return _IRREGULAR[token]
+    if len(token) < 4 or not token.isalpha():
+        return token
+    if token.endswith("ings") and len(token) > _LONG_INGS:
         # `takings` are no taking.
-        return word
-    word = _without_plural(word)
-    word = _without_tense(word)
+        return token
+    token = _without_plural(token)
+    token = _without_tense(token)
     for ending, instead in (("ization", "iz"), ("isation", "iz"), ("ise", "iz"), ("ize", "iz")):
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            return word.removesuffix(ending) + instead
-    if word.endswith("ion") and len(word) > 6:
-        return word[:-3]
-    if word.endswith("ment") and len(word) > 7:
-        return word[:-4]
-    return word[:-1] if word.endswith("e") and len(word) > 4 else word
+        if token.endswith(ending) and len(token) - len(ending) >= 3:
+            return token.removesuffix(ending) + instead
+    if token.endswith("ion") and len(token) > 6:
+        return token[:-3]
+    if token.endswith("ment") and len(token) > 7:
+        return token[:-4]
+    return token[:-1] if token.endswith("e") and len(token) > 4 else token
 
 
-def _without_plural(word: str) -> str:
-    if word.endswith("ies") and len(word) > 4:
-        return word[:-3] + "y"
-    if word.endswith(("ches", "shes", "sses", "xes", "zes")):
-        return word[:-2]
-    return word if word.endswith(("ss", "us", "is")) or not word.endswith("s") else word[:-1]
+def _without_plural(token: str) -> str:
+    if token.endswith("ies") and len(token) > 4:
+        return token[:-3] + "y"
+    if token.endswith(("ches", "shes", "sses", "xes", "zes")):
+        return token[:-2]
+    return token if token.endswith(("ss", "us", "is")) or not token.endswith("s") else token[:-1]
 
 
-def _without_tense(word: str) -> str:
+def _without_tense(token: str) -> str:
     for ending in ("ing", "ed"):
-        rest = word.removesuffix(ending)
-        if rest == word or len(rest) < 2 or not _VOWEL.search(rest):
+        rest = token.removesuffix(ending)
+        if rest == token or len(rest) < 2 or not _VOWEL.search(rest):
             continue
         if rest.endswith("ll") and len(rest) < _SHORT_WITH_LL:
             return rest
@@ -177,7 +177,7 @@ def _without_tense(word: str) -> str:
         if rest.endswith("is") and len(rest) > 4:
             return rest[:-1] + "z"
         return rest
-    return word
+    return token
 
 
 _ONE_ERROR_FROM, _TWO_ERRORS_FROM = 4, 7
@@ -185,14 +185,14 @@ _ONE_ERROR_FROM, _TWO_ERRORS_FROM = 4, 7
 _SHORTEST = 3
 """Letters of the shortest abbreviation."""
 _VOWELS = frozenset("aeiou")
-_MAX_KEPT = 4096
+_MAX_REMEMBERED = 4096
 """Answers that are remembered."""
 
 
-def _letters(word: str) -> int:
+def _character_mask(token: str) -> int:
     mask = 0
-    for letter in word:
-        mask |= 1 << (ord(letter) & 31)
+    for character in token:
+        mask |= 1 << (ord(character) & 31)
     return mask
 
 
@@ -200,75 +200,78 @@ class Speller:
     """Knows a vocabulary. Words are found by first letter and length, then by their letters."""
 
     def __init__(
-        self, words: Iterable[str], likely: Iterable[str] = (), things: Iterable[str] = ()
+        self, vocabulary: Iterable[str], likely: Iterable[str] = (), things: Iterable[str] = ()
     ) -> None:
         """`likely`: those that are meant where others are as near; `things`: those that people abbreviate."""
         self._things = frozenset(things)
         self._likely = frozenset(likely)
-        self._known = self._likely.union(words)
+        self._vocabulary = self._likely.union(vocabulary)
         self._shelves: dict[tuple[str, int], list[tuple[str, int]]] = {}
-        for word in sorted(self._known):
-            if len(word) >= _ONE_ERROR_FROM and word.isalpha():
-                shelf = self._shelves.setdefault((word[0], len(word)), [])
-                shelf.append((word, _letters(word)))
+        for token in sorted(self._vocabulary):
+            if len(token) >= _ONE_ERROR_FROM and token.isalpha():
+                shelf = self._shelves.setdefault((token[0], len(token)), [])
+                shelf.append((token, _character_mask(token)))
         self._answers: dict[str, tuple[str, int]] = {}
 
-    def __contains__(self, word: str) -> bool:
-        return word in self._known
+    def __contains__(self, token: str) -> bool:
+        return token in self._vocabulary
 
-    def correct(self, word: str) -> tuple[str, int]:
+    def correct(self, token: str) -> tuple[str, int]:
         """The nearest known word and how many errors lie between; the word itself and 0 if none is near."""
-        if word in self._known or len(word) < _ONE_ERROR_FROM or not word.isalpha():
-            return word, 0
-        if word not in self._answers:
-            if len(self._answers) >= _MAX_KEPT:
+        if token in self._vocabulary or len(token) < _ONE_ERROR_FROM or not token.isalpha():
+            return token, 0
+        if token not in self._answers:
+            if len(self._answers) >= _MAX_REMEMBERED:
                 self._answers.clear()
-            self._answers[word] = self._nearest(word)
-        return self._answers[word]
+            self._answers[token] = self._nearest(token)
+        return self._answers[token]
 
-    def written_out(self, word: str) -> str:
+    def written_out(self, token: str) -> str:
         """The thing that an abbreviation stands for: `insp`, `invs`, `qte`. The word itself if it is none."""
-        many = len(word) > _SHORTEST and word.endswith("s")
-        for short, ending in ((word, ""), (word[:-1], "s")) if many else ((word, ""),):
-            meant = {each for each in self._things if _abbreviates(short, each)}
-            shortest = min(meant, key=lambda each: (len(each), each), default="")
-            if shortest and all(each.startswith(shortest[:-1]) for each in meant):
+        many = len(token) > _SHORTEST and token.endswith("s")
+        for short, ending in ((token, ""), (token[:-1], "s")) if many else ((token, ""),):
+            meant = {thing for thing in self._things if _abbreviates(short, thing)}
+            shortest = min(meant, key=lambda thing: (len(thing), thing), default="")
+            if shortest and all(thing.startswith(shortest[:-1]) for thing in meant):
                 return shortest + ending
-        return word
+        return token
 
-    def _nearest(self, word: str) -> tuple[str, int]:
-        allowed = 2 if len(word) >= _TWO_ERRORS_FROM else 1
-        near = ((distance(word, each, allowed), each) for each in self._alike(word, allowed))
-        found = [
-            (errors, each not in self._likely, sorted(each) != sorted(word), each)
-            for errors, each in near
-            if errors <= (allowed if len(each) >= _TWO_ERRORS_FROM - 1 else 1)
+    def _nearest(self, token: str) -> tuple[str, int]:
+        allowed = 2 if len(token) >= _TWO_ERRORS_FROM else 1
+        near = (
+            (distance(token, candidate, allowed), candidate)
+            for candidate in self._alike(token, allowed)
+        )
+        candidates = [
+            (errors, candidate not in self._likely, sorted(candidate) != sorted(token), candidate)
+            for errors, candidate in near
+            if errors <= (allowed if len(candidate) >= _TWO_ERRORS_FROM - 1 else 1)
         ]
-        errors, _, _, best = min(found, default=(0, True, True, word))
+        errors, _, _, best = min(candidates, default=(0, True, True, token))
         return best, errors
 
-    def _alike(self, word: str, allowed: int) -> Iterable[str]:
-        mask = _letters(word)
+    def _alike(self, token: str, allowed: int) -> Iterable[str]:
+        mask = _character_mask(token)
         # A first letter is seldom wrong, but the first two are often in the wrong order.
-        for first in dict.fromkeys((word[0], word[1])):
-            for length in range(len(word) - allowed, len(word) + allowed + 1):
-                for candidate, letters in self._shelves.get((first, length), ()):
-                    swapped = candidate[:2] == word[1::-1]
-                    if (first == word[0] or swapped) and (
-                        mask ^ letters
+        for first in dict.fromkeys((token[0], token[1])):
+            for length in range(len(token) - allowed, len(token) + allowed + 1):
+                for candidate, candidate_mask in self._shelves.get((first, length), ()):
+                    swapped = candidate[:2] == token[1::-1]
+                    if (first == token[0] or swapped) and (
+                        mask ^ candidate_mask
                     ).bit_count() <= 2 * allowed:
                         yield candidate
 
 
-def _abbreviates(short: str, word: str) -> bool:
+def _abbreviates(short: str, token: str) -> bool:
     """`insp` is how a word begins; `qte` and `txt` are its consonants, perhaps with its last letter."""
-    if len(short) < _SHORTEST or len(short) >= len(word) or short[0] != word[0]:
+    if len(short) < _SHORTEST or len(short) >= len(token) or short[0] != token[0]:
         return False
-    if word.startswith(short):
+    if token.startswith(short):
         return True
-    left = iter(word)
-    inside = all(letter in left for letter in short)
-    return inside and short[-1] in (word[-1], *"tgdk") and not _VOWELS.intersection(short[1:-1])
+    left = iter(token)
+    inside = all(character in left for character in short)
+    return inside and short[-1] in (token[-1], *"tgdk") and not _VOWELS.intersection(short[1:-1])
 
 
 def distance(one: str, other: str, most: int) -> int:
@@ -277,11 +280,11 @@ def distance(one: str, other: str, most: int) -> int:
         return most + 1
     before: list[int] = []
     row = list(range(len(other) + 1))
-    for i, letter in enumerate(one, 1):
+    for i, character in enumerate(one, 1):
         earlier, before, row = before, row, [i]
         for j, against in enumerate(other, 1):
-            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != against))
-            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == against:
+            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (character != against))
+            if i > 1 and j > 1 and character == other[j - 2] and one[i - 2] == against:
                 cost = min(cost, earlier[j - 2] + 1)
             row.append(cost)
         if min(row) > most:
@@ -344,5 +347,5 @@ _EVERYDAY = """
     work world worry worst would wrong year yellow yesterday young zero
 """
 
-EVERYDAY = frozenset(stem(word) for word in word_set(_EVERYDAY))
+EVERYDAY = frozenset(stem(token) for token in token_set(_EVERYDAY))
 """Stems of the commonest words."""

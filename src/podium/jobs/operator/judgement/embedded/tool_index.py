@@ -20,25 +20,25 @@ from podium.core.packs import (
     most_specific,
 )
 from podium.jobs.operator.judgement.embedded.lexicon import (
-    ACTION_WORDS,
+    ACTION_VERBS,
     INTRODUCES,
     PARTICLES,
     READ,
     kinds_of,
 )
-from podium.jobs.operator.judgement.embedded.moods import EXPLAINS, MOOD_WORDS
+from podium.jobs.operator.judgement.embedded.moods import EXPLAINS, MOOD_CUES
 from podium.jobs.operator.judgement.embedded.tokens import (
     DENIED,
-    FUNCTION_WORDS,
+    STOPWORDS,
     Speller,
-    plain_words,
+    plain_tokens,
     stem,
     stems_of,
 )
 
 IN_NAME, IN_SYNONYM, IN_EXAMPLE = 1.0, 0.95, 0.75
 IN_DOMAIN, IN_CHOICE, IN_DESCRIPTION, IN_ARGUMENT = 0.55, 0.5, 0.4, 0.35
-"""How surely a word points to a tool, by where its registry entry has it."""
+"""Strength with which a word points to a tool, by its position in the registry entry."""
 SHARED_HEAD = 3
 """A first part of names that tools of so many domains have (`os.`) names no thing."""
 _VALUES = ("text", "name", "address", "suburb")
@@ -70,7 +70,7 @@ class Entry:
     """Property → kind of value."""
     required: tuple[str, ...]
     domain_stems: frozenset[str]
-    """What people call the things of its domain."""
+    """Names of the things of its domain."""
     choices: dict[str, frozenset[str]]
     """Property → the words that choose one of its values."""
     resolved: frozenset[str] = frozenset()
@@ -84,19 +84,19 @@ class Entry:
         return self.subject.name
 
     @property
-    def takes_words(self) -> bool:
-        """Whether words that say nothing of the act may be a value of it."""
+    def takes_free_text(self) -> bool:
+        """True if words that say nothing of the act may be a value of it."""
         return any(kind in _VALUES for kind in self.kinds.values())
 
     def takes(self, kinds: Iterable[str]) -> bool:
-        """Whether a value of one of these kinds can be an argument."""
+        """Return whether a value of one of these kinds can be an argument."""
         own = set(self.kinds.values())
         own |= {"period", "datetime"} if "date" in own else set()
         own |= {"id"} if any(kind.startswith("id:") for kind in own) else set()
         return not own.isdisjoint(kinds)
 
     @property
-    def wants_words(self) -> bool:
+    def requires_free_text(self) -> bool:
         return any(self.kinds.get(name) in _VALUES for name in self.required)
 
     @property
@@ -113,7 +113,7 @@ class Index:
     openers: frozenset[str]
     """Words, as written, with which a way of saying it begins."""
     objects: frozenset[str]
-    domain_words: frozenset[str]
+    domain_stems: frozenset[str]
     """Stems of what people call the things of the domains."""
     choices: frozenset[str]
     """Words that choose a value, and so may stand before a thing: `draft quotes`."""
@@ -123,8 +123,8 @@ class Index:
     """Stems of the things that have ids."""
     by_name: dict[str, Entry] = field(default_factory=dict)
 
-    def knows(self, word_stem: str) -> bool:
-        return word_stem in self.rarity
+    def knows(self, token_stem: str) -> bool:
+        return token_stem in self.rarity
 
 
 @lru_cache(maxsize=4)
@@ -138,18 +138,18 @@ def build(registry: PackRegistry) -> Index:
     subjects = _subjects(registry)
     entries = [_entry(subject, registry, shared) for subject in subjects]
     postings: dict[str, list[tuple[int, float]]] = {}
-    telling: Counter[str] = Counter()
+    entry_counts: Counter[str] = Counter()
     for number, entry in enumerate(entries):
         entry.number = number
-        for word, strength in entry.strengths.items():
-            postings.setdefault(word, []).append((number, strength))
-            telling[word] += 1 if strength > IN_ARGUMENT else 0
+        for token, strength in entry.strengths.items():
+            postings.setdefault(token, []).append((number, strength))
+            entry_counts[token] += 1 if strength > IN_ARGUMENT else 0
     most = math.log(1 + len(entries))
     rarity = {
-        word: max(0.15, math.log(1 + len(entries) / max(1, telling[word])) / most)
-        for word in postings
+        token: max(0.15, math.log(1 + len(entries) / max(1, entry_counts[token])) / most)
+        for token in postings
     }
-    raw = {word for word in _written_words(registry) if stem(word) in postings}
+    raw = {token for token in _vocabulary(registry) if stem(token) in postings}
     objects = frozenset().union(*(entry.objects for entry in entries))
     return Index(
         entries=entries,
@@ -157,14 +157,14 @@ def build(registry: PackRegistry) -> Index:
         rarity=rarity,
         openers=frozenset(_openers(registry)),
         objects=objects,
-        domain_words=frozenset().union(*(entry.domain_stems for entry in entries)),
-        choices=frozenset(_choice_words(registry)),
+        domain_stems=frozenset().union(*(entry.domain_stems for entry in entries)),
+        choices=frozenset(_choice_tokens(registry)),
         speller=Speller(
-            {*raw, *ACTION_WORDS, *FUNCTION_WORDS, *MOOD_WORDS, *INTRODUCES},
-            {*ACTION_WORDS, *(word for word in raw if stem(word) in objects)},
+            {*raw, *ACTION_VERBS, *STOPWORDS, *MOOD_CUES, *INTRODUCES},
+            {*ACTION_VERBS, *(token for token in raw if stem(token) in objects)},
             {
-                *(word for word in raw if stem(word) in objects),
-                *(word for row in registry.domains for word in row.words if word.isalpha()),
+                *(token for token in raw if stem(token) in objects),
+                *(token for row in registry.domains for token in row.words if token.isalpha()),
             },
         ),
         numbered=frozenset(
@@ -188,12 +188,14 @@ def _entry(subject: PackTool | Skill, registry: PackRegistry, shared: frozenset[
     properties: dict[str, dict[str, Json]] = subject.input_schema.get("properties", {})
     acts = frozenset().union(*(kinds_of(verb) for verb in verbs))
     reads = isinstance(subject, PackTool) and _reads(subject.tier, acts)
-    synonyms = [stems_of(each) for each in subject.synonyms]
-    examples = [example_stems(each) for each in subject.examples]
+    synonyms = [stems_of(synonym) for synonym in subject.synonyms]
+    examples = [example_stems(example) for example in subject.examples]
     ways = [[*verbs, *things], *synonyms, *examples]
     domain = stems_of(" ".join(row.words)) if row else []
     choices = {
-        name: frozenset(_choice_stems(each)) for name, each in properties.items() if "enum" in each
+        name: frozenset(_choice_stems(schema))
+        for name, schema in properties.items()
+        if "enum" in schema
     }
     return Entry(
         subject=subject,
@@ -202,7 +204,7 @@ def _entry(subject: PackTool | Skill, registry: PackRegistry, shared: frozenset[
         acts=frozenset({READ}) if reads else acts - {READ},
         verbs=frozenset(verbs),
         other_verbs=frozenset(
-            word for way in synonyms for word in way[:1] if kinds_of(word)
+            token for way in synonyms for token in way[:1] if kinds_of(token)
         ).difference(things),
         objects=frozenset(things),
         strengths=_strengths(
@@ -217,73 +219,73 @@ def _entry(subject: PackTool | Skill, registry: PackRegistry, shared: frozenset[
             }
         ),
         phrases=tuple(_phrases(ways, set() if reads else set(things))),
-        kinds={name: str(each.get("x-kind", "")) for name, each in properties.items()},
+        kinds={name: str(schema.get("x-kind", "")) for name, schema in properties.items()},
         domain_stems=frozenset(domain),
         required=tuple(subject.input_schema.get("required", ())),
         choices=choices,
-        resolved=frozenset(name for name, each in properties.items() if "x-resolve" in each),
-        explains=EXPLAINS.intersection(_first_words(subject)) if reads else frozenset(),
+        resolved=frozenset(name for name, schema in properties.items() if "x-resolve" in schema),
+        explains=EXPLAINS.intersection(_first_tokens(subject)) if reads else frozenset(),
     )
 
 
-def _first_words(subject: PackTool | Skill) -> Iterator[str]:
+def _first_tokens(subject: PackTool | Skill) -> Iterator[str]:
     """The words with which the registry's own ways of asking for it begin."""
-    for way in (*subject.synonyms, *(each.say for each in subject.examples)):
-        yield from plain_words(way)[:1]
+    for way in (*subject.synonyms, *(example.say for example in subject.examples)):
+        yield from plain_tokens(way)[:1]
 
 
 def _name_stems(name: str, shared: frozenset[str]) -> tuple[list[str], list[str]]:
     """The verbs and the things of a tool's name."""
     head, *rest = name.split(".")
-    last = [stem(word) for word in rest[-1].split("_") if word not in FUNCTION_WORDS]
+    last = [stem(token) for token in rest[-1].split("_") if token not in STOPWORDS]
     verbs, things = _split_name(last)
-    things = [word for word in things if word not in PARTICLES]
-    before = (word for word in (*rest[:-1], head) if word not in shared)
-    return verbs, things + [stem(part) for word in before for part in word.split("_")]
+    things = [token for token in things if token not in PARTICLES]
+    before = (token for token in (*rest[:-1], head) if token not in shared)
+    return verbs, things + [stem(part) for token in before for part in token.split("_")]
 
 
 def _reads(tier: Tier, acts: frozenset[str]) -> bool:
-    """Whether a tool changes nothing: its tier says so, or its verb where the tier is low."""
+    """Return whether a tool changes nothing: its tier says so, or its verb where the tier is low."""
     return tier == Tier.T0 or (tier == Tier.T1 and acts == {READ})
 
 
 def _split_name(last: list[str]) -> tuple[list[str], list[str]]:
     """The verb of a name's last part, and the things. `health_check`: check, health."""
-    for place, word in enumerate(last):
-        if kinds_of(word):
-            return [word], last[:place] + last[place + 1 :]
+    for position, token in enumerate(last):
+        if kinds_of(token):
+            return [token], last[:position] + last[position + 1 :]
     return last[:1], last[1:]
 
 
 def _strengths(sources: Mapping[float, Iterable[Iterable[str]]]) -> dict[str, float]:
     """Each stem with the strength of the last source that has it, which is the greatest."""
-    return {word: strength for strength, ways in sources.items() for way in ways for word in way}
+    return {token: strength for strength, ways in sources.items() for way in ways for token in way}
 
 
-def _choice_words(registry: PackRegistry) -> Iterator[str]:
+def _choice_tokens(registry: PackRegistry) -> Iterator[str]:
     """The single words, as written, that choose a value."""
     for subject in _subjects(registry):
         for schema in subject.input_schema.get("properties", {}).values():
             yield from (str(value).casefold() for value in schema.get("enum", ()))
-            for words in schema.get("x-words", {}).values():
-                yield from (str(each).casefold() for each in words)
+            for synonyms in schema.get("x-words", {}).values():
+                yield from (str(synonym).casefold() for synonym in synonyms)
 
 
 def _choice_stems(schema: dict[str, Json]) -> Iterator[str]:
     for value in schema.get("enum", ()):
         yield from stems_of(str(value).replace("_", " "))
-    for words in schema.get("x-words", {}).values():
-        for each in words:
-            yield from stems_of(str(each))
+    for synonyms in schema.get("x-words", {}).values():
+        for synonym in synonyms:
+            yield from stems_of(str(synonym))
 
 
 def example_stems(example: Utterance) -> list[str]:
     """The stems of an example without those of its values: they are what changes."""
     values = set(stems_of(" ".join(map(str, example.arguments.values())))) - {DENIED}
     return [
-        word
-        for word in stems_of(example.say)
-        if word not in values and (word.isalpha() or word == DENIED)
+        token
+        for token in stems_of(example.say)
+        if token not in values and (token.isalpha() or token == DENIED)
     ]
 
 
@@ -292,23 +294,23 @@ def _phrases(ways: Iterable[Iterable[str]], things: set[str]) -> Iterator[Phrase
     for way in dict.fromkeys(tuple(way) for way in ways):
         stems = frozenset(way)
         if stems - things:
-            acts = next((kinds for word in way if (kinds := kinds_of(word))), frozenset())
+            acts = next((kinds for token in way if (kinds := kinds_of(token))), frozenset())
             yield Phrase(stems, acts)
 
 
 def _openers(registry: PackRegistry) -> Iterator[str]:
-    yield from ACTION_WORDS
+    yield from ACTION_VERBS
     for subject in _subjects(registry):
         yield subject.name.split(".")[-1].split("_")[0]
-        yield from (word for word in _first_words(subject) if word not in FUNCTION_WORDS)
+        yield from (token for token in _first_tokens(subject) if token not in STOPWORDS)
 
 
-def _written_words(registry: PackRegistry) -> set[str]:
-    texts = [word for row in registry.domains for word in row.words]
+def _vocabulary(registry: PackRegistry) -> set[str]:
+    texts = [token for row in registry.domains for token in row.words]
     for subject in _subjects(registry):
         texts += [subject.name.replace(".", " ").replace("_", " "), *subject.synonyms]
-        texts += [each.say for each in subject.examples]
-    return {word for text in texts for word in plain_words(text) if word.isalpha()}
+        texts += [example.say for example in subject.examples]
+    return {token for text in texts for token in plain_tokens(text) if token.isalpha()}
 
 
 def _shared_heads(registry: PackRegistry) -> frozenset[str]:

@@ -10,7 +10,7 @@ from functools import cached_property
 from podium.core.packs import PackRegistry, Skill
 from podium.jobs.operator.judgement.embedded.lexicon import agreement, kinds_of
 from podium.jobs.operator.judgement.embedded.query import Query, marked, query_of
-from podium.jobs.operator.judgement.embedded.tokens import DENIED, EVERYDAY, clean, stem, words_of
+from podium.jobs.operator.judgement.embedded.tokens import DENIED, EVERYDAY, clean, stem, tokenize
 from podium.jobs.operator.judgement.embedded.tool_index import (
     IN_DOMAIN,
     IN_SYNONYM,
@@ -23,21 +23,21 @@ from podium.jobs.operator.judgement.embedded.tool_index import (
 COVERAGE, PHRASE, VERB, THING, VALUES = 0.225, 0.225, 0.175, 0.15, 0.225
 """Shares of a score. They add up to 1; tuned on the utterances in `podium.jobs.operator.bench.utterances`."""
 SAME_KIND_OF_ACT = 0.75
-"""What a verb is worth that the tool's entry does not have, but that is of the tool's kind."""
-ITS_OWN_WORD = 0.9
-"""What a verb of the tool's kind is worth that begins one of its synonyms."""
+"""Score of a verb that is of the tool's kind, but not in the tool's entry."""
+SYNONYM_VERB = 0.9
+"""Score of a verb of the tool's kind that begins one of its synonyms."""
 CONTRARY = 0.6
-"""What is left of the likeness of two sentences of which one denies what the other says."""
+"""Factor of the likeness of two sentences of which one denies the other."""
 OWN_WORDS, SAME_WORDS = 0.9, 0.5
 """So like a phrase of the registry that its verb is the right one, whatever it usually means; and its worth then."""
 AGAINST_IT = -0.3
-"""What a verb is worth that the tool has, in a clause that asks for another kind of act."""
+"""Score of a verb of the tool, in a clause that asks for another kind of act."""
 STRANGE, STRANGE_IN_VALUE, MAX_STRANGE = 0.6, 0.15, 2.4
-"""How much a word weighs that no entry has; less where it may be part of a value; and all of them at most."""
+"""Weight of a word that no entry has; less where it may be part of a value; and the most for all of them."""
 MORE_THAN_ASKED = 0.04
 """A skill does several things: of a skill and one of its tools that fit equally well, the tool is meant."""
 ONLY_LOOKS = 0.03
-"""Who says nothing of doing wants to see: of two tools that fit equally well, the one that changes nothing."""
+"""Bonus of a tool that changes nothing, where the clause has no act: of two tools that fit equally well, it is meant."""
 ONE_FOR_SEVERAL = 0.6
 SHORT_LIST = 30
 
@@ -54,31 +54,31 @@ class Fit:
     values: float
     phrase: float
     same: bool = False
-    """Whether the clause has the very words of a phrase of the registry."""
+    """True if the clause has the very words of a phrase of the registry."""
     denies: bool = False
-    """Whether that phrase denies something: `isn't needed any more`."""
+    """True if that phrase denies something: `isn't needed any more`."""
     contrary: bool = False
-    """Whether the nearest phrase denies what the clause says, or the clause what it says."""
+    """True if the nearest phrase denies what the clause says, or the clause what it says."""
     by_everyday: bool = False
-    """Whether that phrase is but one word of every day."""
+    """True if that phrase is but one word of every day."""
 
 
 def fits_of(query: Query, index: Index) -> list[Fit]:
     """The tools that fit best, the best first; of equal ones the registry's order."""
-    found: dict[int, float] = {}
-    for word, weight in query.weights.items():
-        worth = weight * index.rarity.get(word, 0.0)
-        for number, strength in index.postings.get(word, ()):
-            found[number] = found.get(number, 0.0) + worth * strength
+    scores: dict[int, float] = {}
+    for token, weight in query.weights.items():
+        worth = weight * index.rarity.get(token, 0.0)
+        for number, strength in index.postings.get(token, ()):
+            scores[number] = scores.get(number, 0.0) + worth * strength
     rough = sorted(
-        found, key=lambda number: (-_rough(query, index.entries[number], found[number]), number)
+        scores, key=lambda number: (-_rough(query, index.entries[number], scores[number]), number)
     )
     fits = [_fit(query, index, index.entries[number]) for number in rough[:SHORT_LIST]]
     return sorted(fits, key=lambda fit: (-fit.score, fit.entry.number))
 
 
-def _rough(query: Query, entry: Entry, found: float) -> float:
-    return found + 0.5 * agreement(query.acts, entry.acts)
+def _rough(query: Query, entry: Entry, score: float) -> float:
+    return score + 0.5 * agreement(query.acts, entry.acts)
 
 
 def _fit(query: Query, index: Index, entry: Entry) -> Fit:
@@ -100,12 +100,12 @@ def _fit(query: Query, index: Index, entry: Entry) -> Fit:
 def _is_everyday(phrase: Phrase, entry: Entry) -> bool:
     """`Is it working`, of which one word is left that anybody uses for anything."""
     own = entry.objects | entry.verbs | entry.domain_stems
-    asks = any(kinds_of(word) for word in phrase.stems)
+    asks = any(kinds_of(token) for token in phrase.stems)
     return len(phrase.stems) == 1 and not asks and phrase.stems <= EVERYDAY - own
 
 
 def _points(query: Query) -> bool:
-    """Whether it speaks of something that is there: of several things, or of one by its id."""
+    """Return whether it speaks of something that is there: of several things, or of one by its id."""
     return query.several or any(kind.startswith("id") for kind in query.kinds)
 
 
@@ -113,39 +113,39 @@ def _nearest(query: Query, index: Index, entry: Entry) -> tuple[float, Phrase | 
     """The phrase that is most like the clause, and how much it is."""
     worths: dict[str, float] = {}
     own = 0.0
-    for word, weight in query.weights.items():
-        worths[word] = weight * (index.rarity.get(word) or _strangeness(weight, entry))
-        own += worths[word]
+    for token, weight in query.weights.items():
+        worths[token] = weight * (index.rarity.get(token) or _strangeness(weight, entry))
+        own += worths[token]
     alike, best = 0.0, None
     for phrase in entry.phrases:
-        found = _alike(query, index, phrase, worths, own)
-        if found > alike:
-            alike, best = found, phrase
+        likeness = _alike(query, index, phrase, worths, own)
+        if likeness > alike:
+            alike, best = likeness, phrase
     contrary = best is not None and (DENIED in best.stems) != (DENIED in query.weights)
     return alike * CONTRARY if contrary else alike, best
 
 
 def _covered(query: Query, index: Index, entry: Entry) -> float:
     """The share of what was said that the tool's entry accounts for."""
-    said = explained = strange = 0.0
+    recognized = explained = strange = 0.0
     kindred = agreement(query.acts, entry.acts) > 0
-    for word, weight in query.weights.items():
-        rarity = index.rarity.get(word)
+    for token, weight in query.weights.items():
+        rarity = index.rarity.get(token)
         if rarity is None:
             strange += weight * _strangeness(weight, entry)
             continue
-        strength = entry.strengths.get(word, 0.0)
-        if kindred and kinds_of(word) & entry.acts:
+        strength = entry.strengths.get(token, 0.0)
+        if kindred and kinds_of(token) & entry.acts:
             strength = max(strength, SAME_KIND_OF_ACT)
-        said += weight * rarity
+        recognized += weight * rarity
         explained += weight * rarity * strength
-    total = said + min(strange, MAX_STRANGE)
+    total = recognized + min(strange, MAX_STRANGE)
     return explained / total if total else 0.0
 
 
 def _strangeness(weight: float, entry: Entry) -> float:
-    """What an unknown word weighs: little where a value is wanted, or may come behind a preposition."""
-    fitting = entry.wants_words or (weight < 1 and entry.takes_words)
+    """Weigh an unknown word: little where a value is expected, or may follow a preposition."""
+    fitting = entry.requires_free_text or (weight < 1 and entry.takes_free_text)
     return STRANGE_IN_VALUE if fitting else STRANGE
 
 
@@ -155,7 +155,7 @@ def _verb(query: Query, entry: Entry) -> float:
         return 1.0 if agreed >= 0 else AGAINST_IT
     if agreed > 0:
         called = any(verb in query.verbs for verb in entry.other_verbs)
-        return ITS_OWN_WORD if called else SAME_KIND_OF_ACT
+        return SYNONYM_VERB if called else SAME_KIND_OF_ACT
     if any(verb in query.weights for verb in entry.other_verbs):
         return SAME_KIND_OF_ACT if agreed > -1 else AGAINST_IT
     return SAME_KIND_OF_ACT * agreed
@@ -165,7 +165,7 @@ def _thing(query: Query, entry: Entry) -> float:
     if not query.things:
         return 0.4
     total = sum(weight for _, weight in query.things)
-    return sum(weight * _named(each, entry) for each, weight in query.things) / total
+    return sum(weight * _named(thing, entry) for thing, weight in query.things) / total
 
 
 def _named(thing: str, entry: Entry) -> float:
@@ -176,7 +176,7 @@ def _named(thing: str, entry: Entry) -> float:
 
 
 def _values(query: Query, entry: Entry) -> float:
-    """Whether the values in the clause are those the tool takes, and those it needs are there."""
+    """Return whether the values in the clause are those the tool takes, and those it needs are there."""
     taken = set(entry.kinds.values())
     taken |= {"period", "datetime"} if "date" in taken else set()
     taken |= {"id"} if any(kind.startswith("id:") for kind in taken) else set()
@@ -184,7 +184,9 @@ def _values(query: Query, entry: Entry) -> float:
     fitting = used / len(query.kinds) if query.kinds else 0.5
     needed = [name for name in entry.required if entry.kinds.get(name) not in ("text", "")]
     missing = [
-        name for name in needed if name not in query.given and not _given(name, query, entry)
+        name
+        for name in needed
+        if name not in query.context_names and not _is_filled(name, query, entry)
     ]
     filled = not entry.resolved.isdisjoint(missing)
     there = 1 - len(missing) / len(needed) if needed and not filled else 0.7
@@ -201,9 +203,9 @@ def _makes(kind: str, entry: Entry) -> bool:
     return stem(kind.removeprefix("id:")) in entry.objects
 
 
-def _given(name: str, query: Query, entry: Entry) -> bool:
+def _is_filled(name: str, query: Query, entry: Entry) -> bool:
     if name in entry.choices:
-        return any(word in query.weights for word in entry.choices[name])
+        return any(token in query.weights for token in entry.choices[name])
     kind = entry.kinds[name]
     return kind in query.kinds or (kind.startswith("id:") and "id" in query.kinds)
 
@@ -213,13 +215,13 @@ def _alike(
 ) -> float:
     """The weight of what clause and phrase share, against that of both. `own` is the sum of the clause's `worths`."""
     shared = other = 0.0
-    for word, worth in worths.items():
-        if word in phrase.stems:
+    for token, worth in worths.items():
+        if token in phrase.stems:
             shared += worth
-    for word in phrase.stems:
-        other += index.rarity.get(word, STRANGE)
+    for token in phrase.stems:
+        other += index.rarity.get(token, STRANGE)
     if query.acts & phrase.acts and not any(
-        kinds_of(word) for word in phrase.stems & query.weights.keys()
+        kinds_of(token) for token in phrase.stems & query.weights.keys()
     ):
         shared += 0.3
     own = min(own, other + MAX_STRANGE)
@@ -261,11 +263,11 @@ def confidence_of(fits: Sequence[Fit], is_open: bool = False) -> float:
         return 0.0
     best = fits[0]
     margin = min(best.score - fits[1].score, WIDEST_MARGIN) if len(fits) > 1 else WIDEST_MARGIN
-    marks = BASE + BY_SCORE * best.score + BY_MARGIN * margin + BY_COVERED * best.covered
-    marks += BY_VALUES * best.values + BY_PHRASE * best.phrase + BY_THING * best.thing
+    logit = BASE + BY_SCORE * best.score + BY_MARGIN * margin + BY_COVERED * best.covered
+    logit += BY_VALUES * best.values + BY_PHRASE * best.phrase + BY_THING * best.thing
     unasked = best.verb <= 0 and best.phrase < OWN_WORDS and not best.entry.reads
-    marks += UNASKED if unasked else 0.0
-    sure = 1 / (1 + math.exp(-marks))
+    logit += UNASKED if unasked else 0.0
+    sure = 1 / (1 + math.exp(-logit))
     contrary = best.contrary and best.verb <= 0 and not best.entry.reads
     return min(sure, OPEN) if is_open or contrary or best.covered < LEAST_COVERED else sure
 
@@ -282,11 +284,11 @@ class Shortlist:
 
     def __call__(self, text: str) -> list[str]:
         """Every name, those that fit best first; of equal ones the registry's order."""
-        index, said = self._index, clean(text)
-        query = query_of(marked(said, words_of(said), (), index), index)
+        index, cleaned = self._index, clean(text)
+        query = query_of(marked(cleaned, tokenize(cleaned), (), index), index)
         worth = [0.0] * len(index.entries)
-        for word, weight in query.weights.items():
-            for number, strength in index.postings.get(word, ()):
-                worth[number] += weight * strength * index.rarity.get(word, 0.0)
+        for token, weight in query.weights.items():
+            for number, strength in index.postings.get(token, ()):
+                worth[number] += weight * strength * index.rarity.get(token, 0.0)
         ranked = sorted(index.entries, key=lambda entry: (-worth[entry.number], entry.number))
         return [entry.name for entry in ranked]

@@ -9,7 +9,7 @@ from datetime import date, datetime, timedelta
 from functools import cache
 
 from podium.jobs.operator.judgement.fields.numbers_and_times import COUNTED
-from podium.jobs.operator.judgement.fields.tokenized_text import Entity, Passage
+from podium.jobs.operator.judgement.fields.tokenized_text import Entity, TokenizedText
 
 MONTHS = r"jan(?:uary)?|feb(?:r?uary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?"
 _MONTH_STARTS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -20,36 +20,38 @@ SHORT_WEEKDAYS = r"mon|tues?|weds?|thu(?:rs?)?|fri|sat|sun"
 _WEEKDAY_STARTS = (("mo",), ("tu",), ("w",), ("th",), ("fr", "fi"), ("sa",), ("su",))
 
 COUNT = r"\d{1,3}|an?(?: couple(?: of)?)?|couple(?: of)?|" + "|".join(
-    word for word, value in COUNTED.items() if value
+    name for name, value in COUNTED.items() if value
 )
-_ORDINAL_WORDS = (
+_ORDINAL_NAMES = (
     "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth "
     "sixteenth seventeenth eighteenth nineteenth twentieth twenty-first twenty-second twenty-third twenty-fourth "
     "twenty-fifth twenty-sixth twenty-seventh twenty-eighth twenty-ninth thirtieth thirty-first"
 )
-_ORDINALS = _ORDINAL_WORDS.split()
-ORDINAL = "|".join(sorted((word.replace("-", "[ -]") for word in _ORDINALS), key=len, reverse=True))
+_ORDINALS = _ORDINAL_NAMES.split()
+ORDINAL = "|".join(
+    sorted((ordinal.replace("-", "[ -]") for ordinal in _ORDINALS), key=len, reverse=True)
+)
 
 
-def month_of(word: str) -> int:
-    return _MONTH_STARTS.index(word[:3]) + 1
+def month_of(name: str) -> int:
+    return _MONTH_STARTS.index(name[:3]) + 1
 
 
-def weekday_of(word: str) -> int:
+def weekday_of(name: str) -> int:
     """0 is Monday."""
-    return next(day for day, starts in enumerate(_WEEKDAY_STARTS) if word.startswith(starts))
+    return next(day for day, starts in enumerate(_WEEKDAY_STARTS) if name.startswith(starts))
 
 
-def day_number(word: str) -> int:
+def day_number(text: str) -> int:
     """`3`, `3rd` or `third`."""
-    figures = "".join(letter for letter in word if letter.isdigit())
-    return int(figures) if figures else _ORDINALS.index(word.replace(" ", "-")) + 1
+    figures = "".join(character for character in text if character.isdigit())
+    return int(figures) if figures else _ORDINALS.index(text.replace(" ", "-")) + 1
 
 
-def count_of(word: str) -> int:
-    if word.isdigit():
-        return int(word)
-    return 2 if "couple" in word else COUNTED.get(word, 1)
+def count_of(text: str) -> int:
+    if text.isdigit():
+        return int(text)
+    return 2 if "couple" in text else COUNTED.get(text, 1)
 
 
 def day_in(year: int, month: int, day: int) -> date | None:
@@ -67,9 +69,9 @@ def full_year(text: str) -> int:
 def nearest(day: int, month: int, today: date, past: bool) -> date | None:
     """The next such day, today included; the last one where the past is meant."""
     for year in range(today.year, today.year + (-9 if past else 9), -1 if past else 1):
-        found = day_in(year, month, day)
-        if found and (found <= today if past else found >= today):
-            return found
+        candidate = day_in(year, month, day)
+        if candidate and (candidate <= today if past else candidate >= today):
+            return candidate
     return None
 
 
@@ -122,69 +124,69 @@ _TOMORROW = r"tom+or+ow|tomorow|tommorrow|tmrw|tmr|tmw|tomoz|2moro+w?"
 _UNIT = r"days?|weeks?|fortnights?|months?|years?"
 
 
-def _iso(found: Match, today: date, past: bool) -> date | None:
-    return day_in(int(found[1]), int(found[2]), int(found[3]))
+def _iso(match: Match, today: date, past: bool) -> date | None:
+    return day_in(int(match[1]), int(match[2]), int(match[3]))
 
 
-def _figures(found: Match, today: date, past: bool) -> date | None:
-    return day_in(full_year(found[4]), int(found[3]), int(found[1]))
+def _figures(match: Match, today: date, past: bool) -> date | None:
+    return day_in(full_year(match[4]), int(match[3]), int(match[1]))
 
 
-def _day_and_month(found: Match, today: date, past: bool) -> date | None:
-    return nearest(int(found[1]), int(found[2]), today, past) if 0 < int(found[2]) < 13 else None
+def _day_and_month(match: Match, today: date, past: bool) -> date | None:
+    return nearest(int(match[1]), int(match[2]), today, past) if 0 < int(match[2]) < 13 else None
 
 
-def _named(found: Match, today: date, past: bool) -> date | None:
-    day, month = day_number(found["day"]), month_of(found["month"])
-    if found["year"]:
-        return day_in(full_year(found["year"]), month, day)
+def _named(match: Match, today: date, past: bool) -> date | None:
+    day, month = day_number(match["day"]), month_of(match["month"])
+    if match["year"]:
+        return day_in(full_year(match["year"]), month, day)
     return nearest(day, month, today, past)
 
 
-def _weekday(found: Match, today: date, past: bool) -> date | None:
-    weekday, which, after = weekday_of(found["weekday"]), found["which"] or "", found["after"] or ""
+def _weekday(match: Match, today: date, past: bool) -> date | None:
+    weekday, which, after = weekday_of(match["weekday"]), match["which"] or "", match["after"] or ""
     if which.startswith(("last", "past", "previous")) or (past and not which and not after):
         return weekday_before(today, weekday)
     if which.startswith("next"):
         return weekday_of_next_week(today, weekday)
-    weeks = 1 if found["early"] or "week" in after or "next" in after else 2 if after else 0
+    weeks = 1 if match["early"] or "week" in after or "next" in after else 2 if after else 0
     return later(weekday_after(today, weekday), weeks, "weeks")
 
 
-def _near(found: Match, today: date, past: bool) -> date | None:
-    word = found[0]
-    if word.startswith("yesterday"):
+def _near(match: Match, today: date, past: bool) -> date | None:
+    text = match[0]
+    if text.startswith("yesterday"):
         days = -1
-    elif "before" in word:
+    elif "before" in text:
         days = -2
-    elif "after" in word:
+    elif "after" in text:
         days = 2
     else:
-        days = 0 if word.startswith(("to-day", "today", "tonight", "this")) else 1
+        days = 0 if text.startswith(("to-day", "today", "tonight", "this")) else 1
     return later(today, days, "days")
 
 
-def _ahead(found: Match, today: date, past: bool) -> date | None:
-    return later(today, count_of(found["count"]), found["unit"])
+def _ahead(match: Match, today: date, past: bool) -> date | None:
+    return later(today, count_of(match["count"]), match["unit"])
 
 
-def _ago(found: Match, today: date, past: bool) -> date | None:
-    return later(today, -count_of(found["count"]), found["unit"])
+def _ago(match: Match, today: date, past: bool) -> date | None:
+    return later(today, -count_of(match["count"]), match["unit"])
 
 
-def _from_day(found: Match, today: date, past: bool) -> date | None:
-    start = {"y": -1, "n": 0}.get(found["from"][0], 0 if found["from"] == "today" else 1)
-    if re.fullmatch(_ANY_WEEKDAY, found["from"]):
-        first: date | None = weekday_after(today, weekday_of(found["from"]))
+def _from_day(match: Match, today: date, past: bool) -> date | None:
+    start = {"y": -1, "n": 0}.get(match["from"][0], 0 if match["from"] == "today" else 1)
+    if re.fullmatch(_ANY_WEEKDAY, match["from"]):
+        first: date | None = weekday_after(today, weekday_of(match["from"]))
     else:
         first = later(today, start, "days")
-    return later(first, count_of(found["count"]), found["unit"]) if first else None
+    return later(first, count_of(match["count"]), match["unit"]) if first else None
 
 
-def _edge(found: Match, today: date, past: bool) -> date | None:
+def _edge(match: Match, today: date, past: bool) -> date | None:
     """The end or the start of a week, month or year."""
-    shift = {"next": 1, "last": -1, "previous": -1}.get(found["which"] or "", 0)
-    ending, unit = found["edge"].startswith("e"), found["unit"]
+    shift = {"next": 1, "last": -1, "previous": -1}.get(match["which"] or "", 0)
+    ending, unit = match["edge"].startswith("e"), match["unit"]
     if unit == "week":
         monday = monday_of(today) + timedelta(weeks=shift)
         return monday + timedelta(days=4 if ending else 0)
@@ -201,12 +203,12 @@ def _edge_of_named(month: int, today: date, past: bool, ending: bool) -> date | 
     return first and (months_later(first, 1) - timedelta(days=1) if ending else first)
 
 
-def _month_end(found: Match, today: date, past: bool) -> date | None:
+def _month_end(match: Match, today: date, past: bool) -> date | None:
     return months_later(today.replace(day=1), 1) - timedelta(days=1)
 
 
-def _of_this_month(found: Match, today: date, past: bool) -> date | None:
-    day = day_number(found[1])
+def _of_this_month(match: Match, today: date, past: bool) -> date | None:
+    day = day_number(match[1])
     for months in range(4):
         first = months_later(today.replace(day=1), -months if past else months)
         such = day_in(first.year, first.month, day)
@@ -244,24 +246,24 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
-def dates(passage: Passage, past: bool = False) -> Iterator[Entity]:
+def dates(tokenized: TokenizedText, past: bool = False) -> Iterator[Entity]:
     """Days as ISO dates. `past`: a day without a year or week is the last such one, not the next."""
-    today = passage.now.date()
+    today = tokenized.now.date()
     for pattern, reader, certainty, needles in _TABLE:
         # Most patterns have nothing to find in most texts; to see that is quicker than to compile and try them.
-        if not any(needle in passage.lower for needle in needles):
+        if not any(needle in tokenized.lower for needle in needles):
             continue
-        for found in _compiled(pattern).finditer(passage.lower):
-            day = reader(found, today, past)
+        for match in _compiled(pattern).finditer(tokenized.lower):
+            day = reader(match, today, past)
             if day is not None:
-                start, end = _without_preposition(found)
-                text = passage.text[start:end]
+                start, end = _without_preposition(match)
+                text = tokenized.text[start:end]
                 yield Entity("date", day.isoformat(), text, start, end, certainty)
 
 
-def _without_preposition(found: Match) -> tuple[int, int]:
-    start, end = found.span()
-    first = found[0].split(" ", 1)[0]
+def _without_preposition(match: Match) -> tuple[int, int]:
+    start, end = match.span()
+    first = match[0].split(" ", 1)[0]
     return (start + len(first) + 1 if first in _PREPOSITIONS else start), end
 
 
@@ -270,10 +272,11 @@ _PREPOSITIONS = {"on", "by", "before", "until", "till", "due", "from"}
 
 def date_in(text: str, now: datetime, past: bool) -> str | None:
     """The day a text means that was found to be a date."""
-    found = sorted(
-        dates(Passage(text, now), past), key=lambda each: (each.start - each.end, -each.certainty)
+    entities = sorted(
+        dates(TokenizedText(text, now), past),
+        key=lambda entity: (entity.start - entity.end, -entity.certainty),
     )
-    return str(found[0].value) if found else None
+    return str(entities[0].value) if entities else None
 
 
 PeriodMatch = re.Match[str]
@@ -282,9 +285,9 @@ Days = tuple[date | None, date | None]
 _LENGTHS = {"quarter": 3, "year": 12, "financial year": 12, "fy": 12, "month": 1}
 
 
-def _named_unit(found: PeriodMatch, today: date) -> Days:
-    shift = {"last": -1, "previous": -1, "next": 1}.get(found[1], 0)
-    unit = found[2]
+def _named_unit(match: PeriodMatch, today: date) -> Days:
+    shift = {"last": -1, "previous": -1, "next": 1}.get(match[1], 0)
+    unit = match[2]
     if unit == "week":
         monday = monday_of(today) + timedelta(weeks=shift)
         return monday, monday + timedelta(days=6)
@@ -297,37 +300,37 @@ def _named_unit(found: PeriodMatch, today: date) -> Days:
     return start, months_later(start, length) - timedelta(days=1)
 
 
-def _so_far(found: PeriodMatch, today: date) -> Days:
-    return today.replace(day=1, month=today.month if found[0].startswith("m") else 1), today
+def _so_far(match: PeriodMatch, today: date) -> Days:
+    return today.replace(day=1, month=today.month if match[0].startswith("m") else 1), today
 
 
-def _last_few(found: PeriodMatch, today: date) -> Days:
-    return later(today, -count_of(found[1]), found[2]), today
+def _last_few(match: PeriodMatch, today: date) -> Days:
+    return later(today, -count_of(match[1]), match[2]), today
 
 
-def _whole_month(found: PeriodMatch, today: date) -> Days:
-    month = month_of(found[1])
-    first = day_in(int(found[2]), month, 1) if found[2] else nearest(1, month, today, past=True)
+def _whole_month(match: PeriodMatch, today: date) -> Days:
+    month = month_of(match[1])
+    first = day_in(int(match[2]), month, 1) if match[2] else nearest(1, month, today, past=True)
     return first, first and first.replace(day=month_length(first.year, first.month))
 
 
-def _months(found: PeriodMatch, today: date) -> Days:
-    month = month_of(found[2])
-    last = day_in(int(found[3]), month, 1) if found[3] else nearest(1, month, today, past=True)
+def _months(match: PeriodMatch, today: date) -> Days:
+    month = month_of(match[2])
+    last = day_in(int(match[3]), month, 1) if match[3] else nearest(1, month, today, past=True)
     if last is None:
         return None, None
-    first = months_later(last, -((month - month_of(found[1])) % 12))
+    first = months_later(last, -((month - month_of(match[1])) % 12))
     return first, last.replace(day=month_length(last.year, month))
 
 
-def _days_of_month(found: PeriodMatch, today: date) -> Days:
-    month = month_of(found[3])
-    if found[4]:
-        return day_in(int(found[4]), month, int(found[1])), day_in(
-            int(found[4]), month, int(found[2])
+def _days_of_month(match: PeriodMatch, today: date) -> Days:
+    month = month_of(match[3])
+    if match[4]:
+        return day_in(int(match[4]), month, int(match[1])), day_in(
+            int(match[4]), month, int(match[2])
         )
-    first = nearest(int(found[1]), month, today, past=True)
-    return first, first and day_in(first.year, month, int(found[2]))
+    first = nearest(int(match[1]), month, today, past=True)
+    return first, first and day_in(first.year, month, int(match[2]))
 
 
 @cache
@@ -348,14 +351,14 @@ _PERIOD_TABLE: tuple[tuple[str, Callable[[PeriodMatch, date], Days], int, tuple[
 )  # fmt: skip
 
 
-def periods(passage: Passage) -> Iterator[Entity]:
+def periods(tokenized: TokenizedText) -> Iterator[Entity]:
     """Stretches as {"from": first day, "to": last day}."""
     for pattern, reader, certainty, needles in _PERIOD_TABLE:
-        if not any(needle in passage.lower for needle in needles):
+        if not any(needle in tokenized.lower for needle in needles):
             continue
-        for found in _compiled_period(pattern).finditer(passage.lower):
-            first, last = reader(found, passage.now.date())
+        for match in _compiled_period(pattern).finditer(tokenized.lower):
+            first, last = reader(match, tokenized.now.date())
             if first and last and first <= last:
                 days = {"from": first.isoformat(), "to": last.isoformat()}
-                start, end = found.span()
-                yield Entity("period", days, passage.text[start:end], start, end, certainty)
+                start, end = match.span()
+                yield Entity("period", days, tokenized.text[start:end], start, end, certainty)

@@ -21,22 +21,22 @@ from podium.jobs.operator.judgement.fields.argument_match import (
 from podium.jobs.operator.judgement.fields.dates import date_in, dates, periods
 from podium.jobs.operator.judgement.fields.free_text import SEARCHING, Span
 from podium.jobs.operator.judgement.fields.identifiers import emails, fits, ids, phones
-from podium.jobs.operator.judgement.fields.names import CapitalNames, NameGround, SmallNames
+from podium.jobs.operator.judgement.fields.names import CapitalNames, NameContext, SmallNames
 from podium.jobs.operator.judgement.fields.numbers_and_times import (
-    moments,
     numbers,
     sums_of_money,
     times,
+    timestamps,
 )
 from podium.jobs.operator.judgement.fields.pack_lexicon import (
     Lexicon,
     Order,
-    Wanted,
+    Parameter,
     lexicon_of,
     pack_lexicon,
 )
 from podium.jobs.operator.judgement.fields.text_arguments import Writing
-from podium.jobs.operator.judgement.fields.tokenized_text import Entity, Passage, settle, tidy
+from podium.jobs.operator.judgement.fields.tokenized_text import Entity, TokenizedText, settle, tidy
 from podium.jobs.operator.models import Message
 
 _TAKES_BACK = re.compile(
@@ -47,25 +47,29 @@ _FARTHEST = 12
 """Characters between the words that take back and what takes the place: `no sorry, on the`."""
 
 
-def without_corrected(passage: Passage, found: Sequence[Entity]) -> list[Entity]:
+def without_corrected(tokenized: TokenizedText, entities: Sequence[Entity]) -> list[Entity]:
     """The finds without those of which a later one of the same kind says that they were wrong."""
     gone: set[int] = set()
-    for said in _TAKES_BACK.finditer(passage.lower):
-        instead = next((each for each in found if each.start >= said.end()), None)
-        if instead is None or instead.start - said.end() > _FARTHEST:
+    for correction in _TAKES_BACK.finditer(tokenized.lower):
+        instead = next((entity for entity in entities if entity.start >= correction.end()), None)
+        if instead is None or instead.start - correction.end() > _FARTHEST:
             continue
-        same = [each for each in found if each.end <= said.start() and each.kind == instead.kind]
-        gone.update(each.start for each in same[-1:])
-    return [each for each in found if each.start not in gone]
+        same = [
+            entity
+            for entity in entities
+            if entity.end <= correction.start() and entity.kind == instead.kind
+        ]
+        gone.update(entity.start for entity in same[-1:])
+    return [entity for entity in entities if entity.start not in gone]
 
 
 def entities(text: str, now: datetime, vocabulary: Mapping[str, tuple[str, ...]]) -> list[Entity]:
-    """What is in the text, in its order; no two overlap. `now` is local time.
+    """Find the entities of a text, in its order; no two overlap. `now` is local time.
 
     Without a pack nobody knows what its things are called: ids are found by their shape alone. A
     `FieldExtractor` knows more.
     """
-    return found_in(Passage(text, now), _lexicon(tuple(vocabulary.items())))
+    return entities_in(TokenizedText(text, now), _lexicon(tuple(vocabulary.items())))
 
 
 @lru_cache(maxsize=8)
@@ -73,101 +77,110 @@ def _lexicon(vocabulary: tuple[tuple[str, tuple[str, ...]], ...]) -> Lexicon:
     return lexicon_of(dict(vocabulary))
 
 
-def found_in(passage: Passage, lexicon: Lexicon) -> list[Entity]:
+def entities_in(tokenized: TokenizedText, lexicon: Lexicon) -> list[Entity]:
     # People are found last: what is a number, a place or a day is nobody's name.
     certain = settle(
         [
-            *emails(passage),
-            *phones(passage, lexicon.area),
-            *sums_of_money(passage),
-            *dates(passage),
-            *moments(passage),
-            *times(passage),
-            *addresses(passage),
-            *ids(passage, lexicon),
+            *emails(tokenized),
+            *phones(tokenized, lexicon.area),
+            *sums_of_money(tokenized),
+            *dates(tokenized),
+            *timestamps(tokenized),
+            *times(tokenized),
+            *addresses(tokenized),
+            *ids(tokenized, lexicon),
         ],
-        len(passage.text),
+        len(tokenized.text),
     )
-    anchors = [each for each in certain if each.kind in {"phone", "email"}]
-    places = _cued_first(settle([*certain, *suburbs(passage, lexicon)], len(passage.text)))
-    people = _people(NameGround(passage, lexicon, anchors, places))
-    vague = [*people, *periods(passage), *numbers(passage)]
-    found = settle([*certain, *places, *postcodes(passage, places), *vague], len(passage.text))
-    return without_corrected(passage, found)
+    anchors = [entity for entity in certain if entity.kind in {"phone", "email"}]
+    cued_suburbs = _cued_first(
+        settle([*certain, *suburbs(tokenized, lexicon)], len(tokenized.text))
+    )
+    people = _people(NameContext(tokenized, lexicon, anchors, cued_suburbs))
+    vague = [*people, *periods(tokenized), *numbers(tokenized)]
+    settled = settle(
+        [*certain, *cued_suburbs, *postcodes(tokenized, cued_suburbs), *vague], len(tokenized.text)
+    )
+    return without_corrected(tokenized, settled)
 
 
-def _people(ground: NameGround) -> list[Entity]:
-    capitals = [] if ground.passage.shouted else CapitalNames(ground).found()
-    return [*SmallNames(ground).found(), *capitals]
+def _people(context: NameContext) -> list[Entity]:
+    capitals = [] if context.tokenized.shouted else CapitalNames(context).entities()
+    return [*SmallNames(context).entities(), *capitals]
 
 
-def _cued_first(found: list[Entity]) -> list[Entity]:
+def _cued_first(entities: list[Entity]) -> list[Entity]:
     """The places; of those that may as well be names, none where another is certain."""
-    places = [each for each in found if each.kind == "suburb"]
-    certain = [each for each in places if each.certainty > 38]
-    return certain or places
+    suburbs = [entity for entity in entities if entity.kind == "suburb"]
+    certain = [entity for entity in suburbs if entity.certainty > 38]
+    return certain or suburbs
 
 
 _JOINT = re.compile(r",? {0,2}(?:(?:vic(?:toria)?|nsw|qld|sa|wa|tas|nt|act)\b,? ?)?", re.IGNORECASE)
 
 
-def value_of(wanted: Wanted, entity: Entity, found: Sequence[Entity], passage: Passage) -> Json:
+def value_of(
+    parameter: Parameter, entity: Entity, entities: Sequence[Entity], tokenized: TokenizedText
+) -> Json:
     """The find as this argument has it; None where it cannot be that."""
     if entity.kind == "address":
-        return whole_address(entity, found, passage)
-    if wanted.kind == "date" and entity.kind == "date" and wanted.past:
-        return date_in(entity.text, passage.now, past=True)
+        return whole_address(entity, entities, tokenized)
+    if parameter.kind == "date" and entity.kind == "date" and parameter.past:
+        return date_in(entity.text, tokenized.now, past=True)
     if entity.kind == "datetime":
         return {"date": entity.value[:10], "time": entity.value[11:16]}.get(
-            wanted.kind, entity.value
+            parameter.kind, entity.value
         )
-    if wanted.kind == "datetime":
-        return _moment(entity, found, passage.now)
+    if parameter.kind == "datetime":
+        return _timestamp(entity, entities, tokenized.now)
     return entity.value
 
 
-def whole_address(street: Entity, found: Sequence[Entity], passage: Passage) -> str:
+def whole_address(street: Entity, entities: Sequence[Entity], tokenized: TokenizedText) -> str:
     """Number and street with the suburb and the postcode that directly follow."""
     end = street.end
     for kind in ("suburb", "postcode"):
-        joint = _JOINT.match(passage.smooth, end)
+        joint = _JOINT.match(tokenized.smooth, end)
         follows = joint.end() if joint else end
         next_one = next(
-            (each for each in found if each.kind == kind and each.start == follows), None
+            (entity for entity in entities if entity.kind == kind and entity.start == follows), None
         )
         end = next_one.end if next_one else end
-    return tidy(passage.text[street.start : end])
+    return tidy(tokenized.text[street.start : end])
 
 
-def _moment(day: Entity, found: Sequence[Entity], now: datetime) -> str | None:
-    time = next((each for each in found if each.kind == "time"), None)
+def _timestamp(day: Entity, entities: Sequence[Entity], now: datetime) -> str | None:
+    time = next((entity for entity in entities if entity.kind == "time"), None)
     if time is None:
         return None
-    moment = datetime.fromisoformat(f"{day.value}T{time.value}:00")
-    return moment.replace(tzinfo=now.tzinfo).isoformat()
+    timestamp = datetime.fromisoformat(f"{day.value}T{time.value}:00")
+    return timestamp.replace(tzinfo=now.tzinfo).isoformat()
 
 
-def given_value(wanted: Wanted, value: Json, found: Sequence[Entity]) -> Json:
+def accepted_value(parameter: Parameter, value: Json, entities: Sequence[Entity]) -> Json:
     """A value of the context as the argument takes it: text such as `$500` or `0400 123 456` is read.
 
     `found` are the finds in that text. None: it is nothing the argument takes.
     """
-    if wanted.accepts(value):
+    if parameter.accepts(value):
         return value
     if not isinstance(value, str):
         return None
     readings = [
-        each.value
-        for each in found
-        if each.kind == wanted.kind and each.text.strip() == value.strip()
+        entity.value
+        for entity in entities
+        if entity.kind == parameter.kind and entity.text.strip() == value.strip()
     ]
-    if wanted.kind in {"money", "number"}:
-        readings += [each.value for each in found if each.kind in {"money", "number"}]
-    if wanted.kind == "flag":
+    if parameter.kind in {"money", "number"}:
+        readings += [entity.value for entity in entities if entity.kind in {"money", "number"}]
+    if parameter.kind == "flag":
         readings.append(
             {"true": True, "yes": True, "false": False, "no": False}.get(value.strip().lower())
         )
-    return next((each for each in readings if each is not None and wanted.accepts(each)), None)
+    return next(
+        (reading for reading in readings if reading is not None and parameter.accepts(reading)),
+        None,
+    )
 
 
 class Filling:
@@ -176,107 +189,116 @@ class Filling:
     def __init__(
         self,
         order: Order,
-        passage: Passage,
-        found: list[Entity],
+        tokenized: TokenizedText,
+        entities: list[Entity],
         lexicon: Lexicon,
-        asked: Sequence[Wanted],
+        asked: Sequence[Parameter],
     ) -> None:
-        self._order, self._passage, self._found, self._lexicon = order, passage, found, lexicon
+        self._order, self._tokenized, self._entities, self._lexicon = (
+            order,
+            tokenized,
+            entities,
+            lexicon,
+        )
         self._asked = asked
         self._values: dict[str, Json] = {}
         self._used: list[Entity] = []
 
     def values(self) -> dict[str, Json]:
-        writing = Writing(self._order, self._passage, self._found, self._lexicon)
-        spans = writing.spans([each for each in self._asked if each.kind == "text"])
-        self._match([each for each in self._found if not _inside(each, spans.values())])
+        writing = Writing(self._order, self._tokenized, self._entities, self._lexicon)
+        spans = writing.spans([parameter for parameter in self._asked if parameter.kind == "text"])
+        self._match([entity for entity in self._entities if not _inside(entity, spans.values())])
         for name in list(spans):
             spans[name] = writing.trimmed(name, spans[name], self._claim)
         self._mentioned(spans.values())
         self._choose(list(spans.values()))
-        for each in self._asked:
-            if each.name in spans:
-                self._keep(each, writing.text(spans[each.name], each))
+        for parameter in self._asked:
+            if parameter.name in spans:
+                self._keep(parameter, writing.text(spans[parameter.name], parameter))
         self._left_over(writing)
         return self._values
 
     def _match(self, free: Sequence[Entity]) -> None:
-        wanted = [each for each in self._asked if each.name not in self._values]
-        for each, entity in Matching(self._order, self._passage, free, self._lexicon.kinds).run(
-            wanted
-        ):
-            self._keep_found(each, entity)
-        missing = [each for each in wanted if each.name not in self._values]
-        for each, day in period_for(missing, free):
-            self._keep(each, day)
+        parameters = [parameter for parameter in self._asked if parameter.name not in self._values]
+        for parameter, entity in Matching(
+            self._order, self._tokenized, free, self._lexicon.kinds
+        ).run(parameters):
+            self._keep_entity(parameter, entity)
+        missing = [parameter for parameter in parameters if parameter.name not in self._values]
+        for parameter, day in period_for(missing, free):
+            self._keep(parameter, day)
 
     def _mentioned(self, spans: Iterable[Span]) -> None:
         """Days and ids that a text speaks of, for arguments that nothing else fills. They stay in the text."""
         open_spans = [span for span in spans if not span.quoted]
         spoken_of = [
-            each
-            for each in self._found
-            if (each.kind in {"date", "time"} or each.kind.startswith("id:"))
-            and _inside(each, open_spans)
+            entity
+            for entity in self._entities
+            if (entity.kind in {"date", "time"} or entity.kind.startswith("id:"))
+            and _inside(entity, open_spans)
         ]
         used = len(self._used)
         self._match(spoken_of)
         del self._used[used:]
 
     def _claim(self, entity: Entity) -> bool:
-        """Whether an argument that is still missing takes this find out of a text."""
+        """Return whether an argument that is still missing takes this find out of a text."""
         before = len(self._used)
         self._match([entity])
         return len(self._used) > before
 
-    def _keep_found(self, wanted: Wanted, entity: Entity) -> None:
-        value = value_of(wanted, entity, self._found, self._passage)
-        if wanted.many:
-            value = [*self._values.get(wanted.name, ()), value]
-        if self._keep(wanted, value):
+    def _keep_entity(self, parameter: Parameter, entity: Entity) -> None:
+        value = value_of(parameter, entity, self._entities, self._tokenized)
+        if parameter.many:
+            value = [*self._values.get(parameter.name, ()), value]
+        if self._keep(parameter, value):
             self._used.append(entity)
 
-    def _keep(self, wanted: Wanted, value: Json) -> bool:
-        if value is None or not wanted.accepts(value):
+    def _keep(self, parameter: Parameter, value: Json) -> bool:
+        if value is None or not parameter.accepts(value):
             return False
-        self._values[wanted.name] = value
+        self._values[parameter.name] = value
         return True
 
     def _choose(self, spans: Sequence[Span]) -> None:
-        masked = bytearray(len(self._passage.text))
-        certain = [(each.start, each.end) for each in self._found if each.certainty > 10]
+        masked = bytearray(len(self._tokenized.text))
+        certain = [(entity.start, entity.end) for entity in self._entities if entity.certainty > 10]
         for start, end in (*certain, *((span.start, span.end) for span in spans)):
             masked[start:end] = b"\x01" * (end - start)
         self._mask_labels(masked)
-        for wanted in self._asked:
-            if wanted.kind == "choice":
-                said = choice(self._passage, wanted.name, wanted.shape, self._lexicon, masked)
-                self._keep(wanted, said.value if said else None)
-            elif wanted.kind == "flag":
-                self._keep(wanted, flag(self._passage, wanted.name))
+        for parameter in self._asked:
+            if parameter.kind == "choice":
+                match = choice(
+                    self._tokenized, parameter.name, parameter.shape, self._lexicon, masked
+                )
+                self._keep(parameter, match.value if match else None)
+            elif parameter.kind == "flag":
+                self._keep(parameter, flag(self._tokenized, parameter.name))
 
     def _mask_labels(self, masked: bytearray) -> None:
         """`phone 0400…`: the word is what the number is, not how somebody came to us."""
-        for each in self._found:
-            if each.kind in {"phone", "email"}:
-                for word in self._passage.before(each.start, 2):
-                    if word.lower in {"phone", "ph", "email", "e-mail", "mail", "number", "is"}:
-                        masked[word.start : word.end] = b"\x01" * (word.end - word.start)
+        for entity in self._entities:
+            if entity.kind in {"phone", "email"}:
+                for token in self._tokenized.before(entity.start, 2):
+                    if token.lower in {"phone", "ph", "email", "e-mail", "mail", "number", "is"}:
+                        masked[token.start : token.end] = b"\x01" * (token.end - token.start)
 
     def _left_over(self, writing: Writing) -> None:
-        """What is left is the one text that is still missing, if there is but one."""
-        texts = [each for each in self._asked if each.kind == "text"]
-        missing = [each for each in texts if each.name not in self._values]
-        required = [each for each in missing if each.required]
+        """Take the rest as the one text that is still missing, if there is but one."""
+        texts = [parameter for parameter in self._asked if parameter.kind == "text"]
+        missing = [parameter for parameter in texts if parameter.name not in self._values]
+        required = [parameter for parameter in missing if parameter.required]
         every_required = [
-            each for each in self._order.wanted if each.kind == "text" and each.required
+            parameter
+            for parameter in self._order.parameters
+            if parameter.kind == "text" and parameter.required
         ]
         if len(required) == 1 and len(every_required) == 1:
             self._keep(required[0], writing.left_over(self._used, required[0]))
         elif not every_required and not self._values:
-            for each in missing:
-                if each.name in SEARCHING:
-                    self._keep(each, writing.left_over(self._used, each))
+            for parameter in missing:
+                if parameter.name in SEARCHING:
+                    self._keep(parameter, writing.left_over(self._used, parameter))
 
 
 def _inside(entity: Entity, spans: Iterable[Span]) -> bool:
@@ -294,10 +316,12 @@ class FieldExtractor:
         self._pack = pack
         self._lexicon = pack_lexicon(pack)
         self._orders: dict[str, Order] = {}
-        self._read: OrderedDict[tuple[str, datetime], tuple[Passage, list[Entity]]] = OrderedDict()
+        self._read: OrderedDict[tuple[str, datetime], tuple[TokenizedText, list[Entity]]] = (
+            OrderedDict()
+        )
 
     def entities(self, text: str, now: datetime) -> list[Entity]:
-        """What is in the text, in its order; ids with the kinds of this pack's things."""
+        """Find the entities of a text, in its order; ids with the kinds of this pack's things."""
         return list(self._reading(text, now)[1])
 
     def arguments(self, clause: str, tool: PackTool | Skill, message: Message) -> dict[str, Json]:
@@ -306,14 +330,16 @@ class FieldExtractor:
         A value of the context that the argument cannot take is left out, and no words stand in for it.
         """
         order = self._order(tool)
-        given = self._given(order, message)
-        passage, found = self._reading(clause, message.now)
-        asked = [each for each in order.wanted if each.name not in message.context]
-        read = Filling(order, passage, found, self._lexicon, asked).values()
+        from_context = self._from_context(order, message)
+        tokenized, entities = self._reading(clause, message.now)
+        asked = [
+            parameter for parameter in order.parameters if parameter.name not in message.context
+        ]
+        read = Filling(order, tokenized, entities, self._lexicon, asked).values()
         return {
-            each.name: (given | read)[each.name]
-            for each in order.wanted
-            if each.name in given or each.name in read
+            parameter.name: (from_context | read)[parameter.name]
+            for parameter in order.parameters
+            if parameter.name in from_context or parameter.name in read
         }
 
     def choices(self, text: str, shape: Mapping[str, Json], now: datetime) -> list[Json]:
@@ -321,23 +347,23 @@ class FieldExtractor:
         return named_choices(self._reading(text, now)[0], shape, self._lexicon)
 
     def may_be_id(self, entity: Entity, kind: str) -> bool:
-        """Whether a find may be the id of such a thing (`lead`), by its shape and the words before it."""
+        """Return whether a find may be the id of such a thing (`lead`), by its shape and the words before it."""
         return fits(entity, kind, frozenset({kind}), self._lexicon.kinds)
 
-    def _given(self, order: Order, message: Message) -> dict[str, Json]:
-        given: dict[str, Json] = {}
-        for each in order.wanted:
-            if each.name in message.context:
-                value = message.context[each.name]
-                found = (
+    def _from_context(self, order: Order, message: Message) -> dict[str, Json]:
+        values: dict[str, Json] = {}
+        for parameter in order.parameters:
+            if parameter.name in message.context:
+                value = message.context[parameter.name]
+                entities = (
                     self._reading(value, message.now)[1]
                     if isinstance(value, str) and len(value) < 200
                     else []
                 )
-                taken = given_value(each, value, found)
+                taken = accepted_value(parameter, value, entities)
                 if taken is not None:
-                    given[each.name] = taken
-        return given
+                    values[parameter.name] = taken
+        return values
 
     def _order(self, tool: PackTool | Skill) -> Order:
         order = self._orders.get(tool.name)
@@ -345,11 +371,11 @@ class FieldExtractor:
             order = self._orders[tool.name] = Order(tool, self._pack)
         return order
 
-    def _reading(self, text: str, now: datetime) -> tuple[Passage, list[Entity]]:
-        known = self._read.get((text, now))
-        if known is None:
-            passage = Passage(text, now)
-            known = self._read[text, now] = passage, found_in(passage, self._lexicon)
+    def _reading(self, text: str, now: datetime) -> tuple[TokenizedText, list[Entity]]:
+        cached = self._read.get((text, now))
+        if cached is None:
+            tokenized = TokenizedText(text, now)
+            cached = self._read[text, now] = tokenized, entities_in(tokenized, self._lexicon)
             if len(self._read) > _REMEMBERED:
                 self._read.popitem(last=False)
-        return known
+        return cached

@@ -6,23 +6,21 @@ import re
 from collections.abc import Iterator
 from datetime import datetime
 
-from podium.jobs.operator.judgement.fields.tokenized_text import Entity, Passage
+from podium.jobs.operator.judgement.fields.tokenized_text import Entity, TokenizedText
 
 _UNITS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
-COUNTED = {word: value for value, word in enumerate(_UNITS.split())} | {
-    word: 20 + 10 * step for step, word in enumerate(_TENS.split())
+COUNTED = {name: value for value, name in enumerate(_UNITS.split())} | {
+    name: 20 + 10 * step for step, name in enumerate(_TENS.split())
 }
 _SCALES = {"hundred": 100, "thousand": 1_000, "grand": 1_000, "million": 1_000_000}
 _SUFFIXES = {"k": 1_000, "m": 1_000_000, "mil": 1_000_000, "mill": 1_000_000} | _SCALES
 
 _SPOKEN = "|".join(sorted([*COUNTED, *_SCALES], key=len, reverse=True))
-_IN_WORDS = re.compile(
+_SPELLED_NUMBER = re.compile(
     rf"(?<![\w\-])(?:an? (?=hundred|thousand|million|grand))?(?:{_SPOKEN})(?:[ \-](?:and )?(?:{_SPOKEN}))*(?![\w\-])"
 )
-_DOLLAR_WORD = re.compile(
-    r" ?(?:dollars?|bucks|aud|aussie dollars)(?: (?:and )?(\d\d?) cents)?(?!\w)"
-)
+_DOLLARS = re.compile(r" ?(?:dollars?|bucks|aud|aussie dollars)(?: (?:and )?(\d\d?) cents)?(?!\w)")
 _GRAND = re.compile(r"grand$")
 
 _FIGURE = r"\d[\d,]{0,15}(?:\.\d{1,4})?"
@@ -41,49 +39,49 @@ _PLAIN = re.compile(
 _GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+|\d+")
 
 
-def sums_of_money(passage: Passage) -> Iterator[Entity]:
+def sums_of_money(tokenized: TokenizedText) -> Iterator[Entity]:
     """Amounts as dollars: `$1,250.50`, `1250 dollars`, `1.2k`, `two thousand dollars`."""
-    text = passage.lower
+    text = tokenized.lower
     for pattern, certainty in ((_SIGNED, 90), (_NAMED, 88), (_SHORT, 70)):
-        for found in pattern.finditer(text):
-            amount = _amount(found)
+        for match in pattern.finditer(text):
+            amount = _amount(match)
             if amount is not None:
-                yield _entity("money", amount, passage, found.start(), found.end(), certainty)
-    for found in _spoken(text):
-        yield from _spoken_sum(passage, found)
+                yield _entity("money", amount, tokenized, match.start(), match.end(), certainty)
+    for match in _spoken(text):
+        yield from _spoken_sum(tokenized, match)
 
 
-def _spoken_sum(passage: Passage, found: re.Match[str]) -> Iterator[Entity]:
-    value = number_in_words(found[0])
-    money = _DOLLAR_WORD.match(passage.lower, found.end())
-    if value is not None and (money or _GRAND.search(found[0])):
+def _spoken_sum(tokenized: TokenizedText, match: re.Match[str]) -> Iterator[Entity]:
+    value = spelled_number(match[0])
+    money = _DOLLARS.match(tokenized.lower, match.end())
+    if value is not None and (money or _GRAND.search(match[0])):
         cents = int(money[1]) / 100 if money and money[1] else 0
-        end = money.end() if money else found.end()
-        yield _entity("money", _whole(value + cents), passage, found.start(), end, 88)
+        end = money.end() if money else match.end()
+        yield _entity("money", _whole(value + cents), tokenized, match.start(), end, 88)
 
 
-def numbers(passage: Passage) -> Iterator[Entity]:
+def numbers(tokenized: TokenizedText) -> Iterator[Entity]:
     """Numbers by themselves. Ids, dates and amounts are found by others, with more certainty."""
-    for found in _PLAIN.finditer(passage.lower):
-        value = figure(found["figure"])
+    for match in _PLAIN.finditer(tokenized.lower):
+        value = figure(match["figure"])
         if value is not None:
-            yield _entity("number", value, passage, found.start(), found.end(), 10)
-    for found in _spoken(passage.lower):
-        spoken = number_in_words(found[0])
+            yield _entity("number", value, tokenized, match.start(), match.end(), 10)
+    for match in _spoken(tokenized.lower):
+        spoken = spelled_number(match[0])
         if spoken is not None:
-            yield _entity("number", spoken, passage, found.start(), found.end(), 9)
+            yield _entity("number", spoken, tokenized, match.start(), match.end(), 9)
 
 
 def _spoken(text: str) -> Iterator[re.Match[str]]:
     """Numbers in words; of `5 grand` the second word is no number of its own."""
-    for found in _IN_WORDS.finditer(text):
-        after_figure = text[max(0, found.start() - 2) : found.start()].strip().isdigit()
-        if not after_figure or found[0].split()[0] not in _SCALES:
-            yield found
+    for match in _SPELLED_NUMBER.finditer(text):
+        after_figure = text[max(0, match.start() - 2) : match.start()].strip().isdigit()
+        if not after_figure or match[0].split()[0] not in _SCALES:
+            yield match
 
 
-def _amount(found: re.Match[str]) -> int | float | None:
-    groups = found.groupdict()
+def _amount(match: re.Match[str]) -> int | float | None:
+    groups = match.groupdict()
     value = figure(groups["figure"])
     if value is None:
         return None
@@ -101,24 +99,30 @@ def figure(text: str) -> int | float | None:
     return sign * _whole(float(f"{whole.replace(',', '')}.{part or 0}"))
 
 
-def number_in_words(text: str) -> int | None:
+def spelled_number(text: str) -> int | None:
     """`two thousand five hundred` → 2500. None when the words make no number."""
     total = part = 0
-    seen = False
-    for word in text.replace("-", " ").split():
-        if word in {"a", "an", "and"}:
+    any_number = False
+    for numeral in text.replace("-", " ").split():
+        if numeral in {"a", "an", "and"}:
             continue
-        if word in COUNTED:
-            if seen and part % 10 and part % 100 < 20 and COUNTED[word] < 100 and part < 100:
+        if numeral in COUNTED:
+            if (
+                any_number
+                and part % 10
+                and part % 100 < 20
+                and COUNTED[numeral] < 100
+                and part < 100
+            ):
                 return None
-            part += COUNTED[word]
-        elif word == "hundred":
+            part += COUNTED[numeral]
+        elif numeral == "hundred":
             part = (part or 1) * 100
         else:
-            total += (part or 1) * _SCALES[word]
+            total += (part or 1) * _SCALES[numeral]
             part = 0
-        seen = True
-    return total + part if seen else None
+        any_number = True
+    return total + part if any_number else None
 
 
 def _whole(value: float) -> int | float:
@@ -126,12 +130,12 @@ def _whole(value: float) -> int | float:
 
 
 def _entity(
-    kind: str, value: int | float, passage: Passage, start: int, end: int, sure: int
+    kind: str, value: int | float, tokenized: TokenizedText, start: int, end: int, sure: int
 ) -> Entity:
-    return Entity(kind, value, passage.text[start:end], start, end, sure)
+    return Entity(kind, value, tokenized.text[start:end], start, end, sure)
 
 
-_HOURS = "|".join(word for word, value in COUNTED.items() if 1 <= value <= 12)
+_HOURS = "|".join(name for name, value in COUNTED.items() if 1 <= value <= 12)
 _HOUR = rf"\d{{1,2}}|{_HOURS}"
 _PART = r"(?: ?(?P<half>[ap]\.?m\b\.?)| in the (?P<part>morning|afternoon|arvo|evening)| (?P<night>at night))?"
 _CLOCK = re.compile(
@@ -153,55 +157,55 @@ _AFTER_AT = re.compile(
 )
 _NAMED_TIMES = re.compile(r"\b(noon|midday|midnight)\b")
 _MILITARY = re.compile(r"(?<![\w:.$,/\-])([01]\d|2[0-3])([0-5]\d) ?h(?:ou)?rs?\b")
-_MOMENT = re.compile(
+_TIMESTAMP = re.compile(
     r"(?<![\w\-])\d{4}-\d\d-\d\dt\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:z|[+\-]\d\d:?\d\d)?(?![\w:])"
 )
 
 
-def times(passage: Passage) -> Iterator[Entity]:
+def times(tokenized: TokenizedText) -> Iterator[Entity]:
     """Times as HH:MM. Hours from one to six without am or pm are those of the afternoon: people work then."""
-    text = passage.lower
-    for found in _CLOCK.finditer(text):
-        if found["half"] or ":" in found[0] or _said_as_time(text, found.start()):
+    text = tokenized.lower
+    for match in _CLOCK.finditer(text):
+        if match["half"] or ":" in match[0] or _is_time(text, match.start()):
             yield from _time_entity(
-                passage, found, _hour(found), int(found["minute"]), 80 if ":" in found[0] else 72
+                tokenized, match, _hour(match), int(match["minute"]), 80 if ":" in match[0] else 72
             )
-    for found in _WITH_HALF.finditer(text):
-        yield from _time_entity(passage, found, _hour(found), 0, 80)
-    for found in _PAST.finditer(text):
-        yield from _past(passage, found)
-    for found in _OCLOCK.finditer(text):
-        yield from _time_entity(passage, found, _hour(found), 0, 78)
-    for found in _IN_PART.finditer(text):
-        yield from _time_entity(passage, found, _hour(found), 0, 70)
-    for found in _AT.finditer(text):
-        if not _AFTER_AT.match(text, found.end()):
-            yield from _time_entity(passage, found, _hour(found), 0, 55, skip=3)
-    for found in _MILITARY.finditer(text):
-        yield from _time_entity(passage, found, int(found[1]), int(found[2]), 78)
-    for found in _NAMED_TIMES.finditer(text):
-        yield from _time_entity(passage, found, 0 if found[1] == "midnight" else 12, 0, 75)
+    for match in _WITH_HALF.finditer(text):
+        yield from _time_entity(tokenized, match, _hour(match), 0, 80)
+    for match in _PAST.finditer(text):
+        yield from _past(tokenized, match)
+    for match in _OCLOCK.finditer(text):
+        yield from _time_entity(tokenized, match, _hour(match), 0, 78)
+    for match in _IN_PART.finditer(text):
+        yield from _time_entity(tokenized, match, _hour(match), 0, 70)
+    for match in _AT.finditer(text):
+        if not _AFTER_AT.match(text, match.end()):
+            yield from _time_entity(tokenized, match, _hour(match), 0, 55, skip=3)
+    for match in _MILITARY.finditer(text):
+        yield from _time_entity(tokenized, match, int(match[1]), int(match[2]), 78)
+    for match in _NAMED_TIMES.finditer(text):
+        yield from _time_entity(tokenized, match, 0 if match[1] == "midnight" else 12, 0, 75)
 
 
-def moments(passage: Passage) -> Iterator[Entity]:
+def timestamps(tokenized: TokenizedText) -> Iterator[Entity]:
     """Moments in ISO 8601. Without an offset they are local, as `now` is."""
-    for found in _MOMENT.finditer(passage.lower):
+    for match in _TIMESTAMP.finditer(tokenized.lower):
         try:
-            moment = datetime.fromisoformat(found[0].upper())
+            timestamp = datetime.fromisoformat(match[0].upper())
         except ValueError:
             continue
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=passage.now.tzinfo)
-        start, end = found.span()
-        yield Entity("datetime", moment.isoformat(), passage.text[start:end], start, end, 92)
+        if timestamp.tzinfo is None:
+            timestamp = timestamp.replace(tzinfo=tokenized.now.tzinfo)
+        start, end = match.span()
+        yield Entity("datetime", timestamp.isoformat(), tokenized.text[start:end], start, end, 92)
 
 
-def _said_as_time(text: str, start: int) -> bool:
+def _is_time(text: str, start: int) -> bool:
     return text[max(0, start - 3) : start] == "at " or text[max(0, start - 6) : start] == "about "
 
 
-def _hour(found: re.Match[str]) -> int:
-    groups = found.groupdict()
+def _hour(match: re.Match[str]) -> int:
+    groups = match.groupdict()
     written = groups["hour"]
     hour = int(written) if written.isdigit() else COUNTED[written]
     half = (groups.get("half") or "")[:1] or {"morning": "a"}.get(groups.get("part") or "", "")
@@ -212,31 +216,31 @@ def _hour(found: re.Match[str]) -> int:
     return hour + 12 if 1 <= hour <= 6 and not written.startswith("0") else hour
 
 
-def _past(passage: Passage, found: re.Match[str]) -> Iterator[Entity]:
-    said = found["minutes"].replace("-", " ")
+def _past(tokenized: TokenizedText, match: re.Match[str]) -> Iterator[Entity]:
+    minutes_text = match["minutes"].replace("-", " ")
     minutes = (
-        {"half": 30, "quarter": 15, "twenty five": 25}.get(said)
-        or COUNTED.get(said)
-        or (int(said) if said.isdigit() else 0)
+        {"half": 30, "quarter": 15, "twenty five": 25}.get(minutes_text)
+        or COUNTED.get(minutes_text)
+        or (int(minutes_text) if minutes_text.isdigit() else 0)
     )
-    hour = _hour(found)
+    hour = _hour(match)
     if (
         hour < 0
         or not 0 < minutes < 60
-        or (said.isdigit() and found["way"] == "to" and minutes % 5)
+        or (minutes_text.isdigit() and match["way"] == "to" and minutes % 5)
     ):
         return
-    if found["way"] == "to":
+    if match["way"] == "to":
         hour, minutes = (hour - 1) % 24, 60 - minutes
     # `five to six` may as well be a stretch; half and quarter are times.
     yield from _time_entity(
-        passage, found, hour, minutes, 78 if said in {"half", "quarter"} else 50
+        tokenized, match, hour, minutes, 78 if minutes_text in {"half", "quarter"} else 50
     )
 
 
 def _time_entity(
-    passage: Passage, found: re.Match[str], hour: int, minute: int, sure: int, skip: int = 0
+    tokenized: TokenizedText, match: re.Match[str], hour: int, minute: int, sure: int, skip: int = 0
 ) -> Iterator[Entity]:
     if 0 <= hour <= 23:
-        start, end = found.start() + skip, found.end()
-        yield Entity("time", f"{hour:02}:{minute:02}", passage.text[start:end], start, end, sure)
+        start, end = match.start() + skip, match.end()
+        yield Entity("time", f"{hour:02}:{minute:02}", tokenized.text[start:end], start, end, sure)

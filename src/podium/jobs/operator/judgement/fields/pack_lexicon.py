@@ -12,20 +12,20 @@ from podium.core.decisions import Tier
 from podium.core.json_schema import validator_for
 from podium.core.model import Json
 from podium.core.packs import Pack, PackTool, Skill
-from podium.jobs.operator.judgement.fields.tokenized_text import FUNCTION_WORDS, Word, plain_key
+from podium.jobs.operator.judgement.fields.tokenized_text import STOPWORDS, Token, plain_key
 
-_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
+_TOKEN = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 _SHORT_FORMS = {"mt": "mount", "nth": "north", "sth": "south", "saint": "st"}
 _SHORTEST_WITH_TYPO = 5
 
 
-def words_of(text: str) -> list[str]:
+def folded_tokens(text: str) -> list[str]:
     """The text's words in lower case, without accents; `lead_id` has two."""
-    return [plain_key(word) for word in _WORD.findall(text.replace("_", " "))]
+    return [plain_key(token) for token in _TOKEN.findall(text.replace("_", " "))]
 
 
 def one_typo_apart(left: str, right: str) -> bool:
-    """Whether one letter more, less or other, or two neighbours swapped, makes one of the other."""
+    """Return whether one letter more, less or other, or two neighbours swapped, makes one of the other."""
     if abs(len(left) - len(right)) > 1:
         return False
     if len(left) > len(right):
@@ -43,61 +43,61 @@ class Phrases:
     def __init__(self, phrases: Iterable[str]) -> None:
         self._by_first: dict[str, list[tuple[tuple[str, ...], str]]] = {}
         self._nearly: dict[str, set[str]] = {}
-        self._said: dict[str, str] = {}
+        self._phrases: dict[str, str] = {}
         self.longest = 1
         """Words of the longest phrase."""
         self._longest_text = 0
         for phrase in phrases:
             self._learn(phrase)
-        for known in self._by_first.values():
-            known.sort(key=lambda each: -len(each[0]))
+        for entries in self._by_first.values():
+            entries.sort(key=lambda entry: -len(entry[0]))
 
     def _learn(self, phrase: str) -> None:
-        words = tuple(_full(word) for word in words_of(phrase))
-        joined = " ".join(words)
-        if not words or joined in self._said:
+        tokens = tuple(_full(token) for token in folded_tokens(phrase))
+        joined = " ".join(tokens)
+        if not tokens or joined in self._phrases:
             return
-        self._said[joined] = phrase
-        self._by_first.setdefault(words[0], []).append((words, phrase))
-        self.longest = max(self.longest, len(words))
+        self._phrases[joined] = phrase
+        self._by_first.setdefault(tokens[0], []).append((tokens, phrase))
+        self.longest = max(self.longest, len(tokens))
         self._longest_text = max(self._longest_text, len(joined))
 
-    def at(self, words: tuple[Word, ...], index: int) -> tuple[str, int] | None:
+    def at(self, tokens: tuple[Token, ...], index: int) -> tuple[str, int] | None:
         """The phrase that begins with this word, and how many words it has."""
-        first = words[index].lower
-        for known, phrase in self._by_first.get(
+        first = tokens[index].lower
+        for phrase_tokens, phrase in self._by_first.get(
             _full(first if first.isascii() else plain_key(first)), ()
         ):
-            said = words[index : index + len(known)]
-            if len(said) == len(known) and all(
-                _full(plain_key(word.text)) == other
-                for word, other in zip(said, known, strict=True)
+            following = tokens[index : index + len(phrase_tokens)]
+            if len(following) == len(phrase_tokens) and all(
+                _full(plain_key(token.text)) == other
+                for token, other in zip(following, phrase_tokens, strict=True)
             ):
-                return phrase, len(known)
+                return phrase, len(phrase_tokens)
         return None
 
     def nearly(self, text: str) -> str | None:
         """The one phrase that is a typo away. None: there is none, or there are several."""
         if len(text) > self._longest_text + 4:
             return None
-        typed = " ".join(_full(word) for word in words_of(text))
+        typed = " ".join(_full(token) for token in folded_tokens(text))
         if not _SHORTEST_WITH_TYPO <= len(typed) <= self._longest_text + 1:
             return None
         if not self._nearly:
             self._index_typos()
         close = {
-            known
+            phrase
             for shorter in _shorter_by_one(typed)
-            for known in self._nearly.get(shorter, ())
-            if known[0] == typed[0] and one_typo_apart(typed, known)
+            for phrase in self._nearly.get(shorter, ())
+            if phrase[0] == typed[0] and one_typo_apart(typed, phrase)
         }
-        return self._said[close.pop()] if len(close) == 1 else None
+        return self._phrases[close.pop()] if len(close) == 1 else None
 
     def _index_typos(self) -> None:
-        for known in self._said:
-            if len(known) >= _SHORTEST_WITH_TYPO:
-                for shorter in _shorter_by_one(known):
-                    self._nearly.setdefault(shorter, set()).add(known)
+        for phrase in self._phrases:
+            if len(phrase) >= _SHORTEST_WITH_TYPO:
+                for shorter in _shorter_by_one(phrase):
+                    self._nearly.setdefault(shorter, set()).add(phrase)
 
 
 def _shorter_by_one(text: str) -> Iterator[str]:
@@ -106,22 +106,22 @@ def _shorter_by_one(text: str) -> Iterator[str]:
         yield text[:at] + text[at + 1 :]
 
 
-def _full(word: str) -> str:
-    return _SHORT_FORMS.get(word, word)
+def _full(token: str) -> str:
+    return _SHORT_FORMS.get(token, token)
 
 
 @dataclass(frozen=True)
 class Lexicon:
-    """What words mean to one pack."""
+    """Meaning of words in one pack."""
 
-    places: Phrases
+    suburbs: Phrases
     things: Phrases
-    """What the things that have ids are called."""
-    id_words: Mapping[str, str] = field(default_factory=dict)
-    """What a thing is called → its kind, such as `enquiry` → `lead`."""
+    """Names of the things that have ids."""
+    kinds_by_name: Mapping[str, str] = field(default_factory=dict)
+    """Name of a thing → its kind, such as `enquiry` → `lead`."""
     kinds: frozenset[str] = frozenset()
     """Kinds of things that have ids."""
-    pack_words: frozenset[str] = frozenset()
+    pack_tokens: frozenset[str] = frozenset()
     """Words of tools, domains, arguments and choices: nobody's name."""
     arguments: frozenset[str] = frozenset()
     """Words of the arguments' names."""
@@ -138,14 +138,14 @@ def pack_lexicon(pack: Pack) -> Lexicon:
 def lexicon_of(vocabulary: Mapping[str, tuple[str, ...]], pack: Pack | None = None) -> Lexicon:
     areas = vocabulary.get("area_code", ())
     kinds = frozenset(_id_kinds(pack)) if pack else frozenset()
-    id_words = _id_words(pack, kinds) if pack else {}
+    kinds_by_name = _kinds_by_name(pack, kinds) if pack else {}
     return Lexicon(
-        places=Phrases(vocabulary.get("suburb", ())),
-        things=Phrases(id_words),
-        id_words=id_words,
+        suburbs=Phrases(vocabulary.get("suburb", ())),
+        things=Phrases(kinds_by_name),
+        kinds_by_name=kinds_by_name,
         kinds=kinds,
-        pack_words=frozenset(_pack_words(pack)) if pack else frozenset(),
-        arguments=frozenset(_argument_words(pack)) if pack else frozenset(),
+        pack_tokens=frozenset(_pack_tokens(pack)) if pack else frozenset(),
+        arguments=frozenset(_argument_tokens(pack)) if pack else frozenset(),
         area=areas[0] if len(areas) == 1 else "",
     )
 
@@ -156,15 +156,15 @@ def _tools(pack: Pack) -> Iterator[PackTool | Skill]:
 
 
 def properties_of(tool: PackTool | Skill) -> dict[str, dict[str, Json]]:
-    found = tool.input_schema.get("properties", {})
-    return {name: shape for name, shape in found.items() if isinstance(shape, dict)}
+    properties = tool.input_schema.get("properties", {})
+    return {name: shape for name, shape in properties.items() if isinstance(shape, dict)}
 
 
 def kind_of(name: str, shape: Mapping[str, Json]) -> str:
-    """What to look for: `x-kind`, or what the schema itself tells. Empty: nothing."""
-    said = shape.get("x-kind")
-    if isinstance(said, str) and said:
-        return said
+    """Determine the kind of value to look for: `x-kind`, or what the schema tells. Empty: nothing."""
+    kind = shape.get("x-kind")
+    if isinstance(kind, str) and kind:
+        return kind
     if "enum" in shape:
         return "choice"
     if name.endswith("_id") and len(name) > 3:
@@ -182,21 +182,21 @@ def _id_kinds(pack: Pack) -> Iterator[str]:
                 yield kind[3:]
 
 
-def _id_words(pack: Pack, kinds: frozenset[str]) -> dict[str, str]:
-    words = {}
+def _kinds_by_name(pack: Pack, kinds: frozenset[str]) -> dict[str, str]:
+    kinds_by_name = {}
     for kind in kinds:
-        for word in (kind, f"{kind}s", f"{kind}_id", f"{kind}id"):
-            words[plain_key(word)] = kind
+        for name in (kind, f"{kind}s", f"{kind}_id", f"{kind}id"):
+            kinds_by_name[plain_key(name)] = kind
     # `crew` is what jobs are called by some, but where an argument is called so a crew is meant.
-    arguments = set(_argument_words(pack))
+    arguments = set(_argument_tokens(pack))
     for row in pack.registry.domains:
-        own = [plain_key(word) for word in (row.name, *row.words)]
+        own = [plain_key(name) for name in (row.name, *row.words)]
         kind = _kind_of_domain(row.name, own, kinds)
-        for word in own if kind else ():
-            if word not in arguments:
-                words.setdefault(word, kind)
-                words.setdefault(f"{word}s", kind)
-    return words
+        for name in own if kind else ():
+            if name not in arguments:
+                kinds_by_name.setdefault(name, kind)
+                kinds_by_name.setdefault(f"{name}s", kind)
+    return kinds_by_name
 
 
 def _kind_of_domain(name: str, own: list[str], kinds: frozenset[str]) -> str:
@@ -204,35 +204,35 @@ def _kind_of_domain(name: str, own: list[str], kinds: frozenset[str]) -> str:
     return name if name in kinds else named[0] if len(named) == 1 else ""
 
 
-def _argument_words(pack: Pack) -> Iterator[str]:
+def _argument_tokens(pack: Pack) -> Iterator[str]:
     for tool in _tools(pack):
         for name in properties_of(tool):
-            yield from words_of(name)
+            yield from folded_tokens(name)
 
 
-def _pack_words(pack: Pack) -> Iterator[str]:
+def _pack_tokens(pack: Pack) -> Iterator[str]:
     for row in pack.registry.domains:
-        for word in (row.name, *row.words):
-            yield from words_of(word)
+        for name in (row.name, *row.words):
+            yield from folded_tokens(name)
     for tool in _tools(pack):
-        yield from words_of(tool.name.replace(".", " "))
+        yield from folded_tokens(tool.name.replace(".", " "))
         for synonym in tool.synonyms:
-            yield from words_of(synonym)
+            yield from folded_tokens(synonym)
         for shape in properties_of(tool).values():
-            yield from _choice_words(shape)
-    yield from _argument_words(pack)
+            yield from _choice_tokens(shape)
+    yield from _argument_tokens(pack)
 
 
-def _choice_words(shape: Mapping[str, Json]) -> Iterator[str]:
+def _choice_tokens(shape: Mapping[str, Json]) -> Iterator[str]:
     for value in shape.get("enum", ()):
-        yield from words_of(str(value))
+        yield from folded_tokens(str(value))
 
 
 _RANGE_NAMES = frozenset({"from", "to", "since", "until", "before", "after", "start", "end"})
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Parameter:
     """One argument."""
 
     name: str
@@ -242,7 +242,7 @@ class Wanted:
     root: Mapping[str, Json]
     many: bool = False
     past: bool = False
-    """Whether a day without a year is the last such day."""
+    """True if a day without a year is the last such day."""
 
     @cached_property
     def _validator(self) -> Any:
@@ -253,8 +253,8 @@ class Wanted:
         return bool(self._validator.is_valid(value))
 
     @cached_property
-    def words(self) -> frozenset[str]:
-        return frozenset(words_of(self.name))
+    def name_tokens(self) -> frozenset[str]:
+        return frozenset(folded_tokens(self.name))
 
 
 class Order:
@@ -263,41 +263,43 @@ class Order:
     def __init__(self, tool: PackTool | Skill, pack: Pack) -> None:
         self.name = tool.name
         self.reads_only = isinstance(tool, PackTool) and tool.tier is Tier.T0
-        self.wanted = tuple(self._wanted(tool))
-        self.own = frozenset(_own_words(tool, pack)) - FUNCTION_WORDS
+        self.parameters = tuple(self._parameters(tool))
+        self.own = frozenset(_own_tokens(tool, pack)) - STOPWORDS
         self.choices = frozenset(
-            word
-            for each in self.wanted
-            for said in _said_for(each.shape)
-            for word in [said.lower()]
+            lowered
+            for parameter in self.parameters
+            for phrase in _choice_phrases(parameter.shape)
+            for lowered in [phrase.lower()]
         )
         """All that says a choice."""
-        self.kinds = frozenset(each.kind[3:] for each in self.wanted if each.kind.startswith("id:"))
+        self.kinds = frozenset(
+            parameter.kind[3:] for parameter in self.parameters if parameter.kind.startswith("id:")
+        )
 
-    def _wanted(self, tool: PackTool | Skill) -> Iterator[Wanted]:
+    def _parameters(self, tool: PackTool | Skill) -> Iterator[Parameter]:
         required = tool.input_schema.get("required", ())
         for name, shape in properties_of(tool).items():
             many = shape.get("type") == "array"
             kind = kind_of(name, shape)
             past = name.split("_")[0].endswith("ed") or (self.reads_only and name in _RANGE_NAMES)
-            yield Wanted(name, kind, shape, name in required, tool.input_schema, many, past)
+            yield Parameter(name, kind, shape, name in required, tool.input_schema, many, past)
 
 
-def _said_for(shape: Mapping[str, Json]) -> Iterator[str]:
+def _choice_phrases(shape: Mapping[str, Json]) -> Iterator[str]:
     yield from (str(value) for value in shape.get("enum", ()))
-    words = shape.get("x-words")
-    for said in words.values() if isinstance(words, dict) else ():
-        yield from map(str, said)
+    synonyms = shape.get("x-words")
+    for phrases in synonyms.values() if isinstance(synonyms, dict) else ():
+        yield from map(str, phrases)
 
 
-def _own_words(tool: PackTool | Skill, pack: Pack) -> Iterator[str]:
+def _own_tokens(tool: PackTool | Skill, pack: Pack) -> Iterator[str]:
     """Words of the order itself: `create`, `task`, `remind`."""
     domain = tool.domain or tool.name.split(".")[0]
     for text in (tool.name.replace(".", " "), *tool.synonyms):
-        yield from words_of(text)
+        yield from folded_tokens(text)
     for row in pack.registry.domains:
-        if row.name == domain or row.name in words_of(tool.name.replace(".", " ")):
-            for word in (row.name, *row.words):
-                yield from words_of(word)
-                yield f"{word}s"
+        if row.name == domain or row.name in folded_tokens(tool.name.replace(".", " ")):
+            for name in (row.name, *row.words):
+                yield from folded_tokens(name)
+                yield f"{name}s"
     yield from ("make", "put", "add", "create", "set", "new", "record", "log", "do")

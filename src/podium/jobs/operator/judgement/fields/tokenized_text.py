@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from podium.core.model import Json
 
-_WORD = re.compile(r"[^\W_](?:[\w\u0300-\u036f]|['\-](?=[^\W_]))*")
+_TOKEN = re.compile(r"[^\W_](?:[\w\u0300-\u036f]|['\-](?=[^\W_]))*")
 _SPACES = re.compile(r"[ \n]+")
 _LOOKALIKES = {
     ord(odd): plain
@@ -50,7 +50,7 @@ def _plain(character: str) -> str:
 _SMOOTHED = _Smoothing()
 
 
-class Word(NamedTuple):
+class Token(NamedTuple):
     """A run of letters and digits, apostrophes and dashes inside it included."""
 
     text: str
@@ -63,7 +63,7 @@ class Word(NamedTuple):
         return self.text[:1].isupper()
 
 
-class Passage:
+class TokenizedText:
     """One text with its words. Offsets are those of the text that was given."""
 
     def __init__(self, text: str, now: datetime) -> None:
@@ -76,61 +76,62 @@ class Passage:
             lower
             if len(lower) == len(text)
             else "".join(
-                small if len(small := letter.lower()) == 1 else letter for letter in self.smooth
+                small if len(small := character.lower()) == 1 else character
+                for character in self.smooth
             )
         )
 
     @cached_property
-    def words(self) -> tuple[Word, ...]:
+    def tokens(self) -> tuple[Token, ...]:
         return tuple(
-            Word(found[0], self.lower[found.start() : found.end()], found.start(), found.end())
-            for found in _WORD.finditer(self.smooth)
+            Token(match[0], self.lower[match.start() : match.end()], match.start(), match.end())
+            for match in _TOKEN.finditer(self.smooth)
         )
 
     @cached_property
     def shouted(self) -> bool:
-        """Whether capitals say nothing, because there is hardly anything else."""
-        letters = [letter for letter in self.smooth[:2_000] if letter.isalpha()]
-        return len(letters) > 3 and sum(map(str.isupper, letters)) > 0.8 * len(letters)
+        """True if capitals say nothing, because there is hardly anything else."""
+        characters = [character for character in self.smooth[:2_000] if character.isalpha()]
+        return len(characters) > 3 and sum(map(str.isupper, characters)) > 0.8 * len(characters)
 
     @cached_property
     def _starts(self) -> dict[int, int]:
-        return {word.start: index for index, word in enumerate(self.words)}
+        return {token.start: index for index, token in enumerate(self.tokens)}
 
     def index_at(self, start: int) -> int | None:
         """The number of the word that starts there."""
         return self._starts.get(start)
 
     def gap(self, index: int) -> str:
-        """What stands between this word and the one before it."""
-        before = self.words[index - 1].end if index else 0
-        return self.smooth[before : self.words[index].start]
+        """Text between this token and the one before it."""
+        before = self.tokens[index - 1].end if index else 0
+        return self.smooth[before : self.tokens[index].start]
 
     def joined(self, index: int) -> bool:
-        """Whether only blanks part this word from the one before it."""
+        """Return whether only blanks part this word from the one before it."""
         return index > 0 and self.gap(index) == " " * len(self.gap(index))
 
-    def before(self, start: int, count: int) -> list[Word]:
+    def before(self, start: int, count: int) -> list[Token]:
         """The words that end before `start`, nearest first."""
         index = bisect_right(self._ends, start)
-        return list(self.words[max(index - count, 0) : index][::-1])
+        return list(self.tokens[max(index - count, 0) : index][::-1])
 
-    def after(self, end: int, count: int) -> tuple[Word, ...]:
+    def after(self, end: int, count: int) -> tuple[Token, ...]:
         """The words that start at `end` or later, nearest first."""
         index = bisect_left(self._begins, end)
-        return self.words[index : index + count]
+        return self.tokens[index : index + count]
 
-    def between(self, start: int, end: int) -> tuple[Word, ...]:
+    def between(self, start: int, end: int) -> tuple[Token, ...]:
         """The words that start in this part of the text."""
-        return self.words[bisect_left(self._begins, start) : bisect_left(self._begins, end)]
+        return self.tokens[bisect_left(self._begins, start) : bisect_left(self._begins, end)]
 
     @cached_property
     def _begins(self) -> list[int]:
-        return [word.start for word in self.words]
+        return [token.start for token in self.tokens]
 
     @cached_property
     def _ends(self) -> list[int]:
-        return [word.end for word in self.words]
+        return [token.end for token in self.tokens]
 
 
 def smoothed(text: str) -> str:
@@ -140,25 +141,27 @@ def smoothed(text: str) -> str:
 
 def tidy(text: str) -> str:
     """The text in one line, composed, with nothing invisible in it."""
-    smooth = "".join(" " if _hidden(letter) else letter for letter in text)
+    smooth = "".join(" " if _hidden(character) else character for character in text)
     return _SPACES.sub(" ", unicodedata.normalize("NFC", smooth)).strip()
 
 
 def verbatim(text: str) -> str:
     """The text as it was written, without characters that nobody sees. Lines stay lines."""
-    return "".join(letter for letter in text if letter in "\n\u200d" or not _hidden(letter)).strip()
+    return "".join(
+        character for character in text if character in "\n\u200d" or not _hidden(character)
+    ).strip()
 
 
-def _hidden(letter: str) -> bool:
-    return not letter.isprintable() and letter != "\n"
+def _hidden(character: str) -> bool:
+    return not character.isprintable() and character != "\n"
 
 
-def plain_key(word: str) -> str:
+def plain_key(text: str) -> str:
     """A word without case and accents, for comparing."""
-    if word.isascii():
-        return word.lower()
-    apart = unicodedata.normalize("NFKD", word.casefold())
-    return "".join(letter for letter in apart if not unicodedata.combining(letter))
+    if text.isascii():
+        return text.lower()
+    apart = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(character for character in apart if not unicodedata.combining(character))
 
 
 class Entity(NamedTuple):
@@ -177,31 +180,31 @@ class Entity(NamedTuple):
         return self.start < end and start < self.end
 
 
-def settle(found: Iterable[Entity], length: int) -> list[Entity]:
+def settle(entities: Iterable[Entity], length: int) -> list[Entity]:
     """The finds that do not overlap, in the order of the text: the most certain first, then the longest."""
     taken = bytearray(length)
-    kept = []
+    settled = []
     for entity in sorted(
-        found, key=lambda each: (-each.certainty, each.start - each.end, each.start)
+        entities, key=lambda entity: (-entity.certainty, entity.start - entity.end, entity.start)
     ):
         if taken.find(1, entity.start, entity.end) < 0:
             taken[entity.start : entity.end] = b"\x01" * (entity.end - entity.start)
-            kept.append(entity)
-    return sorted(kept, key=lambda each: each.start)
+            settled.append(entity)
+    return sorted(settled, key=lambda entity: entity.start)
 
 
-def words_in(text: str) -> frozenset[str]:
+def token_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-MONTHS = words_in(
+MONTHS = token_set(
     "january february march april may june july august september october november december"
 )
-WEEKDAYS = words_in(
+WEEKDAYS = token_set(
     "monday tuesday wednesday thursday friday saturday sunday mon tue tues wed weds thu thur thurs fri"
 )
 
-FUNCTION_WORDS = words_in("""a about after again all also am an and any are aren't as asap at away be because been before being both but by can
+STOPWORDS = token_set("""a about after again all also am an and any are aren't as asap at away be because been before being both but by can
     can't cannot could did didn't do does doesn't doing don't done down each either else etc ever every everyone everything
     few for from get gets getting go goes going got had has have having he he's her here hers him his how i i'd i'll i'm
     i've if in into is isn't it it's its just let let's like me more most much my near need needs neither new no nobody
@@ -214,7 +217,7 @@ FUNCTION_WORDS = words_in("""a about after again all also am an and any are aren
     urgently ready sorry good sure well back around another first last next old existing following current latest recent
     recently already later early late""")
 
-VERBS = words_in("""accept accepted accepting add added adding allocate answer approve archive archived arrange ask asked assign
+VERBS = token_set("""accept accepted accepting add added adding allocate answer approve archive archived arrange ask asked assign
     assigned assigning attach bill book booked booking bring build call called calling came cancel cancelled cancelling
     change changed chase check checked close closed collect come complete completed completing confirm contact contacted
     copy correct create created creating decline declined delegate delete delivered deliver dial draft edit email emailed
@@ -228,17 +231,17 @@ VERBS = words_in("""accept accepted accepting add added adding allocate answer a
     submit submitted take taken taking tell text texted texting told try turn undo unassign update updated updating
     upload uploaded use verify view void voided wait want wanted wants was went win won work write""")
 
-CONTACT_WORDS = words_in("""phone ph mob mobile cell tel telephone number no num email e-mail mail address suburb postcode name customer client
+CONTACT_CUES = token_set("""phone ph mob mobile cell tel telephone number no num email e-mail mail address suburb postcode name customer client
     contact person caller owner homeowner tenant landlord details sms app website web site id lead leads
     pty ltd house place home office team""")
 
-TITLES = words_in("mr mrs ms miss mx dr prof sir")
-PARTICLES = words_in(
+TITLES = token_set("mr mrs ms miss mx dr prof sir")
+PARTICLES = token_set(
     "van von der den de del della di da dos du la le ter ten bin ibn al el st mac o'"
 )
 
-GIVEN_NAMES_THAT_ARE_WORDS = words_in("""mark will bill grant rose may june april august chase drew rob pat sue frank dean jack art ray guy hope faith joy
+AMBIGUOUS_NAMES = token_set("""mark will bill grant rose may june april august chase drew rob pat sue frank dean jack art ray guy hope faith joy
     grace dawn summer penny lance wade heath miles rich josh cliff dale glen clay bob bo don neil nick ken max""")
 """Names first, when what stands around them says so."""
 
-NEVER_NAMES = FUNCTION_WORDS | VERBS | CONTACT_WORDS | MONTHS | WEEKDAYS
+NEVER_NAMES = STOPWORDS | VERBS | CONTACT_CUES | MONTHS | WEEKDAYS

@@ -11,13 +11,13 @@ from podium.core.decisions import Tier
 from podium.core.model import Json
 from podium.core.packs import Pack, PackTool
 from podium.jobs.operator.bench.utterances import NOW, UtteranceCase, utterance_cases
-from podium.jobs.operator.classifier_factory import ground_check_for
+from podium.jobs.operator.classifier_factory import grounding_check_for
 from podium.jobs.operator.judgement.embedded import EmbeddedClassifier
 from podium.jobs.operator.judgement.fields import FieldExtractor
-from podium.jobs.operator.judgement.ground_check import GroundCheck, Marks
-from podium.jobs.operator.judgement.tiers import highest, terms_of
+from podium.jobs.operator.judgement.grounding import GroundingCheck, Ungrounded
+from podium.jobs.operator.judgement.tiers import highest, tool_arithmetic
 from podium.jobs.operator.judgement.value_sources import Sources
-from podium.jobs.operator.models import Message, Reading, Wish
+from podium.jobs.operator.models import Message, Reading, ToolIntent
 from podium.tools.packs import load_pack, shipped_packs
 from tests.linear_cost import assert_linear_cost
 
@@ -35,14 +35,14 @@ def roofing() -> Pack:
 
 
 @cache
-def ground_check() -> GroundCheck:
+def ground_check() -> GroundingCheck:
     extract = FieldExtractor(roofing())
-    return GroundCheck(roofing(), extract, EmbeddedClassifier(roofing(), extract).reading)
+    return GroundingCheck(roofing(), extract, EmbeddedClassifier(roofing(), extract).reading)
 
 
 def marks(text: str, *calls: tuple[str, dict[str, Json]], **context: Json) -> list[set[str]]:
     """What is marked of each call, by the names of the arguments; `tool` is the tool itself."""
-    wishes = [Wish(tool=tool, arguments=arguments) for tool, arguments in calls]
+    wishes = [ToolIntent(tool=tool, arguments=arguments) for tool, arguments in calls]
     found = ground_check()(Message(text=text, context=context, now=NOW), wishes)
     return [{mark.field or "tool" for mark in each} for each in found]
 
@@ -68,7 +68,7 @@ def lie(tool: PackTool) -> dict[str, Json]:
 @pytest.mark.parametrize("text", SMALL_TALK)
 def test_every_tool_and_every_value_is_marked_when_small_talk_is_read_as_a_call(text: str) -> None:
     extract = FieldExtractor(roofing())
-    own = EmbeddedClassifier(roofing(), extract).reading(Message(text=text, now=NOW)).wishes
+    own = EmbeddedClassifier(roofing(), extract).reading(Message(text=text, now=NOW)).calls
     tools = [each for each in roofing().registry.tools if each.name not in {w.tool for w in own}]
     assert len(tools) >= len(roofing().registry.tools) - 1
     found = marks(text, *((tool.name, lie(tool)) for tool in tools))
@@ -79,9 +79,9 @@ def test_what_podium_reads_itself_is_never_marked() -> None:
     """So nobody is asked more often who works without a model."""
     extract = FieldExtractor(roofing())
     read = EmbeddedClassifier(roofing(), extract).reading
-    check = GroundCheck(roofing(), extract, read)
+    check = GroundingCheck(roofing(), extract, read)
     for case in utterance_cases()[::12]:
-        wishes = read(case.message).wishes
+        wishes = read(case.message).calls
         assert not any(check(case.message, wishes)), case.say
 
 
@@ -101,16 +101,16 @@ def test_most_of_what_an_honest_model_reads_is_not_marked() -> None:
 
 def _at_once(case: UtteranceCase) -> bool:
     tools = [roofing().tool(name) for name in case.tools]
-    return all(tool and highest(terms_of(tool, {}, roofing())) < Tier.T2 for tool in tools)
+    return all(tool and highest(tool_arithmetic(tool, {}, roofing())) < Tier.T2 for tool in tools)
 
 
-def _read_right(case: UtteranceCase) -> list[Marks]:
+def _read_right(case: UtteranceCase) -> list[Ungrounded]:
     seen: Counter[str] = Counter()
     wishes = []
     for tool in case.tools:
         seen[tool] += 1
         fields = case.fields.get(tool if seen[tool] == 1 else f"{tool}#{seen[tool]}", {})
-        wishes.append(Wish(tool=tool, arguments={k: _one(v) for k, v in fields.items()}))
+        wishes.append(ToolIntent(tool=tool, arguments={k: _one(v) for k, v in fields.items()}))
     return ground_check()(case.message, wishes)
 
 
@@ -219,8 +219,8 @@ def test_what_cannot_be_checked_is_marked_whole() -> None:
     def breaks(message: Message) -> Reading:
         raise RuntimeError("no reading")
 
-    check = GroundCheck(roofing(), FieldExtractor(roofing()), breaks)
-    wish = Wish(tool="os.create_task", arguments={"title": "call Jo"})
+    check = GroundingCheck(roofing(), FieldExtractor(roofing()), breaks)
+    wish = ToolIntent(tool="os.create_task", arguments={"title": "call Jo"})
     found = check(Message(text="create a task: call Jo", now=NOW), [wish])
     assert [mark.field for mark in found[0]] == ["", "title"]
 
@@ -238,11 +238,11 @@ def test_a_denial_holds_to_the_end_of_its_sentence(text: str, denied: bool) -> N
 
 
 def test_a_composed_text_may_have_other_words_and_no_other_facts() -> None:
-    check = ground_check_for(_composing())
+    check = grounding_check_for(_composing())
     text = "create a note: tell Jo the tiles come at 5"
 
     def marked(note: str) -> list[str]:
-        wish = Wish(tool="os.create_note", arguments={"text": note})
+        wish = ToolIntent(tool="os.create_note", arguments={"text": note})
         return [mark.field for mark in check(Message(text=text, now=NOW), [wish])[0]]
 
     assert marked("Dear Jo, your tiles will arrive at 5. Kind regards") == []
