@@ -12,10 +12,10 @@ from podium.app.receipt_proof import proven
 from podium.app.receipts import Verdict, list_receipts
 from podium.app.run_continuation import how_it_continues
 from podium.app.run_control import cancel as wish_ended
-from podium.app.run_list import ShownStatus, list_standings
+from podium.app.run_list import ShownStatus, list_by_status
 from podium.app.run_log import follow_logs
 from podium.app.run_report import show_run
-from podium.app.submission import Wish, submit
+from podium.app.submission import WorkRequest, submit
 from podium.core.decisions import ApprovalStatus, Receipt
 from podium.core.errors import UnknownId
 from podium.core.model import FrozenModel, Json, NonEmpty, UtcDatetime
@@ -96,7 +96,7 @@ class CancelWish(FrozenModel):
     why: str = Field(default="", max_length=1_000)
 
 
-async def _submit(desk: Desk, wish: Wish) -> Submitted:
+async def _submit(desk: Desk, wish: WorkRequest) -> Submitted:
     run = await submit(desk.podium, wish, by=desk.by, provenance=PROVENANCE)
     served = await desk.served(desk.podium, run)
     again = f"call `status` with run_id {run.id!r} from time to time; `result` once it has ended"
@@ -109,7 +109,7 @@ async def _status(desk: Desk, wish: StatusWish) -> Runs:
         return Runs(runs=(await run_line(desk, await found(desk, wish.run_id)),))
     if not podium.has_record:
         return Runs(runs=())
-    standings = await list_standings(
+    standings = await list_by_status(
         await podium.store(),
         podium.engine,
         tuple(each.value for each in wish.statuses),
@@ -159,7 +159,7 @@ async def found(desk: Desk, run_id: str) -> Run:
     return (await show_run(await desk.podium.store(), run_id, last_events=0)).run
 
 
-WORK: tuple[DoorTool[Wish] | DoorTool[StatusWish] | DoorTool[OneRun] | DoorTool[LogsWish] | DoorTool[CancelWish], ...] = (
+WORK: tuple[DoorTool[WorkRequest] | DoorTool[StatusWish] | DoorTool[OneRun] | DoorTool[LogsWish] | DoorTool[CancelWish], ...] = (
     DoorTool(
         "submit",
         "Hand over work",
@@ -168,7 +168,7 @@ WORK: tuple[DoorTool[Wish] | DoorTool[StatusWish] | DoorTool[OneRun] | DoorTool[
         "follows a playbook (text is its file in the project); `duet` lets a planner and an executer do a task; `sense` reads "
         "the system's state and proposes work. `options` depend on the flow, and a wrong one is answered with those there are. "
         "Poll `status` with the run id, then read `result`. What is risky waits for a person.",
-        Wish,
+        WorkRequest,
         Submitted,
         _submit,
         changes="something",
@@ -269,7 +269,7 @@ async def _approvals(desk: Desk, wish: ApprovalsWish) -> Approvals:
     run_id = (await found(desk, wish.run_id)).id if wish.run_id else None
     statuses = () if wish.everything else (ApprovalStatus.PENDING,)
     newest = await newest_approvals(store, podium.clock, statuses=statuses, run_id=run_id)
-    return Approvals(approvals=tuple(map(approval_line, newest.shown)), more=newest.more)
+    return Approvals(approvals=tuple(map(approval_line, newest.approvals)), more=newest.more)
 
 
 async def _receipts(desk: Desk, wish: ReceiptsWish) -> Proof:

@@ -79,7 +79,7 @@ def build_server(desk: Desk) -> Server[Any]:
         except Exception as error:
             # One call must not end the door for all others.
             told = f"mcp: {params.name[:100]!r} broke: {error!r}"
-            desk.podium.tell(desk.podium.redactor.text(told))
+            desk.podium.notify(desk.podium.redactor.text(told))
             return failed(
                 f"{params.name[:100]!r} broke inside Podium ({type(error).__name__}); its log says more"
             )

@@ -266,7 +266,7 @@ def _launcher(ground: Ground) -> ConfiningLauncher:
         _own_launcher(),
         SANDBOX,
         environ,
-        shown=lambda programs, untrusted, search_path: visible_paths(
+        needed_folders=lambda programs, untrusted, search_path: visible_paths(
             programs,
             search_path,
             home=environ["HOME"],

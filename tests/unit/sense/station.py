@@ -174,7 +174,7 @@ class Station:
         for name, death in (deaths or {}).items():
             flows[name] = _dying_in(flows[name], death)
         podium = Podium(
-            configuration, self.environ, clock=self.clock, flows=flows, tell=lambda text: None
+            configuration, self.environ, clock=self.clock, flows=flows, notify=lambda text: None
         )
         try:
             async with AsyncExitStack() as stack:
@@ -199,7 +199,7 @@ class Station:
         kit = SenseDeps(
             store=await podium.store(),
             clock=podium.clock,
-            budget=await podium.purse(),
+            budget=await podium.budget_tracker(),
             options=options,
             planner=planner,
         )

@@ -118,16 +118,16 @@ def approvals(
         found = door.run(work)
 
     def words() -> None:
-        if not found.shown:
+        if not found.approvals:
             door.screen.aside("nothing waits for a person")
             return
         headers = ("APPROVAL", "STATUS", "TIER", "RUN", "WAITS FOR", "DEADLINE", "WHAT")
-        door.screen.table(headers, [_row(approval) for approval in found.shown])
+        door.screen.table(headers, [_row(approval) for approval in found.approvals])
         if found.more:
             door.screen.aside(f"… and {found.more} more, which are older")
         door.screen.aside("`podium approvals ID` shows one in full")
 
-    listed = [one.model_dump(mode="json") for one in found.shown]
+    listed = [one.model_dump(mode="json") for one in found.approvals]
     door.screen.answer({"approvals": listed, "more": found.more}, words)
 
 
@@ -230,7 +230,9 @@ def approve(
         groups = podium.settings.approvers
         store = await podium.store()
         meant = await store.read(lambda view: resolve_approval(view, approval))
-        yes = await say_yes(store, podium.clock, podium.ids, meant, by=who, groups=groups, said=say)
+        yes = await say_yes(
+            store, podium.clock, podium.ids, meant, by=who, groups=groups, comment=say
+        )
         return await answered(podium, yes)
 
     given = door.run(work)

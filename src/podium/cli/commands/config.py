@@ -96,7 +96,7 @@ def _database(configuration: Configuration) -> tuple[str, str]:
     """Where the record is, without a password, and what says so."""
     podium = Podium(configuration, os.environ)
     origin = "PODIUM_DATABASE_URL" if podium.database_url else "default"
-    return Databases(podium).in_use_shown, origin
+    return Databases(podium).in_use_name, origin
 
 
 trust_app = command_app()

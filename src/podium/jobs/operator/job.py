@@ -38,12 +38,12 @@ JOB = Job(
         "undo": Command(
             "podium.jobs.operator.commands.undo:app",
             "Undo a call of `ask` by its receipt, gated like any other call.",
-            "More for jobs",
+            "Advanced",
         ),
         "habits": Command(
             "podium.jobs.operator.commands.habits:app",
             "List or erase what `ask` remembers of messages.",
-            "More for jobs",
+            "Advanced",
         ),
     },
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from podium.app.work_request import Told
+from podium.app.work_request import ShallowJson
 from podium.core.model import FrozenModel, NonEmpty
 from podium.jobs.operator.answer_blocks import blocks
 from podium.jobs.operator.models import OperatorMode, RunPlan
@@ -14,7 +14,9 @@ from podium.mcp.context import PROVENANCE, Desk, DoorTool
 
 class PlanRequest(FrozenModel):
     text: NonEmpty = Field(description="What is wanted, in plain words.")
-    context: Told = Field(default_factory=dict, description="What is known already, by name.")
+    context: ShallowJson = Field(
+        default_factory=dict, description="What is known already, by name."
+    )
     pack: str = Field(default="", description="The tools: a pack's name.", max_length=200)
 
 

@@ -38,12 +38,12 @@ JOB = Job(
         "prompts": Command(
             "podium.jobs.pipeline.commands.prompts:app",
             "Show the prompts of `run`, or those that a run has sent, with their sizes.",
-            "More for jobs",
+            "Advanced",
         ),
         "demo": Command(
             "podium.jobs.pipeline.commands.demo:app",
             "Watch Podium fix a bug, offline and without keys, in under a minute.",
-            "Set up",
+            "Project",
         ),
     },
 )

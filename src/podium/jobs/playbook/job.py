@@ -33,7 +33,7 @@ JOB = Job(
         "replay": Command(
             "podium.jobs.playbook.commands.replay:app",
             "Replay a run of a playbook without its model and compare every event.",
-            "More for jobs",
+            "Advanced",
         ),
     },
 )

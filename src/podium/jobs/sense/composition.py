@@ -198,7 +198,7 @@ async def build_sense(podium: Podium) -> FlowBody:
     deps = SenseDeps(
         store=await podium.store(),
         clock=podium.clock,
-        budget=await podium.purse(),
+        budget=await podium.budget_tracker(),
         options=options,
         planner=await _planner(podium, options),
     )
@@ -273,7 +273,7 @@ async def build_candidate(podium: Podium) -> FlowBody:
         trust=trust_of(podium),
         writer=await writer_of(podium, options),
         show=await viewer(podium, options),
-        budget=await podium.purse(),
+        budget=await podium.budget_tracker(),
         workspace=empty_workspace(podium),
     )
     return candidate(deps)
@@ -317,7 +317,7 @@ async def submit(submission: Submission) -> Run:
     """Begin a tick; whoever serves the loop's queue plans it."""
     from podium.app.submission import ASKED_BY
 
-    submission.refuse_place()
+    submission.refuse_queue_slot()
     queue = sense_queue(submission.podium.configuration).name
     deps = await tick_deps(submission.podium)
     return await begin_tick(deps, queue=queue, settings={ASKED_BY: submission.by})

@@ -42,17 +42,17 @@ JOB = Job(
         "candidates": Command(
             "podium.jobs.sense.commands.candidates:app",
             "List the work orders that `sense` proposes.",
-            "More for jobs",
+            "Advanced",
         ),
         "deploy": Command(
             "podium.jobs.sense.commands.candidates:deploy_app",
             "Approve a candidate of `sense` and deliver it.",
-            "More for jobs",
+            "Advanced",
         ),
         "plan": Command(
             "podium.jobs.sense.commands.plan:app",
             "Parse a plan for `sense`, or check the planning rules.",
-            "More for jobs",
+            "Advanced",
         ),
     },
 )

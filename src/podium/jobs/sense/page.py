@@ -13,7 +13,7 @@ from fastapi.responses import Response
 from pydantic import ValidationError
 
 from podium.app.approvals import reject
-from podium.app.submission import Wish, submit
+from podium.app.submission import WorkRequest, submit
 from podium.core.decisions import Approval, ApprovalStatus, Tier
 from podium.core.errors import BadInput
 from podium.core.model import FrozenModel
@@ -208,7 +208,7 @@ async def sense_live(context: CurrentContext, person: Viewer) -> Response:
 
 @router.post("/sense/tick")
 async def tick_now(request: Request, context: CurrentContext, person: Operator) -> Response:
-    run = await submit(context.podium, Wish(flow="sense", text=""), by=person.name)
+    run = await submit(context.podium, WorkRequest(flow="sense", text=""), by=person.name)
     return await _page(
         request,
         context,

@@ -45,7 +45,7 @@ async def tended(
         return
     tender, reported = await inbox_tender(podium), set[str]()
     if tender.paused:
-        podium.tell(tender.paused)
+        podium.notify(tender.paused)
 
     async def take_more() -> int:
         taken = await tender.tend()

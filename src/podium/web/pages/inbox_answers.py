@@ -171,7 +171,7 @@ async def _approve(
         approval_id,
         by=person.approver,
         groups=podium.settings.approvers,
-        said=comment,
+        comment=comment,
         digest=digest,
     )
 

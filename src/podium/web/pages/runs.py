@@ -14,8 +14,8 @@ from fastapi.responses import RedirectResponse, Response
 from podium.app.app import Podium
 from podium.app.flow_registry import flow_builders
 from podium.app.run_list import ShownStatus
-from podium.app.run_overview import RunsPage, RunsWish, see_runs
-from podium.app.submission import Wish, option_schemas, submit
+from podium.app.run_overview import RunFilter, RunsPage, see_runs
+from podium.app.submission import WorkRequest, option_schemas, submit
 from podium.app.work_request import request_model
 from podium.core.errors import BadInput, PodiumError
 from podium.core.job import all_jobs, job_of_flow, load
@@ -101,7 +101,7 @@ def start_forms(choices: Choices, *, may_approve: bool) -> list[StartForm]:
     ]
 
 
-def work_request(form: Mapping[str, str]) -> Wish:
+def work_request(form: Mapping[str, str]) -> WorkRequest:
     """Build the work request of a filled form. Raises `BadInput` that names the field."""
     flow = form.get("flow", "")
     schema = option_schemas().get(flow)
@@ -112,7 +112,9 @@ def work_request(form: Mapping[str, str]) -> Wish:
         written = form.get(f"{OPTION}{field.name}", "").strip()
         if written:
             options[field.name] = _value(field, written)
-    return Wish.model_validate({"flow": flow, "text": form.get("text", ""), "options": options})
+    return WorkRequest.model_validate(
+        {"flow": flow, "text": form.get("text", ""), "options": options}
+    )
 
 
 def _fields(flow: str, schema: Mapping[str, Json]) -> list[Field]:
@@ -191,13 +193,13 @@ Filter = Annotated[str, Query(max_length=200)]
 
 def _runs_query(
     status: Filter = "", flow: Filter = "", text: Filter = "", before: Filter = ""
-) -> RunsWish:
+) -> RunFilter:
     if status and status not in list(ShownStatus):
         raise BadInput(f"status {status[:60]!r} is not known; there are: {', '.join(ShownStatus)}")
-    return RunsWish(status=status, flow=flow, text=text.strip(), before=before)
+    return RunFilter(status=status, flow=flow, text=text.strip(), before=before)
 
 
-RunFilters = Annotated[RunsWish, Depends(_runs_query)]
+RunFilters = Annotated[RunFilter, Depends(_runs_query)]
 
 
 @router.get("/runs")
@@ -273,11 +275,11 @@ async def start_run(request: Request, context: CurrentContext, person: Operator)
     return RedirectResponse(path, status_code=303)
 
 
-def _asked(query: RunsWish) -> dict[str, str]:
+def _asked(query: RunFilter) -> dict[str, str]:
     return {"status": query.status, "flow": query.flow, "text": query.text}
 
 
-def _older(listed: RunsPage, query: RunsWish, path: str = "/runs") -> str:
+def _older(listed: RunsPage, query: RunFilter, path: str = "/runs") -> str:
     """Return the URL of older matching runs; empty when there are none."""
     before = listed.next_before
     return _address(path, **_asked(query), before=before) if before else ""

@@ -60,7 +60,7 @@ async def inbox_tender(podium: Podium) -> InboxTender:
             mode="json"
         ),
         root=str(podium.folders.project),
-        notify=podium.tell,
+        notify=podium.notify,
         redact=podium.redactor.text,
         paused=f"in {mode} mode nothing is done, so orders stay in the inbox" if looks_only else "",
     )
@@ -88,7 +88,7 @@ async def build_work_order(podium: Podium) -> FlowBody:
         approval_seconds=bench.gate.approval_seconds,
         writer=await writer_of(podium, options),
         show=_viewer(podium, bench, options),
-        budget=await podium.purse(),
+        budget=await podium.budget_tracker(),
         workspace=empty_workspace(podium),
     )
     return work_order_flow(deps)
@@ -158,8 +158,12 @@ async def _bench(podium: Podium, options: SenseOptions) -> _Bench:
         options, podium.configuration.sandbox, exec_rules, podium.folders.user_state / "empty"
     )
     mode = worker_mode(podium)
-    door = await podium.tool_door(registry=registry, gate=gate, enclosures=confinement, mode=mode)
-    toolbox = podium.toolbox_behind(door, registry=registry, gate=gate, enclosures=confinement)
+    door = await podium.tool_door(
+        registry=registry, gate=gate, confinement_provider=confinement, mode=mode
+    )
+    toolbox = podium.toolbox_behind(
+        door, registry=registry, gate=gate, confinement_provider=confinement
+    )
     return _Bench(registry, gate, toolbox, confinement)
 
 
