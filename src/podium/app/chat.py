@@ -11,7 +11,7 @@ from podium.app.approvals import approve, list_approvals, reject
 from podium.app.id_lookup import find_id
 from podium.app.inbox import resolve_approval
 from podium.app.run_continuation import how_it_continues
-from podium.app.run_list import how_they_stand, list_runs
+from podium.app.run_list import list_runs, with_host_status
 from podium.config.chat_settings import SenderSettings
 from podium.core.approvals import Approver, Authentication
 from podium.core.decisions import Approval, ApprovalStatus
@@ -92,8 +92,8 @@ def help_text(verbs: Mapping[str, ChatVerb]) -> str:
     return "\n".join((*of_jobs, _OWN_HELP))
 
 
-HEARD_FOR = timedelta(days=3)
-"""How long a message is known again: services try on for about a day."""
+DEDUP_WINDOW = timedelta(days=3)
+"""Time for which a repeated message is recognised: services retry for about a day."""
 MAX_TEXT = 20_000
 MAX_ANSWER = 1_800
 """Below the 2,000 characters that Discord takes."""
@@ -102,7 +102,7 @@ MAX_LISTED = 8
 GOING_ON = (RunStatus.QUEUED, RunStatus.RUNNING, RunStatus.WAITING, RunStatus.NEEDS_HUMAN)
 
 
-class ChatDesk:
+class ChatService:
     """Answers people of chats. Who they are, their service has proved."""
 
     def __init__(self, podium: Podium) -> None:
@@ -151,14 +151,14 @@ class ChatDesk:
             meant,
             by=by,
             groups=podium.settings.approvers,
-            said=request.text,
+            comment=request.text,
         )
         if granted.status is not ApprovalStatus.GRANTED:
             return f"Noted. {short_id(granted.id)} still waits for somebody else of its chain."
         return f"Approved {short_id(granted.id)}: {cut_line(what_line(granted))}{await self._next(granted)}"
 
     async def _next(self, approval: Approval) -> str:
-        """What is left to a person after an answer, on a line of its own; empty when the run goes on by itself."""
+        """Next step for a person after an answer, on a line of its own; empty when the run continues by itself."""
         goes_on = await how_it_continues(await self._podium.store(), self._podium.engine, approval)
         return f"\n{goes_on.sentence}" if goes_on.next else ""
 
@@ -173,26 +173,28 @@ class ChatDesk:
         waiting = await list_approvals(store, self._podium.clock)
         runs = await list_runs(store, RunQuery(statuses=GOING_ON, limit=MAX_LISTED + 1))
         lines = [
-            *_listed("waits", [_waiting(each) for each in waiting]),
-            *_listed("goes on", await self._standings(runs)),
+            *_listed("waits", [_waiting(approval) for approval in waiting]),
+            *_listed("goes on", await self._run_lines(runs)),
         ]
         return "\n".join(lines) or "Nothing goes on, and nothing waits for a person."
 
-    async def _standings(self, runs: list[Run]) -> list[str]:
-        stands = await how_they_stand(runs, self._podium.engine)
-        return [_run_line(each.run, each.shown_status) for each in stands]
+    async def _run_lines(self, runs: list[Run]) -> list[str]:
+        listings = await with_host_status(runs, self._podium.engine)
+        return [_run_line(listing.run, listing.shown_status) for listing in listings]
 
     async def _status_of(self, target: str) -> str:
         store = await self._podium.store()
         run, asked = await store.read(lambda view: _meant(view, target))
-        (line,) = await self._standings([run])
-        waiting = [_waiting(each) for each in asked if each.status is ApprovalStatus.PENDING]
+        (line,) = await self._run_lines([run])
+        waiting = [
+            _waiting(approval) for approval in asked if approval.status is ApprovalStatus.PENDING
+        ]
         why = f"\n{cut_line(shown_line(run.failure.message))}" if run.failure else ""
         return "\n".join([line + why, *_listed("waits", waiting)])
 
     def _safe(self, text: str) -> str:
-        shown = shown_text(self._podium.redactor.text(text))
-        return shown if len(shown) <= MAX_ANSWER else shown[: MAX_ANSWER - 1] + "…"
+        visible = shown_text(self._podium.redactor.text(text))
+        return visible if len(visible) <= MAX_ANSWER else visible[: MAX_ANSWER - 1] + "…"
 
 
 def _approver(sender: SenderSettings, credential: str) -> Approver:

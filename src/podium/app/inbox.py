@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from podium.app.approvals import QUESTION, list_approvals, show_approval
 from podium.app.run_continuation import left_alone
-from podium.app.run_list import ShownStatus, Standing, list_standings
+from podium.app.run_list import RunListing, ShownStatus, list_by_status
 from podium.core.approvals import Approver
 from podium.core.decisions import (
     Approval,
@@ -40,7 +40,7 @@ _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class CardKind(StrEnum):
-    """What is asked about."""
+    """Subject of a request for a person."""
 
     QUESTION = "question"
     CANDIDATE = "candidate"
@@ -49,13 +49,13 @@ class CardKind(StrEnum):
 
 
 class Answer(FrozenModel):
-    """Who ended an approval's waiting, when, and with what words."""
+    """Answer to an approval: by whom, when, and with which comment."""
 
     by: str = ""
     at: UtcDatetime | None = None
     words: str = ""
     how: str = ""
-    """How they were authenticated, in words; empty where that was not recorded."""
+    """Authentication of the person as text; empty where it was not recorded."""
 
 
 class Card(FrozenModel):
@@ -64,11 +64,11 @@ class Card(FrozenModel):
     approval: Approval
     kind: CardKind
     run: Run | None = None
-    """Who asks. None: it was cleared away."""
+    """The run that asks. None: it was deleted."""
     agent: str = ""
     role: str = ""
     spent_usd: float = 0.0
-    """What the run has cost so far."""
+    """Cost of the run so far."""
     answer: Answer = Answer()
 
     @property
@@ -134,7 +134,7 @@ class JobApprovals:
         return {}
 
     def why_not_editable(self, card: Card) -> str:
-        """Why it cannot be edited; empty when it can."""
+        """Reason why it cannot be edited; empty when it can."""
         return "it is no plan of the operator" if card.kind is CardKind.PLAN else ""
 
     def edit_fields(self, card: Card) -> tuple[EditField, ...] | None:
@@ -148,12 +148,12 @@ class JobApprovals:
         raise NotPossibleNow(f"approval {card.approval.id} cannot be edited")
 
     async def next_step(self, podium: Podium, run: Run, *, granted: bool) -> str | None:
-        """What is left to a person after an answer; None: as with any run."""
+        """Next step for a person after an answer; None: as with any run."""
         return None
 
 
 def job_approvals(run: Run | None) -> JobApprovals:
-    """How the approvals of a run's job are handled."""
+    """Handling of the approvals of a run's job."""
     job = job_of_flow(run.flow) if run else None
     approvals: JobApprovals = load(job.approvals)() if job and job.approvals else JobApprovals()
     return approvals
@@ -166,8 +166,8 @@ def resolve_approval(view: StoreView, text: str) -> str:
     """
     if view.find_ids("approval", text.strip()):
         return text
-    found = (load(job.approvals)().find(view, text) for job in all_jobs() if job.approvals)
-    return next(filter(None, found), text)
+    ids = (load(job.approvals)().find(view, text) for job in all_jobs() if job.approvals)
+    return next(filter(None, ids), text)
 
 
 class Blocked(FrozenModel):
@@ -176,7 +176,7 @@ class Blocked(FrozenModel):
     run: Run
     reason: str = ""
     interrupted: bool = False
-    """Whoever hosted it is gone."""
+    """The process that hosted it is gone."""
     in_doubt: tuple[CallRecord, ...] = ()
     """Calls of which nobody knows whether they happened."""
 
@@ -201,16 +201,16 @@ class Inbox(FrozenModel):
 async def see_inbox(store: Store, clock: Clock, engine: Callable[[], Awaitable[Engine]]) -> Inbox:
     """Cards by tier and then by deadline, and the runs that are stuck."""
     await list_approvals(store, clock)  # marks those whose deadline has passed
-    stuck = await list_standings(store, engine, STUCK, limit=MAX_BLOCKED)
-    left = [Blocked(run=run, reason=words) for run, words in await left_alone(store, engine)]
+    stuck = await list_by_status(store, engine, STUCK, limit=MAX_BLOCKED)
+    left = [Blocked(run=run, reason=reason) for run, reason in await left_alone(store, engine)]
 
     def look(view: StoreView) -> Inbox:
         pending = view.approvals(statuses=(ApprovalStatus.PENDING,), limit=MAX_LOOKED_AT)
         first = sorted(pending, key=_urgency)[:MAX_CARDS]
         return Inbox(
-            cards=tuple(card_of(view, each) for each in first),
+            cards=tuple(card_of(view, approval) for approval in first),
             more=len(pending) - len(first),
-            blocked=_by_risk([*(_blocked(view, each) for each in stuck), *left]),
+            blocked=_by_risk([*(_blocked(view, listing) for listing in stuck), *left]),
         )
 
     return await store.read(look)
@@ -218,8 +218,8 @@ async def see_inbox(store: Store, clock: Clock, engine: Callable[[], Awaitable[E
 
 async def see_card(store: Store, clock: Clock, approval: str) -> Card:
     """One card, answered or not. Raises `UnknownId` or `AmbiguousId`."""
-    found = await show_approval(store, clock, approval)
-    return await store.read(lambda view: card_of(view, found))
+    record = await show_approval(store, clock, approval)
+    return await store.read(lambda view: card_of(view, record))
 
 
 def card_of(view: StoreView, approval: Approval) -> Card:
@@ -269,19 +269,19 @@ def _urgency(approval: Approval) -> tuple[int, datetime]:
     return (-approval.tier, approval.deadline)
 
 
-def _blocked(view: StoreView, standing: Standing) -> Blocked:
-    run = standing.run
+def _blocked(view: StoreView, listing: RunListing) -> Blocked:
+    run = listing.run
     reason = run.failure.message if run.failure else ""
-    if standing.interrupted:
+    if listing.interrupted:
         goes_on = f"; a worker of queue {run.queue!r} goes on with it" if run.queue else ""
         reason = f"whoever hosted it is gone{goes_on}"
     return Blocked(
         run=run,
         reason=reason,
-        interrupted=standing.interrupted,
+        interrupted=listing.interrupted,
         in_doubt=tuple(view.calls(run.id, CallStatus.IN_DOUBT)),
     )
 
 
 def _by_risk(blocked: Sequence[Blocked]) -> tuple[Blocked, ...]:
-    return tuple(sorted(blocked, key=lambda each: -each.tier))
+    return tuple(sorted(blocked, key=lambda run: -run.tier))

@@ -42,9 +42,9 @@ async def resubmit(
     about. Raises `NotPossibleNow` when somebody answered first.
     """
     run_id = ids.new("run")
-    known = refuse_expired(await show_approval(store, clock, approval))
-    run = await begin(run_id, lambda tx: _reject(tx, clock, ids, known.id, by, run_id))
-    return Resubmitted(approval=await show_approval(store, clock, known.id), run=run)
+    current = refuse_expired(await show_approval(store, clock, approval))
+    run = await begin(run_id, lambda tx: _reject(tx, clock, ids, current.id, by, run_id))
+    return Resubmitted(approval=await show_approval(store, clock, current.id), run=run)
 
 
 def _reject(
@@ -60,11 +60,11 @@ def _reject(
 
 MAX_CHARACTERS = 100_000
 MAX_REASON = 20_000
-"""What an agent is told of an edited call."""
+"""Longest message to an agent about an edited call."""
 
 
 def cannot_be_edited(card: Card) -> str:
-    """Why nothing comes of an edit; empty when something does."""
+    """Reason why the card cannot be edited; empty when it can."""
     if card.kind is CardKind.QUESTION:
         return "a question is answered, not edited"
     if card.run is None:
@@ -82,7 +82,7 @@ def edit_fields(card: Card) -> tuple[EditField, ...]:
 
 
 async def edit_and_resubmit(
-    podium: Podium, card: Card, given: Mapping[str, str], *, by: Approver
+    podium: Podium, card: Card, texts: Mapping[str, str], *, by: Approver
 ) -> Resubmitted | Approval:
     """The old question with the run that asks the new one; of an agent's call the rejected question alone.
 
@@ -91,13 +91,13 @@ async def edit_and_resubmit(
     """
     if why := cannot_be_edited(card):
         raise NotPossibleNow(f"approval {card.approval.id} cannot be edited: {why}")
-    _refuse_huge(given)
+    _refuse_huge(texts)
     if card.kind is CardKind.CALL:
-        return await _tell_agent(podium, card.approval, given.get("arguments", ""), by)
-    return await job_approvals(card.run).resubmit(podium, card, given, by)
+        return await _return_to_agent(podium, card.approval, texts.get("arguments", ""), by)
+    return await job_approvals(card.run).resubmit(podium, card, texts, by)
 
 
-async def _tell_agent(podium: Podium, approval: Approval, text: str, by: Approver) -> Approval:
+async def _return_to_agent(podium: Podium, approval: Approval, text: str, by: Approver) -> Approval:
     arguments = json_object(text, approval.tool)
     if arguments == approval.arguments:
         raise BadInput("nothing was changed; approve it as it is, or change something")
@@ -113,13 +113,13 @@ async def _tell_agent(podium: Podium, approval: Approval, text: str, by: Approve
 
 
 def _refuse_unfit(tool: str, arguments: dict[str, Json]) -> None:
-    """What no call of one of Podium's own tools could have. Others are held to their schemas when they are asked for."""
+    """Raise `BadInput` for arguments that do not fit the schema of one of Podium's own tools. Other tools check theirs when they are called."""
     from podium.app.flow_builders import callable_specs
 
     schema = next((spec.input_schema for spec in callable_specs() if spec.name == tool), None)
-    faults = [fault.message[:300] for fault in validator_for(schema).iter_errors(arguments)] if schema else []  # fmt: skip
-    if faults:
-        raise BadInput(f"{tool} takes no such arguments: {'; '.join(faults[:5])}")
+    problems = [error.message[:300] for error in validator_for(schema).iter_errors(arguments)] if schema else []  # fmt: skip
+    if problems:
+        raise BadInput(f"{tool} takes no such arguments: {'; '.join(problems[:5])}")
 
 
 def json_object(text: str, what: str) -> dict[str, Json]:
@@ -133,8 +133,8 @@ def json_object(text: str, what: str) -> dict[str, Json]:
     return value
 
 
-def _refuse_huge(given: Mapping[str, str]) -> None:
-    if sum(map(len, given.values())) > MAX_CHARACTERS:
+def _refuse_huge(texts: Mapping[str, str]) -> None:
+    if sum(map(len, texts.values())) > MAX_CHARACTERS:
         raise BadInput(f"an edit has {MAX_CHARACTERS} characters at most; say less")
 
 

@@ -51,7 +51,7 @@ class Branch(FrozenModel):
 
 
 class BranchWork(FrozenModel):
-    """What a job knows of a branch that its run works on."""
+    """A job's knowledge of a branch that its run works on."""
 
     documents: tuple[Document, ...] = ()
     """The newest last."""

@@ -26,13 +26,13 @@ class Options:
     debug: bool = field(default_factory=lambda: os.environ.get("PODIUM_DEBUG", "") not in ("", "0"))
     project: Path | None = None
     mode: str = ""
-    """How far things may go, where a command lets a person say so. Empty: as configured."""
+    """Mode from the command line; empty: as configured."""
     labels: tuple[str, ...] = ()
-    """What a worker offers to queues."""
-    ending_words: str = ""
-    """What to tell them at once, before the work is put down."""
-    parting_words: str = ""
-    """What to tell a person who interrupts: where the work stands and how it goes on."""
+    """Labels a worker offers to queues."""
+    ending_note: str = ""
+    """Note printed at once on interruption, before the work is stopped."""
+    parting_note: str = ""
+    """Note printed after an interruption: where the work stands and how to continue."""
 
 
 Loader = Callable[[], Any]
@@ -40,7 +40,7 @@ Loader = Callable[[], Any]
 
 
 def command_app(*, group: bool = False, later: Mapping[str, Loader] | None = None) -> typer.Typer:
-    """An app with plain help, no completion options of its own and no drawn tracebacks.
+    """Create an app with plain help, without completion options or formatted tracebacks.
 
     `later` are commands of a group that are loaded when they are asked for.
     """
@@ -79,7 +79,7 @@ class LazyCommands(MutableMapping[str, Any]):
         self._loaded[name] = command
 
     def __delitem__(self, name: str) -> None:
-        raise TypeError(f"command {name!r} cannot be taken away")
+        raise TypeError(f"command {name!r} cannot be removed")
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._loaders)
@@ -89,7 +89,7 @@ class LazyCommands(MutableMapping[str, Any]):
 
 
 class _WholeSentences(TyperGroup):
-    """Lists its commands with the whole first sentence of each, and does not cut it at the screen's edge."""
+    """Lists its commands with the full first sentence of each, not cut at the terminal's width."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         rows = [
@@ -105,14 +105,14 @@ def _first_sentence(text: str) -> str:
 
 def _accept_global_options(command: Any) -> None:
     inner = getattr(command, "commands", {})
-    for each in () if isinstance(inner, LazyCommands) else inner.values():
-        _accept_global_options(each)
+    for subcommand in () if isinstance(inner, LazyCommands) else inner.values():
+        _accept_global_options(subcommand)
     command.params.extend(global_options())
 
 
 @cache
 def global_options() -> tuple[Any, ...]:
-    """The three options that any command takes; they set what the door reads and reach no function.
+    """Return the options that every command takes; they set `Options` and reach no function.
 
     Made once: a group of twenty commands takes the same ones.
     """
@@ -143,37 +143,59 @@ def _globals(
     """Carries the options; never called."""
 
 
-SET_UP, RUNS, APPROVALS = "Set up", "Runs", "Approvals"
-CONSOLE, WORKERS = "Console and integrations", "Workers and queues"
-POLICY, MAINTENANCE = "Policy and records", "Maintenance"
-GROUPS = (SET_UP, "Jobs", RUNS, APPROVALS, CONSOLE, WORKERS, POLICY, "More for jobs", MAINTENANCE)
+RUNS, AGENTS, PROJECT = "Runs and approvals", "Agents and policy", "Project"
+SERVER, ADVANCED = "Server", "Advanced"
+GROUPS = ("Jobs", RUNS, AGENTS, PROJECT, SERVER, ADVANCED)
 """Headings of the list of commands, in their order."""
+
+OTHER_NAMES = {
+    "cost": ("runs", "the cost of each run is in its row"),
+    "costs": ("runs", "the cost of each run is in its row"),
+    "dashboard": ("serve", "it starts the web console"),
+    "events": ("logs RUN", "it prints the events of a run"),
+    "history": ("runs", "it lists runs, newest first"),
+    "kill": ("cancel RUN", "it stops a run and everything it started"),
+    "list": ("runs", "it lists runs, newest first"),
+    "ls": ("runs", "it lists runs, newest first"),
+    "ps": ("runs", "it lists runs, newest first"),
+    "setup": ("init", "it sets up Podium in this folder"),
+    "start": ('run "TASK"', "it starts a task"),
+    "status": ("runs", "it lists runs with their status; `podium show RUN` shows one"),
+    "stop": ("cancel RUN", "it stops a run and everything it started"),
+    "ui": ("serve", "it starts the web console"),
+    "update": ("help install", "it says how to upgrade"),
+    "upgrade": ("help install", "it says how to upgrade"),
+    "usage": ("runs", "the cost of each run is in its row"),
+    "version": ("--version", "it prints the version"),
+    "web": ("serve", "it starts the web console"),
+}
+"""What people type first → the command they mean, and what that does."""
 
 KERNEL_COMMANDS: dict[str, Command] = {
     "init": Command(
         "podium.cli.commands.init:app",
         "Set up Podium in this folder: find agents and tests, write podium.yaml.",
-        SET_UP,
+        PROJECT,
     ),
     "doctor": Command(
-        "podium.cli.commands.doctor:app", "Check the environment and suggest fixes.", SET_UP
+        "podium.cli.commands.doctor:app", "Check the environment and suggest fixes.", PROJECT
     ),
     "config": Command(
         "podium.cli.commands.config:app",
         "Show the settings in force and where each comes from.",
-        SET_UP,
+        PROJECT,
     ),
     "agents": Command(
         "podium.cli.commands.agents:app",
         "List agents: installed, logged in, and how their calls are gated.",
-        SET_UP,
+        AGENTS,
     ),
     "trust": Command(
         "podium.cli.commands.config:trust_app",
         "Trust the commands in this project's podium.yaml as they are now.",
-        SET_UP,
+        AGENTS,
     ),
-    "help": Command("podium.cli.commands.help:app", "Read tutorials and guides offline.", SET_UP),
+    "help": Command("podium.cli.commands.help:app", "Read tutorials and guides offline.", PROJECT),
     "runs": Command("podium.cli.commands.runs:app", "List runs, newest first.", RUNS),
     "show": Command(
         "podium.cli.commands.show:app",
@@ -207,96 +229,96 @@ KERNEL_COMMANDS: dict[str, Command] = {
     "workspaces": Command(
         "podium.cli.commands.workspaces:app",
         "List, clean up and recover the worktrees of runs.",
-        RUNS,
+        PROJECT,
     ),
     "approvals": Command(
-        "podium.cli.commands.approvals:app", "List approvals that wait for a person.", APPROVALS
+        "podium.cli.commands.approvals:app", "List approvals that wait for a person.", RUNS
     ),
     "approve": Command(
         "podium.cli.commands.approvals:approve_app",
         "Approve a call, or answer an agent's question.",
-        APPROVALS,
+        RUNS,
     ),
     "reject": Command(
-        "podium.cli.commands.approvals:reject_app", "Reject a call, with the reason.", APPROVALS
+        "podium.cli.commands.approvals:reject_app", "Reject a call, with the reason.", RUNS
     ),
     "login": Command(
         "podium.cli.commands.login:app",
         "Sign in with a personal token; your approvals carry its name.",
-        APPROVALS,
+        AGENTS,
     ),
     "logout": Command(
         "podium.cli.commands.login:logout_app",
         "Sign out; you approve as your operating-system user again.",
-        APPROVALS,
+        AGENTS,
     ),
     "whoami": Command(
         "podium.cli.commands.login:whoami_app",
         "Show the name that your approvals carry and how it is proved.",
-        APPROVALS,
+        AGENTS,
     ),
     "serve": Command(
         "podium.cli.commands.serve:app",
         "Start the web console: every run and approval in a browser.",
-        CONSOLE,
+        SERVER,
     ),
     "mcp": Command(
         "podium.cli.commands.mcp:app",
         "Start an MCP server: clients submit work and use the gated tools.",
-        CONSOLE,
+        SERVER,
     ),
     "worker": Command(
-        "podium.cli.commands.worker:app", "Host queued runs and schedules until Ctrl-C.", WORKERS
+        "podium.cli.commands.worker:app", "Host queued runs and schedules until Ctrl-C.", SERVER
     ),
     "workers": Command(
         "podium.cli.commands.workers:app",
         "List workers, the runs of each, and runs whose worker is gone.",
-        WORKERS,
+        SERVER,
     ),
     "queues": Command(
         "podium.cli.commands.workers:queues_app",
         "List queues: waiting runs, limits and workers.",
-        WORKERS,
+        SERVER,
     ),
     "top": Command(
-        "podium.cli.commands.top:app", "Watch workers, queues and running runs live.", WORKERS
+        "podium.cli.commands.top:app", "Watch workers, queues and running runs live.", SERVER
     ),
     "policy": Command(
         "podium.cli.commands.policy:app",
         "Show what the gate decides about a command, and why.",
-        POLICY,
+        AGENTS,
     ),
     "receipts": Command(
-        "podium.cli.commands.receipts:app", "List, verify or follow receipts.", POLICY
+        "podium.cli.commands.receipts:app", "List, verify or follow receipts.", RUNS
     ),
     "pack": Command(
-        "podium.cli.commands.pack:app", "Check, list, show or create tool packs.", POLICY
+        "podium.cli.commands.pack:app", "Check, list, show or create tool packs.", AGENTS
     ),
     "db": Command(
-        "podium.cli.commands.db:app", "Migrate, check, copy or prune the database.", MAINTENANCE
+        "podium.cli.commands.db:app", "Migrate, check, copy or prune the database.", ADVANCED
     ),
     "bench": Command(
         "podium.cli.commands.bench:app",
         "Run benchmarks, such as how well replies are read.",
-        MAINTENANCE,
+        ADVANCED,
     ),
     "modelserver": Command(
         "podium.cli.commands.modelserver:app",
         "Serve a model without a provider: scripted, recorded or replayed.",
-        MAINTENANCE,
+        ADVANCED,
     ),
     "uninstall": Command(
         "podium.cli.commands.uninstall:app",
         "List and remove what Podium stores on this machine.",
-        MAINTENANCE,
+        PROJECT,
     ),
 }
-"""Commands of the kernel; those of a job stand in its `job.py`. A new one is a module and a line here."""
+"""Commands of the kernel; a job's are in its `job.py`. A new one is a module and a line here."""
 
 
 @cache
 def all_commands() -> dict[str, Command]:
-    """Every command by name, in the order of the list: by group, in each those of the kernel first."""
+    """Return every command by name, ordered by group, those of the kernel first."""
     of_jobs = {name: command for job in all_jobs() for name, command in job.commands.items()}
     commands = KERNEL_COMMANDS | of_jobs | KERNEL_COMMANDS
     return dict(sorted(commands.items(), key=lambda entry: _position(entry[1])))
@@ -308,7 +330,7 @@ def _position(command: Command) -> tuple[int, str]:
 
 
 class _Commands(Mapping[str, Loader]):
-    """Loader of each command. Jobs are looked through only for a name that is none of the kernel's."""
+    """Loader of each command. Jobs are searched only for a name that is not the kernel's."""
 
     def __getitem__(self, name: str) -> Loader:
         command = KERNEL_COMMANDS.get(name) or all_commands()[name]
@@ -323,12 +345,12 @@ class _Commands(Mapping[str, Loader]):
 
 @cache
 def build() -> TyperGroup:
-    """The whole command line, each command loaded when it is first asked for."""
+    """Build the command line; each command is loaded on first use."""
     app = typer.Typer(cls=_Podium, rich_markup_mode=None, no_args_is_help=True)
     app.callback()(podium)
     group = typer.main.get_command(app)
     if not isinstance(group, TyperGroup):
-        raise TypeError(f"typer made {type(group).__name__!r} of a group")
+        raise TypeError(f"typer returned {type(group).__name__!r} for a group")
     group.commands = LazyCommands(_Commands())
     group.params.extend(global_options())
     return group
@@ -356,6 +378,13 @@ class _Podium(TyperGroup):
             with formatter.section(group):
                 formatter.write_dl([(name, command.help) for name, command in entries])
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name = args[0] if args else ""
+        if name in OTHER_NAMES and name not in self.commands:
+            command, effect = OTHER_NAMES[name]
+            ctx.fail(f"No such command {name!r}. Use `podium {command}`: {effect}.")
+        return super().resolve_command(ctx, args)
+
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
         loaded_later = self.commands
         self.commands = {
@@ -370,8 +399,8 @@ class _Podium(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         if ctx.params.get("version"):
             screen = Screen(json=ctx.obj.json)
-            words = f"podium {__version__}"
-            screen.answer({"version": __version__}, lambda: screen.line(words))
+            text = f"podium {__version__}"
+            screen.answer({"version": __version__}, lambda: screen.line(text))
             return 0
         return super().invoke(ctx)
 

@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from podium.cli.app import KERNEL_COMMANDS, build, command_app
+from podium.cli.app import KERNEL_COMMANDS, OTHER_NAMES, all_commands, build, command_app
 from podium.core.errors import (
     BudgetSpent,
     CallRefused,
@@ -29,6 +29,24 @@ def test_an_unknown_command_is_a_usage_error_with_a_hint(desk: Desk) -> None:
     assert said.code == 2
     assert said.out == ""
     assert "podium: No such command 'shwo'. Did you mean 'show'" in said.err
+
+
+@pytest.mark.parametrize(
+    ("typed", "command"), [("status", "runs"), ("ui", "serve"), ("stop", "cancel")]
+)
+def test_a_name_that_other_tools_use_is_answered_with_the_command(
+    desk: Desk, typed: str, command: str
+) -> None:
+    result = desk.run(typed)
+    assert (result.code, result.out) == (2, "")
+    assert f"podium: No such command '{typed}'. Use `podium {command}" in result.err
+
+
+def test_every_other_name_leads_to_a_command_that_exists() -> None:
+    names = all_commands()
+    for typed, (command, _) in OTHER_NAMES.items():
+        assert typed not in names
+        assert command.split()[0] in (*names, "--version"), typed
 
 
 def test_a_bare_podium_shows_its_help_on_stderr(desk: Desk) -> None:
@@ -102,7 +120,7 @@ def test_a_traceback_is_shown_only_when_asked_for(
 @pytest.mark.parametrize(
     ("raised", "code", "words"),
     [
-        (ZeroDivisionError("by zero"), 1, "podium: ZeroDivisionError: by zero; say it again"),
+        (ZeroDivisionError("by zero"), 1, "podium: ZeroDivisionError: by zero; run it again"),
         (KeyboardInterrupt(), 130, "podium: interrupted\n"),
         (Interrupted("asked to end"), 130, "podium: interrupted\n"),
         (LockHeld("held"), 7, "podium: held\n"),
@@ -114,14 +132,14 @@ def test_a_traceback_is_shown_only_when_asked_for(
         (
             PermissionError(errno.EACCES, "Permission denied", "/x/.podium"),
             1,
-            "podium: '/x/.podium': Permission denied; let yourself read and write it (ls -ld, chmod, chown), "
-            "or work in a folder of your own (cd, or --project DIR)\n",
+            "podium: '/x/.podium': Permission denied; give yourself read and write access (ls -ld, chmod, chown), "
+            "or use a folder you own (cd, or --project DIR)\n",
         ),
         (
             PermissionError(errno.EACCES, "Permission denied", "/nonexistent"),
             1,
-            "podium: '/nonexistent': Permission denied; let yourself read and write it (ls -ld, chmod, chown), "
-            "or set HOME or PODIUM_HOME to a folder of your own\n",
+            "podium: '/nonexistent': Permission denied; give yourself read and write access (ls -ld, chmod, chown), "
+            "or set HOME or PODIUM_HOME to a folder you own\n",
         ),
     ],
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from podium.app.app import Podium, open_podium
-from podium.app.chat import ChatDesk
+from podium.app.chat import ChatService
 from podium.app.work_request import answered_queue, queues_of
 from podium.cli.commands.approvals import answered
 from podium.config.chat_settings import SenderSettings
@@ -16,8 +16,8 @@ from podium.core.decisions import Approval, ApprovalStatus
 from podium.core.ids import short_id
 from podium.core.work import Run, RunStatus
 from podium.engine import FlowDefinition
-from podium.mcp.context import Desk as McpDesk
-from podium.mcp.run_tools import ApprovalsWish, _approvals
+from podium.mcp.context import McpContext
+from podium.mcp.run_tools import ApprovalsArguments, _approvals
 from podium.ports import Flow, FlowContext
 from podium.testing import retry_until
 from tests.integration.web.stage import Stage, console
@@ -108,11 +108,11 @@ async def test_without_a_host_every_interface_says_what_continues_the_run(tmp_pa
         inbox = (await client.get("/")).text
         assert [command in inbox for command in commands] == [True, True, False]
         sender = SenderSettings(person="sam", roles=("approver",))
-        said = await ChatDesk(stage.podium).answer(sender, f"APPROVE: {by_chat.id}")
+        said = await ChatService(stage.podium).answer(sender, f"APPROVE: {by_chat.id}")
         assert commands[2] in said
         granted = by_api.model_copy(update={"status": ApprovalStatus.GRANTED})
         assert commands[0] in (await answered(stage.podium, granted)).next
-        listed = await _approvals(_mcp(stage), ApprovalsWish(approval_id=by_api.id))
+        listed = await _approvals(_mcp(stage), ApprovalsArguments(approval_id=by_api.id))
         assert commands[0] in listed.approvals[0].how
 
 
@@ -131,8 +131,8 @@ async def test_a_worker_without_a_secret_of_the_caller_leaves_the_run_and_says_s
         assert known.status is RunStatus.WAITING
 
 
-def _mcp(stage: Stage) -> McpDesk:
+def _mcp(stage: Stage) -> McpContext:
     async def served(podium: Podium, run: Run) -> str:
         return ""
 
-    return McpDesk(stage.podium, served)
+    return McpContext(stage.podium, served)

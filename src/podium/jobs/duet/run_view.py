@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from podium.app.app import Podium
-from podium.app.run_list import Standing
-from podium.cli.progress import LinesTelling, Progress, result_record
-from podium.cli.run_host import next_words
+from podium.app.run_list import RunListing
+from podium.cli.progress import LinesView, Progress, result_record
+from podium.cli.run_host import next_steps
 from podium.core import events as e
 from podium.core.ids import short_id
 from podium.core.work import Run, RunStatus
@@ -39,7 +39,7 @@ _PRINTED_EVENTS: tuple[type[e.EventBody], ...] = (
 _MAX_LENGTH = 300
 
 
-class DuetRunView(LinesTelling):
+class DuetRunView(LinesView):
     """Shows one task from its start, or from where it resumes, to its end."""
 
     def event(self, event: e.Event, progress: Progress) -> None:
@@ -66,26 +66,26 @@ class DuetRunView(LinesTelling):
     async def look_back(self, podium: Podium, run: Run) -> None:
         return
 
-    def end(self, run_status: Standing, exit_code: int) -> None:
+    def end(self, run_status: RunListing, exit_code: int) -> None:
         self._screen.answer(
             result_record(run_status, exit_code), lambda: self._print_end(run_status)
         )
 
-    def _print_end(self, run_status: Standing) -> None:
+    def _print_end(self, run_status: RunListing) -> None:
         run = run_status.run
         result = run.result if isinstance(run.result, dict) else {}
         if report := str(result.get("report") or ""):
             self._screen.line(shown_text(report))
         for line in _next_steps(run_status):
-            self._screen.aside(line)
+            self._screen.stderr_line(line)
         self._screen.line(f"DONE: {run.status is RunStatus.SUCCEEDED}")
 
 
-def _next_steps(run_status: Standing) -> list[str]:
+def _next_steps(run_status: RunListing) -> list[str]:
     if run_status.run.status is RunStatus.FAILED and run_status.run.failure is not None:
         short = short_id(run_status.run.id)
         return [
             f"podium: {run_status.run.failure.message}",
             f"`podium duet log {short}` shows what was said; `podium duet retry {short}` asks again",
         ]
-    return next_words(run_status)
+    return next_steps(run_status)

@@ -26,7 +26,7 @@ JOB = Job(
     approvals="podium.jobs.operator.plan_edit:PlanApprovals",
     planned_call="podium.jobs.operator.models:planned_call",
     benches={"operator": "podium.jobs.operator.bench.command:app"},
-    request_label="The message to the operator",
+    request_label="Message to the operator",
     choices="podium.jobs.operator.submission:option_choices",
     request="podium.jobs.operator.submission:OperatorRequest",
     submit="podium.jobs.operator.submission:submit",
@@ -38,12 +38,12 @@ JOB = Job(
         "undo": Command(
             "podium.jobs.operator.commands.undo:app",
             "Undo a call of `ask` by its receipt, gated like any other call.",
-            "More for jobs",
+            "Advanced",
         ),
         "habits": Command(
             "podium.jobs.operator.commands.habits:app",
             "List or erase what `ask` remembers of messages.",
-            "More for jobs",
+            "Advanced",
         ),
     },
 )

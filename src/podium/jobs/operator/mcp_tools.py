@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from podium.app.work_request import Told
+from podium.app.work_request import ShallowJson
 from podium.core.model import FrozenModel, NonEmpty
 from podium.jobs.operator.answer_blocks import blocks
 from podium.jobs.operator.models import OperatorMode, RunPlan
 from podium.jobs.operator.submission import ask
-from podium.mcp.context import PROVENANCE, Desk, DoorTool
+from podium.mcp.context import PROVENANCE, DoorTool, McpContext
 
 
 class PlanRequest(FrozenModel):
     text: NonEmpty = Field(description="What is wanted, in plain words.")
-    context: Told = Field(default_factory=dict, description="What is known already, by name.")
+    context: ShallowJson = Field(
+        default_factory=dict, description="What is known already, by name."
+    )
     pack: str = Field(default="", description="The tools: a pack's name.", max_length=200)
 
 
@@ -31,7 +33,7 @@ class Plan(FrozenModel):
     next_actions: tuple[str, ...]
 
 
-async def _plan(context: Desk, request: PlanRequest) -> Plan:
+async def _plan(context: McpContext, request: PlanRequest) -> Plan:
     answer = await ask(
         context.podium,
         request.text,

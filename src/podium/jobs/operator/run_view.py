@@ -20,7 +20,7 @@ from podium.jobs.operator.models import OperatorAnswer
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
-    from podium.app.run_list import Standing
+    from podium.app.run_list import RunListing
     from podium.cli.context import Door
     from podium.cli.progress import Progress
     from podium.core.errors import PodiumError
@@ -133,7 +133,7 @@ async def followed(door: Door, podium: Podium, *, show_progress: bool) -> AsyncI
                 await listener.close()
     for listener in listening:
         for problem in listener.problems:
-            door.screen.aside(f"podium: {problem}")
+            door.screen.stderr_line(f"podium: {problem}")
 
 
 def _print(progress: Progress, event: Event) -> None:
@@ -144,12 +144,12 @@ def _print(progress: Progress, event: Event) -> None:
 def _say_how_to_go_on(door: Door, run: Run) -> None:
     short = short_id(run.id)
     if run.queue is not None:
-        door.options.parting_words = (
+        door.options.parting_note = (
             f"run {run.id} goes on in queue {run.queue!r}: `podium logs -f {short}` follows it, "
             f"`podium cancel {short}` ends it"
         )
         return
-    door.options.parting_words = (
+    door.options.parting_note = (
         f"run {run.id} stays at its checkpoint: `podium resume {short}` goes on, "
         f"`podium cancel {short}` ends it"
     )
@@ -174,7 +174,7 @@ class OperatorRunView:
 
         self._answer = await answer_of_run(podium, run)
 
-    def end(self, status: Standing, exit_code: int) -> None:
+    def end(self, status: RunListing, exit_code: int) -> None:
         if self._answer is None:
             return
         answer = self._answer.model_copy(update={"exit_code": exit_code})

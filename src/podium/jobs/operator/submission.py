@@ -9,7 +9,7 @@ from pydantic import Field
 
 from podium.app.chat import cut_line
 from podium.app.submission import Submission
-from podium.app.work_request import Told, queue_named
+from podium.app.work_request import ShallowJson, queue_named
 from podium.core.approval_steps import approval_named_in
 from podium.core.approvals import Approver
 from podium.core.decisions import Approval
@@ -33,7 +33,7 @@ QUICK_MODES = (OperatorMode.ANALYZE, OperatorMode.PLAN, OperatorMode.ENQUEUE)
 class OperatorRequest(FrozenModel):
     """Options of a message to the operator."""
 
-    context: Told = Field(default_factory=dict)
+    context: ShallowJson = Field(default_factory=dict)
     """Values already known, by name."""
     pack: str = ""
     """The tools: a pack's name. Empty: as podium.yaml says."""
@@ -43,7 +43,7 @@ class OperatorRequest(FrozenModel):
 
 async def submit(submission: Submission) -> Run:
     podium, options = submission.podium, submission.options
-    submission.refuse_place()
+    submission.refuse_queue_slot()
     if options.approve and not submission.may_approve:
         raise CallRefused(f"{submission.by} is no approver; start it without a yes to its plan")
     answer = await ask(

@@ -7,9 +7,9 @@ JOB = Job(
     flows={
         "pipeline": FlowSpec(
             "podium.jobs.pipeline.composition:build_pipeline",
-            "podium.jobs.pipeline.deps:PipelineJob",
+            "podium.jobs.pipeline.state:PipelineJob",
             "podium.jobs.pipeline.flow:pipeline",
-            check="podium.jobs.pipeline.spec_files:pipeline_spec",
+            check="podium.jobs.pipeline.spec:pipeline_spec",
         ),
     },
     events={
@@ -38,12 +38,12 @@ JOB = Job(
         "prompts": Command(
             "podium.jobs.pipeline.commands.prompts:app",
             "Show the prompts of `run`, or those that a run has sent, with their sizes.",
-            "More for jobs",
+            "Advanced",
         ),
         "demo": Command(
             "podium.jobs.pipeline.commands.demo:app",
             "Watch Podium fix a bug, offline and without keys, in under a minute.",
-            "Set up",
+            "Project",
         ),
     },
 )

@@ -9,13 +9,13 @@ from podium.app.run_branch import BranchWork, Document
 from podium.app.run_timeline import newest_events
 from podium.app.submission import Submission
 from podium.app.submission import submit as submit_request
-from podium.app.work_request import Wish
+from podium.app.work_request import WorkRequest
 from podium.core.ids import short_id
 from podium.core.model import FrozenModel
 from podium.core.work import Run
 from podium.jobs.pipeline.composition import pipeline_job
 from podium.jobs.pipeline.events import StageEnded
-from podium.jobs.pipeline.spec_files import pipeline_spec
+from podium.jobs.pipeline.spec import pipeline_spec
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
@@ -40,7 +40,7 @@ async def submit(submission: Submission) -> Run:
 
 async def answer_chat(podium: Podium, text: str, by: str) -> str:
     """Queue the task that somebody writes in a chat."""
-    run = await submit_request(podium, Wish(flow="pipeline", text=text), by=by)
+    run = await submit_request(podium, WorkRequest(flow="pipeline", text=text), by=by)
     run_id = short_id(run.id)
     return f"Run {run_id} is queued. `status {run_id}` shows how far it is."
 

@@ -31,7 +31,7 @@ from podium.ports import Agent, ConfinementProvider, FlowBody, HookServers, Tool
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
-    from podium.app.folder_confinement import PlaybookFence
+    from podium.app.folder_confinement import PlainFolderConfinement
     from podium.jobs.playbook.profile_gate import ProfileGate
     from podium.tools import LocalToolbox, Registry
 
@@ -73,7 +73,7 @@ def playbook_job(
         dry_run=dry_run,
     )
     # Problems are reported now, not by a run that was started.
-    build_agent(podium, job.agent, NoDoors(), desk=podium.enclosures)
+    build_agent(podium, job.agent, NoDoors(), mcp_only_confinement=podium.confinement_provider)
     build_prompt(profile, playbook, values, facts)
     return job
 
@@ -142,7 +142,7 @@ async def build_playbook(podium: Podium) -> FlowBody:
     deps = PlaybookDeps(
         store=await podium.store(),
         clock=podium.clock,
-        budget_tracker=await podium.purse(),
+        budget_tracker=await podium.budget_tracker(),
         folders=working_folders(podium),
         off_limits=off_limits,
         open_session=lambda job, folder: agent_session(podium, job, folder),
@@ -160,7 +160,7 @@ async def agent_session(
 
     `agent_behind` makes another agent than the configured one; it needs no socket.
     """
-    from podium.app.folder_confinement import DeskFence
+    from podium.app.folder_confinement import ReadOnlyConfinement
     from podium.jobs.playbook.profile_gate import off_limits, profile_gate
     from podium.sandbox import HookServer
 
@@ -183,8 +183,12 @@ async def agent_session(
     async def behind(
         gate: ProfileGate, confinement: ConfinementProvider
     ) -> tuple[ToolDoor, LocalToolbox]:
-        door = await podium.tool_door(root, registry=registry, gate=gate, enclosures=confinement)
-        return door, podium.toolbox_behind(door, root, registry, gate=gate, enclosures=confinement)
+        door = await podium.tool_door(
+            root, registry=registry, gate=gate, confinement_provider=confinement
+        )
+        return door, podium.toolbox_behind(
+            door, root, registry, gate=gate, confinement_provider=confinement
+        )
 
     door, toolbox = await behind(gate, narrow)
     open_gate = profile_gate(podium.configuration, job.profile, closed=False)
@@ -200,11 +204,11 @@ async def agent_session(
     if agent_behind is not None:
         role_agent = RoleAgent(PLAYBOOK, agent_behind(doors), allowed_tools=job.tools, own_tools=())
         return AgentSession(role_agent, prover)
-    confinement = DeskFence(podium.enclosures, folder.root)
+    confinement = ReadOnlyConfinement(podium.confinement_provider, folder.root)
     settings = podium.settings.agents.get(job.agent)
     role_agent = RoleAgent(
         role=PLAYBOOK,
-        agent=build_agent(podium, job.agent, doors, desk=confinement),
+        agent=build_agent(podium, job.agent, doors, mcp_only_confinement=confinement),
         allowed_tools=job.tools,
         own_tools=(),
         limits=settings.limits if settings else TurnLimits(),
@@ -216,12 +220,12 @@ def _confinement(
     podium: Podium,
     closed: Callable[[str], bool],
     hidden: Callable[[str], bool] = lambda path: False,
-) -> PlaybookFence:
-    from podium.app.folder_confinement import PlaybookFence
+) -> PlainFolderConfinement:
+    from podium.app.folder_confinement import PlainFolderConfinement
     from podium.policy import exec_rules
 
     empty = podium.folders.user_state / "empty"
-    return PlaybookFence(podium.configuration.sandbox, exec_rules, empty, closed, hidden)
+    return PlainFolderConfinement(podium.configuration.sandbox, exec_rules, empty, closed, hidden)
 
 
 def _refuse_steering(profile: PluginProfile) -> None:

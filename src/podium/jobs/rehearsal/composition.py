@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from podium.app.agent_builder import players_by_role
+from podium.app.agent_builder import agents_by_role
 from podium.config.configuration import Configuration
 from podium.config.flow_options import flow_options
 from podium.core.errors import BadInput
@@ -21,7 +21,7 @@ FLOW = "rehearsal"
 async def build_rehearsal(podium: Podium) -> FlowBody:
     """Build the flow with the agents of this project."""
     deps = RehearsalDeps(
-        agent_for_role=await players_by_role(podium), budget_tracker=await podium.purse()
+        agent_for_role=await agents_by_role(podium), budget_tracker=await podium.budget_tracker()
     )
     return rehearsal(deps)
 

@@ -119,7 +119,7 @@ async def approve_it(
         approval,
         by=person.approver,
         groups=context.podium.settings.approvers,
-        said=yes.say,
+        comment=yes.say,
         digest=yes.digest,
     )
     return await answered(context, granted)

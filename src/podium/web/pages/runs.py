@@ -14,8 +14,8 @@ from fastapi.responses import RedirectResponse, Response
 from podium.app.app import Podium
 from podium.app.flow_registry import flow_builders
 from podium.app.run_list import ShownStatus
-from podium.app.run_overview import RunsPage, RunsWish, see_runs
-from podium.app.submission import Wish, option_schemas, submit
+from podium.app.run_overview import RunFilter, RunsPage, see_runs
+from podium.app.submission import WorkRequest, option_schemas, submit
 from podium.app.work_request import request_model
 from podium.core.errors import BadInput, PodiumError
 from podium.core.job import all_jobs, job_of_flow, load
@@ -47,9 +47,9 @@ OPTION = "option_"
 APPROVE = "approve"
 """Option by which the person who starts a run approves its plan."""
 UNSAID = {
-    ("pipeline", "agent"): "as the roles say",
-    ("playbook", "agent"): "as podium.yaml says",
-    ("operator", "pack"): "as podium.yaml says",
+    ("pipeline", "agent"): "as the roles define",
+    ("playbook", "agent"): "as in podium.yaml",
+    ("operator", "pack"): "as in podium.yaml",
 }
 """Meaning of an empty option, where one is allowed."""
 
@@ -101,18 +101,20 @@ def start_forms(choices: Choices, *, may_approve: bool) -> list[StartForm]:
     ]
 
 
-def work_request(form: Mapping[str, str]) -> Wish:
+def work_request(form: Mapping[str, str]) -> WorkRequest:
     """Build the work request of a filled form. Raises `BadInput` that names the field."""
     flow = form.get("flow", "")
     schema = option_schemas().get(flow)
     if schema is None:
-        raise BadInput(f"flow {flow[:60]!r} is not known; flows: {', '.join(option_schemas())}")
+        raise BadInput(f"unknown flow {flow[:60]!r}; flows: {', '.join(option_schemas())}")
     options: dict[str, Json] = {}
     for field in _fields(flow, schema):
         written = form.get(f"{OPTION}{field.name}", "").strip()
         if written:
             options[field.name] = _value(field, written)
-    return Wish.model_validate({"flow": flow, "text": form.get("text", ""), "options": options})
+    return WorkRequest.model_validate(
+        {"flow": flow, "text": form.get("text", ""), "options": options}
+    )
 
 
 def _fields(flow: str, schema: Mapping[str, Json]) -> list[Field]:
@@ -159,7 +161,7 @@ def _value(field: Field, written: str) -> Json:
 def _pair(field: Field, line: str) -> tuple[str, Json]:
     name, equals, value = line.partition("=")
     if not equals:
-        raise BadInput(f"{field.label}: {line[:60]!r} is no NAME=VALUE; write one on each line")
+        raise BadInput(f"{field.label}: {line[:60]!r} is not NAME=VALUE; write one per line")
     try:
         # Numbers and lists as JSON has them; everything else is words.
         return name.strip(), json.loads(value) if field.name == "context" else value.strip()
@@ -168,18 +170,18 @@ def _pair(field: Field, line: str) -> tuple[str, Json]:
 
 
 _HINTS = {
-    ("pipeline", "mode"): "Where it begins: direct, bugfix or research.",
-    ("pipeline", "agent"): "The agent that plays every role.",
-    ("pipeline", "base"): "The branch to start from. Empty: the one that is checked out.",
-    ("operator", "context"): "What is known already: NAME=VALUE, one on each line.",
-    ("operator", "pack"): "The tools that it may use.",
-    ("operator", "approve"): "Say yes to the very plan that comes of it, this once.",
-    ("playbook", "profile"): "The plugin's profile. Empty: the nearest one.",
-    ("playbook", "root"): "The plugin's folder. Empty: the project's.",
-    ("playbook", "agent"): "The agent that follows it.",
-    ("playbook", "inputs"): "Values of the playbook's inputs: NAME=VALUE, one on each line.",
-    ("playbook", "dry_run"): "Work in a copy that is thrown away, and show what would change.",
-    ("duet", "pairs"): "Pairs that may do it. None of them: every pair.",
+    ("pipeline", "mode"): "Starting mode: direct, bugfix or research.",
+    ("pipeline", "agent"): "Agent for every role.",
+    ("pipeline", "base"): "Branch to start from. Empty: the one checked out.",
+    ("operator", "context"): "Known facts: NAME=VALUE, one per line.",
+    ("operator", "pack"): "Tools it may use.",
+    ("operator", "approve"): "Approve the resulting plan in advance, once.",
+    ("playbook", "profile"): "Profile of the plugin. Empty: the nearest one.",
+    ("playbook", "root"): "Folder of the plugin. Empty: the project's.",
+    ("playbook", "agent"): "Agent that follows it.",
+    ("playbook", "inputs"): "Values of the playbook's inputs: NAME=VALUE, one per line.",
+    ("playbook", "dry_run"): "Work in a temporary copy and show what would change.",
+    ("duet", "pairs"): "Pairs that may take it. None selected: any pair.",
 }
 """Hints shown beside the fields."""
 
@@ -191,13 +193,13 @@ Filter = Annotated[str, Query(max_length=200)]
 
 def _runs_query(
     status: Filter = "", flow: Filter = "", text: Filter = "", before: Filter = ""
-) -> RunsWish:
+) -> RunFilter:
     if status and status not in list(ShownStatus):
-        raise BadInput(f"status {status[:60]!r} is not known; there are: {', '.join(ShownStatus)}")
-    return RunsWish(status=status, flow=flow, text=text.strip(), before=before)
+        raise BadInput(f"unknown status {status[:60]!r}; choose one of {', '.join(ShownStatus)}")
+    return RunFilter(status=status, flow=flow, text=text.strip(), before=before)
 
 
-RunFilters = Annotated[RunsWish, Depends(_runs_query)]
+RunFilters = Annotated[RunFilter, Depends(_runs_query)]
 
 
 @router.get("/runs")
@@ -273,11 +275,11 @@ async def start_run(request: Request, context: CurrentContext, person: Operator)
     return RedirectResponse(path, status_code=303)
 
 
-def _asked(query: RunsWish) -> dict[str, str]:
+def _asked(query: RunFilter) -> dict[str, str]:
     return {"status": query.status, "flow": query.flow, "text": query.text}
 
 
-def _older(listed: RunsPage, query: RunsWish, path: str = "/runs") -> str:
+def _older(listed: RunsPage, query: RunFilter, path: str = "/runs") -> str:
     """Return the URL of older matching runs; empty when there are none."""
     before = listed.next_before
     return _address(path, **_asked(query), before=before) if before else ""

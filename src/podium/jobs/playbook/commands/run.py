@@ -17,7 +17,7 @@ from podium.render.text import counted, shown_line
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
-    from podium.app.work_request import Place
+    from podium.app.work_request import QueueSlot
     from podium.core.folder_snapshots import FolderRestore
 
 
@@ -43,9 +43,7 @@ def run(
     ] = None,
     dry_run: Annotated[
         bool,
-        typer.Option(
-            "--dry-run", help="Work in a copy that is thrown away, and show what would change."
-        ),
+        typer.Option("--dry-run", help="Work in a temporary copy and show what would change."),
     ] = False,
     wait: Annotated[
         bool,
@@ -73,7 +71,7 @@ def run(
     if wait and detach:
         raise BadInput("--wait and --detach exclude each other")
 
-    async def begin(podium: Podium, place: Place | None = None) -> Run:
+    async def begin(podium: Podium, slot: QueueSlot | None = None) -> Run:
         # Before the store is opened: what is refused leaves nothing behind.
         from podium.jobs.playbook.composition import job_of_files
 
@@ -89,16 +87,16 @@ def run(
         engine = await podium.hosting_engine()
         settings = door.configuration.terms()
         job_input = job.model_dump(mode="json")
-        where = place.model_dump() if place else {}
+        where = slot.model_dump() if slot else {}
         return await engine.start(
             "playbook", job_input, task=job.playbook.head.name, settings=settings, **where
         )
 
     if detach:
-        from podium.app.work_request import Place
+        from podium.app.work_request import QueueSlot
         from podium.cli.detached_run import hand_over
 
-        hand_over(door, begin, Place())
+        hand_over(door, begin, QueueSlot())
     else:
         host(door, begin, wait=wait)
 
@@ -184,11 +182,11 @@ def _show(door: Door, preview: FolderRestore, over: bool) -> None:
     lines += [(path, "remove") for path in preview.removed]
     for path, what in sorted(lines)[:MAX_PATHS]:
         note = "  (changed after the run)" if path in later else ""
-        door.screen.aside(f"{what:>8}  {shown_line(path)}{note}")
+        door.screen.stderr_line(f"{what:>8}  {shown_line(path)}{note}")
     if len(lines) > MAX_PATHS:
-        door.screen.aside(f"          and {len(lines) - MAX_PATHS} more")
+        door.screen.stderr_line(f"          and {len(lines) - MAX_PATHS} more")
     for entry in preview.left_out:
-        door.screen.aside(f"as it is  {shown_line(entry)}")
+        door.screen.stderr_line(f"as it is  {shown_line(entry)}")
     if later and not over:
         raise NotPossibleNow(
             f"{counted(len(later), 'path')} of these changed after the run, and nothing was put back; save what you "
