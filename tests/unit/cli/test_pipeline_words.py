@@ -12,8 +12,8 @@ from podium.core.decisions import Usage
 from podium.core.ids import short_id
 from podium.core.work import Failure
 from podium.core.workspaces import Violation
-from podium.jobs.pipeline.event_text import PipelineLines, duration, money
 from podium.jobs.pipeline.events import StageBegan, StageEnded
+from podium.jobs.pipeline.run_view import PipelineLines, duration, money
 from podium.render.event import describe
 
 NOON = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
