@@ -19,6 +19,7 @@ from podium.core.errors import NotPossibleNow
 from podium.core.ids import short_id
 from podium.core.model import FrozenModel
 from podium.core.work import QueueSpec, Run, RunStatus
+from podium.platform.safe_open import open_plain
 from podium.ports import Engine, Store
 from podium.render.text import counted, moment
 
@@ -165,7 +166,7 @@ def _started_worker(project: Path, queue: str, log: Path) -> subprocess.Popen[by
     """Start a worker in its own session, so that it outlives this terminal; not by the launcher, whose
     processes end with us."""
     program = (sys.executable, "-m", "podium")
-    file = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    file = open_plain(log, flags=os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     try:
         return subprocess.Popen(
             [*program, "worker", "--queue", queue, "--once", "--project", str(project)],
