@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from podium.app.app import Podium
 from podium.cli.context import Door
-from podium.cli.login import approver
+from podium.cli.identity import approver
 from podium.core.approval_steps import approval_named_in
 from podium.core.errors import BadInput, Interrupted, NotPossibleNow, PodiumError
 from podium.core.model import Json
