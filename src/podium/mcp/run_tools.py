@@ -24,8 +24,8 @@ from podium.core.work import Run
 from podium.mcp.context import (
     PROVENANCE,
     ApprovalLine,
-    DoorTool,
     McpContext,
+    McpTool,
     RunLine,
     approval_line,
     bounded,
@@ -161,8 +161,8 @@ async def find_run(context: McpContext, run_id: str) -> Run:
     return (await show_run(await context.podium.store(), run_id, last_events=0)).run
 
 
-WORK: tuple[DoorTool[WorkRequest] | DoorTool[StatusArguments] | DoorTool[RunArguments] | DoorTool[LogsArguments] | DoorTool[CancelArguments], ...] = (
-    DoorTool(
+WORK: tuple[McpTool[WorkRequest] | McpTool[StatusArguments] | McpTool[RunArguments] | McpTool[LogsArguments] | McpTool[CancelArguments], ...] = (
+    McpTool(
         "submit",
         "Hand over work",
         "Hand work to Podium and get a run id at once; it goes on by itself. Flows: `pipeline` turns a task into "
@@ -176,7 +176,7 @@ WORK: tuple[DoorTool[WorkRequest] | DoorTool[StatusArguments] | DoorTool[RunArgu
         changes="something",
         idempotent=False,
     ),
-    DoorTool(
+    McpTool(
         "status",
         "How runs stand",
         "How one run stands, or the newest runs: status, what each waits for, approvals that people owe it, failures.",
@@ -184,7 +184,7 @@ WORK: tuple[DoorTool[WorkRequest] | DoorTool[StatusArguments] | DoorTool[RunArgu
         Runs,
         _status,
     ),
-    DoorTool(
+    McpTool(
         "result",
         "What came of a run",
         "The result of a run that has ended: its value, its failure, and how many receipts prove it.",
@@ -192,7 +192,7 @@ WORK: tuple[DoorTool[WorkRequest] | DoorTool[StatusArguments] | DoorTool[RunArgu
         Result,
         _result,
     ),
-    DoorTool(
+    McpTool(
         "logs",
         "What happened in a run",
         "The events of a run in words, page by page: hand in next_after_seq to read on.",
@@ -200,7 +200,7 @@ WORK: tuple[DoorTool[WorkRequest] | DoorTool[StatusArguments] | DoorTool[RunArgu
         Logs,
         _logs,
     ),
-    DoorTool(
+    McpTool(
         "cancel",
         "End a run",
         "WorkRequest a run ended. Its processes are ended too; `status` says when it is cancelled.",
@@ -303,8 +303,8 @@ def _receipt(receipt: Receipt) -> ReceiptLine:
     )
 
 
-PEOPLE: tuple[DoorTool[ApprovalsArguments] | DoorTool[ReceiptsArguments], ...] = (
-    DoorTool(
+PEOPLE: tuple[McpTool[ApprovalsArguments] | McpTool[ReceiptsArguments], ...] = (
+    McpTool(
         "approvals",
         "What waits for people",
         "What people are asked, how each question stands, and how they answer. Approving is theirs alone: no tool of this "
@@ -313,7 +313,7 @@ PEOPLE: tuple[DoorTool[ApprovalsArguments] | DoorTool[ReceiptsArguments], ...] =
         Approvals,
         _approvals,
     ),
-    DoorTool(
+    McpTool(
         "receipts",
         "Proof of what was done",
         "Receipts of performed calls, the newest first, and the proof that none was edited, removed, reordered or cut off.",

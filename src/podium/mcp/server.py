@@ -27,7 +27,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from podium import __version__
 from podium.core.errors import BadInput, Interrupted, PodiumError, UserMustAct
 from podium.core.job import all_jobs, load
-from podium.mcp.context import DoorTool, McpContext, failed
+from podium.mcp.context import McpContext, McpTool, failed
 from podium.mcp.run_tools import PEOPLE, WORK
 from podium.mcp.toolbox import GatedToolbox, request_approval
 
@@ -41,7 +41,7 @@ INSTRUCTIONS = (
 )
 
 
-def _job_tools() -> Iterator[DoorTool[Any]]:
+def _job_tools() -> Iterator[McpTool[Any]]:
     for job in all_jobs():
         if job.mcp_tools:
             yield from load(job.mcp_tools)
@@ -50,7 +50,7 @@ def _job_tools() -> Iterator[DoorTool[Any]]:
 def build_server(mcp_context: McpContext) -> Server[Any]:
     """Build a server for any number of connections, over one open Podium."""
     toolbox = GatedToolbox(mcp_context)
-    own: dict[str, DoorTool[Any]] = {
+    own: dict[str, McpTool[Any]] = {
         tool.name: tool for tool in (*WORK, *_job_tools(), *PEOPLE, request_approval(toolbox))
     }
     tools = [*(tool.listed() for tool in own.values()), *toolbox.listed()]
@@ -163,9 +163,9 @@ async def _bounded(reader: asyncio.StreamReader) -> AsyncIterator[str]:
 
 PATH = "/mcp"
 MAX_REQUEST_BYTES = 2_000_000
-LEAVING_SECONDS = 2
+SHUTDOWN_SECONDS = 2
 MAX_CONNECTIONS = 200
-LEAST_TOKEN_CHARACTERS = 16
+MIN_TOKEN_CHARACTERS = 16
 TOKEN_VARIABLE = "PODIUM_MCP_TOKEN"  # noqa: S105 — its name, not its value
 
 
@@ -176,7 +176,7 @@ class _Server(uvicorn.Server):
         yield
 
 
-class TokenAsked:
+class RequireToken:
     """Middleware that requires the bearer token. Requests without it are not read."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
@@ -200,16 +200,14 @@ class TokenAsked:
 
 
 @asynccontextmanager
-async def served_over_http(
-    server: Server[Any], host: str, port: int, token: str
-) -> AsyncIterator[str]:
+async def serve_http(server: Server[Any], host: str, port: int, token: str) -> AsyncIterator[str]:
     """Serve while open; yield the URL. `host` must be a loopback address; port 0 picks a free one.
 
     Raises `BadInput` for a token that could be guessed, `UserMustAct` when nothing can listen there.
     """
-    if len(token) < LEAST_TOKEN_CHARACTERS:
+    if len(token) < MIN_TOKEN_CHARACTERS:
         raise BadInput(
-            f"{TOKEN_VARIABLE} has {len(token)} characters; give it {LEAST_TOKEN_CHARACTERS} or more, or unset it and "
+            f"{TOKEN_VARIABLE} has {len(token)} characters; give it {MIN_TOKEN_CHARACTERS} or more, or unset it and "
             "one is made"
         )
     listening = _listen(host, port)
@@ -225,13 +223,13 @@ async def served_over_http(
         host=host,
     )
     config = uvicorn.Config(
-        TokenAsked(app, token),
+        RequireToken(app, token),
         log_config=None,
         access_log=False,
         lifespan="on",
         server_header=False,
         limit_concurrency=MAX_CONNECTIONS,
-        timeout_graceful_shutdown=LEAVING_SECONDS,
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
     )
     serving = _Server(config)
     task = asyncio.create_task(serving.serve(sockets=[listening]))

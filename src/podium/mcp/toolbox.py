@@ -20,12 +20,12 @@ from podium.core.tool_replies import offered_names, offered_schema, told_failure
 from podium.core.work import Run, RunStatus
 from podium.mcp.context import (
     PROVENANCE,
-    DoorTool,
     McpContext,
+    McpTool,
     bounded,
+    decision_hint,
     failed,
     hints,
-    how_people_decide,
     run_line,
     structured,
 )
@@ -163,7 +163,7 @@ class GatedToolbox:
         if line.approvals:
             (approval_id, *_) = line.approvals
             say = (
-                f"waiting for approval {approval_id}; nothing was done yet. {how_people_decide(approval_id)}. "
+                f"waiting for approval {approval_id}; nothing was done yet. {decision_hint(approval_id)}. "
                 "Then call again with the same arguments"
             )
             return structured(
@@ -209,13 +209,13 @@ def _listed(name: str, spec: ToolSpec) -> types.Tool:
     )
 
 
-def request_approval(toolbox: GatedToolbox) -> DoorTool[Question]:
+def request_approval(toolbox: GatedToolbox) -> McpTool[Question]:
     """Build the tool by which a client asks a person."""
 
     async def asked(context: McpContext, question: Question) -> types.CallToolResult:
         return await toolbox.asked(question)
 
-    return DoorTool(
+    return McpTool(
         "request_approval",
         "Ask a person",
         "Put a question to a person, such as whether something may go ahead. You are told the approval's id and how a person "

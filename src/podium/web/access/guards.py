@@ -22,10 +22,10 @@ from podium.web.access.limits import (
     Streams,
     TurnedAway,
     address_of,
+    apply_proxy_headers,
     check_head,
     has_body,
-    put_right,
-    whole_body,
+    read_body,
 )
 from podium.web.access.tokens import Person
 from podium.web.context import WebContext
@@ -64,7 +64,7 @@ class Guards:
             await self._app(scope, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        answering = Answering(scope, send, self._streams, self._context.settings)
+        answering = GuardedResponse(scope, send, self._streams, self._context.settings)
         headers = Headers(scope=scope)
         try:
             self._let_in(scope, headers)
@@ -83,7 +83,7 @@ class Guards:
             answering.end()
 
     async def _broke_off(
-        self, scope: Scope, receive: Receive, answering: Answering, error: Exception
+        self, scope: Scope, receive: Receive, answering: GuardedResponse, error: Exception
     ) -> None:
         if answering.refusal is not None:
             await self._refuse(scope, receive, answering, answering.refusal)
@@ -96,7 +96,7 @@ class Guards:
             await self._refuse(scope, receive, answering, refusal)
 
     async def _refuse(
-        self, scope: Scope, receive: Receive, answering: Answering, error: PodiumError
+        self, scope: Scope, receive: Receive, answering: GuardedResponse, error: PodiumError
     ) -> None:
         answer = answer_to(Request(scope), error)
         if isinstance(error, TurnedAway):
@@ -105,7 +105,7 @@ class Guards:
         answering.refusal = None
         try:
             await answer(scope, receive, answering.send)
-        except AnswerOver:
+        except ResponseComplete:
             return
 
     async def _speak(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -117,7 +117,7 @@ class Guards:
             await receive()
             await _deny(scope, send, error)
             return
-        speaking = Speaking(scope, receive, send)
+        speaking = GuardedSocket(scope, receive, send)
         try:
             await self._app(scope, speaking.hear, speaking.say)
         finally:
@@ -128,7 +128,7 @@ class Guards:
         scope[PERSON_KEY] = None
         check_head(scope)
         if self._context.settings.behind_proxy:
-            put_right(scope, headers)
+            apply_proxy_headers(scope, headers)
         if scope["type"] == "http" and scope["method"] not in METHODS:
             raise TurnedAway(405, "method not allowed")
         self._names.check_host(scope, headers)
@@ -156,7 +156,7 @@ class Guards:
         settings = self._context.settings
         is_person = scope[PERSON_KEY] is not None
         most = settings.most_body_bytes if is_person else settings.most_stranger_bytes
-        return await whole_body(receive, headers, most_bytes=most, seconds=settings.body_seconds)
+        return await read_body(receive, headers, most_bytes=most, seconds=settings.body_seconds)
 
 
 def _who(headers: Headers) -> str:
@@ -240,11 +240,11 @@ def _keeping(path: str) -> bytes:
 STREAM = "text/event-stream"
 
 
-class AnswerOver(Exception):
+class ResponseComplete(Exception):
     """The response is complete; the handler may stop."""
 
 
-class Answering:
+class GuardedResponse:
     """One response on its way out. Its creator calls `end`."""
 
     def __init__(
@@ -261,9 +261,9 @@ class Answering:
         """The limit that kept the handler's response from starting."""
 
     async def send(self, message: Message) -> None:
-        """Send a message. Raises `AnswerOver` when the handler can stop."""
+        """Send a message. Raises `ResponseComplete` when the handler can stop."""
         if self.is_over:
-            raise AnswerOver
+            raise ResponseComplete
         if message["type"] == "http.response.start":
             await self._begin(message)
             return
@@ -272,7 +272,7 @@ class Answering:
             self.is_over = True
         await self._send(message)
         if self.is_over:
-            raise AnswerOver
+            raise ResponseComplete
 
     async def _begin(self, message: Message) -> None:
         if Headers(raw=message["headers"]).get("content-type", "").startswith(STREAM):
@@ -285,7 +285,7 @@ class Answering:
         if self._scope["method"] == "HEAD":
             self.is_over = True
             await self._send({"type": "http.response.body", "body": b""})
-            raise AnswerOver
+            raise ResponseComplete
 
     def _count(self) -> None:
         key = limit_key(self._scope)
@@ -293,7 +293,7 @@ class Answering:
             self._streams.begin(key)
         except TurnedAway as refusal:
             self.refusal = refusal
-            raise AnswerOver from None
+            raise ResponseComplete from None
         self._counted = key
 
     def end(self) -> None:
@@ -321,7 +321,7 @@ GONE = 4401
 """Websocket close code: the token is no longer valid."""
 
 
-class Speaking:
+class GuardedSocket:
     """Websocket as its handler sees it. Nothing is received or sent once its token has expired."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -20,7 +20,7 @@ from podium.core.events import Event
 from podium.core.model import FrozenModel, json_of, whole_text
 from podium.ports import Store
 from podium.web.access.authentication import Viewer
-from podium.web.api.requests import HIGHEST, Name, NameAsked, Position, Rows
+from podium.web.api.requests import HIGHEST, Name, NameQuery, Position, Rows
 from podium.web.context import CurrentContext
 from podium.web.live.hub import Gap, Hub
 from podium.web.live.sse import Part, resume_after, streamed
@@ -161,7 +161,7 @@ class Proof(FrozenModel):
 
 @receipts_router.get("/receipts")
 async def list_all_receipts(
-    context: CurrentContext, person: Viewer, run: NameAsked = "", limit: Rows = 200
+    context: CurrentContext, person: Viewer, run: NameQuery = "", limit: Rows = 200
 ) -> ReceiptsListed:
     """List the latest receipts of a run, or of all runs, in chain order."""
     receipts = await list_receipts(await context.store(), run or None)
@@ -170,7 +170,7 @@ async def list_all_receipts(
 
 
 @receipts_router.get("/receipts/verify")
-async def verify_receipts(context: CurrentContext, person: Viewer, run: NameAsked = "") -> Proof:
+async def verify_receipts(context: CurrentContext, person: Viewer, run: NameQuery = "") -> Proof:
     """Verify that no receipt was edited, removed, reordered or cut off."""
     verdict = await proven(context.podium, run or None)
     return Proof(sound=verdict.sound, verdict=verdict)

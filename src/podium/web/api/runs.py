@@ -20,7 +20,16 @@ from podium.core.model import FrozenModel, Json
 from podium.core.work import Run, StepRecord, WorkerHeartbeat
 from podium.web.access.authentication import Approver, Operator, Viewer
 from podium.web.access.tokens import ConsoleRole
-from podium.web.api.requests import HIGHEST, MAX_NAME, TEXT, Asked, FreeText, Name, NameAsked, Rows
+from podium.web.api.requests import (
+    HIGHEST,
+    MAX_NAME,
+    TEXT,
+    FreeText,
+    Name,
+    NameQuery,
+    RequestBody,
+    Rows,
+)
 from podium.web.context import CurrentContext
 
 runs_router = APIRouter(tags=["runs"])
@@ -87,11 +96,11 @@ async def list_runs(
     context: CurrentContext,
     person: Viewer,
     status: ShownStatus | None = None,
-    flow: NameAsked = "",
-    queue: NameAsked = "",
-    parent: NameAsked = "",
+    flow: NameQuery = "",
+    queue: NameQuery = "",
+    parent: NameQuery = "",
     text: Annotated[str, Query(max_length=MAX_NAME, pattern=TEXT)] = "",
-    before: NameAsked = "",
+    before: NameQuery = "",
     limit: Rows = 50,
 ) -> RunsListed:
     """List runs, newest first, page by page."""
@@ -170,25 +179,25 @@ class FlowsListed(FrozenModel):
     flows: dict[str, dict[str, Json]]
 
 
-class RunRequest(WorkRequest, Asked):
+class RunRequest(WorkRequest, RequestBody):
     """Request to start a run."""
 
 
-class CancelRequest(Asked):
+class CancelRequest(RequestBody):
     why: FreeText = ""
 
 
-class ResumeRequest(Asked):
+class ResumeRequest(RequestBody):
     note: FreeText = ""
     """Guidance for a run that asked a person."""
 
 
-class RetryRequest(Asked):
+class RetryRequest(RequestBody):
     from_step: Annotated[str, Field(min_length=1, max_length=1100, pattern=TEXT)] | None = None
     """First step to run again, with all after it. None: the one that failed."""
 
 
-class Resolution(Asked):
+class Resolution(RequestBody):
     """Outcome of a call in doubt."""
 
     call: Annotated[str, Field(min_length=1, max_length=2000, pattern=TEXT)]

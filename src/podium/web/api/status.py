@@ -15,7 +15,7 @@ from podium.app.workload import QueuesSeen, WorkersSeen, see_queues, see_workers
 from podium.core.decisions import BudgetState, Usage
 from podium.core.model import FrozenModel, UtcDatetime
 from podium.web.access.authentication import Operator, Viewer
-from podium.web.api.requests import NameAsked
+from podium.web.api.requests import NameQuery
 from podium.web.context import CurrentContext
 
 health_router = APIRouter(tags=["health"])
@@ -131,7 +131,7 @@ class BudgetOverview(FrozenModel):
 
 @budgets_router.get("/budgets")
 async def show_budgets(
-    context: CurrentContext, person: Viewer, run: NameAsked = ""
+    context: CurrentContext, person: Viewer, run: NameQuery = ""
 ) -> BudgetOverview:
     """Show today's usage, and a run's, against the limits in force."""
     tracker = await context.podium.budget_tracker()

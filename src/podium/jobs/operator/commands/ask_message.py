@@ -88,10 +88,10 @@ async def _serve(door: Door, podium: Podium, run: Run) -> None:
     """See to it that somebody serves the queue of a run, or say how."""
     # Late: only what is queued needs somebody to serve the queue.
     from podium.app.work_request import queue_named
-    from podium.cli.detached_run import see_that_it_is_served
+    from podium.cli.detached_run import ensure_served
 
     spec = queue_named(door.configuration, run.queue or "")
-    handed = await see_that_it_is_served(podium, run, spec)
+    handed = await ensure_served(podium, run, spec)
     if not handed.taken and not handed.workers:
         labels = f" --label {','.join(spec.labels)}" if spec.labels else ""
         door.screen.stderr_line(
