@@ -138,8 +138,8 @@ def _rejected_by(approval: Approval) -> tuple[str, ...]:
 
 def decision_hint(approval_id: str) -> str:
     return (
-        f"a person decides: `podium approve {approval_id}` or `podium reject {approval_id} --why …`, "
-        "or the card on the console"
+        f"a person decides with `podium approve {approval_id}` or `podium reject {approval_id} --why …`, "
+        "or on the card in the console"
     )
 
 

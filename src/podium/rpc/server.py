@@ -65,7 +65,7 @@ async def serve_tls(
         bound = server.add_secure_port(f"{host}:{port}", credentials)
     except RuntimeError:
         raise NotPossibleNow(
-            f"{host}:{port} cannot be listened at; choose another, or end who does"
+            f"{host}:{port} is already in use; choose another address, or stop the program that uses it"
         ) from None
     async with _running(server):
         yield bound
