@@ -12,14 +12,14 @@ from podium.agents.bus import Asked, BusPeer
 from podium.agents.bus.peer import Notify
 from podium.agents.bus.wire import Join
 from podium.core.turns import MessageBlock, block_of
-from podium.testing.tui_zoo.prompts import wanted_by
+from podium.testing.tui_zoo.prompts import requested_block
 
 
 async def answer(asked: Asked, tell: Notify) -> str:
-    wanted = wanted_by(asked.prompt)
+    wanted = requested_block(asked.prompt)
     if wanted is None:
         return "READY"
-    if wanted.words_will_do:
+    if wanted.allows_text:
         return "It is all done."
     to, kind = wanted.forms[0]
     tell(f"making a {kind}")

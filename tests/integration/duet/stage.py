@@ -16,14 +16,14 @@ BRAIN = (
     f"""
 import sys
 sys.path.insert(0, {str(Path(prompts.__file__).parent)!r})
-from prompts import wanted_by
+from prompts import requested_block
 """
     + """
 prompt = sys.stdin.read()
-wanted = wanted_by(prompt)
+wanted = requested_block(prompt)
 if wanted is None:
     print("READY")
-elif wanted.words_will_do:
+elif wanted.allows_text:
     print("It is all done.")
 else:
     to, kind = wanted.forms[0]

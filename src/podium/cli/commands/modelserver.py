@@ -22,7 +22,7 @@ from podium.core.model import Json
 from podium.render.text import counted, safe_line
 
 if TYPE_CHECKING:
-    from podium.testing.modelserver import ModelServer, SeenRequest
+    from podium.testing.modelserver import LoggedRequest, ModelServer
     from podium.testing.modelserver.relay import Exchange, Relay
 
 app = command_app()
@@ -126,7 +126,7 @@ def modelserver(
         )
     from podium.testing.modelserver import ModelServer, Script
 
-    told: asyncio.Queue[SeenRequest | Exchange] = asyncio.Queue()
+    told: asyncio.Queue[LoggedRequest | Exchange] = asyncio.Queue()
     # Whoever gave a key has it; it is shown nowhere.
     shown_key: str | None = f'"${KEY_VARIABLE}"' if key is not None else "any-key"
     if by_hand:
@@ -151,7 +151,7 @@ def modelserver(
 
 def _relay(
     desk: _Desk,
-    told: asyncio.Queue[SeenRequest | Exchange],
+    told: asyncio.Queue[LoggedRequest | Exchange],
     folder: Path | None,
     timeout: float | None,
     *,
@@ -182,12 +182,12 @@ class _Desk:
     async def serve(
         self,
         server: ModelServer,
-        told: asyncio.Queue[SeenRequest | Exchange],
+        told: asyncio.Queue[LoggedRequest | Exchange],
         log: Path | None,
         relay: Relay | None = None,
     ) -> None:
         """Never returns; ends when it is interrupted."""
-        from podium.testing.modelserver import SeenRequest
+        from podium.testing.modelserver import LoggedRequest
 
         # Half a character in a request is written as JSON writes it.
         opened = log.open("a", encoding="utf-8", errors="backslashreplace") if log else None
@@ -196,7 +196,7 @@ class _Desk:
                 self._greet(server.url, relay)
                 while True:
                     event = await told.get()
-                    if not isinstance(event, SeenRequest):
+                    if not isinstance(event, LoggedRequest):
                         self._tell_exchange(event)
                     elif relay is None or not relay.is_page(event):
                         self._tell(event, file, by_hand=relay is not None)
@@ -224,7 +224,7 @@ class _Desk:
             self._screen.line(f"answer on {url}{relay.page_path}")
             self._screen.line(f"or in {relay.folder}, as NNNN-answer.json or NNNN-answer.md")
 
-    def _tell(self, seen: SeenRequest, file: TextIO | None, *, by_hand: bool) -> None:
+    def _tell(self, seen: LoggedRequest, file: TextIO | None, *, by_hand: bool) -> None:
         if file is not None:
             file.write(json.dumps(asdict(seen), ensure_ascii=False) + "\n")
             file.flush()
@@ -297,7 +297,7 @@ def _exchange_words(exchange: Exchange) -> str:
     return safe_line("  ".join((exchange.name, ask.protocol, ask.model, size, tools, waits)), 200)
 
 
-def _record(seen: SeenRequest) -> dict[str, Json]:
+def _record(seen: LoggedRequest) -> dict[str, Json]:
     told = asdict(seen)
     return {name: told[name] for name in _TOLD}
 
@@ -317,7 +317,7 @@ _TOLD = (
 )
 
 
-def _words(seen: SeenRequest) -> str:
+def _words(seen: LoggedRequest) -> str:
     which = seen.rule or ("no rule" if seen.is_ask else "")
     step = f"step {seen.step + 1}" if seen.step is not None and seen.rule else ""
     status = str(seen.status) if seen.status else "line cut"

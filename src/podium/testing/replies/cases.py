@@ -51,7 +51,7 @@ class Plan(BaseModel):
 
 
 class Intent(BaseModel):
-    """What a person wants of an operator."""
+    """Intent of a person's request to an operator."""
 
     intent: Literal["execute", "refuse", "clarify"]
     domain: str
@@ -184,14 +184,14 @@ CONTRACTS: dict[str, type[BaseModel]] = {
     "tree": Tree,
     "anything": Anything,
 }
-"""What the payload of a case must fit, by the case's `contract`."""
+"""Model of a case's payload, by its `contract`."""
 
 BLOCKS = {"block": "POLI:MSG", "plan block": "<PLAN>"}
 """Cases with these contracts are about a tagged block: their payload is its `header` and `body`."""
 
 
 class Expected(FrozenModel):
-    """What is right: this payload, found so, or no payload for this reason."""
+    """Expected result: this payload, or no payload for this reason."""
 
     payload: Json = None
     found: Literal["strict", "repaired"] = "strict"
@@ -219,7 +219,7 @@ def reply_cases(family: str | None = None) -> list[ReplyCase]:
     """All cases, or those of one family, in the order of their files."""
     folder = files(__package__)
     sources = sorted(
-        (each for each in folder.iterdir() if each.name.endswith(".jsonl")),
+        (entry for entry in folder.iterdir() if entry.name.endswith(".jsonl")),
         key=lambda one: one.name,
     )
     cases = [

@@ -1,7 +1,7 @@
-"""Programs that behave on a terminal as the terminal AIs do, and misbehave as they do; for tests and figures.
+"""Fake TUIs: programs that behave, and misbehave, on a terminal as the terminal agents do; for tests and benchmarks.
 
-Each is one small file that runs by itself; `zoo_command` gives the command. With `Answers` they talk: they answer
-messages as a model would, by the blocks that a prompt asks for, and tell the truth about themselves in `happened`.
+`tui_command` gives the command of each kind. With `Answers` they answer messages as a model would, by the blocks that
+a prompt asks for, and record their true state, which `happened` reads.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from pathlib import Path
 
 from podium.testing.tui_zoo.answers import Answers, Happened, happened
 
-__all__ = ["Answers", "Happened", "happened", "zoo_command"]
+__all__ = ["Answers", "Happened", "happened", "tui_command"]
 
 
-def zoo_command(kind: str, record: Path, answers: Path | None = None) -> tuple[str, ...]:
-    """The command that starts one of the zoo. It adds a JSON string to the record for each message it takes."""
+def tui_command(kind: str, record: Path, answers: Path | None = None) -> tuple[str, ...]:
+    """Return the command that starts a fake TUI. It adds a JSON string to the record for each message it takes."""
     command = (sys.executable, "-IS", str(Path(__file__).parent), kind, str(record))
     return command if answers is None else (*command, str(answers))

@@ -1,4 +1,4 @@
-"""Start one of the zoo: `python -IS tui_zoo KIND RECORD [ANSWERS]`. Loads nothing of Podium but this folder, for speed."""
+"""Start a fake TUI: `python -IS fake_tuis KIND RECORD [ANSWERS]`. Loads nothing of Podium but this folder, for speed."""
 
 import importlib
 import sys

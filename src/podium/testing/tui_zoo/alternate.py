@@ -11,13 +11,13 @@ from podium.testing.tui_zoo.painting import rows_of
 class Alternate(Composer):
     def __init__(self, record: str, answers: str = "") -> None:
         super().__init__(record, answers)
-        self._said: list[str] = []
+        self._printed: list[str] = []
 
     def opening(self) -> str:
         return "\x1b[?1049h" + super().opening()
 
     def print_lines(self, lines: list[str], *, more: bool = False) -> None:
-        self._said.extend(lines)
+        self._printed.extend(lines)
         self.draw()
 
     def draw(self) -> None:
@@ -26,12 +26,12 @@ class Alternate(Composer):
 
     def _newest_above(self, live: list[str]) -> list[str]:
         columns, rows = os.get_terminal_size(0)
-        room = rows - sum(rows_of(line, columns) for line in live)
-        for at in range(len(self._said) - 1, -1, -1):
-            room -= rows_of(self._said[at], columns)
-            if room < 0:
-                return self._said[at + 1 :]
-        return self._said
+        free_rows = rows - sum(rows_of(line, columns) for line in live)
+        for at in range(len(self._printed) - 1, -1, -1):
+            free_rows -= rows_of(self._printed[at], columns)
+            if free_rows < 0:
+                return self._printed[at + 1 :]
+        return self._printed
 
 
 def main(record: str, answers: str = "") -> None:

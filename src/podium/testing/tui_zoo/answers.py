@@ -1,35 +1,35 @@
-"""How a program of the zoo answers, as a file that it reads when it starts, and what it tells of itself meanwhile."""
+"""Answers of a fake TUI, read from a file at its start, and the events that it records."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-if TYPE_CHECKING:  # the programs of the zoo start without it
+if TYPE_CHECKING:  # fake TUIs start without it
     from pathlib import Path
 
 
 class Answers(NamedTuple):
-    """What it says to messages. Without such a file it takes them and says nothing."""
+    """Answers to messages. Without such a file it takes them and stays silent."""
 
     ways: tuple[str, ...] = ("plain",)
     """Names of `ways.WAYS`, one for each turn's id in its order, over and over."""
     bodies: tuple[str, ...] = ("1. look\n2. mend",)
     """Of the blocks, one for each turn's id, over and over."""
     plans: int = 1
-    """How many plans it makes for a task before it reports."""
+    """Number of plans it makes for a task before it reports."""
     statuses: int = 2
     """Blocks of progress, where its way is to send them."""
     start_seconds: float = 0.0
     think_seconds: float = 0.05
-    """Before its first word, and between things that it says."""
+    """Pause before its answer, and between its parts."""
     line_seconds: float = 0.0
     """Between the pieces that it paints."""
     transcript: str = ""
     """File for what it heard and said, line by line. Empty: none."""
 
-    def kept_in(self, file: Path) -> Path:
-        """The same file, with the answers in it: whole at any time, for programs that start meanwhile."""
+    def write_to(self, file: Path) -> Path:
+        """Write the answers to the file, atomically for programs that start meanwhile. Returns the file."""
         part = file.with_name(f"{file.name}.part")
         part.write_text(json.dumps(self._asdict()))
         return part.replace(file)
@@ -43,7 +43,7 @@ def read_answers(file: str) -> Answers:
 
 
 class Happened(NamedTuple):
-    """Something that a program of the zoo says of itself."""
+    """An event that a fake TUI recorded of itself."""
 
     at: float
     """By the clock `time.monotonic`, which all processes share."""
@@ -56,18 +56,18 @@ class Happened(NamedTuple):
     body: str = ""
     """Of `said`: to the byte."""
     enters: int = 0
-    """Of `took`: how often Enter was pressed for it."""
+    """Of `took`: number of presses of Enter for it."""
 
 
-def beside(record: str) -> str:
-    """The file for what happened."""
+def events_file(record: str) -> str:
+    """Return the file of recorded events."""
     return f"{record}.happened"
 
 
 def happened(record: str | Path) -> list[Happened]:
-    """All that it told so far, whole lines only."""
+    """Read the events recorded so far, complete lines only."""
     try:
-        with open(beside(str(record))) as file:  # noqa: PTH123 — pathlib loads slowly
+        with open(events_file(str(record))) as file:  # noqa: PTH123 — pathlib loads slowly
             lines = file.read().split("\n")[:-1]
     except FileNotFoundError:
         return []

@@ -10,10 +10,10 @@ class Banner(Composer):
         super().__init__(record, answers)
         self._pictures = 0
 
-    def shown_lines(self) -> list[str]:
+    def screen_lines(self) -> list[str]:
         self._pictures += 1
         news = ["| Update available: 2.1.9 -> 2.2.0"] * (self._pictures % 4)
-        return [*news, *super().shown_lines()]
+        return [*news, *super().screen_lines()]
 
 
 def main(record: str, answers: str = "") -> None:

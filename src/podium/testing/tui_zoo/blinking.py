@@ -11,16 +11,16 @@ class Blinking(Composer):
     def __init__(self, record: str, answers: str = "") -> None:
         super().__init__(record, answers)
         self._blinks = False
-        self._heard = 0
+        self._presses = 0
 
     def submit(self) -> None:
-        self._heard += 1
-        self._blinks = self._heard % 2 == 1
+        self._presses += 1
+        self._blinks = self._presses % 2 == 1
         if not self._blinks:
             super().submit()
 
-    def shown_lines(self) -> list[str]:
-        return ["..."] if self._blinks else super().shown_lines()
+    def screen_lines(self) -> list[str]:
+        return ["..."] if self._blinks else super().screen_lines()
 
     def tick(self) -> None:
         if self._blinks:

@@ -1,4 +1,4 @@
-"""Blocks as the programs of the zoo write them."""
+"""Message blocks as fake TUIs write them."""
 
 from __future__ import annotations
 

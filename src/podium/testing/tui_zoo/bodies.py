@@ -26,10 +26,10 @@ UNICODE = "Grüße, 漢字かな, Ελλάδα, עברית, 🙂👍🏽\n→ �
 LONG_LINE = (
     "Every call that passes a literal timeout must be moved behind the configuration. " * 8 + "End."
 )
-LONG_WORD = "sha256=" + "9f86d081884c7d659a2feaa0c55ad015" * 12
+UNBROKEN = "sha256=" + "9f86d081884c7d659a2feaa0c55ad015" * 12
 TALL = "\n".join(f"{number}. step {number} of many" for number in range(1, 121))
 HUGE = "\n".join(f"{number:05} " + "0123456789abcdef " * 5 + "end" for number in range(690))
 """64 KB."""
 
 SHORT = (CODE, MARKDOWN, UNICODE, "1. look\n2. mend")
-LONG = (LONG_LINE, LONG_WORD, TALL, HUGE)
+LONG = (LONG_LINE, UNBROKEN, TALL, HUGE)

@@ -1,4 +1,4 @@
-"""What stands in for the model: hears messages, one after another, and tells its answers."""
+"""Stand-in for the model: takes messages one after another, and answers them."""
 
 from __future__ import annotations
 
@@ -9,55 +9,61 @@ from collections.abc import Iterator
 from podium.testing.tui_zoo.answers import Answers
 from podium.testing.tui_zoo.blocks import Block
 from podium.testing.tui_zoo.memory import Memory
-from podium.testing.tui_zoo.prompts import Wanted, is_nudge, plain_reply, wanted_by, whole_prompt
-from podium.testing.tui_zoo.telling import Face, Telling, write_down
+from podium.testing.tui_zoo.prompts import (
+    RequestedBlock,
+    is_nudge,
+    plain_reply,
+    requested_block,
+    whole_prompt,
+)
+from podium.testing.tui_zoo.telling import Face, Responder, write_down
 from podium.testing.tui_zoo.ways import WAYS, plain
 
-_WORDS = ("", "")
-"""In place of a block's address and type."""
+_PLAIN_TEXT = ("", "")
+"""Address and type of an answer in plain text."""
 
 
 class Brain:
-    """Goes on when it is due; the program draws and reads keys in between."""
+    """Continues when it is due; the program draws and reads keys in between."""
 
     def __init__(self, face: Face, record: str, answers: Answers) -> None:
         self._face = face
         self._memory = Memory(record)
         self._answers = answers
-        self._heard: list[str] = []
-        self._story: Iterator[float] | None = None
+        self._inbox: list[str] = []
+        self._answer: Iterator[float] | None = None
         self._due = 0.0
         self._record = record
 
     def state(self, name: str) -> None:
-        """Tell the truth about itself."""
+        """Record its true state."""
         self._memory.note("state", name)
 
     def hear(self, text: str, enters: int = 1) -> None:
-        """A message came. `enters`: how often Enter was pressed for it."""
+        """Take a message. `enters`: number of presses of Enter for it."""
         self._memory.note("took", text[:200], enters=enters)
-        self._heard.append(text)
+        self._inbox.append(text)
 
     def die(self) -> None:
         self._memory.note("died")
 
     def due_seconds(self) -> float | None:
-        """Until it goes on. None: it rests."""
-        if self._story is None:
-            return 0.0 if self._heard else None
+        """Return the seconds until it continues. None: it is idle."""
+        if self._answer is None:
+            return 0.0 if self._inbox else None
         return max(0.0, self._due - time.monotonic())
 
     def go_on(self) -> None:
-        if self._story is None:
-            self._story = self._turn(self._heard.pop(0))
+        if self._answer is None:
+            self._answer = self._turn(self._inbox.pop(0))
         try:
-            self._due = time.monotonic() + next(self._story)
+            self._due = time.monotonic() + next(self._answer)
         except StopIteration:
             self._rest()
 
     def interrupt(self) -> bool:
-        """Give up what it is at. False: it was at nothing."""
-        if self._story is None:
+        """Interrupt the current answer. False: there is none."""
+        if self._answer is None:
             return False
         self._memory.note("interrupted")
         self._face.print_lines(["Interrupted by the user"])
@@ -65,7 +71,7 @@ class Brain:
         return True
 
     def _rest(self) -> None:
-        self._story = None
+        self._answer = None
         self._face.busy = False
         self._face.question = ""
         write_down(self._answers, "end")
@@ -78,39 +84,41 @@ class Brain:
         self._face.draw()
         write_down(self._answers, "user", text)
         prompt = whole_prompt(text)
-        wanted = wanted_by(prompt) or (self._last_wanted() if is_nudge(prompt) else None)
-        if wanted:
-            self._memory.note_asked(wanted.id)
+        request = requested_block(prompt) or (self._last_requested() if is_nudge(prompt) else None)
+        if request:
+            self._memory.note_asked(request.id)
         yield self._answers.think_seconds
-        if wanted is None:
+        if request is None:
             self._face.print_lines([plain_reply(prompt)])
             write_down(self._answers, "assistant", plain_reply(prompt))
             return
-        way = plain if is_nudge(prompt) else WAYS[self._turn_of(wanted, self._answers.ways)]
-        yield from way(self._telling(wanted, prompt))
+        way = plain if is_nudge(prompt) else WAYS[self._turn_of(request, self._answers.ways)]
+        yield from way(self._responder(request, prompt))
 
-    def _telling(self, wanted: Wanted, prompt: str) -> Telling:
-        to, kind = self._choice(wanted)
-        block = Block(to, kind, wanted.id, self._turn_of(wanted, self._answers.bodies))
-        return Telling(
-            self._face, self._memory, self._answers, prompt, block, in_fence=wanted.fenced
+    def _responder(self, request: RequestedBlock, prompt: str) -> Responder:
+        to, kind = self._choice(request)
+        block = Block(to, kind, request.id, self._turn_of(request, self._answers.bodies))
+        return Responder(
+            self._face, self._memory, self._answers, prompt, block, in_fence=request.fenced
         )
 
-    def _choice(self, wanted: Wanted) -> tuple[str, str]:
-        """Plans while it has some to make; then something else where that is offered, a report or words."""
-        others = [form for form in wanted.forms if form[1] != "plan"]
-        made = self._memory.other_plans(wanted.task, wanted.id)
+    def _choice(self, request: RequestedBlock) -> tuple[str, str]:
+        """Choose a plan while it has some to make; then another form where one is offered, a report or plain text."""
+        others = [form for form in request.forms if form[1] != "plan"]
+        made = self._memory.other_plans(request.task, request.id)
         if others and made >= self._answers.plans:
             return others[0]
-        if wanted.words_will_do and made >= self._answers.plans:
-            return _WORDS
-        return next((form for form in wanted.forms if form[1] == "plan"), (*others, _WORDS)[0])
+        if request.allows_text and made >= self._answers.plans:
+            return _PLAIN_TEXT
+        return next(
+            (form for form in request.forms if form[1] == "plan"), (*others, _PLAIN_TEXT)[0]
+        )
 
-    def _turn_of(self, wanted: Wanted, each: tuple[str, ...]) -> str:
-        return each[self._memory.asked().index(wanted.id) % len(each)]
+    def _turn_of(self, request: RequestedBlock, choices: tuple[str, ...]) -> str:
+        return choices[self._memory.asked().index(request.id) % len(choices)]
 
-    def _last_wanted(self) -> Wanted | None:
-        """What the newest message that names an id wants."""
+    def _last_requested(self) -> RequestedBlock | None:
+        """Find the block that the newest message with an id requests."""
         with open(self._record) as file:  # noqa: PTH123 — pathlib loads slowly
-            heard = [json.loads(line) for line in file]
-        return next(filter(None, map(wanted_by, map(whole_prompt, reversed(heard)))), None)
+            messages = [json.loads(line) for line in file]
+        return next(filter(None, map(requested_block, map(whole_prompt, reversed(messages)))), None)

@@ -10,11 +10,11 @@ from podium.testing.tui_zoo.answers import read_answers
 from podium.testing.tui_zoo.brain import Brain
 
 _BREATH_SECONDS = 0.1
-"""What comes with no longer pause is one message."""
+"""Lines with shorter pauses are one message."""
 
 
 class Echo:
-    """Tells its answers in between; what it is at cannot be seen."""
+    """Prints its answers in between; its state is not visible."""
 
     question = ""
     busy = False
@@ -45,7 +45,7 @@ class Echo:
             return True
         data = os.read(0, 65536)
         for line in data.decode(errors="replace").splitlines():
-            self._heard(line)
+            self._take_line(line)
         return bool(data)
 
     def _patience(self) -> float | None:
@@ -53,7 +53,7 @@ class Echo:
             return _BREATH_SECONDS
         return self._brain.due_seconds() if self._brain else None
 
-    def _heard(self, line: str) -> None:
+    def _take_line(self, line: str) -> None:
         with open(self._record, "a") as file:  # noqa: PTH123 — pathlib loads slowly
             file.write(json.dumps(line) + "\n")
         if self._brain:

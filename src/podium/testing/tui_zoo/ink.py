@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from podium.testing.tui_zoo.composer import Composer
-from podium.testing.tui_zoo.painting import word_wrapped
+from podium.testing.tui_zoo.painting import wrap_lines
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _INDENT, _BULLET = "  ", "⏺ "
@@ -29,13 +29,13 @@ class Ink(Composer):
         self.write(lines[-1])
         self.keep_rows(lines)
 
-    def shown_lines(self) -> list[str]:
+    def screen_lines(self) -> list[str]:
         spinner = [f"{_FRAMES[self._frame]} Thinking…"] if self.busy else []
-        return [*spinner, *super().shown_lines()]
+        return [*spinner, *super().screen_lines()]
 
     def print_lines(self, lines: list[str], *, more: bool = False) -> None:
         columns = os.get_terminal_size(0).columns - len(_INDENT)
-        rows = [_INDENT + row for line in lines for row in word_wrapped(line, columns)]
+        rows = [_INDENT + row for line in lines for row in wrap_lines(line, columns)]
         if not more:
             rows[0] = _BULLET + rows[0].removeprefix(_INDENT)
         super().print_lines(rows, more=more)

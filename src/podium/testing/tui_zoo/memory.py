@@ -1,4 +1,4 @@
-"""What a program of the zoo remembers of its conversation, also when it was started again."""
+"""Memory of a fake TUI's conversation, which survives a restart."""
 
 from __future__ import annotations
 
@@ -6,38 +6,38 @@ import json
 import time
 from typing import Any
 
-from podium.testing.tui_zoo.answers import Happened, beside, happened
+from podium.testing.tui_zoo.answers import Happened, events_file, happened
 
 
 class Memory:
-    """Lives in the file beside the record."""
+    """Events in the file next to the record."""
 
     def __init__(self, record: str) -> None:
-        self._file = beside(record)
+        self._file = events_file(record)
         self._all = happened(record)
 
     def note(self, what: str, text: str = "", **facts: Any) -> None:
-        """Write it down, after it was done."""
-        told = Happened(time.monotonic(), what, text, **facts)
-        self._all.append(told)
+        """Record an event after it happened."""
+        event = Happened(time.monotonic(), what, text, **facts)
+        self._all.append(event)
         with open(self._file, "a") as file:  # noqa: PTH123 — pathlib loads slowly
-            file.write(json.dumps(told._asdict()) + "\n")
+            file.write(json.dumps(event._asdict()) + "\n")
 
-    def said(self) -> list[Happened]:
-        """The blocks that it said so far."""
-        return [each for each in self._all if each.what == "said"]
+    def blocks(self) -> list[Happened]:
+        """List the blocks that it has sent so far."""
+        return [event for event in self._all if event.what == "said"]
 
     def has_died_over(self, id: str) -> bool:
-        return any(each.what == "died" and each.text == id for each in self._all)
+        return any(event.what == "died" and event.text == id for event in self._all)
 
     def other_plans(self, task: str, id: str) -> int:
-        """How many plans it made for the task in turns of other ids."""
-        ids = {each.text for each in self.said() if each.type == "plan"} - {id}
-        return sum(each.startswith(f"{task}-") for each in ids)
+        """Count its plans for the task in turns of other ids."""
+        ids = {event.text for event in self.blocks() if event.type == "plan"} - {id}
+        return sum(block_id.startswith(f"{task}-") for block_id in ids)
 
     def asked(self) -> list[str]:
-        """The ids that it was asked for, each once, in their order."""
-        return list(dict.fromkeys(each.text for each in self._all if each.what == "asked"))
+        """List the ids that it was asked for, each once, in order."""
+        return list(dict.fromkeys(event.text for event in self._all if event.what == "asked"))
 
     def note_asked(self, id: str) -> None:
         if id not in self.asked():

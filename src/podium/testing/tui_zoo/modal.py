@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from podium.testing.tui_zoo.composer import ASKING_WORDS, Composer
+from podium.testing.tui_zoo.composer import ASKING_TEXT, Composer
 
 
 class Modal(Composer):
     def __init__(self, record: str, answers: str = "") -> None:
         super().__init__(record, answers)
-        self.question = f"Do you trust this folder? {ASKING_WORDS}"
+        self.question = f"Do you trust this folder? {ASKING_TEXT}"
 
 
 def main(record: str, answers: str = "") -> None:

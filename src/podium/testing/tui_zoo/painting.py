@@ -1,4 +1,4 @@
-"""How much room lines take on a terminal."""
+"""Width and rows of text on a terminal."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ def width_of(text: str) -> int:
     """In columns."""
     if text.isascii():
         return len(text)
-    return sum(0 if combining(each) else 1 + (east_asian_width(each) in "WF") for each in text)
+    return sum(
+        0 if combining(character) else 1 + (east_asian_width(character) in "WF")
+        for character in text
+    )
 
 
 def rows_of(line: str, columns: int) -> int:
     return max(1, -(-width_of(line) // columns))
 
 
-def word_wrapped(line: str, columns: int) -> list[str]:
+def wrap_lines(line: str, columns: int) -> list[str]:
     """Broken between words where that is possible, as Ink breaks lines."""
     rows, row = [], ""
     for number, word in enumerate(line.split(" ")):
@@ -35,9 +38,9 @@ def word_wrapped(line: str, columns: int) -> list[str]:
 def cut(line: str, columns: int) -> list[str]:
     """Broken wherever the row is full."""
     rows, row = [], ""
-    for each in line:
-        if width_of(row + each) > columns:
+    for character in line:
+        if width_of(row + character) > columns:
             rows.append(row)
             row = ""
-        row += each
+        row += character
     return [*rows, row]

@@ -1,4 +1,4 @@
-"""What a prompt asks for, found as a model would find it: the one place of the zoo that knows the flow's words."""
+"""Parser of prompts, which finds the requested block as a model would; the only file here that knows the flow's texts."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ _FORM = re.compile(r'"to":"([A-Z]+)","type":"([a-z]+)"')
 _FILE = re.compile(r"Your message is in the file (\S+) - read all of it")
 _FENCE = "```text"
 _NUDGE = "emit the tagged block"
-_WORDS = "without any POLI block"
+_TEXT_ALLOWED = "without any POLI block"
 _PRIMER = "answer with the word READY"
 
 
-class Wanted(NamedTuple):
-    """What a prompt wants to have."""
+class RequestedBlock(NamedTuple):
+    """Block that a prompt requests."""
 
     id: str
     forms: tuple[tuple[str, str], ...]
     """Address and type of each block that would do."""
     fenced: bool
-    words_will_do: bool
+    allows_text: bool
 
     @property
     def task(self) -> str:
@@ -30,7 +30,7 @@ class Wanted(NamedTuple):
 
 
 def whole_prompt(text: str) -> str:
-    """What was meant: the file that a line names, or the text itself."""
+    """Return the full prompt: the file that a line names, or the text itself."""
     named = _FILE.search(text)
     if named is None:
         return text
@@ -38,18 +38,18 @@ def whole_prompt(text: str) -> str:
         return file.read()
 
 
-def wanted_by(prompt: str) -> Wanted | None:
-    """None: it names no id, so there is nothing to answer with a block."""
-    found = list(_ID.finditer(prompt))
-    if not found:
+def requested_block(prompt: str) -> RequestedBlock | None:
+    """Parse the requested block. None: the prompt has no id, so none is requested."""
+    ids = list(_ID.finditer(prompt))
+    if not ids:
         return None
-    rest = prompt[found[-1].end() :]
+    rest = prompt[ids[-1].end() :]
     forms = tuple((form[1], form[2]) for form in _FORM.finditer(rest))
-    return Wanted(
-        id="".join(_PIECE.findall(found[-1][1])),
+    return RequestedBlock(
+        id="".join(_PIECE.findall(ids[-1][1])),
         forms=forms,
         fenced=_FENCE in rest,
-        words_will_do=_WORDS in prompt,
+        allows_text=_TEXT_ALLOWED in prompt,
     )
 
 

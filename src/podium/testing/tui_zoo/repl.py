@@ -37,12 +37,12 @@ class Repl:
     def _part(self, data: bytes) -> None:
         """Within a paste an end of a line is text, else it is Enter."""
         while data:
-            piece, found, data = data.partition(_PASTE_ENDS if self._pasting else _PASTE_BEGINS)
+            piece, delimiter, data = data.partition(_PASTE_ENDS if self._pasting else _PASTE_BEGINS)
             if self._pasting:
                 self._show(piece)
             else:
                 self._typed(piece)
-            if found:
+            if delimiter:
                 self._pasting = not self._pasting
 
     def _typed(self, data: bytes) -> None:

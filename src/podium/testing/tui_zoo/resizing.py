@@ -13,9 +13,9 @@ class Resizing(Composer):
         signal.signal(signal.SIGWINCH, lambda *_: self.draw())
         super().run()
 
-    def shown_lines(self) -> list[str]:
+    def screen_lines(self) -> list[str]:
         width = os.get_terminal_size(0).columns
-        lines = super().shown_lines()
+        lines = super().screen_lines()
         return ["=" * width if line.startswith("---") else line for line in lines]
 
 

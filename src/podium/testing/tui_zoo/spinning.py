@@ -14,8 +14,8 @@ class Spinning(Composer):
         super().__init__(record, answers)
         self._turns = 0
 
-    def shown_lines(self) -> list[str]:
-        return [f"{_FRAMES[self._turns % 4]} Thinking", *super().shown_lines()]
+    def screen_lines(self) -> list[str]:
+        return [f"{_FRAMES[self._turns % 4]} Thinking", *super().screen_lines()]
 
     def tick(self) -> None:
         self._turns += 1

@@ -10,12 +10,12 @@ _DEAF_TO = 2
 class Swallowing(Composer):
     def __init__(self, record: str, answers: str = "") -> None:
         super().__init__(record, answers)
-        self._heard = 0
+        self._presses = 0
 
     def submit(self) -> None:
-        self._heard += 1
-        if self._heard > _DEAF_TO:
-            self._heard = 0
+        self._presses += 1
+        if self._presses > _DEAF_TO:
+            self._presses = 0
             super().submit()
 
 

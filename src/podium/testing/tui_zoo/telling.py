@@ -1,4 +1,4 @@
-"""One answer while it is told: words go to the terminal in pieces, and to the transcript whole."""
+"""Responder of one answer: prints it to the terminal in pieces, and to the transcript whole."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Face(Protocol):
     busy: bool
 
     def print_lines(self, lines: list[str], *, more: bool = False) -> None:
-        """Show these for good. `more`: they go on with what was shown last."""
+        """Print lines permanently. `more`: they continue the last ones."""
         ...
 
     def draw(self) -> None:
@@ -30,8 +30,8 @@ class Face(Protocol):
         ...
 
 
-class Telling:
-    """What a way of answering can do."""
+class Responder:
+    """Actions available to a way of answering."""
 
     def __init__(
         self,
@@ -57,15 +57,15 @@ class Telling:
         write_down(self.answers, "assistant", "\n".join(lines))
 
     def answer(self) -> Iterator[float]:
-        """The block that is wanted, or its words where no block is."""
+        """Print the requested block, or its body as plain text where none is requested."""
         if not self.block.type:
             yield from self.say(self.block.body.split("\n"))
             return
         lines = self.block.lines()
         yield from self.say(fenced(lines) if self._in_fence else lines)
-        self.note_said()
+        self.note_block()
 
-    def note_said(self) -> None:
+    def note_block(self) -> None:
         block = self.block
         self.memory.note("said", block.id, to=block.to, type=block.type, body=block.body)
 

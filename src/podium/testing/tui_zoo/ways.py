@@ -1,4 +1,4 @@
-"""Ways to answer, each a story: it yields how many seconds pass before it goes on."""
+"""Ways to answer, each a generator of pauses in seconds."""
 
 from __future__ import annotations
 
@@ -6,124 +6,124 @@ import os
 from collections.abc import Callable, Iterator
 
 from podium.testing.tui_zoo.blocks import TAG, Block
-from podium.testing.tui_zoo.telling import Telling
+from podium.testing.tui_zoo.telling import Responder
 
-Story = Iterator[float]
+Pauses = Iterator[float]
 
 EXIT_CODE = 71
 _GLANCE_SECONDS = 0.02
 
 
-def plain(tell: Telling) -> Story:
-    yield from tell.answer()
+def plain(responder: Responder) -> Pauses:
+    yield from responder.answer()
 
 
-def unfenced(tell: Telling) -> Story:
-    """Whatever it was told of fences."""
-    yield from tell.say(tell.block.lines())
-    tell.note_said()
+def unfenced(responder: Responder) -> Pauses:
+    """Ignores the instruction to use a fence."""
+    yield from responder.say(responder.block.lines())
+    responder.note_block()
 
 
-def wordy(tell: Telling) -> Story:
-    yield from tell.say(["I have looked at everything. Here is my message:", ""])
-    yield from tell.answer()
-    yield from tell.say(["", "I hope that helps. I now wait for the next message."])
+def wordy(responder: Responder) -> Pauses:
+    yield from responder.say(["I have looked at everything. Here is my message:", ""])
+    yield from responder.answer()
+    yield from responder.say(["", "I hope that helps. I now wait for the next message."])
 
 
-def status(tell: Telling) -> Story:
-    for number in range(tell.answers.statuses):
-        told = tell.block._replace(type="status", body=f"step {number + 1} is done")
-        yield from tell.say(told.lines())
-        yield tell.answers.think_seconds
-    yield from tell.answer()
+def status(responder: Responder) -> Pauses:
+    for number in range(responder.answers.statuses):
+        progress = responder.block._replace(type="status", body=f"step {number + 1} is done")
+        yield from responder.say(progress.lines())
+        yield responder.answers.think_seconds
+    yield from responder.answer()
 
 
-def blocker(tell: Telling) -> Story:
-    blocked = tell.block._replace(to="USER", type="blocker", body="I need a password.")
-    yield from tell.say(blocked.lines())
+def blocker(responder: Responder) -> Pauses:
+    blocked = responder.block._replace(to="USER", type="blocker", body="I need a password.")
+    yield from responder.say(blocked.lines())
 
 
-def partial(tell: Telling) -> Story:
+def partial(responder: Responder) -> Pauses:
     """Breaks off and begins anew."""
-    yield from tell.say([*tell.block.lines()[:3], "", "No, let me begin again.", ""])
-    yield from tell.answer()
+    yield from responder.say([*responder.block.lines()[:3], "", "No, let me begin again.", ""])
+    yield from responder.answer()
 
 
-def malformed(tell: Telling) -> Story:
-    meta = f'{{"to": {tell.block.to}, "type": , "id": "{tell.block.id}"'
-    yield from tell.say([f"[[{TAG} {meta}]]", "not this", f"[[/{TAG}]]", ""])
-    yield from tell.answer()
+def malformed(responder: Responder) -> Pauses:
+    meta = f'{{"to": {responder.block.to}, "type": , "id": "{responder.block.id}"'
+    yield from responder.say([f"[[{TAG} {meta}]]", "not this", f"[[/{TAG}]]", ""])
+    yield from responder.answer()
 
 
-def recap(tell: Telling) -> Story:
-    """What it said before, word by word, then what is new."""
-    for old in tell.memory.said()[-3:]:
-        yield from tell.say(Block(old.to, old.type, old.text, old.body).lines())
-    yield from tell.answer()
+def recap(responder: Responder) -> Pauses:
+    """Repeats its earlier blocks, then sends the new one."""
+    for old in responder.memory.blocks()[-3:]:
+        yield from responder.say(Block(old.to, old.type, old.text, old.body).lines())
+    yield from responder.answer()
 
 
-def quoting(tell: Telling) -> Story:
-    yield from tell.say(["You said:", *tell.prompt.split("\n"), ""])
-    yield from tell.answer()
+def quoting(responder: Responder) -> Pauses:
+    yield from responder.say(["You said:", *responder.prompt.split("\n"), ""])
+    yield from responder.answer()
 
 
-def strays(tell: Telling) -> Story:
+def strays(responder: Responder) -> Pauses:
     """Blocks that nobody asked for: of other tasks, of none, and of the task's bare id."""
-    block = tell.block
+    block = responder.block
     task = block.id.rpartition("-")[0]
     for other in (f"{task}-00000000", f"OTHER-{block.id.rpartition('-')[2]}", task, ""):
-        yield from tell.say(block._replace(id=other, body=f"stray {other}").lines())
-    yield from tell.answer()
+        yield from responder.say(block._replace(id=other, body=f"stray {other}").lines())
+    yield from responder.answer()
 
 
-def twice(tell: Telling) -> Story:
-    """Two that would do: the last is meant."""
-    meant, tell.block = tell.block, tell.block._replace(body="a first thought")
-    yield from tell.answer()
-    tell.block = meant
-    yield from tell.answer()
+def twice(responder: Responder) -> Pauses:
+    """Sends two valid blocks: the last one counts."""
+    meant, responder.block = responder.block, responder.block._replace(body="a first thought")
+    yield from responder.answer()
+    responder.block = meant
+    yield from responder.answer()
 
 
-def crash(tell: Telling) -> Story:
+def crash(responder: Responder) -> Pauses:
     """Dies in the middle of the block, once."""
-    if not tell.memory.has_died_over(tell.block.id):
-        yield from tell.say(tell.block.lines()[:3])
-        tell.memory.note("died", tell.block.id)
+    if not responder.memory.has_died_over(responder.block.id):
+        yield from responder.say(responder.block.lines()[:3])
+        responder.memory.note("died", responder.block.id)
         os._exit(EXIT_CODE)
-    yield from tell.answer()
+    yield from responder.answer()
 
 
-def resize(tell: Telling) -> Story:
+def resize(responder: Responder) -> Pauses:
     """Stops in the middle until the terminal's size changes, and paints all of it anew."""
-    yield from tell.say(tell.block.lines()[:3])
+    yield from responder.say(responder.block.lines()[:3])
     size = os.get_terminal_size(0)
-    tell.memory.note("half", tell.block.id)
+    responder.memory.note("half", responder.block.id)
     while os.get_terminal_size(0) == size:
         yield _GLANCE_SECONDS
-    yield from tell.answer()
+    yield from responder.answer()
 
 
-def forgets(tell: Telling) -> Story:
+def forgets(responder: Responder) -> Pauses:
     """Ends its turn without the block. A reminder brings it."""
-    yield from tell.say(["I think I am done here."])
+    yield from responder.say(["I think I am done here."])
 
 
-def silent(tell: Telling) -> Story:
+def silent(responder: Responder) -> Pauses:
     """Takes the message, and rests."""
-    yield tell.answers.think_seconds
+    yield responder.answers.think_seconds
 
 
-def stuck(tell: Telling) -> Story:
+def stuck(responder: Responder) -> Pauses:
     while True:
         yield _GLANCE_SECONDS
 
 
-def asks(tell: Telling) -> Story:
-    yield from tell.ask("May I use the network? (y/n)")
-    yield from tell.answer()
+def asks(responder: Responder) -> Pauses:
+    yield from responder.ask("May I use the network? (y/n)")
+    yield from responder.answer()
 
 
-WAYS: dict[str, Callable[[Telling], Story]] = {
+WAYS: dict[str, Callable[[Responder], Pauses]] = {
     way.__name__: way
     for way in (
         plain, unfenced, wordy, status, blocker, partial, malformed, recap, quoting, strays, twice, crash, resize,

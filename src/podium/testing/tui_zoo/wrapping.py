@@ -9,8 +9,8 @@ WIDTH = 80
 
 
 class Wrapping(Composer):
-    def shown_lines(self) -> list[str]:
-        lines = "\r\n".join(super().shown_lines()).split("\r\n")
+    def screen_lines(self) -> list[str]:
+        lines = "\r\n".join(super().screen_lines()).split("\r\n")
         return [piece for line in lines for piece in cut(line, WIDTH)]
 
     def print_lines(self, lines: list[str], *, more: bool = False) -> None:

@@ -27,8 +27,8 @@ from podium.agents.tui import (
 from podium.sandbox import LauncherSettings, ProcessLauncher, end_left_server
 from podium.sandbox.guard.processes import entry_of
 from podium.testing import retry_until
-from podium.testing.tui_zoo import zoo_command
-from podium.testing.tui_zoo.composer import MAX_LINES_SHOWN, PROMPT, STAND_IN
+from podium.testing.tui_zoo import tui_command
+from podium.testing.tui_zoo.composer import MAX_INPUT_LINES, PROMPT, STAND_IN
 
 SURE_LENGTH = 60
 
@@ -59,7 +59,7 @@ class House:
         return pane
 
     def program(self, kind: str, name: str = "planner") -> Program:
-        argv = zoo_command(kind, self.record(name))
+        argv = tui_command(kind, self.record(name))
         return Program(name=name, argv=argv, cwd=self.root)
 
     def injector(self, pane: str, manner: Manner = "paste", patience: Patience = QUICK) -> Injector:
@@ -119,7 +119,7 @@ def _is_beginning(shown: str, whole: str) -> bool:
 
 def _as_shown(words: str) -> str:
     lines = words.split("\n")
-    return STAND_IN.format(lines=len(lines)) if len(lines) > MAX_LINES_SHOWN else lines[0]
+    return STAND_IN.format(lines=len(lines)) if len(lines) > MAX_INPUT_LINES else lines[0]
 
 
 def short_folder() -> tempfile.TemporaryDirectory[str]:

@@ -108,7 +108,7 @@ async def test_one_that_forgot_its_block_is_reminded_once(root: Path) -> None:
         assert message_in(await agent.ask(turn), turn) is not None
         assert len(podium.taken()) == 2
         assert podium.taken()[1] == "If finished, emit the tagged block now."
-        assert ("note", "planner is reminded of its answer") in podium.doors.door.told
+        assert ("note", "planner is reminded of its answer") in podium.doors.door.progress
 
 
 @pytest.mark.soak
@@ -143,7 +143,7 @@ async def test_progress_begins_the_time_anew_and_is_told(root: Path) -> None:
         agent = podium.seat("composer", "status", statuses=4, think_seconds=4.0)
         turn = a_turn(seconds=15.0)
         assert message_in(await agent.ask(turn), turn) is not None
-        assert podium.doors.door.told == [
+        assert podium.doors.door.progress == [
             ("note", f"step {number} is done") for number in (1, 2, 3, 4)
         ]
 

@@ -30,8 +30,8 @@ from podium.core.processes import ProcessSpec
 from podium.core.turns import AwaitedMessage, MessageBlock, Reply, Side, Turn, TurnLimits
 from podium.ports import Clock
 from podium.sandbox import LauncherSettings, ProcessLauncher, end_left_server
-from podium.testing import FakeEnclosures, FakeHookDoors, FixedClock, MemoryTranscripts
-from podium.testing.tui_zoo import Answers, happened, zoo_command
+from podium.testing import FakeConfinementProvider, FakeHookDoors, FixedClock, MemoryTranscripts
+from podium.testing.tui_zoo import Answers, happened, tui_command
 
 QUICK = TuiTimings(start_seconds=60.0, quiet_seconds=0.3)
 
@@ -66,7 +66,7 @@ class Podium:
     def __post_init__(self) -> None:
         kit = TuiDeps(
             launcher=self.launcher,
-            confinement_provider=FakeEnclosures(),
+            confinement_provider=FakeConfinementProvider(),
             doors=self.doors,
             transcripts=self.transcripts,
             clock=self.clock,
@@ -101,11 +101,11 @@ class Podium:
         transcript.parent.mkdir(exist_ok=True)
         kept = {"transcript": str(transcript)} if writes else {}
         script = Answers(ways=ways or ("plain",), bodies=tuple(bodies), **kept, **answers)  # type: ignore[arg-type]
-        file = script.kept_in(self.root / f"{name}.answers.json")
+        file = script.write_to(self.root / f"{name}.answers.json")
         usual: dict[str, Json] = {"manner": MANNERS.get(kind, "paste"), "enter_seconds": 0.3}
         own = {**usual, "paint_seconds": 60.0, "ready_seconds": 60.0, **(options or {})}
         settings = AgentOptions(
-            name=f"zoo-{name}", command=zoo_command(kind, self.record(name), file), options=own
+            name=f"zoo-{name}", command=tui_command(kind, self.record(name), file), options=own
         )
         adapter = WritingTui(settings, transcript) if writes else GenericTui(settings)
         return self.pair.side(name, adapter, settings, self.root, primer)

@@ -71,7 +71,7 @@ class Page:
             await _send(response, 200, self._detail(exchange))
 
     def _named(self, name: str) -> Exchange | None:
-        return next((each for each in self._exchanges if each.name == name), None)
+        return next((exchange for exchange in self._exchanges if exchange.name == name), None)
 
     async def _take(self, exchange: Exchange, request: Request, response: Response) -> None:
         form = parse_qs(request.body.decode(errors="replace"), max_num_fields=10)
@@ -87,7 +87,7 @@ class Page:
         await response.whole(303, b"", {"Location": self.path, **_HEADERS})
 
     def _list(self) -> str:
-        rows = [_row(each) for each in reversed(self._exchanges)]
+        rows = [_row(exchange) for exchange in reversed(self._exchanges)]
         head = (
             "<tr><th>Request</th><th>State</th><th>Protocol</th><th>Model</th><th>Bytes</th></tr>"
         )
@@ -133,11 +133,11 @@ def _row(exchange: Exchange) -> str:
 
 
 def _form(exchange: Exchange, text: str, calls: str, problem: str) -> str:
-    told = f'<p class="problem" role="alert">{escape(problem)}</p>' if problem else ""
+    alert = f'<p class="problem" role="alert">{escape(problem)}</p>' if problem else ""
     hint = escape('[{"name": "…", "arguments": {}}]')
     # A line break behind <textarea> is not part of what stands in it.
     return (
-        f'<form method="post" action="{exchange.name}">{told}'
+        f'<form method="post" action="{exchange.name}">{alert}'
         f'<label>Text <textarea name="text" rows="8">\n{escape(text)}</textarea></label>'
         f'<label>Calls, as JSON: {hint} <textarea name="calls" rows="4">\n{escape(calls)}</textarea></label>'
         "<p><button>Send answer</button></p></form>"

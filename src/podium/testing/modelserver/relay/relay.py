@@ -25,15 +25,21 @@ from podium.testing.modelserver.relay.exchange import (
 )
 from podium.testing.modelserver.relay.page import PAGE, Page
 from podium.testing.modelserver.relay.transcript import Entry, Heading, Transcript, readable
-from podium.testing.modelserver.request_log import SeenRequest, secrets_of
+from podium.testing.modelserver.request_log import LoggedRequest, secrets_of
 
 POLL_SECONDS = 0.1
 KEEP_ALIVE_SECONDS = 10.0
-KEPT_EXCHANGES = 200
-KNOWN_CONVERSATIONS = 50
+MAX_EXCHANGES = 200
+MAX_CONVERSATIONS = 50
 SECRET_CHARACTERS = 16
 """Shorter values are no keys of a provider, and occur in ordinary texts."""
-SHOWN_HEADERS = ("user-agent", "content-type", "anthropic-version", "anthropic-beta", "openai-beta")
+LOGGED_HEADERS = (
+    "user-agent",
+    "content-type",
+    "anthropic-version",
+    "anthropic-beta",
+    "openai-beta",
+)
 
 Watcher = Callable[[Exchange], None]
 
@@ -47,7 +53,7 @@ class _NoAnswer(Exception):
 
 
 class Relay:
-    """Speaks for the model with the words of whoever answers in the folder or on the page."""
+    """Answers requests with what a person or program writes into the folder or on the page."""
 
     def __init__(
         self,
@@ -69,11 +75,11 @@ class Relay:
         self._keep_alive_seconds = keep_alive_seconds
         self._watcher = watcher
         self.count = 0
-        """How many requests have waited, or wait."""
-        self._exchanges: deque[Exchange] = deque(maxlen=KEPT_EXCHANGES)
+        """Number of requests so far."""
+        self._exchanges: deque[Exchange] = deque(maxlen=MAX_EXCHANGES)
         self._waiting: dict[int, Exchange] = {}
         self._bodies: dict[bytes, int] = {}
-        self._conversations: deque[tuple[int, tuple[int, ...]]] = deque(maxlen=KNOWN_CONVERSATIONS)
+        self._conversations: deque[tuple[int, tuple[int, ...]]] = deque(maxlen=MAX_CONVERSATIONS)
         self._page = Page(secrets.token_urlsafe(24), self._waiting, self._exchanges)
 
     @property
@@ -82,36 +88,41 @@ class Relay:
 
     @property
     def page_path(self) -> str:
-        """Where the page is. It holds a secret: who knows it can read and answer every request."""
+        """Return the page's path. It is secret: it gives access to every request."""
         return self._page.path
 
-    def is_page(self, seen: SeenRequest) -> bool:
-        """Whether a browser asked, and no client of a model."""
-        return seen.path == PAGE
+    def is_page(self, logged: LoggedRequest) -> bool:
+        """Check if the request is for the page, not for the model."""
+        return logged.path == PAGE
 
     async def answer(
-        self, request: Request, response: Response, gone: Gone, seen: SeenRequest
+        self, request: Request, response: Response, gone: Gone, logged: LoggedRequest
     ) -> None:
         if not self._page.is_meant(request):
-            await self._provider.answer(request, response, gone, seen)
+            await self._provider.answer(request, response, gone, logged)
             return
-        seen.path, seen.headers, seen.body = PAGE, {}, None
+        logged.path, logged.headers, logged.body = PAGE, {}, None
         await self._page.answer(request, response)
 
     async def play(
-        self, dialect: Dialect, request: Request, response: Response, gone: Gone, seen: SeenRequest
+        self,
+        dialect: Dialect,
+        request: Request,
+        response: Response,
+        gone: Gone,
+        logged: LoggedRequest,
     ) -> None:
-        ask = dialect.ask(seen.body, size=seen.size)
-        seen.describe(ask)
+        ask = dialect.ask(logged.body, size=logged.size)
+        logged.describe(ask)
         line = _Line(dialect, ask, response)
         try:
-            exchange = self._begin(request, ask, seen)
+            exchange = self._begin(request, ask, logged)
         except RecursionError:
             await line.fail(400, "the request is nested too deeply to be shown")
             return
         except OSError as error:
-            words = f"the request cannot be written to {self._folder.path}: {error.strerror}"
-            await line.fail(500, words)
+            message = f"the request cannot be written to {self._folder.path}: {error.strerror}"
+            await line.fail(500, message)
             return
         state: State = "server ended"
         try:
@@ -120,10 +131,10 @@ class Relay:
         except _NoAnswer as none:
             state = none.state
             if state == "timed out":
-                words = (
+                message = (
                     f"nobody answered request {exchange.name} within {self._timeout_seconds:g} s"
                 )
-                await line.fail(504, words)
+                await line.fail(504, message)
             else:
                 response.drop()
         except ConnectionError:
@@ -132,31 +143,31 @@ class Relay:
         finally:
             self._close(exchange, state)
 
-    def _begin(self, request: Request, ask: Ask, seen: SeenRequest) -> Exchange:
+    def _begin(self, request: Request, ask: Ask, logged: LoggedRequest) -> Exchange:
         digest = hashlib.sha256(request.body).digest()
         exchange = self._folder.begin(ask, self._bodies.get(digest))
-        transcript = Transcript.of(seen.body, ask)
-        known_from, known = self._known(transcript.entries)
+        transcript = Transcript.of(logged.body, ask)
+        earlier, common = self._longest_common(transcript.entries)
         heading = Heading(
             exchange.name,
             ask,
             user_agent=request.headers.get("user-agent", ""),
             same_as=exchange.same_as,
-            known_entries=known,
-            known_from=known_from,
+            common_entries=common,
+            earlier=earlier,
         )
         keys = [key for key in secrets_of(request) if len(key) >= SECRET_CHARACTERS]
-        raw = _without(keys, _raw(exchange, seen))
+        raw = _without(keys, _raw(exchange, logged))
         write_request(exchange, raw, _without(keys, readable(heading, transcript)))
         self._bodies.setdefault(digest, exchange.number)
         self._conversations.append((exchange.number, tuple(map(hash, transcript.entries))))
         self.count += 1
         self._exchanges.append(exchange)
         self._waiting[exchange.number] = exchange
-        self._tell(exchange)
+        self._notify(exchange)
         return exchange
 
-    def _known(self, entries: tuple[Entry, ...]) -> tuple[int | None, int]:
+    def _longest_common(self, entries: tuple[Entry, ...]) -> tuple[int | None, int]:
         """The request with the longest beginning in common, and how many entries that has."""
         hashes = tuple(map(hash, entries))
         best: tuple[int | None, int] = (None, 0)
@@ -194,9 +205,9 @@ class Relay:
     def _close(self, exchange: Exchange, state: State) -> None:
         self._waiting.pop(exchange.number, None)
         exchange.close(state)
-        self._tell(exchange)
+        self._notify(exchange)
 
-    def _tell(self, exchange: Exchange) -> None:
+    def _notify(self, exchange: Exchange) -> None:
         if self._watcher is not None:
             self._watcher(copy(exchange))  # as it is now: it may be read later
 
@@ -233,11 +244,11 @@ class _Line:
             await self._send_event(event)
         await self._response.finish()
 
-    async def fail(self, status: int, words: str) -> None:
+    async def fail(self, status: int, message: str) -> None:
         if not self._begun:
-            await send_failure(self._response, self._dialect.failure(status, words))
+            await send_failure(self._response, self._dialect.failure(status, message))
         elif self._streams:
-            await self._send_event(self._dialect.error_event(status, words))
+            await self._send_event(self._dialect.error_event(status, message))
             await self._response.finish()
         else:
             # The status is sent already; half a body is understood by every client.
@@ -248,7 +259,7 @@ class _Line:
             await self._response.send(part)
 
     async def _send_whole(self, answer: Answer) -> None:
-        body = b"".join(filled(self._dialect.whole(self._ask, answer), answer.words))
+        body = b"".join(filled(self._dialect.whole(self._ask, answer), answer.text))
         if self._ask.streamed:
             body = b"[" + body + b"]"
         if not self._begun:
@@ -265,19 +276,19 @@ async def _read(exchange: Exchange) -> Answer:
     return answer
 
 
-def _raw(exchange: Exchange, seen: SeenRequest) -> str:
-    headers = {name: seen.headers[name] for name in SHOWN_HEADERS if name in seen.headers}
+def _raw(exchange: Exchange, logged: LoggedRequest) -> str:
+    headers = {name: logged.headers[name] for name in LOGGED_HEADERS if name in logged.headers}
     request: dict[str, Any] = {
         "number": exchange.number,
-        "method": seen.method,
-        "path": seen.path,
+        "method": logged.method,
+        "path": logged.path,
         "headers": headers,
-        "protocol": seen.protocol,
-        "model": seen.model,
-        "streamed": seen.streamed,
-        "size": seen.size,
+        "protocol": logged.protocol,
+        "model": logged.model,
+        "streamed": logged.streamed,
+        "size": logged.size,
         "same_as": exchange.same_as,
-        "body": seen.body,
+        "body": logged.body,
     }
     return json.dumps(request, ensure_ascii=False, indent=1)
 
