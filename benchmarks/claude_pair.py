@@ -30,8 +30,8 @@ from podium.jobs.duet.prompts import plan_prompt, task_prompt
 from podium.platform.system_clock import SystemClock
 from podium.sandbox import LauncherSettings, ProcessLauncher, end_left_server
 from podium.testing import FakeConfinementProvider, FakeHookDoors, MemoryTranscripts
+from podium.testing.fake_tuis.answers import CODE, LONG_LINE, MARKDOWN
 from podium.testing.modelserver import LoggedRequest, ModelServer
-from podium.testing.tui_zoo.bodies import CODE, LONG_LINE, MARKDOWN
 from tests.integration.agents import clis
 
 HANDOFFS = int(os.environ.get("PODIUM_BENCH_CLAUDE_HANDOFFS", "15"))

@@ -24,7 +24,7 @@ from podium.jobs.duet.prompts import task_prompt
 from podium.platform.system_clock import SystemClock
 from podium.sandbox import ProcessLauncher, end_left_server
 from podium.testing import FakeConfinementProvider, FakeHookDoors, MemoryTranscripts, retry_until
-from podium.testing.tui_zoo import Answers, happened, tui_command
+from podium.testing.fake_tuis import Answers, happened, tui_command
 
 PANES = int(os.environ.get("PODIUM_BENCH_PANES", "50"))
 SECONDS = 20.0

@@ -23,7 +23,7 @@ import yaml
 from podium import __version__
 from podium.app.app import Podium
 from podium.core.work import RunStatus
-from podium.testing.tui_zoo import Answers, tui_command
+from podium.testing.fake_tuis import Answers, tui_command
 from tests.integration.cli.asking import NEW_LEAD
 from tests.integration.cli.desk import Desk
 from tests.integration.cli.pipeline_rig import (

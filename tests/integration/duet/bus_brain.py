@@ -1,4 +1,4 @@
-"""A side of a duet in a process of its own: joins the bus and answers as the zoo's programs do.
+"""A side of a duet in a process of its own: joins the bus and answers as the fake TUIs do.
 
 python bus_brain.py ENDPOINT SIDE
 """
@@ -12,7 +12,7 @@ from podium.agents.bus import Asked, BusPeer
 from podium.agents.bus.peer import Notify
 from podium.agents.bus.wire import Join
 from podium.core.turns import MessageBlock, block_of
-from podium.testing.tui_zoo.prompts import requested_block
+from podium.testing.fake_tuis.messages import requested_block
 
 
 async def answer(asked: Asked, tell: Notify) -> str:

@@ -8,15 +8,15 @@ from typing import Any
 
 import yaml
 
-from podium.testing.tui_zoo import prompts
+from podium.testing.fake_tuis import messages
 from tests.integration.cli.desk import Desk, Said
 
-# Loads one file of the zoo and nothing else of Podium: it is started for every turn.
+# Loads one file of the fake TUIs and nothing else of Podium: it is started for every turn.
 BRAIN = (
     f"""
 import sys
-sys.path.insert(0, {str(Path(prompts.__file__).parent)!r})
-from prompts import requested_block
+sys.path.insert(0, {str(Path(messages.__file__).parent)!r})
+from messages import requested_block
 """
     + """
 prompt = sys.stdin.read()

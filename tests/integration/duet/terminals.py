@@ -1,4 +1,4 @@
-"""A project whose pair are programs of the zoo on a real tmux server, and the command line on it."""
+"""A project whose pair are fake TUIs on a real tmux server, and the command line on it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from podium.testing.tui_zoo import Answers, happened, tui_command
-from podium.testing.tui_zoo.answers import Happened
+from podium.testing.fake_tuis import Answers, happened, tui_command
+from podium.testing.fake_tuis.answers import Happened
 from tests.integration.cli.desk import Desk, Said
 
 SCRIPTS = Path(__file__).parents[3] / "examples" / "politerm"

@@ -20,7 +20,7 @@ from podium.jobs.duet.bench.fake_pair import FakePair, FakeSide, open_runner
 from podium.jobs.duet.events import LegOpened
 from podium.jobs.duet.models import DUET
 from podium.ports import EventQuery, RunQuery
-from podium.testing.tui_zoo.prompts import requested_block
+from podium.testing.fake_tuis.messages import requested_block
 from tests.integration.duet.killed_supervisor import a_pair
 from tests.unit.sandbox.trees import ROOT
 

@@ -9,7 +9,7 @@ import pytest
 
 from podium.agents.contract import read_messages
 from podium.agents.contract.reply_text import unwrapped
-from podium.testing.tui_zoo.painting import cut, width_of, wrap_lines
+from podium.testing.fake_tuis.composer import cut, width_of, wrap_lines
 
 ID = "task_7f3k-9q.x2"
 BODY = """1. Read src/app.py and list every call of open(); the ones that pass a literal size go behind settings.get("size", 30).

@@ -13,7 +13,7 @@ from podium.agents.tui.adapter import Status
 from podium.agents.tui.exchange import TurnTime
 from podium.core.errors import AgentLost, NeedsHuman, NotPossibleNow, TimedOut
 from podium.testing import retry_until
-from podium.testing.tui_zoo import happened
+from podium.testing.fake_tuis import happened
 from tests.unit.agents.tui.pair_rig import (
     Podium,
     a_turn,

@@ -77,7 +77,7 @@ async def test_a_program_that_died_at_work_is_told_to_go_on_in_its_conversation(
         await kill_program(podium)
         await retry_until(lambda: GO_ON[:40] in podium.taken()[-1])
         reply = await asking
-        assert reply.text == "Understood."  # a zoo program remembers no task by itself
+        assert reply.text == "Understood."  # a fake TUI remembers no task by itself
         assert [words[:4] for words in podium.taken()] == ["You ", "Mend", "You "]
         assert "died and was started again" in reply.warnings[0]
 

@@ -17,7 +17,7 @@ from podium.agents.tui.generic import GenericTui
 from podium.agents.tui.panes import end_program
 from podium.agents.tui.screen import look
 from podium.sandbox.guard.processes import entry_of
-from podium.testing.tui_zoo import tui_command
+from podium.testing.fake_tuis import tui_command
 from tests.integration.agents.tui.rig import House
 from tests.unit.agents.tui.pair_rig import on_stage
 

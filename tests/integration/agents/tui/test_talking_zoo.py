@@ -1,4 +1,4 @@
-"""Programs of the zoo that answer: what they say can be read off their screens, and they know what they said."""
+"""Fake TUIs that answer: what they say can be read off their screens, and they know what they said."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from podium.agents.tui import Manner, Program, history, look
 from podium.core.turns import AwaitedMessage, MessageBlock, ParsedBlocks
 from podium.jobs.duet.prompts import NUDGE, primer, result_prompt, task_prompt
 from podium.testing import retry_until
-from podium.testing.tui_zoo import Answers, Happened, happened, tui_command
-from podium.testing.tui_zoo.prompts import RequestedBlock, requested_block
+from podium.testing.fake_tuis import Answers, Happened, happened, tui_command
+from podium.testing.fake_tuis.messages import RequestedBlock, requested_block
 from tests.integration.agents.tui.rig import House
 from tests.soaking import in_soak
 

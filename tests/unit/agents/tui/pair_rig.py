@@ -1,4 +1,4 @@
-"""A pair of talking programs of the zoo, as one Podium holds it."""
+"""A pair of talking fake TUIs, as one Podium holds it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from podium.core.turns import AwaitedMessage, MessageBlock, Reply, Side, Turn, T
 from podium.ports import Clock
 from podium.sandbox import LauncherSettings, ProcessLauncher, end_left_server
 from podium.testing import FakeConfinementProvider, FakeHookDoors, FixedClock, MemoryTranscripts
-from podium.testing.tui_zoo import Answers, happened, tui_command
+from podium.testing.fake_tuis import Answers, happened, tui_command
 
 QUICK = TuiTimings(start_seconds=60.0, quiet_seconds=0.3)
 
@@ -96,7 +96,7 @@ class Podium:
         writes: bool = False,
         **answers: object,
     ) -> TuiAgent:
-        """A program of the zoo on a side, seen by its screen; with `writes` it also writes down what it says."""
+        """A fake TUI on a side, seen by its screen; with `writes` it also writes down what it says."""
         transcript = self.root / f"{name}.said" / "conversation.jsonl"
         transcript.parent.mkdir(exist_ok=True)
         kept = {"transcript": str(transcript)} if writes else {}
@@ -122,7 +122,7 @@ class Podium:
 
 
 class WritingTui(GenericTui):
-    """A program of the zoo that writes its conversation down, and goes on with it when it is started again."""
+    """A fake TUI that writes its conversation down, and goes on with it when it is started again."""
 
     def __init__(self, options: AgentOptions, transcript: Path) -> None:
         super().__init__(options)

@@ -27,8 +27,8 @@ from podium.ports import EventQuery, Store
 from podium.sandbox import LauncherSettings, ProcessLauncher, end_left_server
 from podium.store import SqlStore
 from podium.testing import FakeConfinementProvider, FakeHookDoors, MemoryTranscripts
-from podium.testing.tui_zoo import Answers, Happened, happened, tui_command
-from podium.testing.tui_zoo.answers import events_file
+from podium.testing.fake_tuis import Answers, Happened, happened, tui_command
+from podium.testing.fake_tuis.answers import events_file
 
 MANNERS = {"unbracketed": "reference", "echo": "lines"}
 """Input manner of each kind that does not take a bracketed paste."""

@@ -28,9 +28,9 @@ from podium.jobs.duet.bench.fake_pair import (
 from podium.jobs.duet.events import MessageHeard
 from podium.render.text import counted, shown_line
 from podium.testing import retry_until
-from podium.testing.tui_zoo import Answers
-from podium.testing.tui_zoo.bodies import LONG, SHORT
-from podium.testing.tui_zoo.prompts import whole_prompt
+from podium.testing.fake_tuis import Answers
+from podium.testing.fake_tuis.answers import LONG, SHORT
+from podium.testing.fake_tuis.messages import whole_prompt
 
 
 class Handoff(FrozenModel):

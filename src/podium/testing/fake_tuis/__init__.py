@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from podium.testing.tui_zoo.answers import Answers, Happened, happened
+from podium.testing.fake_tuis.answers import Answers, Happened, happened
 
 __all__ = ["Answers", "Happened", "happened", "tui_command"]
 

@@ -1,9 +1,43 @@
-"""Parser of prompts, which finds the requested block as a model would; the only file here that knows the flow's texts."""
+"""Messages: the block that a prompt requests, parsed as a model would, and the blocks that fake TUIs write.
+
+The only file here that knows the flow's texts.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from typing import NamedTuple
+
+TAG = "POLI:MSG"
+
+
+class Block(NamedTuple):
+    """One message, whole."""
+
+    to: str
+    type: str
+    id: str
+    body: str
+
+    def lines(self) -> list[str]:
+        section = self.type.upper()
+        return [
+            self.header(),
+            f"<{section}>",
+            *self.body.split("\n"),
+            f"</{section}>",
+            f"[[/{TAG}]]",
+        ]
+
+    def header(self) -> str:
+        meta = {"to": self.to, "type": self.type, "id": self.id}
+        return f"[[{TAG} {json.dumps(meta, separators=(',', ':'))}]]"
+
+
+def fenced(lines: list[str]) -> list[str]:
+    return ["```text", *lines, "```"]
+
 
 _ID = re.compile(r'\bID = ((?:"[^"\n]*"(?: \+ )?)+)')
 _PIECE = re.compile(r'"([^"\n]*)"')

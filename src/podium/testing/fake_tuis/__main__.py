@@ -5,14 +5,17 @@ import sys
 from pathlib import Path
 
 _HERE = Path(__file__).resolve().parent
-_NAMES = ("podium", "podium.testing", "podium.testing.tui_zoo")
+_MODULES = {"echo": "line_programs", "repl": "line_programs"}
+"""Modules of the kinds that are no variants of the composer."""
+_NAMES = ("podium", "podium.testing", "podium.testing.fake_tuis")
 
 
 def main(kind: str, record: str, answers: str = "") -> None:
     for name, folder in zip(_NAMES, (_HERE.parents[1], _HERE.parent, _HERE), strict=True):
         package = sys.modules[name] = type(sys)(name)
         package.__path__ = [str(folder)]
-    importlib.import_module(f"podium.testing.tui_zoo.{kind}").main(record, answers)
+    module = importlib.import_module(f"podium.testing.fake_tuis.{_MODULES.get(kind, 'variants')}")
+    module.KINDS[kind](record, answers).run()
 
 
 if __name__ == "__main__":

@@ -13,10 +13,52 @@ import termios
 import time
 import tty
 from typing import NoReturn
+from unicodedata import combining, east_asian_width
 
-from podium.testing.tui_zoo.answers import read_answers
-from podium.testing.tui_zoo.brain import Brain
-from podium.testing.tui_zoo.painting import rows_of
+from podium.testing.fake_tuis.answers import read_answers
+from podium.testing.fake_tuis.brain import Brain
+
+
+def width_of(text: str) -> int:
+    """Return the width in columns."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if combining(character) else 1 + (east_asian_width(character) in "WF")
+        for character in text
+    )
+
+
+def rows_of(line: str, columns: int) -> int:
+    return max(1, -(-width_of(line) // columns))
+
+
+def wrap_lines(line: str, columns: int) -> list[str]:
+    """Wrap between words where that is possible, as Ink breaks lines."""
+    rows, row = [], ""
+    for number, word in enumerate(line.split(" ")):
+        longer = f"{row} {word}" if number else word
+        if width_of(longer) <= columns:
+            row = longer
+            continue
+        if row.strip():
+            rows.append(row)
+            longer = word
+        *full, row = cut(longer, columns)
+        rows.extend(full)
+    return [*rows, row]
+
+
+def cut(line: str, columns: int) -> list[str]:
+    """Cut wherever the row is full."""
+    rows, row = [], ""
+    for character in line:
+        if width_of(row + character) > columns:
+            rows.append(row)
+            row = ""
+        row += character
+    return [*rows, row]
+
 
 PROMPT = "> "
 STAND_IN = "[Pasted text +{lines} lines]"
@@ -204,7 +246,3 @@ class Composer:
                 self.pasted(piece) if self._pasting else self.typed(piece)
             if delimiter:
                 self._pasting = not self._pasting
-
-
-def main(record: str, answers: str = "") -> None:
-    Composer(record, answers).run()
