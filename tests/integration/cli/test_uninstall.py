@@ -19,8 +19,8 @@ from podium.app.app import Podium
 from podium.app.uninstall import Outcome, Uninstaller
 from podium.cli.commands.uninstall import remove_package_command
 from podium.core.work import RunStatus
-from podium.jobs.duet.claims import claim
 from podium.jobs.duet.models import Pair, PairSide
+from podium.jobs.duet.pairs import claim
 from podium.platform.file_lock import take_folder_lock
 from tests.integration.cli.desk import Desk
 from tests.integration.cli.test_receipts import RUN, perform

@@ -7,7 +7,7 @@ JOB = Job(
     flows={
         "playbook": FlowSpec(
             "podium.jobs.playbook.composition:build_playbook",
-            "podium.jobs.playbook.run_models:PlaybookJob",
+            "podium.jobs.playbook.models:PlaybookJob",
             "podium.jobs.playbook.flow:follow_playbook",
         ),
     },
@@ -20,8 +20,8 @@ JOB = Job(
     metrics="podium.jobs.playbook.metrics:PlaybookMetrics",
     options="podium.jobs.playbook.models:PlaybookOptions",
     run_view="podium.jobs.playbook.run_view:PlaybookRunView",
-    request="podium.jobs.playbook.submission:PlaybookRequest",
-    submit="podium.jobs.playbook.submission:submit",
+    request="podium.jobs.playbook.composition:PlaybookRequest",
+    submit="podium.jobs.playbook.composition:submit",
     guarded_files="podium.jobs.playbook.models:GUARDED_FILES",
     commands={
         "playbook": Command(
