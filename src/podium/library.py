@@ -113,7 +113,7 @@ async def _seen_through(podium: Podium, run: Run, on_event: Callable[[Event], No
     finally:
         await listening.close()
         for problem in listening.problems:
-            podium.tell(problem)
+            podium.notify(problem)
 
 
 async def _result(podium: Podium, run: Run) -> PlaybookResult:

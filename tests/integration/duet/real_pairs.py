@@ -18,8 +18,9 @@ from podium.config.configuration import load_configuration
 from podium.core.events import AnyEvent
 from podium.core.terminals import PairSize
 from podium.core.work import Run
+from podium.jobs.duet.claims import grant
 from podium.jobs.duet.models import DUET, DuetJob, Pair
-from podium.jobs.duet.pairs import PairRequest, grant, pair_named
+from podium.jobs.duet.pairs import PairRequest, pair_named
 from podium.jobs.duet.project_terminals import terminals_of_project
 from podium.jobs.duet.terminals import take_down
 from podium.ports import EventQuery

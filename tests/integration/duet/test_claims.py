@@ -13,17 +13,9 @@ import pytest
 from podium.app.app import Podium
 from podium.config.configuration import load_configuration
 from podium.core.errors import BadInput, ConfigInvalid, NotPossibleNow
+from podium.jobs.duet.claims import as_claimed, claim, let_go
 from podium.jobs.duet.models import Pair, PairSide
-from podium.jobs.duet.pairs import (
-    all_pairs,
-    as_claimed,
-    claim,
-    duet_options,
-    let_go,
-    save_pair,
-    saved_pair,
-    socket_path,
-)
+from podium.jobs.duet.pairs import all_pairs, duet_options, save_pair, saved_pair, socket_path
 
 
 @pytest.fixture

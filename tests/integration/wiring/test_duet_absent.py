@@ -9,8 +9,9 @@ import pytest
 
 from podium.app.app import Podium
 from podium.core.errors import BadInput
+from podium.jobs.duet.claims import pair_folder
 from podium.jobs.duet.models import Pair, PairStatus
-from podium.jobs.duet.pairs import pair_folder, socket_path
+from podium.jobs.duet.pairs import socket_path
 from podium.jobs.duet.project_terminals import absent_pair_status, pair_status
 from podium.jobs.duet.task_control import pairs_in_use
 from tests.integration.cli.desk import Desk

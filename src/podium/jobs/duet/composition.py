@@ -10,8 +10,8 @@ from podium.app.agent_builder import build_agent
 from podium.config.settings import AgentSettings
 from podium.core.turns import Side, TurnLimits
 from podium.jobs.duet import DuetDeps, DuetSide, DuetSides, play_duet
+from podium.jobs.duet.claims import refuse_ungranted
 from podium.jobs.duet.models import Pair, PairSide
-from podium.jobs.duet.pairs import refuse_ungranted
 from podium.ports import Agent, FlowBody
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ async def build_duet(podium: Podium) -> FlowBody:
     deps = DuetDeps(
         store=await podium.store(),
         clock=podium.clock,
-        budget_tracker=await podium.purse(),
+        budget_tracker=await podium.budget_tracker(),
         prepare_sides=lambda pair: prepare_sides(podium, pair),
         read=read_messages,
         new_nonce=lambda: secrets.token_hex(4),
@@ -54,8 +54,8 @@ async def _headless(podium: Podium, side: Side, slot: PairSide) -> DuetSide:
     agent = build_agent(
         podium,
         slot.agent,
-        await podium.hook_doors(enclosures=confinement),
-        fence=confinement,
+        await podium.hook_doors(confinement_provider=confinement),
+        confinement=confinement,
         unlisted=None if configured else AgentSettings(kind=slot.agent),
         command=slot.command,
     )

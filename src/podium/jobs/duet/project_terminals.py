@@ -10,16 +10,16 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from podium.app.local_sockets import local_socket, socket_place
+from podium.app.local_sockets import local_socket, socket_path_of
 from podium.core.errors import AgentLost, NotPossibleNow, TimedOut
 from podium.core.terminals import Terminal, TerminalState
+from podium.jobs.duet.claims import refuse_ungranted
 from podium.jobs.duet.models import Pair, PairSide, PairStatus, SideStatus
 from podium.jobs.duet.pairs import (
     MAIN,
     SIDES,
     PairRequest,
     pair_named,
-    refuse_ungranted,
     saved_pair,
     socket_path,
     terminal_kind,
@@ -73,7 +73,7 @@ def api_socket(podium: Podium) -> Path:
 def is_served(podium: Podium) -> bool:
     """Check if a daemon serves the project, or a killed one left its socket. Creates nothing."""
     try:
-        return socket_place(podium.folders.project, podium.environ, "api").exists()
+        return socket_path_of(podium.folders.project, podium.environ, "api").exists()
     except OSError:  # a folder of somebody else
         return False
 
@@ -94,7 +94,7 @@ async def pair_status(
     if pair.transport == "headless":
         return PairStatus(pair=pair.name, transport="headless", up=True)
 
-    from podium.jobs.duet.pairs import as_claimed
+    from podium.jobs.duet.claims import as_claimed
 
     terminals = terminals or terminals_of_project(podium, podium.environ)
     try:
@@ -110,7 +110,7 @@ def absent_pair_status(podium: Podium, pair: Pair) -> PairStatus | None:
 
     None: it has one of these and must be read.
     """
-    from podium.jobs.duet.pairs import pair_folder
+    from podium.jobs.duet.claims import pair_folder
 
     if pair.transport == "headless":
         return None

@@ -12,15 +12,9 @@ from podium.core.errors import BadInput, NotPossibleNow
 from podium.core.model import FrozenModel, NonEmpty
 from podium.core.turns import Side
 from podium.core.work import Run
+from podium.jobs.duet.claims import refuse_ungranted
 from podium.jobs.duet.models import DUET, DuetJob, Pair
-from podium.jobs.duet.pairs import (
-    PairRequest,
-    all_pairs,
-    duet_limits,
-    pair_named,
-    refuse_ungranted,
-    saved_pair,
-)
+from podium.jobs.duet.pairs import PairRequest, all_pairs, duet_limits, pair_named, saved_pair
 from podium.jobs.duet.task_table import DuetTask, find_duet
 
 if TYPE_CHECKING:
@@ -132,7 +126,7 @@ class DuetRequest(FrozenModel):
 
 
 async def submit(submission: Submission) -> Run:
-    if submission.wish.queue not in ("", DUET):
+    if submission.request.queue not in ("", DUET):
         raise BadInput(f"duet tasks wait in queue {DUET!r}; leave out `queue`")
     podium = submission.podium
     job = queued_duet(podium, submission.text, submission.options.pairs, podium.environ)

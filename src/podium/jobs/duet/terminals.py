@@ -13,6 +13,7 @@ from podium.core.keyboards import KeyboardHold
 from podium.core.terminals import Terminal
 from podium.core.turns import Side
 from podium.jobs.duet import DuetSide, DuetSides, primer
+from podium.jobs.duet.claims import as_claimed, claim, hook_folder, let_go, pair_folder
 from podium.jobs.duet.composition import bind_role
 from podium.jobs.duet.confinement import (
     DuetConfinement,
@@ -23,17 +24,7 @@ from podium.jobs.duet.confinement import (
 )
 from podium.jobs.duet.keyboard import keyboard_came_back
 from podium.jobs.duet.models import Pair, PairSide
-from podium.jobs.duet.pairs import (
-    GENERIC,
-    SIDES,
-    as_claimed,
-    claim,
-    hook_folder,
-    let_go,
-    pair_folder,
-    socket_path,
-    terminal_kind,
-)
+from podium.jobs.duet.pairs import GENERIC, SIDES, socket_path, terminal_kind
 
 if TYPE_CHECKING:
     from podium.agents import AgentOptions
@@ -211,7 +202,7 @@ def _deps(podium: Podium, pair: Pair, *, steering: bool) -> TuiDeps:
             lambda: podium.hook_doors(
                 doors,
                 gate=MessagesGate(podium.gate, str(folder)),
-                enclosures=LazyConfinement(confinement),
+                confinement_provider=LazyConfinement(confinement),
             )
         ),
         transcripts=podium.transcripts,

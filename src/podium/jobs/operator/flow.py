@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from itertools import count
 
-from podium.app.kernel_flows import said_not_to_have_happened
+from podium.app.kernel_flows import times_not_happened
 from podium.core.decisions import CallOutcome, PlanPosition, Refusal
 from podium.core.errors import BadArguments, PlanFailed, PlanNotGated
 from podium.core.model import Json
@@ -53,7 +53,7 @@ async def _performed(
     for attempt in count():
 
         async def act(here: StepContext) -> CallOutcome | Refusal:
-            again = await bench.store.read(partial(said_not_to_have_happened, here))
+            again = await bench.store.read(partial(times_not_happened, here))
             try:
                 arguments = filled_in(step.arguments, results)
                 call = bench.toolbox.normalise(

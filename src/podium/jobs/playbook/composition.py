@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -38,7 +38,7 @@ from podium.ports import Agent, ConfinementProvider, FlowBody, HookServers, Tool
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
-    from podium.app.folder_confinement import PlaybookFence
+    from podium.app.folder_confinement import PlainFolderConfinement
     from podium.jobs.playbook.profile_gate import ProfileGate
     from podium.tools import LocalToolbox, Registry
 
@@ -80,7 +80,7 @@ def playbook_job(
         dry_run=dry_run,
     )
     # Problems are reported now, not by a run that was started.
-    build_agent(podium, job.agent, NoDoors(), desk=podium.enclosures)
+    build_agent(podium, job.agent, NoDoors(), mcp_only_confinement=podium.confinement_provider)
     build_prompt(profile, playbook, values, facts)
     return job
 
@@ -149,7 +149,7 @@ async def build_playbook(podium: Podium) -> FlowBody:
     deps = PlaybookDeps(
         store=await podium.store(),
         clock=podium.clock,
-        budget_tracker=await podium.purse(),
+        budget_tracker=await podium.budget_tracker(),
         folders=working_folders(podium),
         off_limits=off_limits,
         open_session=lambda job, folder: agent_session(podium, job, folder),
@@ -167,7 +167,7 @@ async def agent_session(
 
     `agent_behind` makes another agent than the configured one; it needs no socket.
     """
-    from podium.app.folder_confinement import DeskFence
+    from podium.app.folder_confinement import ReadOnlyConfinement
     from podium.jobs.playbook.profile_gate import off_limits, profile_gate
     from podium.sandbox import HookServer
 
@@ -190,8 +190,12 @@ async def agent_session(
     async def behind(
         gate: ProfileGate, confinement: ConfinementProvider
     ) -> tuple[ToolDoor, LocalToolbox]:
-        door = await podium.tool_door(root, registry=registry, gate=gate, enclosures=confinement)
-        return door, podium.toolbox_behind(door, root, registry, gate=gate, enclosures=confinement)
+        door = await podium.tool_door(
+            root, registry=registry, gate=gate, confinement_provider=confinement
+        )
+        return door, podium.toolbox_behind(
+            door, root, registry, gate=gate, confinement_provider=confinement
+        )
 
     door, toolbox = await behind(gate, narrow)
     open_gate = profile_gate(podium.configuration, job.profile, closed=False)
@@ -207,11 +211,11 @@ async def agent_session(
     if agent_behind is not None:
         role_agent = RoleAgent(PLAYBOOK, agent_behind(doors), allowed_tools=job.tools, own_tools=())
         return AgentSession(role_agent, prover)
-    confinement = DeskFence(podium.enclosures, folder.root)
+    confinement = ReadOnlyConfinement(podium.confinement_provider, folder.root)
     settings = podium.settings.agents.get(job.agent)
     role_agent = RoleAgent(
         role=PLAYBOOK,
-        agent=build_agent(podium, job.agent, doors, desk=confinement),
+        agent=build_agent(podium, job.agent, doors, mcp_only_confinement=confinement),
         allowed_tools=job.tools,
         own_tools=(),
         limits=settings.limits if settings else TurnLimits(),
@@ -223,12 +227,12 @@ def _confinement(
     podium: Podium,
     closed: Callable[[str], bool],
     hidden: Callable[[str], bool] = lambda path: False,
-) -> PlaybookFence:
-    from podium.app.folder_confinement import PlaybookFence
+) -> PlainFolderConfinement:
+    from podium.app.folder_confinement import PlainFolderConfinement
     from podium.policy import exec_rules
 
     empty = podium.folders.user_state / "empty"
-    return PlaybookFence(podium.configuration.sandbox, exec_rules, empty, closed, hidden)
+    return PlainFolderConfinement(podium.configuration.sandbox, exec_rules, empty, closed, hidden)
 
 
 def _refuse_steering(profile: PluginProfile) -> None:
@@ -320,3 +324,8 @@ def _project_path(project: Path, written: str, what: str) -> Path:
     if not path.resolve().is_relative_to(project.resolve()):
         raise BadInput(f"{what} {written[:200]!r} is not beneath the project; name one that is")
     return path
+
+
+def option_choices(podium: Podium) -> Mapping[str, Iterable[str]]:
+    """List the values that options of a request can have."""
+    return {"agent": podium.settings.agents}

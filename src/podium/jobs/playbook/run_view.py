@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podium.app.app import Podium
-from podium.app.run_list import Standing
+from podium.app.run_list import RunListing
 from podium.cli.context import Door
 from podium.cli.progress import LinesTelling, Progress, result_record
 from podium.cli.run_host import next_words
@@ -74,13 +74,13 @@ class PlaybookRunView(LinesTelling):
         if step is not None and step.output is not None:
             self._result = PlaybookResult.model_validate(step.output)
 
-    def end(self, run_status: Standing, exit_code: int) -> None:
+    def end(self, run_status: RunListing, exit_code: int) -> None:
         record = result_record(run_status, exit_code)
         if self._result is not None:
             record["result"] = self._result.model_dump(mode="json")
         self._screen.answer(record, lambda: self._report(run_status))
 
-    def _report(self, run_status: Standing) -> None:
+    def _report(self, run_status: RunListing) -> None:
         run = run_status.run
         self._screen.line(f"run {run.id} {run_status.shown_status}")
         if self._result is not None:
@@ -88,7 +88,7 @@ class PlaybookRunView(LinesTelling):
         for line in self._next(run_status):
             self._screen.aside(line)
 
-    def _next(self, run_status: Standing) -> list[str]:
+    def _next(self, run_status: RunListing) -> list[str]:
         run = run_status.run
         if run.status is not RunStatus.FAILED or self._result is None or run.failure is None:
             return next_words(run_status)

@@ -10,7 +10,7 @@ from pydantic import PositiveInt, Strict
 
 from podium.agents.budget_tracker import BudgetTracker
 from podium.agents.turn_step import MAX_TURNS, RoleAgent, ask_until_answered
-from podium.app.agent_builder import players_by_role
+from podium.app.agent_builder import agents_by_role
 from podium.config.configuration import Configuration
 from podium.config.flow_options import flow_options
 from podium.core.errors import BadInput
@@ -83,7 +83,7 @@ FLOW = "rehearsal"
 async def build_rehearsal(podium: Podium) -> FlowBody:
     """Build the flow with the agents of this project."""
     deps = RehearsalDeps(
-        agent_for_role=await players_by_role(podium), budget_tracker=await podium.purse()
+        agent_for_role=await agents_by_role(podium), budget_tracker=await podium.budget_tracker()
     )
     return rehearsal(deps)
 

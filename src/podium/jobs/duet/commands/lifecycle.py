@@ -16,6 +16,7 @@ from podium.app.app import Podium
 from podium.cli.context import Door
 from podium.cli.screen import Screen
 from podium.core.errors import LockHeld, NotPossibleNow, Passing, RunMustStop, TimedOut, ToolMissing
+from podium.jobs.duet.claims import grant, refuse_ungranted, ungranted
 from podium.jobs.duet.commands.pair_options import (
     EnvFileOption,
     PairOption,
@@ -29,14 +30,11 @@ from podium.jobs.duet.pairs import (
     MAIN,
     PairRequest,
     forget_pair,
-    grant,
     has_a_say,
     pair_named,
-    refuse_ungranted,
     save_pair,
     saved_pair,
     socket_path,
-    ungranted,
 )
 from podium.jobs.duet.task_table import DuetTask
 from podium.render.text import shown_line

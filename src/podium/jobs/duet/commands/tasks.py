@@ -9,13 +9,14 @@ from typing import Annotated
 import typer
 
 from podium.app.app import Podium
-from podium.app.work_request import Place
+from podium.app.work_request import QueueSlot
 from podium.cli.app import command_app
 from podium.cli.context import Door
 from podium.cli.detached_run import HandedOver, see_that_it_is_served
 from podium.cli.run_host import host
 from podium.core.errors import BadInput, NotPossibleNow
 from podium.core.work import Run, RunStatus
+from podium.jobs.duet.claims import refuse_ungranted
 from podium.jobs.duet.commands.pair_options import (
     EnvFileOption,
     PairOption,
@@ -25,7 +26,7 @@ from podium.jobs.duet.commands.pair_options import (
     variables_of,
 )
 from podium.jobs.duet.models import DUET, DuetJob
-from podium.jobs.duet.pairs import MAIN, duet_limits, duet_queue, refuse_ungranted
+from podium.jobs.duet.pairs import MAIN, duet_limits, duet_queue
 from podium.jobs.duet.task_control import MAX_TASK_BYTES, checked_task, queued_duet
 from podium.jobs.duet.task_table import DuetTask, find_duet, list_duets, with_hosts
 from podium.render.text import counted, safe_line
@@ -170,7 +171,7 @@ def add(
         named = [name.strip() for name in pairs.split(",") if name.strip()]
         job = queued_duet(podium, texts[0], named, variables)
         engine = await podium.hosting_engine()
-        where = Place(queue=DUET, priority=priority).model_dump()
+        where = QueueSlot(queue=DUET, priority=priority).model_dump()
         runs = []
         for text in texts:
             job_input = job.model_copy(update={"text": text}).model_dump(mode="json")

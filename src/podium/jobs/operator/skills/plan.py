@@ -11,7 +11,7 @@ from podium.core.errors import PlanRejected
 from podium.core.json_schema import with_defaults
 from podium.core.model import Json
 from podium.core.packs import Estimate, Pack, PackTool, RowCheck
-from podium.core.plan_approval import UngroundedArgument
+from podium.core.plan_approval import SqlQuery, UngroundedArgument
 from podium.jobs.operator.judgement.judge import domain_of
 from podium.jobs.operator.judgement.tiers import ASKS_A_PERSON, highest, raised, tool_arithmetic
 from podium.jobs.operator.models import (
@@ -21,7 +21,6 @@ from podium.jobs.operator.models import (
     PlanStatus,
     PlanStep,
     RunPlan,
-    SqlQuery,
     Urgency,
 )
 from podium.jobs.operator.skills.drafts import Draft, dependencies, drafts_of, joined, ordered

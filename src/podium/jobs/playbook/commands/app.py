@@ -22,7 +22,7 @@ from podium.render.text import counted, shown_line
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
-    from podium.app.work_request import Place
+    from podium.app.work_request import QueueSlot
     from podium.core.folder_snapshots import FolderRestore
     from podium.jobs.playbook.loader import LoadedPlaybook
     from podium.jobs.playbook.models import PlaybookPrompt, PluginProfile
@@ -80,7 +80,7 @@ def run(
     if wait and detach:
         raise BadInput("--wait and --detach exclude each other")
 
-    async def begin(podium: Podium, place: Place | None = None) -> Run:
+    async def begin(podium: Podium, slot: QueueSlot | None = None) -> Run:
         # Before the store is opened: what is refused leaves nothing behind.
         from podium.jobs.playbook.composition import job_of_files
 
@@ -96,16 +96,16 @@ def run(
         engine = await podium.hosting_engine()
         settings = door.configuration.terms()
         job_input = job.model_dump(mode="json")
-        where = place.model_dump() if place else {}
+        where = slot.model_dump() if slot else {}
         return await engine.start(
             "playbook", job_input, task=job.playbook.head.name, settings=settings, **where
         )
 
     if detach:
-        from podium.app.work_request import Place
+        from podium.app.work_request import QueueSlot
         from podium.cli.detached_run import hand_over
 
-        hand_over(door, begin, Place())
+        hand_over(door, begin, QueueSlot())
     else:
         host(door, begin, wait=wait)
 

@@ -72,7 +72,7 @@ class ReplayApp(Podium):
             podium.environ,
             clock=self.recorded_clock,
             ids=RecordedIds(tape, podium.ids),
-            tell=podium.tell,
+            notify=podium.notify,
         )
         self.outcomes = RecordedOutcomes(tape, self.recorded_clock)
         self._tape = tape
@@ -89,7 +89,7 @@ class ReplayApp(Podium):
         registry: Registry | None = None,
         gate: Gate | None = None,
         mode: str = "",
-        enclosures: ConfinementProvider | None = None,
+        confinement_provider: ConfinementProvider | None = None,
         store: Store | None = None,
     ) -> ToolDoor:
         door = await super().tool_door(
@@ -98,7 +98,7 @@ class ReplayApp(Podium):
             registry=registry,
             gate=RecordedDeadlines(gate or self.gate, self._tape, self.recorded_clock),
             mode=mode,
-            enclosures=enclosures,
+            confinement_provider=confinement_provider,
             store=store or self._record,
         )
         return RecordedFiles(door, self._tape)
@@ -110,7 +110,7 @@ class ReplayApp(Podium):
         registry: Registry | None = None,
         *,
         gate: Gate | None = None,
-        enclosures: ConfinementProvider | None = None,
+        confinement_provider: ConfinementProvider | None = None,
         launcher: Launcher | None = None,
     ) -> LocalToolbox:
         return super().toolbox_behind(
@@ -118,7 +118,7 @@ class ReplayApp(Podium):
             root,
             self.outcomes.tools(registry or self.registry),
             gate=gate,
-            enclosures=enclosures,
+            confinement_provider=confinement_provider,
             launcher=launcher or ReplayLauncher(),
         )
 
@@ -230,7 +230,7 @@ class ReplayDriver:
                 groups = {body.group: (by,)} if body.group else None
                 yes = Approver(name=by, authentication=body.authentication)
                 return lambda: approve(
-                    store, clock, ids, approval, by=yes, groups=groups, said=comment
+                    store, clock, ids, approval, by=yes, groups=groups, comment=comment
                 )
             case ApprovalRejected(approval_id=approval, by=by, why=why):
                 no = Approver(name=by, authentication=body.authentication)

@@ -8,12 +8,10 @@ from podium.core.errors import BadInput, PackInvalid, PackProblem
 from podium.core.model import Json
 from podium.core.packs import Pack
 from podium.tools.packs.checks import CHECKS, RegistryCheck
+from podium.tools.packs.checks.registry_check import CheckTooLong
 from podium.tools.packs.checks.schemas import schema_problems
-from podium.tools.packs.effort import CheckTooLong
 from podium.tools.packs.files import REGISTRY_FILE, PackSnapshot, snapshot_of
-from podium.tools.packs.places import pointer
-from podium.tools.packs.reading import read_json, read_text
-from podium.tools.packs.shape import registry_of
+from podium.tools.packs.registry_file import pointer, read_json, read_text, registry_of
 
 _LOADED: dict[str, Pack] = {}
 """The sound packs of this process, by folder: workers ask for theirs with every run."""

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from podium.app.run_timeline import newest_events
 from podium.core.errors import NotPossibleNow, UnknownId
-from podium.core.events import BranchDelivered, Event
+from podium.core.events import BranchDelivered
+from podium.core.job import job_of_flow, load
 from podium.core.model import FrozenModel, Json
 from podium.core.work import Run
 from podium.core.workspaces import WorkspaceRecord
-from podium.jobs.pipeline.events import StageEnded
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MAX_DIFF_BYTES = 400_000
 MAX_DOCUMENT_BYTES = 200_000
-MAX_STAGES = 500
+MAX_DELIVERIES = 20
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
@@ -50,6 +50,15 @@ class Branch(FrozenModel):
     """The newest last."""
 
 
+class BranchWork(FrozenModel):
+    """A job's knowledge of a branch that its run works on."""
+
+    documents: tuple[Document, ...] = ()
+    """The newest last."""
+    tip: str = ""
+    """The last commit that was taken over."""
+
+
 class Excerpt(FrozenModel):
     """The beginning of something that may be long."""
 
@@ -59,8 +68,12 @@ class Excerpt(FrozenModel):
 
 async def branch_of(podium: Podium, run: Run) -> Branch:
     """Branch of a run according to its record, without asking git."""
+    kind = job_of_flow(run.flow)
+    work: BranchWork = (
+        await load(kind.branch)(podium, run) if kind and kind.branch else BranchWork()
+    )
     events = await newest_events(
-        await podium.store(), run.id, ("stage_ended", "branch_delivered"), most=MAX_STAGES
+        await podium.store(), run.id, ("branch_delivered",), most=MAX_DELIVERIES
     )
     job: Mapping[str, Json] = run.input if isinstance(run.input, Mapping) else {}
     result: Mapping[str, Json] = run.result if isinstance(run.result, Mapping) else {}
@@ -73,10 +86,10 @@ async def branch_of(podium: Podium, run: Run) -> Branch:
         repository=str(job.get("repository") or (mine[-1].repository if mine else "")),
         name=name or (mine[-1].branch.removeprefix("refs/heads/") if mine else ""),
         base=str(job.get("base") or (mine[-1].base if mine else "")),
-        tip=delivered.commit if delivered else _last_commit(events),
+        tip=delivered.commit if delivered else work.tip,
         url=delivered.url if delivered else "",
         file=delivered.file if delivered else "",
-        documents=tuple(_documents(events)),
+        documents=work.documents,
     )
 
 
@@ -132,21 +145,3 @@ def _commit(written: str) -> str:
     if not _COMMIT.fullmatch(written):
         raise NotPossibleNow(f"{written[:80]!r} is no commit; look at the branch with git itself")
     return written
-
-
-def _last_commit(events: Sequence[Event]) -> str:
-    commits = (e.body.commit for e in reversed(events) if isinstance(e.body, StageEnded))
-    return next((commit for commit in commits if commit), "")
-
-
-def _documents(events: Sequence[Event]) -> list[Document]:
-    """The last state of each document, in the order in which they were written."""
-    documents: dict[str, Document] = {}
-    for event in events:
-        body = event.body
-        if isinstance(body, StageEnded) and body.document and body.commit:
-            documents.pop(body.document, None)
-            documents[body.document] = Document(
-                path=body.document, role=body.role, verdict=body.verdict, commit=body.commit
-            )
-    return list(documents.values())

@@ -1,38 +1,201 @@
-"""A pack's tools for the toolbox: performed, held against what they promised, and proved."""
+"""A pack's tools for the toolbox: performed, checked against their promises, proved, and freed of the pack's secrets.
+
+The toolbox removes secrets that it knows by the names of variables; here a registry says itself which of its
+settings are secret, whatever they are called.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date, datetime
+from decimal import Decimal
+from functools import cached_property
+from html import escape
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
+from urllib.parse import quote, quote_plus
 
 from podium.core.decisions import CallOutcome, Usage
-from podium.core.errors import NotPossibleNow, OutcomeUnknown, ToolBroke
+from podium.core.encoded_secrets import EncodedSecrets
+from podium.core.errors import NotPossibleNow, OutcomeUnknown, PodiumError, ToolBroke
 from podium.core.json_schema import validator_for
 from podium.core.model import Json
-from podium.core.packs import Pack, PackTool, floor_tier
+from podium.core.packs import Pack, PackTool, RowCheck, floor_tier
 from podium.platform import make_private_folder
 from podium.platform.completion import in_thread
-from podium.tools.packs.code import PackCode
 from podium.tools.packs.files import PackFiles
 from podium.tools.packs.handlers import (
     AnyHandler,
     HttpHandler,
     McpHandler,
+    PackFunction,
+    PackScope,
+    RowReader,
     ServiceHandler,
     handler_of,
     python_handler,
+    settings_of,
 )
-from podium.tools.packs.hiding import PackSecrets
-from podium.tools.packs.http import call_http
-from podium.tools.packs.mcp import call_mcp
-from podium.tools.packs.proving import proofs, unproved
-from podium.tools.packs.scope import PackFunction, PackScope, RowReader, settings_of
+from podium.tools.packs.pack_code import PackCode
+from podium.tools.packs.remote_calls import call_http, call_mcp
 from podium.tools.registry import Tool
 from podium.tools.scope import Handler, ToolScope
+
+_SHORTEST = 6
+"""Shorter values would be found all over ordinary text."""
+_CUT = "…"
+
+
+@dataclass(frozen=True)
+class PackSecrets:
+    """The secrets of one pack, by name, and every form in which they are looked for."""
+
+    secrets: Mapping[str, str] = field(repr=False)
+
+    @classmethod
+    def of(cls, pack: Pack, settings: Mapping[str, str]) -> PackSecrets:
+        secret = (setting.name for setting in pack.registry.settings if setting.secret)
+        values = {name: settings[name] for name in secret if len(settings[name]) >= _SHORTEST}
+        # The longest first: one may be a part of another.
+        return cls(dict(sorted(values.items(), key=lambda pair: -len(pair[1]))))
+
+    def text(self, text: str) -> str:
+        for name, form in self._forms:
+            text = text.replace(form, f"[redacted:{name}]")
+        return self._encoded.hide(text)
+
+    @cached_property
+    def _forms(self) -> list[tuple[str, str]]:
+        forms = [(name, form) for name, value in self.secrets.items() for form in _written(value)]
+        return sorted(forms, key=lambda pair: -len(pair[1]))
+
+    @cached_property
+    def _encoded(self) -> EncodedSecrets:
+        return EncodedSecrets(self.secrets.items())
+
+    def _without_beginnings(self, message: str) -> str:
+        """Words quote only so much of what was said, and the cut may go through a secret."""
+        *quoted, last = message.split(_CUT)
+        return _CUT.join([*(self._without_beginning(part) for part in quoted), last])
+
+    def _without_beginning(self, part: str) -> str:
+        for name, form in self._forms:
+            for size in range(min(len(form), len(part)), _SHORTEST - 1, -1):
+                if part.endswith(form[:size]):
+                    return f"{part[:-size]}[redacted:{name}]"
+        return part
+
+    def json(self, value: Json) -> Json:
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, dict):
+            return {self.json(key): self.json(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.json(item) for item in value]
+        return value
+
+    def error(self, tool: str, error: Exception) -> Exception:
+        """The error itself, or one without the secret that its words hold."""
+        if isinstance(error, PodiumError) and not isinstance(error, ToolBroke):
+            return error
+        original = str(error)
+        message = self._without_beginnings(self.text(original))
+        if message == original:
+            return error
+        if isinstance(error, OutcomeUnknown):
+            return OutcomeUnknown(message)
+        kind = "" if isinstance(error, ToolBroke) else f"{tool!r} broke: {type(error).__name__}: "
+        return ToolBroke(f"{kind}{message}")
+
+
+def _written(secret: str) -> set[str]:
+    """The value as it stands in plain text, in addresses and forms, in JSON, in JSON inside JSON, and in HTML."""
+    quoted = {quote(secret, safe=""), quote(secret), quote_plus(secret)}
+    quoted |= {re.sub(r"%..", lambda part: part[0].lower(), form) for form in quoted}
+    escaped = {json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
+    escaped |= {form.replace("/", "\\/") for form in escaped}
+    escaped |= {json.dumps(form)[1:-1] for form in escaped}
+    return {secret, *quoted, *escaped, escape(secret), repr(secret)[1:-1]}
+
+
+async def proofs(
+    checks: Sequence[RowCheck],
+    arguments: Mapping[str, Json],
+    result: Mapping[str, Json],
+    reader: RowReader,
+    scope: PackScope,
+) -> list[dict[str, Json]]:
+    """Run the checks and return their results for the receipt: table, where, found, ok; `problem` when not ok."""
+    return [await _proof(check, arguments, result, reader, scope) for check in checks]
+
+
+def unproved(results: Sequence[Mapping[str, Json]]) -> str:
+    """Join the problems of failed checks; empty when all passed."""
+    return "; ".join(str(proof["problem"]) for proof in results if not proof["ok"])
+
+
+async def _proof(
+    check: RowCheck,
+    arguments: Mapping[str, Json],
+    result: Mapping[str, Json],
+    reader: RowReader,
+    scope: PackScope,
+) -> dict[str, Json]:
+    where = {name: _meant(value, arguments, result) for name, value in check.where.items()}
+    proof: dict[str, Json] = {"table": check.table, "where": where, "found": None, "ok": False}
+    columns = tuple(dict.fromkeys((*check.columns, *check.expect)))
+    try:
+        row = await reader(check.table, where, columns, scope)
+    except PodiumError as error:
+        return proof | {"problem": f"{check.table} could not be read: {error}"}
+    except Exception as error:
+        return proof | {"problem": f"{check.table} could not be read: {type(error).__name__}"}
+    proof["found"] = None if row is None else {name: _plain(value) for name, value in row.items()}
+    problem = _problem(check, proof["found"], arguments, result)
+    return proof | ({"problem": problem} if problem else {"ok": True})
+
+
+def _problem(
+    check: RowCheck,
+    row: Mapping[str, Json] | None,
+    arguments: Mapping[str, Json],
+    result: Mapping[str, Json],
+) -> str:
+    if check.absent:
+        return f"{check.table} still has the row" if row is not None else ""
+    if row is None:
+        return f"{check.table} has no such row"
+    for column, value in check.expect.items():
+        expected = _plain(_meant(value, arguments, result))
+        if column not in row or row[column] != expected:
+            return f"{check.table}.{column} is {row.get(column)!r}, not {expected!r}"
+    return ""
+
+
+def _meant(value: Json, arguments: Mapping[str, Json], result: Mapping[str, Json]) -> Json:
+    """Resolve a value of a check that refers to an argument or a result."""
+    for prefix, source in (("$arg.", arguments), ("$result.", result)):
+        if isinstance(value, str) and value.startswith(prefix):
+            current: Json = source
+            for part in value.removeprefix(prefix).split("."):
+                current = current.get(part) if isinstance(current, Mapping) else None
+            return current
+    return value
+
+
+def _plain(value: Any) -> Json:
+    """A database's value as JSON has it."""
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    return value
+
 
 _OWN_SHARE = 0.95
 """Of a call's seconds."""
