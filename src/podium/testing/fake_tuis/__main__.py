@@ -15,6 +15,8 @@ def main(kind: str, record: str, answers: str = "") -> None:
         package = sys.modules[name] = type(sys)(name)
         package.__path__ = [str(folder)]
     module = importlib.import_module(f"podium.testing.fake_tuis.{_MODULES.get(kind, 'variants')}")
+    if kind not in module.KINDS:
+        sys.exit(f"unknown kind {kind!r}; kinds: {', '.join((*_MODULES, *module.KINDS))}")
     module.KINDS[kind](record, answers).run()
 
 
