@@ -84,7 +84,7 @@ def test_a_rejected_candidate_is_never_delivered(desk: Desk) -> None:
     (only,) = proposed(desk, "opal_api")
     refused = desk.run("reject", only, "--why", "it is being replaced")
     assert refused.code == 0
-    assert "what will happen" not in refused.out
+    assert "what will run" not in refused.out
     assert f"work order {only} for opal_api in words" in refused.out
     assert "it is being replaced" in refused.out
     said = desk.run("deploy", only)
@@ -220,7 +220,10 @@ def test_a_candidate_that_is_not_there_is_named_with_the_root_that_was_looked_in
         for command in (("deploy",), ("candidates", "show")):
             said = desk.run(*command, "WO-X")
             assert said.code == 2
-            assert f"no candidate 'WO-X' in '{desk.project}'; `podium candidates --all`" in said.err
+            assert (
+                f"no candidate 'WO-X' in '{desk.project}'; list them with `podium candidates --all`"
+                in said.err
+            )
         proposed(desk, "opal_api")
 
 

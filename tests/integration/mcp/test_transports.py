@@ -163,8 +163,8 @@ async def test_the_token_that_is_made_is_shown_once_on_stderr_and_lets_in(desk: 
     with a_server(desk, "--http", "127.0.0.1:0") as server:
         assert server.stderr is not None
         first, second = server.stderr.readline(), server.stderr.readline()
-        token = re.search(r"shown this once: (\S+)", first)
-        url = re.search(r"MCP at (\S+);", second)
+        token = re.search(r"shown only once\): (\S+)", first)
+        url = re.search(r"MCP server at (\S+);", second)
         assert token
         assert url
         refused = httpx.post(url[1], json=INITIALIZE, headers={"Authorization": "Bearer guessed"})
@@ -179,7 +179,7 @@ async def test_the_token_that_is_made_is_shown_once_on_stderr_and_lets_in(desk: 
 def test_other_machines_are_not_let_in(desk: Desk, address: str) -> None:
     said = desk.run("mcp", "--http", address)
     assert said.code == 2
-    assert "is no address of this machine alone" in said.err
+    assert "is not a loopback address" in said.err
 
 
 def test_a_token_that_could_be_guessed_is_refused(
