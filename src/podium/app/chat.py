@@ -25,7 +25,7 @@ from podium.jobs.operator.submission import ask
 from podium.jobs.sense.candidate_lookup import approval_meant
 from podium.ports import RunQuery, StoreView
 from podium.render.approval import what_line
-from podium.render.text import shown_line, shown_text
+from podium.render.text import escaped_line, escaped_text
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
@@ -195,11 +195,11 @@ class ChatDesk:
         run, asked = await store.read(lambda view: _meant(view, target))
         (line,) = await self._standings([run])
         waiting = [_waiting(each) for each in asked if each.status is ApprovalStatus.PENDING]
-        why = f"\n{_cut(shown_line(run.failure.message))}" if run.failure else ""
+        why = f"\n{_cut(escaped_line(run.failure.message))}" if run.failure else ""
         return "\n".join([line + why, *_listed("waits", waiting)])
 
     def _safe(self, text: str) -> str:
-        shown = shown_text(self._podium.redactor.text(text))
+        shown = escaped_text(self._podium.redactor.text(text))
         return shown if len(shown) <= MAX_ANSWER else shown[: MAX_ANSWER - 1] + "…"
 
 
@@ -230,7 +230,7 @@ def _operator_lines(answer: OperatorAnswer, asked: Approval | None) -> Iterator[
         yield f"APPROVE: {short_id(asked.id)}"
     said = answer.classification
     words = (answer.reason, (said.question or said.reasoning) if said and not run else "")
-    yield from (_cut(shown_line(each)) for each in words if each)
+    yield from (_cut(escaped_line(each)) for each in words if each)
 
 
 def _listed(heading: str, lines: list[str]) -> list[str]:
@@ -243,7 +243,7 @@ def _waiting(approval: Approval) -> str:
 
 
 def _run_line(run: Run, status: str) -> str:
-    return f"run {short_id(run.id)} ({run.flow}) {status} {_cut(shown_line(run.task))}".rstrip()
+    return f"run {short_id(run.id)} ({run.flow}) {status} {_cut(escaped_line(run.task))}".rstrip()
 
 
 def _cut(line: str) -> str:

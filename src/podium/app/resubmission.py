@@ -35,7 +35,7 @@ from podium.jobs.sense.orders.order_edit import (
     refuse_impossible,
 )
 from podium.ports import Clock, Ids, Store, Transaction
-from podium.render.text import shown_json
+from podium.render.text import escaped_json
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
@@ -260,7 +260,7 @@ def _refuse_huge(given: Mapping[str, str]) -> None:
 
 
 def _json(value: Json) -> str:
-    return shown_json(json.dumps(value, ensure_ascii=False, indent=2))
+    return escaped_json(json.dumps(value, ensure_ascii=False, indent=2))
 
 
 def _line(value: Json) -> str:

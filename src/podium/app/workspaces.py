@@ -115,7 +115,7 @@ async def survey_workspaces(
     listings = [await _with_runs(each, needed) for each in await workspaces.listed(git_dir)]
     left = [each for each in await workspaces.leftovers() if _here(each.git_dir, git_dir)]
     gone = await workspaces.removed() if removed else ()
-    known = workspaces.known()
+    known = workspaces.existing()
     return Overview(
         workspaces=tuple(listings),
         leftovers=tuple(left),
@@ -151,7 +151,7 @@ async def collect_workspaces(
     somebody works in or goes on with, is ever removed.
     """
     seen = await survey_workspaces(workspaces, needed=needed, git_dir=git_dir)
-    chosen = _chosen(seen, names, workspaces.known())
+    chosen = _chosen(seen, names, workspaces.existing())
     latest = clock.now() - older_than
     removals = []
     for leftover in seen.leftovers:
@@ -212,7 +212,7 @@ async def recover_workspace(
 
 def find_workspace(workspaces: Workspaces, name: str, repository: str = "") -> WorkspaceRecord:
     """The one that a person means; of several with the task's name the one of this repository."""
-    known = workspaces.known()
+    known = workspaces.existing()
     here = [record for record in known if record.repository == repository and record.task == name]
     return _found(here or known, name)
 
@@ -221,7 +221,7 @@ async def snapshot_workspace(
     workspaces: Workspaces, name: str, why: str, git_dir: str = ""
 ) -> WorktreeSnapshot:
     """Keep everything in a workspace as it is now, so that it may be removed."""
-    record = _found_here(workspaces.known(), name, git_dir)
+    record = _found_here(workspaces.existing(), name, git_dir)
     return await (await workspaces.open(record.id)).snapshot(why)
 
 
@@ -234,7 +234,7 @@ async def find_removed(workspaces: Workspaces, name: str, git_dir: str = "") -> 
 
 async def _any_record(workspaces: Workspaces, name: str, git_dir: str) -> WorkspaceRecord:
     """A living one first: a task's name may come back after its workspace was removed."""
-    living = workspaces.known()
+    living = workspaces.existing()
     gone = [removed.record for removed in await workspaces.removed()]
     for records in (living, gone):
         here = [record for record in records if _here(record.git_dir, git_dir)]

@@ -19,7 +19,7 @@ from podium.app.app import Podium
 from podium.cli.app import Options
 from podium.cli.screen import Screen
 from podium.config.configuration import Configuration, load_configuration, load_readable
-from podium.config.folders import elsewhere_words, find_folders
+from podium.config.folders import elsewhere_notice, find_folders
 from podium.config.os_user import os_user_name
 from podium.core.errors import BadInput, ConfigInvalid, Interrupted, PodiumError, UnknownId
 
@@ -41,7 +41,7 @@ class Door:
     @cached_property
     def configuration(self) -> Configuration:
         configuration = self._loaded()
-        if words := elsewhere_words(configuration.folders, os.environ):
+        if words := elsewhere_notice(configuration.folders, os.environ):
             self._tell_beside(words)
         return configuration
 
@@ -64,7 +64,7 @@ class Door:
         return configuration
 
     def _tell_fault(self, invalid: ConfigInvalid, what_now: str) -> None:
-        fault, *others = invalid.faults
+        fault, *others = invalid.problems
         more = f" (and {len(others)} more)" if others else ""
         self.screen.aside(f"podium: {fault.sentence(invalid.file)}{more}; {what_now}")
 

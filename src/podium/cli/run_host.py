@@ -23,8 +23,8 @@ from podium.core.job import job_of_flow, load
 from podium.core.run_cost import METERED_TYPES, CostMeter
 from podium.core.work import Run, RunStatus
 from podium.ports import EventQuery, Store
-from podium.render.event import event_line, meter_words
-from podium.render.text import moment
+from podium.render.event import event_line, meter_text
+from podium.render.text import local_time
 from podium.telemetry.event_feed import ListenerThread
 
 Begin = Callable[[Podium], Awaitable[Run]]
@@ -139,7 +139,7 @@ async def _shown(door: Door, store: Store, run: Run, telling: Telling) -> AsyncI
     def show(event: Event) -> None:
         meter.take(event.body)
         telling.event(event, progress)
-        progress.cost(meter_words(meter))
+        progress.cost(meter_text(meter))
 
     with Progress(sys.stderr) as progress:
         query = EventQuery(run_id=run.id, after_seq=seen)
@@ -198,7 +198,7 @@ def next_words(stands: Standing) -> list[str]:
         when = (
             ""
             if run.not_before is None
-            else f", worth trying again from {moment(run.not_before)} on"
+            else f", worth trying again from {local_time(run.not_before)} on"
         )
         said.append(
             f"it was let go of at its checkpoint{when}: `podium resume {run.id}` goes on, "

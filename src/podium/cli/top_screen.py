@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING
 
 from podium.app.workload import WorkSeen
 from podium.render.text import safe_line
-from podium.render.work_tables import Rows, queue_rows, run_rows, summary, troubles, worker_rows
+from podium.render.work_tables import (
+    Rows,
+    problem_lines,
+    queue_rows,
+    run_rows,
+    summary,
+    worker_rows,
+)
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -63,7 +70,7 @@ class TopScreen:
         width = max(20, self._console.size.width)
         told = [
             line
-            for each in ([away] if away else troubles(seen)[:MAX_TROUBLES])
+            for each in ([away] if away else problem_lines(seen)[:MAX_TROUBLES])
             for line in wrap(safe_line(each), width, break_on_hyphens=False)
         ]
         room = max(3, self._console.size.height - _BARE_LINES - len(told))

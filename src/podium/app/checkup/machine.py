@@ -195,7 +195,7 @@ def _tree_limits(
 async def check_sandbox(podium: Podium, ways: Awaitable[Ways]) -> Finding:
     """Whether what agents start can be confined here, and how, and what a project wants and does not get."""
     found = _confinement(podium, await ways)
-    unheeded = podium.configuration.unheeded_wishes()
+    unheeded = podium.configuration.ignored_settings()
     if not unheeded or found.state == "fail":
         return found
     wants = ", ".join(f"{wish}, which counts only {where}" for wish, where in unheeded.items())

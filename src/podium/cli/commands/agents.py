@@ -14,7 +14,7 @@ from podium.cli.screen import error_record
 from podium.core.errors import PodiumError
 from podium.core.model import Json
 from podium.core.turns import Reply
-from podium.render.text import shown_line
+from podium.render.text import escaped_line
 
 app = command_app()
 
@@ -111,17 +111,17 @@ def _show(door: Door, found: Standing, reply: Reply | None, asked: bool) -> None
         rows["configured"] = "no; add it under `agents:` in podium.yaml"
     if reply is not None:
         used = reply.usage
-        rows["answered"] = shown_line(reply.text.strip())[:MAX_ANSWER]
+        rows["answered"] = escaped_line(reply.text.strip())[:MAX_ANSWER]
         rows["took"] = (
             f"{reply.seconds:.1f} s, {used.input_tokens} + {used.output_tokens} tokens, "
             f"${used.usd:.4f}{'' if used.complete else ' (not all is known)'}, {reply.model}"
         )
         rows |= {"warning": "; ".join(reply.warnings)} if reply.warnings else {}
     for label, words in rows.items():
-        door.screen.line(f"{label:<10} {shown_line(words)}")
+        door.screen.line(f"{label:<10} {escaped_line(words)}")
     for label, lines in (("warning", found.warnings), ("trouble", found.troubles)):
         for line in lines:
-            door.screen.line(f"{label:<10} {shown_line(line)}")
+            door.screen.line(f"{label:<10} {escaped_line(line)}")
     if asked and reply is None:
         door.screen.line(f"{'asked':<10} no: mend the trouble first")
 
@@ -129,7 +129,7 @@ def _show(door: Door, found: Standing, reply: Reply | None, asked: bool) -> None
 def _row(found: Standing) -> tuple[str, ...]:
     name = found.name if found.configured else f"({found.name})"
     installed = found.version or found.installed
-    return (shown_line(name), found.kind, shown_line(installed), found.logged_in, found.door)
+    return (escaped_line(name), found.kind, escaped_line(installed), found.logged_in, found.door)
 
 
 def _record(found: Standing) -> dict[str, Json]:

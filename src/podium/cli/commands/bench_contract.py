@@ -21,7 +21,7 @@ from podium.cli.reply_bench import (
 from podium.cli.screen import Screen
 from podium.core.errors import BadInput
 from podium.core.model import Json
-from podium.render.text import shown_line
+from podium.render.text import escaped_line
 from podium.testing.replies import ReplyCase, reply_cases
 
 app = command_app()
@@ -119,7 +119,7 @@ def _ratio(sizes: Sequence[Length]) -> float:
 
 def _show(screen: Screen, each: Marked) -> None:
     screen.line(f"\n{each.mark} wrongly: {each.case.family} / {each.case.name}")
-    screen.line(f"  text: {shown_line(each.case.text[-300:])}")
+    screen.line(f"  text: {escaped_line(each.case.text[-300:])}")
     expected = each.case.expect
-    screen.line(f"  right: {shown_line(str(expected.error or expected.payload))}")
-    screen.line(f"  read: {shown_line(str(each.words or each.payload))}")
+    screen.line(f"  right: {escaped_line(str(expected.error or expected.payload))}")
+    screen.line(f"  read: {escaped_line(str(each.words or each.payload))}")

@@ -20,7 +20,7 @@ from podium.core.decisions import canonical_json
 from podium.core.errors import BadInput, NotPossibleNow
 from podium.core.model import Json
 from podium.jobs.sense.composition import project_sources
-from podium.render.text import shown_line
+from podium.render.text import escaped_line
 
 app = command_app(group=True)
 
@@ -170,20 +170,20 @@ def _record(configuration: Configuration, trusted: bool) -> dict[str, Json]:
 def _show_wishes(screen: Screen, configuration: Configuration) -> None:
     """Everything in the project's file that counts only when it is trusted."""
     for name, command in configuration.project_commands().items():
-        screen.line(f"agent {shown_line(name)}: {shown_line(shlex.join(command))}")
+        screen.line(f"agent {escaped_line(name)}: {escaped_line(shlex.join(command))}")
     for name, lines in configuration.project_variables().items():
-        screen.line(f"agent {shown_line(name)}: {shown_line(shlex.join(lines))}")
+        screen.line(f"agent {escaped_line(name)}: {escaped_line(shlex.join(lines))}")
     for name, address in configuration.project_addresses().items():
-        screen.line(f"agent {shown_line(name)}: model at {shown_line(address)}")
+        screen.line(f"agent {escaped_line(name)}: model at {escaped_line(address)}")
     for name, given in configuration.project_options().items():
-        screen.line(f"agent {shown_line(name)}: options {shown_line(canonical_json(given))}")
+        screen.line(f"agent {escaped_line(name)}: options {escaped_line(canonical_json(given))}")
     for name, what in project_sources(configuration).items():
-        screen.line(f"sense source {shown_line(name)}: {shown_line(what)}")
+        screen.line(f"sense source {escaped_line(name)}: {escaped_line(what)}")
     for key, wished in project_steering(configuration).items():
-        screen.line(f"{key}: {shown_line(canonical_json(wished))}")
+        screen.line(f"{key}: {escaped_line(canonical_json(wished))}")
     if hosts := configuration.project_hosts():
-        screen.line(f"network: what agents start may reach {shown_line(', '.join(hosts))}")
+        screen.line(f"network: what agents start may reach {escaped_line(', '.join(hosts))}")
     for key, wish in configuration.project_set_up().items():
         for each in wish if isinstance(wish, list) else [wish]:
             words = each if isinstance(each, str) else canonical_json(each)
-            screen.line(f"workspaces: {shown_line(key)}: {shown_line(words)}")
+            screen.line(f"workspaces: {escaped_line(key)}: {escaped_line(words)}")

@@ -14,7 +14,7 @@ from podium.config.trust import TrustBook
 from podium.core.errors import BadInput, PackInvalid
 from podium.core.model import Json
 from podium.core.packs import Pack, PackTool, floor_tier, most_specific
-from podium.render.text import counted, safe_line, shown_line
+from podium.render.text import counted, escaped_line, safe_line
 from podium.tools.packs import (
     REGISTRY_FILE,
     PackFolder,
@@ -129,7 +129,7 @@ def trust(
 
     def words() -> None:
         for each in performed:
-            door.screen.line(f"runs {shown_line(each)}")
+            door.screen.line(f"runs {escaped_line(each)}")
         stands = "trusted as it is now" if trusted else "not trusted"
         door.screen.line(f"{found.folder}: {stands}")
 
@@ -180,13 +180,13 @@ def _performers(found: Pack) -> list[str]:
 def _tell_faults(screen: Screen, folder: Path, invalid: PackInvalid) -> None:
     faults = [
         {"file": each.file, "line": each.line, "pointer": each.pointer, "problem": each.problem}
-        for each in invalid.faults
+        for each in invalid.problems
     ]
     record = {"folder": str(folder), "sound": False, "faults": faults}
 
     def words() -> None:
-        for fault in invalid.faults:
-            screen.line(shown_line(str(fault)))
+        for fault in invalid.problems:
+            screen.line(escaped_line(str(fault)))
         screen.aside(f"podium: {folder} has {counted(len(faults), 'fault')}; it does not load")
 
     screen.answer(record, words)

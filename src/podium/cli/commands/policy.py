@@ -28,7 +28,7 @@ from podium.core.errors import BadInput
 from podium.core.model import Json
 from podium.core.processes import FolderConfinement
 from podium.ports import Toolbox
-from podium.render.text import shown_line
+from podium.render.text import escaped_line
 
 app = command_app(group=True)
 
@@ -198,11 +198,11 @@ def _told(screen: Screen, tried: list[Tried], wrong: list[Tried]) -> None:
         words = command if isinstance(command, str) else shlex.join(command)
         wanted = one.case.decision.value + (f" by {one.case.rule}" if one.case.rule else "")
         screen.line(
-            f"expected {wanted}, got {one.decision.value} by {one.rule}: {shown_line(words)}"
+            f"expected {wanted}, got {one.decision.value} by {one.rule}: {escaped_line(words)}"
         )
-        screen.line(f"  {shown_line(one.reason)}")
+        screen.line(f"  {escaped_line(one.reason)}")
         if one.case.why:
-            screen.line(f"  the case says: {shown_line(one.case.why)}")
+            screen.line(f"  the case says: {escaped_line(one.case.why)}")
     screen.line(f"{len(tried) - len(wrong)} of {len(tried)} cases hold")
     if any(one.case.decision is Effect.ALLOW for one in tried):
         screen.line(f"wrongly stopped: {_stopped_share(tried):.2%} of what should pass")
@@ -245,10 +245,10 @@ def _words(screen: Screen, decision: Decision, held: FolderConfinement | None) -
             ("decision", decision.effect.value),
             ("rule", decision.rule),
             ("tier", str(decision.tier)),
-            ("why", shown_line(decision.reason)),
+            ("why", escaped_line(decision.reason)),
             ("confined", _held_words(held)),
             ("approvers", ", then ".join(decision.approvers)),
         ]
     )
     for term in decision.arithmetic:
-        screen.line(f"  {term.tier}: {shown_line(term.because)}")
+        screen.line(f"  {term.tier}: {escaped_line(term.because)}")

@@ -18,7 +18,7 @@ from podium.app.run_list import (
 from podium.cli.app import command_app
 from podium.cli.context import Door
 from podium.core.ids import short_id
-from podium.render.text import moment, shown_line
+from podium.render.text import escaped_line, local_time
 
 app = command_app()
 
@@ -72,7 +72,7 @@ def runs(
         for each in collide:
             door.screen.aside(
                 f"{short_id(each.run)} and {short_id(each.other)} change the same lines of "
-                f"{shown_line(', '.join(each.paths[:5]))}: whichever is merged second will conflict"
+                f"{escaped_line(', '.join(each.paths[:5]))}: whichever is merged second will conflict"
             )
 
     record = {
@@ -84,4 +84,4 @@ def runs(
 
 def _row(stands: Standing) -> tuple[str, ...]:
     run = stands.run
-    return (short_id(run.id), stands.shown_status, run.flow, moment(run.created_at), run.task)
+    return (short_id(run.id), stands.shown_status, run.flow, local_time(run.created_at), run.task)

@@ -22,7 +22,7 @@ from podium.config.os_user import os_user_name
 from podium.config.project_identity import settle_identity
 from podium.core.errors import BadInput
 from podium.core.work import QueueSpec
-from podium.render.text import moment
+from podium.render.text import local_time
 from podium.web.access.tokens import ConsoleRole, TokenBook, TokenRecord, console_folder
 
 if TYPE_CHECKING:
@@ -142,12 +142,12 @@ def _record(kept: TokenRecord) -> dict[str, Any]:
 
 
 def _row(kept: TokenRecord) -> tuple[str, ...]:
-    until = moment(kept.expires_at) if kept.expires_at else "never"
+    until = local_time(kept.expires_at) if kept.expires_at else "never"
     return (
         kept.id,
         kept.name,
         ", ".join(sorted(kept.roles)) or "viewer",
-        moment(kept.made_at),
+        local_time(kept.made_at),
         kept.made_by,
         until,
     )

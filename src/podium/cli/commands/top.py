@@ -18,8 +18,8 @@ from podium.cli.context import Door
 from podium.cli.screen import Screen, is_terminal
 from podium.core.errors import Interrupted, Passing
 from podium.ports import Store
-from podium.render.text import moment
-from podium.render.work_tables import queue_rows, run_rows, summary, troubles, worker_rows
+from podium.render.text import local_time
+from podium.render.work_tables import problem_lines, queue_rows, run_rows, summary, worker_rows
 
 PATIENCE_SECONDS = 2.0
 """How long a look may take before the person is told that nothing new comes."""
@@ -51,13 +51,13 @@ class Eye:
         )
         leaving.cancel()
         if not self._looking.done():
-            self.away = f"the database does not answer; this is from {moment(self.seen.at)}"
+            self.away = f"the database does not answer; this is from {local_time(self.seen.at)}"
             return
         looked, self._looking = self._looking, None
         try:
             self.seen, self.away = looked.result(), ""
         except Passing as error:
-            self.away = f"{error}; this is from {moment(self.seen.at)}"
+            self.away = f"{error}; this is from {local_time(self.seen.at)}"
 
     def close(self) -> None:
         """Give up on a look that has not ended."""
@@ -179,8 +179,8 @@ async def _within(event: asyncio.Event, seconds: float) -> bool:
 
 
 def _print(screen: Screen, seen: WorkSeen, away: str = "") -> None:
-    screen.line(f"{moment(seen.at)}  {summary(seen)}")
-    for line in [away] if away else troubles(seen):
+    screen.line(f"{local_time(seen.at)}  {summary(seen)}")
+    for line in [away] if away else problem_lines(seen):
         screen.line(line)
     tables = (
         worker_rows(seen.workers, seen.at),

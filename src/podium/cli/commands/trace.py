@@ -27,9 +27,9 @@ from podium.core.events import Event
 from podium.core.ids import short_id
 from podium.core.model import Json
 from podium.ports import EventQuery, Store, StoreView
-from podium.render.text import shown_json, shown_line
+from podium.render.text import escaped_json, escaped_line
 from podium.render.trace import Timeline, totals_line
-from podium.render.trace_rows import BEGUN, Data, Folding, Row, Totals, Wanted
+from podium.render.trace_rows import BEGUN, Data, Folding, Row, RowFilter, Totals
 from podium.store.trace import TraceWriter
 from podium.store.trace_reader import TraceReader, open_trace
 
@@ -44,7 +44,7 @@ class Telling:
     def __init__(
         self,
         screen: Screen,
-        wanted: Wanted,
+        wanted: RowFilter,
         *,
         every_event: bool = False,
         limit: int = 0,
@@ -59,7 +59,7 @@ class Telling:
         """Whether nothing more is to be shown."""
         self._screen = screen
         self._wanted = wanted
-        self._wanted_all = wanted == Wanted()
+        self._wanted_all = wanted == RowFilter()
         self._limit = limit
         self._folding = Folding(every_event=every_event)
         self._timeline = Timeline(shutil.get_terminal_size().columns if is_terminal() else 0)
@@ -105,7 +105,7 @@ class Telling:
             self._page.append(totals_line(self.totals))
         elif not self._json_lines:
             record = {**beside, "totals": self.totals.record()}
-            self._page.append("], " + shown_json(json.dumps(record, ensure_ascii=False))[1:])
+            self._page.append("], " + escaped_json(json.dumps(record, ensure_ascii=False))[1:])
         self.flush()
 
     def flush(self) -> None:
@@ -141,10 +141,10 @@ class Telling:
 def _json_line(data: Data, line: bytes) -> str:
     """The event as the trace has it, with what cannot be seen written out."""
     if not line:
-        return shown_json(json.dumps(data, ensure_ascii=False, default=str))
+        return escaped_json(json.dumps(data, ensure_ascii=False, default=str))
     text = line.decode().strip()
     # No other control character may stand in JSON.
-    return text if text.isascii() and "\x7f" not in text else shown_json(text)
+    return text if text.isascii() and "\x7f" not in text else escaped_json(text)
 
 
 STDIN = "-"
@@ -231,7 +231,7 @@ def trace(
     door = Door(context.obj, lenient=True)
     telling = Telling(
         door.screen,
-        Wanted(tool, failed),
+        RowFilter(tool, failed),
         every_event=events,
         limit=limit or 0,
         at_once=source == STDIN,
@@ -312,7 +312,7 @@ def _tell_rest(door: Door, telling: Telling, source: str, tool: str, limit: int)
     elif not totals.events:
         door.screen.aside("no events")
     elif not telling.shown and tool and tool not in totals.tools:
-        called = ", ".join(shown_line(name[:61], 60) for name in sorted(totals.tools)) or "none"
+        called = ", ".join(escaped_line(name[:61], 60) for name in sorted(totals.tools)) or "none"
         door.screen.aside(f"no call of {tool!r}; tools that were called: {called}")
     elif not telling.shown:
         door.screen.aside("nothing of it fits")

@@ -15,7 +15,7 @@ from podium.cli.queue_worker import serve_queues, wanted_queues
 from podium.core.model import Json
 from podium.core.work import Run, RunStatus
 from podium.jobs.sense.deps import CANDIDATE, WORK_ORDER
-from podium.render.text import shown_line
+from podium.render.text import escaped_line
 
 app = command_app()
 
@@ -117,7 +117,7 @@ def _told(run: Run) -> dict[str, Json]:
     told: dict[str, Json] = {"id": run.id, "status": run.status.value}
     if wo_id := _order_of(run):
         told["wo_id"] = wo_id
-    return {**told, "reason": shown_line(reason, MAX_REASON)} if reason else told
+    return {**told, "reason": escaped_line(reason, MAX_REASON)} if reason else told
 
 
 def _order_of(run: Run) -> str:

@@ -13,7 +13,7 @@ from podium.cli.app import command_app
 from podium.cli.context import Door
 from podium.core.work import QueueCounts, QueueSpec
 from podium.render.text import counted, safe_line
-from podium.render.work_tables import dead_lines, held_rows, limit_words, queue_rows, worker_rows
+from podium.render.work_tables import dead_lines, held_rows, limits_text, queue_rows, worker_rows
 
 app = command_app()
 
@@ -99,7 +99,7 @@ def queue_specs(door: Door) -> tuple[QueueSpec, ...]:
 def _print_queues(door: Door, seen: QueuesSeen) -> None:
     door.screen.table(*queue_rows(seen.queues, seen.at))
     door.screen.line()
-    limits = [(safe_line(each.name), limit_words(each.spec)) for each in seen.queues]
+    limits = [(safe_line(each.name), limits_text(each.spec)) for each in seen.queues]
     door.screen.facts(limits)
     for each in seen.queues:
         if each.trouble:

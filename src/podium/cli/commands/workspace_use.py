@@ -21,7 +21,7 @@ from podium.core.ids import short_id
 from podium.core.processes import ProcessExit, ProcessLimits, ProcessSpec
 from podium.core.workspaces import Delivery, TurnEnd, WaitingDelivery, WorkspaceRecord
 from podium.ports import Process
-from podium.render.text import counted, shown_line
+from podium.render.text import counted, escaped_line
 
 _CHUNK_BYTES = 1 << 16
 
@@ -278,7 +278,7 @@ def deliver(context: typer.Context, name: NameArgument) -> None:
         door.screen.line(f"{branch}: {brought}, {changed}; now at {done.after[:12]}")
         for lookalike in done.lookalikes:
             door.screen.aside(
-                f"podium: in test data, check that it is no secret: {shown_line(lookalike)}"
+                f"podium: in test data, check that it is no secret: {escaped_line(lookalike)}"
             )
 
     door.screen.answer({"delivery": done.model_dump(mode="json")}, words)
@@ -289,7 +289,7 @@ def _tell_waiting(door: Door, waiting: WaitingDelivery) -> None:
         f"{waiting.branch}: nothing came back yet; files that guard the project or run by themselves are changed:"
     )
     for file in waiting.files:
-        door.screen.line(f"  {shown_line(file)}")
+        door.screen.line(f"  {escaped_line(file)}")
     approval = short_id(waiting.approval_id)
     door.screen.aside(
         f"`podium approvals {approval}` shows the diff; `podium approve {approval}` or `podium reject {approval} --why TEXT`, "
@@ -299,11 +299,11 @@ def _tell_waiting(door: Door, waiting: WaitingDelivery) -> None:
 
 def _tell_refused(door: Door, ended: ProcessExit, end: TurnEnd) -> None:
     for what in ended.refused_execs:
-        door.screen.aside(f"podium: refused: {shown_line(what)}")
+        door.screen.aside(f"podium: refused: {escaped_line(what)}")
     for host in ended.refused_hosts:
-        door.screen.aside(f"podium: refused: no way to {shown_line(host)}")
+        door.screen.aside(f"podium: refused: no way to {escaped_line(host)}")
     for path in end.moved_away:
-        door.screen.aside(f"podium: moved away, it would have run as yours: {shown_line(path)}")
+        door.screen.aside(f"podium: moved away, it would have run as yours: {escaped_line(path)}")
     if end.violations:
         told = ", ".join(each.what for each in end.violations)
         raise WorkspaceTampered(f"something outside the workspace was changed: {told}")

@@ -36,7 +36,7 @@ from podium.core.workspaces import (
     WorkspaceRemoval,
     WorktreeSnapshot,
 )
-from podium.render.text import counted, moment, shown_line
+from podium.render.text import counted, escaped_line, local_time
 
 
 def show_overview(
@@ -79,7 +79,7 @@ def tell_snapshot(screen: Screen, made: WorktreeSnapshot) -> None:
     """Where it is, and what is not in it."""
     screen.line(f"{made.ref}: {made.commit}")
     for each in made.left_out:
-        screen.line(f"left out: {shown_line(each)}")
+        screen.line(f"left out: {escaped_line(each)}")
     if made.left_out and made.complete:
         screen.aside("what git ignores and is large is no work: `gc` removes it with the workspace")
 
@@ -87,9 +87,9 @@ def tell_snapshot(screen: Screen, made: WorktreeSnapshot) -> None:
 def tell_recovered(screen: Screen, made: RecoveredBranch) -> None:
     """Which branch it is, what only the snapshot has, and how to get that."""
     of = made.snapshot
-    screen.line(f"{made.branch}: {made.commit} ({of.why}, {moment(of.at)})")
+    screen.line(f"{made.branch}: {made.commit} ({of.why}, {local_time(of.at)})")
     for path in made.only_in_snapshot:
-        screen.line(f"only in the snapshot: {shown_line(path)}")
+        screen.line(f"only in the snapshot: {escaped_line(path)}")
     if made.more:
         screen.line(f"only in the snapshot: {made.more} more")
     screen.aside(f"`git switch {made.branch}` goes there, `git show --stat {made.branch}` looks")
@@ -103,7 +103,13 @@ def tell_recovered(screen: Screen, made: RecoveredBranch) -> None:
 def _removed_row(removed: RemovedWorkspace) -> tuple[str, ...]:
     record = removed.record
     count = str(len(removed.snapshots))
-    return (short_id(record.id), record.task, moment(removed.removed_at), count, record.repository)
+    return (
+        short_id(record.id),
+        record.task,
+        local_time(removed.removed_at),
+        count,
+        record.repository,
+    )
 
 
 def _leftover_words(leftover: Leftover) -> str:
@@ -134,7 +140,7 @@ def _kept_words(snapshot: WorktreeSnapshot | None) -> str:
     if snapshot is None:
         return ""
     left_out = (
-        f", without {', '.join(map(shown_line, snapshot.left_out))}" if snapshot.left_out else ""
+        f", without {', '.join(map(escaped_line, snapshot.left_out))}" if snapshot.left_out else ""
     )
     return f" (snapshot {snapshot.ref}{left_out})"
 

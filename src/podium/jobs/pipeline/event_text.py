@@ -15,7 +15,7 @@ from podium.core.work import AGENT_LOST, RATE_LIMIT
 from podium.jobs.pipeline.events import StageBegan, StageEnded
 from podium.render.approval import arguments_line
 from podium.render.event import MAX_ARGUMENTS, about, describe, shorten
-from podium.render.text import safe_line, shown_line
+from podium.render.text import escaped_line, safe_line
 
 SUPERVISOR = "PODIUM"
 SENT_BACK, RED = "SENT_BACK", "RED"
@@ -110,10 +110,10 @@ def _of_the_run(body: e.EventBody, run_id: str) -> str:
             return f"{who} is played by {body.next_agent} now, not by {body.agent}: {body.reason}"
         case e.ApprovalRequested():
             name = short_id(body.approval_id)
-            what = shown_line(" ".join(body.summary.split()), MAX_ARGUMENTS)
+            what = escaped_line(" ".join(body.summary.split()), MAX_ARGUMENTS)
             return f"A person is asked [{body.tier}]: {what}; `podium approve {name}` says yes"
-        case e.CollisionSeen():
-            paths = shown_line(", ".join(body.paths[:5]))
+        case e.BranchCollision():
+            paths = escaped_line(", ".join(body.paths[:5]))
             return f"{body.other_branch!r} of run {short_id(body.other_run)} changes the same lines of {paths}"
         case e.RunWaiting():
             return f"Waiting {describe(body)}".replace("Waiting rate", "Rate")
@@ -122,7 +122,7 @@ def _of_the_run(body: e.EventBody, run_id: str) -> str:
         case e.RunParked():
             return f"Let go of at its checkpoint: {body.reason}"
         case e.RunUnpinned():
-            return f"Going on on another host: {shown_line(body.reason)}"
+            return f"Going on on another host: {escaped_line(body.reason)}"
         case e.RunNeededHuman():
             return f"A person has to look: {body.reason.splitlines()[0] if body.reason else ''}"
         case e.RunCancelRequested():
@@ -201,9 +201,7 @@ def check_line(check: Mapping[str, Json]) -> str:
 
 def _call(body: e.ToolRefused) -> str:
     arguments = about(body.arguments) or arguments_line(body.arguments, MAX_ARGUMENTS)
-    return (
-        f"{body.tool} {shown_line(arguments, MAX_ARGUMENTS)} ({shorten(shown_line(body.reason))})"
-    )
+    return f"{body.tool} {escaped_line(arguments, MAX_ARGUMENTS)} ({shorten(escaped_line(body.reason))})"
 
 
 def _where(body: StageBegan) -> str:

@@ -23,7 +23,7 @@ from podium.core.work import Run, RunStatus
 from podium.jobs.pipeline.event_text import PipelineLines, check_line, duration, in_capitals, money
 from podium.jobs.pipeline.events import StageEnded
 from podium.ports import EventQuery, Store, StoreView
-from podium.render.event import usage_words
+from podium.render.event import usage_text
 from podium.render.text import counted
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ async def look_back(podium: Podium, run: Run) -> LookBack:
     """Gather it. What git cannot tell any more is left out."""
     store = await podium.store()
     report = await show_run(store, run.id, last_events=0)
-    mine = [workspace for workspace in podium.workspaces.known() if workspace.run_id == run.id]
+    mine = [workspace for workspace in podium.workspaces.existing() if workspace.run_id == run.id]
     branch = mine[-1].branch.removeprefix("refs/heads/") if mine else ""
     job = run.input if isinstance(run.input, Mapping) else {}
     base, repository = str(job.get("base", "")), str(job.get("repository", ""))
@@ -262,7 +262,7 @@ class PipelineRunView(LinesTelling):
     def _report(self, status: Standing) -> None:
         run = status.run
         self._screen.line(f"run {run.id} {status.shown_status}")
-        show_report(self._screen, run, self._back, ("cost", usage_words(self._back.usage)))
+        show_report(self._screen, run, self._back, ("cost", usage_text(self._back.usage)))
         if run.status is RunStatus.NEEDS_HUMAN and run.failure is not None:
             self._screen.line(f"\na person has to look\n{run.failure.message}")
             self._screen.aside(f'podium: it needs a person; `podium resume {run.id} --note "…"`')

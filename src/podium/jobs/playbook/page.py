@@ -312,7 +312,7 @@ class PageLoader:
         try:
             text = read_text(wanted, inner_name)
         except ConfigInvalid as unreadable:
-            why = "; ".join(fault.problem for fault in unreadable.faults)
+            why = "; ".join(fault.problem for fault in unreadable.problems)
             self._fault(name, line, f"{line.include!r} cannot be included: {why}")
             return []
         lines = self._visit(wanted, inner_name, text, above)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from textwrap import wrap
 
 from podium.cli.screen import Screen, is_terminal
-from podium.render.text import counted, shown_line
+from podium.render.text import counted, escaped_line
 
 INDENT = 12
 """Column at which the values of a report begin."""
@@ -42,7 +42,7 @@ def show_part(screen: Screen, name: str, lines: Sequence[str]) -> None:
 def show_value(screen: Screen, name: str, line: str) -> None:
     """A value beside its name; on a terminal folded between words."""
     width = shutil.get_terminal_size().columns - INDENT if is_terminal() else 0
-    text = shown_line(line)
+    text = escaped_line(line)
     parts = wrap(text, max(40, width), break_on_hyphens=False) if width else [text]
     for number, part in enumerate(parts):
         screen.line(f"{'' if number else name:<{INDENT}}{part}")

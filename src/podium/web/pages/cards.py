@@ -22,7 +22,7 @@ from podium.jobs.sense.orders.order_edit import order_in
 from podium.jobs.sense.orders.work_order import WorkOrder
 from podium.render.approval import diff_counts, diff_lines, waits_for, what_lines
 from podium.render.argument_text import exact_lines
-from podium.render.text import counted, shown_line
+from podium.render.text import counted, escaped_line
 from podium.web.access.tokens import ConsoleRole, Person
 from podium.web.pages.templates import money, span
 
@@ -57,7 +57,7 @@ def changes_of(
 
     `diff` is against the file that a write replaces.
     """
-    path = shown_line(str(arguments.get("path", "")))
+    path = escaped_line(str(arguments.get("path", "")))
     match tool:
         case "write_file" if diff:
             return (
@@ -75,7 +75,7 @@ def changes_of(
         case "apply_patch":
             return (_cut("apply a patch", _patched(arguments.get("patch")), most),)
         case protected_paths.GUARDED_TOOL:
-            branch = shown_line(str(arguments.get("branch", "")))
+            branch = escaped_line(str(arguments.get("branch", "")))
             return (_cut(f"guarded files of {branch}", _patched(arguments.get("diff")), most),)
         case _:
             return ()
@@ -86,7 +86,7 @@ def changes_in(order: WorkOrder, *, most: int | None = MAX_LINES) -> tuple[Chang
     changes = []
     for number, op in enumerate(order.ops, start=1):
         made = changes_of(*op.call, most=most)
-        title = f"{number}. {shown_line(op.line)}"
+        title = f"{number}. {escaped_line(op.line)}"
         changes.append(Change(title, made[0].lines, made[0].left_out) if made else Change(title))
     return tuple(changes)
 
@@ -98,7 +98,7 @@ def _cut(title: str, lines: Iterator[ChangedLine], most: int | None) -> Change:
 
 
 def _added(content: Json) -> Iterator[ChangedLine]:
-    yield from (ChangedLine("add", shown_line(line)) for line in _lines(content))
+    yield from (ChangedLine("add", escaped_line(line)) for line in _lines(content))
 
 
 def _replaced(*edits: tuple[Json, Json]) -> Iterator[ChangedLine]:
@@ -111,8 +111,8 @@ def _replaced(*edits: tuple[Json, Json]) -> Iterator[ChangedLine]:
             # The heads that stand first, by their place: a changed line may look like one.
             yield from map(_diff_line, islice(diff, 2, None))
         else:
-            yield from (ChangedLine("del", shown_line(line)) for line in before)
-            yield from (ChangedLine("add", shown_line(line)) for line in after)
+            yield from (ChangedLine("del", escaped_line(line)) for line in before)
+            yield from (ChangedLine("add", escaped_line(line)) for line in after)
 
 
 def _edits(arguments: Mapping[str, Json]) -> Iterator[ChangedLine]:
@@ -126,13 +126,13 @@ def _edits(arguments: Mapping[str, Json]) -> Iterator[ChangedLine]:
 def _patched(patch: Json) -> Iterator[ChangedLine]:
     for line in _lines(patch):
         is_head = line.startswith(("+++ ", "--- ", "*** ", "diff "))
-        yield ChangedLine("at", shown_line(line)) if is_head else _diff_line(line)
+        yield ChangedLine("at", escaped_line(line)) if is_head else _diff_line(line)
 
 
 def _diff_line(line: str) -> ChangedLine:
     kinds: dict[str, LineKind] = {"+": "add", "-": "del", "@": "at"}
     kind = kinds.get(line[:1], "same")
-    return ChangedLine(kind, shown_line(line[1:] if kind in ("add", "del") else line))
+    return ChangedLine(kind, escaped_line(line[1:] if kind in ("add", "del") else line))
 
 
 def _lines(text: Json) -> list[str]:
@@ -307,7 +307,8 @@ def _beside(arguments: Mapping[str, Json]) -> tuple[str, ...]:
     """Return the call's arguments besides the command: working folder, environment."""
     more = {name: value for name, value in arguments.items() if name != "command"}
     return tuple(
-        f"{shown_line(name)}: {shown_line(canonical_json(value))}" for name, value in more.items()
+        f"{escaped_line(name)}: {escaped_line(canonical_json(value))}"
+        for name, value in more.items()
     )
 
 
@@ -379,5 +380,5 @@ def _why_not(card: Card, person: Person, groups: Mapping[str, tuple[str, ...]]) 
         return "You said yes already. The next yes must come from somebody else."
     group = waits_for(approval) if approval.approvers else ""
     if group and person.name not in groups.get(group, ()):
-        return f"The next yes must come from somebody of {shown_line(group)}, and you are not one of them."
+        return f"The next yes must come from somebody of {escaped_line(group)}, and you are not one of them."
     return ""

@@ -16,7 +16,7 @@ from podium.agents.program import received_line, sent_line
 from podium.core.decisions import Effect, HookAnswer
 from podium.core.errors import AgentLost
 from podium.core.model import Json
-from podium.core.tool_replies import told_refusal
+from podium.core.tool_replies import refusal_text
 from podium.ports import Process, Transcript
 
 BEFORE_TOOL = "podium-before-tool"
@@ -121,7 +121,7 @@ def _permission_refused(answer: HookAnswer) -> dict[str, Json]:
 
 def _refusal_text(answer: HookAnswer) -> str:
     waits = answer.decision is Effect.ASK
-    return told_refusal(answer.say, mistake=answer.mistake, waits=waits)
+    return refusal_text(answer.say, mistake=answer.mistake, waits=waits)
 
 
 CLOSING_SECONDS = 15.0

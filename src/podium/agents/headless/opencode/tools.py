@@ -8,7 +8,7 @@ from collections.abc import Callable
 from podium.agents.deps import AgentOptions
 from podium.agents.headless.native_tools import change_text, whole_edit
 from podium.core.model import Json
-from podium.core.turns import Turn, granted_words
+from podium.core.turns import Turn, granted_names
 
 Arguments = dict[str, Json]
 Translated = tuple[str, Arguments]
@@ -35,7 +35,7 @@ SEARCHES = (
 
 def permission_for(turn: Turn) -> Arguments:
     """What opencode itself lets through to the door: files and shell, and what the role was given."""
-    granted = granted_words(turn.own_tools)
+    granted = granted_names(turn.own_tools)
     own = {name: "allow" if granted & set(grants) else "deny" for name, grants in GRANTS.items()}
     # Nobody is there to be asked, and paths outside the workspace are the gate's to judge.
     return {

@@ -38,7 +38,7 @@ from podium.jobs.pipeline.demo_run import (
 from podium.jobs.pipeline.event_text import check_line
 from podium.jobs.pipeline.events import StageEnded
 from podium.jobs.pipeline.run_view import look_back, result_of
-from podium.render.event import about, usage_words
+from podium.render.event import about, usage_text
 from podium.render.text import counted
 
 PHASES = ("0.1", "0.2", "A.1", "A.2", "B", "C", "D")
@@ -140,7 +140,7 @@ def show(screen: Screen, report: DemoReport, *, keeps_sample: bool) -> None:
         [
             *((f"checks on {ran.commit[:7]}", _checks(ran)) for ran in report.checks),
             ("receipts", f"{report.verdict.receipts} verified, chained and sealed: {sound}"),
-            ("cost", usage_words(report.usage)),
+            ("cost", usage_text(report.usage)),
             ("pull request", f"{report.pull_request}{gone}"),
             ("to merge", report.merge_command),
         ]

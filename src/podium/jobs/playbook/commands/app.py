@@ -17,7 +17,7 @@ from podium.cli.screen import Screen
 from podium.core.errors import BadInput, ConfigInvalid, ConfigProblem
 from podium.core.model import Json
 from podium.jobs.playbook.commands.run import given_inputs, restore, run
-from podium.render.text import counted, shown_line
+from podium.render.text import counted, escaped_line
 
 if TYPE_CHECKING:
     from podium.jobs.playbook.loader import LoadedPlaybook
@@ -138,7 +138,7 @@ class _PlaybookCheck:
 
     def fails(self, error: BadInput, file: str) -> None:
         if isinstance(error, ConfigInvalid):
-            self.faults += [(getattr(fault, "file", error.file), fault) for fault in error.faults]
+            self.faults += [(getattr(fault, "file", error.file), fault) for fault in error.problems]
         else:
             self.faults += [(file, ConfigProblem(line)) for line in str(error).splitlines()]
 
@@ -249,7 +249,7 @@ def _section_records(prompt: PlaybookPrompt) -> list[dict[str, Json]]:
 def _tell(screen: Screen, checked: _PlaybookCheck) -> None:
     if checked.prompt is None:
         for file, fault in checked.faults:
-            screen.line(shown_line(fault.sentence(file)))
+            screen.line(escaped_line(fault.sentence(file)))
         screen.aside(f"podium: {counted(len(checked.faults), 'fault')}; nothing can be run with it")
         return
     prompt = checked.prompt
@@ -258,6 +258,6 @@ def _tell(screen: Screen, checked: _PlaybookCheck) -> None:
     total = ["all", str(len(prompt.text)), str(prompt.estimated_tokens)]
     screen.table(("SECTION", "CHARACTERS", "TOKENS, ABOUT"), [*rows, total])
     for note in checked.notes:
-        screen.line(f"note: {shown_line(note)}")
+        screen.line(f"note: {escaped_line(note)}")
     screen.line("\nThe prompt:\n")
     screen.line(prompt.text)

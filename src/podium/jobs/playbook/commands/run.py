@@ -13,7 +13,7 @@ from podium.cli.run_host import host
 from podium.cli.screen import Screen
 from podium.core.errors import BadInput, NotPossibleNow
 from podium.core.work import Run
-from podium.render.text import counted, shown_line
+from podium.render.text import counted, escaped_line
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
@@ -87,7 +87,7 @@ def run(
             dry_run=dry_run,
         )
         engine = await podium.hosting_engine()
-        terms = door.configuration.terms()
+        terms = door.configuration.run_settings()
         told = job.model_dump(mode="json")
         where = place.model_dump() if place else {}
         return await engine.start(
@@ -182,11 +182,11 @@ def _show(door: Door, shown: FolderRestore, over: bool) -> None:
     lines += [(path, "remove") for path in shown.removed]
     for path, what in sorted(lines)[:MAX_SHOWN]:
         mark = "  (changed after the run)" if path in later else ""
-        door.screen.aside(f"{what:>8}  {shown_line(path)}{mark}")
+        door.screen.aside(f"{what:>8}  {escaped_line(path)}{mark}")
     if len(lines) > MAX_SHOWN:
         door.screen.aside(f"          and {len(lines) - MAX_SHOWN} more")
     for words in shown.left_out:
-        door.screen.aside(f"as it is  {shown_line(words)}")
+        door.screen.aside(f"as it is  {escaped_line(words)}")
     if later and not over:
         raise NotPossibleNow(
             f"{counted(len(later), 'path')} of these changed after the run, and nothing was put back; save what you "
@@ -206,7 +206,7 @@ def _record(done: FolderRestore) -> dict[str, object]:
 
 def _tell(screen: Screen, done: FolderRestore, run: str) -> None:
     if not done.paths:
-        screen.line(f"nothing to put back: {shown_line(done.root)} is as it was")
+        screen.line(f"nothing to put back: {escaped_line(done.root)} is as it was")
         return
-    screen.line(f"put back {counted(len(done.paths), 'path')} in {shown_line(done.root)}")
-    screen.line(f"`podium playbook restore {shown_line(run)} --undo` takes that back")
+    screen.line(f"put back {counted(len(done.paths), 'path')} in {escaped_line(done.root)}")
+    screen.line(f"`podium playbook restore {escaped_line(run)} --undo` takes that back")

@@ -20,7 +20,7 @@ from podium.jobs.sense import SenseOptions
 from podium.jobs.sense.composition import sense_options, trust_of
 from podium.jobs.sense.promotion import Promotion, demote, plan_promotion, promote
 from podium.jobs.sense.trust import EarnedTrust, earned_trust
-from podium.render.text import counted, moment, shown_line
+from podium.render.text import counted, escaped_line, local_time
 
 trust_app = command_app()
 
@@ -145,7 +145,7 @@ def _tier(text: str) -> Tier | None:
 def _ask(door: Door, plan: Promotion) -> None:
     for trust, tier in plan.grants:
         door.screen.aside(
-            f"{shown_line(trust.target)} in {shown_line(trust.zone)}: orders up to {tier} would be delivered "
+            f"{escaped_line(trust.target)} in {escaped_line(trust.zone)}: orders up to {tier} would be delivered "
             f"unasked in autonomous mode ({counted(trust.agreed, 'agreement')} in a row, "
             f"{counted(trust.disagreed, 'disagreement')}, {counted(trust.incidents, 'incident')})"
         )
@@ -177,7 +177,7 @@ def _render_trust(
         for entry in trust:
             if entry.why:
                 where = f"{entry.target} in {entry.zone}"
-                door.screen.aside(f"{shown_line(where)} was demoted: {shown_line(entry.why)}")
+                door.screen.aside(f"{escaped_line(where)} was demoted: {escaped_line(entry.why)}")
 
     door.screen.answer(record, show)
     for problem in problems:
@@ -187,7 +187,7 @@ def _render_trust(
 def _row(trust: EarnedTrust, needed: int) -> list[str]:
     granted = "nothing"
     if trust.granted is not None:
-        day = moment(trust.granted_at).partition(" ")[0]
+        day = local_time(trust.granted_at).partition(" ")[0]
         granted = f"up to {trust.granted} by {trust.granted_by}, {day}"
     # Agreements are counted anew after a promotion: those that are missing are for a higher tier.
     further = "for a higher tier " if trust.granted is not None else ""
