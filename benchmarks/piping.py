@@ -68,7 +68,7 @@ async def _run(podium: Podium) -> float:
 async def _bare(podium: Podium, number: int) -> float:
     """The same work with nobody in charge: each turn's program in the fence, its commit, its import."""
     began = time.perf_counter()
-    wish = podium.workspace_wish(f"bare-{number}", base="main")
+    wish = podium.workspace_spec(f"bare-{number}", base="main")
     workspace = await podium.workspaces.create(WorkspaceSpec.model_validate(wish.model_dump()))
     for turn in range(TURNS):
         await _player(podium, workspace)
@@ -85,7 +85,7 @@ async def _player(podium: Podium, workspace: Workspace) -> None:
             argv=(sys.executable, "-IS", str(scripted.PLAYER)),
             cwd=workspace.record.path,
             stdin=PART,
-            confinement=await podium.enclosures.confinement(workspace.record.path),
+            confinement=await podium.confinement_provider.confinement(workspace.record.path),
         )
     )
     if ended.exit_code != 0:

@@ -46,9 +46,7 @@ def main() -> None:
         for number, step in enumerate(playbook.steps, start=1):
             print(f"  {number}. {step.title}")
         for name, spec in playbook.head.inputs.items():
-            print(
-                f"  {name} ({spec.type}) {'must be given' if spec.must_be_given else spec.default}"
-            )
+            print(f"  {name} ({spec.type}) {'must be given' if spec.is_required else spec.default}")
 
         (folder / "checks.md").write_text("## Again\n\nSet it to {{ colour }}.\n")
         try:

@@ -114,7 +114,7 @@ async def _run_to_end(podium: Podium, run: Run, on_event: Callable[[Event], None
     finally:
         await listening.close()
         for problem in listening.problems:
-            podium.tell(problem)
+            podium.notify(problem)
 
 
 async def _result(podium: Podium, run: Run) -> PlaybookResult:

@@ -17,7 +17,7 @@ BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class BudgetTracker:
-    """What the turns of runs may use, and have used. Counts where the gate counts."""
+    """Budgets of the turns of runs, and what they have used. Counts where the gate counts."""
 
     store: Store
     clock: Clock

@@ -1,4 +1,4 @@
-"""What an agent's program may reach: the fence of its workspace, with gates for what the program itself needs."""
+"""Confinement of an agent's program: that of its workspace, opened for what the program itself needs."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ _PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True)
 class Needs:
-    """What an agent's program cannot work without."""
+    """Files and hosts that an agent's program cannot work without."""
 
     writable: tuple[Path, ...] = ()
     """Its private home, and whatever else it has to write to."""
     readable: tuple[Path, ...] = ()
     hosts: tuple[str, ...] = ()
-    """Where its provider answers, when no address is set."""
+    """Hosts of its provider, used when no address is set."""
     base_url: str = ""
-    """Where its model is served instead."""
+    """Address of its model, in place of the provider's."""
     command: tuple[str, ...] = ()
-    """How it is started, as a person configured it."""
+    """The command that starts it, as a person configured it."""
 
 
 async def confinement_for(deps: AgentDeps, turn: Turn, door: HookDoor, needs: Needs) -> Confinement:
-    """What the agent's program may reach in this turn: its workspace's fence, its needs, and the door."""
+    """Return the confinement of the agent's program in this turn: its workspace's, its needs, and the door."""
     return with_needs(await deps.confinement_provider.confinement(turn.workspace), needs, door)
 
 
@@ -101,7 +101,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def confinement_warnings(agent: str, ended: ProcessExit) -> tuple[str, ...]:
-    """What a person should know of what the fence kept the agent's processes from."""
+    """Return warnings about what confinement kept the agent's processes from."""
     warnings = []
     if ended.refused_hosts:
         hosts = ", ".join(ended.refused_hosts)

@@ -1,4 +1,4 @@
-"""What every agent that is a program needs of the house, and what podium.yaml says of it."""
+"""Dependencies of every agent that is a program, and its settings in podium.yaml."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ class AgentOptions(FrozenModel):
 
     name: NonEmpty
     model: str = ""
-    """What it thinks with. Empty: the medium's own choice."""
+    """Name of the model. Empty: the medium's default."""
     base_url: str = ""
-    """Where its model is served. Empty: the medium's own provider."""
+    """Address of its model. Empty: the medium's own provider."""
     command: tuple[NonEmpty, ...] = ()
-    """How its program is started when not as usual."""
+    """The command that starts its program, if not the usual one."""
     env: dict[str, str] = Field(default_factory=dict)
     """Variables set for its processes. Secrets stand as `secret://NAME`; the launcher resolves them."""
     options: dict[str, Json] = Field(default_factory=dict)
-    """What only its medium knows; checked by it."""
+    """Options of its medium alone; checked by it."""
 
 
 @dataclass(frozen=True)
@@ -38,15 +38,15 @@ class AgentDeps:
     transcripts: Transcripts
     clock: Clock
     hook_command: tuple[str, ...]
-    """What a CLI runs as its tool hook. It needs the variables of `TurnDoor.env`."""
+    """The command that a CLI runs as its tool hook. It needs the variables of `TurnDoor.env`."""
     homes: Path
     """Private homes are made in it, one for each run and agent."""
     user_home: Path
-    """Whose logins are copied into them."""
+    """The home whose logins are copied into them."""
     environ: Mapping[str, str]
     """The person's environment, for finding programs and configured homes. Never handed on."""
     toolbox_command: tuple[str, ...] = ()
-    """What a CLI without hands starts as its MCP server. It needs the variables of `TurnDoor.env`."""
+    """The command that an MCP-only CLI starts as its server. It needs the variables of `TurnDoor.env`."""
     redact_json: Callable[[str], str] = str
     """Serialised JSON without its secrets, for what an agent of ours keeps itself."""
 

@@ -83,7 +83,7 @@ class FailoverAgent:
         return turn.model_copy(update={"session": session, "limits": left, "asking": asking})
 
     def _order(self, turn: Turn) -> list[tuple[Agent, str | None]]:
-        """Who is asked, and with which conversation."""
+        """Return the agents in the order they are asked, each with its conversation."""
         holder, session = _read_session(turn.session)
         first = [agent for agent in self._agents if agent.name == holder]
         rest = [agent for agent in self._agents if agent.name != holder]

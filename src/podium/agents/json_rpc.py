@@ -13,7 +13,7 @@ from podium.core.model import Json
 from podium.ports import Process
 
 Params = dict[str, Any]
-"""What a message carries. Written by the other side: nothing in it can be relied on."""
+"""Parameters of a message. Written by the other side: nothing in it can be relied on."""
 
 Answering = Callable[[str, Params], Awaitable[Json]]
 """Answers a call of the other side: method and parameters in, result out. May raise `RpcError`."""
@@ -31,7 +31,7 @@ TOO_BUSY = -32000
 MAX_ANSWERS_AT_ONCE = 64
 """More calls of the other side than this are turned down until some are answered."""
 REFUSAL_SECONDS = 30.0
-"""How long the other side may leave such a refusal unread. Nothing of it is heard meanwhile."""
+"""Seconds the other side may leave such a refusal unread. Nothing of it is read meanwhile."""
 
 
 class RpcError(Exception):

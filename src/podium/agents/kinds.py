@@ -20,7 +20,7 @@ class About:
     door: str
     """The way by which what it wants to do is judged before it happens."""
     program: tuple[str, ...] = ()
-    """How it is started when podium.yaml says nothing. Empty: it is no program of its own."""
+    """The command that starts it when podium.yaml has none. Empty: it is no program of its own."""
     install: str = ""
     tried: str = ""
     """The version Podium was tried with."""
@@ -33,10 +33,10 @@ class About:
     moved_by: str = ""
     """The person's variable that names another folder for it."""
     moved_to: str = ""
-    """Where the file lies in that folder."""
+    """Path of the file in that folder."""
 
     hosts: tuple[str, ...] = ()
-    """Where its provider answers and logs it in, for a network that leads to the model alone."""
+    """Hosts where its provider answers and logs it in, for a network that leads to the model alone."""
     is_program: bool = True
     """False: nothing is started that a person installed."""
 
@@ -189,7 +189,7 @@ class ExplainedAgent:
 
 
 def key_hint(variable: str, value: str) -> str:
-    """Which key was used and where to set another. The value itself is said only as a reference."""
+    """Name the key that was used and where to set another. The value itself is shown only as a reference."""
     if not value.startswith(SECRET_PREFIX):
         return f"the key was {variable} in the agent's `env`; put one there that is valid"
     name = value.removeprefix(SECRET_PREFIX)

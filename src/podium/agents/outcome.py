@@ -108,7 +108,7 @@ _UNIT_SECONDS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 
 def reset_time(text: str, now: datetime) -> datetime | None:
-    """When a limit is lifted, as providers put it in words: a moment, or how long from now on."""
+    """Read the end of a limit, as providers put it in words: a time, or how long from now on."""
     try:
         reset = _reset_in(text[:20_000], now)
     except (ValueError, OverflowError, OSError):
@@ -137,7 +137,7 @@ def after_seconds(seconds: float, now: datetime) -> datetime | None:
 
 
 def may_end_with(text: str, waiting_approvals: tuple[str, ...]) -> bool:
-    """Whether a turn may end with these words: none at all only when it was told to end and wait."""
+    """Return whether a turn may end with this text: an empty one only when it was told to end and wait."""
     return bool(text.strip() or waiting_approvals)
 
 
@@ -149,12 +149,12 @@ def missing_tools(agent: str, names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 _UNFORESEEN = (OSError, LookupError, AttributeError, TypeError, ValueError)
-"""What comes of a disk that is full, and of records whose shape nobody has thought of."""
+"""Errors of a full disk, and of records whose shape nobody has foreseen."""
 
 
 @contextmanager
 def accounted(agent: str, used: Callable[[], Usage]) -> Iterator[None]:
-    """Whatever ends the turn in here carries what was used until then, cancellations too.
+    """Put on whatever ends the turn in here what was used until then, cancellations included.
 
     Raises `AgentLost` for what is no error of the tree but comes of files or of what the agent said.
     """

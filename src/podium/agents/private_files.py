@@ -104,13 +104,13 @@ def open_plain(home: Path, name: str | Path) -> int | None:
 
 
 def is_really_in(home: Path, name: str | Path) -> bool:
-    """Whether the way to what the home has under this name has no link in it."""
+    """Return whether no link is on the way to what the home has under this name."""
     parts = Path(name).parts
     return not any(home.joinpath(*parts[: at + 1]).is_symlink() for at in range(len(parts)))
 
 
 def real_paths(home: Path, name: str, pattern: str) -> list[Path]:
-    """What matches beneath a folder of the home and is no link, nor behind one."""
+    """Return what matches below a folder of the home and is no link, nor behind one."""
     paths = [home / name] if is_really_in(home, name) else []
     for part in pattern.split("/"):
         paths = [path for folder in paths for path in _unlinked(folder, part)]

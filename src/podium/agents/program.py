@@ -70,7 +70,7 @@ _versions: dict[tuple[str, ...], tuple[float, str]] = {}
 
 
 async def version_of(launcher: Launcher, argv: tuple[str, ...], cwd: str) -> str:
-    """What `argv --version` says; empty when it says nothing of use. Raises `ToolMissing`."""
+    """Return the version from `argv --version`; empty when it prints none. Raises `ToolMissing`."""
     changed = _changed(argv)
     if argv in _versions and _versions[argv][0] == changed:
         return _versions[argv][1]
@@ -92,7 +92,7 @@ async def version_of(launcher: Launcher, argv: tuple[str, ...], cwd: str) -> str
 
 
 def newer_than(version: str, tried: str) -> bool:
-    """Whether this is a later version than one that was tried."""
+    """Return whether this is a later version than one that was tried."""
     return _numbers(version) > _numbers(tried)
 
 

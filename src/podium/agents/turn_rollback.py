@@ -117,7 +117,7 @@ def _roll_back(tx: Transaction, record: CallRecord, now: datetime) -> None:
 
 
 def _is_used_by(record: CallRecord, approval: Approval) -> bool:
-    """Whether the call alone used it up. A plan's yes is for all its calls."""
+    """Return whether the call alone used it up. A plan's approval is for all its calls."""
     used = approval.status is ApprovalStatus.CONSUMED and approval.reserved_by == record.key
     return used and not approval.plan_hash
 
@@ -128,7 +128,7 @@ def folder_of(workspace: str | Workspace) -> str:
 
 @asynccontextmanager
 async def watched(ctx: FlowContext, workspace: str | Workspace) -> AsyncIterator[None]:
-    """What happens in a workspace inside this is checked at its end, however that comes.
+    """Check what happens in a workspace inside this at its end, however that comes.
 
     Raises `WorkspaceTampered` when something was changed that was nobody's business there. A plain
     folder is not watched.

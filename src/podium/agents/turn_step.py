@@ -54,7 +54,7 @@ MAX_LIMIT = timedelta(hours=6)
 MAX_LIMITS = 10
 """Rate limits that one turn waits out."""
 MAX_LOSSES = 6
-"""How often in a row a turn's agent may be lost before a person is asked."""
+"""Times in a row that a turn's agent may be lost before a person is asked."""
 GO_ON = "Your assignment is unchanged: continue where you were, and end with the answer that it asks for."
 _QUESTION_CHARACTERS = 300
 FIRST_PAUSE_SECONDS = 1.0
@@ -80,11 +80,11 @@ class RoleAgent:
     allowed_tools: tuple[str, ...] | None = None
     """Names of tools the role may ask for. None: all that the gate allows."""
     own_tools: tuple[str, ...] | None = None
-    """What the agent may use of its own beside files and shell."""
+    """Grants for the agent's own tools beside files and shell."""
     limits: TurnLimits = field(default_factory=TurnLimits)
-    """What one turn may take."""
+    """Limits of one turn."""
     max_losses: int = MAX_LOSSES
-    """How often in a row it may be lost before a person is asked. 0: the first loss ends the step."""
+    """Times in a row it may be lost before a person is asked. 0: the first loss ends the step."""
 
 
 async def ask(
@@ -203,13 +203,13 @@ TakeTurn = Callable[[StepContext, str, Sequence[str]], Awaitable[Reply]]
 
 @dataclass(frozen=True)
 class _Tries:
-    """How often a turn was tried, and under which key its last try was asked."""
+    """Attempts of a turn, and the key of the last one."""
 
     turn: str
     limits: int = 0
     losses: int = 0
     notes: tuple[str, ...] = ()
-    """What people said when they had a lost agent asked again."""
+    """Comments of people who had a lost agent asked again."""
     last_was_lost: bool = True
 
     @property
@@ -289,7 +289,7 @@ async def _guidance(
 
 
 def _notes(signal: Signal) -> list[str]:
-    """What a person said when they let the run go on, for the agent's prompt."""
+    """Return a person's comment when they let the run continue, for the agent's prompt."""
     comment = signal.payload
     return [comment.strip()] if isinstance(comment, str) and comment.strip() else []
 
@@ -302,7 +302,7 @@ def _broke(step_key: str, error: PodiumError, tries: int) -> StepBroke:
 def _until(
     error: RateLimited | AgentLost, now: datetime, tries: _Tries, max_losses: int
 ) -> datetime | None:
-    """When the turn is asked again. None: not by itself."""
+    """Return when the turn is asked again. None: not by itself."""
     if isinstance(error, RateLimited):
         return _worth_waiting(error, now, tries.limits)
     if not max_losses:
@@ -314,7 +314,7 @@ def _until(
 
 
 def _worth_waiting(error: RateLimited, now: datetime, limits: int) -> datetime | None:
-    """Until when. None: that is not known, too far off, or was in vain too often."""
+    """Return the time to wait until. None: it is not known, too far off, or was in vain too often."""
     ends = error.retry_at
     if ends is None or ends > now + MAX_LIMIT or limits >= MAX_LIMITS:
         return None
@@ -334,7 +334,7 @@ class AskOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class TurnText:
-    """What an agent is told in one turn of a conversation."""
+    """The text for an agent in one turn of a conversation."""
 
     prompt: str
     """For an agent that kept no conversation: complete in itself."""
@@ -475,7 +475,7 @@ async def _turn_key(store: Store, step: StepContext, first: str) -> str:
 
 
 async def _asked_before(store: Store, run: Run, step_key: str) -> bool:
-    """Whether an owner of the run that died had put this very turn to its agent."""
+    """Return whether an owner of the run that died had put this very turn to its agent."""
     if run.fence <= 1:
         return False
     types = ("agent_asked", "run_retried")
@@ -491,7 +491,7 @@ async def _asked_before(store: Store, run: Run, step_key: str) -> bool:
 
 
 async def _outcome(store: Store, earlier: Reply | None) -> str:
-    """What became of the agent's last turn. Empty: nothing that it does not know."""
+    """Return the outcome of the agent's last turn. Empty: nothing that it does not know."""
     if earlier is None:
         return ""
     waited = earlier.waiting_approvals
@@ -512,7 +512,7 @@ async def _outcome(store: Store, earlier: Reply | None) -> str:
 
 
 def _answer_to(approval: Approval, *, performed: bool, is_unambiguous: bool) -> str:
-    """What a person said to a call, in words for the agent that asked for it.
+    """Return a person's answer to a call, worded for the agent that asked for it.
 
     `performed`: Podium makes the call before the agent reads this. `is_known`: the agent knows which question
     an answer is to.
@@ -587,7 +587,7 @@ def _using(usage: Usage) -> Iterator[None]:
 
 
 async def _deadlines(store: Store, approvals: tuple[str, ...]) -> dict[str, datetime]:
-    """Until when each can be answered. One that the store does not know cannot be waited for."""
+    """Return until when each can be answered. One that the store does not know cannot be waited for."""
     if not approvals:
         return {}
     records = await store.read(

@@ -22,10 +22,10 @@ AgentBuilder = Callable[["Podium", "AgentSettings", "AgentOptions", "AgentDeps"]
 """Builds an agent of one kind of what podium.yaml says of it."""
 
 
-async def players_by_role(podium: Podium) -> Callable[[str], RoleAgent]:
-    """Gives the player of a role. Each is made when it is first asked for.
+async def agents_by_role(podium: Podium) -> Callable[[str], RoleAgent]:
+    """Return a function that gives the agent of a role. Each is built when it is first asked for.
 
-    What it gives raises `BadInput` for a role or an agent that podium.yaml does not have, and
+    The function raises `BadInput` for a role or an agent that podium.yaml does not have, and
     `NotPossibleNow` for an agent whose command, variables, address or options nobody has trusted.
     """
     from podium.agents import FailoverAgent
@@ -35,23 +35,23 @@ async def players_by_role(podium: Podium) -> Callable[[str], RoleAgent]:
     journal = await podium.journal()
 
     @cache
-    def player_for(role: str) -> RoleAgent:
-        known = podium.settings.roles
-        if role not in known:
-            raise BadInput(f"podium.yaml has no role {role!r}; roles: {_listed(known)}")
-        names = known[role].agents
+    def agent_for(role: str) -> RoleAgent:
+        roles = podium.settings.roles
+        if role not in roles:
+            raise BadInput(f"podium.yaml has no role {role!r}; roles: {_listed(roles)}")
+        names = roles[role].agents
         agents = [build_agent(podium, name, doors) for name in names]
         limits = {name: podium.settings.agents[name].limits for name in names}
         return RoleAgent(
             role=role,
             # Also for one alone: a conversation is then signed by whoever holds it.
             agent=FailoverAgent(agents, journal, limits),
-            allowed_tools=known[role].allowed_tools,
-            own_tools=known[role].own_tools,
+            allowed_tools=roles[role].allowed_tools,
+            own_tools=roles[role].own_tools,
             limits=limits[names[0]],
         )
 
-    return player_for
+    return agent_for
 
 
 def build_agent(
@@ -59,25 +59,31 @@ def build_agent(
     name: str,
     doors: HookServers,
     *,
-    desk: ConfinementProvider | None = None,
-    fence: ConfinementProvider | None = None,
+    mcp_only_confinement: ConfinementProvider | None = None,
+    confinement: ConfinementProvider | None = None,
     unlisted: AgentSettings | None = None,
     command: tuple[str, ...] = (),
 ) -> Agent:
     """The agent that podium.yaml calls `name`, held to the contracts of its turns.
 
-    With a `desk`, the fences of its own processes, it is without hands: CLIs have their tools switched off.
-    With a `fence` it has them in there, and not in the project's own.
+    With `mcp_only_confinement`, which confines its own processes, its own tools are disabled and it acts by MCP only.
+    With `confinement` it keeps its tools, confined by that instead of the project's own.
     `unlisted` is what holds for an agent that podium.yaml does not have; `command` is how a person starts it
     instead.
     """
     from podium.agents import ContractedAgent
 
     if (make := podium.made_agents.get(name)) is not None:
-        made = make(_within(kit_of(podium, doors), desk or fence))
+        made = make(_within(agent_deps(podium, doors), mcp_only_confinement or confinement))
         return ContractedAgent(made, redact=podium.redactor.text)
     medium = build_medium(
-        podium, name, doors, desk=desk, fence=fence, unlisted=unlisted, command=command
+        podium,
+        name,
+        doors,
+        mcp_only_confinement=mcp_only_confinement,
+        confinement=confinement,
+        unlisted=unlisted,
+        command=command,
     )
     listed = podium.settings.agents.get(name)
     if listed is not None and listed.kind == "scripted":
@@ -93,8 +99,8 @@ def build_medium(
     *,
     model: str = "",
     unlisted: AgentSettings | None = None,
-    desk: ConfinementProvider | None = None,
-    fence: ConfinementProvider | None = None,
+    mcp_only_confinement: ConfinementProvider | None = None,
+    confinement: ConfinementProvider | None = None,
     command: tuple[str, ...] = (),
 ) -> Agent:
     """The same as it is, for looking at its medium alone.
@@ -105,8 +111,8 @@ def build_medium(
 
     settings = podium.settings.agents.get(name) or unlisted
     if settings is None:
-        known = _listed(podium.settings.agents)
-        raise BadInput(f"podium.yaml has no agent {name!r}; agents: {known}")
+        names = _listed(podium.settings.agents)
+        raise BadInput(f"podium.yaml has no agent {name!r}; agents: {names}")
     build = KINDS.get(settings.kind)
     if build is None:
         raise BadInput(
@@ -116,17 +122,17 @@ def build_medium(
     options, about = options_of(podium, name, model), ABOUT[settings.kind]
     if command:
         options = options.model_copy(update={"command": command})
-    if desk is not None and about.is_program:
-        options = _handless(options)
-    kit = _within(kit_of(podium, doors), desk or fence)
-    agent = build(podium, settings, options, kit)
+    if mcp_only_confinement is not None and about.is_program:
+        options = _mcp_only(options)
+    deps = _within(agent_deps(podium, doors), mcp_only_confinement or confinement)
+    agent = build(podium, settings, options, deps)
     if not about.is_program:
         return agent  # an API agent says by itself whom it asked, and a script asks nobody
-    return ExplainedAgent(agent, options, about, about.login_file(kit.user_home, kit.environ))
+    return ExplainedAgent(agent, options, about, about.login_file(deps.user_home, deps.environ))
 
 
 def options_of(podium: Podium, name: str, model: str = "") -> AgentOptions:
-    """What podium.yaml says of an agent, as far as a person trusts it."""
+    """Options of an agent in podium.yaml, as far as a person trusts it."""
     from podium.agents import AgentOptions
 
     if name not in podium.settings.agents:
@@ -142,22 +148,22 @@ def options_of(podium: Podium, name: str, model: str = "") -> AgentOptions:
     )
 
 
-def _within(kit: AgentDeps, fence: ConfinementProvider | None) -> AgentDeps:
-    return kit if fence is None else replace(kit, confinement_provider=fence)
+def _within(deps: AgentDeps, confinement: ConfinementProvider | None) -> AgentDeps:
+    return deps if confinement is None else replace(deps, confinement_provider=confinement)
 
 
-def _handless(options: AgentOptions) -> AgentOptions:
+def _mcp_only(options: AgentOptions) -> AgentOptions:
     return options.model_copy(update={"options": {**options.options, "hands": False}})
 
 
-def kit_of(podium: Podium, doors: HookServers) -> AgentDeps:
-    """What agents are run with."""
+def agent_deps(podium: Podium, doors: HookServers) -> AgentDeps:
+    """Dependencies of agents."""
     from podium.agents import AgentDeps
     from podium.sandbox import hook_command, mcp_server_command
 
     return AgentDeps(
         launcher=podium.launcher,
-        confinement_provider=podium.enclosures,
+        confinement_provider=podium.confinement_provider,
         doors=doors,
         transcripts=podium.transcripts,
         clock=podium.clock,
@@ -171,7 +177,7 @@ def kit_of(podium: Podium, doors: HookServers) -> AgentDeps:
 
 
 def _scripted(
-    podium: Podium, settings: AgentSettings, options: AgentOptions, kit: AgentDeps
+    podium: Podium, settings: AgentSettings, options: AgentOptions, deps: AgentDeps
 ) -> Agent:
     from podium.agents import AgentScript, ScriptedAgent
     from podium.config.located_yaml import read_located
@@ -184,66 +190,68 @@ def _scripted(
     return ScriptedAgent(
         options.name,
         script,
-        kit.launcher,
-        kit.doors,
+        deps.launcher,
+        deps.doors,
         env=options.env,
         model=options.model or "script",
-        transcripts=kit.transcripts,
-        confinement_provider=kit.confinement_provider,
+        transcripts=deps.transcripts,
+        confinement_provider=deps.confinement_provider,
     )
 
 
 def _gemini(
-    podium: Podium, settings: AgentSettings, options: AgentOptions, kit: AgentDeps
+    podium: Podium, settings: AgentSettings, options: AgentOptions, deps: AgentDeps
 ) -> Agent:
     from podium.agents import GeminiCliAgent
 
-    return GeminiCliAgent(options, kit)
+    return GeminiCliAgent(options, deps)
 
 
 def _claude(
-    podium: Podium, settings: AgentSettings, options: AgentOptions, kit: AgentDeps
+    podium: Podium, settings: AgentSettings, options: AgentOptions, deps: AgentDeps
 ) -> Agent:
     from podium.agents import ClaudeCliAgent
 
-    return ClaudeCliAgent(options, kit)
+    return ClaudeCliAgent(options, deps)
 
 
-def _codex(podium: Podium, settings: AgentSettings, options: AgentOptions, kit: AgentDeps) -> Agent:
+def _codex(
+    podium: Podium, settings: AgentSettings, options: AgentOptions, deps: AgentDeps
+) -> Agent:
     from podium.agents import CodexCliAgent
 
-    return CodexCliAgent(options, kit)
+    return CodexCliAgent(options, deps)
 
 
 def _opencode(
-    podium: Podium, settings: AgentSettings, options: AgentOptions, kit: AgentDeps
+    podium: Podium, settings: AgentSettings, options: AgentOptions, deps: AgentDeps
 ) -> Agent:
     from podium.agents import OpencodeCliAgent
 
-    return OpencodeCliAgent(options, kit)
+    return OpencodeCliAgent(options, deps)
 
 
 def _command(
-    podium: Podium, settings: AgentSettings, options: AgentOptions, kit: AgentDeps
+    podium: Podium, settings: AgentSettings, options: AgentOptions, deps: AgentDeps
 ) -> Agent:
     from podium.agents import CommandAgent
 
-    return CommandAgent(options, kit)
+    return CommandAgent(options, deps)
 
 
-def _acp(podium: Podium, settings: AgentSettings, options: AgentOptions, kit: AgentDeps) -> Agent:
+def _acp(podium: Podium, settings: AgentSettings, options: AgentOptions, deps: AgentDeps) -> Agent:
     from podium.agents import AcpAgent
 
-    return AcpAgent(options, kit)
+    return AcpAgent(options, deps)
 
 
-def _api(podium: Podium, settings: AgentSettings, options: AgentOptions, kit: AgentDeps) -> Agent:
+def _api(podium: Podium, settings: AgentSettings, options: AgentOptions, deps: AgentDeps) -> Agent:
     from podium.agents import ApiAgent
 
-    return ApiAgent(options, kit, podium.resolve_secret)
+    return ApiAgent(options, deps, podium.resolve_secret)
 
 
-def _bus(podium: Podium, settings: AgentSettings, options: AgentOptions, kit: AgentDeps) -> Agent:
+def _bus(podium: Podium, settings: AgentSettings, options: AgentOptions, deps: AgentDeps) -> Agent:
     try:
         from podium.agents.bus import BusAgent
     except ModuleNotFoundError as error:
@@ -251,7 +259,7 @@ def _bus(podium: Podium, settings: AgentSettings, options: AgentOptions, kit: Ag
             f"agent {options.name!r} joins by a bus, which needs {error.name!r}: `pip install 'podium[duet]'`"
         ) from None
 
-    return BusAgent(options, kit, podium.bus)
+    return BusAgent(options, deps, podium.bus)
 
 
 KINDS: Mapping[str, AgentBuilder] = {

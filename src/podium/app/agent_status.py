@@ -26,13 +26,13 @@ from podium.store import StoreJournal
 PROMPT = "Answer with the one word OK. Use no tool."
 SECONDS = 120.0
 CHECK = "check"
-"""What stands for a run where there is none."""
+"""Run id of a turn that belongs to no run."""
 
 Answer = Literal["yes", "no", "unknown"]
 
 
 class Standing(FrozenModel):
-    """What is known of one agent without asking it anything."""
+    """Status of one agent, found out without asking it anything."""
 
     name: str
     kind: str
@@ -46,7 +46,7 @@ class Standing(FrozenModel):
     door: str = ""
     model: str = ""
     troubles: tuple[str, ...] = ()
-    """What stands in the way, each with what to do."""
+    """Problems, each with a remedy."""
     warnings: tuple[str, ...] = ()
 
     @property
@@ -54,36 +54,36 @@ class Standing(FrozenModel):
         return self.installed != "no" and self.logged_in != "no" and not self.troubles
 
 
-async def standings(podium: Podium) -> list[Standing]:
+async def agent_statuses(podium: Podium) -> list[Standing]:
     """Every agent of podium.yaml, then the known programs that it does not name."""
     named = sorted(podium.settings.agents)
     used = {podium.settings.agents[name].kind for name in named}
     others = [kind for kind, about in ABOUT.items() if about.program and kind not in used]
-    return list(await asyncio.gather(*(standing(podium, name) for name in (*named, *others))))
+    return list(await asyncio.gather(*(agent_status(podium, name) for name in (*named, *others))))
 
 
-async def standing(podium: Podium, name: str) -> Standing:
+async def agent_status(podium: Podium, name: str) -> Standing:
     """One agent, by its name in podium.yaml or by its kind. Raises `BadInput` for neither."""
     settings = podium.settings.agents.get(name)
     kind = settings.kind if settings else name
     about = ABOUT.get(kind, About(door=""))
     if settings is None and not about.program:
-        known = (*sorted(podium.settings.agents), *(k for k in ABOUT if ABOUT[k].program))
-        raise BadInput(f"there is no agent {name!r}; known are {', '.join(known)}")
-    found = Standing(
+        names = (*sorted(podium.settings.agents), *(k for k in ABOUT if ABOUT[k].program))
+        raise BadInput(f"there is no agent {name!r}; known are {', '.join(names)}")
+    status = Standing(
         name=name,
         kind=kind,
         configured=settings is not None,
         door=about.door,
         model=settings.model if settings else "",
-        troubles=_faults(podium, name, settings),
+        troubles=_problems(podium, name, settings),
         warnings=_warnings(podium, settings),
     )
-    if found.troubles:
-        return found  # what nobody trusts or understands is not started, also not for its version
+    if status.troubles:
+        return status  # what nobody trusts or understands is not started, also not for its version
     installed, version, missing = await _program(podium, name, about)
     logged_in, login, lacking = _login(podium, settings, about)
-    return found.model_copy(
+    return status.model_copy(
         update={
             "installed": installed,
             "version": version,
@@ -120,8 +120,8 @@ async def round_trip(podium: Podium, name: str) -> Reply:
                 await asyncio.to_thread(sweep_homes, podium.folders.homes, CHECK.__eq__)
 
 
-def _faults(podium: Podium, name: str, settings: AgentSettings | None) -> tuple[str, ...]:
-    """Why it cannot be made of what podium.yaml says: not trusted, unknown kind, wrong options."""
+def _problems(podium: Podium, name: str, settings: AgentSettings | None) -> tuple[str, ...]:
+    """Reasons why it cannot be built from podium.yaml: not trusted, unknown kind, wrong options."""
     if settings is None:
         return ()
     try:
@@ -143,15 +143,15 @@ def _warnings(podium: Podium, settings: AgentSettings | None) -> tuple[str, ...]
 
 
 async def _program(podium: Podium, name: str, about: About) -> tuple[Answer, str, tuple[str, ...]]:
-    """Whether the program is there, its version, and what stands in the way."""
+    """Look for the program: found or not, its version, and problems."""
     configured = name in podium.settings.agents
     command = (podium.configuration.command_of(name) if configured else ()) or about.program
     if not command:
         return "yes", "", ()
     if not about.program:
         # A program nobody knows may do anything when it is asked for its version.
-        found = shutil.which(command[0], path=podium.environ.get("PATH"))
-        return ("yes", "", ()) if found else ("no", "", (_missing(command[0], about),))
+        path = shutil.which(command[0], path=podium.environ.get("PATH"))
+        return ("yes", "", ()) if path else ("no", "", (_missing(command[0], about),))
     try:
         version = await version_of(podium.launcher, command, tempfile.gettempdir())
     except ToolMissing:
@@ -180,8 +180,8 @@ def _login(
         return "yes", f"a copy of {file}", ()
     if not about.keys and file is None:
         return "unknown", "not known for this kind", ()
-    wanted = f"put {about.keys[0]}: secret://NAME into its `env`" if about.keys else ""
-    ways = " or ".join(filter(None, (wanted, "log in with its own program" if file else "")))
+    add_key = f"put {about.keys[0]}: secret://NAME into its `env`" if about.keys else ""
+    ways = " or ".join(filter(None, (add_key, "log in with its own program" if file else "")))
     return "no", "", (f"no key and no login; {ways}",)
 
 

@@ -1,6 +1,6 @@
-"""A working Podium: settings in, rooms out, each built when it is first asked for.
+"""The composition root: builds the objects of the application from the settings, each when it is first used.
 
-Rooms are imported where they are built, not at the top: `podium approve` must not wait for the
+Packages are imported where they are used, not at the top: `podium approve` must not wait for the
 tools, nor `podium policy check` for the database.
 """
 
@@ -69,13 +69,13 @@ _HEADS_LOOKED_AT = 200
 """Chains that were sealed last: a record that was rolled back lacks the end of these."""
 
 
-def tell_stderr(text: str) -> None:
-    """Say something beside whatever is printed for people or programs."""
+def print_notice(text: str) -> None:
+    """Print a line on stderr, beside the output for people or programs."""
     print(f"podium: {text}", file=sys.stderr, flush=True)  # noqa: T201 — for those without a screen
 
 
 class RecordLoss(NamedTuple):
-    """What is wrong with a record that lacks receipts which were sealed, and what to do."""
+    """Loss of receipts that were sealed, and the remedy."""
 
     problem: str
     remedy: str
@@ -83,8 +83,8 @@ class RecordLoss(NamedTuple):
     """It is an older state of the record; else nothing of that is left."""
 
 
-class Aside(NamedTuple):
-    """Where the rest of a lost record is kept; None: there was none."""
+class SetAsideRecord(NamedTuple):
+    """Paths of the rest of a lost record; None: there was none."""
 
     heads: Path | None
     database: Path | None
@@ -93,7 +93,7 @@ class Aside(NamedTuple):
 
 
 class Podium:
-    """The rooms, put together for one configuration. Close it with `close`."""
+    """The objects of the application for one configuration. Close it with `close`."""
 
     def __init__(
         self,
@@ -103,15 +103,15 @@ class Podium:
         clock: Clock | None = None,
         ids: Ids | None = None,
         flows: Mapping[str, FlowBuilder] | None = None,
-        tell: Callable[[str], None] = tell_stderr,
+        notify: Callable[[str], None] = print_notice,
         labels: tuple[str, ...] = (),
         made_agents: Mapping[str, AgentMaker] | None = None,
     ) -> None:
-        """`tell` takes what a person should know although nobody asked; `labels` is what this process
+        """`notify` takes messages that a person should see although nobody asked; `labels` is what this process
         offers to queues; `made_agents` are agents of a program's own, beside those of podium.yaml."""
         self.made_agents = dict(made_agents or {})
         self.labels = labels
-        self.tell = tell
+        self.notify = notify
         self.configuration = configuration
         self.settings = configuration.settings
         self.folders = configuration.folders
@@ -143,18 +143,18 @@ class Podium:
 
     @property
     def has_record(self) -> bool:
-        """Whether something may have been recorded, also where it is lost: looking makes no file."""
+        """True when something may have been recorded, even if it is lost. Creates no file."""
         return bool(self.database_url) or self.database.exists() or bool(self.record_loss)
 
     @property
     def record_loss(self) -> RecordLoss | None:
-        """What is wrong where receipts were sealed and the record that held them is gone or rolled back."""
+        """Problem of a record that is gone or rolled back although receipts were sealed in it. None: there is none."""
         if self.database_url or is_on_server(self.folders):
             return None
         from podium.config.project_identity import is_copy
         from podium.store import Anchors, chain_ends, is_empty
 
-        anchors = Anchors(self.vault)
+        anchors = Anchors(self.key_dir)
         # Before the file is read, which another process may write meanwhile: heads follow receipts.
         heads, runs = anchors.newest(_HEADS_LOOKED_AT), anchors.runs()
         ends = chain_ends(self.database, heads) or chain_ends(self.database, runs)
@@ -167,7 +167,7 @@ class Podium:
         if behind and not is_copy(self.folders):
             problem = f"the record was rolled back: it ends before receipts that were sealed for {_runs(behind)}"
             return RecordLoss(problem, _ACCEPT, rolled_back=True)
-        if anchors.are_begun_anew or not (self.vault / "receipt.key").exists():
+        if anchors.are_begun_anew or not (self.key_dir / "receipt.key").exists():
             return None
         if is_empty(self.database):
             what = "empty" if self.database.exists() else "missing"
@@ -176,25 +176,25 @@ class Podium:
         return None
 
     @property
-    def vault(self) -> Path:
+    def key_dir(self) -> Path:
         """The key and the heads of the receipts."""
         return self.folders.key_dir
 
     @property
     def receipt_key(self) -> Path:
         """The key that receipts are sealed with. The first receipt makes it, unless it was named."""
-        return self.named_receipt_key or self.vault / "receipt.key"
+        return self.named_receipt_key or self.key_dir / "receipt.key"
 
     @property
     def named_receipt_key(self) -> Path | None:
         """The key that all machines on one database share, where a person has put it."""
-        given = self.environ.get("PODIUM_RECEIPT_KEY")
-        return Path(given) if given else None
+        path = self.environ.get("PODIUM_RECEIPT_KEY")
+        return Path(path) if path else None
 
     @property
     def has_heads(self) -> bool:
-        """Whether the end of some chain of receipts was ever anchored."""
-        folder = self.vault / "heads"
+        """True when the end of some chain of receipts was ever anchored."""
+        folder = self.key_dir / "heads"
         return folder.is_dir() and any(folder.iterdir())
 
     @cached_property
@@ -220,7 +220,7 @@ class Podium:
                 self._store = await self._open_store()
         return self._store
 
-    async def begin_anew(self) -> Aside:
+    async def begin_anew(self) -> SetAsideRecord:
         """Start with an empty record where the old one is lost. Gives where what was there is kept.
 
         One that was rolled back stays, with the heads of those receipts that it holds. Raises `NotPossibleNow` where
@@ -234,12 +234,12 @@ class Podium:
         now, database = self.clock.now(), None
         if not loss.rolled_back:
             database = await asyncio.to_thread(archive, self.database, now)
-        heads = await asyncio.to_thread(Anchors(self.vault).archive, now)
+        heads = await asyncio.to_thread(Anchors(self.key_dir).archive, now)
         if loss.rolled_back and heads is not None:
-            old = Anchors(self.vault, heads.name)
-            await asyncio.to_thread(copy_heads, old, Anchors(self.vault), self.database)
+            old = Anchors(self.key_dir, heads.name)
+            await asyncio.to_thread(copy_heads, old, Anchors(self.key_dir), self.database)
         await self.store(although_lost=True)
-        return Aside(heads, database, loss.rolled_back)
+        return SetAsideRecord(heads, database, loss.rolled_back)
 
     async def _open_store(self) -> SqlStore | PostgresStore:
         if self.database_url:
@@ -259,13 +259,13 @@ class Podium:
 
         state = self.folders.make_state()
         await asyncio.to_thread(self.state_lock.hold)
-        await asyncio.to_thread(settle_identity, self.folders, self.tell)
+        await asyncio.to_thread(settle_identity, self.folders, self.notify)
         return await SqlStore.open(
             state,
             clock=self.clock,
             ids=self.ids,
             redact=lambda text: self.redactor.json_text(text),
-            key_dir=self.vault,
+            key_dir=self.key_dir,
             receipt_key=self.named_receipt_key,
         )
 
@@ -283,7 +283,7 @@ class Podium:
 
     @cached_property
     def transcripts(self) -> Transcripts:
-        """What was really said in turns, kept beside each run's trace."""
+        """Transcripts of turns, kept beside each run's trace."""
         from podium.store import FileTranscripts
 
         return FileTranscripts(self.folders.state / "runs", self.redactor.text)
@@ -390,7 +390,7 @@ class Podium:
             self._own_launcher,
             self.configuration.sandbox,
             self.environ,
-            shown=lambda programs, untrusted, search_path: visible_paths(
+            needed_folders=lambda programs, untrusted, search_path: visible_paths(
                 programs,
                 search_path,
                 home=self.environ.get("HOME") or str(Path.home()),
@@ -422,24 +422,24 @@ class Podium:
         )
 
     @cached_property
-    def enclosures(self) -> ConfinementProvider:
-        """The fences around folders that agents work in."""
-        from podium.app.confinement import ProjectEnclosures
+    def confinement_provider(self) -> ConfinementProvider:
+        """Confinement of the folders that agents work in."""
+        from podium.app.confinement import ProjectConfinement
         from podium.policy import exec_rules
 
-        return ProjectEnclosures(
+        return ProjectConfinement(
             self.workspaces,
             self.configuration.sandbox,
             exec_rules,
             self.folders.user_state / "empty",
-            self.tell,
+            self.notify,
         )
 
-    def workspace_wish(self, task: str, **wishes: str) -> WorkspaceSpec:
+    def workspace_spec(self, task: str, **options: str) -> WorkspaceSpec:
         """A workspace for this task as the settings want it: `base`, `branch` and `run_id` may be named."""
-        from podium.app.workspace_spec import workspace_wish
+        from podium.app.workspace_spec import workspace_spec
 
-        return workspace_wish(self.configuration, self.gate.closed_paths, task, **wishes)
+        return workspace_spec(self.configuration, self.gate.closed_paths, task, **options)
 
     @cached_property
     def workspaces(self) -> Workspaces:
@@ -454,7 +454,7 @@ class Podium:
             secrets_in=secret_finder(self.redactor),
             inside=self.launcher,
             confined=self.configuration.sandbox.kind == "kernel",
-            report=lambda text: self.tell(self.redactor.text(text)),
+            report=lambda text: self.notify(self.redactor.text(text)),
             guarded=self._guarded_paths,
         )
 
@@ -468,7 +468,7 @@ class Podium:
         """Runs the project's checks, confined."""
         from podium.app.checks import CheckRunner
 
-        return CheckRunner(self.enclosures, self.launcher, self.redactor.text)
+        return CheckRunner(self.confinement_provider, self.launcher, self.redactor.text)
 
     @cached_property
     def project_checks(self) -> ProjectChecks:
@@ -478,7 +478,7 @@ class Podium:
         return ProjectChecks(
             self.configuration,
             self.workspaces,
-            self.workspace_wish,
+            self.workspace_spec,
             self.repository_git,
             self.check_runner,
         )
@@ -523,7 +523,7 @@ class Podium:
         registry: Registry | None = None,
         gate: Gate | None = None,
         mode: str = "",
-        enclosures: ConfinementProvider | None = None,
+        confinement_provider: ConfinementProvider | None = None,
         store: Store | None = None,
     ) -> ToolDoor:
         """The door that calls in a workspace pass. Without `root` that is the project itself.
@@ -547,7 +547,7 @@ class Podium:
                 owner="" if store else (await self.engine()).worker_id,
             ),
             redact=self.redactor.text,
-            held=(enclosures or self.enclosures).held,
+            held=(confinement_provider or self.confinement_provider).held,
         )
 
     def toolbox_behind(
@@ -557,7 +557,7 @@ class Podium:
         registry: Registry | None = None,
         *,
         gate: Gate | None = None,
-        enclosures: ConfinementProvider | None = None,
+        confinement_provider: ConfinementProvider | None = None,
         launcher: Launcher | None = None,
     ) -> LocalToolbox:
         """The tools of a workspace, performed through `door`."""
@@ -568,7 +568,7 @@ class Podium:
             registry or self.registry,
             door,
             launcher or self.launcher,
-            confinements=enclosures or self.enclosures,
+            confinements=confinement_provider or self.confinement_provider,
             clock=self.clock,
             settings=ToolboxSettings(
                 root=str((root or self.folders.project).resolve()),
@@ -591,7 +591,7 @@ class Podium:
         folder: Path | None = None,
         *,
         gate: Gate | None = None,
-        enclosures: ConfinementProvider | None = None,
+        confinement_provider: ConfinementProvider | None = None,
     ) -> HookServers:
         """Opens the door that an agent's processes use for a turn, in the turn's workspace.
 
@@ -600,22 +600,22 @@ class Podium:
         """
         from podium.sandbox import HookServer, HookServerSettings
 
-        door = await self.tool_door(gate=gate, enclosures=enclosures)
-        toolbox = self.toolbox_behind(door, enclosures=enclosures)
+        door = await self.tool_door(gate=gate, confinement_provider=confinement_provider)
+        toolbox = self.toolbox_behind(door, confinement_provider=confinement_provider)
         journal = await self.journal()
         settings = HookServerSettings(folder=str(folder) if folder else None)
         return HookServer(door, toolbox, journal, settings, redact=self.redactor.text)
 
     @cached_property
     def bus(self) -> Bus:
-        """Where programs of others join as agents. Opened when one of them is first asked."""
+        """Bus that other programs join as agents. Opened when one of them is first asked."""
         from podium.agents.bus import Bus, BusSettings
 
         bus = Bus(BusSettings(socket=local_socket(self.folders.project, self.environ, "bus")))
         self.close_with(bus.close)
         return bus
 
-    async def purse(self) -> BudgetTracker:
+    async def budget_tracker(self) -> BudgetTracker:
         """The budgets that the turns of runs are held to."""
         from podium.agents.budget_tracker import BudgetTracker
 
@@ -631,10 +631,10 @@ class Podium:
         return secret_in(text, self.redactor.text, self.environ)
 
     @property
-    def faults(self) -> tuple[str, ...]:
-        """What could not be kept up beside the record. Complete once this is closed."""
-        kept = self._store.problems if self._store is not None else ()
-        return (*kept, *(self._traces.problems if self._traces is not None else ()))
+    def problems(self) -> tuple[str, ...]:
+        """Problems with the files kept beside the record. Complete once this is closed."""
+        problems = self._store.problems if self._store is not None else ()
+        return (*problems, *(self._traces.problems if self._traces is not None else ()))
 
     def close_with(self, closing: Callable[[], Awaitable[None]]) -> None:
         """Have something closed with this Podium, when no run is hosted any more."""

@@ -45,7 +45,7 @@ async def approve(
     *,
     by: Approver | str,
     groups: Mapping[str, tuple[str, ...]] | None = None,
-    said: str = "",
+    comment: str = "",
     digest: str = "",
 ) -> Approval:
     """Say yes to an approval, named by id, short id or `APPROVE: <id>`.
@@ -61,16 +61,16 @@ async def approve(
 
     def work(tx: Transaction) -> Approval:
         now = clock.now()
-        known = open_approval(tx, text, now)
-        if known.status is ApprovalStatus.EXPIRED:
-            return known
-        if digest and digest != known.digest:
+        current = open_approval(tx, text, now)
+        if current.status is ApprovalStatus.EXPIRED:
+            return current
+        if digest and digest != current.digest:
             raise NotPossibleNow(
-                f"what you saw is not what approval {known.id} is for; look at it again, then answer"
+                f"what you saw is not what approval {current.id} is for; look at it again, then answer"
             )
-        words = answer_to(known, said)
-        granted = grant(known, approver, now, groups).model_copy(
-            update={"said": words or known.said}
+        answer = answer_to(current, comment)
+        granted = grant(current, approver, now, groups).model_copy(
+            update={"said": answer or current.said}
         )
         complete = granted.status is ApprovalStatus.GRANTED
         tx.save_approval(granted)
@@ -80,46 +80,46 @@ async def approve(
             by=approver.name,
             group=group,
             complete=complete,
-            said=words,
+            said=answer,
             authentication=approver.authentication,
         )
         tx.append(granted.run_id, body)
         if complete:
-            tell_run(tx, granted, approver.name, now, ids.new("sig"))
+            signal_run(tx, granted, approver.name, now, ids.new("sig"))
         return granted
 
     return refuse_expired(await store.write(work))
 
 
-def answer_to(approval: Approval, said: str) -> str:
+def answer_to(approval: Approval, comment: str) -> str:
     """The words as they are kept. Raises `BadInput` when they do not answer what is asked."""
-    words = said.strip()
-    if len(words) > MAX_ANSWER:
-        raise BadInput(f"{len(words)} characters were said, and {MAX_ANSWER} are kept; say less")
-    words = "".join(char for char in words if char.isprintable() or char in "\n\t")
-    if approval.tool == QUESTION and not words:
+    answer = comment.strip()
+    if len(answer) > MAX_ANSWER:
+        raise BadInput(f"{len(answer)} characters were said, and {MAX_ANSWER} are kept; say less")
+    answer = "".join(char for char in answer if char.isprintable() or char in "\n\t")
+    if approval.tool == QUESTION and not answer:
         raise BadInput(
             f"approval {approval.id} asks a question, and a yes does not answer it: "
             f'`podium approve {short_id(approval.id)} --say "WORDS"`'
         )
     choices = approval.arguments.get("choices") if approval.tool == QUESTION else None
-    return _chosen(approval, words, choices) if isinstance(choices, list) else words
+    return _chosen(approval, answer, choices) if isinstance(choices, list) else answer
 
 
-def _chosen(approval: Approval, words: str, choices: list[Json]) -> str:
+def _chosen(approval: Approval, answer: str, choices: list[Json]) -> str:
     """The choice that is meant, by its words or its number, or an answer in a person's own words."""
     names = [str(choice) for choice in choices]
-    fitting = [name for name in names if name.casefold() == words.casefold()]
+    fitting = [name for name in names if name.casefold() == answer.casefold()]
     if len(fitting) == 1:
         return fitting[0]
-    if not words.isdecimal():
-        return words
-    if 0 < int(words) <= len(names):
-        return names[int(words) - 1]
+    if not answer.isdecimal():
+        return answer
+    if 0 < int(answer) <= len(names):
+        return names[int(answer) - 1]
     # More likely a slip than an answer.
     listed = ", ".join(f"{number} {name!r}" for number, name in enumerate(names, start=1))
     raise BadInput(
-        f"approval {approval.id} has no choice {words}; answer with one of {listed}, or in your own words"
+        f"approval {approval.id} has no choice {answer}; answer with one of {listed}, or in your own words"
     )
 
 
@@ -129,10 +129,10 @@ def open_approval(tx: Transaction, text: str, now: datetime) -> Approval:
     approval = tx.approval(approval_id)
     if approval is None:
         raise UnknownId("approval", text)
-    return mark_late(tx, approval, now)
+    return expire_late(tx, approval, now)
 
 
-def mark_late(tx: Transaction, approval: Approval, now: datetime) -> Approval:
+def expire_late(tx: Transaction, approval: Approval, now: datetime) -> Approval:
     """The approval, stored as expired when it is due or when nothing would come of an answer any more."""
     if approval.status is ApprovalStatus.PENDING:
         run = tx.run(approval.run_id)
@@ -158,7 +158,7 @@ def _why_closed(view: StoreView, approval: Approval, run: Run) -> str:
     return f"{ended}; `podium retry {short} --from {shlex.quote(step)}` asks again"
 
 
-def tell_run(tx: Transaction, approval: Approval, by: str, now: datetime, signal_id: str) -> None:
+def signal_run(tx: Transaction, approval: Approval, by: str, now: datetime, signal_id: str) -> None:
     """Wake the run that waits for this approval's answer. One that has ended takes no signals."""
     run = tx.run(approval.run_id)
     if run is None or run.status.ended:
@@ -201,10 +201,10 @@ async def reject(
 
     def work(tx: Transaction) -> Approval:
         now = clock.now()
-        known = open_approval(tx, approval, now)
-        if known.status is ApprovalStatus.EXPIRED:
-            return known
-        return store_rejection(tx, rejected_approval(known, by, now, why), now, ids)
+        current = open_approval(tx, approval, now)
+        if current.status is ApprovalStatus.EXPIRED:
+            return current
+        return store_rejection(tx, rejected_approval(current, by, now, why), now, ids)
 
     return refuse_expired(await store.write(work))
 
@@ -219,12 +219,12 @@ def store_rejection(tx: Transaction, refused: Approval, now: datetime, ids: Ids)
         authentication=refused.rejected_how,
     )
     tx.append(refused.run_id, event)
-    tell_run(tx, refused, refused.rejected_by, now, ids.new("sig"))
+    signal_run(tx, refused, refused.rejected_by, now, ids.new("sig"))
     return refused
 
 
 OPEN = (ApprovalStatus.PENDING, ApprovalStatus.GRANTED)
-"""What can still expire."""
+"""Statuses that can still expire."""
 MAX_OPEN = 5_000
 """As many are looked at for their deadlines, and counted."""
 MAX_LISTED = 200
@@ -233,7 +233,7 @@ MAX_LISTED = 200
 class NewestApprovals(FrozenModel):
     """The newest ones, and how many there are beside them."""
 
-    shown: tuple[Approval, ...] = ()
+    approvals: tuple[Approval, ...] = ()
     more: int = 0
     """Those that are not shown, counted up to `MAX_OPEN` in all."""
 
@@ -251,7 +251,7 @@ async def list_approvals(
 
     What is overdue, or whose run has ended, is stored as expired first. `before_id` is the last one of the page before.
     """
-    await _mark_due(store, clock)
+    await _expire_due(store, clock)
     return await store.read(
         lambda view: view.approvals(
             run_id=run_id, statuses=statuses, before_id=before_id, limit=limit
@@ -267,25 +267,25 @@ async def newest_approvals(
     run_id: str | None = None,
 ) -> NewestApprovals:
     """As `list_approvals`, for people and programs who are told what is left out."""
-    found = await list_approvals(store, clock, statuses=statuses, run_id=run_id, limit=MAX_OPEN)
-    shown = tuple(found[:MAX_LISTED])
-    return NewestApprovals(shown=shown, more=len(found) - len(shown))
+    approvals = await list_approvals(store, clock, statuses=statuses, run_id=run_id, limit=MAX_OPEN)
+    newest = tuple(approvals[:MAX_LISTED])
+    return NewestApprovals(approvals=newest, more=len(approvals) - len(newest))
 
 
 async def show_approval(store: Store, clock: Clock, approval: str) -> Approval:
     """The one that was meant, by id, short id or `APPROVE: <id>`. Raises `UnknownId` or `AmbiguousId`."""
-    await _mark_due(store, clock)
-    return await store.read(lambda view: _known(view, approval_named_in(approval) or approval))
+    await _expire_due(store, clock)
+    return await store.read(lambda view: _approval(view, approval_named_in(approval) or approval))
 
 
-def _known(view: StoreView, text: str) -> Approval:
+def _approval(view: StoreView, text: str) -> Approval:
     approval = view.approval(find_id(view, "approval", text))
     if approval is None:
         raise UnknownId("approval", text)
     return approval
 
 
-async def _mark_due(store: Store, clock: Clock) -> None:
+async def _expire_due(store: Store, clock: Clock) -> None:
     now = clock.now()
     still_open, ended = await store.read(_open_and_ended)
     due = [
@@ -295,18 +295,18 @@ async def _mark_due(store: Store, clock: Clock) -> None:
         or (approval.status is ApprovalStatus.PENDING and approval.run_id in ended)
     ]
 
-    def mark(tx: Transaction) -> None:
+    def expire_all(tx: Transaction) -> None:
         for approval_id in due:
             approval = tx.approval(approval_id)
             if approval is not None:
-                mark_late(tx, approval, now)
+                expire_late(tx, approval, now)
 
     if due:
-        await store.write(mark)
+        await store.write(expire_all)
 
 
 def _open_and_ended(view: StoreView) -> tuple[list[Approval], set[str]]:
-    """What may be due, and the runs among theirs that have ended."""
+    """Approvals that may be due, and the ended ones among their runs."""
     still_open = view.approvals(statuses=OPEN, limit=MAX_OPEN)
     runs = (view.run(run_id) for run_id in {approval.run_id for approval in still_open})
     return still_open, {run.id for run in runs if run is not None and run.status.ended}

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
 from podium.app.approvals import approve, list_approvals, reject
 from podium.app.id_lookup import find_id
+from podium.app.inbox import resolve_approval
 from podium.app.run_continuation import how_it_continues
-from podium.app.run_list import how_they_stand, list_runs
-from podium.app.submission import submit
-from podium.app.work_request import Wish
+from podium.app.run_list import list_runs, with_host_status
 from podium.config.chat_settings import SenderSettings
 from podium.core.approvals import Approver, Authentication
 from podium.core.decisions import Approval, ApprovalStatus
 from podium.core.errors import PodiumError, UnknownId
 from podium.core.ids import short_id
+from podium.core.job import ChatVerb, all_jobs, load
 from podium.core.model import FrozenModel
 from podium.core.work import Run, RunStatus
-from podium.jobs.operator.models import OperatorAnswer, OperatorMode
-from podium.jobs.operator.submission import ask
-from podium.jobs.sense.candidate_lookup import approval_meant
 from podium.ports import RunQuery, StoreView
 from podium.render.approval import what_line
 from podium.render.text import escaped_line, escaped_text
@@ -31,70 +28,72 @@ if TYPE_CHECKING:
     from podium.app.app import Podium
 
 
-Verb = Literal["run", "ask", "status", "approve", "answer", "reject", "help"]
-Needs = Literal["", "operator", "approver"]
+Answer = Callable[["Podium", str, str], Awaitable[str]]
+Role = Literal["", "operator", "approver"]
 
-NEEDED_ROLE: dict[Verb, Needs] = {
-    "run": "operator",
-    "ask": "operator",
+REQUIRED_ROLE: dict[str, Role] = {
     "status": "",
     "approve": "approver",
     "answer": "approver",
     "reject": "approver",
     "help": "",
 }
-"""What somebody must be for each; everybody who is heard may look."""
+"""Role that each of the kernel's own verbs takes; those of jobs take the operator."""
 
-HELP = """run TASK: a task becomes a branch
-ask MESSAGE: the operator plans it, and asks before it acts
-status [ID]: what goes on and what waits, or one run or approval
-APPROVE: ID, or answer ID WORDS for a question
-reject ID WHY
+_OWN_HELP = """status [ID]: what runs and what waits, or one run or approval
+APPROVE: ID, or answer ID TEXT for a question
+reject ID REASON
 help"""
 
 _FIRST_WORD = re.compile(r"^\s*/?(?P<verb>[A-Za-z]+)(?:@\w+)?:?(?:\s+(?P<rest>.*))?$", re.DOTALL)
 """`run …`; as bots are spoken to `/run …` or `/run@name …`; and `APPROVE: …`."""
-_WITH_AN_ID: tuple[Verb, ...] = ("approve", "answer", "reject")
+_WITH_AN_ID = ("approve", "answer", "reject")
 
 
-class ChatWish(FrozenModel):
-    """What is wished for."""
+class ChatRequest(FrozenModel):
+    """A message that could be read."""
 
-    verb: Verb
+    verb: str
     target: str = ""
     """The id of what it is about."""
-    words: str = ""
+    text: str = ""
 
 
-def understood(text: str) -> ChatWish | str:
-    """The wish, or words that say what is missing of it."""
-    found = _FIRST_WORD.match(text)
-    verb = next((each for each in NEEDED_ROLE if found and found["verb"].lower() == each), None)
-    if found is None or verb is None:
-        return f"This is none of what can be said here.\n{HELP}"
-    rest = (found["rest"] or "").strip()
-    if verb in ("run", "ask"):
-        what = "a task" if verb == "run" else "a message"
-        return ChatWish(verb=verb, words=rest) if rest else f"Say {what} behind `{verb}`."
+def parse_request(message: str, verbs: Mapping[str, ChatVerb]) -> ChatRequest | str:
+    """The request, or a sentence on what is missing. `verbs` are those of the jobs."""
+    match = _FIRST_WORD.match(message)
+    verb = match["verb"].lower() if match else ""
+    rest = ((match["rest"] if match else "") or "").strip()
+    if verb in verbs:
+        argument = verbs[verb].argument
+        return ChatRequest(verb=verb, text=rest) if rest else f"Write it as `{verb} {argument}`."
+    if verb not in REQUIRED_ROLE:
+        return f"Not a command of this chat.\n{help_text(verbs)}"
     if verb not in _WITH_AN_ID:
-        return ChatWish(verb=verb, target=rest)
-    target, _, words = rest.partition(" ")
-    return _about(verb, target, words.strip())
+        return ChatRequest(verb=verb, target=rest)
+    target, _, text = rest.partition(" ")
+    return _parse_answer(verb, target, text.strip())
 
 
-def _about(verb: Verb, target: str, words: str) -> ChatWish | str:
+def _parse_answer(verb: str, target: str, text: str) -> ChatRequest | str:
     if not target:
-        return f"Say the id of what waits behind `{verb}`; `status` lists it."
-    if verb == "approve" and words:
-        return "A yes is `APPROVE: ID` and nothing behind it; `answer ID WORDS` answers a question."
-    if verb != "approve" and not words:
+        return f"Write the id of the approval after `{verb}`; `status` lists those that wait."
+    if verb == "approve" and text:
+        return "Write `APPROVE: ID` and nothing after it; `answer ID TEXT` answers a question."
+    if verb != "approve" and not text:
         what = "a reason" if verb == "reject" else "the answer"
-        return f"Say {what} behind the id."
-    return ChatWish(verb=verb, target=target, words=words)
+        return f"Write {what} after the id."
+    return ChatRequest(verb=verb, target=target, text=text)
 
 
-HEARD_FOR = timedelta(days=3)
-"""How long a message is known again: services try on for about a day."""
+def help_text(verbs: Mapping[str, ChatVerb]) -> str:
+    """All that can be written, a line each."""
+    of_jobs = (f"{name} {verb.argument}: {verb.help}" for name, verb in verbs.items())
+    return "\n".join((*of_jobs, _OWN_HELP))
+
+
+DEDUP_WINDOW = timedelta(days=3)
+"""Time for which a repeated message is recognised: services retry for about a day."""
 MAX_TEXT = 20_000
 MAX_ANSWER = 1_800
 """Below the 2,000 characters that Discord takes."""
@@ -103,7 +102,7 @@ MAX_LISTED = 8
 GOING_ON = (RunStatus.QUEUED, RunStatus.RUNNING, RunStatus.WAITING, RunStatus.NEEDS_HUMAN)
 
 
-class ChatDesk:
+class ChatService:
     """Answers people of chats. Who they are, their service has proved."""
 
     def __init__(self, podium: Podium) -> None:
@@ -113,45 +112,38 @@ class ChatDesk:
         """`credential` names what proved who speaks. What came of it, in words without secrets. What cannot be done is said, never raised."""
         if len(text) > MAX_TEXT:
             return f"{len(text)} characters are too many for a chat; {MAX_TEXT} are heard."
-        wish = understood(text)
-        if isinstance(wish, str):
-            return wish
-        needed = NEEDED_ROLE[wish.verb]
-        if needed and needed not in sender.roles:
-            return (
-                f"Not done: {sender.person} is no {needed}. `chat` in podium.yaml names the roles."
-            )
+        verbs = {name: verb for job in all_jobs() for name, verb in job.chat.items()}
+        request = parse_request(text, verbs)
+        if isinstance(request, str):
+            return request
+        role = REQUIRED_ROLE.get(request.verb, "operator")
+        if role and role not in sender.roles:
+            return f"Not done: {sender.person} does not have the role {role}. `chat` in podium.yaml names the roles."
         try:
-            said = await self._done(_approver(sender, credential), wish)
+            response = await self._perform(_approver(sender, credential), request, verbs)
         except PodiumError as error:
-            said = f"Not done: {error}"
-        return self._safe(said)
+            response = f"Not done: {error}"
+        return self._safe(response)
 
-    async def _done(self, by: Approver, wish: ChatWish) -> str:
-        match wish.verb:
-            case "run":
-                run = await submit(self._podium, Wish(flow="pipeline", text=wish.words), by=by.name)
-                return f"Run {short_id(run.id)} is queued. `status {short_id(run.id)}` tells how it goes."
-            case "ask":
-                return await self._asked(by.name, wish.words)
+    async def _perform(
+        self, by: Approver, request: ChatRequest, verbs: Mapping[str, ChatVerb]
+    ) -> str:
+        match request.verb:
             case "status":
-                return await (self._status_of(wish.target) if wish.target else self._status())
+                return await (self._status_of(request.target) if request.target else self._status())
             case "approve" | "answer":
-                return await self._approved(by, wish)
+                return await self._approve(by, request)
             case "reject":
-                return await self._rejected(by, wish)
+                return await self._reject(by, request)
             case "help":
-                return HELP
+                return help_text(verbs)
+            case _:
+                answer: Answer = load(verbs[request.verb].answer)
+                return await answer(self._podium, request.text, by.name)
 
-    async def _asked(self, by: str, words: str) -> str:
-        answer = await ask(self._podium, words, mode=OperatorMode.ENQUEUE, by=by)
-        store, action = await self._podium.store(), answer.action_id or ""
-        asked = await store.read(lambda view: view.approval(action))
-        return "\n".join(_operator_lines(answer, asked))
-
-    async def _approved(self, by: Approver, wish: ChatWish) -> str:
+    async def _approve(self, by: Approver, request: ChatRequest) -> str:
         podium, store = self._podium, await self._podium.store()
-        meant = await store.read(lambda view: approval_meant(view, wish.target))
+        meant = await store.read(lambda view: resolve_approval(view, request.target))
         granted = await approve(
             store,
             podium.clock,
@@ -159,48 +151,50 @@ class ChatDesk:
             meant,
             by=by,
             groups=podium.settings.approvers,
-            said=wish.words,
+            comment=request.text,
         )
         if granted.status is not ApprovalStatus.GRANTED:
             return f"Noted. {short_id(granted.id)} still waits for somebody else of its chain."
-        return f"Approved {short_id(granted.id)}: {_cut(what_line(granted))}{await self._next(granted)}"
+        return f"Approved {short_id(granted.id)}: {cut_line(what_line(granted))}{await self._next(granted)}"
 
     async def _next(self, approval: Approval) -> str:
-        """What is left to a person after an answer, on a line of its own; empty when the run goes on by itself."""
+        """Next step for a person after an answer, on a line of its own; empty when the run continues by itself."""
         goes_on = await how_it_continues(await self._podium.store(), self._podium.engine, approval)
         return f"\n{goes_on.sentence}" if goes_on.next else ""
 
-    async def _rejected(self, by: Approver, wish: ChatWish) -> str:
+    async def _reject(self, by: Approver, request: ChatRequest) -> str:
         podium, store = self._podium, await self._podium.store()
-        meant = await store.read(lambda view: approval_meant(view, wish.target))
-        refused = await reject(store, podium.clock, podium.ids, meant, by=by, why=wish.words)
-        return f"Rejected {short_id(refused.id)}: {_cut(what_line(refused))}{await self._next(refused)}"
+        meant = await store.read(lambda view: resolve_approval(view, request.target))
+        refused = await reject(store, podium.clock, podium.ids, meant, by=by, why=request.text)
+        return f"Rejected {short_id(refused.id)}: {cut_line(what_line(refused))}{await self._next(refused)}"
 
     async def _status(self) -> str:
         store = await self._podium.store()
         waiting = await list_approvals(store, self._podium.clock)
         runs = await list_runs(store, RunQuery(statuses=GOING_ON, limit=MAX_LISTED + 1))
         lines = [
-            *_listed("waits", [_waiting(each) for each in waiting]),
-            *_listed("goes on", await self._standings(runs)),
+            *_listed("waits", [_waiting(approval) for approval in waiting]),
+            *_listed("goes on", await self._run_lines(runs)),
         ]
         return "\n".join(lines) or "Nothing goes on, and nothing waits for a person."
 
-    async def _standings(self, runs: list[Run]) -> list[str]:
-        stands = await how_they_stand(runs, self._podium.engine)
-        return [_run_line(each.run, each.shown_status) for each in stands]
+    async def _run_lines(self, runs: list[Run]) -> list[str]:
+        listings = await with_host_status(runs, self._podium.engine)
+        return [_run_line(listing.run, listing.shown_status) for listing in listings]
 
     async def _status_of(self, target: str) -> str:
         store = await self._podium.store()
         run, asked = await store.read(lambda view: _meant(view, target))
-        (line,) = await self._standings([run])
-        waiting = [_waiting(each) for each in asked if each.status is ApprovalStatus.PENDING]
-        why = f"\n{_cut(escaped_line(run.failure.message))}" if run.failure else ""
+        (line,) = await self._run_lines([run])
+        waiting = [
+            _waiting(approval) for approval in asked if approval.status is ApprovalStatus.PENDING
+        ]
+        why = f"\n{cut_line(escaped_line(run.failure.message))}" if run.failure else ""
         return "\n".join([line + why, *_listed("waits", waiting)])
 
     def _safe(self, text: str) -> str:
-        shown = escaped_text(self._podium.redactor.text(text))
-        return shown if len(shown) <= MAX_ANSWER else shown[: MAX_ANSWER - 1] + "…"
+        visible = escaped_text(self._podium.redactor.text(text))
+        return visible if len(visible) <= MAX_ANSWER else visible[: MAX_ANSWER - 1] + "…"
 
 
 def _approver(sender: SenderSettings, credential: str) -> Approver:
@@ -213,24 +207,12 @@ def _meant(view: StoreView, target: str) -> tuple[Run, list[Approval]]:
     try:
         run_id = find_id(view, "run", target)
     except UnknownId:
-        approval = view.approval(find_id(view, "approval", approval_meant(view, target)))
+        approval = view.approval(find_id(view, "approval", resolve_approval(view, target)))
         run_id = approval.run_id if approval else ""
     run = view.run(run_id)
     if run is None:
         raise UnknownId("run", target)
     return run, view.approvals(run_id=run_id)
-
-
-def _operator_lines(answer: OperatorAnswer, asked: Approval | None) -> Iterator[str]:
-    """How the operator took a message: what it wants a yes for, or why it does nothing."""
-    run = f", run {short_id(answer.run_id)}" if answer.run_id else ""
-    yield f"{answer.status.replace('_', ' ').capitalize()}{run}."
-    if asked is not None:
-        yield f"{asked.tier}: {_cut(what_line(asked))}"
-        yield f"APPROVE: {short_id(asked.id)}"
-    said = answer.classification
-    words = (answer.reason, (said.question or said.reasoning) if said and not run else "")
-    yield from (_cut(escaped_line(each)) for each in words if each)
 
 
 def _listed(heading: str, lines: list[str]) -> list[str]:
@@ -239,12 +221,15 @@ def _listed(heading: str, lines: list[str]) -> list[str]:
 
 
 def _waiting(approval: Approval) -> str:
-    return f"{approval.tier} {short_id(approval.id)} {_cut(what_line(approval))}"
+    return f"{approval.tier} {short_id(approval.id)} {cut_line(what_line(approval))}"
 
 
 def _run_line(run: Run, status: str) -> str:
-    return f"run {short_id(run.id)} ({run.flow}) {status} {_cut(escaped_line(run.task))}".rstrip()
+    return (
+        f"run {short_id(run.id)} ({run.flow}) {status} {cut_line(escaped_line(run.task))}".rstrip()
+    )
 
 
-def _cut(line: str) -> str:
+def cut_line(line: str) -> str:
+    """The line as it is, or its beginning."""
     return line if len(line) <= MAX_LINE else line[: MAX_LINE - 1] + "…"

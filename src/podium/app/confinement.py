@@ -22,7 +22,7 @@ _POINTER_BYTES = 5_000
 
 
 def held_in_workspaces(settings: SandboxSettings) -> FolderConfinement | None:
-    """How the settings hold commands in a workspace. None: only their words are judged."""
+    """Confinement of commands in a workspace by the settings. None: only their text is judged."""
     if settings.kind != "kernel" or not settings.network:
         return None
     return FolderConfinement(
@@ -35,7 +35,7 @@ def _listed(settings: SandboxSettings) -> tuple[str, ...]:
     return settings.hosts if settings.network == "listed" else ()
 
 
-class ProjectEnclosures:
+class ProjectConfinement:
     """Fences as the settings want them; see `Enclosures`."""
 
     def __init__(
@@ -60,15 +60,15 @@ class ProjectEnclosures:
     async def confinement(self, root: str) -> Confinement:
         record = self._workspaces.at(root)
         if record is None:
-            fence, repositories = self._of_folder(Path(root)), repositories_of(Path(root))
+            confinement, repositories = self._of_folder(Path(root)), repositories_of(Path(root))
         else:
-            fence = await (await self._workspaces.open(record.id)).confinement()
+            confinement = await (await self._workspaces.open(record.id)).confinement()
             # The checkout is not there inside, but its git directory is, and git finds it from above.
             checkout = (record.repository, record.git_dir)
             repositories = (record.path, *checkout, f"{record.private}/git")
         if self._settings.kind == "none":
-            return self._let_go(fence)
-        return fence.model_copy(
+            return self._let_go(confinement)
+        return confinement.model_copy(
             update={
                 "network": self._settings.network,
                 "hosts": self._listed,
@@ -76,11 +76,11 @@ class ProjectEnclosures:
             }
         )
 
-    def _let_go(self, fence: Confinement) -> Confinement:
+    def _let_go(self, confinement: Confinement) -> Confinement:
         if not self._warned:
             self._warned = True
             self._warn(UNCONFINED)
-        return Confinement(unmounted_env=fence.unmounted_env, home=fence.home)
+        return Confinement(unmounted_env=confinement.unmounted_env, home=confinement.home)
 
     def held(self, root: str) -> FolderConfinement | None:
         return None if self._workspaces.at(root) is None else held_in_workspaces(self._settings)
@@ -96,7 +96,7 @@ class ProjectEnclosures:
             kind="kernel",
             mounts=(
                 Mount(source=str(root), target=str(root), writable=True),
-                *(Mount(source=str(place), target=str(place)) for place in history_of(root)),
+                *(Mount(source=str(path), target=str(path)) for path in history_of(root)),
                 *protected_mounts(root, self._empty),
             ),
         )
@@ -170,7 +170,7 @@ def repositories_of(root: Path) -> tuple[str, ...]:
 
 
 def history_of(root: Path) -> list[Path]:
-    """Where git keeps what it knows of the folder.
+    """Git directories of the folder.
 
     A pointer is believed only where its target points back: the file itself may be of the agent's making,
     and would else choose what the agent is shown.
@@ -187,12 +187,12 @@ def history_of(root: Path) -> list[Path]:
     return [git, common]
 
 
-def _pointed_to(file: Path, mark: str) -> Path | None:
+def _pointed_to(file: Path, prefix: str) -> Path | None:
     try:
         with file.open("rb") as opened:
             text = os.fsdecode(opened.read(_POINTER_BYTES)).strip()
     except OSError:
         return None
-    if not text.startswith(mark):
+    if not text.startswith(prefix):
         return None
-    return Path(os.path.normpath(file.parent / text.removeprefix(mark).strip()))
+    return Path(os.path.normpath(file.parent / text.removeprefix(prefix).strip()))

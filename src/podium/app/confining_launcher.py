@@ -15,9 +15,9 @@ from podium.core.processes import Confinement, Mount, ProcessExit, ProcessLimits
 from podium.ports import Launcher, Process
 
 _MEGABYTE = 1_000_000
-_SEEN_SECONDS = 30.0
+_CACHE_SECONDS = 30.0
 
-Wanted = tuple[tuple[str, ...], tuple[str, ...], str]
+LookupKey = tuple[tuple[str, ...], tuple[str, ...], str]
 """Programs, the folders that they can write, and the search path."""
 
 
@@ -39,7 +39,7 @@ class ConfiningLauncher:
         settings: SandboxSettings,
         environ: Mapping[str, str],
         *,
-        shown: Callable[[Sequence[str], Sequence[str], str], tuple[str, ...]],
+        needed_folders: Callable[[Sequence[str], Sequence[str], str], tuple[str, ...]],
         venv: Callable[[], Awaitable[str]] = no_venv,
     ) -> None:
         """`shown` gives the folders that have to be seen for programs to start, from the files of those
@@ -48,9 +48,9 @@ class ConfiningLauncher:
         self._inner = inner
         self._settings = settings
         self._environ = environ
-        self._shown = shown
+        self._needed_folders = needed_folders
         self._venv = venv
-        self._places: dict[Wanted, tuple[float, tuple[str, ...]]] = {}
+        self._cache: dict[LookupKey, tuple[float, tuple[str, ...]]] = {}
 
     async def start(self, spawn: ProcessSpec) -> Process:
         with self._missing_in_short(spawn):
@@ -76,19 +76,21 @@ class ConfiningLauncher:
         return spawn.model_copy(update=update)
 
     def _completed(self, spawn: ProcessSpec, venv: str) -> ProcessSpec:
-        fence = spawn.confinement
+        confinement = spawn.confinement
         read = (str(Path(path).expanduser()) for path in self._settings.read)
-        writable = [mount.source for mount in fence.mounts if mount.writable]
+        writable = [mount.source for mount in confinement.mounts if mount.writable]
         # An environment that the tree can write would be the tree's own choice of programs.
         env = {} if not venv or _lies_in(venv, writable) else {"PATH": self._behind(venv)}
         search_path = env.get("PATH") or self._environ.get("PATH", "")
-        seen = self._seen((fence.programs, tuple(writable), search_path))
-        places = dict.fromkeys((*seen, *read))
-        mounts = [Mount(source=place, target=place) for place in places if os.path.lexists(place)]
+        needed = self._folders_for((confinement.programs, tuple(writable), search_path))
+        paths = dict.fromkeys((*needed, *read))
+        mounts = [Mount(source=path, target=path) for path in paths if os.path.lexists(path)]
         return spawn.model_copy(
             update={
                 # First, so that whatever is mounted for the tree itself covers them.
-                "confinement": fence.model_copy(update={"mounts": (*mounts, *fence.mounts)}),
+                "confinement": confinement.model_copy(
+                    update={"mounts": (*mounts, *confinement.mounts)}
+                ),
                 "env": {**env, **_home(spawn), **spawn.env},
                 "limits": self._limited(spawn.limits),
             }
@@ -97,14 +99,14 @@ class ConfiningLauncher:
     def _behind(self, venv: str) -> str:
         return os.pathsep.join((venv, self._environ.get("PATH") or os.defpath))
 
-    def _seen(self, wanted: Wanted) -> tuple[str, ...]:
-        """What has to be seen for these programs. Looked up anew now and then: it takes a while."""
+    def _folders_for(self, key: LookupKey) -> tuple[str, ...]:
+        """Folders that these programs need. Cached for a short time: the lookup is slow."""
         now = time.monotonic()
-        until, found = self._places.get(wanted, (0.0, ()))
+        until, folders = self._cache.get(key, (0.0, ()))
         if now >= until:
-            found = self._shown(*wanted)
-            self._places[wanted] = (now + _SEEN_SECONDS, found)
-        return found
+            folders = self._needed_folders(*key)
+            self._cache[key] = (now + _CACHE_SECONDS, folders)
+        return folders
 
     def _limited(self, limits: ProcessLimits) -> ProcessLimits:
         settings = self._settings
@@ -127,8 +129,8 @@ class ConfiningLauncher:
             yield
         except ToolMissing as missing:
             program = spawn.argv[0]
-            found = shutil.which(program, os.F_OK, self._search_path(spawn))
-            if "/" in program or found is not None:
+            path = shutil.which(program, os.F_OK, self._search_path(spawn))
+            if "/" in program or path is not None:
                 raise
             raise ToolMissing(
                 f"program {program!r} not found on PATH; install it, or name it by its full path"

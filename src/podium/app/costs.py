@@ -22,7 +22,7 @@ MAX_FAILED = 200
 
 
 class Sum(FrozenModel):
-    """What something cost within the days told of."""
+    """Cost of something within the reported days."""
 
     name: str
     usd: float = 0.0
@@ -32,8 +32,8 @@ class Sum(FrozenModel):
     """Records whose cost nobody knows."""
 
 
-class CostsSeen(FrozenModel):
-    """What was spent within the last days."""
+class CostSummary(FrozenModel):
+    """Costs of the last days."""
 
     days: tuple[Sum, ...]
     """Each of them, also those on which nothing was spent; the last is today."""
@@ -82,30 +82,30 @@ class CostWatch:
     """By day, flow and source."""
     _looking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def look(self, now: datetime, budgets: Sequence[Budget]) -> CostsSeen:
-        """What was spent by now, and today's limits beside it."""
+    async def look(self, now: datetime, budgets: Sequence[Budget]) -> CostSummary:
+        """Sum up the costs so far, with today's limits."""
         async with self._looking:
             await self._learn(now)
-        return self._seen(now.date(), budgets)
+        return self._summary(now.date(), budgets)
 
     async def _learn(self, now: datetime) -> None:
         store = await self.store()
         since = (now - timedelta(days=DAYS - 1)).replace(hour=0, minute=0, second=0, microsecond=0)
         more = True
         while more:
-            found = await store.read(lambda view: view.spent(since, self._position, PAGE))
-            for each in found:
-                self._tallies[each.at.date(), each.flow, each.source].add(each)
-                self._position = each.position
-            more = len(found) == PAGE
+            page = await store.read(lambda view: view.spent(since, self._position, PAGE))
+            for record in page:
+                self._tallies[record.at.date(), record.flow, record.source].add(record)
+                self._position = record.position
+            more = len(page) == PAGE
         for key in [key for key in self._tallies if key[0] < since.date()]:
             del self._tallies[key]
 
-    def _seen(self, today: date, budgets: Sequence[Budget]) -> CostsSeen:
+    def _summary(self, today: date, budgets: Sequence[Budget]) -> CostSummary:
         rows = [(*key, tally) for key, tally in self._tallies.items()]
         by_day = _grouped((str(day), tally) for day, _, _, tally in rows)
         days = [str(today - timedelta(days=back)) for back in range(DAYS - 1, -1, -1)]
-        return CostsSeen(
+        return CostSummary(
             days=tuple(by_day.get(day) or Sum(name=day) for day in days),
             flows=_dearest(_grouped((flow, tally) for _, flow, _, tally in rows)),
             sources=_dearest(_grouped((source, tally) for _, _, source, tally in rows)),
@@ -124,19 +124,21 @@ def _grouped(rows: Iterable[tuple[str, _Tally]]) -> dict[str, Sum]:
 def _summed(name: str, sums: Sequence[Sum]) -> Sum:
     return Sum(
         name=name,
-        usd=sum(each.usd for each in sums),
-        tokens=sum(each.tokens for each in sums),
-        records=sum(each.records for each in sums),
-        unknown=sum(each.unknown for each in sums),
+        usd=sum(part.usd for part in sums),
+        tokens=sum(part.tokens for part in sums),
+        records=sum(part.records for part in sums),
+        unknown=sum(part.unknown for part in sums),
     )
 
 
 def _dearest(sums: Mapping[str, Sum]) -> tuple[Sum, ...]:
-    return tuple(sorted(sums.values(), key=lambda each: (-each.usd, -each.tokens, each.name)))
+    return tuple(sorted(sums.values(), key=lambda total: (-total.usd, -total.tokens, total.name)))
 
 
 def _limit(budgets: Sequence[Budget], scope: str) -> float | None:
-    return min((each.usd for each in budgets if each.scope == scope and each.usd), default=None)
+    return min(
+        (budget.usd for budget in budgets if budget.scope == scope and budget.usd), default=None
+    )
 
 
 class Cause(FrozenModel):
@@ -148,12 +150,12 @@ class Cause(FrozenModel):
     last_id: str
     """The newest of them."""
     last_at: datetime
-    words: str
-    """What the newest says of it."""
+    message: str
+    """Message of the newest failure."""
 
 
 async def see_causes(store: Store, *, most: int = MAX_FAILED) -> tuple[Cause, ...]:
-    """Why the newest failed runs failed, and those that need a person stopped; the most frequent first."""
+    """Causes of the newest failed and stopped runs, the most frequent first."""
     return await store.read(lambda view: _causes(view, most))
 
 
@@ -169,7 +171,7 @@ def _causes(view: StoreView, most: int) -> tuple[Cause, ...]:
             runs=number,
             last_id=newest[kind, flow].id,
             last_at=newest[kind, flow].finished_at or newest[kind, flow].created_at,
-            words=failure.message if (failure := newest[kind, flow].failure) else "",
+            message=failure.message if (failure := newest[kind, flow].failure) else "",
         )
         for (kind, flow), number in counts.most_common()
     )
@@ -178,7 +180,7 @@ def _causes(view: StoreView, most: int) -> tuple[Cause, ...]:
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class BudgetsSeen(FrozenModel):
+class BudgetUsage(FrozenModel):
     """All of one moment."""
 
     today: Usage
@@ -190,7 +192,7 @@ class BudgetsSeen(FrozenModel):
 
 async def see_budgets(
     store: Store, clock: Clock, budgets: Sequence[Budget], *, run: str | None = None
-) -> BudgetsSeen:
+) -> BudgetUsage:
     """Raises `UnknownId` or `AmbiguousId` for the run."""
     now = clock.now()
 
@@ -199,11 +201,13 @@ async def see_budgets(
             lambda counter: view.counted(counter, _BEGINNING), scope, run_id, "", now
         )
 
-    def look(view: StoreView) -> BudgetsSeen:
+    def look(view: StoreView) -> BudgetUsage:
         today = used(view, "day", "")
         of_run = used(view, "run", find_id(view, "run", run)) if run else None
         spent = {"day": today, "run": of_run or Usage()}
-        states = (BudgetState(budget=each, used=spent.get(each.scope, Usage())) for each in budgets)
-        return BudgetsSeen(today=today, of_run=of_run, budgets=tuple(states))
+        states = (
+            BudgetState(budget=budget, used=spent.get(budget.scope, Usage())) for budget in budgets
+        )
+        return BudgetUsage(today=today, of_run=of_run, budgets=tuple(states))
 
     return await store.read(look)

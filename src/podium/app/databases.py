@@ -31,7 +31,7 @@ class Databases:
         return self._podium.database_url or str(self._podium.database)
 
     @property
-    def in_use_shown(self) -> str:
+    def in_use_name(self) -> str:
         """The project's own as it may be shown, known without loading what dispatches queues."""
         if not self._podium.database_url:
             return self.in_use
@@ -39,7 +39,7 @@ class Databases:
 
         return name_of(self._podium.database_url)
 
-    def shown(self, name: str) -> str:
+    def display_name(self, name: str) -> str:
         """A database as it may be shown: without a password."""
         return self._whole(name).name
 
@@ -51,26 +51,26 @@ class Databases:
 
     def migrate(self, name: str) -> None:
         """Bring it to this Podium's schema, on a server with what dispatches its queues."""
-        self._make_room(name)
+        self._make_state_folder(name)
         self._whole(name).migrate()
 
-    def check(self, name: str, tell: ProgressCallback) -> DatabaseCheck:
+    def check(self, name: str, report: ProgressCallback) -> DatabaseCheck:
         from podium.store.database_check import check_database
 
         proof = self._proof(alone=not _is_server(name))
-        return check_database(self._whole(name), proof, progress=tell)
+        return check_database(self._whole(name), proof, progress=report)
 
-    def copy(self, source: str, target: str, tell: ProgressCallback) -> DatabaseCopy:
+    def copy(self, source: str, target: str, report: ProgressCallback) -> DatabaseCopy:
         """Copy a whole project. Its queued runs are handed to the target's queues."""
         from podium.store.database_copy import copy_database
 
-        found, wanted = self._whole(source), self._whole(target)
+        origin, destination = self._whole(source), self._whole(target)
         # First: the heads of the receipts are found by what is made there.
-        self._make_room(target)
+        self._make_state_folder(target)
         done = copy_database(
-            found,
-            wanted,
-            progress=tell,
+            origin,
+            destination,
+            progress=report,
             enqueue=_queues_of(target),
             proof=self._proof(alone=not _is_server(source) and not _is_server(target)),
             anchor=not _is_server(target),
@@ -98,9 +98,9 @@ class Databases:
     def _proof(self, *, alone: bool) -> ReceiptKeys | None:
         from podium.store.database_copy import proof_with
 
-        return proof_with(self._podium.receipt_key, self._podium.vault, alone=alone)
+        return proof_with(self._podium.receipt_key, self._podium.key_dir, alone=alone)
 
-    def _make_room(self, name: str) -> None:
+    def _make_state_folder(self, name: str) -> None:
         if self._is_own_file(name):
             self._podium.folders.make_state()
 
@@ -110,7 +110,7 @@ class Databases:
 
 
 def _queues_of(target: str) -> Enqueue | None:
-    """Who must be told of queued runs there. A file needs nobody: workers look into it."""
+    """Function that queues runs on the target. None for a file: workers poll it."""
     if not _is_server(target):
         return None
     from podium.engine.distributed.workflows import enqueue
@@ -133,7 +133,7 @@ MAX_COUNTED = 1_000_000
 
 
 class Pruned(FrozenModel):
-    """How many runs were forgotten, or would be."""
+    """Number of runs that were deleted, or would be."""
 
     before: datetime
     runs: int
@@ -145,7 +145,7 @@ async def prune(
     older_than: timedelta,
     *,
     dry_run: bool = False,
-    tell: Callable[[int], None] = lambda runs: None,
+    report: Callable[[int], None] = lambda runs: None,
 ) -> Pruned:
     """Forget runs that ended longer ago than this, with their events, steps, signals and calls.
 
@@ -158,12 +158,12 @@ async def prune(
     except OverflowError:
         raise BadInput(f"{older_than.days} days ago there was no calendar; name fewer") from None
     if dry_run:
-        found = await store.read(lambda view: view.ended_before(before, MAX_COUNTED))
-        return Pruned(before=before, runs=len(found), dry_run=True)
+        ids = await store.read(lambda view: view.ended_before(before, MAX_COUNTED))
+        return Pruned(before=before, runs=len(ids), dry_run=True)
     runs = 0
     while gone := await store.write(lambda tx: _forget_some(tx, before)):
         runs += gone
-        tell(runs)
+        report(runs)
         await asyncio.sleep(PAUSE_SECONDS)
     return Pruned(before=before, runs=runs, dry_run=False)
 

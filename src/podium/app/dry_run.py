@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 class ClosedDoor:
     """Refuses every call with the same words."""
 
-    def __init__(self, words: str) -> None:
-        self._words = words
+    def __init__(self, reason: str) -> None:
+        self._reason = reason
 
     async def request(self, call: Call) -> Permit | Refusal:
         decision = Decision(
-            effect=Effect.DENY, rule=BuiltInRule.CLOSED_DOOR, reason=self._words, tier=Tier.T0
+            effect=Effect.DENY, rule=BuiltInRule.CLOSED_DOOR, reason=self._reason, tier=Tier.T0
         )
-        return Refusal(call=call, decision=decision, say=self._words)
+        return Refusal(call=call, decision=decision, say=self._reason)
 
     async def look_back(self, run_id: str, step_key: str) -> None:
         """Nothing was ever let through here, so nothing was left open."""
@@ -61,7 +61,7 @@ class NoLauncher:
         raise NotPossibleNow(f"{spawn.argv[0]!r} is not started where tools are only looked at")
 
 
-class NoEnclosures:
+class NoConfinement:
     """Confines nothing, since nothing is started."""
 
     async def confinement(self, root: str) -> Confinement:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from podium.app.kernel_flows import (
     DELIVERY,
-    CallKit,
+    CallDeps,
     DeliveryDeps,
     DeliveryJob,
     calling,
@@ -70,9 +70,9 @@ def supervisor_toolboxes(podium: Podium, *more: Tool) -> Callable[[str], Awaitab
     registry = Registry([*builtin_tools(), guarded_files_tool(), *more])
 
     async def toolbox_in(root: str) -> Toolbox:
-        place = Path(root)
-        door = await podium.tool_door(place, registry=registry)
-        return podium.toolbox_behind(door, place, registry)
+        folder = Path(root)
+        door = await podium.tool_door(folder, registry=registry)
+        return podium.toolbox_behind(door, folder, registry)
 
     return toolbox_in
 
@@ -147,7 +147,7 @@ async def _runs(podium: Podium, record: WorkspaceRecord) -> list[Run]:
 
 
 OF_TURNS = ("finish",)
-"""What means something within a turn alone."""
+"""Tools that make sense only within a turn."""
 
 
 def callable_tools() -> Registry:
@@ -166,4 +166,4 @@ async def build_call(podium: Podium) -> FlowBody:
     registry = callable_tools()
     door = await podium.tool_door(registry=registry)
     toolbox = podium.toolbox_behind(door, registry=registry)
-    return calling(CallKit(await podium.store(), toolbox))
+    return calling(CallDeps(await podium.store(), toolbox))

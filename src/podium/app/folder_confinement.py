@@ -11,7 +11,7 @@ from podium.core.processes import Confinement, ExecRules, FolderConfinement, Mou
 from podium.ports import ConfinementProvider
 
 
-class PlaybookFence:
+class PlainFolderConfinement:
     """Fences for the folder of one run; see `ConfinementProvider`."""
 
     def __init__(
@@ -51,8 +51,8 @@ class PlaybookFence:
     @property
     def _network(self) -> NetworkPolicy:
         # A command of a tool has no model to reach.
-        given = self._settings.network
-        return given if given in ("listed", "open") else "none"
+        network = self._settings.network
+        return network if network in ("listed", "open") else "none"
 
     @property
     def _hosts(self) -> tuple[str, ...]:
@@ -61,23 +61,23 @@ class PlaybookFence:
     def _mounts(self, root: Path) -> Iterator[Mount]:
         take_state_name(root)
         yield Mount(source=str(root), target=str(root), writable=True)
-        yield from (Mount(source=str(each), target=str(each)) for each in history_of(root))
+        yield from (Mount(source=str(path), target=str(path)) for path in history_of(root))
         yield from protected_mounts(root, self._empty, self._closed, self._hidden)
 
 
-class DeskFence:
+class ReadOnlyConfinement:
     """The fence of an agent without hands: the folder that its tools work in can only be looked at."""
 
-    def __init__(self, beneath: ConfinementProvider, ground: str) -> None:
-        self._beneath = beneath
-        self._ground = ground
+    def __init__(self, inner: ConfinementProvider, folder: str) -> None:
+        self._inner = inner
+        self._folder = folder
 
     async def confinement(self, root: str) -> Confinement:
-        fence = await self._beneath.confinement(root)
-        if root != self._ground:
-            return fence
-        mounts = tuple(each.model_copy(update={"writable": False}) for each in fence.mounts)
-        return fence.model_copy(update={"mounts": mounts})
+        confinement = await self._inner.confinement(root)
+        if root != self._folder:
+            return confinement
+        mounts = tuple(mount.model_copy(update={"writable": False}) for mount in confinement.mounts)
+        return confinement.model_copy(update={"mounts": mounts})
 
     def held(self, root: str) -> FolderConfinement | None:
-        return self._beneath.held(root)
+        return self._inner.held(root)

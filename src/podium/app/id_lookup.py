@@ -12,16 +12,16 @@ def find_id(view: StoreView, kind: str, text: str) -> str:
 
     Raises `UnknownId`, or `AmbiguousId` with the candidates.
     """
-    found = view.find_ids(kind, text.strip())
-    if not found and len(text.strip()) < SHORTEST_TAIL:
+    ids = view.find_ids(kind, text.strip())
+    if not ids and len(text.strip()) < SHORTEST_TAIL:
         raise BadInput(
             f"{text!r} is too short for a {kind}; type at least {SHORTEST_TAIL} characters of its id"
         )
-    if not found:
+    if not ids:
         raise UnknownId(kind, text)
-    if len(found) > 1:
-        raise AmbiguousId(kind, text, found)
-    return found[0]
+    if len(ids) > 1:
+        raise AmbiguousId(kind, text, ids)
+    return ids[0]
 
 
 def find_call_key(view: StoreView, text: str) -> str:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from podium.app.approvals import QUESTION, list_approvals, show_approval
 from podium.app.run_continuation import left_alone
-from podium.app.run_list import ShownStatus, Standing, list_standings
+from podium.app.run_list import RunListing, ShownStatus, list_by_status
+from podium.core.approvals import Approver
 from podium.core.decisions import (
     Approval,
     ApprovalStatus,
@@ -17,12 +20,16 @@ from podium.core.decisions import (
     Tier,
     usage_counter,
 )
+from podium.core.errors import NotPossibleNow
 from podium.core.events import ApprovalRejected
-from podium.core.model import FrozenModel, UtcDatetime
-from podium.core.plan_approval import question_in
+from podium.core.job import all_jobs, job_of_flow, load
+from podium.core.model import FrozenModel, Json, UtcDatetime
+from podium.core.plan_approval import SqlQuery, question_in
 from podium.core.work import Run
-from podium.jobs.sense.candidate_lookup import CANDIDATE
 from podium.ports import Clock, Engine, EventQuery, Store, StoreView
+
+if TYPE_CHECKING:
+    from podium.app.app import Podium
 
 MAX_CARDS = 100
 """Shown at once; the rest is counted."""
@@ -33,7 +40,7 @@ _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class CardKind(StrEnum):
-    """What is asked about."""
+    """Subject of a request for a person."""
 
     QUESTION = "question"
     CANDIDATE = "candidate"
@@ -42,13 +49,13 @@ class CardKind(StrEnum):
 
 
 class Answer(FrozenModel):
-    """Who ended an approval's waiting, when, and with what words."""
+    """Answer to an approval: by whom, when, and with which comment."""
 
     by: str = ""
     at: UtcDatetime | None = None
     words: str = ""
     how: str = ""
-    """How they were authenticated, in words; empty where that was not recorded."""
+    """Authentication of the person as text; empty where it was not recorded."""
 
 
 class Card(FrozenModel):
@@ -57,16 +64,110 @@ class Card(FrozenModel):
     approval: Approval
     kind: CardKind
     run: Run | None = None
-    """Who asks. None: it was cleared away."""
+    """The run that asks. None: it was deleted."""
     agent: str = ""
     role: str = ""
     spent_usd: float = 0.0
-    """What the run has cost so far."""
+    """Cost of the run so far."""
     answer: Answer = Answer()
 
     @property
     def is_open(self) -> bool:
         return self.approval.status is ApprovalStatus.PENDING
+
+
+class OrderOperation(FrozenModel):
+    """One operation of an order, with the call that it is."""
+
+    line: str
+    tool: str
+    arguments: dict[str, Json]
+
+
+class OrderSummary(FrozenModel):
+    """A work order that an approval hands over."""
+
+    id: str
+    title: str
+    target: str = ""
+    zones: tuple[str, ...] = ()
+    priority: str = "medium"
+    summary: str = ""
+    tasks: tuple[str, ...] = ()
+    operations: tuple[OrderOperation, ...] = ()
+
+
+class EditField(FrozenModel):
+    """One text that can be changed."""
+
+    name: str
+    label: str
+    text: str
+
+
+class Resubmitted(FrozenModel):
+    """The old question, and the run that asks the new one."""
+
+    approval: Approval
+    run: Run
+
+
+class JobApprovals:
+    """Approvals that runs of a job ask for: their names, what is shown of them, and how they are edited.
+
+    As it is, an approval is for a call of an agent. A job whose runs ask for more has a class of its own.
+    """
+
+    kinds: Mapping[str, CardKind] = MappingProxyType({})
+    """Flow → kind of what its runs ask about."""
+
+    def find(self, view: StoreView, text: str) -> str:
+        """Id of the approval that another id of the job stands for; empty when there is none. Raises `AmbiguousId`."""
+        return ""
+
+    def order(self, approval: Approval) -> OrderSummary | None:
+        """The work order that it hands over."""
+        return None
+
+    def verifications(self, card: Card) -> Mapping[int, Sequence[SqlQuery]]:
+        """Number of a planned call → statements to verify it with."""
+        return {}
+
+    def why_not_editable(self, card: Card) -> str:
+        """Reason why it cannot be edited; empty when it can."""
+        return "it is no plan of the operator" if card.kind is CardKind.PLAN else ""
+
+    def edit_fields(self, card: Card) -> tuple[EditField, ...] | None:
+        """The texts as they are; None: those of an agent's call."""
+        return None
+
+    async def resubmit(
+        self, podium: Podium, card: Card, texts: Mapping[str, str], by: Approver
+    ) -> Resubmitted:
+        """Reject the question as edited, and begin a run that asks the new one. Raises `BadInput`."""
+        raise NotPossibleNow(f"approval {card.approval.id} cannot be edited")
+
+    async def next_step(self, podium: Podium, run: Run, *, granted: bool) -> str | None:
+        """Next step for a person after an answer; None: as with any run."""
+        return None
+
+
+def job_approvals(run: Run | None) -> JobApprovals:
+    """Handling of the approvals of a run's job."""
+    job = job_of_flow(run.flow) if run else None
+    approvals: JobApprovals = load(job.approvals)() if job and job.approvals else JobApprovals()
+    return approvals
+
+
+def resolve_approval(view: StoreView, text: str) -> str:
+    """The id of the approval that a text means by another id, such as that of a work order; any other text as it is.
+
+    Raises `AmbiguousId` for a beginning of several.
+    """
+    if view.find_ids("approval", text.strip()):
+        return text
+    ids = (load(job.approvals)().find(view, text) for job in all_jobs() if job.approvals)
+    return next(filter(None, ids), text)
 
 
 class Blocked(FrozenModel):
@@ -75,7 +176,7 @@ class Blocked(FrozenModel):
     run: Run
     reason: str = ""
     interrupted: bool = False
-    """Whoever hosted it is gone."""
+    """The process that hosted it is gone."""
     in_doubt: tuple[CallRecord, ...] = ()
     """Calls of which nobody knows whether they happened."""
 
@@ -100,16 +201,16 @@ class Inbox(FrozenModel):
 async def see_inbox(store: Store, clock: Clock, engine: Callable[[], Awaitable[Engine]]) -> Inbox:
     """Cards by tier and then by deadline, and the runs that are stuck."""
     await list_approvals(store, clock)  # marks those whose deadline has passed
-    stuck = await list_standings(store, engine, STUCK, limit=MAX_BLOCKED)
-    left = [Blocked(run=run, reason=words) for run, words in await left_alone(store, engine)]
+    stuck = await list_by_status(store, engine, STUCK, limit=MAX_BLOCKED)
+    left = [Blocked(run=run, reason=reason) for run, reason in await left_alone(store, engine)]
 
     def look(view: StoreView) -> Inbox:
         pending = view.approvals(statuses=(ApprovalStatus.PENDING,), limit=MAX_LOOKED_AT)
         first = sorted(pending, key=_urgency)[:MAX_CARDS]
         return Inbox(
-            cards=tuple(card_of(view, each) for each in first),
+            cards=tuple(card_of(view, approval) for approval in first),
             more=len(pending) - len(first),
-            blocked=_by_risk([*(_blocked(view, each) for each in stuck), *left]),
+            blocked=_by_risk([*(_blocked(view, listing) for listing in stuck), *left]),
         )
 
     return await store.read(look)
@@ -117,8 +218,8 @@ async def see_inbox(store: Store, clock: Clock, engine: Callable[[], Awaitable[E
 
 async def see_card(store: Store, clock: Clock, approval: str) -> Card:
     """One card, answered or not. Raises `UnknownId` or `AmbiguousId`."""
-    found = await show_approval(store, clock, approval)
-    return await store.read(lambda view: card_of(view, found))
+    record = await show_approval(store, clock, approval)
+    return await store.read(lambda view: card_of(view, record))
 
 
 def card_of(view: StoreView, approval: Approval) -> Card:
@@ -139,8 +240,8 @@ def card_of(view: StoreView, approval: Approval) -> Card:
 def _kind(approval: Approval, run: Run | None) -> CardKind:
     if approval.tool == QUESTION:
         return CardKind.QUESTION
-    if run is not None and run.flow == CANDIDATE:
-        return CardKind.CANDIDATE
+    if run is not None and (kind := job_approvals(run).kinds.get(run.flow)):
+        return kind
     return CardKind.CALL if question_in(approval) is None else CardKind.PLAN
 
 
@@ -168,19 +269,19 @@ def _urgency(approval: Approval) -> tuple[int, datetime]:
     return (-approval.tier, approval.deadline)
 
 
-def _blocked(view: StoreView, standing: Standing) -> Blocked:
-    run = standing.run
+def _blocked(view: StoreView, listing: RunListing) -> Blocked:
+    run = listing.run
     reason = run.failure.message if run.failure else ""
-    if standing.interrupted:
+    if listing.interrupted:
         goes_on = f"; a worker of queue {run.queue!r} goes on with it" if run.queue else ""
         reason = f"whoever hosted it is gone{goes_on}"
     return Blocked(
         run=run,
         reason=reason,
-        interrupted=standing.interrupted,
+        interrupted=listing.interrupted,
         in_doubt=tuple(view.calls(run.id, CallStatus.IN_DOUBT)),
     )
 
 
 def _by_risk(blocked: Sequence[Blocked]) -> tuple[Blocked, ...]:
-    return tuple(sorted(blocked, key=lambda each: -each.tier))
+    return tuple(sorted(blocked, key=lambda run: -run.tier))

@@ -1,4 +1,4 @@
-"""What Podium keeps on this machine: its names for files, the projects of the user, and whose each workspace is.
+"""Inventory of Podium's files on this machine: the projects of the user, their data, and the owner of each workspace.
 
 Projects are known by the notes beside their keys (`project_identity`), and by the repositories that have workspaces.
 """
@@ -77,28 +77,28 @@ class UninstallCheck:
         self.podium = podium
 
     def running(self, *, everywhere: bool) -> Iterable[Blocker]:
-        """What of the project, or of all projects, runs now."""
+        """Blockers of what runs now of the project, or of all projects."""
         return ()
 
     async def look_at(self, project: Path) -> tuple[Sequence[Blocker], Sequence[str]]:
-        """What keeps this project from being removed, and lines on what would remain of it elsewhere."""
+        """Blockers of this project's removal, and lines on what would remain of it elsewhere."""
         return (), ()
 
 
 class ProjectData(FrozenModel):
-    """What Podium keeps of one project. The project's own files are not among it."""
+    """Data that Podium keeps of one project. The project's own files are not among it."""
 
     folder: str
     """Empty: nobody knows where it is."""
     id: str
     paths: tuple[str, ...] = ()
-    """What is removed."""
+    """Paths that are removed."""
     bytes: int = 0
     workspaces: tuple[str, ...] = ()
     runs: tuple[str, ...] = ()
     """Those that have not ended, each with its status."""
     remaining: tuple[str, ...] = ()
-    """What is not removed, and why."""
+    """Paths that are not removed, each with the reason."""
     missing: bool = False
     """Its record is not in that folder: it was deleted, or its disk is not mounted."""
 
@@ -107,7 +107,7 @@ class SharedData(FrozenModel):
     """Settings and state that all projects of the user share."""
 
     folders: tuple[str, ...]
-    """Where they are."""
+    """Folders that hold them."""
     paths: tuple[str, ...]
     bytes: int
     workspaces: tuple[str, ...] = ()
@@ -258,14 +258,14 @@ async def _survey(
     owners: Mapping[str, ProjectLocation | None],
     otherwise: ProjectLocation | None,
     git_dirs: Iterable[str],
-    is_wanted: Callable[[str], bool],
+    includes: Callable[[str], bool],
 ) -> WorkspaceSurvey:
     looks = [await survey_workspaces(workspaces, git_dir=git_dir) for git_dir in sorted(git_dirs)]
     listings = {
         listing.record.id: listing
         for look in looks
         for listing in look.workspaces
-        if is_wanted(listing.record.id)
+        if includes(listing.record.id)
     }
     leftovers = {leftover.id: leftover for look in looks for leftover in look.leftovers}
     sizes: dict[ProjectLocation | None, dict[str, int]] = {}
@@ -331,7 +331,7 @@ def _is_dir(path: str) -> bool:
 
 
 def foreign_contents(state: Path) -> Iterator[Blocker]:
-    """What in a state folder is not Podium's own record, and would be lost with it."""
+    """Find files in a state folder that are not part of Podium's record and would be lost with it."""
     for entry in entries(state):
         if not _OWN_IN_PROJECT.fullmatch(entry.name) and _has_files(entry):
             what = _OF_THE_USER.get(entry.name, "something that Podium did not write")
@@ -394,7 +394,7 @@ def size_of(path: Path) -> int:
 
 
 def entries(folder: Path) -> list[Path]:
-    """What is in a folder; nothing where there is none. Raises `OSError` where it cannot be read."""
+    """Sorted contents of a folder; none where it is missing. Raises `OSError` where it cannot be read."""
     try:
         return sorted(folder.iterdir()) if not folder.is_symlink() else []
     except (FileNotFoundError, NotADirectoryError):

@@ -28,8 +28,8 @@ from podium.ports import (
 )
 
 
-def said_not_to_have_happened(step: StepContext, view: StoreView) -> int:
-    """How often a person said of this step's call that it did not happen: each time it is a new one then."""
+def times_not_happened(step: StepContext, view: StoreView) -> int:
+    """Count how often a person resolved this step's call as not happened: after each, it is a new call."""
     beginning = f"{step.run_id}:{step.key}:"
     events = view.events(EventQuery(run_id=step.run_id, types=("tool_resolved",)))
     bodies = (event.body for event in events if isinstance(event.body, ToolResolved))
@@ -39,7 +39,7 @@ def said_not_to_have_happened(step: StepContext, view: StoreView) -> int:
 CALL = "call"
 """The flow's name."""
 MAX_ASKED = 5
-"""How often a person is asked about it: a question whose time ran out is put again."""
+"""Maximum number of times a person is asked: a question whose deadline passed is asked again."""
 
 
 class CallJob(FrozenModel):
@@ -55,35 +55,35 @@ class CallJob(FrozenModel):
 
 
 @dataclass(frozen=True)
-class CallKit:
-    """What the story needs of the house."""
+class CallDeps:
+    """Dependencies of the flow of one call."""
 
     store: Store
     toolbox: Toolbox
 
 
-def calling(kit: CallKit) -> FlowBody:
-    """The flow, with its kit in hand."""
+def calling(deps: CallDeps) -> FlowBody:
+    """Build the flow of one call with its dependencies."""
 
     async def call(ctx: FlowContext, job: CallJob) -> Json:
         for asked in count():
-            found: CallOutcome | Refusal = await ctx.step(
-                "call", partial(_act, kit, job), index=asked, returns=CallOutcome | Refusal
+            outcome: CallOutcome | Refusal = await ctx.step(
+                "call", partial(_act, deps, job), index=asked, returns=CallOutcome | Refusal
             )
-            if isinstance(found, CallOutcome):
-                return _result(found)
-            if found.approval_id is None or asked >= MAX_ASKED:
-                raise CallRefused(found.say)
-            signal = f"approval:{found.approval_id}"
-            await ctx.wait(signal, index=asked, until=found.deadline)
+            if isinstance(outcome, CallOutcome):
+                return _result(outcome)
+            if outcome.approval_id is None or asked >= MAX_ASKED:
+                raise CallRefused(outcome.say)
+            signal = f"approval:{outcome.approval_id}"
+            await ctx.wait(signal, index=asked, until=outcome.deadline)
         raise AssertionError("questions are counted without end")
 
     return call
 
 
-async def _act(kit: CallKit, job: CallJob, step: StepContext) -> CallOutcome | Refusal:
-    again = await kit.store.read(partial(said_not_to_have_happened, step))
-    call = kit.toolbox.normalise(
+async def _act(deps: CallDeps, job: CallJob, step: StepContext) -> CallOutcome | Refusal:
+    again = await deps.store.read(partial(times_not_happened, step))
+    call = deps.toolbox.normalise(
         job.tool,
         job.arguments,
         run_id=step.run_id,
@@ -92,7 +92,7 @@ async def _act(kit: CallKit, job: CallJob, step: StepContext) -> CallOutcome | R
         role=job.role,
         provenance=job.provenance,
     )
-    return await kit.toolbox.perform(call, step.checkpoint)
+    return await deps.toolbox.perform(call, step.checkpoint)
 
 
 def _result(outcome: CallOutcome) -> Json:
@@ -104,7 +104,7 @@ def _result(outcome: CallOutcome) -> Json:
 DELIVERY = "delivery"
 """The flow's name."""
 MAX_QUESTIONS = 5
-"""How often a person is asked: a question whose time ran out, or whose diff has changed, is put again."""
+"""Maximum number of times a person is asked: a question whose deadline passed, or whose diff has changed, is asked again."""
 
 
 class DeliveryJob(FrozenModel):
@@ -115,14 +115,14 @@ class DeliveryJob(FrozenModel):
 
 @dataclass(frozen=True)
 class DeliveryDeps:
-    """What a delivery needs."""
+    """Dependencies of a delivery."""
 
     workspaces: Workspaces
     toolbox_in: Callable[[str], Awaitable[Toolbox]]
     """The supervisor's tools in a folder, behind the gate."""
     redact: Callable[[str], str]
     owns: Callable[[str], bool] = lambda repository: True
-    """Whether a repository is this project's: a copied project has the runs of its original, not its workspaces."""
+    """Tells if a repository is this project's: a copied project has the runs of its original, not its workspaces."""
 
 
 def delivery(deps: DeliveryDeps) -> FlowBody:
@@ -188,7 +188,7 @@ async def deliver_approved(
 def question_of(
     workspace: Workspace, change: GuardedChange, redact: Callable[[str], str]
 ) -> dict[str, Json]:
-    """What a person is shown, and the approval is bound to."""
+    """Arguments that a person is shown and that the approval is bound to."""
     return {
         "workspace": workspace.record.task,
         "branch": workspace.record.branch.removeprefix("refs/heads/"),

@@ -16,13 +16,13 @@ def local_socket(project: Path, environ: Mapping[str, str], name: str) -> Path:
     """
     from podium.platform.private_sockets import make_private
 
-    place = socket_place(project, environ, name)
-    make_private(place.parent.parent)
-    return place
+    path = socket_path_of(project, environ, name)
+    make_private(path.parent.parent)
+    return path
 
 
-def socket_place(project: Path, environ: Mapping[str, str], name: str) -> Path:
-    """Where that would be. Makes nothing and checks nothing."""
+def socket_path_of(project: Path, environ: Mapping[str, str], name: str) -> Path:
+    """Path of the socket. Creates and checks nothing."""
     return socket_folder(project, environ) / name
 
 

@@ -45,13 +45,13 @@ ENDED = ("run_succeeded", "run_failed", "run_cancelled")
 MAX_AT_ONCE = 10
 """Things in one message: a burst becomes few messages, and nobody's chat a flood."""
 PAGE = 200
-MAX_FAULT = 300
+MAX_PROBLEM = 300
 PAUSES_SECONDS = (1.0, 5.0, 30.0, 120.0, 300.0)
 """Before each other try; the last one again and again, for nothing is given up."""
 
 
-class NoticeWish(FrozenModel):
-    """What somebody wants to be told of."""
+class NoticeFilter(FrozenModel):
+    """Filter of the events that a person wants notices of."""
 
     what: tuple[What, ...] = ("waits", "ended")
     flows: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ class Happening(FrozenModel):
     event: Event
     run: Run
     approval: Approval | None = None
-    perhaps_told: bool = False
+    maybe_sent: bool = False
     """A message about it was begun before, and it is not known whether it arrived."""
 
     @property
@@ -79,7 +79,7 @@ class Happening(FrozenModel):
 Wording = Callable[[Sequence[Happening]], Notice]
 
 
-class Teller:
+class NoticeSender:
     """Keeps one outlet up with the journal: nothing left out, and nothing twice that is known to have arrived.
 
     What was answered before it could be told is not told any more.
@@ -90,8 +90,8 @@ class Teller:
         store: Store,
         book: DeliveryLog,
         outlet: NoticeChannel,
-        wish: NoticeWish,
-        word: Wording,
+        notice_filter: NoticeFilter,
+        wording: Wording,
         *,
         say: Callable[[str], None],
         pauses_seconds: Sequence[float] = PAUSES_SECONDS,
@@ -100,8 +100,8 @@ class Teller:
         self._store = store
         self._book = book
         self._outlet = outlet
-        self._wish = wish
-        self._word = word
+        self._filter = notice_filter
+        self._wording = wording
         self._say = say
         self._pauses = pauses_seconds
         self._failures = 0
@@ -109,23 +109,25 @@ class Teller:
 
     async def catch_up(self) -> None:
         """Tell all there is. Waits a service out that does not take it."""
-        mark = await self._mark()
+        progress = await self._progress()
         while True:
-            found, position = await self._store.read(partial(_page, self._wish, mark))
-            if position == mark.told:
+            happenings, position = await self._store.read(partial(_page, self._filter, progress))
+            if position == progress.told:
                 return
-            before = mark
-            if found:
-                self._sending = asyncio.create_task(self._send(found, mark, position))
-                mark = await asyncio.shield(self._sending)
+            before = progress
+            if happenings:
+                self._sending = asyncio.create_task(self._send(happenings, progress, position))
+                progress = await asyncio.shield(self._sending)
             else:
-                mark = await self._save(mark.model_copy(update={"told": position}))
-            if mark.told == before.told:
+                progress = await self._save(progress.model_copy(update={"told": position}))
+            if progress.told == before.told:
                 await asyncio.sleep(self._pauses[min(self._failures, len(self._pauses)) - 1])
 
     def stumbled(self, error: Exception) -> None:
         """Take note that catching up raised, such as when the record could not be read."""
-        self._report(DeliveryStatus(done=False, why=f"{type(error).__name__}: {error}"[:MAX_FAULT]))
+        self._report(
+            DeliveryStatus(done=False, why=f"{type(error).__name__}: {error}"[:MAX_PROBLEM])
+        )
 
     async def close(self, seconds: float) -> None:
         """Wait for a message that is on its way, so that its end is known. Call it when nobody catches up."""
@@ -133,71 +135,84 @@ class Teller:
             await asyncio.wait([self._sending], timeout=seconds)
             self._sending.cancel()
 
-    async def _mark(self) -> DeliveryPosition:
-        known = await asyncio.to_thread(self._book.position, self._outlet.name)
-        if known is not None:
-            return known
+    async def _progress(self) -> DeliveryPosition:
+        stored = await asyncio.to_thread(self._book.position, self._outlet.name)
+        if stored is not None:
+            return stored
         # Whoever is told for the first time has no use for the past.
         last = await self._store.read(lambda view: view.last_position())
         return await self._save(DeliveryPosition(told=last))
 
     async def _send(
-        self, found: Sequence[Happening], mark: DeliveryPosition, position: int
+        self, happenings: Sequence[Happening], progress: DeliveryPosition, position: int
     ) -> DeliveryPosition:
-        doubtful = DeliveryPosition(told=mark.told, telling=max(position, mark.telling))
+        doubtful = DeliveryPosition(told=progress.told, telling=max(position, progress.telling))
         await self._save(doubtful)
-        told = await self._outlet.send(self._word(found))
-        self._report(told)
-        if told.done:
-            return await self._save(DeliveryPosition(told=position, telling=mark.telling))
-        return doubtful if told.in_doubt else await self._save(mark)
+        status = await self._outlet.send(self._wording(happenings))
+        self._report(status)
+        if status.done:
+            return await self._save(DeliveryPosition(told=position, telling=progress.telling))
+        return doubtful if status.in_doubt else await self._save(progress)
 
-    def _report(self, told: DeliveryStatus) -> None:
-        if told.done and self._failures:
+    def _report(self, status: DeliveryStatus) -> None:
+        if status.done and self._failures:
             self._say(f"notices to {self._outlet.name} are told again")
-        elif not told.done and not self._failures:
+        elif not status.done and not self._failures:
             self._say(
-                f"a notice to {self._outlet.name} could not be told, and is tried on: {told.why}"
+                f"a notice to {self._outlet.name} could not be told, and is tried on: {status.why}"
             )
-        self._failures = 0 if told.done else self._failures + 1
+        self._failures = 0 if status.done else self._failures + 1
 
-    async def _save(self, mark: DeliveryPosition) -> DeliveryPosition:
-        await asyncio.to_thread(self._book.save, self._outlet.name, mark)
-        return mark
+    async def _save(self, progress: DeliveryPosition) -> DeliveryPosition:
+        await asyncio.to_thread(self._book.save, self._outlet.name, progress)
+        return progress
 
 
-def _page(wish: NoticeWish, mark: DeliveryPosition, view: StoreView) -> tuple[list[Happening], int]:
-    """What is to be told next, and the position behind which the rest begins."""
-    types = (*(WAITS if "waits" in wish.what else ()), *(ENDED if "ended" in wish.what else ()))
-    query = EventQuery(types=types, after_position=mark.told, limit=PAGE)
+def _page(
+    notice_filter: NoticeFilter, progress: DeliveryPosition, view: StoreView
+) -> tuple[list[Happening], int]:
+    """Next events to send, and the position after which the rest begins."""
+    types = (
+        *(WAITS if "waits" in notice_filter.what else ()),
+        *(ENDED if "ended" in notice_filter.what else ()),
+    )
+    query = EventQuery(types=types, after_position=progress.told, limit=PAGE)
     events = view.events(query)
-    found: list[Happening] = []
+    happenings: list[Happening] = []
     for event in events:
-        found.extend(_told_of(view, wish, event, perhaps_told=event.position <= mark.telling))
-        if len(found) == MAX_AT_ONCE:
-            return found, event.position
-    return found, events[-1].position if events else mark.told
+        happenings.extend(
+            _happenings_of(
+                view, notice_filter, event, maybe_sent=event.position <= progress.telling
+            )
+        )
+        if len(happenings) == MAX_AT_ONCE:
+            return happenings, event.position
+    return happenings, events[-1].position if events else progress.told
 
 
-def _told_of(
-    view: StoreView, wish: NoticeWish, event: Event, *, perhaps_told: bool
+def _happenings_of(
+    view: StoreView, notice_filter: NoticeFilter, event: Event, *, maybe_sent: bool
 ) -> Iterator[Happening]:
     run = view.run(event.run_id)
-    if run is None or (wish.flows and run.flow not in wish.flows):
+    if run is None or (notice_filter.flows and run.flow not in notice_filter.flows):
         return
     body = event.body
     if isinstance(body, ApprovalRequested):
         asked = view.approval(body.approval_id)
-        if asked and asked.status is ApprovalStatus.PENDING and asked.tier >= wish.min_tier:
+        if (
+            asked
+            and asked.status is ApprovalStatus.PENDING
+            and asked.tier >= notice_filter.min_tier
+        ):
             yield Happening(
-                what="waits", event=event, run=run, approval=asked, perhaps_told=perhaps_told
+                what="waits", event=event, run=run, approval=asked, maybe_sent=maybe_sent
             )
     elif isinstance(body, RunNeededHuman):
         if run.status is RunStatus.NEEDS_HUMAN:
-            yield Happening(what="waits", event=event, run=run, perhaps_told=perhaps_told)
+            yield Happening(what="waits", event=event, run=run, maybe_sent=maybe_sent)
     elif run.parent_id is None:
         # The end of a part is told with the whole.
-        yield Happening(what="ended", event=event, run=run, perhaps_told=perhaps_told)
+        yield Happening(what="ended", event=event, run=run, maybe_sent=maybe_sent)
 
 
 MAX_WHAT = 300
@@ -214,19 +229,20 @@ def notice_of(
     redact: Callable[[str], str],
 ) -> Notice:
     """One message about all of them. `link_to` gives the address of a card; empty: there is none."""
-    waiting = sum(each.what == "waits" for each in happenings)
+    waiting = sum(happening.what == "waits" for happening in happenings)
     ended = len(happenings) - waiting
     counts = (f"{waiting} waiting for you" if waiting else "", f"{ended} ended" if ended else "")
     parts = tuple(
-        NoticeItem(text=redact(words_of(each)), link=link_to(each.card_id)) for each in happenings
+        NoticeItem(text=redact(notice_text(happening)), link=link_to(happening.card_id))
+        for happening in happenings
     )
     return Notice(title="Podium: " + ", ".join(filter(None, counts)), parts=parts)
 
 
-def words_of(happening: Happening) -> str:
-    """What a person has to know of it, with every character that cannot be seen written out."""
+def notice_text(happening: Happening) -> str:
+    """Text of a notice, with invisible characters escaped."""
     lines = _waits(happening) if happening.what == "waits" else _outcome_lines(happening)
-    again = ["(perhaps told before: the line went away)"] if happening.perhaps_told else []
+    again = ["(perhaps told before: the line went away)"] if happening.maybe_sent else []
     return "\n".join([*lines, *again])
 
 
@@ -247,7 +263,7 @@ def _waits(happening: Happening) -> list[str]:
 
 
 def _replaced(diff: str) -> list[str]:
-    """What a write takes away and brings, as far as a phone shows it."""
+    """Changed lines of a write, shortened for a phone."""
     if not diff:
         return []
     changed = [line for line in diff_lines(diff) if line.startswith(("-", "+"))]
@@ -259,8 +275,8 @@ def _replaced(diff: str) -> list[str]:
 def _outcome_lines(happening: Happening) -> list[str]:
     body = happening.event.body
     why = f"{body.failure.kind}: {body.failure.message}" if isinstance(body, RunFailed) else ""
-    said = f": {escaped_line(why, MAX_WHAT)}" if why else ""
-    return [f"{_run(happening.run)} {_ENDS[body.type]}{said}"]
+    reason = f": {escaped_line(why, MAX_WHAT)}" if why else ""
+    return [f"{_run(happening.run)} {_ENDS[body.type]}{reason}"]
 
 
 def _run(run: Run) -> str:
@@ -273,13 +289,13 @@ PathTo = Callable[[str, NoticeSettings], str]
 
 NOTICES_FOLDER = "notices"
 HOLD_PAUSE_SECONDS = 5.0
-"""How often a console that is not the one that tells looks whether the other is gone."""
+"""Interval at which a console that does not send checks if the sending one is gone."""
 CLOSE_SECONDS = 5.0
-"""How long closing waits for a message that is on its way."""
+"""Time that closing waits for a message being sent."""
 
 
 @asynccontextmanager
-async def notices_told(
+async def notice_service(
     podium: Podium,
     *,
     console_url: str = "",
@@ -292,8 +308,8 @@ async def notices_told(
     `console_url` is where people reach the console, such as https://podium.example.org; without it, or
     without `path_to`, notices have no links.
     """
-    if words := untrusted_notice(podium.configuration, "notices"):
-        podium.tell(words)
+    if problem := untrusted_notice(podium.configuration, "notices"):
+        podium.notify(problem)
     wished = trusted_settings(podium.configuration, "notices").notices
     if not wished:
         yield
@@ -308,42 +324,42 @@ async def notices_told(
             console_url.rstrip("/") + path_to(card_id, settings) if console_url and path_to else ""
         )
 
-    tellers = [
-        Teller(
+    senders = [
+        NoticeSender(
             store,
             book,
             outlet,
-            _wish(settings),
+            _filter(settings),
             partial(notice_of, link_to=partial(link_to, settings), redact=podium.redactor.text),
-            say=podium.tell,
+            say=podium.notify,
             pauses_seconds=pauses_seconds,
         )
         for settings, outlet in _outlets(podium, wished)
     ]
-    telling = asyncio.create_task(_tell(podium, store, book, tellers, hold_pause_seconds))
-    telling.add_done_callback(partial(_report_failure, podium))
+    task = asyncio.create_task(_keep_sending(podium, store, book, senders, hold_pause_seconds))
+    task.add_done_callback(partial(_report_failure, podium))
     try:
         yield
     finally:
-        telling.cancel()
-        await asyncio.wait([telling])
-        await asyncio.gather(*(teller.close(CLOSE_SECONDS) for teller in tellers))
+        task.cancel()
+        await asyncio.wait([task])
+        await asyncio.gather(*(sender.close(CLOSE_SECONDS) for sender in senders))
         book.let_go()
 
 
-async def _tell(
+async def _keep_sending(
     podium: Podium,
     store: Store,
     book: FileDeliveryLog,
-    tellers: Sequence[Teller],
+    senders: Sequence[NoticeSender],
     hold_pause_seconds: float,
 ) -> None:
     from podium.telemetry.event_feed import keep_up
 
     await _hold(podium, book, hold_pause_seconds)
     async with asyncio.TaskGroup() as group:
-        for teller in tellers:
-            group.create_task(keep_up(store, teller.catch_up, teller.stumbled))
+        for sender in senders:
+            group.create_task(keep_up(store, sender.catch_up, sender.stumbled))
 
 
 async def _hold(podium: Podium, book: FileDeliveryLog, pause_seconds: float) -> None:
@@ -355,16 +371,16 @@ async def _hold(podium: Podium, book: FileDeliveryLog, pause_seconds: float) -> 
                 break
         except OSError as error:
             if not troubled:
-                podium.tell(f"nobody is told of anything yet, and it is tried on: {error}")
+                podium.notify(f"nobody is told of anything yet, and it is tried on: {error}")
             troubled = True
         await asyncio.sleep(pause_seconds)
     if troubled:
-        podium.tell("notices are told now")
+        podium.notify("notices are told now")
 
 
-def _report_failure(podium: Podium, telling: asyncio.Task[None]) -> None:
-    if not telling.cancelled() and (error := telling.exception()) is not None:
-        podium.tell(
+def _report_failure(podium: Podium, task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and (error := task.exception()) is not None:
+        podium.notify(
             f"nobody is told of anything any more: {type(error).__name__}: {error}; start the console again"
         )
 
@@ -375,19 +391,19 @@ def _outlets(
     """Those whose URL is there. Of the others a person is told."""
     from podium.notices import AppriseChannel
 
-    found: list[tuple[NoticeSettings, NoticeChannel]] = []
+    outlets: list[tuple[NoticeSettings, NoticeChannel]] = []
     for settings in wished:
         secret = settings.to.removeprefix("secret://")
         try:
             url = podium.resolve_secret(secret)
         except UserMustAct as error:
-            podium.tell(f"nobody is told by {settings.to}: {error}")
+            podium.notify(f"nobody is told by {settings.to}: {error}")
             continue
-        same = sum(other.to == settings.to for other, _ in found)
+        same = sum(other.to == settings.to for other, _ in outlets)
         name = f"{secret}.{same + 1}" if same else secret
-        found.append((settings, AppriseChannel(name, url, redact=podium.redactor.text)))
-    return found
+        outlets.append((settings, AppriseChannel(name, url, redact=podium.redactor.text)))
+    return outlets
 
 
-def _wish(settings: NoticeSettings) -> NoticeWish:
-    return NoticeWish(what=settings.what, flows=settings.flows, min_tier=Tier[settings.min_tier])
+def _filter(settings: NoticeSettings) -> NoticeFilter:
+    return NoticeFilter(what=settings.what, flows=settings.flows, min_tier=Tier[settings.min_tier])

@@ -38,12 +38,14 @@ def is_shipped(pack: Pack) -> bool:
 
 
 def zone_of(pack: Pack, environ: Mapping[str, str]) -> tzinfo | None:
-    """Where `today` is, as the pack says it. None: where this machine is.
+    """Time zone of `today` according to the pack. None: the zone of this machine.
 
     Raises `BadInput` for a zone that nobody knows.
     """
     named = pack.registry.time_zone
-    setting = next((each for each in pack.registry.settings if each.name == named), None)
+    setting = next(
+        (candidate for candidate in pack.registry.settings if candidate.name == named), None
+    )
     zone = (environ.get(setting.name) or setting.default) if setting else named
     if not zone:
         return None
@@ -57,7 +59,7 @@ def zone_of(pack: Pack, environ: Mapping[str, str]) -> tzinfo | None:
 
 
 def trusts_pack(podium: Podium, pack: Pack) -> bool:
-    """Whether a person trusts this pack with exactly these files."""
+    """True when a person trusts this pack with exactly these files."""
     return TrustBook(podium.folders.user_state).trusts(pack_file(pack), pack.digest)
 
 

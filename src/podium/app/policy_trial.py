@@ -66,7 +66,7 @@ class PolicyCase(FrozenModel):
     """A shell line, or a program with its words."""
     decision: Effect
     rule: str = ""
-    """Which rule should decide. Empty: whichever."""
+    """Rule that should decide. Empty: any."""
     confined: bool = False
     network: NetworkPolicy = "open"
     hosts: tuple[str, ...] = ()
@@ -106,7 +106,7 @@ def policy_cases(data: Json, source: str) -> tuple[PolicyCase, ...]:
         try:
             listed = _Listed.model_validate(data)
         except ValidationError as error:
-            raise BadInput(f"{source}: {_in_words(error)}") from None
+            raise BadInput(f"{source}: {_problem_text(error)}") from None
         data, defaults = listed.cases, listed.defaults
     if not isinstance(data, list) or not data:
         raise BadInput(f"{source}: write a list of cases, each with `command` and `decision`")
@@ -115,17 +115,17 @@ def policy_cases(data: Json, source: str) -> tuple[PolicyCase, ...]:
     return tuple(_case(item, defaults, f"{source}: case {at}") for at, item in enumerate(data, 1))
 
 
-def _case(item: Json, defaults: dict[str, Json], place: str) -> PolicyCase:
-    given = {"command": item} if isinstance(item, str) else item
-    if not isinstance(given, dict):
-        raise BadInput(f"{place}: write `command` and `decision`, or a text for a command alone")
+def _case(item: Json, defaults: dict[str, Json], location: str) -> PolicyCase:
+    fields = {"command": item} if isinstance(item, str) else item
+    if not isinstance(fields, dict):
+        raise BadInput(f"{location}: write `command` and `decision`, or a text for a command alone")
     try:
-        return PolicyCase.model_validate({**defaults, **given})
+        return PolicyCase.model_validate({**defaults, **fields})
     except ValidationError as error:
-        raise BadInput(f"{place}: {_in_words(error)}") from None
+        raise BadInput(f"{location}: {_problem_text(error)}") from None
 
 
-def _in_words(error: ValidationError) -> str:
+def _problem_text(error: ValidationError) -> str:
     first = error.errors(include_url=False)[0]
     key = ".".join(str(part) for part in first["loc"])
     return f"{key!r}: {first['msg']}"
@@ -144,7 +144,7 @@ def try_policy(
     for case in cases:
         command = case.command if isinstance(case.command, str) else list(case.command)
         try:
-            said = check_policy(
+            decision = check_policy(
                 gate,
                 toolbox,
                 "run_command",
@@ -160,7 +160,7 @@ def try_policy(
             # What cannot become a call never runs, which is as good as a no.
             yield Tried(case, Effect.DENY, "bad-arguments", str(error))
             continue
-        yield Tried(case, said.effect, said.rule, said.reason)
+        yield Tried(case, decision.effect, decision.rule, decision.reason)
 
 
 _MAX_BYTES = 5_000_000

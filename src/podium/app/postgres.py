@@ -89,10 +89,10 @@ def _make_dispatchable(url: str) -> None:
     prepare(url)
     connection = connect(url)
     try:
-        found = connection.execute("SELECT to_regclass('dbos.workflow_input')", {}).fetchone()
+        row = connection.execute("SELECT to_regclass('dbos.workflow_input')", {}).fetchone()
     finally:
         connection.close()
-    if found is None or found[0] is None:
+    if row is None or row[0] is None:
         from podium.engine.distributed.database import migrate
 
         migrate(url)
@@ -108,7 +108,7 @@ def _must_be_installed() -> None:
         )
 
 
-KEPT_AS = "repository"
+META_NAME = "repository"
 """The name in the table `meta` under which the project's first commits are kept."""
 
 SHORT = 10
@@ -123,13 +123,13 @@ async def admit(
     The first one decides which these are. Raises a `StoreUnusable` that says what to do.
     """
     _refuse_missing_key(receipt_key)
-    found = await first_commits(git, project)
-    if found:
-        _refuse_other(url, await asyncio.to_thread(_kept, url), found)
+    commits = await first_commits(git, project)
+    if commits:
+        _refuse_other(url, await asyncio.to_thread(_stored_commits, url), commits)
     await store.write(lambda tx: tx.must_be_able_to_seal())
-    if found:
+    if commits:
         # Whoever was quicker than this process decided.
-        _refuse_other(url, await asyncio.to_thread(_keep, url, found), found)
+        _refuse_other(url, await asyncio.to_thread(_keep, url, commits), commits)
 
 
 async def first_commits(git: Git, project: Path) -> tuple[str, ...]:
@@ -158,7 +158,7 @@ def _refuse_missing_key(key: Path | None) -> None:
         )
 
 
-def _kept(url: str) -> tuple[str, ...]:
+def _stored_commits(url: str) -> tuple[str, ...]:
     """The first commits of the repository that this database belongs to; none yet: empty."""
     from podium.store.postgres import connect, explained
 
@@ -166,14 +166,14 @@ def _kept(url: str) -> tuple[str, ...]:
         connection = connect(url)
         try:
             row = connection.execute(
-                "SELECT value FROM meta WHERE name = :name", {"name": KEPT_AS}
+                "SELECT value FROM meta WHERE name = :name", {"name": META_NAME}
             ).fetchone()
         finally:
             connection.close()
     return tuple(str(row[0]).split()) if row is not None else ()
 
 
-def _keep(url: str, found: tuple[str, ...]) -> tuple[str, ...]:
+def _keep(url: str, commits: tuple[str, ...]) -> tuple[str, ...]:
     """Keep these unless others were kept before, and give those that are."""
     from podium.store.postgres import connect, explained
 
@@ -182,23 +182,23 @@ def _keep(url: str, found: tuple[str, ...]) -> tuple[str, ...]:
         try:
             connection.execute(
                 "INSERT INTO meta (name, value) VALUES (:name, :value) ON CONFLICT (name) DO NOTHING",
-                {"name": KEPT_AS, "value": " ".join(found)},
+                {"name": META_NAME, "value": " ".join(commits)},
             )
         finally:
             connection.close()
-    return _kept(url)
+    return _stored_commits(url)
 
 
-def _refuse_other(url: str, kept: tuple[str, ...], found: tuple[str, ...]) -> None:
+def _refuse_other(url: str, stored: tuple[str, ...], commits: tuple[str, ...]) -> None:
     # One in common is enough: branches that merged another history have several.
-    if not kept or set(kept) & set(found):
+    if not stored or set(stored) & set(commits):
         return
     from podium.store.postgres import name_of
 
     raise StoreUnusable(
         name_of(url),
-        f"it belongs to another project, whose repository begins with commit {kept[0][:SHORT]}; this "
-        f"checkout begins with {found[0][:SHORT]}",
+        f"it belongs to another project, whose repository begins with commit {stored[0][:SHORT]}; this "
+        f"checkout begins with {commits[0][:SHORT]}",
         "one database is one project: name this one's own in PODIUM_DATABASE_URL, or work in a clone of "
         "that repository",
     )

@@ -85,7 +85,7 @@ class Proposal(FrozenModel):
 
     agents: tuple[str, ...] = ()
     """Kinds to name under `agents:`, each under its own name."""
-    players: tuple[str, ...] = ()
+    candidates: tuple[str, ...] = ()
     """Agents to cast in roles, the best first: those above, or those that the settings name already."""
     roles: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     """Role → agents, in the order of asking."""
@@ -94,14 +94,14 @@ class Proposal(FrozenModel):
     other_checks: tuple[Check, ...] = ()
     """Found for other languages of the project; written as examples."""
     notes: tuple[str, ...] = ()
-    """What a person should know."""
+    """Notes for the user."""
     repository_problem: str = ""
-    """Why `podium run` would not start here. Empty: nothing is in its way."""
+    """Reason why `podium run` would not start here. Empty: it would."""
 
     def written_by(self, agent: str) -> Proposal:
         """The same with this agent as the one that writes the code."""
-        players = (agent, *(name for name in self.players if name != agent))
-        return self.model_copy(update={"players": players, "roles": cast_roles(players)})
+        candidates = (agent, *(name for name in self.candidates if name != agent))
+        return self.model_copy(update={"candidates": candidates, "roles": cast_roles(candidates)})
 
     def checked_by(self, command: str) -> Proposal:
         """The same with this command as the only check; empty: with none."""
@@ -113,13 +113,13 @@ class Proposal(FrozenModel):
 NOTHING_PROPOSED = Proposal()
 
 
-def cast_roles(players: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def cast_roles(candidates: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """The first plays every role, the others take over; the code is reviewed by another than wrote it."""
-    if not players:
+    if not candidates:
         return {}
-    first, *others = players
+    first, *others = candidates
     reviewer = {"auditor": (*others, first)} if others else {}
-    return {"default": tuple(players), **reviewer}
+    return {"default": tuple(candidates), **reviewer}
 
 
 def project_text(proposal: Proposal) -> str:

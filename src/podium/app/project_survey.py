@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from podium.app.agent_status import Standing, standings
+from podium.app.agent_status import Standing, agent_statuses
 from podium.app.checks import (
     ADVICE,
     Detection,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 _PREFERRED = ("claude", "codex", "gemini", "opencode")
-"""Which of several agents a new project uses first."""
+"""Order in which a new project prefers agents."""
 _MAX_LISTED = 5
 
 
@@ -36,11 +36,11 @@ async def survey(podium: Podium) -> Proposal:
 
     Raises `BadInput` in a git directory, where no project can be.
     """
-    agents, (look, problem) = await asyncio.gather(standings(podium), _repository(podium))
+    agents, (look, problem) = await asyncio.gather(agent_statuses(podium), _repository(podium))
     own = [agent.name for agent in agents if agent.configured]
     ready = [] if own else [agent.kind for agent in agents if agent.ready]
     kinds = sorted(ready, key=_PREFERRED.index)
-    players = tuple(kinds or _ready_first(own, agents))
+    candidates = tuple(kinds or _ready_first(own, agents))
     needs_roles = "default" not in podium.settings.roles and (kinds or len(own) > 1)
     detection, notes = Detection(), _about_repository(podium, look)
     if podium.settings.checks is None:
@@ -51,8 +51,8 @@ async def survey(podium: Podium) -> Proposal:
         notes += _about_checks(podium, detection)
     return Proposal(
         agents=tuple(kinds),
-        players=players,
-        roles=cast_roles(players) if needs_roles else {},
+        candidates=candidates,
+        roles=cast_roles(candidates) if needs_roles else {},
         checks=detection.checks[:1] or None,
         other_checks=detection.checks[1:],
         notes=tuple(notes),
@@ -79,7 +79,7 @@ def _ready_first(own: Sequence[str], agents: Sequence[Standing]) -> list[str]:
 
 
 async def look_at_checks(podium: Podium) -> tuple[str, str]:
-    """How the checks of the project are, and what to do about it; empty: nothing."""
+    """Describe the project's checks, and the remedy if they cannot run; empty: none needed."""
     if podium.settings.checks is None:
         detection = await podium.project_checks.detect((await _repository(podium))[0])
         for check in detection.checks[:1]:

@@ -43,7 +43,7 @@ class ProjectVenv:
         return ""
 
     async def _is_tracked(self, name: str) -> bool:
-        """Whether it came with the repository: its programs would then be chosen by whoever wrote that.
+        """True when it came with the repository: its programs would then be chosen by the repository's authors.
 
         Where git cannot say, it is taken to be so.
         """
@@ -57,7 +57,7 @@ class ProjectVenv:
 
 
 def is_venv(folder: Path) -> bool:
-    """Whether a virtual environment was made here. A link is none: it shows what lies elsewhere."""
+    """True for a virtual environment. A link is none: it leads elsewhere."""
     if folder.is_symlink() or not (folder / "pyvenv.cfg").is_file():
         return False
     return (folder / "bin/python").exists()

@@ -13,7 +13,7 @@ from podium.core.events import ToolAbandoned, ToolCompleted, ToolFailed, ToolInD
 from podium.core.model import FrozenModel, Json
 from podium.ports import EventQuery, Store, StoreView
 
-SETTLING = ("tool_completed", "tool_failed", "tool_in_doubt", "tool_abandoned")
+SETTLEMENT_TYPES = ("tool_completed", "tool_failed", "tool_in_doubt", "tool_abandoned")
 PAGE = 500
 
 
@@ -30,9 +30,9 @@ async def follow_receipts(store: Store, run: str | None = None) -> AsyncIterator
         async for _ in changes:
             more = True
             while more:
-                found, behind, more = await store.read(partial(_settled, run_id, position))
+                receipts, behind, more = await store.read(partial(_settled, run_id, position))
                 position = behind
-                for receipt in found:
+                for receipt in receipts:
                     yield receipt
 
 
@@ -42,16 +42,16 @@ def _run_id(view: StoreView, run: str | None) -> str | None:
 
 def _settled(run_id: str | None, position: int, view: StoreView) -> tuple[list[Receipt], int, bool]:
     """Receipts of the events behind a position, the position reached, and whether there may be more."""
-    query = EventQuery(run_id=run_id, types=SETTLING, after_position=position, limit=PAGE)
+    query = EventQuery(run_id=run_id, types=SETTLEMENT_TYPES, after_position=position, limit=PAGE)
     events = view.events(query)
-    wanted: dict[str, set[int]] = {}
+    numbers_by_run: dict[str, set[int]] = {}
     for event in events:
         body = event.body
         if isinstance(body, ToolCompleted | ToolFailed | ToolInDoubt | ToolAbandoned):
-            wanted.setdefault(event.run_id, set()).add(body.receipt or 0)
+            numbers_by_run.setdefault(event.run_id, set()).add(body.receipt or 0)
     receipts = [
         receipt
-        for run, numbers in wanted.items()
+        for run, numbers in numbers_by_run.items()
         for receipt in view.receipts(run)
         if receipt.number in numbers
     ]
@@ -86,7 +86,7 @@ class Fault(FrozenModel):
 
 
 class Verdict(FrozenModel):
-    """What was checked and what was found."""
+    """Result of verifying receipts."""
 
     runs: int
     receipts: int
@@ -107,14 +107,14 @@ async def verify_receipts(store: Store, verifier: Verifier, run: str | None = No
     for receipt in receipts:
         chains.setdefault(receipt.run_id, []).append(receipt)
     # All chains go in, whichever run is asked for: a run whose every receipt is gone is still found.
-    faults = tuple(
+    problems = tuple(
         Fault(run_id=one.run_id, number=one.number, kind=one.kind, problem=one.problem)
         for one in verifier(chains)
         if run_id is None or one.run_id == run_id
     )
-    told = [run_id] if run_id else list(chains)
-    count = sum(len(chains.get(one, ())) for one in told)
-    return Verdict(runs=len(told), receipts=count, faults=faults)
+    reported = [run_id] if run_id else list(chains)
+    count = sum(len(chains.get(one, ())) for one in reported)
+    return Verdict(runs=len(reported), receipts=count, faults=problems)
 
 
 def _read(view: StoreView, run: str | None) -> tuple[str | None, list[Receipt]]:

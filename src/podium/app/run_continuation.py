@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
-from podium.app.run_list import INTERRUPTED, list_standings
+from podium.app.run_list import INTERRUPTED, list_by_status
 from podium.core.ids import short_id
 from podium.core.model import FrozenModel
 from podium.core.work import MACHINE, Run, RunStatus, WorkerHeartbeat
@@ -21,7 +21,7 @@ MAX_NAMES = 5
 
 
 class Continuation(FrozenModel):
-    """How an answered run goes on."""
+    """Continuation of an answered run."""
 
     hosted: bool = False
     """A process alive hosts it now."""
@@ -29,7 +29,7 @@ class Continuation(FrozenModel):
     """It goes on by itself: it is hosted, or a worker alive takes it up."""
     ended: bool = False
     next: str = ""
-    """What is left to a person, with the command; empty when it goes on by itself, or not at all."""
+    """Next step for a person, with the command; empty when it continues by itself, or not at all."""
 
     @property
     def sentence(self) -> str:
@@ -65,7 +65,7 @@ async def left_alone(
         return []
     alive = await living(store, engine)
     goes_on = [(run, continuation_of(run, alive).next) for run in answered[:MAX_LEFT]]
-    return [(run, words) for run, words in goes_on if words]
+    return [(run, text) for run, text in goes_on if text]
 
 
 async def resumable(store: Store, engine: Callable[[], Awaitable[Engine]]) -> list[Run]:
@@ -73,45 +73,45 @@ async def resumable(store: Store, engine: Callable[[], Awaitable[Engine]]) -> li
 
     These were interrupted, need a person or have their answer. Without any: those that still wait for one.
     """
-    stopped = await list_standings(
+    stopped = await list_by_status(
         store, engine, (INTERRUPTED, RunStatus.NEEDS_HUMAN), limit=MAX_LEFT
     )
-    ready = [each.run for each in stopped if not each.hosted]
+    ready = [listing.run for listing in stopped if not listing.hosted]
     ready += [run for run, _ in await left_alone(store, engine)]
     if not ready:
-        waiting = await list_standings(store, engine, (RunStatus.WAITING,), limit=MAX_LEFT)
-        ready = [each.run for each in waiting if not each.hosted]
+        waiting = await list_by_status(store, engine, (RunStatus.WAITING,), limit=MAX_LEFT)
+        ready = [listing.run for listing in waiting if not listing.hosted]
     return sorted({run.id: run for run in ready}.values(), key=lambda run: run.id, reverse=True)
 
 
 async def living(store: Store, engine: Callable[[], Awaitable[Engine]]) -> list[WorkerHeartbeat]:
     """The processes alive that host runs."""
     alive = await (await engine()).alive()
-    return [beat for beat in await store.read(_beats) if beat.id in alive]
+    return [heartbeat for heartbeat in await store.read(_heartbeats) if heartbeat.id in alive]
 
 
 def continuation_of(run: Run, alive: Sequence[WorkerHeartbeat]) -> Continuation:
     """Say how an answered run goes on among these processes."""
-    if any(beat.id == run.owner for beat in alive):
+    if any(heartbeat.id == run.owner for heartbeat in alive):
         return Continuation(hosted=True, continues=True)
     short = short_id(run.id)
     if run.status is RunStatus.NEEDS_HUMAN:
         return Continuation(next=f"run {short} needs a person: `podium resume {short}`")
     if run.queue is not None:
-        if any(beat.serves(run) for beat in alive):
+        if any(heartbeat.serves(run) for heartbeat in alive):
             return Continuation(continues=True)
         return Continuation(
             next=f"nobody serves queue {run.queue!r}: continue run {short} with "
             f"`podium worker --queue {run.queue}`, or here with `podium resume {short}`"
         )
-    if run.status is RunStatus.WAITING and any(beat.takes_up(run) for beat in alive):
+    if run.status is RunStatus.WAITING and any(heartbeat.takes_up(run) for heartbeat in alive):
         return Continuation(continues=True)
-    return Continuation(next=_resume_words(run, alive))
+    return Continuation(next=_resume_text(run, alive))
 
 
-def _resume_words(run: Run, alive: Sequence[WorkerHeartbeat]) -> str:
+def _resume_text(run: Run, alive: Sequence[WorkerHeartbeat]) -> str:
     short = short_id(run.id)
-    lacking = [beat.lacks(run) for beat in alive if beat.answered_queue]
+    lacking = [heartbeat.lacks(run) for heartbeat in alive if heartbeat.answered_queue]
     named = [_named(need) for need in min(lacking, key=len, default=[])][:MAX_NAMES]
     why = f" with {', '.join(named)}" if named else ""
     return f"nobody hosts run {short}{why}: `podium resume {short}` continues it"
@@ -127,5 +127,5 @@ def _answered(view: StoreView) -> list[Run]:
     return [run for run in runs if run.awaits(name for _, name in view.untaken_signals([run.id]))]
 
 
-def _beats(view: StoreView) -> list[WorkerHeartbeat]:
+def _heartbeats(view: StoreView) -> list[WorkerHeartbeat]:
     return view.workers()

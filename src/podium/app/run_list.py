@@ -10,11 +10,11 @@ from podium.core.work import Run, RunStatus
 from podium.ports import Engine, EventQuery, RunQuery, Store
 
 INTERRUPTED = "interrupted"
-"""What a run is called that is stored as running and that nobody alive hosts."""
+"""Status shown for a run that is stored as running and has no living host."""
 
 
 class ShownStatus(StrEnum):
-    """How a run can stand, as people are shown it."""
+    """Status of a run as shown to people."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -30,14 +30,14 @@ MAX_RUNNING = 10_000
 """So many of the runs that are stored as running are looked at to tell who is hosted."""
 
 
-class Standing(FrozenModel):
+class RunListing(FrozenModel):
     """A run, and whether somebody alive hosts it."""
 
     run: Run
     hosted: bool
 
     @classmethod
-    def among(cls, run: Run, alive: Collection[str]) -> Standing:
+    def among(cls, run: Run, alive: Collection[str]) -> RunListing:
         """The run, where `alive` are the ids of the workers that are."""
         return cls(run=run, hosted=not run.status.ended and run.owner in alive)
 
@@ -52,40 +52,44 @@ class Standing(FrozenModel):
 
     def record(self) -> dict[str, Json]:
         """The run as JSON, with how it stands."""
-        stands = {"shown_status": self.shown_status, "hosted": self.hosted}
-        return {**self.run.model_dump(mode="json"), **stands}
+        status = {"shown_status": self.shown_status, "hosted": self.hosted}
+        return {**self.run.model_dump(mode="json"), **status}
 
 
 async def list_runs(store: Store, query: RunQuery | None = None) -> list[Run]:
     """The runs that fit, newest first."""
-    wanted = query or RunQuery()
-    return await store.read(lambda view: view.runs(wanted))
+    criteria = query or RunQuery()
+    return await store.read(lambda view: view.runs(criteria))
 
 
-async def list_standings(
+async def list_by_status(
     store: Store,
     engine: Callable[[], Awaitable[Engine]],
     statuses: Sequence[str] = (),
     *,
     flow: str | None = None,
     limit: int = 20,
-) -> list[Standing]:
+) -> list[RunListing]:
     """Runs that stand in one of the shown `statuses`, newest first. No statuses: all runs."""
-    stored = {RunStatus.RUNNING if each == INTERRUPTED else RunStatus(each) for each in statuses}
+    stored = {
+        RunStatus.RUNNING if status == INTERRUPTED else RunStatus(status) for status in statuses
+    }
     # Whether one of these is hosted is not stored, so it cannot be asked for.
     most = max(limit, MAX_RUNNING) if RunStatus.RUNNING in stored else limit
     query = RunQuery(statuses=tuple(sorted(stored)), flow=flow, limit=most)
-    found = await how_they_stand(await list_runs(store, query), engine)
-    return [each for each in found if not statuses or each.shown_status in statuses][:limit]
+    listings = await with_host_status(await list_runs(store, query), engine)
+    return [listing for listing in listings if not statuses or listing.shown_status in statuses][
+        :limit
+    ]
 
 
-async def how_they_stand(
+async def with_host_status(
     runs: Sequence[Run], engine: Callable[[], Awaitable[Engine]]
-) -> list[Standing]:
+) -> list[RunListing]:
     """The same runs with how they stand. The engine is made only when one of them has an owner."""
     owned = [run.id for run in runs if run.owner is not None and not run.status.ended]
     hosted = await (await engine()).hosted(owned) if owned else set()
-    return [Standing(run=run, hosted=run.id in hosted) for run in runs]
+    return [RunListing(run=run, hosted=run.id in hosted) for run in runs]
 
 
 class RunCollision(FrozenModel):

@@ -98,12 +98,12 @@ async def transcript_of(podium: Podium, run_id: str, name: str) -> tuple[str, bo
 
 def _read(folder: Path, name: str) -> tuple[str, bool]:
     # Only what is listed there: a name is never followed as a path.
-    if not folder.is_dir() or name not in {each.name for each in folder.iterdir()}:
+    if not folder.is_dir() or name not in {path.name for path in folder.iterdir()}:
         raise UnknownId("transcript", name)
     try:
         handle = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(handle, "rb") as file:
-            said = file.read(MAX_BYTES + 1)
+            content = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise NotPossibleNow(f"transcript {name!r} cannot be read ({error.strerror})") from None
-    return said[:MAX_BYTES].decode(errors="replace"), len(said) > MAX_BYTES
+    return content[:MAX_BYTES].decode(errors="replace"), len(content) > MAX_BYTES

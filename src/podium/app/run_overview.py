@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterator
 from datetime import UTC, datetime
 from itertools import islice
 
-from podium.app.run_list import INTERRUPTED, Standing
+from podium.app.run_list import INTERRUPTED, RunListing
 from podium.core.decisions import usage_counter
 from podium.core.events import (
     AgentAsked,
@@ -31,7 +31,7 @@ MAX_LOOKED_THROUGH = 2000
 MAX_READ = 10_000
 """Runs that are read for words at a time: no index knows the words of tasks."""
 
-_TOLD_BY = (
+_TYPES = (
     "agent_asked",
     "agent_replied",
     "checks_ran",
@@ -43,8 +43,8 @@ _TOLD_BY = (
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class RunsWish(FrozenModel):
-    """Which runs a person wants to see."""
+class RunFilter(FrozenModel):
+    """Filter of a list of runs."""
 
     status: str = ""
     """One of `ShownStatus`. Empty: all."""
@@ -62,14 +62,14 @@ class RunsWish(FrozenModel):
 class RunRow(FrozenModel):
     """A run in the list."""
 
-    stands: Standing
+    listing: RunListing
     step: str = ""
     """The step that began last and has not ended."""
     agent: str = ""
-    """Who was asked last, or answered."""
+    """Agent that was asked last, or answered."""
     usd: float = 0.0
     news: str = ""
-    """What its job last said of it, and the last checks, if they were lately."""
+    """Latest news from its job."""
     checks: ChecksRan | None = None
     broke: StepBroke | None = None
 
@@ -79,22 +79,22 @@ class RunsPage(FrozenModel):
 
     rows: tuple[RunRow, ...] = ()
     more: bool = False
-    """Whether there are older ones."""
+    """There are older ones."""
     read_to: str = ""
     """The run as far as which was read for words, when there are more to read. Empty: all were, or enough was found."""
 
     @property
     def next_before(self) -> str:
         """Behind which run the next page begins. Empty: this is the last."""
-        return self.rows[-1].stands.run.id if self.more and self.rows else self.read_to
+        return self.rows[-1].listing.run.id if self.more and self.rows else self.read_to
 
 
 async def see_runs(
-    store: Store, engine: Callable[[], Awaitable[Engine]], wish: RunsWish
+    store: Store, engine: Callable[[], Awaitable[Engine]], run_filter: RunFilter
 ) -> RunsPage:
     """One page. A run that is stored as running and that nobody alive hosts is called interrupted."""
     alive = await (await engine()).alive()
-    return await store.read(lambda view: _page(view, wish, alive))
+    return await store.read(lambda view: _page(view, run_filter, alive))
 
 
 async def see_rows(
@@ -104,52 +104,52 @@ async def see_rows(
     alive = await (await engine()).alive()
 
     def look(view: StoreView) -> list[RunRow]:
-        found = [view.run(run_id) for run_id in run_ids]
-        return [_row(view, run, alive) for run in found if run is not None]
+        runs = [view.run(run_id) for run_id in run_ids]
+        return [_row(view, run, alive) for run in runs if run is not None]
 
     return await store.read(look)
 
 
-def fits(row: RunRow, wish: RunsWish) -> bool:
-    """Whether a run belongs in the list that was wished for."""
-    run = row.stands.run
+def fits(row: RunRow, run_filter: RunFilter) -> bool:
+    """True when a run passes the filter."""
+    run = row.listing.run
     return (
-        wish.status in ("", row.stands.shown_status)
-        and wish.flow in ("", run.flow)
-        and wish.queue in ("", run.queue)
-        and wish.parent in ("", run.parent_id)
-        and wish.text.casefold() in run.task.casefold()
+        run_filter.status in ("", row.listing.shown_status)
+        and run_filter.flow in ("", run.flow)
+        and run_filter.queue in ("", run.queue)
+        and run_filter.parent in ("", run.parent_id)
+        and run_filter.text.casefold() in run.task.casefold()
     )
 
 
-def _page(view: StoreView, wish: RunsWish, alive: Collection[str]) -> RunsPage:
-    read_to = view.run_back(wish.before or None, MAX_READ) if wish.text else None
-    found = list(islice(_runs(view, wish, alive, read_to), wish.limit + 1))
-    rows = tuple(_row(view, run, alive) for run in found[: wish.limit])
-    if len(found) > wish.limit:
+def _page(view: StoreView, run_filter: RunFilter, alive: Collection[str]) -> RunsPage:
+    read_to = view.run_back(run_filter.before or None, MAX_READ) if run_filter.text else None
+    runs = list(islice(_runs(view, run_filter, alive, read_to), run_filter.limit + 1))
+    rows = tuple(_row(view, run, alive) for run in runs[: run_filter.limit])
+    if len(runs) > run_filter.limit:
         return RunsPage(rows=rows, more=True)
     return RunsPage(rows=rows, read_to=read_to or "")
 
 
 def _runs(
-    view: StoreView, wish: RunsWish, alive: Collection[str], read_to: str | None
+    view: StoreView, run_filter: RunFilter, alive: Collection[str], read_to: str | None
 ) -> Iterator[Run]:
     """Those that fit. Whether one of them is hosted is not stored, so that it cannot be asked for."""
-    status = RunStatus.RUNNING if wish.status == INTERRUPTED else wish.status
+    status = RunStatus.RUNNING if run_filter.status == INTERRUPTED else run_filter.status
     query = RunQuery(
         statuses=(RunStatus(status),) if status else (),
-        flow=wish.flow or None,
-        queue=wish.queue or None,
-        parent_id=wish.parent or None,
-        text=wish.text,
-        before_id=wish.before or None,
+        flow=run_filter.flow or None,
+        queue=run_filter.queue or None,
+        parent_id=run_filter.parent or None,
+        text=run_filter.text,
+        before_id=run_filter.before or None,
         from_id=read_to,
-        limit=wish.limit + 1,
+        limit=run_filter.limit + 1,
     )
-    looked, most = 0, MAX_READ if wish.text else MAX_LOOKED_THROUGH
+    looked, most = 0, MAX_READ if run_filter.text else MAX_LOOKED_THROUGH
     while looked < most and (page := view.runs(query)):
         for run in page:
-            if wish.status in ("", Standing.among(run, alive).shown_status):
+            if run_filter.status in ("", RunListing.among(run, alive).shown_status):
                 yield run
         looked += len(page)
         if len(page) < query.limit:
@@ -159,15 +159,15 @@ def _runs(
 
 def _row(view: StoreView, run: Run, alive: Collection[str]) -> RunRow:
     after = max(0, view.last_seq(run.id) - TAIL)
-    types = (*_TOLD_BY, *job_event_types())
+    types = (*_TYPES, *job_event_types())
     events = view.events(EventQuery(run_id=run.id, after_seq=after, types=types))
     counter = usage_counter("usd", "run", run.id, "", view.now())
     row = RunRow(
-        stands=Standing.among(run, alive),
+        listing=RunListing.among(run, alive),
         step="" if run.status.ended else _step(events),
         usd=view.counted(counter, _BEGINNING),
     )
-    return row.model_copy(update=_last_of_each(events))
+    return row.model_copy(update=_latest(events))
 
 
 def _step(events: Collection[Event]) -> str:
@@ -183,7 +183,7 @@ def _step(events: Collection[Event]) -> str:
     return next(reversed(begun), "")
 
 
-def _last_of_each(events: Collection[Event]) -> dict[str, object]:
+def _latest(events: Collection[Event]) -> dict[str, object]:
     last: dict[str, object] = {}
     for event in events:
         match event.body:

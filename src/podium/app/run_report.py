@@ -27,7 +27,7 @@ PAGE = 1000
 
 
 class Work(FrozenModel):
-    """Who did what, and what it cost."""
+    """Agents of a run's steps, and the usage."""
 
     agents: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     """Step key → those who answered in it, the first first."""
@@ -56,8 +56,8 @@ def who_worked(view: StoreView, run_id: str, steps: Sequence[StepRecord]) -> Wor
             case StepCompleted(step=step) | StepBroke(step=step):
                 open_steps.pop(step, None)
             case AgentReplied() as reply:
-                if (place := _step_of(reply, tuple(open_steps), steps)) is not None:
-                    agents.setdefault(place, {})[reply.agent] = None
+                if (step_key := _step_of(reply, tuple(open_steps), steps)) is not None:
+                    agents.setdefault(step_key, {})[reply.agent] = None
     return Work(
         agents={step: tuple(names) for step, names in agents.items()},
         usage=meter.usage,
@@ -73,8 +73,8 @@ def _step_of(
     """The step an answer belongs to. None: several were going on, and nothing tells them apart."""
     if len(open_steps) == 1:
         return open_steps[0]
-    found = (step.key for step in steps if reply.transcript and _keeps(step, reply.transcript))
-    return next(found, None)
+    keys = (step.key for step in steps if reply.transcript and _keeps(step, reply.transcript))
+    return next(keys, None)
 
 
 def _keeps(step: StepRecord, transcript: str) -> bool:
@@ -107,9 +107,9 @@ class RunReport(FrozenModel):
     in_flight: tuple[str, ...] = ()
     """Steps that were begun by whoever took the run last, and not ended."""
     owner: WorkerHeartbeat | None = None
-    """What the run's owner last said of itself, if it is known."""
+    """Last heartbeat of the run's owner, if it is known."""
     work: Work = Work()
-    """Who answered in its steps, and what it has used so far."""
+    """Agents of its steps, and the usage so far."""
 
     def record(self) -> dict[str, Json]:
         """The report as JSON, events flat as in traces."""
@@ -157,7 +157,7 @@ def _report(view: StoreView, text: str, last_events: int) -> RunReport:
         receipts=tuple(view.receipts(run_id)),
         events=tuple(view.events(_last(run_id, behind, last_events))),
         in_flight=() if run.status.ended else _in_flight(view, run_id, last),
-        owner=next((beat for beat in view.workers() if beat.id == run.owner), None),
+        owner=next((heartbeat for heartbeat in view.workers() if heartbeat.id == run.owner), None),
         work=who_worked(view, run_id, steps),
     )
 

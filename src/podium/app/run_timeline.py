@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from podium.app.id_lookup import find_id
-from podium.app.run_list import Standing
+from podium.app.run_list import RunListing
 from podium.core import events as e
 from podium.core.decisions import Approval, ApprovalStatus, CallRecord, Usage, usage_counted
 from podium.core.errors import UnknownId
@@ -32,7 +32,7 @@ _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 class RunHead(FrozenModel):
     """A run, and what a person wants to know of it at once. All of one moment."""
 
-    stands: Standing
+    listing: RunListing
     usage: Usage = Usage()
     in_flight: tuple[str, ...] = ()
     """Steps that were begun by whoever took the run last, and not ended."""
@@ -40,13 +40,13 @@ class RunHead(FrozenModel):
     """The last steps that ended, in their order."""
     owner: WorkerHeartbeat | None = None
     asks: tuple[Approval, ...] = ()
-    """What people are asked just now."""
-    children: tuple[Standing, ...] = ()
+    """Open approvals."""
+    children: tuple[RunListing, ...] = ()
     last_seq: int = 0
 
     @property
     def run(self) -> Run:
-        return self.stands.run
+        return self.listing.run
 
 
 async def look_at_run(store: Store, engine: Callable[[], Awaitable[Engine]], run: str) -> RunHead:
@@ -89,16 +89,16 @@ def newest_in(
 ) -> list[Event]:
     """The same on a view."""
     high = view.last_seq(run_id) if until_seq is None else until_seq
-    found: list[Event] = []
+    events: list[Event] = []
     window = WINDOW
-    while high > 0 and len(found) < most:
+    while high > 0 and len(events) < most:
         low = max(0, high - window)
         query = EventQuery(
             run_id=run_id, types=tuple(types), after_seq=low, until_seq=high, limit=window
         )
-        found = [*view.events(query), *found]
+        events = [*view.events(query), *events]
         high, window = low, window * 2
-    return found[-most:]
+    return events[-most:]
 
 
 def _head(view: StoreView, text: str, alive: Collection[str]) -> RunHead:
@@ -108,16 +108,16 @@ def _head(view: StoreView, text: str, alive: Collection[str]) -> RunHead:
         raise UnknownId("run", text)
     begun, done = _steps(view, run)
     return RunHead(
-        stands=Standing.among(run, alive),
+        listing=RunListing.among(run, alive),
         usage=usage_counted(
             lambda counter: view.counted(counter, _BEGINNING), "run", run_id, "", view.now()
         ),
         in_flight=begun,
         done=done,
-        owner=next((beat for beat in view.workers() if beat.id == run.owner), None),
+        owner=next((heartbeat for heartbeat in view.workers() if heartbeat.id == run.owner), None),
         asks=() if run.status.ended else _asks(view, run_id),
         children=tuple(
-            Standing.among(child, alive)
+            RunListing.among(child, alive)
             for child in view.runs(RunQuery(parent_id=run_id, limit=MAX_CHILDREN))
         ),
         last_seq=view.last_seq(run_id),
@@ -181,11 +181,11 @@ class Bar(FrozenModel):
     ended_at: UtcDatetime | None = None
     """None: it goes on, or nobody knows how it ended."""
     outcome: Outcome = "live"
-    said: str = ""
+    text: str = ""
     """The verdict, or what went wrong."""
     agent: str = ""
     comes_back: bool = False
-    """Whether it does again what was sent back."""
+    """It repeats work that was sent back."""
 
 
 class Turning(FrozenModel):
@@ -205,11 +205,11 @@ class Timeline(FrozenModel):
     bars: tuple[Bar, ...] = ()
     turnings: tuple[Turning, ...] = ()
     cut: bool = False
-    """Whether earlier bars are left out."""
+    """Earlier bars are left out."""
 
 
 async def run_timeline(store: Store, run_id: str) -> Timeline:
-    """What the journal tells of a run's passage, the last of it when it is long."""
+    """Build the timeline of a run from the journal; of a long run, the end."""
     return await store.read(lambda view: _timeline(view, run_id))
 
 
@@ -232,9 +232,9 @@ def drawn(events: Iterable[e.Event], *, cut: bool = False) -> Timeline:
         lanes=_lanes(bars),
         bars=bars,
         turnings=tuple(
-            each.model_copy(update={"before": each.before - left_out})
-            for each in drawing.turnings
-            if each.before >= left_out
+            turning.model_copy(update={"before": turning.before - left_out})
+            for turning in drawing.turnings
+            if turning.before >= left_out
         ),
         cut=cut or left_out > 0,
     )
@@ -242,9 +242,9 @@ def drawn(events: Iterable[e.Event], *, cut: bool = False) -> Timeline:
 
 def _lanes(bars: Sequence[Bar]) -> tuple[str, ...]:
     """Roles in the order in which they came in; what is no role's stands below."""
-    found = dict.fromkeys(bar.lane for bar in bars)
+    lanes = dict.fromkeys(bar.lane for bar in bars)
     others = (PODIUM, CHECKS, PERSON, TIME)
-    return (*(lane for lane in found if lane not in others), *(x for x in others if x in found))
+    return (*(lane for lane in lanes if lane not in others), *(x for x in others if x in lanes))
 
 
 @dataclass
@@ -252,7 +252,7 @@ class _Drawing:
     bars: list[Bar] = field(default_factory=list)
     turnings: list[Turning] = field(default_factory=list)
     _open: dict[str, int] = field(default_factory=dict)
-    """What it is called that goes on → its bar."""
+    """Key of an open bar → its number."""
 
     def hear(self, event: e.Event) -> None:
         match event.body:
@@ -266,23 +266,30 @@ class _Drawing:
                 self._end(f"step:{step}", event, "bad", f"{failure.kind}: {failure.message}")
             case e.ChecksRan() as body:
                 self._checked(event, body)
-            case e.EventBody() as body if bar := view_event(body).bar:
-                self._draw(event, bar)
+            case e.EventBody() as body if bar_event := view_event(body).bar:
+                self._draw(event, bar_event)
             case _:
                 self._of_the_run(event)
 
-    def _draw(self, event: e.Event, mark: BarStart | BarEnd) -> None:
+    def _draw(self, event: e.Event, bar_event: BarStart | BarEnd) -> None:
         """Draw what the job of the run marks."""
-        key = f"{_JOB}{mark.key}"
-        if isinstance(mark, BarStart):
-            if mark.ends_open is not None:
-                self._end(key, event, mark.ends_open, "")
-            self._begin(key, event, mark.lane, mark.label, mark.round, comes_back=mark.round > 1)
+        key = f"{_JOB}{bar_event.key}"
+        if isinstance(bar_event, BarStart):
+            if bar_event.ends_open is not None:
+                self._end(key, event, bar_event.ends_open, "")
+            self._begin(
+                key,
+                event,
+                bar_event.lane,
+                bar_event.label,
+                bar_event.round,
+                comes_back=bar_event.round > 1,
+            )
         elif (
             key in self._open
         ):  # else it was recorded again on resume, or its start is too far back
-            self._amend(key, agent=mark.agent)
-            self._end(key, event, mark.outcome, mark.text)
+            self._amend(key, agent=bar_event.agent)
+            self._end(key, event, bar_event.outcome, bar_event.text)
 
     def _of_the_run(self, event: e.Event) -> None:
         match event.body:
@@ -314,7 +321,7 @@ class _Drawing:
 
     def _checked(self, event: e.Event, body: e.ChecksRan) -> None:
         self._begin("checks", event, CHECKS, "checks")
-        self._end("checks", event, "good" if body.passed else "bad", _checks_words(body))
+        self._end("checks", event, "good" if body.passed else "bad", _checks_text(body))
 
     def _begin(
         self,
@@ -338,17 +345,17 @@ class _Drawing:
         number = self._open[key]
         self.bars[number] = self.bars[number].model_copy(update=facts)
 
-    def _end(self, key: str, event: e.Event, outcome: Outcome, said: str) -> None:
+    def _end(self, key: str, event: e.Event, outcome: Outcome, text: str) -> None:
         number = self._open.pop(key, None)
         if number is not None:
-            update = {"ended_at": event.at, "outcome": outcome, "said": said}
+            update = {"ended_at": event.at, "outcome": outcome, "text": text}
             self.bars[number] = self.bars[number].model_copy(update=update)
 
     def _end_all(
-        self, event: e.Event, beginning: str | tuple[str, ...], outcome: Outcome, said: str
+        self, event: e.Event, beginning: str | tuple[str, ...], outcome: Outcome, text: str
     ) -> None:
-        for key in [each for each in self._open if each.startswith(beginning)]:
-            self._end(key, event, outcome, said)
+        for key in [name for name in self._open if name.startswith(beginning)]:
+            self._end(key, event, outcome, text)
 
     def _turn(self, event: e.Event, label: str, outcome: Outcome) -> None:
         self.turnings.append(
@@ -356,8 +363,8 @@ class _Drawing:
         )
 
 
-def _checks_words(body: e.ChecksRan) -> str:
+def _checks_text(body: e.ChecksRan) -> str:
     if not body.results:
         return "none ran"
-    passed = sum(1 for each in body.results if check_passed(each))
+    passed = sum(1 for result in body.results if check_passed(result))
     return f"{passed} of {len(body.results)} passed"

@@ -12,12 +12,12 @@ from podium.store import SqlStore
 
 
 @asynccontextmanager
-async def scratch_store(podium: Podium, vault: Path | None = None) -> AsyncIterator[SqlStore]:
+async def scratch_store(podium: Podium, key_dir: Path | None = None) -> AsyncIterator[SqlStore]:
     """A store in a folder for temporary files, gone at the end."""
     with tempfile.TemporaryDirectory(prefix="podium-doctor-") as folder:
-        place = Path(folder)
+        path = Path(folder)
         store = await SqlStore.open(
-            place, clock=podium.clock, ids=podium.ids, key_dir=vault or place / "vault"
+            path, clock=podium.clock, ids=podium.ids, key_dir=key_dir or path / "vault"
         )
         try:
             yield store

@@ -12,7 +12,7 @@ from podium.config.folders import write_whole
 from podium.platform import make_private_folder
 
 SWEEP_SECONDS = 600.0
-"""How often what is over is forgotten, and how long after: a file that is just made has no time of its own yet."""
+"""Interval of sweeps, and the grace after expiry: a new file has no expiry time yet."""
 MAX_ANSWER_BYTES = 20_000
 
 
@@ -24,7 +24,7 @@ class OnceBook:
         self._swept = 0.0
 
     def take(self, key: str, now: datetime, until: datetime) -> bool:
-        """Whether this is the first time, of all processes. It is remembered until then."""
+        """Take the key if no process has. False: it was taken before. Remembered until the given time."""
         make_private_folder(self._folder)
         self._sweep(now)
         file = self._file(key)
@@ -41,13 +41,13 @@ class OnceBook:
         return self._file(key).exists()
 
     def keep_answer(self, key: str, answer: str, until: datetime) -> None:
-        """What came of it, for whoever comes again."""
+        """Store the answer for repeated requests."""
         file = self._file(key)
         write_whole(file, answer, mode=0o600)
         _remember(file, until)
 
     def answer(self, key: str) -> str:
-        """What came of it; empty while nothing is known, or was never taken."""
+        """Stored answer; empty while there is none."""
         try:
             with self._file(key).open("rb") as file:
                 return file.read(MAX_ANSWER_BYTES).decode(errors="replace")
@@ -65,15 +65,15 @@ class OnceBook:
             os.close(handle)
 
     def _sweep(self, now: datetime) -> None:
-        moment = now.timestamp()
-        if moment - self._swept < SWEEP_SECONDS:
+        timestamp = now.timestamp()
+        if timestamp - self._swept < SWEEP_SECONDS:
             return
-        self._swept = moment
+        self._swept = timestamp
         with os.scandir(self._folder) as entries:
             for entry in entries:
                 # Another process may sweep at the same time.
                 with suppress(FileNotFoundError):
-                    if entry.stat(follow_symlinks=False).st_mtime < moment - SWEEP_SECONDS:
+                    if entry.stat(follow_symlinks=False).st_mtime < timestamp - SWEEP_SECONDS:
                         Path(entry).unlink()
 
 

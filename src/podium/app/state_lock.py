@@ -9,7 +9,7 @@ from podium.core.errors import LockHeld
 from podium.platform.file_lock import take_folder_lock
 
 _UNINSTALL_SECONDS = 5.0
-"""How long to wait for `podium uninstall`, which may only be looking."""
+"""Time to wait for `podium uninstall`, which may only be looking."""
 
 
 class StateLock:

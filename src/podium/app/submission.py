@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from podium.app.work_request import QUEUE, Wish, option_schemas, options_of, queue_named
+from podium.app.work_request import QUEUE, WorkRequest, option_schemas, options_of, queue_named
 from podium.core.approvals import Approver
 from podium.core.errors import BadInput
 from podium.core.job import job_of_flow, load
@@ -16,7 +16,7 @@ from podium.core.work import Run
 if TYPE_CHECKING:
     from podium.app.app import Podium
 
-__all__ = ["Submission", "Wish", "asked_by", "option_schemas", "plain_text", "submit"]
+__all__ = ["Submission", "WorkRequest", "asked_by", "option_schemas", "plain_text", "submit"]
 
 ASKED_BY = "asked_by"
 """Key of a run's settings: who asked for it."""
@@ -27,44 +27,44 @@ class Submission:
     """A validated request, as a job gets it."""
 
     podium: Podium
-    wish: Wish
+    request: WorkRequest
     text: str
     options: Any
     """In the model of the job."""
     by: str
     provenance: tuple[str, ...] = ()
-    """Who said the words when no person at an interface did."""
+    """Sources of the text when it is not from a person at an interface."""
     may_approve: bool = False
     approver: Approver | None = None
 
     def queue(self) -> str:
         """Queue that the request names, or the default one. Raises `BadInput` for an unknown one."""
-        return queue_named(self.podium.configuration, self.wish.queue or QUEUE).name
+        return queue_named(self.podium.configuration, self.request.queue or QUEUE).name
 
-    def refuse_place(self) -> None:
+    def refuse_queue_slot(self) -> None:
         """Raise `BadInput` for a queue, priority or delay: the job has one queue, in which all are equal."""
-        if self.wish.queue or self.wish.priority or self.wish.delay_seconds:
+        if self.request.queue or self.request.priority or self.request.delay_seconds:
             raise BadInput(
-                f"{self.wish.flow} has its own queue, in which all are equal; leave out queue, priority and delay_seconds"
+                f"{self.request.flow} has its own queue, in which all are equal; leave out queue, priority and delay_seconds"
             )
 
     async def start(self, job: Json, *, task: str, queue: str) -> Run:
         """Store the run, with who asked for it."""
         engine = await self.podium.hosting_engine()
         return await engine.start(
-            self.wish.flow,
+            self.request.flow,
             job,
             task=task,
             queue=queue,
-            priority=self.wish.priority,
-            delay_seconds=self.wish.delay_seconds,
+            priority=self.request.priority,
+            delay_seconds=self.request.delay_seconds,
             settings={**self.podium.configuration.run_settings(), ASKED_BY: self.by},
         )
 
 
 async def submit(
     podium: Podium,
-    wish: Wish,
+    request: WorkRequest,
     *,
     by: str,
     provenance: tuple[str, ...] = (),
@@ -79,25 +79,25 @@ async def submit(
     """
     submission = Submission(
         podium,
-        wish,
-        plain_text(wish.text),
-        options_of(wish),
+        request,
+        plain_text(request.text),
+        options_of(request),
         by=by,
         provenance=provenance,
         may_approve=may_approve,
         approver=approver,
     )
-    job = job_of_flow(wish.flow)
+    job = job_of_flow(request.flow)
     if job is None or not job.submit:
-        raise BadInput(f"job {wish.flow!r} takes no requests")
+        raise BadInput(f"job {request.flow!r} takes no requests")
     take: Callable[[Submission], Awaitable[Run]] = load(job.submit)
     return await take(submission)
 
 
 def asked_by(run: Run) -> str:
-    """Who wished for a run. Empty: it was started at the command line, or by another run."""
-    said = run.input.get(ASKED_BY) if isinstance(run.input, dict) else None
-    return str(run.settings.get(ASKED_BY) or said or "")
+    """Name of the person who requested a run. Empty: it was started at the command line, or by another run."""
+    from_input = run.input.get(ASKED_BY) if isinstance(run.input, dict) else None
+    return str(run.settings.get(ASKED_BY) or from_input or "")
 
 
 def plain_text(text: str) -> str:

@@ -37,15 +37,15 @@ def _undoable(view: StoreView, text: str) -> Receipt:
 
 
 def _undone(view: StoreView, name: str) -> Receipt | None:
-    """What reversed it. All receipts are looked through only where something did."""
+    """Receipt of the undo, if any. All receipts are searched only if the counter says so."""
     if view.counted(undo_counter(name), _BEGINNING) <= 0:
         return None
     return undone_by(view.receipts(), name)
 
 
 def _named(view: StoreView, text: str) -> Receipt:
-    run, mark, number = text.strip().partition("#")
-    if not mark or not number.isdecimal():
+    run, separator, number = text.strip().partition("#")
+    if not separator or not number.isdecimal():
         raise BadInput(
             f"{text!r} names no receipt; write RUN#NUMBER as `podium receipts list` shows them"
         )

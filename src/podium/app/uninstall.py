@@ -61,7 +61,7 @@ _LOCK_SECONDS = 2.0
 
 
 class Outcome(NamedTuple):
-    """How a removal ended."""
+    """Result of a removal."""
 
     removed: tuple[str, ...] = ()
     remaining: tuple[str, ...] = ()
@@ -70,7 +70,7 @@ class Outcome(NamedTuple):
 
 
 class _Contents(NamedTuple):
-    """What belongs to one project, and what keeps it from being removed."""
+    """Paths of one project, and blockers of their removal."""
 
     paths: list[Path]
     remaining: list[str]
@@ -163,23 +163,23 @@ class Uninstaller:
     def _remove_project(self, project: ProjectData) -> None:
         paths = [Path(path) for path in project.paths]
         state = Path(project.folder) / STATE_FOLDER
-        vault = self._folders.user_state / "vaults" / (project.id or NO_ID)
+        key_dir = self._folders.user_state / "vaults" / (project.id or NO_ID)
         # The name tells whoever finishes it whether the keys go, too.
-        away = _away(Path(project.folder), project.id if vault in paths else "")
+        away = _away(Path(project.folder), project.id if key_dir in paths else "")
         if state in paths:
             _remove(away)
             state.rename(away)
         for path in paths:
-            if path not in (state, away, vault):
+            if path not in (state, away, key_dir):
                 _remove(path)
-        if vault in paths:
-            for entry in entries(vault):
+        if key_dir in paths:
+            for entry in entries(key_dir):
                 if entry.name != LOCATION:
                     _remove(entry)
         if state in paths or away in paths:
             _remove(away)
-        if vault in paths:
-            _remove(vault)
+        if key_dir in paths:
+            _remove(key_dir)
 
     def _remove_shared(self) -> None:
         own, _ = shared_entries(self._folders)
@@ -219,7 +219,7 @@ class Uninstaller:
             contents = await self._look_at(location, everywhere=everywhere)
             sizes = own.sizes.pop(location, {})
             project = ProjectData(
-                folder=str(location.folder or noted_path(self._vault(location))),
+                folder=str(location.folder or noted_path(self._key_dir(location))),
                 id=location.id,
                 paths=tuple(map(str, contents.paths)),
                 bytes=sum(map(size_of, contents.paths)) + sum(sizes.values()),
@@ -240,7 +240,7 @@ class Uninstaller:
         """Tell whether it is what is left of a record that was in this folder: by its note, or the last that a killed removal left."""
         if location.folder is not None:
             return False
-        noted_folder = noted_path(self._vault(location))
+        noted_folder = noted_path(self._key_dir(location))
         is_last = not noted_folder and is_note_alone(self._own_folders(location))
         return is_last or noted_folder == str(self._folders.project)
 
@@ -272,7 +272,7 @@ class Uninstaller:
         )
 
     async def _look_at(self, location: ProjectLocation, *, everywhere: bool) -> _Contents:
-        noted_folder = noted_path(self._vault(location)) if location.id else ""
+        noted_folder = noted_path(self._key_dir(location)) if location.id else ""
         contents = (
             self._look_at_rest(location, noted_folder, everywhere=everywhere)
             if location.folder is None
@@ -349,11 +349,11 @@ class Uninstaller:
                 return [folder]
         return []
 
-    def _vault(self, location: ProjectLocation) -> Path:
+    def _key_dir(self, location: ProjectLocation) -> Path:
         return self._folders.user_state / "vaults" / (location.id or NO_ID)
 
     def _state_blockers(self, own: Folders) -> list[Blocker | None]:
-        """Whatever keeps the state folder of a project from being removed."""
+        """Blockers of the removal of a project's state folder."""
         state, project = own.state, str(own.project)
         try:
             refuse_foreign_state(state)
@@ -397,7 +397,7 @@ class Uninstaller:
 
 
 def _away(folder: Path, name: str) -> Path:
-    """What the state folder of a project is called while it is being removed."""
+    """Name of a project's state folder while it is being removed."""
     return folder / f"{REMOVED_PREFIX}{name or NO_ID}"
 
 

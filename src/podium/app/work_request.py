@@ -22,8 +22,8 @@ Priority = Annotated[int, Field(ge=-MAX_PRIORITY, le=MAX_PRIORITY)]
 Delay = Annotated[float, Field(ge=0, le=MAX_DELAY_SECONDS, allow_inf_nan=False)]
 
 
-class Place(FrozenModel):
-    """Where a run is put."""
+class QueueSlot(FrozenModel):
+    """Queue, priority and delay of a run."""
 
     queue: str = QUEUE
     priority: Priority = 0
@@ -34,9 +34,9 @@ class Place(FrozenModel):
 def queues_of(configuration: Configuration) -> tuple[QueueSpec, ...]:
     """The queues of the settings; a project that names none has one. Behind them those of the jobs."""
     named = _named(configuration)
-    known = {spec.name for spec in named}
+    names = {spec.name for spec in named}
     own = [spec for job in all_jobs() if job.queues for spec in load(job.queues)(configuration)]
-    return (*named, *(spec for spec in own if spec.name not in known))
+    return (*named, *(spec for spec in own if spec.name not in names))
 
 
 def queue_named(configuration: Configuration, name: str) -> QueueSpec:
@@ -78,7 +78,7 @@ def request_models() -> dict[str, type[FrozenModel]]:
     return {job.name: load(job.request) for job in all_jobs() if job.request}
 
 
-def _known_job(name: str) -> str:
+def _checked_job(name: str) -> str:
     """Raise the error that a literal of the jobs' names would."""
     names = [job.name for job in all_jobs() if job.request]
     if name not in names:
@@ -90,7 +90,7 @@ def _known_job(name: str) -> str:
 
 FlowName = Annotated[
     str,
-    AfterValidator(_known_job),
+    AfterValidator(_checked_job),
     WithJsonSchema(
         {"type": "string", "enum": [job.name for job in built_in_jobs() if job.request]}
     ),
@@ -101,13 +101,13 @@ Few = Field(max_length=1000)
 MAX_DEPTH = 40
 
 
-def _shallow(told: dict[str, Json]) -> dict[str, Json]:
+def _shallow(options: dict[str, Json]) -> dict[str, Json]:
     """Refuse what is nested beyond what anybody writes, before it is walked through by itself again and again."""
-    level: list[Json] = [told]
+    level: list[Json] = [options]
     for _ in range(MAX_DEPTH):
-        level = [inner for each in level for inner in _within(each)]
+        level = [inner for value in level for inner in _within(value)]
         if not level:
-            return told
+            return options
     raise ValueError(f"nested more than {MAX_DEPTH} deep; write it flatter")
 
 
@@ -117,20 +117,20 @@ def _within(value: Json) -> Iterable[Json]:
     return value if isinstance(value, (list, tuple)) else ()
 
 
-Told = Annotated[dict[str, Json], AfterValidator(_shallow)]
-"""What is told by name, in JSON that is not nested without end."""
+ShallowJson = Annotated[dict[str, Json], AfterValidator(_shallow)]
+"""JSON object of limited depth."""
 
 
-class Wish(FrozenModel):
+class WorkRequest(FrozenModel):
     """Work that somebody wants done."""
 
     flow: FlowName
     text: str = ""
     """The task; for the operator the message, for a playbook its file, for sense nothing."""
-    options: Told = Field(default_factory=dict)
-    """What else the flow may be told; see `option_schemas`."""
+    options: ShallowJson = Field(default_factory=dict)
+    """Options of the flow; see `option_schemas`."""
     queue: str = ""
-    """Where it waits. Empty: the flow's own queue."""
+    """Queue of the run. Empty: the flow's own queue."""
     priority: Priority = 0
     """Higher goes first."""
     delay_seconds: Delay = 0.0
@@ -142,19 +142,19 @@ def option_schemas() -> dict[str, dict[str, Json]]:
     return {name: model.model_json_schema() for name, model in request_models().items()}
 
 
-def options_of(wish: Wish) -> FrozenModel:
-    """What the wish says, in the shape of its flow. Raises `BadInput` that names the options there are."""
-    shape = request_model(wish.flow)
+def options_of(request: WorkRequest) -> FrozenModel:
+    """Options of the request, validated by the model of its flow. Raises `BadInput` that lists the known options."""
+    shape = request_model(request.flow)
     try:
-        return shape.model_validate(wish.options)
+        return shape.model_validate(request.options)
     except ValidationError as error:
-        known = ", ".join(sorted(shape.model_fields)) or "none"
-        faults = "; ".join(_fault(each) for each in error.errors(include_url=False))
-        raise BadInput(f"{wish.flow}: {faults[:1000]}; options: {known}") from None
+        names = ", ".join(sorted(shape.model_fields)) or "none"
+        problems = "; ".join(_problem(detail) for detail in error.errors(include_url=False))
+        raise BadInput(f"{request.flow}: {problems[:1000]}; options: {names}") from None
 
 
-def _fault(fault: ErrorDetails) -> str:
-    named = ".".join(str(part)[:60] for part in fault["loc"])
-    if fault["type"] == "extra_forbidden":
+def _problem(detail: ErrorDetails) -> str:
+    named = ".".join(str(part)[:60] for part in detail["loc"])
+    if detail["type"] == "extra_forbidden":
         return f"there is no option {named!r}"
-    return f"option {named!r}: {fault['msg']}"
+    return f"option {named!r}: {detail['msg']}"

@@ -36,9 +36,9 @@ class Held(FrozenModel):
     queue: str | None = None
     pinned_to: str | None = None
     since: UtcDatetime | None = None
-    """When its owner took it."""
+    """Time at which its owner took it."""
     next: str = ""
-    """What becomes of it when its owner is dead."""
+    """Next step when its owner is dead."""
 
 
 class WorkerSeen(FrozenModel):
@@ -64,27 +64,34 @@ async def see_workers(store: Store, engine: Callable[[], Awaitable[Engine]]) -> 
 
     def look(view: StoreView) -> WorkersSeen:
         held = view.runs(RunQuery(statuses=HELD, limit=MAX_HELD))
-        return WorkersSeen(at=view.now(), workers=tuple(seen_among(view.workers(), alive, held)))
+        return WorkersSeen(at=view.now(), workers=tuple(workers_among(view.workers(), alive, held)))
 
     return await store.read(look)
 
 
-def seen_among(
-    beats: Sequence[WorkerHeartbeat], alive: Collection[str], runs: Iterable[Run]
+def workers_among(
+    heartbeats: Sequence[WorkerHeartbeat], alive: Collection[str], runs: Iterable[Run]
 ) -> list[WorkerSeen]:
     """The living by host and age, then the dead that own one of these runs."""
-    by_id = {beat.id: beat for beat in beats}
-    served = {queue for beat in beats if beat.id in alive for queue in beat.queues}
+    by_id = {heartbeat.id: heartbeat for heartbeat in heartbeats}
+    served = {
+        queue for heartbeat in heartbeats if heartbeat.id in alive for queue in heartbeat.queues
+    }
     owned: dict[str, list[Run]] = {}
     for run in runs:
         if run.owner is not None:
             owned.setdefault(run.owner, []).append(run)
     living = [
         WorkerSeen(
-            id=beat.id, alive=True, beat=beat, holds=tuple(map(_held, owned.get(beat.id, ())))
+            id=heartbeat.id,
+            alive=True,
+            beat=heartbeat,
+            holds=tuple(map(_held, owned.get(heartbeat.id, ()))),
         )
-        for beat in sorted(beats, key=lambda beat: (beat.host, beat.started_at, beat.id))
-        if beat.id in alive
+        for heartbeat in sorted(
+            heartbeats, key=lambda heartbeat: (heartbeat.host, heartbeat.started_at, heartbeat.id)
+        )
+        if heartbeat.id in alive
     ]
     dead = [
         WorkerSeen(
@@ -130,14 +137,14 @@ class QueueSeen(FrozenModel):
 
     spec: QueueSpec
     configured: bool
-    """Whether the settings name it. If not, `spec` holds the defaults."""
+    """The settings name it. If not, `spec` holds the defaults."""
     tally: QueueCounts
     ended_lately: int = 0
     """Runs that ended within the last minute."""
     served_by: tuple[str, ...] = ()
     """Ids of the workers alive that serve it and offer what it wants."""
     trouble: str = ""
-    """Why nothing goes on in it, and what to do."""
+    """Reason why nothing runs in it, with the remedy."""
 
     @property
     def name(self) -> str:
@@ -168,8 +175,8 @@ async def see_queues(
     alive = await (await engine()).alive()
 
     def look(view: StoreView) -> QueuesSeen:
-        beats = [beat for beat in view.workers() if beat.id in alive]
-        return QueuesSeen(at=view.now(), queues=tuple(queues_in(view, beats, specs)))
+        heartbeats = [heartbeat for heartbeat in view.workers() if heartbeat.id in alive]
+        return QueuesSeen(at=view.now(), queues=tuple(queues_in(view, heartbeats, specs)))
 
     return await store.read(look)
 
@@ -183,7 +190,7 @@ def queues_in(
     configured = {spec.name: spec for spec in specs}
     others = sorted((tallies.keys() | ended.keys()) - configured.keys())
     return [
-        _seen(
+        _queue_status(
             configured.get(name) or QueueSpec(name=name),
             tallies.get(name) or QueueCounts(queue=name),
             ended.get(name, 0),
@@ -194,7 +201,7 @@ def queues_in(
     ]
 
 
-def _seen(
+def _queue_status(
     spec: QueueSpec,
     tally: QueueCounts,
     ended: int,
@@ -202,7 +209,7 @@ def _seen(
     *,
     configured: bool,
 ) -> QueueSeen:
-    serving = tuple(beat.id for beat in living if _serves(beat, spec))
+    serving = tuple(heartbeat.id for heartbeat in living if _serves(heartbeat, spec))
     needs_somebody = tally.queued + tally.delayed + tally.running + tally.waiting > 0
     return QueueSeen(
         spec=spec,
@@ -214,12 +221,12 @@ def _seen(
     )
 
 
-def _serves(beat: WorkerHeartbeat, spec: QueueSpec) -> bool:
-    return spec.name in beat.queues and _offers(beat.labels, spec.labels)
+def _serves(heartbeat: WorkerHeartbeat, spec: QueueSpec) -> bool:
+    return spec.name in heartbeat.queues and _offers(heartbeat.labels, spec.labels)
 
 
-def _offers(offered: Collection[str], wanted: Collection[str]) -> bool:
-    return set(wanted) <= set(offered)
+def _offers(offered: Collection[str], required: Collection[str]) -> bool:
+    return set(required) <= set(offered)
 
 
 def _nobody(spec: QueueSpec, configured: bool) -> str:
@@ -239,11 +246,11 @@ LOOKED_UP = 3
 TAIL = 50
 """Events at the end of a run among which its step is looked for."""
 
-_TOLD_BY = ("run_started", "step_started", "step_completed", "step_broke", "usage_recorded")
+_TYPES = ("run_started", "step_started", "step_completed", "step_broke", "usage_recorded")
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class RunSeen(FrozenModel):
+class RunningRun(FrozenModel):
     """A run at work."""
 
     run_id: str
@@ -252,29 +259,29 @@ class RunSeen(FrozenModel):
     queue: str | None = None
     owner: str | None = None
     hosted: bool
-    """Whether its owner is alive."""
+    """Its owner is alive."""
     since: UtcDatetime | None = None
     step: str = ""
     """The step that began last and has not ended; empty: between steps, or not known yet."""
     step_since: UtcDatetime | None = None
     usd: float | None = None
-    """What it has cost so far. None: not known yet."""
+    """Cost so far. None: not known yet."""
 
 
-class WorkSeen(FrozenModel):
+class WorkloadSnapshot(FrozenModel):
     """Workers, queues and running runs at one moment."""
 
     at: UtcDatetime
     workers: tuple[WorkerSeen, ...] = ()
     queues: tuple[QueueSeen, ...] = ()
-    runs: tuple[RunSeen, ...] = ()
+    runs: tuple[RunningRun, ...] = ()
     more_runs: bool = False
-    """Whether more runs are running than are shown."""
+    """More runs are running than listed."""
 
 
 @dataclass
 class _Doing:
-    """What is known of a run from its events."""
+    """State of a run from its events."""
 
     steps: dict[str, datetime] = field(default_factory=dict)
     """Steps that have begun and not ended, the last one last."""
@@ -314,23 +321,23 @@ class WorkWatch:
         """The position behind which events are new. None: nothing was looked at yet."""
         self._doing: dict[str, _Doing] = {}
 
-    async def look(self) -> WorkSeen:
-        """How it all stands now. One look at a time."""
+    async def look(self) -> WorkloadSnapshot:
+        """Take a snapshot. One at a time."""
         alive = await (await self._engine()).alive()
         return await self._store.read(lambda view: self._look(view, alive))
 
-    def _look(self, view: StoreView, alive: Collection[str]) -> WorkSeen:
-        found = view.runs(RunQuery(statuses=(RunStatus.RUNNING,), limit=self._most_runs + 1))
-        runs = found[: self._most_runs]
+    def _look(self, view: StoreView, alive: Collection[str]) -> WorkloadSnapshot:
+        running = view.runs(RunQuery(statuses=(RunStatus.RUNNING,), limit=self._most_runs + 1))
+        runs = running[: self._most_runs]
         self._learn(view, runs)
-        beats = view.workers()
-        living = [beat for beat in beats if beat.id in alive]
-        return WorkSeen(
+        heartbeats = view.workers()
+        living = [heartbeat for heartbeat in heartbeats if heartbeat.id in alive]
+        return WorkloadSnapshot(
             at=view.now(),
-            workers=tuple(seen_among(beats, alive, runs)),
+            workers=tuple(workers_among(heartbeats, alive, runs)),
             queues=tuple(queues_in(view, living, self._specs)),
-            runs=tuple(self._seen(run, run.owner in alive) for run in runs),
-            more_runs=len(found) > len(runs),
+            runs=tuple(self._running_run(run, run.owner in alive) for run in runs),
+            more_runs=len(running) > len(runs),
         )
 
     def _learn(self, view: StoreView, runs: Sequence[Run]) -> None:
@@ -345,7 +352,7 @@ class WorkWatch:
 
     def _follow(self, view: StoreView) -> None:
         after, last = self._after, view.last_position()
-        query = EventQuery(after_position=after or 0, types=_TOLD_BY, limit=MAX_EVENTS)
+        query = EventQuery(after_position=after or 0, types=_TYPES, limit=MAX_EVENTS)
         events = view.events(query) if after is not None else []
         # From here on nothing is read: a look that is made again after a lost connection goes on here.
         self._after = last
@@ -358,10 +365,10 @@ class WorkWatch:
             elif event.run_id in self._doing:
                 self._doing[event.run_id].hear(event)
 
-    def _seen(self, run: Run, hosted: bool) -> RunSeen:
+    def _running_run(self, run: Run, hosted: bool) -> RunningRun:
         doing = self._doing.get(run.id)
         step, step_since = next(reversed(doing.steps.items()) if doing else iter(()), ("", None))
-        return RunSeen(
+        return RunningRun(
             run_id=run.id,
             flow=run.flow,
             task=run.task,
@@ -376,11 +383,11 @@ class WorkWatch:
 
 
 def _looked_up(view: StoreView, run_id: str) -> _Doing:
-    """What the last events of a run, and the counter of what it used, tell of it."""
+    """State of a run from its last events and its usage counter."""
     after = max(0, view.last_seq(run_id) - TAIL)
     doing = _Doing()
     counter = usage_counter("usd", "run", run_id, "", view.now())
-    for event in view.events(EventQuery(run_id=run_id, after_seq=after, types=_TOLD_BY)):
+    for event in view.events(EventQuery(run_id=run_id, after_seq=after, types=_TYPES)):
         doing.hear(event)
     doing.usd = view.counted(counter, _BEGINNING)
     return doing

@@ -16,7 +16,7 @@ from podium.core.steering_files import SteeringFile, steering_files
 from podium.core.workspaces import SetupSpec, WorkspaceSpec
 
 
-def workspace_wish(
+def workspace_spec(
     configuration: Configuration,
     closed: Sequence[str],
     task: str,
@@ -25,7 +25,7 @@ def workspace_wish(
     branch: str = "",
     run_id: str = "",
 ) -> WorkspaceSpec:
-    """What to make for this task; `closed` are the places that the policy's zones keep.
+    """Build the spec of a task's workspace; `closed` are the paths that the policy's zones protect.
 
     Raises `NotPossibleNow` for set-up that nobody has trusted.
     """
@@ -71,18 +71,18 @@ def guarded_paths(configuration: Configuration, repository: str) -> list[str]:
         names += _named_by([shape() for shape in shapes.values()], top)
         return [name for name in map(posixpath.normpath, names) if _is_inside(name)]
     # By its name, and where links lead now.
-    places = [os.path.normpath(Path(project, name)) for name in names]
-    places += list(map(os.path.realpath, places))
-    return [inner for inner in (os.path.relpath(each, top) for each in places) if _is_inside(inner)]
+    paths = [os.path.normpath(Path(project, name)) for name in names]
+    paths += list(map(os.path.realpath, paths))
+    return [inner for inner in (os.path.relpath(path, top) for path in paths) if _is_inside(inner)]
 
 
 def _named_by(settings: Iterable[BaseModel], folder: str) -> list[str]:
-    def is_meant(path: str, mark: SteeringFile) -> bool:
-        return not (mark.files_only and Path(folder, path).is_dir())
+    def is_meant(path: str, steering_file: SteeringFile) -> bool:
+        return not (steering_file.files_only and Path(folder, path).is_dir())
 
-    named = [pair for each in settings for pair in steering_files(each)]
+    named = [pair for model in settings for pair in steering_files(model)]
     of_jobs = [path for job in all_jobs() if job.guarded_files for path in load(job.guarded_files)]
-    return [*(path for path, mark in named if is_meant(path, mark)), *of_jobs]
+    return [*(path for path, steering_file in named if is_meant(path, steering_file)), *of_jobs]
 
 
 def _is_inside(path: str) -> bool:

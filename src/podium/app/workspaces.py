@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
-from podium.app.run_list import how_they_stand
+from podium.app.run_list import with_host_status
 from podium.core.errors import AmbiguousId, BadInput, NotPossibleNow, PodiumError, UnknownId
 from podium.core.ids import SHORTEST_TAIL, short_id, tail_of
 from podium.core.model import FrozenModel
@@ -42,11 +42,11 @@ class Overview(FrozenModel):
     leftovers: tuple[Leftover, ...]
     removed: tuple[RemovedWorkspace, ...] = ()
     elsewhere: int = 0
-    """How many workspaces other repositories have, when only one was looked at."""
+    """Number of workspaces of other repositories, when only one was surveyed."""
 
 
 class Collected(FrozenModel):
-    """What clearing away did, or would do."""
+    """Result of removing workspaces, or of a dry run."""
 
     removals: tuple[WorkspaceRemoval, ...]
 
@@ -58,7 +58,7 @@ class Collected(FrozenModel):
 _RETRIED_WITHIN = timedelta(days=7)
 
 Needed = Callable[[WorkspaceRecord], Awaitable[str]]
-"""Why a run that has not ended needs a workspace; empty when none does."""
+"""Function that gives the reason why a run still needs a workspace; empty when none does."""
 
 
 async def needed_by_none(record: WorkspaceRecord) -> str:
@@ -80,11 +80,11 @@ def needed_by_runs(
             return ""
         run = await store.read(lambda view: view.run(name)) if store is not None else None
         if run is not None and not run.status.ended:
-            (stands,) = await how_they_stand([run], engine)
+            (listing,) = await with_host_status([run], engine)
             goes_on = (
-                f"`podium resume {short_id(name)}` goes on" if stands.interrupted else "goes on"
+                f"`podium resume {short_id(name)}` goes on" if listing.interrupted else "goes on"
             )
-            return f"run {short_id(name)} is {stands.shown_status} and {goes_on} in it"
+            return f"run {short_id(name)} is {listing.shown_status} and {goes_on} in it"
         if run is not None and _may_be_retried(run, clock):
             return f"run {short_id(name)} failed, and `podium retry {short_id(name)}` goes on in it"
         elsewhere = not PurePath(project).is_relative_to(record.repository)
@@ -112,20 +112,22 @@ async def survey_workspaces(
 
     With `git_dir` those of one repository, and leftovers of which nobody knows whose they are.
     """
-    listings = [await _with_runs(each, needed) for each in await workspaces.listed(git_dir)]
-    left = [each for each in await workspaces.leftovers() if _here(each.git_dir, git_dir)]
+    listings = [await _with_runs(listing, needed) for listing in await workspaces.listed(git_dir)]
+    left = [
+        leftover for leftover in await workspaces.leftovers() if _here(leftover.git_dir, git_dir)
+    ]
     gone = await workspaces.removed() if removed else ()
-    known = workspaces.existing()
+    records = workspaces.existing()
     return Overview(
         workspaces=tuple(listings),
         leftovers=tuple(left),
-        removed=tuple(each for each in gone if _here(each.record.git_dir, git_dir)),
-        elsewhere=sum(not _here(record.git_dir, git_dir) for record in known),
+        removed=tuple(workspace for workspace in gone if _here(workspace.record.git_dir, git_dir)),
+        elsewhere=sum(not _here(record.git_dir, git_dir) for record in records),
     )
 
 
-def _here(git_dir: str, wanted: str) -> bool:
-    return "" in (git_dir, wanted) or git_dir == wanted
+def _here(git_dir: str, chosen: str) -> bool:
+    return "" in (git_dir, chosen) or git_dir == chosen
 
 
 async def _with_runs(listing: WorkspaceListing, needed: Needed) -> WorkspaceListing:
@@ -150,16 +152,16 @@ async def collect_workspaces(
     With `names` only those, whatever their age; with `git_dir` those of one repository. Nothing whose work is unknown, and nothing that
     somebody works in or goes on with, is ever removed.
     """
-    seen = await survey_workspaces(workspaces, needed=needed, git_dir=git_dir)
-    chosen = _chosen(seen, names, workspaces.existing())
+    overview = await survey_workspaces(workspaces, needed=needed, git_dir=git_dir)
+    chosen = _chosen(overview, names, workspaces.existing())
     latest = clock.now() - older_than
     removals = []
-    for leftover in seen.leftovers:
+    for leftover in overview.leftovers:
         if not names or leftover.id in chosen:
             removals.append(await _cleared(workspaces, leftover, dry_run))
-    for listing in seen.workspaces:
-        wanted = listing.record.id in chosen if names else listing.changed_at <= latest
-        if wanted:
+    for listing in overview.workspaces:
+        is_chosen = listing.record.id in chosen if names else listing.changed_at <= latest
+        if is_chosen:
             removals.append(await _removed(workspaces, listing, dry_run))
     return Collected(removals=tuple(removals))
 
@@ -212,24 +214,24 @@ async def recover_workspace(
 
 def find_workspace(workspaces: Workspaces, name: str, repository: str = "") -> WorkspaceRecord:
     """The one that a person means; of several with the task's name the one of this repository."""
-    known = workspaces.existing()
-    here = [record for record in known if record.repository == repository and record.task == name]
-    return _found(here or known, name)
+    records = workspaces.existing()
+    here = [record for record in records if record.repository == repository and record.task == name]
+    return _find(here or records, name)
 
 
 async def snapshot_workspace(
     workspaces: Workspaces, name: str, why: str, git_dir: str = ""
 ) -> WorktreeSnapshot:
     """Keep everything in a workspace as it is now, so that it may be removed."""
-    record = _found_here(workspaces.existing(), name, git_dir)
+    record = _find_here(workspaces.existing(), name, git_dir)
     return await (await workspaces.open(record.id)).snapshot(why)
 
 
 async def find_removed(workspaces: Workspaces, name: str, git_dir: str = "") -> RemovedWorkspace:
     """A workspace that is no more, by id, short form or task."""
     removed = await workspaces.removed()
-    record = _found_here([each.record for each in removed], name, git_dir)
-    return next(each for each in removed if each.record.id == record.id)
+    record = _find_here([workspace.record for workspace in removed], name, git_dir)
+    return next(workspace for workspace in removed if workspace.record.id == record.id)
 
 
 async def _any_record(workspaces: Workspaces, name: str, git_dir: str) -> WorkspaceRecord:
@@ -239,47 +241,51 @@ async def _any_record(workspaces: Workspaces, name: str, git_dir: str) -> Worksp
     for records in (living, gone):
         here = [record for record in records if _here(record.git_dir, git_dir)]
         with suppress(UnknownId):
-            return _found(here, name)
-    return _found_here([*living, *gone], name, git_dir)
+            return _find(here, name)
+    return _find_here([*living, *gone], name, git_dir)
 
 
-def _chosen(seen: Overview, names: Sequence[str], known: Sequence[WorkspaceRecord]) -> set[str]:
-    records = [listing.record for listing in seen.workspaces]
-    half = {leftover.id: leftover for leftover in seen.leftovers}
-    return {_leftover(half, name) or _chosen_here(records, name, known).id for name in names}
+def _chosen(
+    overview: Overview, names: Sequence[str], all_records: Sequence[WorkspaceRecord]
+) -> set[str]:
+    records = [listing.record for listing in overview.workspaces]
+    half = {leftover.id: leftover for leftover in overview.leftovers}
+    return {_leftover(half, name) or _chosen_here(records, name, all_records).id for name in names}
 
 
 def _leftover(half: Mapping[str, Leftover], name: str) -> str:
     """The leftover that a person means by its id, or a short form as it is shown."""
-    fitting = [each for each in half if name == each or _fits(each, name)]
+    fitting = [
+        leftover_id for leftover_id in half if name == leftover_id or _fits(leftover_id, name)
+    ]
     return fitting[0] if len(fitting) == 1 else ""
 
 
 def _chosen_here(
-    here: Sequence[WorkspaceRecord], name: str, known: Sequence[WorkspaceRecord]
+    here: Sequence[WorkspaceRecord], name: str, all_records: Sequence[WorkspaceRecord]
 ) -> WorkspaceRecord:
     try:
-        return _found(here, name)
+        return _find(here, name)
     except UnknownId:
-        _tell_elsewhere(known, name)
+        _refuse_elsewhere(all_records, name)
         raise
 
 
-def _found_here(records: Sequence[WorkspaceRecord], name: str, git_dir: str) -> WorkspaceRecord:
+def _find_here(records: Sequence[WorkspaceRecord], name: str, git_dir: str) -> WorkspaceRecord:
     here = [record for record in records if _here(record.git_dir, git_dir)]
     return _chosen_here(here, name, records)
 
 
-def _tell_elsewhere(known: Sequence[WorkspaceRecord], name: str) -> None:
+def _refuse_elsewhere(all_records: Sequence[WorkspaceRecord], name: str) -> None:
     """Raise with where it is, if another repository has it."""
     with suppress(UnknownId, AmbiguousId):
-        record = _found(known, name)
+        record = _find(all_records, name)
         raise NotPossibleNow(
             f"workspace {name!r} belongs to {record.repository!r}; go there, or say --all"
         )
 
 
-def _found(records: Sequence[WorkspaceRecord], text: str) -> WorkspaceRecord:
+def _find(records: Sequence[WorkspaceRecord], text: str) -> WorkspaceRecord:
     """The one that a person means by its id, a short form of it, or its task."""
     name = text.strip()
     if not name:
@@ -299,7 +305,7 @@ def _fits(identifier: str, name: str) -> bool:
     return identifier.startswith(name) or tail_of(identifier).startswith(name)
 
 
-KEPT_AFTER_FAILURE = timedelta(days=7)
+RETRY_WINDOW = timedelta(days=7)
 """A run that failed may be retried, and its agents then go on with their conversations."""
 
 
@@ -329,9 +335,9 @@ async def tidy_grounds(folder: Path, git: Git, store: Store, clock: Clock) -> No
 
 
 def _is_over(run: Run | None, now: datetime) -> bool:
-    """Whether nobody will go on with the run. One that is not known was a check."""
+    """True when nobody will continue the run. An unknown one was a check."""
     if run is None or run.status in (RunStatus.SUCCEEDED, RunStatus.CANCELLED):
         return True
     if run.status is not RunStatus.FAILED or run.finished_at is None:
         return False
-    return now - run.finished_at > KEPT_AFTER_FAILURE
+    return now - run.finished_at > RETRY_WINDOW

@@ -143,37 +143,59 @@ def _globals(
     """Carries the options; never called."""
 
 
-SET_UP, RUNS, APPROVALS = "Set up", "Runs", "Approvals"
-CONSOLE, WORKERS = "Console and integrations", "Workers and queues"
-POLICY, MAINTENANCE = "Policy and records", "Maintenance"
-GROUPS = (SET_UP, "Jobs", RUNS, APPROVALS, CONSOLE, WORKERS, POLICY, "More for jobs", MAINTENANCE)
+RUNS, AGENTS, PROJECT = "Runs and approvals", "Agents and policy", "Project"
+SERVER, ADVANCED = "Server", "Advanced"
+GROUPS = ("Jobs", RUNS, AGENTS, PROJECT, SERVER, ADVANCED)
 """Headings of the list of commands, in their order."""
+
+OTHER_NAMES = {
+    "cost": ("runs", "the cost of each run is in its row"),
+    "costs": ("runs", "the cost of each run is in its row"),
+    "dashboard": ("serve", "it starts the web console"),
+    "events": ("logs RUN", "it prints the events of a run"),
+    "history": ("runs", "it lists runs, newest first"),
+    "kill": ("cancel RUN", "it stops a run and everything it started"),
+    "list": ("runs", "it lists runs, newest first"),
+    "ls": ("runs", "it lists runs, newest first"),
+    "ps": ("runs", "it lists runs, newest first"),
+    "setup": ("init", "it sets up Podium in this folder"),
+    "start": ('run "TASK"', "it starts a task"),
+    "status": ("runs", "it lists runs with their status; `podium show RUN` shows one"),
+    "stop": ("cancel RUN", "it stops a run and everything it started"),
+    "ui": ("serve", "it starts the web console"),
+    "update": ("help install", "it says how to upgrade"),
+    "upgrade": ("help install", "it says how to upgrade"),
+    "usage": ("runs", "the cost of each run is in its row"),
+    "version": ("--version", "it prints the version"),
+    "web": ("serve", "it starts the web console"),
+}
+"""What people type first → the command they mean, and what that does."""
 
 KERNEL_COMMANDS: dict[str, Command] = {
     "init": Command(
         "podium.cli.commands.init:app",
         "Set up Podium in this folder: find agents and tests, write podium.yaml.",
-        SET_UP,
+        PROJECT,
     ),
     "doctor": Command(
-        "podium.cli.commands.doctor:app", "Check the environment and suggest fixes.", SET_UP
+        "podium.cli.commands.doctor:app", "Check the environment and suggest fixes.", PROJECT
     ),
     "config": Command(
         "podium.cli.commands.config:app",
         "Show the settings in force and where each comes from.",
-        SET_UP,
+        PROJECT,
     ),
     "agents": Command(
         "podium.cli.commands.agents:app",
         "List agents: installed, logged in, and how their calls are gated.",
-        SET_UP,
+        AGENTS,
     ),
     "trust": Command(
         "podium.cli.commands.config:trust_app",
         "Trust the commands in this project's podium.yaml as they are now.",
-        SET_UP,
+        AGENTS,
     ),
-    "help": Command("podium.cli.commands.help:app", "Read tutorials and guides offline.", SET_UP),
+    "help": Command("podium.cli.commands.help:app", "Read tutorials and guides offline.", PROJECT),
     "runs": Command("podium.cli.commands.runs:app", "List runs, newest first.", RUNS),
     "show": Command(
         "podium.cli.commands.show:app",
@@ -207,88 +229,88 @@ KERNEL_COMMANDS: dict[str, Command] = {
     "workspaces": Command(
         "podium.cli.commands.workspaces:app",
         "List, clean up and recover the worktrees of runs.",
-        RUNS,
+        PROJECT,
     ),
     "approvals": Command(
-        "podium.cli.commands.approvals:app", "List approvals that wait for a person.", APPROVALS
+        "podium.cli.commands.approvals:app", "List approvals that wait for a person.", RUNS
     ),
     "approve": Command(
         "podium.cli.commands.approvals:approve_app",
         "Approve a call, or answer an agent's question.",
-        APPROVALS,
+        RUNS,
     ),
     "reject": Command(
-        "podium.cli.commands.approvals:reject_app", "Reject a call, with the reason.", APPROVALS
+        "podium.cli.commands.approvals:reject_app", "Reject a call, with the reason.", RUNS
     ),
     "login": Command(
         "podium.cli.commands.login:app",
         "Sign in with a personal token; your approvals carry its name.",
-        APPROVALS,
+        AGENTS,
     ),
     "logout": Command(
         "podium.cli.commands.login:logout_app",
         "Sign out; you approve as your operating-system user again.",
-        APPROVALS,
+        AGENTS,
     ),
     "whoami": Command(
         "podium.cli.commands.login:whoami_app",
         "Show the name that your approvals carry and how it is proved.",
-        APPROVALS,
+        AGENTS,
     ),
     "serve": Command(
         "podium.cli.commands.serve:app",
         "Start the web console: every run and approval in a browser.",
-        CONSOLE,
+        SERVER,
     ),
     "mcp": Command(
         "podium.cli.commands.mcp:app",
         "Start an MCP server: clients submit work and use the gated tools.",
-        CONSOLE,
+        SERVER,
     ),
     "worker": Command(
-        "podium.cli.commands.worker:app", "Host queued runs and schedules until Ctrl-C.", WORKERS
+        "podium.cli.commands.worker:app", "Host queued runs and schedules until Ctrl-C.", SERVER
     ),
     "workers": Command(
         "podium.cli.commands.workers:app",
         "List workers, the runs of each, and runs whose worker is gone.",
-        WORKERS,
+        SERVER,
     ),
     "queues": Command(
         "podium.cli.commands.workers:queues_app",
         "List queues: waiting runs, limits and workers.",
-        WORKERS,
+        SERVER,
     ),
     "top": Command(
-        "podium.cli.commands.top:app", "Watch workers, queues and running runs live.", WORKERS
+        "podium.cli.commands.top:app", "Watch workers, queues and running runs live.", SERVER
     ),
     "policy": Command(
         "podium.cli.commands.policy:app",
         "Show what the gate decides about a command, and why.",
-        POLICY,
+        AGENTS,
     ),
     "receipts": Command(
-        "podium.cli.commands.receipts:app", "List, verify or follow receipts.", POLICY
+        "podium.cli.commands.receipts:app", "List, verify or follow receipts.", RUNS
     ),
     "pack": Command(
-        "podium.cli.commands.pack:app", "Check, list, show or create tool packs.", POLICY
+        "podium.cli.commands.pack:app", "Check, list, show or create tool packs.", AGENTS
     ),
     "db": Command(
-        "podium.cli.commands.db:app", "Migrate, check, copy or prune the database.", MAINTENANCE
+        "podium.cli.commands.db:app", "Migrate, check, copy or prune the database.", ADVANCED
     ),
     "bench": Command(
         "podium.cli.commands.bench:app",
         "Run benchmarks, such as how well replies are read.",
-        MAINTENANCE,
+        ADVANCED,
     ),
     "modelserver": Command(
         "podium.cli.commands.modelserver:app",
         "Serve a model without a provider: scripted, recorded or replayed.",
-        MAINTENANCE,
+        ADVANCED,
     ),
     "uninstall": Command(
         "podium.cli.commands.uninstall:app",
         "List and remove what Podium stores on this machine.",
-        MAINTENANCE,
+        PROJECT,
     ),
 }
 """Commands of the kernel; those of a job stand in its `job.py`. A new one is a module and a line here."""
@@ -355,6 +377,13 @@ class _Podium(TyperGroup):
         for group, entries in by_group:
             with formatter.section(group):
                 formatter.write_dl([(name, command.help) for name, command in entries])
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name = args[0] if args else ""
+        if name in OTHER_NAMES and name not in self.commands:
+            command, effect = OTHER_NAMES[name]
+            ctx.fail(f"No such command {name!r}. Use `podium {command}`: {effect}.")
+        return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
         loaded_later = self.commands

@@ -110,13 +110,13 @@ class Door:
     async def _opened(self) -> AsyncIterator[Podium]:
         """An open Podium. What it could not keep up is known, and told, once it is closed."""
         podium = Podium(
-            self.configuration, os.environ, tell=self._tell_beside, labels=self.options.labels
+            self.configuration, os.environ, notify=self._tell_beside, labels=self.options.labels
         )
         try:
             yield podium
         finally:
             await podium.close()
-            self._tell(podium.faults)
+            self._tell(podium.problems)
 
     def _tell_beside(self, text: str) -> None:
         self.screen.aside(f"podium: {text}")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from podium.app.app import Podium
-from podium.app.work_request import Place, queue_named
+from podium.app.work_request import QueueSlot, queue_named
 from podium.cli.context import Door
 from podium.cli.progress import launch_record
 from podium.core.errors import NotPossibleNow
@@ -32,7 +32,7 @@ _TAIL_BYTES = 2_000
 class BeginQueued(Protocol):
     """Stores the run in a queue."""
 
-    def __call__(self, podium: Podium, place: Place | None) -> Awaitable[Run]: ...
+    def __call__(self, podium: Podium, slot: QueueSlot | None) -> Awaitable[Run]: ...
 
 
 class HandedOver(FrozenModel):
@@ -50,12 +50,12 @@ class HandedOver(FrozenModel):
     log: str = ""
 
 
-def hand_over(door: Door, begin: BeginQueued, place: Place) -> None:
+def hand_over(door: Door, begin: BeginQueued, slot: QueueSlot) -> None:
     """Queue the run, see that somebody serves the queue, and say how to follow it."""
-    spec = queue_named(door.configuration, place.queue)
+    spec = queue_named(door.configuration, slot.queue)
 
     async def work(podium: Podium) -> HandedOver:
-        run = await begin(podium, place)
+        run = await begin(podium, slot)
         door.options.parting_words = (
             f"run {run.id} is queued: `podium worker --queue {spec.name} --once` works on it, "
             f"`podium cancel {run.id}` ends it"

@@ -26,7 +26,7 @@ class Login:
     def __init__(self, door: Door) -> None:
         folders = door.configuration.folders
         self._project = str(folders.project)
-        self._vault = Podium(door.configuration, os.environ).vault
+        self._vault = Podium(door.configuration, os.environ).key_dir
         self.file: Path = folders.user_config / FILE
         broken = "so nobody is signed in; move it away, then `podium login`"
         self._kept: PrivateJsonFile[dict[str, str]] = PrivateJsonFile(

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
-from podium.app.run_list import INTERRUPTED, Standing
+from podium.app.run_list import INTERRUPTED, RunListing
 from podium.cli.context import Door
 from podium.cli.screen import error_record, send_nowhere
 from podium.core.errors import Interrupted, PodiumError
@@ -127,7 +127,7 @@ class LinesTelling:
             return
         left = INTERRUPTED if isinstance(error, Interrupted) else "unknown"
         told = {"error": error_record(error, str(error), error.exit_code)}
-        record = result_record(Standing(run=self._run, hosted=False), error.exit_code)
+        record = result_record(RunListing(run=self._run, hosted=False), error.exit_code)
         self._screen.record({**record, "status": left, **told})
         # That was the last line; the edge has only people left to tell.
         self._options.json = False
@@ -148,7 +148,7 @@ def launch_record(run: Run, **more: Json) -> dict[str, Json]:
     }
 
 
-def result_record(stands: Standing, exit_code: int) -> dict[str, Json]:
+def result_record(stands: RunListing, exit_code: int) -> dict[str, Json]:
     """The last line."""
     return {
         "type": "result",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -14,10 +14,10 @@ from podium.cli.progress import Progress
 from podium.core.errors import BadInput
 from podium.core.events import Event, RunStarted
 from podium.core.ids import short_id
+from podium.core.job import all_jobs, load
+from podium.core.model import Json
 from podium.core.work import QueueSpec, Run, RunStatus
 from podium.engine.run_engine import ticking
-from podium.jobs.sense.effective_options import ORDERS, SENSE
-from podium.jobs.sense.worker_hooks import tended, ticks_ended
 from podium.ports import EventQuery, RunQuery, Store, StoreView
 from podium.render.event import event_line
 from podium.telemetry.event_feed import ListenerThread
@@ -28,7 +28,40 @@ MAX_EVENTS = 1_000
 SOON = timedelta(minutes=1)
 """A timer of the loop that rings later is not waited for: a candidate over its quota sleeps for an hour."""
 LOOK_SECONDS = 1.0
-LOOP_QUEUES = (ORDERS, SENSE)
+
+
+class WorkerTask(AbstractAsyncContextManager["WorkerTask"]):
+    """What a worker does for one job beside hosting runs, while it is open. As it is, it does nothing."""
+
+    brief_queues: frozenset[str] = frozenset()
+    """Queues whose distant timers a worker with `--once` does not wait for."""
+
+    def __init__(
+        self,
+        podium: Podium,
+        queues: Sequence[QueueSpec],
+        notify: Callable[[str], None],
+        *,
+        once: bool,
+    ) -> None:
+        self.podium, self.queues, self.notify, self.once = podium, queues, notify, once
+
+    async def __aexit__(self, *error: object) -> None:
+        return None
+
+    async def take_more(self) -> int:
+        """Begin what has come meanwhile. Gives how much that was."""
+        return 0
+
+    @staticmethod
+    def facts(run: Run) -> Mapping[str, Json]:
+        """What the worker's answer says of a run of this job, besides its id and status."""
+        return {}
+
+
+def worker_tasks() -> Iterator[type[WorkerTask]]:
+    """Those of all jobs."""
+    return (load(job.worker) for job in all_jobs() if job.worker)
 
 
 def wanted_queues(
@@ -65,16 +98,19 @@ async def serve_queues(
     async with (
         _log(store, seen, tell),
         engine.serve(queues, answered_queue=answered_queue(podium.configuration, queues)),
-        ticks_ended(podium, queues, seen, tell),
-        tended(podium, queues, tell, once=once) as take_more,
+        AsyncExitStack() as stack,
     ):
+        tasks = [
+            await stack.enter_async_context(task(podium, queues, tell, once=once))
+            for task in worker_tasks()
+        ]
         tell_serving()
         # A full disk changes nothing in the store.
         async for _ in ticking(store.changes(), LOOK_SECONDS) if once else store.changes():
             # Before the look at the queues: the last run may end between the two, and then nothing is left to do.
             full = engine.disk_full_error() if once else None
             idle = await hosted.catch_up(queues if once else ())
-            if once and idle and not await take_more():
+            if once and idle and not sum([await task.take_more() for task in tasks]):
                 return await store.read(lambda view: _served(view, hosted.runs))
             if full is not None and not idle:
                 raise full
@@ -146,7 +182,8 @@ def _idle(view: StoreView, queues: Sequence[QueueSpec]) -> bool:
 
 def _sleeps(view: StoreView, queue: QueueSpec) -> bool:
     waiting = RunQuery(queue=queue.name, statuses=(RunStatus.WAITING,), limit=MAX_WAITING)
-    far = view.now() + SOON if queue.name in LOOP_QUEUES else None
+    is_brief = any(queue.name in task.brief_queues for task in worker_tasks())
+    far = view.now() + SOON if is_brief else None
     return any(run.only_sleeps and _wakes_before(run, far) for run in view.runs(waiting))
 
 

@@ -12,7 +12,7 @@ import typer
 
 from podium.app.app import Podium
 from podium.app.run_control import see_through
-from podium.app.run_list import Standing
+from podium.app.run_list import RunListing
 from podium.cli.context import Door
 from podium.cli.progress import Progress
 from podium.cli.screen import AnswerLost
@@ -50,7 +50,7 @@ class Telling(Protocol):
         """Read what the end is told with, while Podium is still open."""
         ...
 
-    def end(self, stands: Standing, exit_code: int) -> None: ...
+    def end(self, stands: RunListing, exit_code: int) -> None: ...
 
     def break_off(self, error: PodiumError) -> None:
         """The run was left before it came to rest; who called is told by the edge."""
@@ -84,7 +84,7 @@ def host(door: Door, begin: Begin, *, wait: bool = False) -> None:
             raise _resumable(error, begun) from error
         raise
     # It may be stored as running here, but nobody hosts it: it was let go of.
-    stands = Standing(run=run, hosted=False)
+    stands = RunListing(run=run, hosted=False)
     code = exit_code_of(run)
     if telling is not None:
         telling.end(stands, code)
@@ -178,20 +178,20 @@ class PlainTelling:
     async def look_back(self, podium: Podium, run: Run) -> None:
         return
 
-    def end(self, stands: Standing, exit_code: int) -> None:
+    def end(self, stands: RunListing, exit_code: int) -> None:
         self._screen.answer({"run": stands.record()}, lambda: self._words(stands))
 
     def break_off(self, error: PodiumError) -> None:
         return
 
-    def _words(self, stands: Standing) -> None:
+    def _words(self, stands: RunListing) -> None:
         run = stands.run
         self._screen.line(f"run {run.id} {stands.shown_status}")
         for words in next_words(stands):
             self._screen.aside(words)
 
 
-def next_words(stands: Standing) -> list[str]:
+def next_words(stands: RunListing) -> list[str]:
     """Why a run stopped short, and what a person can do now."""
     run, said = stands.run, []
     if stands.interrupted:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import os
 import sys
 
@@ -10,6 +11,13 @@ from podium import __version__
 
 GC_THRESHOLD = 200_000
 """Objects between two garbage collections. With Python's 700, imports alone cause hundreds."""
+
+
+FAST_ANSWERS = ((("sense", "--once"), "podium.jobs.sense.idle_tick:answer_idle_tick"),)
+"""Words of a command line, and what may answer it without loading settings: `(arguments) -> exit code, or None`.
+
+Not part of the job registry: loading that takes longer than such an answer.
+"""
 
 
 def main() -> None:
@@ -26,11 +34,12 @@ def run_command(arguments: list[str]) -> int:
         if arguments in (["--version"], ["-V"]) and _told_version():
             return 0
         gc.set_threshold(GC_THRESHOLD)
-        if "sense" in arguments and "--once" in arguments:
-            from podium.jobs.sense.idle_tick import answer_idle_tick
-
-            if (code := answer_idle_tick(arguments)) is not None:
-                return code
+        for words, path in FAST_ANSWERS:
+            if all(word in arguments for word in words):
+                module, name = path.split(":")
+                answer = getattr(importlib.import_module(module), name)
+                if (code := answer(arguments)) is not None:
+                    return int(code)
         # Typer, pydantic and the rest cost ten times what a bare interpreter start does.
         from podium.cli.error_report import run
 

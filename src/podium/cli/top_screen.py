@@ -12,7 +12,7 @@ from textwrap import wrap
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from podium.app.workload import WorkSeen
+from podium.app.workload import WorkloadSnapshot
 from podium.render.text import safe_line
 from podium.render.work_tables import (
     Rows,
@@ -59,11 +59,11 @@ class TopScreen:
         with suppress(OSError):
             self._open.close()
 
-    def show(self, seen: WorkSeen, away: str = "") -> None:
+    def show(self, seen: WorkloadSnapshot, away: str = "") -> None:
         """Draw a frame. `away` says why it is an old one."""
         self._live.update(self._frame(seen, away), refresh=True)
 
-    def _frame(self, seen: WorkSeen, away: str) -> RenderableType:
+    def _frame(self, seen: WorkloadSnapshot, away: str) -> RenderableType:
         from rich.console import Group
         from rich.text import Text
 

@@ -30,6 +30,16 @@ class Command(NamedTuple):
     """One of `podium.cli.app.GROUPS`; any other stands after them."""
 
 
+class ChatVerb(NamedTuple):
+    """A word with which people in a chat ask the job for something."""
+
+    answer: ImportPath
+    """`async (app, text, by) -> str`: does it and says what came of it. Raises `PodiumError`."""
+    argument: str
+    """What follows the word, such as TASK."""
+    help: str
+
+
 class FlowSpec(NamedTuple):
     """A flow whose parts are loaded by the first run of it."""
 
@@ -63,6 +73,16 @@ class Job(NamedTuple):
     """Model of what a request for work may say beside its text."""
     submit: ImportPath = ""
     """`async (Submission) -> Run`: takes a request; see `podium.app.submission`."""
+    request_label: str = "The task"
+    """Label of a request's text in forms; empty when it takes none."""
+    choices: ImportPath = ""
+    """`(app) -> option → possible values`, for forms; an option that is not listed takes free text. Raises `PodiumError`."""
+    branch: ImportPath = ""
+    """`async (app, run) -> BranchWork`: documents and last commit of a run's branch; see `podium.app.run_branch`."""
+    worker: ImportPath = ""
+    """Class of what a worker does beside hosting runs; see `podium.cli.queue_worker.WorkerTask`."""
+    steering: ImportPath = ""
+    """`(configuration) -> name → command or address` of sources that count only when the project's file is trusted."""
     queues: ImportPath = ""
     """`(configuration) -> queues of its own`, beside those that podium.yaml names."""
     pages: ImportPath = ""
@@ -71,6 +91,10 @@ class Job(NamedTuple):
     """Router of its part of the API, below `/api/v1`."""
     sockets: ImportPath = ""
     """Router of its websockets, below `/api/v1` and not in the API's description."""
+    chat: Mapping[str, ChatVerb] = MappingProxyType({})
+    """Word → what people in a chat can ask with it, if they have the role operator."""
+    mcp_tools: ImportPath = ""
+    """Tools of its own in Podium's MCP server; see `podium.mcp.run_tools`."""
     guarded_files: ImportPath = ""
     """Tuple of paths in a repository that steer the job: an agent's change of them needs an approval."""
     planned_call: ImportPath = ""
@@ -81,6 +105,8 @@ class Job(NamedTuple):
     """(type, version) → `(data) -> data`: lifts a stored event of that version to the next one."""
     event_view: ImportPath = ""
     """`(body) -> EventView`: how its events are shown; see `podium.render.event_view`."""
+    approvals: ImportPath = ""
+    """Class of how approvals that its runs ask for are named, shown and edited; see `podium.app.inbox.JobApprovals`."""
     uninstall: ImportPath = ""
     """Class that looks for what keeps a project from being removed; see `podium.app.inventory.UninstallCheck`."""
     metrics: ImportPath = ""
@@ -138,7 +164,7 @@ def find_installed_jobs() -> InstalledJobs:
 
 def _names_of(job: Job) -> set[str]:
     """Names that no other job may have."""
-    return {job.name, *job.flows, *job.commands, *job.events}
+    return {job.name, *job.flows, *job.commands, *job.events, *job.chat}
 
 
 def installed_jobs() -> tuple[Job, ...]:

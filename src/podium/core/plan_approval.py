@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from podium.core.decisions import Approval
 from podium.core.job import job_of_flow, load
@@ -25,6 +25,14 @@ class UngroundedArgument(FrozenModel):
     def line(self) -> str:
         """`lead_id: not in the message`."""
         return f"{self.field or self.value}: {self.reason}"
+
+
+class SqlQuery(FrozenModel):
+    """A read-only statement with its parameters, to look for oneself."""
+
+    sql: NonEmpty
+    parameters: dict[str, Json] = Field(default_factory=dict)
+    """`$STEP.FIELD` stands for what a step's result will give."""
 
 
 class ApprovedCall(FrozenModel):

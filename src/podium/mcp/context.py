@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from podium.app.app import Podium
 from podium.app.approvals import MAX_OPEN, list_approvals
-from podium.app.run_list import Standing, how_they_stand
+from podium.app.run_list import RunListing, with_host_status
 from podium.app.submission import asked_by
 from podium.core.decisions import Approval, ApprovalStatus
 from podium.core.errors import BadInput
@@ -84,7 +84,7 @@ async def run_lines(desk: Desk, runs: list[Run]) -> list[RunLine]:
     if not runs:
         return []
     podium = desk.podium
-    standings = await how_they_stand(runs, podium.engine)
+    standings = await with_host_status(runs, podium.engine)
     waiting: dict[str, list[str]] = {}
     for each in await list_approvals(await podium.store(), podium.clock, limit=MAX_OPEN):
         waiting.setdefault(each.run_id, []).append(each.id)
@@ -96,7 +96,7 @@ async def run_line(desk: Desk, run: Run) -> RunLine:
     return line
 
 
-def _line(standing: Standing, approvals: tuple[str, ...]) -> RunLine:
+def _line(standing: RunListing, approvals: tuple[str, ...]) -> RunLine:
     run = standing.run
     return RunLine(
         run_id=run.id,

@@ -12,19 +12,15 @@ from podium.app.receipt_proof import proven
 from podium.app.receipts import Verdict, list_receipts
 from podium.app.run_continuation import how_it_continues
 from podium.app.run_control import cancel as wish_ended
-from podium.app.run_list import ShownStatus, list_standings
+from podium.app.run_list import ShownStatus, list_by_status
 from podium.app.run_log import follow_logs
 from podium.app.run_report import show_run
-from podium.app.submission import Wish, submit
-from podium.app.work_request import Told
+from podium.app.submission import WorkRequest, submit
 from podium.core.decisions import ApprovalStatus, Receipt
 from podium.core.errors import UnknownId
 from podium.core.model import FrozenModel, Json, NonEmpty, UtcDatetime
 from podium.core.tool_replies import cut_to
 from podium.core.work import Run
-from podium.jobs.operator.answer_blocks import blocks
-from podium.jobs.operator.models import OperatorMode, RunPlan
-from podium.jobs.operator.submission import ask
 from podium.mcp.context import (
     PROVENANCE,
     ApprovalLine,
@@ -100,7 +96,7 @@ class CancelWish(FrozenModel):
     why: str = Field(default="", max_length=1_000)
 
 
-async def _submit(desk: Desk, wish: Wish) -> Submitted:
+async def _submit(desk: Desk, wish: WorkRequest) -> Submitted:
     run = await submit(desk.podium, wish, by=desk.by, provenance=PROVENANCE)
     served = await desk.served(desk.podium, run)
     again = f"call `status` with run_id {run.id!r} from time to time; `result` once it has ended"
@@ -113,7 +109,7 @@ async def _status(desk: Desk, wish: StatusWish) -> Runs:
         return Runs(runs=(await run_line(desk, await found(desk, wish.run_id)),))
     if not podium.has_record:
         return Runs(runs=())
-    standings = await list_standings(
+    standings = await list_by_status(
         await podium.store(),
         podium.engine,
         tuple(each.value for each in wish.statuses),
@@ -163,7 +159,7 @@ async def found(desk: Desk, run_id: str) -> Run:
     return (await show_run(await desk.podium.store(), run_id, last_events=0)).run
 
 
-WORK: tuple[DoorTool[Wish] | DoorTool[StatusWish] | DoorTool[OneRun] | DoorTool[LogsWish] | DoorTool[CancelWish], ...] = (
+WORK: tuple[DoorTool[WorkRequest] | DoorTool[StatusWish] | DoorTool[OneRun] | DoorTool[LogsWish] | DoorTool[CancelWish], ...] = (
     DoorTool(
         "submit",
         "Hand over work",
@@ -172,7 +168,7 @@ WORK: tuple[DoorTool[Wish] | DoorTool[StatusWish] | DoorTool[OneRun] | DoorTool[
         "follows a playbook (text is its file in the project); `duet` lets a planner and an executer do a task; `sense` reads "
         "the system's state and proposes work. `options` depend on the flow, and a wrong one is answered with those there are. "
         "Poll `status` with the run id, then read `result`. What is risky waits for a person.",
-        Wish,
+        WorkRequest,
         Submitted,
         _submit,
         changes="something",
@@ -217,25 +213,6 @@ WORK: tuple[DoorTool[Wish] | DoorTool[StatusWish] | DoorTool[OneRun] | DoorTool[
 MAX_RECEIPTS = 500
 
 
-class PlanWish(FrozenModel):
-    text: NonEmpty = Field(description="What is wanted, in plain words.")
-    context: Told = Field(default_factory=dict, description="What is known already, by name.")
-    pack: str = Field(default="", description="The tools: a pack's name.", max_length=200)
-
-
-class Plan(FrozenModel):
-    """What the operator would do. Nothing was done."""
-
-    status: str
-    """planned, clarify, refused, quality_gate_failed or error."""
-    words: str
-    """Intent, plan, impact, risks and next actions, for people."""
-    question: str
-    """With `clarify`: what one answer would settle."""
-    plan: RunPlan | None
-    next_actions: tuple[str, ...]
-
-
 class ApprovalsWish(FrozenModel):
     approval_id: str = Field(default="", description="One approval; else a list.", max_length=100)
     run_id: str = Field(default="", description="Only those of this run.", max_length=100)
@@ -278,26 +255,6 @@ class Proof(FrozenModel):
     verdict: Verdict
 
 
-async def _plan(desk: Desk, wish: PlanWish) -> Plan:
-    answer = await ask(
-        desk.podium,
-        wish.text,
-        mode=OperatorMode.PLAN,
-        context=wish.context,
-        pack=wish.pack,
-        by=desk.by,
-        provenance=PROVENANCE,
-    )
-    said = answer.classification
-    return Plan(
-        status=answer.status,
-        words=blocks(answer),
-        question=said.question if said else "",
-        plan=answer.plan,
-        next_actions=answer.next_actions,
-    )
-
-
 async def _approvals(desk: Desk, wish: ApprovalsWish) -> Approvals:
     podium = desk.podium
     if not podium.has_record:
@@ -312,7 +269,7 @@ async def _approvals(desk: Desk, wish: ApprovalsWish) -> Approvals:
     run_id = (await found(desk, wish.run_id)).id if wish.run_id else None
     statuses = () if wish.everything else (ApprovalStatus.PENDING,)
     newest = await newest_approvals(store, podium.clock, statuses=statuses, run_id=run_id)
-    return Approvals(approvals=tuple(map(approval_line, newest.shown)), more=newest.more)
+    return Approvals(approvals=tuple(map(approval_line, newest.approvals)), more=newest.more)
 
 
 async def _receipts(desk: Desk, wish: ReceiptsWish) -> Proof:
@@ -344,16 +301,7 @@ def _receipt(receipt: Receipt) -> ReceiptLine:
     )
 
 
-PEOPLE: tuple[DoorTool[PlanWish] | DoorTool[ApprovalsWish] | DoorTool[ReceiptsWish], ...] = (
-    DoorTool(
-        "plan",
-        "What would be done",
-        "What the operator would do for plain words: the plan with its tiers, costs, approvals and ways back. Nothing is done. "
-        "To have it done, `submit` the same words with flow `operator`.",
-        PlanWish,
-        Plan,
-        _plan,
-    ),
+PEOPLE: tuple[DoorTool[ApprovalsWish] | DoorTool[ReceiptsWish], ...] = (
     DoorTool(
         "approvals",
         "What waits for people",

@@ -26,6 +26,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from podium import __version__
 from podium.core.errors import BadInput, Interrupted, PodiumError, UserMustAct
+from podium.core.job import all_jobs, load
 from podium.mcp.context import Desk, DoorTool, failed
 from podium.mcp.run_tools import PEOPLE, WORK
 from podium.mcp.toolbox import GatedToolbox, request_approval
@@ -40,11 +41,17 @@ INSTRUCTIONS = (
 )
 
 
+def _job_tools() -> Iterator[DoorTool[Any]]:
+    for job in all_jobs():
+        if job.mcp_tools:
+            yield from load(job.mcp_tools)
+
+
 def build_server(desk: Desk) -> Server[Any]:
     """A server for any number of connections, over one open Podium."""
     toolbox = GatedToolbox(desk)
     own: dict[str, DoorTool[Any]] = {
-        tool.name: tool for tool in (*WORK, *PEOPLE, request_approval(toolbox))
+        tool.name: tool for tool in (*WORK, *_job_tools(), *PEOPLE, request_approval(toolbox))
     }
     tools = [*(tool.listed() for tool in own.values()), *toolbox.listed()]
 
@@ -72,7 +79,7 @@ def build_server(desk: Desk) -> Server[Any]:
         except Exception as error:
             # One call must not end the door for all others.
             told = f"mcp: {params.name[:100]!r} broke: {error!r}"
-            desk.podium.tell(desk.podium.redactor.text(told))
+            desk.podium.notify(desk.podium.redactor.text(told))
             return failed(
                 f"{params.name[:100]!r} broke inside Podium ({type(error).__name__}); its log says more"
             )

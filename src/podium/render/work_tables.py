@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import NamedTuple
 
-from podium.app.workload import Held, QueueSeen, RunSeen, WorkerSeen, WorkSeen
+from podium.app.workload import Held, QueueSeen, RunningRun, WorkerSeen, WorkloadSnapshot
 from podium.core.ids import short_id
 from podium.core.work import QueueSpec
 from podium.render.event import shorten
@@ -139,7 +139,7 @@ def limits_text(spec: QueueSpec) -> str:
     return ", ".join(limits)
 
 
-def run_rows(runs: Sequence[RunSeen], now: datetime) -> Rows:
+def run_rows(runs: Sequence[RunningRun], now: datetime) -> Rows:
     headers = ("RUN", "WORKER", "FOR", "FLOW", "STEP", "IN STEP", "COST", "TASK")
     rows = [
         (
@@ -157,7 +157,7 @@ def run_rows(runs: Sequence[RunSeen], now: datetime) -> Rows:
     return Rows(headers, rows)
 
 
-def summary(overview: WorkSeen) -> str:
+def summary(overview: WorkloadSnapshot) -> str:
     """All of it in one line."""
     alive = sum(worker.alive for worker in overview.workers)
     queued = sum(queue.tally.queued for queue in overview.queues)
@@ -170,8 +170,8 @@ def summary(overview: WorkSeen) -> str:
     )
 
 
-def problem_lines(overview: WorkSeen) -> list[str]:
-    """Problems that a person has to see to, a line each."""
+def problem_lines(overview: WorkloadSnapshot) -> list[str]:
+    """What a person has to see to, a line each."""
     gone = [worker_name(worker.id) for worker in overview.workers if not worker.alive]
     left = [f"{', '.join(gone)} gone with runs: `podium workers` tells what next"] if gone else []
     return [*(queue.trouble for queue in overview.queues if queue.trouble), *left]

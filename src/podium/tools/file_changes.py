@@ -13,7 +13,6 @@ import hashlib
 import json
 import os
 import stat
-import tempfile
 import time
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,6 +24,7 @@ from podium.core.errors import OutcomeUnknown, ToolBroke
 from podium.core.model import Json
 from podium.core.protected_paths import GIT_DIR, STATE_DIR, protected_name
 from podium.platform import make_private_folder
+from podium.platform.atomic_write import atomic_write
 from podium.platform.file_lock import file_lock
 from podium.platform.safe_files import (
     find_below,
@@ -124,12 +124,7 @@ def store_content(folder: Path, content: bytes) -> str:
     if target.exists():
         return digest
     make_private_folder(folder)
-    handle, draft = tempfile.mkstemp(dir=folder)
-    with open(handle, "wb") as file:  # noqa: PTH123 - a handle, not a path
-        file.write(content)
-        file.flush()
-        os.fsync(handle)
-    Path(draft).replace(target)
+    atomic_write(target, content)
     return digest
 
 
@@ -180,13 +175,8 @@ def fix(scope: ToolScope, fixed: dict[str, Json]) -> dict[str, Json]:
     """Keep what this call is about to do. On return it survives a crash."""
     file = _file(scope)
     make_private_folder(file.parent)
-    draft = file.with_suffix(".tmp")
-    with draft.open("w") as opened:
-        json.dump({"call": scope.key, "fixed": fixed}, opened)
-        opened.flush()
-        os.fsync(opened.fileno())
-    draft.replace(file)
-    _make_durable(file.parent)
+    content = json.dumps({"call": scope.key, "fixed": fixed}).encode()
+    atomic_write(file, content, mode=0o666, draft=f"{file.stem}.tmp")
     # Now and then is enough, and which calls pay for it is the same on every machine.
     if file.name.startswith("00"):
         _forget_old(file.parent)
@@ -220,14 +210,6 @@ def _file(scope: ToolScope) -> Path:
             "could make it act twice; give the toolbox an `undo_folder`"
         )
     return scope.undo_folder / _FOLDER / f"{key_digest(scope)}.json"
-
-
-def _make_durable(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _forget_old(folder: Path) -> None:

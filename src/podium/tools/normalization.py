@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -17,6 +16,7 @@ from podium.core.decisions import FileVersion, PathArgument, PathUse, ToolSpec, 
 from podium.core.errors import HARMLESS_REMEDY, BadArguments
 from podium.core.json_schema import with_defaults
 from podium.core.model import Json
+from podium.platform.safe_open import open_plain, read_start
 from podium.tools.output_text import MAX_COMMAND, length_of
 from podium.tools.registry import Registry, TouchedByCall, shape_of
 
@@ -73,7 +73,6 @@ def _check_shape(path: str) -> None:
 _HASHED_BYTES = 1_000_000
 MAX_REPLACED_BYTES = 20_000_000
 """Of a file that is overwritten: it is shown to a person, and kept for undo."""
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def files_of(
@@ -121,8 +120,7 @@ def changed_since(files: Sequence[FileVersion], root: Path) -> str:
 
 def _holds(path: Path, content: bytes) -> bool:
     try:
-        with os.fdopen(os.open(path, _READ), "rb") as file:
-            return file.read(len(content) + 1) == content
+        return read_start(path, len(content) + 1) == content
     except OSError:
         return False
 
@@ -145,17 +143,12 @@ def _version_of(path: Path, root: Path) -> FileVersion | None:
     if not path.is_relative_to(root):
         return None
     try:
-        handle = os.open(path, _READ)
+        handle = open_plain(path)
     except (OSError, ValueError):
         return None
-    try:
+    with open(handle, "rb") as file:  # noqa: PTH123 - a handle, not a path
         status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode):
-            return None
-        with open(handle, "rb", closefd=False) as file:
-            content = hashlib.sha256(file.read(_HASHED_BYTES))
-    finally:
-        os.close(handle)
+        content = hashlib.sha256(file.read(_HASHED_BYTES))
     if status.st_size > _HASHED_BYTES:
         # Nobody can set the time of a change, so it stands for the rest of a large file.
         content.update(f"{status.st_size} {status.st_ctime_ns}".encode())

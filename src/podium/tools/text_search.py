@@ -1,9 +1,9 @@
-"""Walk of a workspace, globs and text search without following symlinks; also a program (`python -IS`), standard library alone.
+"""Walk of a workspace, globs and text search without following symlinks.
 
-Also a program of its own: `python -IS text_search.py` reads one search as JSON from standard input
-and prints what it found. A regular expression can take for ever and cannot be interrupted inside
-a process, so searches run in a child that the launcher ends. For that this file stands on the
-standard library alone.
+Also a program of its own, see `search_command`: it reads one search as JSON from standard input and prints
+the matches. A regular expression can take for ever and cannot be interrupted inside a process, so searches
+run in a child that the launcher ends. For a quick start this file needs the standard library and
+`podium.platform` alone.
 """
 
 from __future__ import annotations
@@ -15,8 +15,12 @@ import re
 import stat
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from itertools import groupby
+from pathlib import Path
 from typing import Any
+
+from podium.platform.safe_open import open_folder, read_start, status_at
 
 IGNORED = frozenset({".git", ".podium"})
 """Names that a walk passes over. In a worktree `.git` is a file."""
@@ -27,8 +31,14 @@ MAX_SEARCHED_BYTES = 4_000_000
 MAX_LINE = 200
 """Characters of a line that are shown."""
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_PROGRAM = (
+    "import sys; sys.path.append(sys.argv[1]); from podium.tools.text_search import main; main()"
+)
+
+
+def search_command() -> tuple[str, ...]:
+    """Return the command of the search program. Nothing around it, such as variables, changes what it imports."""
+    return sys.executable, "-IS", "-c", _PROGRAM, str(Path(__file__).parents[2])
 
 
 def walk(root: str, start: str = ".") -> Iterator[tuple[int, str, str]]:
@@ -37,12 +47,9 @@ def walk(root: str, start: str = ".") -> Iterator[tuple[int, str, str]]:
     A handle is good until the next item. `start` has no symlinks in it; one that appears there
     later is an `OSError`.
     """
-    top = _open_folder(root, start)
     prefix = "" if start == "." else f"{start}/"
-    try:
+    with open_folder(root, start) as top:
         yield from _files(top, prefix)
-    finally:
-        os.close(top)
 
 
 def _files(top: int, prefix: str) -> Iterator[tuple[int, str, str]]:
@@ -108,46 +115,27 @@ def _answer(
 def _texts(root: str, files: Sequence[str]) -> Iterator[tuple[str, str | None]]:
     """Each file with its text. Folders are opened one by one from the root, never by a symlink."""
     for folder, paths in groupby(files, key=os.path.dirname):
-        try:
-            handle = _open_folder(root, folder or ".")
-        except OSError:
-            yield from ((path, None) for path in paths)
-            continue
-        try:
+        with ExitStack() as stack:
+            try:
+                handle = stack.enter_context(open_folder(root, folder))
+            except OSError:
+                yield from ((path, None) for path in paths)
+                continue
             for path in paths:
                 yield path, _text_of(handle, path.rpartition("/")[2])
-        finally:
-            os.close(handle)
-
-
-def _open_folder(root: str, start: str) -> int:
-    handle = os.open(root, _FOLDER)
-    for part in [] if start == "." else start.split("/"):
-        try:
-            deeper = os.open(part, _FOLDER, dir_fd=handle)
-        finally:
-            os.close(handle)
-        handle = deeper
-    return handle
 
 
 def _is_plain(folder: int, name: str) -> bool:
-    try:
-        return stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
-    except FileNotFoundError:
-        return False
+    status = status_at(folder, name)
+    return status is not None and stat.S_ISREG(status.st_mode)
 
 
 def _text_of(folder: int, name: str) -> str | None:
     """The file's text; None when it is too large, not text, no plain file, or cannot be read."""
     try:
-        handle = os.open(name, _READ, dir_fd=folder)
+        content = read_start(name, MAX_SEARCHED_BYTES + 1, folder)
     except OSError:
         return None
-    with open(handle, "rb") as file:  # noqa: PTH123 - a handle, not a path
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            return None
-        content = file.read(MAX_SEARCHED_BYTES + 1)
     if len(content) > MAX_SEARCHED_BYTES or b"\0" in content[:8192]:
         return None
     return content.decode(errors="replace")
@@ -175,7 +163,3 @@ def main() -> None:
     except OSError as error:
         sys.exit(f"{error.strerror}: {error.filename!r}")
     sys.stdout.write(json.dumps(result))
-
-
-if __name__ == "__main__":
-    main()

@@ -30,8 +30,8 @@ class WebContext:
         podium.folders.make_state()
         podium.state_lock.hold()
         if not podium.database_url:
-            settle_identity(podium.folders, podium.tell)
-        folder = console_folder(podium.vault)
+            settle_identity(podium.folders, podium.notify)
+        folder = console_folder(podium.key_dir)
         self.podium = podium
         self.settings = settings
         self.tokens = TokenBook(folder)

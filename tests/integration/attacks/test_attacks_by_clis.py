@@ -112,7 +112,7 @@ async def _house(medium: Medium) -> AsyncIterator[House]:
             environ = _settled(base / "podium", medium.settings(server.url))
             configuration = load_configuration(environ, project=arena.places.repository)
             async with open_podium(configuration, environ) as podium:
-                wish = podium.workspace_wish("by-cli").model_copy(update={"forbidden": FORBIDDEN})
+                wish = podium.workspace_spec("by-cli").model_copy(update={"forbidden": FORBIDDEN})
                 workspace = await podium.workspaces.create(wish)
                 arena.task = workspace.record
                 witnesses = Witnesses(arena.places.root, secrets.token_hex(8), arena.users_env())

@@ -24,7 +24,7 @@ from podium.core.work import Failure, Run, RunStatus
 from podium.core.workspaces import SECRET_VALUE_PREFIX
 from podium.ports import Transaction
 from podium.store import FileTranscripts, Redactor
-from podium.tools.packs.hiding import PackSecrets
+from podium.tools.packs.pack_handler import PackSecrets
 from tests.integration.attacks.encodings import ENCODINGS
 from tests.integration.workspaces.yard import Yard, agent_commits, agent_git
 from tests.soaking import examples, in_soak

@@ -132,7 +132,7 @@ def test_state_that_cannot_be_made_is_named_with_another_way(
 def test_a_damaged_receipt_key_is_found(desk: Desk) -> None:
     configuration = load_configuration(desk.environ, project=desk.project)
     configuration.folders.make_state()
-    key = Podium(configuration, desk.environ).vault / "receipt.key"
+    key = Podium(configuration, desk.environ).key_dir / "receipt.key"
     key.parent.mkdir(parents=True)
     key.write_bytes(b"short")
     assert desk.within(check_receipt_key).state == "fail"
@@ -246,7 +246,7 @@ def test_a_chain_whose_head_is_not_anchored_is_a_warning(desk: Desk) -> None:
     perform(desk, "a")
     desk.add_run(run_id=RUN)
     assert desk.within(check_heads).says == "every chain is anchored to its end"
-    heads = Podium(load_configuration(desk.environ, project=desk.project), desk.environ).vault
+    heads = Podium(load_configuration(desk.environ, project=desk.project), desk.environ).key_dir
     (heads / "heads" / RUN).unlink()
     found = desk.within(check_heads)
     assert (found.state, found.says) == ("warn", f"not anchored to the end: {RUN}")

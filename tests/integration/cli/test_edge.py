@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from podium.cli.app import KERNEL_COMMANDS, build, command_app
+from podium.cli.app import KERNEL_COMMANDS, OTHER_NAMES, all_commands, build, command_app
 from podium.core.errors import (
     BudgetSpent,
     CallRefused,
@@ -29,6 +29,24 @@ def test_an_unknown_command_is_a_usage_error_with_a_hint(desk: Desk) -> None:
     assert said.code == 2
     assert said.out == ""
     assert "podium: No such command 'shwo'. Did you mean 'show'" in said.err
+
+
+@pytest.mark.parametrize(
+    ("typed", "command"), [("status", "runs"), ("ui", "serve"), ("stop", "cancel")]
+)
+def test_a_name_that_other_tools_use_is_answered_with_the_command(
+    desk: Desk, typed: str, command: str
+) -> None:
+    result = desk.run(typed)
+    assert (result.code, result.out) == (2, "")
+    assert f"podium: No such command '{typed}'. Use `podium {command}" in result.err
+
+
+def test_every_other_name_leads_to_a_command_that_exists() -> None:
+    names = all_commands()
+    for typed, (command, _) in OTHER_NAMES.items():
+        assert typed not in names
+        assert command.split()[0] in (*names, "--version"), typed
 
 
 def test_a_bare_podium_shows_its_help_on_stderr(desk: Desk) -> None:

@@ -120,7 +120,7 @@ def test_a_token_that_does_not_hold_signs_nobody_in_and_approves_nothing(
 
 async def _vault(podium: Podium) -> Path:
     podium.folders.make_state()
-    return podium.vault
+    return podium.key_dir
 
 
 def test_a_label_still_says_who_submits_and_a_yes_beforehand_needs_proof(

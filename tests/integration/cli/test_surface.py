@@ -48,7 +48,7 @@ def help_pages(desk: Desk) -> Iterator[str]:
         assert page.code == 0, page.err
         yield f"$ podium {' '.join((*path, '--help'))}"
         yield from page.out.splitlines()
-        _, *lists = re.split(r"\n(?:Commands|Set up):\n", page.out, maxsplit=1)
+        _, *lists = re.split(r"\n(?:Commands|Jobs):\n", page.out, maxsplit=1)
         names = COMMANDS.findall("".join(lists))
         paths = [(*path, name) for name in names] + paths
 

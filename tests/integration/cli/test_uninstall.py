@@ -177,7 +177,7 @@ def test_an_inner_project_keeps_all_that_is_its_own(desk: Desk) -> None:
     run = inner.add_run(status=RunStatus.SUCCEEDED)
 
     async def work(podium: Podium) -> str:
-        made = await podium.workspaces.create(podium.workspace_wish("inner-task", run_id=run.id))
+        made = await podium.workspaces.create(podium.workspace_spec("inner-task", run_id=run.id))
         return str(made.record.path)
 
     worktree = Path(inner.within(work))
@@ -288,7 +288,7 @@ def test_a_project_whose_keys_are_in_another_home_is_left_to_that(desk: Desk) ->
     perform(theirs, "a")
     state = tree(theirs.project / ".podium")
     desk.home = home
-    desk.within(lambda podium: podium.workspaces.create(podium.workspace_wish("fix")))
+    desk.within(lambda podium: podium.workspaces.create(podium.workspace_spec("fix")))
     result = in_folder(desk, own).run("uninstall", "--all", "--yes", "--json")
     assert (result.code, result.json["blockers"]) == (0, [])
     assert tree(own.with_name("theirs") / ".podium") == state

@@ -48,7 +48,7 @@ class Caller:
         assert self.podium is not None
         podium = self.podium
         await approve(
-            await podium.store(), podium.clock, podium.ids, approval_id, by="ann", said=said
+            await podium.store(), podium.clock, podium.ids, approval_id, by="ann", comment=said
         )
 
 

@@ -256,10 +256,10 @@ async def test_what_breaks_inside_is_told_and_the_door_stays_open(
         raise RuntimeError("within")
 
     # Nothing that a client can say breaks it, so it is broken from here.
-    monkeypatch.setattr("podium.mcp.run_tools.ask", broken)
+    monkeypatch.setattr("podium.jobs.operator.mcp_tools.ask", broken)
     async with beside(desk) as caller:
         assert caller.podium is not None
-        caller.podium.tell = heard.append
+        caller.podium.notify = heard.append
         words = await caller.fails("plan", text=LEAD)
         assert "'plan' broke inside Podium (RuntimeError)" in words
         assert "within" not in words

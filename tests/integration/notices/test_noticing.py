@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from podium.app.app import Podium
-from podium.app.notices import Happening, notice_of, notices_told
+from podium.app.notices import Happening, notice_of, notice_service
 from podium.config.chat_settings import NoticeSettings
 from podium.config.trust import TrustBook
 from podium.core.decisions import Tier
@@ -56,7 +56,7 @@ async def test_what_waits_reaches_a_real_service_with_its_link_and_without_secre
 async def told_of_one(podium: Podium, service: Listener, summary: str) -> str:
     store = await podium.store()
     kit = (store, podium.clock, podium.ids)
-    async with notices_told(
+    async with notice_service(
         podium, console_url="https://podium.example.org/", path_to=path_to, pauses_seconds=QUICK
     ):
         await begun(podium, "CHAT")
@@ -82,7 +82,7 @@ async def test_a_restarted_console_tells_what_happened_meanwhile_once(tmp_path: 
         for number in range(3):
             podium = podium_in(tmp_path, user=MINE, said=said, CHAT=service.url)
             kit = (await podium.store(), podium.clock, podium.ids)
-            async with notices_told(podium, pauses_seconds=QUICK):
+            async with notice_service(podium, pauses_seconds=QUICK):
                 await begun(podium, "CHAT")
                 await retry_until(partial(has_told, service, number))
             await end(kit[0], await add_run(*kit, task=f"task {number}"))
@@ -99,7 +99,7 @@ async def test_a_dead_service_stops_nobody_and_is_told_when_it_is_back(tmp_path:
         user = MINE.replace("[CHAT]", "[CHAT, DEAD]") + "  - {to: 'secret://DEAD'}\n"
         podium = podium_in(tmp_path, user=user, said=said, CHAT=service.url, DEAD=dead.url)
         kit = (await podium.store(), podium.clock, podium.ids)
-        async with notices_told(podium, pauses_seconds=QUICK):
+        async with notice_service(podium, pauses_seconds=QUICK):
             await begun(podium, "CHAT")
             await begun(podium, "DEAD")
             await end(kit[0], await add_run(*kit))
@@ -117,13 +117,13 @@ async def test_a_lock_that_cannot_be_had_is_said_once_and_tried_on(tmp_path: Pat
         in_the_way = podium.folders.make_state() / "notices" / "lock"
         in_the_way.mkdir(parents=True)
         for _ in range(2):
-            async with notices_told(podium, hold_pause_seconds=0.01):
+            async with notice_service(podium, hold_pause_seconds=0.01):
                 await retry_until(lambda: said)
             assert "it is tried on" in said[0]
             assert str(in_the_way) in said.pop(0)
             assert said == []
         kit = (await podium.store(), podium.clock, podium.ids)
-        async with notices_told(podium, pauses_seconds=QUICK, hold_pause_seconds=0.01):
+        async with notice_service(podium, pauses_seconds=QUICK, hold_pause_seconds=0.01):
             await retry_until(lambda: said)
             in_the_way.rmdir()
             await begun(podium, "CHAT")
@@ -144,7 +144,7 @@ async def test_telling_that_broke_off_is_said_and_closing_goes_on(
     # Nothing is known that breaks it off.
     monkeypatch.setattr(FileDeliveryLog, "try_hold", broken)
     podium = podium_in(tmp_path, user=MINE, said=said, CHAT="json://127.0.0.1:9/")
-    async with notices_told(podium):
+    async with notice_service(podium):
         await retry_until(lambda: said)
     await podium.close()
     (words,) = said
@@ -157,7 +157,7 @@ async def test_a_secret_that_is_not_there_is_said_and_the_others_are_told(tmp_pa
         user = MINE + "  - {to: 'secret://MISSING'}\n"
         podium = podium_in(tmp_path, user=user, said=said, CHAT=service.url)
         kit = (await podium.store(), podium.clock, podium.ids)
-        async with notices_told(podium, pauses_seconds=QUICK):
+        async with notice_service(podium, pauses_seconds=QUICK):
             await begun(podium, "CHAT")
             await end(kit[0], await add_run(*kit))
             await retry_until(lambda: service.bodies, 30)
@@ -180,7 +180,7 @@ async def test_a_project_tells_nobody_before_it_is_trusted(tmp_path: Path, trust
                 podium.folders.project_file, configuration.project_digest
             )
         kit = (await podium.store(), podium.clock, podium.ids)
-        async with notices_told(podium, pauses_seconds=QUICK):
+        async with notice_service(podium, pauses_seconds=QUICK):
             if trusted:
                 await begun(podium, "CHAT")
             await end(kit[0], await add_run(*kit))
@@ -197,7 +197,7 @@ async def test_what_is_told_is_looked_through_for_secrets_once_more() -> None:
     run = await add_run(store, clock, ids, task="use hunter2 there")
     await end(store, run)
     (event,) = await store.read(lambda view: view.events(EventQuery()))
-    happening = Happening(what="ended", event=event, run=run, perhaps_told=True)
+    happening = Happening(what="ended", event=event, run=run, maybe_sent=True)
     told = notice_of(
         [happening],
         link_to=lambda card: f"/{card}",
@@ -214,7 +214,7 @@ async def test_what_is_told_is_looked_through_for_secrets_once_more() -> None:
 
 async def test_a_podium_without_notices_makes_nothing(tmp_path: Path) -> None:
     podium = podium_in(tmp_path, said=[])
-    async with notices_told(podium):
+    async with notice_service(podium):
         pass
     await podium.close()
     assert not podium.folders.state.exists()

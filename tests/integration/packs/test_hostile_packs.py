@@ -18,7 +18,7 @@ from podium.core.errors import PackInvalid
 from podium.store import SqlStore
 from podium.testing import FixedClock, SteadyIds
 from podium.tools.packs import load_pack, pack_digest, shipped_packs
-from podium.tools.packs.checks.references import reference_problems
+from podium.tools.packs.checks.schemas import reference_problems
 from podium.tools.packs.files import PackSnapshot, snapshot_of
 from tests.integration.packs.test_performing import open_workshop
 from tests.unit.packs.bikes import registry_with, write_pack
@@ -210,7 +210,7 @@ def test_what_an_installer_compiles_beside_shipped_packs_is_passed_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The real folder of shipped packs is not written to by tests.
-    monkeypatch.setattr("podium.tools.packs.shipped.shipped_packs", lambda: tmp_path)
+    monkeypatch.setattr("podium.tools.packs.files.shipped_packs", lambda: tmp_path)
     folder = write_pack(tmp_path / "bikes")
     before = pack_digest(folder)
     (folder / "desk/__pycache__").mkdir()

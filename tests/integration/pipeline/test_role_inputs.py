@@ -63,7 +63,7 @@ async def test_an_answer_of_a_person_stands_beside_the_task_for_every_later_role
     async with project.podium() as podium:
         store = await podium.store()
         approval = (waiting.waiting_for or "").removeprefix("approval:")
-        await approve(store, podium.clock, podium.ids, approval, by="ann", said=ANSWER)
+        await approve(store, podium.clock, podium.ids, approval, by="ann", comment=ANSWER)
     run = succeeded(await project.resume(waiting.id))
     asked = await prompts(project, run)
     told = (

@@ -228,7 +228,9 @@ def test_the_texts_of_later_turns() -> None:
         "without having changed anything."
     )
     ended = PlaybookEnded(met=False, criteria=(FAILED.record(), MET.record()), changed=("a.txt",))
-    assert DiscardedAttempt(calls="write_file {}: done", words="I tried.", ended=ended).told() == (
+    assert DiscardedAttempt(
+        calls="write_file {}: done", last_text="I tried.", ended=ended
+    ).summary() == (
         "# What was done before\n\n"
         "A person had this run go again from here. What the earlier attempt did is not in this conversation. The folder is "
         "as it left it, with whatever people have changed since.\n\n"

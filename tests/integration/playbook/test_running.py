@@ -339,9 +339,9 @@ def test_runs_do_not_work_in_the_folder_of_another_or_within_it(stage: Stage) ->
         (("--input", "version"), "write --input NAME=VALUE"),
         (("--input", "colour=red"), "there is no input 'colour'"),
         (("--agent", "nobody"), "podium.yaml has no agent 'nobody'"),
-        (("--root", "nowhere"), "there is no folder"),
+        (("--root", "nowhere"), "does not exist"),
         (("--profile", "missing.yaml"), "missing.yaml"),
-        (("--wait", "--detach"), "say one of them"),
+        (("--wait", "--detach"), "exclude each other"),
     ],
 )
 def test_what_cannot_be_run_is_said_before_anything_is_begun(

@@ -20,8 +20,8 @@ from podium.config.settings import SandboxSettings
 from podium.core.decisions import CallOutcome, Refusal
 from podium.core.errors import PodiumError
 from podium.core.model import Json
-from podium.jobs.sense.operations import order_tools, sense_tools
 from podium.jobs.sense.options import SenseOptions
+from podium.jobs.sense.orders.order_tools import order_tools, sense_tools
 from podium.jobs.sense.orders.policy import OrderConfinement, worker_layer
 from podium.jobs.sense.orders.work_order import Operation
 from podium.policy import (
@@ -266,7 +266,7 @@ def _launcher(ground: Ground) -> ConfiningLauncher:
         _own_launcher(),
         SANDBOX,
         environ,
-        shown=lambda programs, untrusted, search_path: visible_paths(
+        needed_folders=lambda programs, untrusted, search_path: visible_paths(
             programs,
             search_path,
             home=environ["HOME"],

@@ -53,7 +53,7 @@ async def test_what_is_overdue_is_found_behind_many_that_are_not(scene: Scene) -
 async def test_an_answered_card_says_who_answered_when_and_why(scene: Scene) -> None:
     run = await scene.add_run()
     yes, no = await scene.add_approval(run), await scene.add_approval(run)
-    await approve(scene.store, scene.clock, scene.ids, yes.id, by="ann", said="go on")
+    await approve(scene.store, scene.clock, scene.ids, yes.id, by="ann", comment="go on")
     await reject(scene.store, scene.clock, scene.ids, no.id, by="ben", why="too early")
     for approval, by, words in ((yes, "ann", "go on"), (no, "ben", "too early")):
         answer = (await see_card(scene.store, scene.clock, approval.id)).answer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podium.app.run_overview import RunsWish, see_runs
+from podium.app.run_overview import RunFilter, see_runs
 from podium.app.run_timeline import (
     CHECKS,
     PERSON,
@@ -38,7 +38,7 @@ async def test_a_stage_that_was_sent_back_comes_again_in_another_round(scene: Sc
     )
     timeline = await run_timeline(scene.store, run_id)
     assert timeline.lanes == ("developer", "auditor", CHECKS)
-    seen = [(bar.label, bar.round, bar.outcome, bar.said) for bar in timeline.bars]
+    seen = [(bar.label, bar.round, bar.outcome, bar.text) for bar in timeline.bars]
     assert seen == [
         ("develop", 1, "good", "DONE"),
         ("checks", 1, "good", "1 of 1 passed"),
@@ -68,7 +68,7 @@ async def test_what_a_killed_process_left_open_ended_badly_and_waits_go_on(scene
         (PERSON, "bad"),
         (PODIUM, "good"),
     ]
-    assert timeline.bars[0].said == "left by a process that is gone"
+    assert timeline.bars[0].text == "left by a process that is gone"
     turnings = [(each.before, each.label) for each in timeline.turnings]
     assert turnings == [(2, "taken up again"), (3, "failed: too late")]
 
@@ -92,12 +92,12 @@ async def test_pages_of_runs_follow_each_other_without_a_gap(scene: Scene) -> No
     async def engine() -> object:
         return _Nobody()
 
-    first = await see_runs(scene.store, engine, RunsWish(limit=3))  # type: ignore[arg-type]
-    assert [row.stands.run.id for row in first.rows] == made[:3]
+    first = await see_runs(scene.store, engine, RunFilter(limit=3))  # type: ignore[arg-type]
+    assert [row.listing.run.id for row in first.rows] == made[:3]
     assert first.more
-    wish = RunsWish(limit=3, before=made[2])
+    wish = RunFilter(limit=3, before=made[2])
     rest = await see_runs(scene.store, engine, wish)  # type: ignore[arg-type]
-    assert [row.stands.run.id for row in rest.rows] == made[3:]
+    assert [row.listing.run.id for row in rest.rows] == made[3:]
     assert not rest.more
 
 

@@ -156,7 +156,7 @@ async def chatting(
         "PLAIN_HOOK": PLAIN_SECRET,
     }
     said: list[str] = []
-    podium = Podium(load_configuration(environ, project=root), environ, tell=said.append)
+    podium = Podium(load_configuration(environ, project=root), environ, notify=said.append)
     try:
         context = WebContext(podium, ConsoleSettings(port=0))
         async with (

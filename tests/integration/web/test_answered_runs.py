@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from podium.app.app import Podium, open_podium
-from podium.app.chat import ChatDesk
+from podium.app.chat import ChatService
 from podium.app.work_request import answered_queue, queues_of
 from podium.cli.commands.approvals import answered
 from podium.config.chat_settings import SenderSettings
@@ -108,7 +108,7 @@ async def test_without_a_host_every_interface_says_what_continues_the_run(tmp_pa
         inbox = (await client.get("/")).text
         assert [command in inbox for command in commands] == [True, True, False]
         sender = SenderSettings(person="sam", roles=("approver",))
-        said = await ChatDesk(stage.podium).answer(sender, f"APPROVE: {by_chat.id}")
+        said = await ChatService(stage.podium).answer(sender, f"APPROVE: {by_chat.id}")
         assert commands[2] in said
         granted = by_api.model_copy(update={"status": ApprovalStatus.GRANTED})
         assert commands[0] in (await answered(stage.podium, granted)).next

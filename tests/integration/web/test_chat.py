@@ -72,7 +72,7 @@ async def test_an_answer_for_a_run_that_has_ended_says_so(stage: ChatStage) -> N
 
 async def test_a_no_needs_a_reason_and_keeps_it(stage: ChatStage) -> None:
     _, asked = await stage.asked()
-    assert await stage.telegram(f"reject {short_id(asked.id)}") == "Say a reason behind the id."
+    assert await stage.telegram(f"reject {short_id(asked.id)}") == "Write a reason after the id."
     said = await stage.telegram(f"reject {short_id(asked.id)} not before the release")
     assert said.startswith("Rejected")
     known = await stage.approval(asked)
@@ -89,7 +89,7 @@ async def test_who_only_looks_starts_and_answers_nothing(stage: ChatStage) -> No
         (f"answer {asked.id} yes", "approver"),
     ):
         said = await stage.telegram(text, sender=BOB)
-        assert said.startswith(f"Not done: bob is no {role}"), said
+        assert said.startswith(f"Not done: bob does not have the role {role}"), said
     assert (await stage.approval(asked)).status is ApprovalStatus.PENDING
     status = await stage.telegram("status", sender=BOB)
     assert status.splitlines() == [
@@ -157,7 +157,7 @@ async def test_help_and_nonsense_are_answered_with_what_can_be_said(stage: ChatS
     help_said = await stage.telegram("help")
     assert "APPROVE: ID" in help_said
     assert help_said in await stage.telegram("rm -rf /")
-    assert await stage.telegram("run") == "Say a task behind `run`."
+    assert await stage.telegram("run") == "Write it as `run TASK`."
 
 
 async def test_an_update_without_the_secret_is_refused(stage: ChatStage) -> None:

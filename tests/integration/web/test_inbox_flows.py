@@ -19,7 +19,7 @@ from podium.core.model import Json
 from podium.core.work import QueueSpec
 from podium.engine import FlowDefinition
 from podium.jobs.operator.composition import OperatorSetup, build_operator, operator_options
-from podium.jobs.sense.effective_options import order_queues
+from podium.jobs.sense.options import order_queues
 from podium.ports import Flow, FlowContext
 from podium.testing import retry_until
 from tests.integration.packs.roofing.smtp_server import SmtpServer, serving

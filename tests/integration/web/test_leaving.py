@@ -32,7 +32,7 @@ async def test_a_session_that_was_left_lets_nobody_in_after_a_restart(tmp_path: 
         word = {"x-podium-form": stage.context.sessions.form_token(left)}
         assert (await one.post("/logout", headers=word)).status_code == 303
         name = f"podium_{stage.context.sessions.console_id}"
-        book = console_folder(stage.podium.vault) / "left.json"
+        book = console_folder(stage.podium.key_dir) / "left.json"
     assert stat.S_IMODE(book.stat().st_mode) == 0o600
     assert left not in book.read_text()
     async with console(tmp_path) as again, again.client("") as client:

@@ -73,7 +73,7 @@ async def test_first_process_of_a_project_keeps_receipts_where_the_next_one_look
     store = await hosts.host("a", app).store()
     assert isinstance(store, PostgresStore)
     store.anchors.write("run_1", 1, "seal")
-    assert Anchors(hosts.host("a", app).vault).runs() == ["run_1"]
+    assert Anchors(hosts.host("a", app).key_dir).runs() == ["run_1"]
 
 
 async def test_a_clone_with_the_same_key_may_host(hosts: Hosts, tmp_path: Path) -> None:

@@ -132,7 +132,9 @@ async def test_a_folder_that_no_fence_can_be_drawn_around_is_refused(yard: Yard)
 
 async def test_commands_of_a_pair_are_judged_as_those_of_every_confined_run(yard: Yard) -> None:
     (yard.root / "a.txt").write_text("one\n")
-    doors = await yard.podium.hook_doors(enclosures=duet_confinement(yard.podium, yard.socket))
+    doors = await yard.podium.hook_doors(
+        confinement_provider=duet_confinement(yard.podium, yard.socket)
+    )
     turn = Turn(
         run_id="run_1", step_key="leg:0", role="executer", prompt="go", workspace=str(yard.root)
     )

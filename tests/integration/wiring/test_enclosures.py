@@ -26,7 +26,7 @@ async def test_a_plain_folder_may_be_written_but_for_its_history_and_podiums_rec
     (root / ".git").mkdir()
     (root / ".podium").mkdir()
     (root / ".podium/secret").write_text("x")
-    fence = await podium.enclosures.confinement(str(root))
+    fence = await podium.confinement_provider.confinement(str(root))
     assert fence.kind == "kernel"
     assert mounted(fence) == {
         str(root): True,
@@ -52,7 +52,7 @@ async def test_a_linked_worktree_sees_its_history_and_cannot_change_it(tmp_path:
     (admin / "commondir").write_text("../..\n")
     (admin / "gitdir").write_text(f"{root}/.git\n")
     (root / ".git").write_text(f"gitdir: {admin}\n")
-    fence = await podium.enclosures.confinement(str(root))
+    fence = await podium.confinement_provider.confinement(str(root))
     assert mounted(fence)[str(common)] is False
 
 
@@ -62,7 +62,7 @@ async def test_a_pointer_of_an_agents_own_making_shows_nothing(tmp_path: Path) -
     secret.mkdir()
     (secret / "commondir").write_text(".\n")
     (root / ".git").write_text(f"gitdir: {secret}\n")
-    fence = await podium.enclosures.confinement(str(root))
+    fence = await podium.confinement_provider.confinement(str(root))
     assert set(mounted(fence)) == {str(root), str(root / ".git"), str(root / ".podium")}
 
 
@@ -90,7 +90,7 @@ async def test_a_command_of_an_agents_own_making_does_not_choose_what_it_sees(
     start.write_text(f"#!/bin/cat {secret}/key\n")
     start.chmod(0o755)
     (root / "env").symlink_to(secret / "key")
-    fence = await podium.enclosures.confinement(str(root))
+    fence = await podium.confinement_provider.confinement(str(root))
     ended = await podium.launcher.run(
         ProcessSpec(argv=(str(start),), cwd=str(root), confinement=fence)
     )
@@ -100,7 +100,7 @@ async def test_a_command_of_an_agents_own_making_does_not_choose_what_it_sees(
 
 async def test_commands_in_a_plain_folder_are_judged_by_their_words_alone(tmp_path: Path) -> None:
     podium = configured(tmp_path)
-    assert podium.enclosures.held(str(podium.folders.project)) is None
+    assert podium.confinement_provider.held(str(podium.folders.project)) is None
 
 
 async def test_without_a_sandbox_nothing_is_fenced_and_a_person_is_told_once(
@@ -108,9 +108,9 @@ async def test_without_a_sandbox_nothing_is_fenced_and_a_person_is_told_once(
 ) -> None:
     podium = configured(tmp_path, user="sandbox: none\n")
     told: list[str] = []
-    podium.tell = told.append
+    podium.notify = told.append
     for _ in range(2):
-        fence = await podium.enclosures.confinement(str(podium.folders.project))
+        fence = await podium.confinement_provider.confinement(str(podium.folders.project))
         assert fence.kind == "none"
     assert len(told) == 1
     assert "all your rights" in told[0]
@@ -157,7 +157,7 @@ def launched(
         inner,
         settings or SandboxSettings().in_force(),
         {"PATH": "/usr/bin", "HOME": "/home/x"},
-        shown=lambda programs, untrusted, search_path: ("/usr", "/not/there", *programs),
+        needed_folders=lambda programs, untrusted, search_path: ("/usr", "/not/there", *programs),
     )
     return launcher, inner
 

@@ -8,7 +8,7 @@ import pytest
 
 from podium.app.workspaces import tidy_grounds
 from podium.core.work import Run, RunStatus
-from podium.jobs.playbook.working_folder import grounds_of
+from podium.jobs.playbook.working_folder import working_folders
 from tests.integration.wiring.test_podium import configured
 
 
@@ -28,12 +28,12 @@ async def test_a_copy_stays_while_its_run_may_go_on(
         if status is not None:
             made = Run(id="run_1", flow="story", status=status, created_at=podium.clock.now())
             await store.write(lambda tx: tx.save_run(made))
-        kept = await grounds_of(podium).prepare("run_2", str(folder))
-        copy = await grounds_of(podium).prepare("run_1", str(folder), as_copy=True)
+        kept = await working_folders(podium).prepare("run_2", str(folder))
+        copy = await working_folders(podium).prepare("run_1", str(folder), as_copy=True)
         assert Path(copy.root).is_relative_to(podium.folders.user_state)
         await tidy_grounds(podium.folders.grounds, podium.repository_git, store, podium.clock)
         assert Path(copy.root).exists() is stays
         (folder / "a").write_text("2")
-        assert (await grounds_of(podium).changes(kept, str(folder))).paths == ("a",)
+        assert (await working_folders(podium).changes(kept, str(folder))).paths == ("a",)
     finally:
         await podium.close()

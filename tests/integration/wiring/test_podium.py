@@ -100,15 +100,15 @@ async def test_what_must_be_asked_for_is_done_after_the_yes_and_not_before(podiu
 
 
 async def test_the_key_of_the_receipts_lies_outside_the_project(podium: Podium) -> None:
-    assert not podium.vault.is_relative_to(podium.folders.project)
-    assert podium.vault.is_relative_to(podium.folders.user_state)
+    assert not podium.key_dir.is_relative_to(podium.folders.project)
+    assert podium.key_dir.is_relative_to(podium.folders.user_state)
 
 
 async def test_a_project_that_was_moved_still_finds_its_receipts(tmp_path: Path) -> None:
     before = configured(tmp_path, "")
     await before.store()
     await before.close()
-    vault = before.vault
+    vault = before.key_dir
     moved = before.folders.project.rename(tmp_path / "elsewhere")
     after = load_configuration({"PODIUM_HOME": str(before.folders.user_config)}, project=moved)
     assert after.folders.key_dir == vault
@@ -129,7 +129,7 @@ async def test_a_confinement_that_is_set_and_cannot_be_had_starts_nothing(
     monkeypatch.setattr("podium.sandbox.confining.canary.candidates", list)
     podium = configured(tmp_path)
     root = str(podium.folders.project)
-    fence = await podium.enclosures.confinement(root)
+    fence = await podium.confinement_provider.confinement(root)
     with pytest.raises(NoSandbox, match="sandbox: none"):
         await podium.launcher.run(ProcessSpec(argv=("touch", "ran"), cwd=root, confinement=fence))
     assert not (podium.folders.project / "ran").exists()

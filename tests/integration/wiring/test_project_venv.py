@@ -34,7 +34,7 @@ def podium(tmp_path: Path) -> Podium:
 async def output(podium: Podium, script: str, folder: Path) -> str:
     """What a command writes that runs in this folder as an agent's or a check's does."""
     folder.mkdir(exist_ok=True)
-    fence = await podium.enclosures.confinement(str(folder))
+    fence = await podium.confinement_provider.confinement(str(folder))
     spawn = ProcessSpec(
         argv=("sh", "-c", f"exec 2>&1; {script}"), cwd=str(folder), confinement=fence
     )

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from podium.app.app import Podium
-from podium.app.submission import Wish, asked_by, option_schemas, submit
+from podium.app.submission import WorkRequest, asked_by, option_schemas, submit
 from podium.core.errors import BadInput, CallRefused, NotPossibleNow
 from podium.core.work import Run, RunStatus
 from podium.jobs.operator.submission import ask
@@ -38,7 +38,7 @@ def desk(
 
 
 def submitted(desk: Desk, **wish: Any) -> Run:
-    return desk.within(lambda podium: submit(podium, Wish.model_validate(wish), by="bea"))
+    return desk.within(lambda podium: submit(podium, WorkRequest.model_validate(wish), by="bea"))
 
 
 def runs_of(desk: Desk) -> list[Run]:

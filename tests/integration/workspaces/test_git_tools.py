@@ -20,7 +20,7 @@ async def opened(folder: Path, podium: Podium) -> Workspace:
     make_repository(folder / "made")
     (folder / "made/.git").rename(project / ".git")
     git(project, "reset", "-q", "--hard")
-    return await podium.workspaces.create(podium.workspace_wish("t1"))
+    return await podium.workspaces.create(podium.workspace_spec("t1"))
 
 
 @pytest.mark.sample(1)
@@ -43,7 +43,7 @@ async def test_a_commit_reaches_the_users_repository_by_delivery_alone(
     assert isinstance(done, CallOutcome), done
     assert done.ok, done.error
     assert git(podium.folders.project, "rev-parse", branch) == before
-    fence = await podium.enclosures.confinement(root)
+    fence = await podium.confinement_provider.confinement(root)
     argv = ("git", "rev-parse", "HEAD")
     seen = await podium.launcher.run(ProcessSpec(argv=argv, cwd=root, confinement=fence))
     assert seen.stdout.decode().strip() == done.result["commit"]

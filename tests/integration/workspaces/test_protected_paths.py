@@ -160,7 +160,7 @@ async def test_no_command_in_a_plain_folder_makes_a_state_folder(tmp_path: Path)
     root = podium.folders.project / "inner"
     for folder in ("sub/.Podium", "sub/.GIT"):
         (root / folder).mkdir(parents=True)
-    fence = await podium.enclosures.confinement(str(root))
+    fence = await podium.confinement_provider.confinement(str(root))
     script = "mkdir .podium/a; touch sub/.Podium/x; touch sub/.GIT/x; touch fine"
     await podium.launcher.run(
         ProcessSpec(argv=("sh", "-c", script), cwd=str(root), confinement=fence)

@@ -45,12 +45,12 @@ async def test_scratch_repositories_work_and_the_workspaces_own_stays_guarded(
     make_repository(tmp_path / "made")
     (tmp_path / "made/.git").rename(project / ".git")
     git(project, "reset", "-q", "--hard")
-    workspace = await podium.workspaces.create(podium.workspace_wish("t1"))
+    workspace = await podium.workspaces.create(podium.workspace_spec("t1"))
     root = workspace.record.path
     git(tmp_path, "clone", "-q", "--bare", str(project), f"{root}/fixture")
 
     async def runs(*argv: str) -> tuple[bytes, tuple[str, ...]]:
-        fence = await podium.enclosures.confinement(root)
+        fence = await podium.confinement_provider.confinement(root)
         ended = await podium.launcher.run(ProcessSpec(argv=argv, cwd=root, confinement=fence))
         assert ended.exit_code == 0, ended.stderr.decode()
         return ended.stdout, ended.refused_execs

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.app.workload import WorkSeen, WorkWatch
+from podium.app.workload import WorkloadSnapshot, WorkWatch
 from podium.cli.commands.top import Eye
 from podium.core.errors import StoreBusy, StoreUnusable
 from podium.engine import FolderPresence, LocalEngine
@@ -17,7 +17,7 @@ from podium.ports import Engine
 from podium.testing import FixedClock, MemoryStore, SteadyIds, retry_until
 from podium.testing.clock import FIRST_MOMENT
 
-EARLIER = WorkSeen(at=FIRST_MOMENT - timedelta(hours=1))
+EARLIER = WorkloadSnapshot(at=FIRST_MOMENT - timedelta(hours=1))
 
 
 class Trouble:

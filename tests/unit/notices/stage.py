@@ -139,4 +139,4 @@ def podium_in(
         each.mkdir(exist_ok=True)
         (each / name).write_text(text)
     given = {"PATH": "/usr/bin:/bin", "HOME": str(home), "PODIUM_HOME": str(home), **environ}
-    return Podium(load_configuration(given, project=root), given, tell=said.append)
+    return Podium(load_configuration(given, project=root), given, notify=said.append)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from podium.app.approvals import approve
-from podium.app.notices import Happening, NoticeWish, Teller
+from podium.app.notices import Happening, NoticeFilter, NoticeSender
 from podium.core.decisions import Tier
 from podium.core.events import RunNeededHuman
 from podium.core.work import Run, RunStatus
@@ -39,7 +39,7 @@ def book(tmp_path: Path) -> FileDeliveryLog:
 
 def plain(happenings: Sequence[Happening]) -> Notice:
     def part(each: Happening) -> NoticeItem:
-        again = " again?" if each.perhaps_told else ""
+        again = " again?" if each.maybe_sent else ""
         return NoticeItem(text=f"{each.what} {each.card_id}{again}")
 
     return Notice(title="t", parts=tuple(map(part, happenings)))
@@ -49,18 +49,18 @@ def teller(
     scene: Scene,
     book: FileDeliveryLog,
     outlet: MemoryOutlet,
-    wish: NoticeWish | None = None,
+    wish: NoticeFilter | None = None,
     said: list[str] | None = None,
-) -> Teller:
+) -> NoticeSender:
     say = (said if said is not None else []).append
-    return Teller(
-        scene.store, book, outlet, wish or NoticeWish(), plain, say=say, pauses_seconds=(0.001,)
+    return NoticeSender(
+        scene.store, book, outlet, wish or NoticeFilter(), plain, say=say, pauses_seconds=(0.001,)
     )
 
 
 async def begun(
-    scene: Scene, book: FileDeliveryLog, outlet: MemoryOutlet, **more: NoticeWish
-) -> Teller:
+    scene: Scene, book: FileDeliveryLog, outlet: MemoryOutlet, **more: NoticeFilter
+) -> NoticeSender:
     """One that was there before anything happened."""
     made = teller(scene, book, outlet, more.get("wish"))
     await made.catch_up()
@@ -162,15 +162,15 @@ async def needs_human(scene: Scene, run: Run) -> None:
 @pytest.mark.parametrize(
     ("wish", "told"),
     [
-        (NoticeWish(what=("ended",)), 1),
-        (NoticeWish(what=("waits",)), 2),
-        (NoticeWish(what=("waits",), min_tier=Tier.T3), 1),
-        (NoticeWish(flows=("other",)), 0),
-        (NoticeWish(flows=("demo",)), 3),
+        (NoticeFilter(what=("ended",)), 1),
+        (NoticeFilter(what=("waits",)), 2),
+        (NoticeFilter(what=("waits",), min_tier=Tier.T3), 1),
+        (NoticeFilter(flows=("other",)), 0),
+        (NoticeFilter(flows=("demo",)), 3),
     ],
 )
 async def test_only_what_was_wished_for_is_told(
-    scene: Scene, book: FileDeliveryLog, wish: NoticeWish, told: int
+    scene: Scene, book: FileDeliveryLog, wish: NoticeFilter, told: int
 ) -> None:
     kit = (scene.store, scene.clock, scene.ids)
     outlet = MemoryOutlet()

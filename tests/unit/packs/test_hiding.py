@@ -10,7 +10,7 @@ from urllib.parse import quote, quote_plus, urlencode
 import pytest
 
 from podium.core.errors import ToolBroke
-from podium.tools.packs.hiding import PackSecrets
+from podium.tools.packs.pack_handler import PackSecrets
 
 PLAIN = "supersecrettoken99"
 ODD = 's/ü"p er&k+9'

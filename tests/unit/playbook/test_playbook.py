@@ -36,8 +36,8 @@ def test_a_playbook_is_its_front_matter_its_title_and_its_steps(tmp_path: Path) 
     playbook = load_playbook(write(tmp_path))
     assert playbook.head.name == "bump-compatibility"
     assert playbook.head.limits.tool_calls == 60
-    assert playbook.head.inputs["version"].must_be_given
-    assert not playbook.head.inputs["notes"].must_be_given
+    assert playbook.head.inputs["version"].is_required
+    assert not playbook.head.inputs["notes"].is_required
     assert playbook.title == "Bump to {{ version }}"
     assert playbook.introduction == "Change nothing else."
     assert [(step.title, step.line) for step in playbook.steps] == [
@@ -142,7 +142,7 @@ def test_what_cannot_be_followed_is_refused_with_its_place(
 def test_ten_thousand_faults_are_told_in_two_hundred_lines(tmp_path: Path) -> None:
     said = faults_of(page(tmp_path, "main", "## One\n" + "{{ x }}\n" * 10_000))
     assert len(said) == 201
-    assert said[-1].endswith("and 9800 faults more")
+    assert said[-1].endswith("and 9800 more problems")
 
 
 def test_included_pages_stand_as_steps_in_their_place(tmp_path: Path) -> None:

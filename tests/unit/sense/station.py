@@ -43,8 +43,8 @@ from podium.jobs.sense.composition import (
     tick_deps,
     trust_of,
 )
-from podium.jobs.sense.effective_options import order_queues
 from podium.jobs.sense.models import CandidateStatus, SenseMemory, TickOutcome
+from podium.jobs.sense.options import order_queues
 from podium.jobs.sense.orders.work_order import Ack
 from podium.jobs.sense.orders.worker import inbox_tender
 from podium.ports import Flow, RunQuery, StoreView
@@ -174,7 +174,7 @@ class Station:
         for name, death in (deaths or {}).items():
             flows[name] = _dying_in(flows[name], death)
         podium = Podium(
-            configuration, self.environ, clock=self.clock, flows=flows, tell=lambda text: None
+            configuration, self.environ, clock=self.clock, flows=flows, notify=lambda text: None
         )
         try:
             async with AsyncExitStack() as stack:
@@ -199,7 +199,7 @@ class Station:
         kit = SenseDeps(
             store=await podium.store(),
             clock=podium.clock,
-            budget=await podium.purse(),
+            budget=await podium.budget_tracker(),
             options=options,
             planner=planner,
         )

@@ -33,7 +33,7 @@ async def asked(rig: Rig, **arguments: Json) -> str:
 
 
 async def say(rig: Rig, approval: str, said: str) -> Approval:
-    return await approve(rig.store, rig.clock, SteadyIds(), approval, by="ann", said=said)
+    return await approve(rig.store, rig.clock, SteadyIds(), approval, by="ann", comment=said)
 
 
 async def test_a_question_waits_and_the_same_call_brings_the_answer(rig: Rig) -> None:

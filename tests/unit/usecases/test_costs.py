@@ -105,7 +105,7 @@ async def test_causes_are_counted_and_the_newest_is_named(store: MemoryStore) ->
 
     await store.write(work)
     found = await see_causes(store)
-    assert [(each.kind, each.runs, each.words) for each in found] == [
+    assert [(each.kind, each.runs, each.message) for each in found] == [
         ("AgentLost", 2, "last"),
         ("BudgetSpent", 1, "too dear"),
     ]

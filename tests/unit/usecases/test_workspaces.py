@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from podium.app.run_list import list_standings
+from podium.app.run_list import list_by_status
 from podium.app.workspaces import (
     collect_workspaces,
     find_removed,
@@ -199,7 +199,7 @@ async def test_a_run_that_nobody_hosts_is_called_interrupted_as_in_the_list_of_r
     paper = PaperWorkspaces(of_run(listing("run_1", WorkLocation.MERGED), "run_1"))
     needed = needed_by_runs(store, "/r", CLOCK, nobody_hosts)
     (removal,) = (await collect_workspaces(paper, CLOCK, needed=needed)).removals
-    (stands,) = await list_standings(store, nobody_hosts)
+    (stands,) = await list_by_status(store, nobody_hosts)
     assert stands.shown_status == "interrupted"
     assert "run run_1 is interrupted and `podium resume run_1` goes on in it" in removal.because
 

@@ -30,7 +30,7 @@ def test_agents_roles_and_checks_are_in_the_file_with_their_reasons(tmp_path: Pa
     players = ("codex", "claude")
     proposal = Proposal(
         agents=players,
-        players=players,
+        candidates=players,
         roles=cast_roles(players),
         checks=(PYTEST,),
         other_checks=(NPM,),

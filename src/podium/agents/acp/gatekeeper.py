@@ -124,7 +124,7 @@ _NAMES = ("exit_code", "exitCode", "exit")
 
 @dataclass(frozen=True)
 class Ended:
-    """What an update tells of a call that is over."""
+    """The end of a call as an update reports it."""
 
     ok: bool
     output: str
@@ -149,7 +149,7 @@ class Ended:
 
 
 def ended_by(update: Mapping[str, Json]) -> Ended | None:
-    """What the update says. None when the call goes on."""
+    """Read the end of a call from an update. None while the call goes on."""
     status = update.get("status")
     if not isinstance(status, str) or status not in _OVER:
         return None
@@ -211,7 +211,7 @@ class Gatekeeper:
         self.written: set[str] = set()
         """Files that Podium wrote for the agent."""
         self.untold: list[str] = []
-        """Why something was refused: the protocol has no place for it."""
+        """Reasons of refusals, for which the protocol has no field."""
 
     def permitted(self, call: str) -> bool:
         return call in self._permitted

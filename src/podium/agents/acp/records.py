@@ -1,4 +1,4 @@
-"""What an ACP agent says in a turn, update by update, put together."""
+"""State of an ACP turn, put together from its updates."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class AcpStream:
         self.listening = False
         """Updates count only from our prompt on: a loaded conversation is told over again."""
         self.replayed = 0
-        """How many updates came before."""
+        """Number of updates that came before."""
         self.started = False
-        """Whether the program was started: from then on something may have been used."""
+        """True once the program was started: from then on something may have been used."""
         self.agent: Mapping[str, Json] = {}
         self.session: str | None = None
         self.current_model = ""
-        """What the conversation began with, where that is told."""
+        """The model that the conversation began with, where the agent reports it."""
         self.result: Mapping[str, Json] | None = None
         self.warnings: list[str] = []
 
@@ -59,19 +59,19 @@ class AcpStream:
         return self._model or model_in(self.result or {}) or self.current_model
 
     def usage(self, seconds: float) -> Usage:
-        """What was used until now. Agents tell it with the answer, if at all."""
+        """Return what was used until now. Agents report it with the answer, if at all."""
         if not self.started:
             return Usage(seconds=seconds)
         return used_in(self.result or {}, self.model).plus(Usage(turns=1, seconds=seconds))
 
     @property
     def text(self) -> str:
-        """What the agent said last, after all its tools."""
+        """The agent's last message, after all its tools."""
         return "".join(self._pieces)
 
     @property
     def silent(self) -> bool:
-        """Whether it has said nothing since its last tool."""
+        """True if it has said nothing since its last tool."""
         return self._tool_since or not self.text
 
     async def hear(self, method: str, params: Params) -> None:
@@ -134,7 +134,7 @@ class AcpStream:
 
 
 def used_in(result: Mapping[str, Json], model: str) -> Usage:
-    """What the prompt used, where the agent tells. The protocol has no fixed place for it yet."""
+    """Return what the prompt used, where the agent reports it. The protocol has no fixed field for it yet."""
     read, written, cached = _used_by_protocol(result) or _used_by_quota(result)
     if read + written == 0:
         return Usage(complete=False)

@@ -83,10 +83,10 @@ def _piece_in(line: str) -> tuple[str, str] | None:
 
 PROTOCOL_VERSION = 1
 CANCEL_SECONDS = 1.0
-"""How long an agent is given to hear that it shall stop, before it is ended."""
+"""Seconds an agent is given to react to a cancel request before it is ended."""
 
 HISTORY_SECONDS = 10.0
-"""How long an agent that is silent about questions it does not know is waited for."""
+"""Seconds to wait for an agent that does not answer requests it does not know."""
 
 INTRODUCTION: dict[str, Json] = {
     "protocolVersion": PROTOCOL_VERSION,
@@ -201,7 +201,7 @@ class AcpSession:
 
 
 def message_of(error: RpcError) -> str:
-    """What an error says. Some agents put the words that matter beside the message."""
+    """Return the message of an error. Some agents put the details beside the message."""
     details = _mapping(error.data).get("details")
     return f"{error.message}: {details}" if isinstance(details, str) else error.message
 
@@ -258,7 +258,7 @@ def error_at_end(
 
 
 def warnings_at_end(stream: AcpStream) -> tuple[str, ...]:
-    """What a person should know of an answer that counts."""
+    """Return warnings for a person about an answer that counts."""
     reason = (stream.result or {}).get("stopReason")
     cut = ("the answer was cut off at the model's limit",) if reason == "max_tokens" else ()
     broken = ("the agent broke off after a refusal",) if reason == "cancelled" else ()

@@ -40,18 +40,18 @@ STDERR_BYTES = 200_000
 
 
 class AcpOptions(FrozenModel):
-    """What only this medium knows of an agent in podium.yaml."""
+    """Options of an ACP agent in podium.yaml."""
 
     copy_files: tuple[str, ...] = ()
     """Files of the person's home that keep it logged in, copied to the same place in its own."""
     keep: tuple[str, ...] = ()
     """Folders of its home where its conversations lie."""
     hosts: tuple[str, ...] = ()
-    """Where its provider answers, for a network that leads to the model alone."""
+    """Hosts where its provider answers, for a network that leads to the model alone."""
 
 
 class Setup(Protocol):
-    """What differs from agent to agent."""
+    """The parts that differ from agent to agent."""
 
     keep: tuple[str, ...]
     hosts: tuple[str, ...]
@@ -63,11 +63,11 @@ class Setup(Protocol):
         ...
 
     def intents(self, call: Mapping[str, Json]) -> list[ToolIntent]:
-        """What a tool call wants."""
+        """Return the registered tools that a tool call amounts to."""
         ...
 
     def ended(self, update: Mapping[str, Json]) -> Ended | None:
-        """How a tool call ended; None when it goes on."""
+        """Read the end of a tool call; None while it goes on."""
         ...
 
     def hands_over_in(self, turn: Turn) -> str:
@@ -138,7 +138,7 @@ _ELSEWHERE = re.compile(r"\[in ([^\[\]]+)\](?: \(.*\))?(?: \[background\])?", re
 
 
 def is_gemini(command: Sequence[str]) -> bool:
-    """Whether this command starts Gemini CLI."""
+    """Return whether this command starts Gemini CLI."""
     return any(_PROGRAM.search(argument) for argument in command[:2])
 
 

@@ -31,7 +31,7 @@ _ID = re.compile(r"conv_[0-9a-f]{32}")
 
 
 class Conversation:
-    """What was said, and the calls of its last answer that wait for a person."""
+    """The messages of a conversation, and the calls of its last answer that wait for a person."""
 
     def __init__(self, messages: Sequence[ModelMessage] = ()) -> None:
         self.messages = list(messages)

@@ -84,7 +84,7 @@ class RequestFailure:
     passing: bool = False
     """Worth sending again: it never arrived, or the provider itself broke or was full."""
     retry_at: datetime | None = None
-    """When the provider wants to be asked again."""
+    """The time from which the provider accepts requests again."""
     wants_wait: bool = False
     """True: without a time to wait for it is not sent again."""
     rejected: bool = False
@@ -157,7 +157,7 @@ def _status(error: exceptions.ModelAPIError) -> int | None:
 
 
 def _message_of(error: BaseException) -> str:
-    """What the provider said; where it said nothing, what the line said."""
+    """Return the provider's message; where there is none, that of the connection error."""
     if isinstance(error, exceptions.ModelHTTPError):
         return _message(error.body) or f"HTTP {error.status_code}"
     while error.__cause__ is not None:
@@ -185,7 +185,7 @@ def _with(what: str, detail: str) -> str:
 
 
 def error_in(response: ModelResponse, choice: Choice, key: Key) -> PodiumError | None:
-    """What is wrong with an answer that came without an error. None: it is whole."""
+    """Return the error in an answer that came without one. None: it is complete."""
     details = response.provider_details or {}
     spoken = response.text or details.get("refusal") or details.get("block_reason") or ""
     detail = key.scrub(str(spoken))

@@ -36,7 +36,7 @@ from podium.core.turns import TurnLimits
 from podium.ports import Clock, HookDoor, Transcript
 
 MAX_REQUESTS = 50
-"""How often the model is asked in one turn that says nothing of it."""
+"""Requests to the model in a turn that sets no limit of its own."""
 
 
 class Spending:
@@ -138,7 +138,7 @@ class Spending:
 
 
 def _provider_price(response: ModelResponse) -> float | None:
-    """What the provider itself says it cost, as OpenRouter does."""
+    """Return the cost as the provider reports it, as OpenRouter does."""
     cost = (response.provider_details or {}).get("cost")
     return float(cost) if isinstance(cost, int | float) and cost >= 0 else None
 
@@ -165,7 +165,7 @@ MAX_COPY = 1_000_000
 
 @dataclass(frozen=True)
 class Pace:
-    """How one waits between two attempts."""
+    """The pause between two attempts."""
 
     sleep: Callable[[float], Awaitable[None]]
     chance: Callable[[], float]
@@ -275,7 +275,7 @@ class Exchange:
         return response
 
     def _pause(self, failed: _Failed, repeat: int) -> float | None:
-        """How long to wait before sending it again. None: do not."""
+        """Return the seconds to wait before sending it again. None: do not."""
         failure = failed.failure
         if not failure.passing or failed.spoken or repeat == MAX_REPEATS:
             return None
@@ -296,7 +296,7 @@ class Exchange:
 
 
 def model_settings(choice: Choice) -> ModelSettings:
-    """What the library is told of how to answer."""
+    """Build the library's settings from the agent's."""
     # The stable beginning of a request is asked to be kept by providers that keep it only when asked.
     settings, library_settings = choice.settings, ModelSettings(cache=True)
     if settings.max_output_tokens is not None:

@@ -56,7 +56,7 @@ class Line(httpx2.AsyncBaseTransport):
         self._timeout = httpx2.Timeout(silence_seconds, connect=CONNECT_SECONDS).as_dict()
         self._inner = inner or httpx2.AsyncHTTPTransport(verify=certificates(), trust_env=False)
         self.mended = False
-        """Whether bytes that are no UTF-8 were replaced in an answer."""
+        """True if invalid UTF-8 was replaced in an answer."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         if _origin(request.url) != self._origin:
@@ -127,7 +127,7 @@ def _origin(url: httpx2.URL) -> tuple[str, str, int]:
 
 
 NO_KEY = "held-by-podium"
-"""What the libraries are given for a key. The line puts the real one on."""
+"""Placeholder that the libraries get for a key. The line puts the real one on."""
 
 
 def model_for(choice: Choice, client: httpx2.AsyncClient) -> Model:

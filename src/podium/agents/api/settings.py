@@ -23,7 +23,7 @@ PROVIDERS: tuple[ProviderName, ...] = get_args(ProviderName)
 
 
 class ApiSettings(FrozenModel):
-    """What podium.yaml may say under `options` of an API agent."""
+    """The `options` of an API agent in podium.yaml."""
 
     provider: ProviderName | None = None
     """None: the model's prefix says it, as in `anthropic:claude-sonnet-4-5`."""
@@ -31,13 +31,13 @@ class ApiSettings(FrozenModel):
     """The longest answer to one request. None: the provider's own limit."""
     temperature: float | None = Field(default=None, ge=0, le=2)
     thinking: bool | Literal["minimal", "low", "medium", "high"] | None = None
-    """How much it thinks before it speaks. None: as the model does by itself."""
+    """Amount of thinking before an answer. None: the model's default."""
     native_schema: bool = True
     """Use the provider's own JSON schema for payloads, where it has one."""
     same_call_limit: int = Field(default=5, ge=1)
-    """How often in a row the model may ask for the very same call."""
+    """Times in a row that the model may ask for the very same call."""
     longest_result_characters: int = Field(default=100_000, ge=1_000)
-    """What is beyond this of a tool's result is not shown to the model."""
+    """Characters of a tool's result that are shown to the model; the rest is cut."""
     silence_seconds: float = Field(default=300.0, gt=0)
     """A provider that says nothing for so long has gone away."""
 
@@ -72,7 +72,7 @@ class Key:
     value: str = field(default="", repr=False)
     header: str = ""
     hint: str = ""
-    """Which key it is and where a person sets it."""
+    """The key's variable, and where a person sets it."""
 
     @property
     def headers(self) -> dict[str, str]:
@@ -90,7 +90,7 @@ class Key:
 
 @dataclass(frozen=True)
 class Choice:
-    """Whom an API agent asks."""
+    """The provider and model that an API agent asks."""
 
     agent: str
     provider: ProviderName

@@ -41,7 +41,7 @@ class Offer:
 
     @property
     def native(self) -> bool:
-        """Whether the provider holds the answer to a schema."""
+        """True if the provider holds the answer to a schema."""
         return self.parameters.output_mode == "native"
 
     @property
@@ -86,7 +86,7 @@ class Offer:
 
 
 def _combines(model: Model) -> bool:
-    """Whether a Gemini takes tools and a schema in one request; the older ones refuse it."""
+    """Return whether a Gemini takes tools and a schema in one request; the older ones refuse it."""
     return bool(dict(model.profile).get("google_supports_tool_combination", False))
 
 
@@ -129,7 +129,7 @@ _SHORT_CHARACTERS = 400
 
 @dataclass
 class Performed:
-    """What became of the calls of one answer, in their order."""
+    """Results of the calls of one answer, in their order."""
 
     results: list[ToolReturnPart] = field(default_factory=list)
     waiting: bool = False

@@ -38,7 +38,7 @@ from podium.ports import HookDoor
 MAX_STORED_BYTES = 1_000_000
 """A larger answer is asked for again after a crash."""
 _PLAINLY = "asked_plainly"
-"""Why an answer was asked for without the provider's schema; kept with it, and never sent."""
+"""Key of the reason why an answer was asked for without the provider's schema; kept with it, and never sent."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ class Answers:
         return response
 
     def _sizes(self, messages: Sequence[ModelMessage]) -> dict[str, int]:
-        """What the request is made of. Whoever wants it smaller has to know which part is large."""
+        """Measure the parts of the request, so that whoever wants it smaller knows which part is large."""
         requests = [message for message in messages if isinstance(message, ModelRequest)]
         prompts = [
             len(part.content)
@@ -226,17 +226,17 @@ def _lasting(parts: list[dict[str, Json]]) -> Json:
 
 
 def _same_calls(cleaned: ModelResponse, response: ModelResponse) -> bool:
-    """Whether no secret stood in its calls: without it they would be other calls after a crash."""
+    """Return whether no secret was in its calls: without it they would be other calls after a crash."""
     return [call.args for call in cleaned.tool_calls] == [call.args for call in response.tool_calls]
 
 
 _WITH_ERROR_FLAG = ("anthropic", "google")
-"""Whose protocols tell an error from a result."""
+"""Providers whose protocols tell an error from a result."""
 
 
 @dataclass
 class TalkResult:
-    """What the model said last, and what a person should know of it."""
+    """The model's last answer, and warnings about it."""
 
     text: str = ""
     model: str = ""
@@ -280,7 +280,7 @@ class ModelSession:
         self.result = TalkResult(model=choice.model)
 
     async def hold(self) -> TalkResult:
-        """Until the model has said all, came to a limit, or waits for a person.
+        """Continue until the model is done, reaches a limit, or waits for a person.
 
         What was done by then stands in the conversation; calls that wait stay open.
         """
@@ -294,7 +294,7 @@ class ModelSession:
         return self.result
 
     async def _opening(self) -> list[ModelRequestPart] | None:
-        """What came of the calls that waited, and the prompt. None: they still wait, or were the last."""
+        """Return the results of the calls that waited, and the prompt. None: they still wait, or were the last."""
         calls, results = self._conversation.take_open_calls()
         performed = await self._calling.perform(calls)
         parts: list[ModelRequestPart] = [*results, *performed.results]
@@ -316,7 +316,7 @@ class ModelSession:
             self._warn("the answer was cut off at the longest length the provider allows")
 
     async def _perform(self, answer: ReceivedAnswer) -> list[ModelRequestPart] | None:
-        """What the model is told next. None: nothing, the turn is over."""
+        """Return the next message for the model. None: the turn is over."""
         calls = answer.response.tool_calls
         if not calls:
             self._read_payload()
@@ -329,7 +329,7 @@ class ModelSession:
         return [*performed.results]
 
     def _is_over(self, performed: Performed) -> bool:
-        """Whether the model is not asked again after these calls."""
+        """Return whether the model is not asked again after these calls."""
         if performed.waiting:
             return True
         self.result.done, self.result.stopped = self._door.finished_with, self._door.stopped
@@ -352,7 +352,7 @@ class ModelSession:
         )
 
     def _read_payload(self) -> None:
-        """What the provider's schema gave. Text that is no JSON is left to whoever reads texts."""
+        """Read the payload that the provider's schema gave. Text that is no JSON is left to whoever reads texts."""
         if not self._offer.native:
             return
         try:

@@ -70,7 +70,7 @@ def _named(deps: AgentDeps) -> tuple[str, str]:
 
 
 async def _printed(turn: Turn, deps: AgentDeps) -> str:
-    """What a shim (pyenv, asdf, mise) starts depends on the folder, so it is asked, confined as the commands are."""
+    """Ask `python3` in the folder, confined as commands are: what a shim (pyenv, asdf, mise) starts depends on it."""
     try:
         ended = await deps.launcher.run(
             ProcessSpec(

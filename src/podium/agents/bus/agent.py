@@ -23,7 +23,7 @@ class BusAgentOptions(FrozenModel):
 
     pair: PairName = "main"
     side: Side
-    """Which of the pair joins for it."""
+    """The side of the pair that joins for it."""
 
     @classmethod
     def of(cls, options: AgentOptions) -> BusAgentOptions:
@@ -38,7 +38,7 @@ class BusAgentOptions(FrozenModel):
 
 
 class BusAgent:
-    """Whoever has joined as this side of this pair.
+    """The program that has joined as this side of this pair.
 
     It is a program of the person's own, started by somebody else: Podium holds neither its processes nor its tools. What
     it wants of Podium it asks for at the turn's door, whose variables come with each turn.

@@ -50,7 +50,7 @@ class Asking:
     notify: Callable[[str], None]
     ended: asyncio.Future[Answered | Failed]
     taken: bool = False
-    """Whoever sits there has it. Until then it is said again with every beat."""
+    """The program has received it. Until then it is sent again with every heartbeat."""
 
 
 @dataclass
@@ -78,7 +78,7 @@ class BusSlot:
         self.last_message_at = asyncio.get_running_loop().time()
 
     def is_silent(self, heartbeat_seconds: float) -> bool:
-        """Whether it should have been heard of by now."""
+        """Return whether a message from it is overdue."""
         return (
             asyncio.get_running_loop().time() - self.last_message_at
             > heartbeat_seconds * MISSED_HEARTBEATS
@@ -94,14 +94,14 @@ class BusSlot:
 
 
 class BusSettings(FrozenModel):
-    """Where the bus is, and how long it waits."""
+    """Location of the bus, and its timeouts."""
 
     socket: Path
     """In a folder that nobody else can reach into."""
     beat_seconds: float = Field(default=1.0, gt=0)
-    """How often a program lets itself be heard of."""
+    """Seconds between heartbeats of a program."""
     join_seconds: float = Field(default=30.0, ge=0)
-    """How long a program is waited for that has not joined, or was lost."""
+    """Seconds to wait for a program that has not joined, or was lost."""
 
 
 class Bus:
@@ -253,7 +253,7 @@ class Bus:
             self._send(slot.identity, message)
 
     def _send(self, identity: bytes, message: ToPeer) -> None:
-        """Whoever is not there any more, or does not listen, joins again or is found silent."""
+        """Send, without waiting: whoever is gone or does not listen joins again or is found silent."""
         if self._line is not None:
             frames = [identity, frame_of(message)]
             asyncio.ensure_future(self._line.send_multipart(frames, flags=zmq.NOBLOCK)).exception()

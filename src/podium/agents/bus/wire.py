@@ -1,4 +1,4 @@
-"""What is said on the bus: one frame of JSON each way, told apart by its `kind`.
+"""Messages on the bus: one frame of JSON each way, told apart by its `kind`.
 
 peer   → join · beat · taken · told · answered · failed · leave
 Podium → welcome · refused · who · beat · asked · heard · cancelled
@@ -43,7 +43,7 @@ class Taken(FrozenModel):
 
 
 class ProgressReport(FrozenModel):
-    """How far it is."""
+    """Progress of a turn."""
 
     kind: Literal["told"] = "told"
     id: Id
@@ -71,7 +71,7 @@ class Leave(FrozenModel):
 class Welcome(FrozenModel):
     kind: Literal["welcome"] = "welcome"
     beat_seconds: float
-    """How often something has to be heard of the program."""
+    """Seconds within which the program has to send something."""
 
 
 class Refused(FrozenModel):
@@ -93,7 +93,7 @@ class Asked(FrozenModel):
     prompt: str
     workspace: str
     seconds: float | None = None
-    """How long an answer is waited for. None: as long as it takes."""
+    """Seconds to wait for an answer. None: no limit."""
     variables: dict[str, str] = Field(default_factory=dict)
     """With these a process of the program reaches Podium's tools during this turn."""
 

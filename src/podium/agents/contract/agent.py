@@ -39,7 +39,7 @@ End your reply with one JSON object in a ```json block and write nothing after i
 _ENDS_WITH_JSON = re.compile(
     r"End with exactly one JSON object(?P<choice>, one of these)?,? and nothing after it"
 )
-"""How prompts with examples ask for the answer."""
+"""The sentence by which prompts with examples ask for the answer."""
 _JSON_BLOCK = re.compile(r"^```json\n(?:(?!```).*\n)+```$", re.MULTILINE)
 _NEW_NONCE = f"The value of `{NONCE_KEY}` is a new one"
 _UNNEEDED = ("title", "description")
@@ -268,7 +268,7 @@ async def _answer(reply: Reply, contract: type[BaseModel], nonce: str | None, pr
 
 
 def _native(reply: Reply, contract: type[BaseModel]) -> BaseModel:
-    """What the medium's own schema gave, checked: some only promise to follow it."""
+    """Check the payload of the medium's own schema: some only promise to follow it."""
     try:
         check_value(reply.payload)
         payload = reply.payload
@@ -283,7 +283,7 @@ def _native(reply: Reply, contract: type[BaseModel]) -> BaseModel:
 
 
 def _left(limits: TurnLimits, used: Usage, seconds: float) -> TurnLimits | None:
-    """What is left of the turn's limits for asking again; None when one is used up."""
+    """Return what is left of the turn's limits for asking again; None when one is used up."""
     tokens = used.input_tokens + used.output_tokens
     left = limits.model_copy(
         update={

@@ -83,7 +83,7 @@ class _Page:
         ]
 
     def _is_named(self, closing: int) -> bool:
-        """Whether a closing tag ends a line of text. In angle brackets only a block of one line ends so."""
+        """Return whether a closing tag ends a line of text. In angle brackets only a block of one line ends so."""
         if not self.angled:
             return False
         begin = self.text.rfind("\n", 0, closing) + 1
@@ -154,7 +154,7 @@ class _Page:
     def _header(
         self, opening: re.Match[str]
     ) -> tuple[dict[str, Json], int, Literal["strict", "repaired"]] | None:
-        """What the opening tag says, and where the body begins. None when it cannot be read."""
+        """Read the opening tag, and where the body begins. None when it cannot be read."""
         if self.angled:
             start = opening.end() + self.text.startswith("\n", opening.end())
             attributes = [

@@ -131,7 +131,7 @@ class Surroundings(NamedTuple):
 
     @property
     def is_an_answers(self) -> bool:
-        """Whether it stands as an answer does: at the beginning of a line, or at its end after a sentence."""
+        """True if it stands as an answer does: at the beginning of a line, or at its end after a sentence."""
         led_to = self.is_led_to and self.ends_its_line
         return not self.is_quoted and (self.begins_its_line or led_to)
 
@@ -151,7 +151,7 @@ class Surroundings(NamedTuple):
 
     @property
     def is_led_to(self) -> bool:
-        """Whether it comes after a sentence or a label."""
+        """True if it comes after a sentence or a label."""
         lead = self.lead.rstrip(" \t`")
         if _OTHERS_LINE.search(lead):
             return False
@@ -163,7 +163,7 @@ class Surroundings(NamedTuple):
 
     @property
     def is_followed_by_a_sentence(self) -> bool:
-        """Whether a whole sentence stands after it on its line, which is not about the object itself."""
+        """True if a whole sentence follows it on its line that is not about the object itself."""
         rest = self.rest.strip(" \t\r.;")
         return rest[:1].isupper() and self.rest.rstrip()[-1:] in (".", "!", "?")
 
@@ -183,7 +183,7 @@ def surroundings(text: str, span: Span) -> Surroundings:
 
 
 def is_part_of_more(before: str, after: str) -> bool:
-    """Whether what is around an object shows it to be inside a list, an object, a string, code, another's tag."""
+    """Return whether the text around an object shows it to be inside a list, an object, a string, code, another's tag."""
     lead = before.rstrip()
     last = lead[-1:]
     if last in ("[", "{", "(", "\\") or (last == '"' and "\n" not in before[len(lead) :]):

@@ -34,7 +34,7 @@ _CODE_BLOCK = re.compile(rf"[ \t{BORDERS}]{{0,200}}+(?P<run>`{{3,}}+|~{{3,}}+)(?
 
 
 def closes(line: str) -> bool:
-    """Whether a closing tag stands on the line, and nothing else."""
+    """Return whether the line is a closing tag, and nothing else."""
     return "[[/" in line and _CLOSES.match(line) is not None
 
 
@@ -69,7 +69,7 @@ class Header:
         return True
 
     def read(self) -> Read | None:
-        """What it says, once it is whole. None: it is not. Raises `ValueError` that says what is wrong with it."""
+        """Read it once it is complete. None: it is not. Raises `ValueError` that says what is wrong with it."""
         source = self._metadata.lstrip()
         if "]]" not in source.replace("\n", ""):
             return None
@@ -108,10 +108,10 @@ class Read:
     type: str
     id: str
     rest: str
-    """What follows it on its line: the body's beginning."""
+    """The rest of its line: the body's beginning."""
     is_wrapped: bool
     row_width: int
-    """How wide the rows are that it was broken into. 0: that is not to be seen."""
+    """Width of the rows that it was broken into. 0: not known."""
 
 
 def _is_cut_anywhere(written: str) -> bool:
@@ -152,14 +152,14 @@ _FRAME_CELLS = 4
 
 @dataclass(frozen=True)
 class Setting:
-    """How a block stands in its text."""
+    """The surroundings of a block in its text."""
 
     lead: str
-    """What stands before its opening tag."""
+    """The characters before its opening tag."""
     frame_width: int
     """0: no frame is around it."""
     row_width: int
-    """Where its rows are known to break. 0: that is not known."""
+    """Width at which its rows are known to break. 0: not known."""
     columns: int
     """Of the screen it was read on. 0: it was not."""
     has_returns: bool

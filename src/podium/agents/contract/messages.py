@@ -98,7 +98,7 @@ class _Open:
     """Lines that were mended before it."""
     code_block: CodeBlockTracker = field(default_factory=CodeBlockTracker)
     perhaps_end: int | None = None
-    """Where the first closing tag stands in fenced code of its text."""
+    """Position of the first closing tag in fenced code of its text."""
 
 
 class MessageReader:
@@ -108,7 +108,7 @@ class MessageReader:
         self._columns = columns
         self._messages: deque[MessageBlock] = deque(maxlen=MAX_MESSAGES)
         self._ignored: deque[tuple[str, str]] = deque(maxlen=MAX_IGNORED)
-        """Why, and what is shown."""
+        """Reasons, each with its opening line."""
         self._header: Header | None = None
         """An opening tag that is not whole yet."""
         self._problem = ""
@@ -120,7 +120,7 @@ class MessageReader:
         self._mended_before = 0
 
     def drain(self) -> ParsedBlocks:
-        """What was found since this was asked last."""
+        """Return the blocks found since the last call."""
         ignored = [_ignored(why, opening) for why, opening in self._ignored]
         blocks = ParsedBlocks(messages=tuple(self._messages), ignored=tuple(ignored))
         self._messages.clear()
@@ -266,13 +266,13 @@ class MessageStream:
         self._reader = MessageReader(columns)
 
     def feed(self, chunk: str) -> ParsedBlocks:
-        """What this piece made whole. A last line counts when its break, or the end, is seen."""
+        """Return the blocks that this piece completes. A last line counts when its break, or the end, is seen."""
         for line in self._lines.feed(chunk):
             self._reader.take(line)
         return self._reader.drain()
 
     def end(self) -> ParsedBlocks:
-        """What the end of the text makes whole. Blocks that it cuts off are told as ignored."""
+        """Return the blocks that the end of the text completes. Blocks that it cuts off count as ignored."""
         for line in self._lines.end():
             self._reader.take(line)
         self._reader.end()

@@ -51,18 +51,18 @@ _DECORATION = re.compile(
 
 
 def takes_back(rest: str) -> bool:
-    """Whether what follows an object says outright that it is not the answer after all."""
+    """Return whether the text after an object says outright that it is not the answer after all."""
     return _TAKES_BACK.search(rest) is not None
 
 
 def text_after(rest: str) -> str:
-    """What an agent wrote after its answer, from the first sign that is no mere decoration on."""
+    """Return the agent's text after its answer, from the first character that is no mere decoration on."""
     decoration = _DECORATION.match(rest)
     return rest[decoration.end() :].strip() if decoration else rest
 
 
 def is_only_supposed(before: str) -> bool:
-    """Whether the sentence that leads to an object says that it is an example, a wish or somebody else's."""
+    """Return whether the sentence before an object calls it an example, a wish or somebody else's."""
     written = _CODE_BLOCK_BEGINS.sub("", before.rstrip()).rstrip()
     sentence = _SENTENCE_BEGINS.split(written.rpartition("\n")[2][-300:])[-1]
     follows_at_once = "\n\n" not in before[len(written) :] and not sentence.endswith(
@@ -134,7 +134,7 @@ def read_payload(
 
 
 def _leads_of_examples(prompt: str, nonce: str) -> tuple[str, ...]:
-    """What stands before each object of a prompt that carries the nonce, without blanks."""
+    """Return the text before each object of a prompt that carries the nonce, without blanks."""
     spans = find_objects(prompt).spans if nonce in prompt else []
     leads = (_lead(prompt, span.start) for span in spans if nonce in prompt[span.start : span.end])
     return tuple(lead for lead in leads if len(lead) >= LEAST_ECHOED)
@@ -227,7 +227,7 @@ class _Page(Generic[M]):
             )
 
     def _is_its_beginning(self, opened: int, span: Span) -> bool:
-        """Whether the object may be a piece of one that begins here and was cut off."""
+        """Return whether the object may be a piece of one that begins here and was cut off."""
         has_a_key = self.expected.is_begun_in(
             self.text[opened : min(opened + MAX_LEAD, span.start)]
         )
@@ -240,7 +240,7 @@ class _Page(Generic[M]):
         return has_a_key and self.text.find("\n\n", opened, span.start) < 0
 
     def _is_begun_anew(self, opened: int, span: Span) -> bool:
-        """Whether the object is the same answer once more, as after a lost connection."""
+        """Return whether the object is the same answer once more, as after a lost connection."""
         if self.thoughts.hold(opened) and not self.thoughts.hold(span.start):
             return True
         line_end = self.text.find("\n", opened, span.start)

@@ -49,7 +49,7 @@ class _Differs(Exception):
 
 
 def says_the_same(source: str, value: Json, names: re.Pattern[str] | None = None) -> bool:
-    """Whether the source, read with the allowances above, is this value and nothing more.
+    """Return whether the source, read with the allowances above, is this value and nothing more.
 
     A comment in which one of these `names` stands speaks of the answer itself, and is more.
     """
@@ -300,6 +300,6 @@ def _proposal(source: str) -> Json:
 
 
 def _depth(source: str) -> int:
-    """How deep the brackets go, those in strings counted too: json-repair pays for each level again."""
+    """Measure the depth of the brackets, those in strings included: json-repair pays for each level again."""
     steps = ((char in "{[") - (char in "}]") for char in source)
     return max(accumulate(steps), default=0)

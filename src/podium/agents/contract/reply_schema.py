@@ -98,15 +98,15 @@ class ExpectedObject(Generic[M]):
         """Keys of the contract and the choices it gives: what a comment in an object must not speak of."""
 
     def is_mentioned_in(self, source: str) -> bool:
-        """Whether a key of the contract stands anywhere in this text."""
+        """Return whether a key of the contract stands anywhere in this text."""
         return not self.keys or self._mention.search(source) is not None
 
     def is_begun_in(self, source: str) -> bool:
-        """Whether a key of the contract stands in this text as in an object, before a colon."""
+        """Return whether a key of the contract stands in this text as in an object, before a colon."""
         return self._beginning.search(source) is not None
 
     def is_answered_otherwise_in(self, text: str, payload: M) -> bool:
-        """Whether a line names a field and another of its choices than the payload's: "the verdict is FAIL"."""
+        """Return whether a line names a field and another of its choices than the payload's: "the verdict is FAIL"."""
         for name, choices in self._choices.items():
             others = choices - {str(_plain(getattr(payload, name)))}
             if not others:

@@ -49,7 +49,7 @@ EDGE = r"[ \t]{0,2000}+[│┃|]?+[ \t]{0,2000}+$"
 
 
 def header_of(written: str) -> tuple[dict[str, Json], Literal["strict", "repaired"]] | None:
-    """What the JSON of an opening tag says. None when it cannot be read."""
+    """Read the JSON of an opening tag. None when it cannot be read."""
     source = written.strip() or "{}"
     try:
         return load_object(source), "strict"
@@ -94,7 +94,7 @@ def body_freed(body: str, lead: str, *, is_framed: bool) -> str:
 
 
 def _unframed(line: str) -> str | None:
-    """What stands between two borders; None when they are not there."""
+    """Return the text between two borders; None when they are not there."""
     inner = line.strip(BLANKS)
     if len(inner) < 2 or inner[0] not in BORDERS or inner[-1] not in BORDERS:
         return None
@@ -164,7 +164,7 @@ def _word_blank(row: str, following: str, width: int) -> str:
 
 
 def _has_long_word(row: str, following: str, width: int) -> bool:
-    """Whether the words at the break, taken for one, fit on no row."""
+    """Return whether the words at the break, taken for one, fit on no row."""
     return cells(row.rsplit(" ", 1)[-1]) + cells(_first_word(following)) > width
 
 

@@ -44,10 +44,10 @@ HomePath = Annotated[str, AfterValidator(_inside_home)]
 
 
 class CommandSettings(FrozenModel):
-    """What is told to the program and how its answer is read."""
+    """The program's input, and how its answer is read."""
 
     prompt: Literal["stdin", "file"] = "stdin"
-    """Where the prompt goes. `file`: its path stands where the command says `{prompt_file}`."""
+    """Way of the prompt. `file`: its path stands where the command says `{prompt_file}`."""
     output: Literal["text", "json", "jsonl"] = "text"
     text: str = "text"
     """Dotted path of the answer in JSON, such as `choices.0.message.content`."""
@@ -66,7 +66,7 @@ class CommandSettings(FrozenModel):
     keep: tuple[HomePath, ...] = ()
     """Folders of the private home that stay for the run's next turns."""
     hosts: tuple[NonEmpty, ...] = ()
-    """Where its model answers, for a network that leads to the model alone."""
+    """Hosts of its model, for a network that leads to the model alone."""
 
     @model_validator(mode="after")
     def _can_be_resumed(self) -> Self:
@@ -118,7 +118,7 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True)
 class Output:
-    """What was found."""
+    """The fields found in the output."""
 
     text: str
     session: str | None = None

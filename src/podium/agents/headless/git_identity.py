@@ -1,4 +1,4 @@
-"""Who commits: some CLIs hide the person's git settings from the commands they run."""
+"""Author of commits: some CLIs hide the person's git settings from the commands they run."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def identity_for(deps: AgentDeps, env: Mapping[str, str], workspace: str) 
 
 
 async def _remembered(deps: AgentDeps, workspace: str) -> dict[str, str]:
-    """What git said last time, as long as none of its files has changed."""
+    """Return git's last answer, as long as none of its files has changed."""
     location, stamps = (deps.user_home, workspace), _stamps(deps.user_home, workspace)
     before = _cache.get(location)
     if before is not None and before[0] == stamps:
@@ -60,7 +60,7 @@ async def _remembered(deps: AgentDeps, workspace: str) -> dict[str, str]:
 
 
 async def _asked(deps: AgentDeps, workspace: str) -> dict[str, str] | None:
-    """What git itself would take. None when there is no git to be asked."""
+    """Ask git itself. None when there is no git to be asked."""
     try:
         ended = await deps.launcher.run(
             ProcessSpec(

@@ -48,9 +48,9 @@ class Login:
     """A file that keeps a CLI logged in."""
 
     source: Path
-    """Where the person's own lies."""
+    """The person's own file."""
     target: str
-    """Where the copy goes, from the private home on."""
+    """Path of the copy, from the private home on."""
     refreshable: tuple[str, ...] = ()
     """Dotted names of the values that may come back, such as `tokens.access_token`. The rest must be as it was."""
 
@@ -82,7 +82,7 @@ class Folders:
 
     @property
     def folders(self) -> tuple[Path, Path]:
-        """What the CLI has to write to beside its workspace."""
+        """The folders that the CLI has to write to beside its workspace."""
         return self.path, self.temporary
 
     @property
@@ -267,7 +267,7 @@ def _hand_back(login: Login, home: Path, seed: bytes, now: datetime) -> None:
 
 
 def _plain_content(home: Path, name: str) -> bytes | None:
-    """What a plain file of the home holds. Anything else an agent may have put there could keep us waiting."""
+    """Return the content of a plain file of the home. Anything else an agent may have put there could keep us waiting."""
     handle = open_plain(home, name)
     if handle is None:
         return None

@@ -1,4 +1,4 @@
-"""Whether a login that comes out of a private home is the person's own with newer tokens.
+"""Check that a login from a private home is the person's own with newer tokens.
 
 A CLI and the commands of its agent write with the same rights, so which of them wrote a file cannot
 be told. What comes back must therefore be what a refresh makes of this very login.
@@ -57,7 +57,7 @@ def _brings_access(changed: Sequence[str]) -> bool:
 
 
 def _may_follow(old: Json, new: Json, now: datetime) -> bool:
-    """Whether a value is the next of its kind: a token for the same account, a later moment that can be."""
+    """Return whether a value is the next of its kind: a token for the same account, a later time that can be."""
     if type(old) is not type(new) or isinstance(new, dict | list | bool) or new is None:
         return False
     if not isinstance(old, str):
@@ -84,7 +84,7 @@ def _made_alike(old: str, new: str) -> bool:
 
 
 def _is_renewed(old: dict[str, Json], new: dict[str, Json], now: datetime) -> bool:
-    """Whether the claims name the same account and are younger."""
+    """Return whether the claims name the same account and are younger."""
     of_openai, of_openai_now = old.get(_OF_OPENAI), new.get(_OF_OPENAI)
     if isinstance(of_openai, dict):
         same_account = _same(of_openai, of_openai_now, _SAME_OPENAI_ACCOUNT)
@@ -111,7 +111,7 @@ def _expires_later(old: Json, new: Json) -> bool:
 
 
 def _claims(token: str) -> dict[str, Json] | None:
-    """What a JWT says of itself. Its signature only its issuer can check."""
+    """Return the claims of a JWT. Its signature only its issuer can check."""
     parts = token.split(".")
     if len(parts) != 3 or len(token) > 20_000:
         return None

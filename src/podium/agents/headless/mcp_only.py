@@ -20,9 +20,9 @@ from podium.core.turns import Reply, Turn
 from podium.ports import HookDoor
 
 SERVER = "podium"
-"""What the CLI calls the server. Without an underscore: Gemini CLI's rules would take it for another."""
+"""The CLI's name for the server. Without an underscore: Gemini CLI's rules would take it for another."""
 CALL_SECONDS = 2 * 3600
-"""How long a CLI waits for one call: longer than the door, which gives up after an hour."""
+"""Seconds a CLI waits for one call: longer than the door, which gives up after an hour."""
 START_SECONDS = 60
 EMPTY_FOLDER = "desk"
 
@@ -93,7 +93,7 @@ def in_empty_folder(turn: Turn, home: Home) -> Turn:
 
 
 def toolbox_server(agent: str, deps: AgentDeps, door: HookDoor) -> dict[str, Json]:
-    """How the CLI starts its only server, in the form that all of them take."""
+    """Return the command of the CLI's only server, in the form that all of them take."""
     if not deps.toolbox_command:
         raise NotPossibleNow(f"agent {agent!r} has no hands, and there is no toolbox to serve it")
     program, *arguments = deps.toolbox_command
@@ -101,7 +101,7 @@ def toolbox_server(agent: str, deps: AgentDeps, door: HookDoor) -> dict[str, Jso
 
 
 def may_end_silently(door: HookDoor) -> tuple[str, ...]:
-    """Why the CLI may end without a word: approvals it waits for, its `finish`, or a limit of the turn."""
+    """Return the reasons why the CLI may end without an answer: approvals it waits for, its `finish`, or a limit of the turn."""
     done = ("finished",) if door.finished_with is not None else ()
     return (*door.waiting_approvals, *done, *((door.stopped.kind,) if door.stopped else ()))
 

@@ -23,7 +23,7 @@ def whole_edit(text: str) -> str:
 
 
 def change_text(old: Json, new: Json, more: Mapping[str, Json] | None = None) -> str:
-    """What goes, what comes, and what else has an effect. Different changes never read the same."""
+    """Return removed lines, added lines, and what else has an effect. Different changes never read the same."""
     return whole_edit("\n".join([*_lines("-", old), *_lines("+", new), *_lines("=", more or None)]))
 
 

@@ -148,7 +148,7 @@ STDERR_BYTES = 100_000
 
 
 class ScriptPosition(FrozenModel):
-    """Where in the script a conversation stands."""
+    """A conversation's position in the script."""
 
     turn: int
     act: int | None

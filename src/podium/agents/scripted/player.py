@@ -87,7 +87,7 @@ class Part:
 
 
 def says_it_is_done(did: Answer) -> bool:
-    """Whether this was the tool `finish`, which ends a turn."""
+    """Return whether this was the tool `finish`, which ends a turn."""
     match did:
         case {"tool": "finish", "decision": "allow", "outcome": {"ok": True}}:
             return True
@@ -156,7 +156,7 @@ def own_tool(act: dict[str, object]) -> tuple[str, dict[str, object]]:
 
 
 def act_itself(tool: str, arguments: dict[str, object]) -> tuple[bool, dict[str, object]]:
-    """Whether it went well, and what is to be said of it."""
+    """Act, and return whether it succeeded, and the result."""
     try:
         if tool == "write_file":
             return True, write(str(arguments["path"]), str(arguments["content"]))

@@ -1,4 +1,4 @@
-"""What a script says: for each role, what the agent says and does when it is asked."""
+"""The script of an agent: for each role, what it says and does when it is asked."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ScriptedWrite(FrozenModel):
 
 
 class ScriptedFailure(FrozenModel):
-    """How its provider fails it."""
+    """A failure of its provider."""
 
     kind: FailureKind
     retry_seconds: Seconds | None = None
@@ -52,7 +52,7 @@ class ScriptedFailure(FrozenModel):
 
 
 class ScriptedUsage(FrozenModel):
-    """What it says it has used. Several of a turn are added up."""
+    """Usage that it reports. Several of a turn are added up."""
 
     input: Count = 0
     output: Count = 0
@@ -117,7 +117,7 @@ class Act(FrozenModel):
 
 
 class ScriptedTurn(FrozenModel):
-    """What a role does when it is asked and the prompt fits."""
+    """The acts of a role when it is asked and the prompt fits."""
 
     role: NonEmpty
     when: Annotated[str, AfterValidator(_expression)] = ""

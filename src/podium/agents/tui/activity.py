@@ -56,7 +56,7 @@ class Activity:
         self._callers: dict[str, list[Callable[[], None]]] = {}
         self._woken = asyncio.Event()
         self._waiting = 0
-        """How many wait for it: mostly nobody does, and there is much to tell of."""
+        """Number of waiters: mostly there are none, and there is much to report."""
         self._watch: Watch | None = None
         self._end_watches: dict[str, EndWatch] = {}
         self._collecting: set[asyncio.Task[None]] = set()
@@ -89,15 +89,15 @@ class Activity:
             self._end_watches[pane] = EndWatch(int(pid), partial(self._has_ended, pane))
 
     def file(self, pane: str) -> Path:
-        """Where the newest of what the pane writes is kept. It may not be there yet, and is begun anew when it is full."""
+        """Return the file with the newest of what the pane writes. It may not exist yet, and is begun anew when it is full."""
         return self._folder / f"{pane.removeprefix('%')}.now"
 
     def signs(self, pane: str) -> int:
-        """How many signs of life there were so far. Ask before looking at the screen."""
+        """Return the number of signs of life so far. Ask before looking at the screen."""
         return self._signs.get(pane, 0)
 
     def ends(self, pane: str) -> int:
-        """How many of those signs were the end of a program."""
+        """Return how many of those signs were the end of a program."""
         return self._ends.get(pane, 0)
 
     async def beyond(self, pane: str, signs: int, seconds: float) -> bool:
@@ -148,7 +148,7 @@ class Activity:
         collecting.add_done_callback(self._collecting.discard)
 
     async def _learn_of_end(self, pane: str) -> None:
-        """Until tmux has, or another program is in the pane."""
+        """Wait until tmux has, or another program is in the pane."""
         ends = self.ends(pane)
         for _ in range(_MAX_COLLECTIONS):
             await self.collect(pane)
@@ -174,7 +174,7 @@ class Activity:
 
 
 _UNWATCHED_SECONDS = 0.25
-"""How often folders are read of which the kernel will not tell."""
+"""Seconds between reads of folders of which the kernel reports nothing."""
 
 
 class ChangeSignal:
@@ -208,7 +208,7 @@ class ChangeSignal:
                 self._all_watched = False  # too much is watched on this machine
 
     async def wait(self, seconds: float) -> None:
-        """Until it rang since the last time, or so long."""
+        """Wait until something changed since the last time, at most so long."""
         give_up_at = asyncio.get_running_loop().time() + seconds
         longest = SILENCE_SECONDS if self._all_watched else _UNWATCHED_SECONDS
         left = seconds

@@ -16,13 +16,13 @@ from podium.core.model import Json
 from podium.ports import Clock, ConfinementProvider, HookServers, Launcher, Transcripts, Translate
 
 Status = Literal["starting", "ready", "busy", "asking", "unknown"]
-"""What a living program is at: it comes up; it takes a message; it works on one; it shows a question that only a
+"""State of a living program: it comes up; it takes a message; it works on one; it shows a question that only a
 person can answer; or that is not to be seen."""
 
 
 @dataclass(frozen=True)
 class ProgramContext:
-    """Where one program of a pair lives."""
+    """Folders and settings of one program of a pair."""
 
     name: str
     """Of its pane: `planner`, `executer`."""
@@ -33,16 +33,16 @@ class ProgramContext:
     """For `TMPDIR`. Neither above nor beneath the home."""
     options: AgentOptions
     hook_command: tuple[str, ...]
-    """What the CLI runs as its tool hook: asks the door of whichever turn is on, and denies when none is."""
+    """The command that the CLI runs as its tool hook: asks the door of whichever turn is on, and denies when none is."""
     user_home: Path
-    """Whose login is copied."""
+    """The home whose login is copied."""
     confined: bool
     """The kernel holds its processes: a sandbox of its own would only be in the way."""
 
 
 @dataclass(frozen=True)
 class Launch:
-    """How a program is started, or started again in its conversation."""
+    """The command that starts a program, or starts it again in its conversation."""
 
     argv: tuple[str, ...]
     env: dict[str, str]
@@ -66,18 +66,18 @@ class TranscriptEntry:
 
 
 class Written(Protocol):
-    """What a program writes down of its conversation, to the byte, read from where one stopped."""
+    """The program's own transcript of its conversation, to the byte, read from where one stopped."""
 
     def folders(self) -> Sequence[Path]:
         """Folders in which it writes: whatever changes there is a reason to read. They may not exist yet."""
         ...
 
     def end_position(self) -> Json:
-        """Where its end is now. Kept across Podiums; nothing that comes later stands before it."""
+        """Return its present end. Kept across Podiums; nothing that comes later stands before it."""
         ...
 
     def since(self, position: Json) -> tuple[list[TranscriptEntry], Json]:
-        """What was written since, whole records only, and where that ended. Damaged records are passed over."""
+        """Return the entries written since, whole records only, and where they ended. Damaged records are passed over."""
         ...
 
     @property
@@ -122,25 +122,25 @@ class Adapter(Eyes, Protocol):
     def status(self, screen: Screen) -> Status: ...
 
     def question(self, screen: Screen) -> str:
-        """What it asks, in one line for a person, when its status is `asking`."""
+        """Return its question, in one line for a person, when its status is `asking`."""
         ...
 
     def written(self, context: ProgramContext, session: str) -> Written | None:
-        """What it writes down. None: nothing, and its words are read on its screen."""
+        """Return its transcript. None: it writes none, and its text is read on its screen."""
         ...
 
 
 @dataclass(frozen=True)
 class TuiTimings:
-    """How long a program on a terminal is waited for."""
+    """Timeouts of a program on a terminal."""
 
     start_seconds: float = 60.0
-    """Until it is ready for the first message."""
+    """Seconds until it is ready for the first message."""
     nudge_at: float = 0.75
     """The part of a turn's time after which one that rests is reminded."""
     nudge_text: str = "If finished, emit the tagged block now."
     quiet_seconds: float = 1.0
-    """How long a screen rests before its last block counts, when the program's status cannot be seen."""
+    """Seconds a screen rests before its last block counts, when the program's status cannot be seen."""
 
 
 async def _ignore_lapse(run_id: str, side: str, hold: KeyboardHold) -> None:
@@ -157,14 +157,14 @@ class TuiDeps:
     transcripts: Transcripts
     clock: Clock
     hook_command: tuple[str, ...]
-    """What a CLI runs as its tool hook. It finds the door of whichever turn is on by `PODIUM_DOOR_FILE`."""
+    """The command that a CLI runs as its tool hook. It finds the door of whichever turn is on by `PODIUM_DOOR_FILE`."""
     user_home: Path
-    """Whose logins are copied."""
+    """The home whose logins are copied."""
     environ: Mapping[str, str]
     """The person's environment, for finding programs and configured homes. Never handed on."""
     end_left: EndLeft
     door_folder: Path | None = None
-    """Where the doors of turns listen: programs are shown it from the start. None: they need not be."""
+    """Folder where the doors of turns listen: programs are shown it from the start. None: they need not be."""
     timings: TuiTimings = field(default_factory=TuiTimings)
     keyboard_lapsed: Callable[[str, str, KeyboardHold], Awaitable[None]] = _ignore_lapse
     """Is told the run and the side whose turn ended a person's hold on the keyboard because its time was over."""

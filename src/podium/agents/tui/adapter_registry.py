@@ -1,4 +1,4 @@
-"""Which adapter knows which kind of program."""
+"""Adapters by kind of program."""
 
 from __future__ import annotations
 

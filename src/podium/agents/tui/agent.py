@@ -141,7 +141,7 @@ class TuiAgent:
 
 @contextmanager
 def _door_file(file: Path, door: HookDoor) -> Iterator[None]:
-    """Where the program's hook finds this turn's door. Without the file every use of a tool is denied."""
+    """Write the file by which the program's hook finds this turn's door. Without it every use of a tool is denied."""
     content = json.dumps(dict(door.hook_env)).encode()
     write_private(file, content, survives=False)
     try:

@@ -92,7 +92,7 @@ def question_on(screen: Screen) -> str:
 
 
 def _composer(screen: Screen) -> slice | None:
-    """Where what was typed stands: between the last two lines that go all the way."""
+    """Find the lines of the input: between the last two lines that go all the way."""
     rules = [at for at, line in enumerate(screen.lines) if line.startswith(_RULE)]
     if len(rules) < 2 or not screen.lines[rules[-2] + 1].startswith(_PROMPT):
         return None
@@ -100,14 +100,14 @@ def _composer(screen: Screen) -> slice | None:
 
 
 def _is_stand_in(visible: str, text: str) -> bool:
-    """Whether it is what a long paste is shown by, of so many lines."""
+    """Return whether it is what a long paste is shown by, of so many lines."""
     stand_in = _STAND_IN.fullmatch(visible)
     newlines = {text.count("\n"), text.strip().count("\n")}
     return stand_in is not None and int(stand_in[1] or 0) in newlines
 
 
 def _is_part(visible: str, text: str) -> bool:
-    """Whether it is these words, or what fits of them."""
+    """Return whether it is this text, or what fits of it."""
     part, whole = surely_drawn(visible), surely_drawn(text)
     return len(part) >= min(len(whole), _SURE_LENGTH) and part in whole
 
@@ -122,13 +122,13 @@ def written_of(home: Path, session: str) -> JsonlTail:
 
 
 def has_begun(home: Path, session: str) -> bool:
-    """Whether there is anything to go on with: without a message it cannot be resumed."""
+    """Return whether there is anything to continue: without a message it cannot be resumed."""
     entries, _ = written_of(home, session).since({})
     return any(entry.kind == "prompt" for entry in entries)
 
 
 def entries_in(record: Record) -> list[TranscriptEntry]:
-    """What a record says. Those of subagents say nothing."""
+    """Return the entries of a record. Those of subagents have none."""
     if record.get("isSidechain") is True:
         return []
     kind = record.get("type")
@@ -184,7 +184,7 @@ ANSWER_SECONDS = 10
 HOOK_SECONDS = 60
 KEY = "ANTHROPIC_API_KEY"
 _HELD_KEY = "PODIUM_MODEL_KEY"
-"""Where the key stands instead: of one that it finds under its own name it asks whether it may use it."""
+"""Variable of the key in its place: of one that it finds under its own name it asks whether it may use it."""
 
 _LEAVES = frozenset({"exit", "quit", ":q", ":q!", ":wq", ":wq!"})
 """Messages that end it."""

@@ -61,7 +61,7 @@ class _Input:
 
 
 def composer(screen: Screen, text: str) -> Composer:
-    """What stands in the composer. It is not to be seen while codex works: words that it is given then end its answer."""
+    """Read the composer. It is not to be seen while codex works: text that it is given then ends its answer."""
     input_box = _input(screen.lines)
     if input_box is None or _works(input_box.above):
         return "unseen"
@@ -73,7 +73,7 @@ def composer(screen: Screen, text: str) -> Composer:
 
 
 def status(screen: Screen) -> Status:
-    """What codex is at. While it starts it shows a composer already, but not yet what stands below it."""
+    """Read codex's status. While it starts it shows a composer already, but not yet what stands below it."""
     input_box = _input(screen.lines)
     if input_box is not None:
         return "busy" if _works(input_box.above) else "ready"
@@ -120,7 +120,7 @@ def _input(lines: Sequence[str]) -> _Input | None:
 
 
 def _works(above: Sequence[str]) -> bool:
-    """Whether what is shown last says that it works: an answer may quote that line, but then its end is shown below."""
+    """Return whether the last lines say that it works: an answer may quote that line, but then its end is shown below."""
     for line in reversed(above):
         if _OVER.match(line):
             return False
@@ -130,7 +130,7 @@ def _works(above: Sequence[str]) -> bool:
 
 
 def _shows(visible: str, text: str) -> bool:
-    """Whether this is the words: their stand-in, or all of them, or their end when they are too tall."""
+    """Return whether this is the text: its stand-in, or all of it, or its end when it is too tall."""
     stand_in = _STAND_IN.fullmatch(visible)
     if stand_in:
         return int(stand_in[1]) == len(text)
@@ -139,7 +139,7 @@ def _shows(visible: str, text: str) -> bool:
 
 
 def _alphanumerics(text: str) -> str:
-    """What of a text comes through a terminal as it was: lines are broken, tabs and some signs are drawn otherwise."""
+    """Return what of a text comes through a terminal as it was: lines are broken, tabs and some signs are drawn otherwise."""
     return "".join(filter(str.isalnum, text))
 
 
@@ -147,7 +147,7 @@ _FILES = "*/*/*/rollout-*.jsonl"
 _SESSION = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _MAX_BEGINNING_BYTES = 4_000_000
 _USES = ("CommandExecution", "FileChange", "McpToolCall", "DynamicToolCall", "ImageView")
-"""What it does that passes its hook."""
+"""Items that pass its hook."""
 
 
 @dataclass(frozen=True)
@@ -178,14 +178,14 @@ def session_of(file: Path | None) -> str:
 
 
 def has_conversation(home: Path, session: str) -> bool:
-    """Whether it can be gone on with. Codex ends at once when it is told to resume what it does not find."""
+    """Return whether it can be continued. Codex ends at once when it is told to resume what it does not find."""
     if not _SESSION.fullmatch(session):
         return False
     return bool(real_paths(home, CONVERSATIONS, f"*/*/*/rollout-*{session}.jsonl"))
 
 
 def read(record: Record) -> list[TranscriptEntry]:
-    """What one record says."""
+    """Return the entries of one record."""
     payload = _fields(record.get("payload"))
     kind = payload.get("type")
     # Not the model's messages themselves: when codex shortens its memory, what it is told of it looks like an answer.
@@ -227,7 +227,7 @@ def _done(item: dict[str, Any]) -> list[TranscriptEntry]:
 
 
 def _failure(item: dict[str, Any]) -> str:
-    """How it failed; empty when it did not."""
+    """Return the failure; empty when it succeeded."""
     status = item.get("status")
     if status in (None, "completed"):
         return ""
@@ -257,7 +257,7 @@ def _fields(value: Any) -> dict[str, Any]:
 
 
 def _about(home: Path, file: Path) -> dict[str, Any]:
-    """What its first record says of a conversation. Nothing while that is not there."""
+    """Read the first record of a conversation. Nothing while that is not there."""
     with opened(home, file) as content:
         line = b"" if content is None else content.readline(_MAX_BEGINNING_BYTES)
     record = record_of(line) if line.endswith(b"\n") else {}
@@ -376,7 +376,7 @@ def _environment(home: Folders, context: ProgramContext) -> dict[str, str]:
 
 
 def _has_settings(cwd: Path) -> bool:
-    """Whether the project brings settings for codex, which may start programs.
+    """Return whether the project brings settings for codex, which may start programs.
 
     On a terminal there are two states: trusted, where they count, and untrusted, where codex asks a person at each start.
     So a project without any is trusted, and with some a person is asked.

@@ -83,14 +83,14 @@ def _ends(block_id: bytes) -> tuple[bytes, bytes]:
 
 
 ANSWER_SECONDS = 30.0
-"""How long tmux may take for a command. It answers within a millisecond unless it hangs or the machine is overloaded."""
+"""Seconds tmux may take for a command. It answers within a millisecond unless it hangs or the machine is overloaded."""
 
 FAREWELL_SECONDS = 5.0
 """tmux 3.3a crashes when a client is killed while it attaches; one that is asked to end detaches first."""
 
 
 _ATTACHED = b"%session-changed "
-"""What tmux tells a client that has come in. tmux 3.3a runs commands that are sent to it earlier as well, for a client
+"""The line by which tmux greets a client. tmux 3.3a runs commands that are sent to it earlier as well, for a client
 that belongs to no session yet."""
 
 
@@ -166,7 +166,7 @@ class Control:
 
 
 def _retrieve_error(connecting: asyncio.Task[_Line]) -> None:
-    """Whoever waits gets the failure; when nobody does any more it is no news."""
+    """Retrieve the error, which whoever waits gets too; when nobody does any more it is no news."""
     if not connecting.cancelled():
         connecting.exception()
 
@@ -175,7 +175,7 @@ def _retrieve_error(connecting: asyncio.Task[_Line]) -> None:
 class _Question:
     command: str
     token: bytes
-    """What the line that ends its answer begins with."""
+    """Beginning of the line that ends its answer."""
     answered: asyncio.Future[list[bytes]]
     lines: list[bytes] = field(default_factory=list)
 

@@ -42,16 +42,16 @@ class OutboundMessage(FrozenModel):
     server: tuple[int, int]
     """The life of the server in which the number holds."""
     life: int = 0
-    """How often the program had been started by then: a later one may know nothing of it."""
+    """Times the program had been started by then: a later one may know nothing of it."""
     mark: Json = None
-    """Where what the program wrote or showed had its end before it took the message."""
+    """End of what the program had written or shown before it took the message."""
     face: str = ""
-    """What the program looked like then, where that was seen: see `DeliveryProbe.face`."""
+    """Look of the program then, where that was seen: see `DeliveryProbe.face`."""
     given_up: bool = False
     """Nobody waits for its answer any more: asked again, it is sent again."""
 
     def is_taken_as(self, prompt: str) -> bool:
-        """Whether this is how its program wrote down that it took the letter; or took the file that it was handed as."""
+        """Return whether this is how its program wrote down that it took the message, or the file that it was handed as."""
         mine, theirs = "".join(self.text.split()), "".join(prompt.split())
         if self.owner in theirs:
             return True
@@ -61,7 +61,7 @@ class OutboundMessage(FrozenModel):
         )
 
     def may_be_in(self, prompt: str) -> bool:
-        """Whether its program may have taken the letter as this: also with a person's words around it, or in part."""
+        """Return whether its program may have taken the message as this: also with a person's text around it, or in part."""
         mine, theirs = "".join(self.text.split()), "".join(prompt.split())
         ends = (mine[:_SURE_LENGTH], mine[-_SURE_LENGTH:])
         return self.is_taken_as(prompt) or any(end in theirs for end in ends)
@@ -113,16 +113,16 @@ class DeliveryProbe(Protocol):
         ...
 
     async def of(self, message: OutboundMessage) -> Fate:
-        """What became of words that were put in by an earlier attempt."""
+        """Return the state of a message that was put in by an earlier attempt."""
         ...
 
     async def is_bare(self, text: str = "") -> bool:
-        """Whether the program is ready, and has had nothing in its input for a while."""
+        """Return whether the program is ready, and has had nothing in its input for a while."""
         ...
 
 
 class ScreenProbe:
-    """What one program's screen tells of it, and its own record where it keeps one."""
+    """Reads the state from one program's screen, and from its own transcript where it keeps one."""
 
     def __init__(
         self,
@@ -224,7 +224,7 @@ class Sender:
         raise NotListening("others send to the same program all the time; wait until they are done")
 
     async def is_on_its_way(self, key: str) -> bool:
-        """Whether the program took what is sent under this key, or has it in its input, in this life of the server."""
+        """Return whether the program took what is sent under this key, or has it in its input, in this life of the server."""
         message = self._messages.read(owner_of(key))
         if message is None:
             return False

@@ -1,4 +1,4 @@
-"""What can go wrong between Podium and a program on a terminal."""
+"""Errors between Podium and a program on a terminal."""
 
 from __future__ import annotations
 

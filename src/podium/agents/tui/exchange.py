@@ -33,13 +33,13 @@ from podium.ports import HookDoor, Transcript
 
 _MAX_LINES_LOST = 5
 _TAKEN_SECONDS = 0.25
-"""How often is looked whether a person has returned the keyboard: nothing tells of that."""
+"""Seconds between checks for a returned keyboard: nothing reports that."""
 
 Nudge = Callable[[], Awaitable[None]]
 
 
 class TurnTime:
-    """How long a turn may last. What tells of its progress begins it anew, up to a longest time."""
+    """The time limit of a turn. Progress begins it anew, up to a longest time."""
 
     def __init__(self, turn: Turn, held_seconds: float = 0.0) -> None:
         """`stood_seconds`: how long people had had the keyboard when it began."""
@@ -69,7 +69,7 @@ class TurnTime:
         return min(self._began + self._seconds, self._last)
 
     def part_at(self, part: float) -> float:
-        """When so much of the present time will have passed."""
+        """Return when so much of the present time will have passed."""
         return self._began + (self.ends_at - self._began) * part
 
 
@@ -79,7 +79,7 @@ class Listener:
 
     who: str
     awaits: str
-    """What is awaited, in words."""
+    """The awaited answer, as text."""
     reader: ReplyReader
     screen_reader: ScreenReplyReader
     """The same ear, or what else there is when the ear hears nothing though the program rests."""
@@ -89,7 +89,7 @@ class Listener:
     timings: TuiTimings
     nudge: Nudge
     keyboard: Callable[[], Awaitable[tuple[bool, float]]]
-    """Whether a person has it, and how long people have had it by now."""
+    """Returns whether a person has it, and how long people have had it by now."""
     watch: Callable[[], None]
     """Has the bell ring for folders that have come into being."""
     _nudged: bool = False
@@ -125,7 +125,7 @@ class Listener:
         return None
 
     async def _is_taken(self) -> bool:
-        """Whether a person has the keyboard: then nothing is done but to listen, and the turn's time stands still."""
+        """Return whether a person has the keyboard: then nothing is done but to listen, and the turn's time stands still."""
         taken, held_seconds = await self.keyboard()
         self.time.stand_still(held_seconds)
         return taken
@@ -151,11 +151,11 @@ class Listener:
         )
 
     def _next_at(self) -> float:
-        """When something is to be done though the bell does not ring."""
+        """Return when something is to be done though nothing changes."""
         return min(self.reader.due_at, self.sight.due_at, self._acts_at())
 
     def _acts_at(self) -> float:
-        """When more is to be done than to listen and to look."""
+        """Return when more is to be done than to listen and to look."""
         return min(self.sight.asks_at, self.time.ends_at, self._nudge_at())
 
     def _nudge_at(self) -> float:
@@ -232,11 +232,11 @@ class Exchange:
             attempt += 1
 
     def _is_past(self, message: OutboundMessage) -> bool:
-        """Whether it was given up, or its program is not the one of today."""
+        """Return whether it was given up, or its program is not the one of today."""
         return message.given_up or message.life != self.side.record().lives
 
     async def _can_be_answered(self, message: OutboundMessage) -> bool:
-        """Whether a letter of the past has its answer after all, or its conversation goes on with it."""
+        """Return whether an earlier message has its answer after all, or its conversation goes on with it."""
         written = self.side.written
         if written is None:
             return await self._is_on_screen(message)
@@ -249,7 +249,7 @@ class Exchange:
         return bool(after)
 
     def _is_answered_by(self, entries: Sequence[TranscriptEntry]) -> bool:
-        """Whether a turn is over and brought what was awaited."""
+        """Return whether a turn is over and brought what was awaited."""
         turn = list(takewhile(lambda entry: entry.kind != "end", entries))
         text = "\n".join(entry.text for entry in turn if entry.kind == "words")
         if len(turn) == len(entries) or not entries[len(turn)].ok:
@@ -260,7 +260,7 @@ class Exchange:
         return awaited.find_in(read_messages(text)) is not None
 
     async def _is_on_screen(self, message: OutboundMessage) -> bool:
-        """Whether the screen has the block. One that was begun anew has nothing of what was before."""
+        """Return whether the screen has the block. One that was begun anew has nothing of what was before."""
         awaited = self.turn.awaits
         if awaited is None or message.life != self.side.record().lives:
             return False

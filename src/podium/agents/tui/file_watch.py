@@ -23,7 +23,7 @@ _EVENT = struct.Struct("iIII")
 _READ_BYTES = 1 << 16
 _FLOOD_SECONDS = 0.004
 _BREATH_SECONDS = 0.25
-"""What comes so fast, by and large, is heard of so often: of fifty programs that move, an answer a little later for a
+"""Changes that come so fast on average are reported so often: of fifty programs that move, an answer a little later for a
 fraction of the work."""
 _NEW_PART = 0.01
 """Some hundred events in quick succession make it so; a program that writes a long answer makes fewer."""

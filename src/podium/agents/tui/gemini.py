@@ -42,7 +42,7 @@ from podium.ports import Translate
 _ASKING = "✋"
 _WORKING = ("✦", "⏲")
 RESUMED = "resumed: "
-"""What its title has for one that was started in an old conversation."""
+"""Prefix of its title when it was started in an old conversation."""
 _UNTRUSTED = "ℹ This folder is untrusted"
 _PROMPT = " > "
 _NOTHING = "Type your message or @path/to/file"
@@ -50,7 +50,7 @@ _RULE = re.compile(r"─{20,}")
 _STAND_IN = re.compile(r"\[PastedText:(\d+)(lines|chars)(?:#\d+)?\]")
 """Without its blanks."""
 _MAX_LINES, _MAX_CHARACTERS = 5, 500
-"""What is longer is shown by a stand-in."""
+"""A longer text is shown by a stand-in."""
 _FRAME = "│╭╮╰╯─"
 _SURE_LENGTH = 60
 
@@ -81,13 +81,13 @@ def status_on(screen: Screen) -> Status:
 
 
 def question_on(screen: Screen) -> str:
-    """What stands in the lowest box, without its frame."""
+    """Return the text of the lowest box, without its frame."""
     lines = _box(screen) or screen.lines[-15:]
     return plain_line(" ".join(line.strip(f" {_FRAME}") for line in lines))
 
 
 def _composer(screen: Screen) -> slice | None:
-    """Where what was typed stands: between the last two lines that go all the way and hold a prompt.
+    """Find the lines of the input: between the last two lines that go all the way and hold a prompt.
 
     Below may stand what an earlier painting left: it does not wipe the last lines away when a long answer shrinks.
     """
@@ -101,7 +101,7 @@ def _composer(screen: Screen) -> slice | None:
 
 
 def _only_comes_up(screen: Screen, composer: slice) -> bool:
-    """Whether there is nothing above its composer yet, or only what it says before it shows an old conversation.
+    """Return whether there is nothing above its composer yet, or only what it says before it shows an old conversation.
 
     It paints the composer first, takes pastes as pastes a moment later, and then says that the folder is not trusted. An
     old conversation comes even later, and with it what was pasted is gone.
@@ -119,7 +119,7 @@ def _box(screen: Screen) -> tuple[str, ...]:
 
 
 def _is_beginning(visible: str, text: str) -> bool:
-    """Whether what is surely shown is these words, their stand-in, or what fits of them."""
+    """Return whether what is surely shown is this text, its stand-in, or what fits of it."""
     stand_in = _STAND_IN.fullmatch(visible)
     if stand_in is not None and is_long(text):
         lines = text.count("\n") + 1
@@ -129,7 +129,7 @@ def _is_beginning(visible: str, text: str) -> bool:
 
 
 def is_long(text: str) -> bool:
-    """Whether it shows a stand-in for them, and takes them as they are."""
+    """Return whether it shows a stand-in for the text, and takes it as it is."""
     characters = len(text.encode("utf-16-le", errors="replace")) // 2
     return text.count("\n") >= _MAX_LINES or characters > _MAX_CHARACTERS
 
@@ -234,12 +234,12 @@ def _lay_out(home: Folders, context: ProgramContext) -> None:
 
 
 def _messages(context: ProgramContext) -> Path:
-    """Where messages lie that are handed over as files: it reads none outside of what it is told of."""
+    """Return the folder of messages that are handed over as files: it reads none outside of what it is told of."""
     return context.home.with_name("messages")
 
 
 def _titled(context: ProgramContext, resumed: bool) -> dict[str, str]:
-    """What its title says in brackets, which is its folder by itself."""
+    """Return the variable for the text in its title's brackets, which is its folder by default."""
     return {"CLI_TITLE": f"{RESUMED}{context.cwd.name}"} if resumed else {}
 
 

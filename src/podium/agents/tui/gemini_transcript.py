@@ -1,4 +1,4 @@
-"""What Gemini CLI writes down of a conversation.
+"""Gemini CLI's transcript of a conversation.
 
 One record a line, each written when it is whole. What the model said comes a second time, with how its tools ended. That a
 turn is over no record says; our own hook adds one that does.
@@ -23,10 +23,10 @@ from podium.core.model import Json
 from podium.ports import nameless_use
 
 ENDED = "ended"
-"""What the record that the hook adds has under `podium`."""
+"""Value of `podium` in the record that the hook adds."""
 CANCELLED = "Request cancelled."
 _UNTRUSTED_TAGS = ("<untrusted_context>\n", "\n</untrusted_context>")
-"""What it puts around what tools printed."""
+"""Tags that it puts around what tools printed."""
 _FILES = "session-*.jsonl"
 _MAX_FIRST_LINE = 100_000
 
@@ -94,12 +94,12 @@ def _facts_of(file: Path) -> tuple[int, int] | None:
 
 @dataclass
 class _Reading:
-    """How far a conversation was read within a turn."""
+    """Progress of reading a conversation within a turn."""
 
     told: str = ""
     """The record whose words were told last."""
     fault: str = ""
-    """What went wrong since the last prompt, in its words."""
+    """Error message since the last prompt."""
 
     @classmethod
     def of(cls, position: Json) -> _Reading:
@@ -122,7 +122,7 @@ class _Reading:
         return [self._end()] if record.get("podium") == ENDED else []
 
     def _take_prompt(self, record: Record) -> list[TranscriptEntry]:
-        """What tools gave is written down as a person's words, too."""
+        """Return the prompt of a record. Results of tools are written down as a person's words, too."""
         content = record.get("displayContent") or record.get("content")
         text = _text_of(content)
         if not text:
@@ -148,13 +148,13 @@ class _Reading:
 
 
 def has_begun(home: Path, session: str) -> bool:
-    """Whether there is something in a conversation that could be gone on with."""
+    """Return whether there is something in a conversation that could be continued."""
     files = [file for file in _files_in(home) if _session_of(home, file) == session]
     return any(_has_messages(home, file) for file in files)
 
 
 def _has_messages(home: Path, file: Path) -> bool:
-    """What failed it takes back by telling all messages anew, of which the first is its own."""
+    """Return whether messages are left: what failed it takes back by telling all anew, of which the first is its own."""
     count = 0
     with opened(home, file) as lines:
         for line in lines or ():
@@ -182,7 +182,7 @@ def _used(call: Record) -> TranscriptEntry:
 
 
 def _output_of(result: Json) -> str:
-    """What the model was told of a tool's end."""
+    """Return what the model was told of a tool's end."""
     for part in result if isinstance(result, list) else []:
         answer = part.get("functionResponse") if isinstance(part, dict) else None
         response = answer.get("response") if isinstance(answer, dict) else None

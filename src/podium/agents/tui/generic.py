@@ -35,12 +35,12 @@ class BeforeCursor:
 
     @property
     def at(self) -> int:
-        """Which of the screen's lines the cursor is in; beyond the last when only blanks follow."""
+        """Index of the screen line that the cursor is in; beyond the last when only blanks follow."""
         return len(self.lines) - 1
 
     @property
     def blank_lines(self) -> int:
-        """How many lines at the end have nothing in them."""
+        """Number of lines at the end that have nothing in them."""
         blank = 0
         for line in reversed(self.lines):
             if line.strip():
@@ -49,7 +49,7 @@ class BeforeCursor:
         return blank
 
     def end_in(self, text: str, sure_length: int) -> bool:
-        """Whether the words stand right before the cursor; the end of long ones will do.
+        """Return whether the text stands right before the cursor; the end of a long one will do.
 
         Only what is surely drawn counts: programs change blanks, and leave out parts of emoji. But a line more than the
         words have is behind an Enter.
@@ -102,7 +102,7 @@ _FRAME = re.compile(rf"^\s*[{_FRAME_SIGNS}]\s?|\s*[{_FRAME_SIGNS}]\s*$")
 
 
 class GenericOptions(FrozenModel):
-    """What podium.yaml may say of a program that Podium knows nothing of."""
+    """Options in podium.yaml of a program that Podium knows nothing of."""
 
     manner: Manner = "reference"
     """One line that names a file was right with every program that was tried. `paste` where it takes bracketed pastes,
@@ -240,7 +240,7 @@ class GenericTui:
         return "ours" if is_ours else "other"
 
     def _input(self, screen: Screen, at: int, border: re.Pattern[str]) -> str:
-        """What stands in the input, without its prompt and without spaces, which programs change."""
+        """Return the input's text, without its prompt and without spaces, which programs change."""
         lines = [self._behind_prompt(screen, screen.lines[at]) or ""]
         for line in screen.lines[at + 1 : at + _MAX_INPUT_LINES]:
             if border.fullmatch(line):

@@ -55,7 +55,7 @@ class Delivered:
     before: bool = False
     """It had been taken already, and nothing was done now."""
     enters: int = 0
-    """How often Enter was pressed until it left."""
+    """Times Enter was pressed until it left."""
     as_file: bool = False
     """It was handed over as a file."""
 
@@ -155,7 +155,7 @@ class Injector:
         return entry
 
     async def _input_text(self, number: int, fit: str, owner: str) -> str:
-        """What is put in: the message, or a line that says where it is."""
+        """Return the text to put in: the message, or a line that says where it is."""
         patience = self._patience
         whole = is_recognisable(fit) and not any(sign in fit for sign in patience.spoilt)
         if whole and fits(fit, self._manner, patience.longest_paste_bytes):
@@ -201,7 +201,7 @@ class Injector:
         return await self._submit(number, text)
 
     async def _see_it(self, number: int, text: str) -> Composer:
-        """What the composer shows once they are there, or another hand has gone on with them."""
+        """Return the composer's state once the text is there, or another hand has gone on with it."""
         state = await self._wait_for_text(text, lambda entry: entry.visible >= number)
         if state is None:
             raise DeliveryInDoubt(
@@ -241,7 +241,7 @@ class Injector:
         )
 
     async def _not_vanished(self, number: int, text: str) -> Composer:
-        """What the composer shows: the words, unless another hand has gone on with them.
+        """Return the composer's state: the text, unless another hand has gone on with it.
 
         Words that went without Enter were removed, or sent by a person.
         """
@@ -255,7 +255,7 @@ class Injector:
         return state
 
     async def _wait_for_text(self, text: str, is_past: Callable[[Entry], bool]) -> Composer | None:
-        """What the composer shows once it is the words, or another hand has gone on with them. None: neither came about."""
+        """Wait until the composer shows the text, or another hand has gone on with it. None: neither came about."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._patience.paint_seconds
         while True:

@@ -17,7 +17,7 @@ from podium.core.model import Json
 
 Record = Mapping[str, Json]
 Read = Callable[[Record], list[TranscriptEntry]]
-"""What a record says. Takes any shape that a record may have, and raises nothing."""
+"""Returns the entries of a record. Takes any shape that a record may have, and raises nothing."""
 
 MAX_LINE_BYTES = 32 * 1024 * 1024
 """A longer line is passed over. The longest answers and what tools gave are far below."""
@@ -28,7 +28,7 @@ _DIGEST_BYTES = 4096
 
 
 class TranscriptLocation(Protocol):
-    """Where the conversation is kept."""
+    """The file that a conversation is kept in."""
 
     @property
     def home(self) -> Path:
@@ -76,7 +76,7 @@ class NewestFile:
 
 @dataclass(frozen=True)
 class TranscriptPosition:
-    """How far a file was read: whole lines alone, and how the last of them is known again."""
+    """Position in a file: whole lines alone, and how the last of them is recognised."""
 
     path: str = ""
     offset: int = 0
@@ -110,7 +110,7 @@ class JsonlTail:
         self._read = read
         self._session = session
         self._begun: tuple[TranscriptPosition, int] = (TranscriptPosition(), 0)
-        """How far a line was searched that has only begun: no byte is looked at twice for its end."""
+        """Position up to which a line was searched that has only begun: no byte is looked at twice for its end."""
 
     @property
     def session(self) -> str:
@@ -135,7 +135,7 @@ class JsonlTail:
             return entries, at.json
 
     def _has_whole_lines(self, file: BinaryIO, at: TranscriptPosition) -> bool:
-        """Whether a line ends after the mark. One that has only begun is searched from where it was the last time."""
+        """Return whether a line ends after the position. One that has only begun is searched from where it was the last time."""
         position, searched = self._begun
         size = os.fstat(file.fileno()).st_size
         file.seek(searched if position == at and searched <= size else at.offset)
@@ -153,7 +153,7 @@ class _Line:
     content: bytearray = field(default_factory=bytearray)
     size: int = 0
     end: int = 0
-    """Where it ends in the file, its newline included."""
+    """Offset of its end in the file, its newline included."""
 
     def add(self, piece: bytes) -> None:
         self.size += len(piece)
@@ -185,7 +185,7 @@ def _whole_lines(file: BinaryIO, start: int) -> Iterator[_Line]:
 
 
 def _resume_at(file: BinaryIO, position: TranscriptPosition) -> TranscriptPosition:
-    """Where to read on. A file that was written anew, or taken over by another, is searched for the last line."""
+    """Return where to read on. A file that was written anew, or taken over by another, is searched for the last line."""
     if position.path == file.name and _last_before(file, position.offset) == position.last:
         return position
     matches = [
@@ -211,7 +211,7 @@ def _end_of(file: BinaryIO) -> TranscriptPosition:
 
 
 def _last_before(file: BinaryIO, offset: int) -> str | None:
-    """How the line is known that ends there. None: no line does."""
+    """Return the digest of the line that ends there. None: no line does."""
     if offset == 0:
         return ""
     start = max(offset - 1 - _DIGEST_BYTES, 0)

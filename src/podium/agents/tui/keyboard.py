@@ -1,4 +1,4 @@
-"""Whose a pane's keyboard is: Podium's, or a person's who took it.
+"""Holder of a pane's keyboard: Podium, or a person who took it.
 
 It is kept in options of the pane, beside the ledger, whose commands find there that they must not run. So it outlives every
 Podium, and nothing that was on its way to the server when a person took the keyboard arrives after that.
@@ -25,14 +25,14 @@ _SETTLE_SECONDS = 5.0
 """So long a message that is being handed over is let through. Its sender may be dead: then it stays where it is."""
 _PAUSE_SECONDS = 0.05
 _LOOK_SECONDS = 0.25
-"""How often is looked whether a keyboard was returned: nothing tells of that."""
+"""Seconds between checks for a returned keyboard: nothing reports that."""
 
 Lapsed = Callable[[KeyboardHold], Awaitable[None]]
 """Is told of a hold that was ended because its time was over."""
 
 
 class _StoredState(KeyboardState):
-    """What stands in the server."""
+    """The state as the server keeps it."""
 
     word: str = Field(default_factory=lambda: secrets.token_hex(8))
     """Makes each state another one than all before."""
@@ -48,7 +48,7 @@ class Keyboard:
         self._ledger = Ledger(control, pane)
 
     async def state(self) -> KeyboardState:
-        """Whose it is. A hold whose time is over is none, also while it has not been ended."""
+        """Return the holder. A hold whose time is over is none, also while it has not been ended."""
         return self.state_in((await self._control.ask(self.question))[0])
 
     @property
@@ -103,7 +103,7 @@ class Keyboard:
             await asyncio.sleep(_LOOK_SECONDS)
 
     async def settled(self, lapsed: Lapsed) -> KeyboardState:
-        """Whose it is, once a hold whose time is over was ended. Waits for nothing."""
+        """Return the holder, once a hold whose time is over was ended. Waits for nothing."""
         (raw,) = await self._control.ask(self.question)
         stored = _read(raw)
         if stored.hold is None or not self._is_over(stored.hold):
@@ -174,7 +174,7 @@ class Keyboard:
 
 
 def _read(raw: str) -> _StoredState:
-    """What a pane's options say. Whoever attaches could write anything there: that is no hold."""
+    """Read the state from a pane's option. Whoever attaches could write anything there: that is no hold."""
     try:
         return _StoredState.model_validate_json(bytes.fromhex(raw)) if raw else _StoredState()
     except (ValueError, ValidationError):

@@ -30,13 +30,13 @@ _OWNERS_LENGTH = 2000
 
 @dataclass(frozen=True)
 class Entry:
-    """How far the messages of a pane have come: the numbers of the last that were pasted, shown and sent."""
+    """Progress of the messages of a pane: the numbers of the last that were pasted, shown and sent."""
 
     pasted: int
     visible: int
     sent: int
     enters: int
-    """How often Enter was pressed for the one that is being sent."""
+    """Times Enter was pressed for the one that is being sent."""
     owners: dict[int, str] = field(default_factory=dict)
     """Of the last messages. An empty one is of somebody who gave no name."""
 
@@ -61,7 +61,7 @@ class Ledger:
         return Entry(pasted, visible, sent, enters, _owners(owners))
 
     async def next_number(self) -> int:
-        """What the next message of this pane is called."""
+        """Return the number of the pane's next message."""
         return (await self.read()).sent + 1
 
     async def paste_once(self, number: int, commands: str, owner: str = "") -> None:
@@ -139,7 +139,7 @@ def _option(name: str) -> str:
 
 
 def _owners(value: str) -> dict[int, str]:
-    """Whose each message was: of a number that was given again, the last. A name that was cut is none."""
+    """Read the owner of each message: of a number that was given again, the last. A name that was cut is none."""
     whole = value.split(",")[:-1]
     pairs = [pair.split("=", 1) for pair in whole if "=" in pair]
     return {int(number): owner for number, owner in reversed(pairs) if number.isdecimal()}

@@ -51,7 +51,7 @@ async def alone(file: Path, patience_seconds: float = PATIENCE_SECONDS) -> Async
 
 @dataclass(frozen=True)
 class SideState:
-    """What one side is at."""
+    """State of one side."""
 
     name: str
     kind: str
@@ -61,14 +61,14 @@ class SideState:
     status: Status | None = None
     """None: its program is not there, or is no more."""
     question: str = ""
-    """What it asks a person, when it is `asking`."""
+    """Its question for a person, when it is `asking`."""
     session: str = ""
     sent: int = 0
     """Messages that it took in this life of the server."""
     active_at: datetime | None = None
-    """When it last wrote something."""
+    """Time of its last output."""
     keyboard: KeyboardHold | None = None
-    """Who has its keyboard. None: Podium."""
+    """The person who has its keyboard. None: Podium."""
 
 
 class TerminalPair:
@@ -115,7 +115,7 @@ class TerminalPair:
             await self._be_up(agent.side)
 
     async def states(self) -> list[SideState]:
-        """What each side is at. Starts nothing."""
+        """Return the state of each side. Starts nothing."""
         return [await self._state(agent.side) for agent in self._agents.values()]
 
     async def interrupt(self, name: str) -> bool:
@@ -133,7 +133,7 @@ class TerminalPair:
         await side.send(f"wish {secrets.token_hex(8)}", text)
 
     async def capture(self, name: str, *, whole: bool = False) -> tuple[str, ...]:
-        """What its pane shows; with `whole` all that it still has."""
+        """Return the lines that its pane shows; with `whole` all that it still has."""
         side = await self._running_side(name)
         if whole:
             return await history(self._control, side.pane)
@@ -143,14 +143,14 @@ class TerminalPair:
         return await look(self._control, (await self._running_side(name)).pane)
 
     async def view(self, name: str) -> PaneView:
-        """What a looker-on sees of it."""
+        """Return its screen as a spectator sees it."""
         side = await self._running_side(name)
         keyboard = side.keyboard
         frame, (answer,) = await painted(self._control, side.pane, keyboard.question)
         return PaneView(frame=frame, keyboard=keyboard.state_in(answer))
 
     async def stirring(self, name: str, since: int, seconds: float) -> int:
-        """How many signs of life its pane has given: at once when there are more than `since`, else after so long."""
+        """Return the number of signs of life of its pane: at once when there are more than `since`, else after so long."""
         pane = (await self._running_side(name)).pane
         await self._activity.beyond(pane, since, seconds)
         return self._activity.signs(pane)
@@ -163,7 +163,7 @@ class TerminalPair:
         await (await self.keyboard(name)).press(who, *keys)
 
     async def signs_beyond(self, name: str, signs: int) -> int:
-        """How many signs of life its pane has shown, once there are more than this. Raises when it is not up."""
+        """Return the number of signs of life of its pane, once there are more than this. Raises when it is not up."""
         pane = (await self._running_side(name)).pane
         await self._activity.beyond(pane, signs, float("inf"))
         return self._activity.signs(pane)

@@ -29,7 +29,7 @@ Hold = Callable[[str], AbstractAsyncContextManager[TerminalPair]]
 
 _SIDES: dict[str, Side] = {"planner": "PLANNER", "executer": "EXECUTER"}
 _ABSENT_SECONDS = 2.0
-"""How often is looked whether a pair has come up: nothing tells of that."""
+"""Seconds between checks whether a pair has come up: nothing reports that."""
 
 
 class SteeredPairs:
@@ -119,7 +119,7 @@ async def _news(held: TerminalPair, pair: str, state: SideState) -> TerminalUpda
 
 
 def _is_same(previous: TerminalUpdate | None, news: TerminalUpdate) -> bool:
-    """Whether it differs at most in when the program wrote last."""
+    """Return whether it differs at most in the time of the program's last output."""
     if previous is None:
         return False
     at = {"active_at": news.state.active_at}
@@ -219,7 +219,7 @@ class MirroredPairs:
                 await shared.stack.aclose()
 
     def let_go(self, name: str) -> None:
-        """Who comes next holds it anew: it may have been brought up with other programs. Present users keep theirs."""
+        """Forget the hold: the next user takes a new one, as other programs may be up by then. Present users keep theirs."""
         self._shared.pop(name, None)
 
 

@@ -35,7 +35,7 @@ _FACTS = ("window_id", "pane_id", _NAME, _STARTED, FREE)
 
 
 class Program(FrozenModel):
-    """What is to run in a pane."""
+    """A program to run in a pane."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9_-]{1,40}$")
     """Of the pane: `planner`, `executer`."""
@@ -237,7 +237,7 @@ def fit_for_terminal(text: str) -> str:
 
 
 def fits(text: str, manner: Manner, longest_paste_bytes: int) -> bool:
-    """Whether the words themselves can be put in, and need not be handed over as a file."""
+    """Return whether the text itself can be put in, and need not be handed over as a file."""
     if manner == "reference":
         return "\n" not in text and len(text.encode(errors="replace")) <= MAX_LINE_BYTES
     if manner == "lines":
@@ -273,7 +273,7 @@ def typing(buffer: str, pane: str) -> str:
 
 
 _MAX_SECONDS = 15.0
-"""What started it gives it two to leave, and kills its whole tree then."""
+"""Seconds until it must have ended: what started it gives it two to leave, and kills its whole tree then."""
 _PAUSE_SECONDS = 0.02
 
 
@@ -297,7 +297,7 @@ async def end_program(control: Control, pane: str, seconds: float = _MAX_SECONDS
 
 
 async def _is_gone(control: Control, pane: str, pid: int, seconds: float) -> bool:
-    """Whether pane and process end in time. tmux calls a pane dead once its terminal is closed, which is a moment earlier."""
+    """Return whether pane and process end in time. tmux calls a pane dead once its terminal is closed, which is a moment earlier."""
     give_up_at = asyncio.get_running_loop().time() + seconds
     while asyncio.get_running_loop().time() < give_up_at:
         if (await look(control, pane)).dead and not _exists(pid):

@@ -72,7 +72,7 @@ class StreamGate:
             self._at = os.fstat(self._handle).st_size
 
     def has_opened(self) -> bool:
-        """Whether a closing tag was written since the last time."""
+        """Return whether a closing tag was written since the last time."""
         opened = any_read = False
         while self._handle >= 0 and (read := os.pread(self._handle, _BLOCK_BYTES, self._at)):
             any_read = True
@@ -117,7 +117,7 @@ Progress = Callable[[MessageBlock], None]
 
 @dataclass(frozen=True)
 class Answer:
-    """What a program said to a message."""
+    """A program's answer to a message."""
 
     text: str
     read_from: ReadFrom
@@ -136,7 +136,7 @@ class ReplyReader(Protocol):
 
     @property
     def due_at(self) -> float:
-        """When it is worth asking again though nothing stirs, by the event loop's time."""
+        """The event loop's time at which to ask again though nothing changes."""
         ...
 
 
@@ -157,7 +157,7 @@ class TranscriptReplyReader:
     due_at: float = math.inf
     _position: Json = field(init=False)
     _prompt: Literal["none", "another", "ours"] = "none"
-    """Whose turn it is. A turn that was interrupted may be written down when the next message is on its way already."""
+    """Owner of the present turn. A turn that was interrupted may be written down when the next message is on its way already."""
     _texts: list[str] = field(default_factory=list)
     _is_silent: bool = False
     """Its turn seems to be over without a word."""
@@ -179,7 +179,7 @@ class TranscriptReplyReader:
         return await self._silence() if self._is_silent else None
 
     def _is_over(self, entry: TranscriptEntry) -> bool:
-        """What comes before the prompt is of an earlier turn."""
+        """Return whether the turn is over with this entry. Entries before the prompt are of an earlier turn."""
         if entry.kind == "prompt" and self._prompt != "ours":
             self._prompt = "ours" if self.message.is_taken_as(entry.text) else "another"
             self._texts.clear()
@@ -274,7 +274,7 @@ class ScreenReplyReader:
         return self._blocks(self.awaited, blocks)
 
     async def has_block(self, awaited: AwaitedMessage) -> bool:
-        """Whether the block is there, ready or not."""
+        """Return whether the block is there, ready or not."""
         return awaited.find_in((await self._read())[1]) is not None
 
     def _answer(self, awaited: AwaitedMessage, blocks: ParsedBlocks) -> Answer | None:
@@ -308,7 +308,7 @@ class ScreenReplyReader:
             self.progress(message)
 
     async def _read(self) -> tuple[str, ParsedBlocks]:
-        """What has been shown since the message; and a little more, unless that has what is awaited."""
+        """Read what has been shown since the message; and a little more, unless that has what is awaited."""
         self._read_at = _now()
         size = await history_size(self.control, self.pane)
         before = self.position if isinstance(self.position, int) else 0

@@ -80,7 +80,7 @@ def _note(look: dict[str, str], codes: list[str]) -> int:
 
 
 def _kind(code: int) -> str:
-    """What a code is about: the next of its kind takes its place. Empty: nothing that is shown."""
+    """Return what a code is about: the next of its kind takes its place. Empty: nothing that is shown."""
     if 30 <= code <= 39 or 90 <= code <= 97:
         return "ink"
     if 40 <= code <= 49 or 100 <= code <= 107:
@@ -110,7 +110,7 @@ class Screen:
     """A pane at one moment."""
 
     lines: tuple[str, ...]
-    """What is visible, without colours and without blanks at the ends. Lines that tmux wrapped are one."""
+    """Visible lines, without colours and without blanks at the ends. Lines that tmux wrapped are one."""
     columns: int
     rows: int
     cursor: tuple[int, int]
@@ -124,7 +124,7 @@ class Screen:
     """Of a program that ended. None also when a signal ended it, and while tmux does not know: one in a hundred
     it learns only when `Activity` has it look."""
     title: str
-    """What the program calls its window."""
+    """The window title that the program sets."""
     held: bool = False
     """A person has its keyboard, or has not returned it though its time is over."""
 
@@ -134,7 +134,7 @@ class Screen:
 
 
 async def look(control: Control, pane: str) -> Screen:
-    """What the pane shows now. Raises `PaneGone` when it was closed."""
+    """Return what the pane shows now. Raises `PaneGone` when it was closed."""
     form = "\t".join(f"#{{{fact}}}" for fact in _FACTS)
     (answer,), lines = await control.ask_together(
         f"display-message -p -t {pane} '{form}'", f"capture-pane -p -J -t {pane}"
@@ -185,7 +185,7 @@ async def history(control: Control, pane: str, lines: int | None = None) -> tupl
 
 
 async def history_size(control: Control, pane: str) -> int:
-    """How many lines have scrolled off and are kept."""
+    """Return the number of lines that have scrolled off and are kept."""
     (line,) = await control.ask(f"display-message -p -t {pane} '#{{history_size}}'")
     return int(line)
 
@@ -208,11 +208,11 @@ def _clean(lines: list[str]) -> tuple[str, ...]:
 
 
 Manner = Literal["paste", "reference", "lines"]
-"""How words are put in: as a bracketed paste; as one line that names a file, where a program takes no such
+"""Way of input: as a bracketed paste; as one line that names a file, where a program takes no such
 paste; or line by line, each with Enter, for a program that reads plain lines."""
 
 Composer = Literal["empty", "ours", "unsent", "other", "unseen"]
-"""What stands where the program takes input: nothing; the words that were put there, or their stand-in; those words with
+"""Content of the program's input: nothing; the text that was put there, or its stand-in; that text with
 the Enter that was to send them, taken for a newline; something else; or the place is not to be seen: the program starts,
 works or asks."""
 
@@ -224,15 +224,15 @@ class Eyes(Protocol):
     def manner(self) -> Manner: ...
 
     def composer(self, screen: Screen, text: str) -> Composer:
-        """What stands in the composer, held against these words."""
+        """Read the composer, compared with this text."""
         ...
 
 
 class Patience(FrozenModel):
-    """How long things may take with one kind of program, and how much it can be handed at once."""
+    """Timeouts of one kind of program, and how much it can be handed at once."""
 
     ready_seconds: float = 30.0
-    """Until its composer is empty and can be pasted into."""
+    """Seconds until its composer is empty and can be pasted into."""
     paint_seconds: float = 15.0
     """From a paste until it shows."""
     settle_seconds: float = 0.05
@@ -242,7 +242,7 @@ class Patience(FrozenModel):
     """From Enter until the composer lets go; then Enter is pressed again."""
     most_enters: int = 10
     longest_paste_bytes: int = 65_536
-    """What is longer is handed over as a file."""
+    """Bytes of the longest paste; a longer text is handed over as a file."""
     spoilt: str = ""
     """Signs that it does not take as they are. Words with one of them are handed over as a file."""
 
@@ -284,7 +284,7 @@ def surely_drawn(text: str) -> str:
 
 
 def is_recognisable(text: str) -> bool:
-    """Whether the text is known again in an input: by all of its signs, or by enough of them."""
+    """Return whether the text can be recognised in an input: by all of its signs, or by enough of them."""
     sure = surely_drawn(text)
     return len(sure) >= _ENOUGH_SIGNS or (bool(sure) and sure == "".join(text.split()))
 

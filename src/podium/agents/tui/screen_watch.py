@@ -21,7 +21,7 @@ _ASKS_SECONDS = 0.3
 
 
 class Sight:
-    """What one program is at, as far as its screen tells, and for how long it has rested."""
+    """Status of one program, as far as its screen tells, and for how long it has rested."""
 
     def __init__(
         self, control: Control, activity: Activity, pane: str, adapter: Adapter, timings: TuiTimings
@@ -39,10 +39,10 @@ class Sight:
         self._pause_seconds = LOOK_SECONDS
         self.status: Status = "starting"
         self.held = False
-        """Whether a person had the keyboard at the last look."""
+        """True if a person had the keyboard at the last look."""
 
     async def look(self) -> Screen:
-        """What is shown now. Raises `ProgramEnded` with its last words when the program is no more."""
+        """Read the screen now. Raises `ProgramEnded` with its last output when the program is no more."""
         signs, self._ends = (
             self._activity.signs(self._pane),
             self._activity.ends(self._pane),
@@ -64,12 +64,12 @@ class Sight:
 
     @property
     def asks_at(self) -> float:
-        """When a question that was seen will have stood there for long enough. Never, while there is none."""
+        """Time from which a question that was seen has stood there for long enough. Never, while there is none."""
         return math.inf if self._asks_since is None else self._asks_since + _ASKS_SECONDS
 
     @property
     def due_at(self) -> float:
-        """When a look is worthwhile, by the event loop's time. Never, while nothing is to be seen."""
+        """Time from which a look is worthwhile, by the event loop. Never, while nothing is to be seen."""
         if self.has_end:
             return self._looked_at
         due = self._looked_at + self._pause_seconds if self.has_news else math.inf
@@ -91,11 +91,11 @@ class Sight:
         return self._activity.signs(self._pane) == self._signs + 1
 
     def rests_at(self, seconds: float) -> float:
-        """When it will have rested for so long, unless it stirs. Never, while it works."""
+        """Return when it will have rested for so long, unless it stirs. Never, while it works."""
         return math.inf if self._calm_since is None else self._calm_since + seconds
 
     def rests(self, seconds: float) -> bool:
-        """Whether it has been ready for so long; or, where that is not to be seen, has written nothing."""
+        """Return whether it has been ready for so long; or, where that is not to be seen, has written nothing."""
         if self.status == "unknown" and self.has_news:
             return False
         return _now() >= self.rests_at(seconds)
@@ -133,7 +133,7 @@ class Sight:
             await self.pause(min(give_up_at, self.rests_at(self._timings.quiet_seconds)))
 
     async def pause(self, until: float) -> None:
-        """Until it writes something and a look is worthwhile, or until that time."""
+        """Wait until it writes something and a look is worthwhile, or until that time."""
         if not self.has_news:
             wake_at = min(until, self.due_at)
             await self._activity.beyond(self._pane, self._signs, max(wake_at - _now(), 0.0))
@@ -172,7 +172,7 @@ STILL_THERE: tuple[Composer, ...] = ("ours", "unsent")
 
 
 class ComposerWatch:
-    """What stands in the composer of one pane, held against words. Does nothing to it.
+    """Watches the composer of one pane for a text. Changes nothing.
 
     Whatever looks raises `ProgramEnded` with its last words when the program is no more, and `PaneGone`.
     """
@@ -187,17 +187,17 @@ class ComposerWatch:
         self._settle_seconds = settle_seconds
 
     async def shows(self, text: str) -> Composer:
-        """What is there now."""
+        """Return its present state."""
         screen = await look(self._control, self._pane)
         await refuse_dead(self._control, self._pane, screen)
         return self.on(screen, text)
 
     def on(self, screen: Screen, text: str) -> Composer:
-        """What is there on a screen of a living program that was just seen."""
+        """Return its state on a screen of a living program that was just seen."""
         return self._eyes.composer(screen, text)
 
     async def stays_empty(self, text: str) -> bool:
-        """Whether it is empty, and stays so for a while."""
+        """Return whether it is empty, and stays so for a while."""
         return await self.until(lambda it: it != "empty", text, _EMPTY_SECONDS) == "empty"
 
     async def lets_go(self, text: str, seconds: float, before: Composer = "ours") -> bool:

@@ -42,7 +42,7 @@ async def require_tmux(launcher: Launcher, program: str = "tmux") -> str:
 
 
 def is_new_enough(version: str) -> bool:
-    """Whether this version will do. Builds without a number, as `tmux master`, are newer than any."""
+    """Return whether this version will do. Builds without a number, as `tmux master`, are newer than any."""
     match = re.search(r"(\d+)\.(\d+)", version)
     if match is None:
         return bool(re.fullmatch(r"tmux (master|openbsd.*)", version))
@@ -58,7 +58,7 @@ EndLeft = Callable[[str], int]
 
 
 class TerminalSettings(FrozenModel):
-    """Where a pair's tmux server lives and how large its panes are."""
+    """Location of a pair's tmux server, and the size of its panes."""
 
     socket: Path
     """Its own; a person attaches by `tmux -S SOCKET attach`."""
@@ -120,7 +120,7 @@ class TmuxServer:
         return await self.identity()
 
     async def identity(self) -> ServerIdentity:
-        """Which life of the server this is. Raises `ServerGone` when there is none."""
+        """Return which life of the server this is. Raises `ServerGone` when there is none."""
         (line,) = await self.control.ask("display-message -p '#{pid} #{start_time}'")
         pid, started = line.split()
         return ServerIdentity(int(pid), int(started))
@@ -193,7 +193,7 @@ class TmuxServer:
 
 
 PLACEHOLDER = "sleep 2147483647"
-"""What a pane runs until it is given its program."""
+"""The command of a pane until it is given its program."""
 FREE = "@podium_free"
 """The mark of the pane that the server begins with. No other pane without a name is Podium's."""
 

@@ -37,7 +37,7 @@ class SideRecord(FrozenModel):
     session: str = ""
     """Its conversation. Empty: it has not begun, or cannot be gone on with."""
     lives: int = 0
-    """How often the program was started."""
+    """Times the program was started."""
     server: tuple[int, int] | None = None
     """The life of the server that it was started in last."""
     primed: bool = False
@@ -72,7 +72,7 @@ _FOLDERS = ("home", "tmp", "door", "messages", "letters")
 
 @dataclass(frozen=True)
 class SideSpec:
-    """Who sits on a side, and what it is told first."""
+    """The program of a side, and its first message."""
 
     name: str
     adapter: Adapter
@@ -132,7 +132,7 @@ class SideFolders:
         return Program(name=spec.name, argv=argv, cwd=spec.cwd), launch.session
 
     def _needs(self, needs: Needs, context: ProgramContext) -> Needs:
-        """What its kind needs, and what a turn does: to find the door, and to read what is handed over as a file."""
+        """Return the needs of its kind and of a turn: to find the door, and to read what is handed over as a file."""
         doors = () if self.deps.door_folder is None else (self.deps.door_folder,)
         writable = (context.home, context.temporary, *needs.writable)
         return replace(
@@ -179,7 +179,7 @@ class Side:
 
     @property
     def who(self) -> str:
-        """How a person is told of it."""
+        """Its name for people."""
         return f"{self.name!r} ({self.adapter.kind})"
 
     async def open(self, server: ServerIdentity, *, again: bool = False) -> None:
@@ -207,7 +207,7 @@ class Side:
         await self._activity.expect_end(pane)
 
     async def is_up(self, server: Awaitable[ServerIdentity]) -> bool:
-        """Whether its program is there and lives in this life of the server, without doing anything about it."""
+        """Return whether its program is there and lives in this life of the server, without doing anything about it."""
         identity, lives = await asyncio.gather(server, self._lives())
         return lives and self._server == identity
 
@@ -311,7 +311,7 @@ class Side:
             return KeyboardState()
 
     async def has(self, key: str) -> bool:
-        """Whether it took what is sent under this key, or has it in its input."""
+        """Return whether it took what is sent under this key, or has it in its input."""
         return await self._sender.is_on_its_way(key)
 
     @property
@@ -327,7 +327,7 @@ class Side:
         return self.adapter.written(self.folders.context(), self.record().session)
 
     async def end_position(self) -> Json:
-        """Where what it writes down has its end now; or, where it writes nothing, how much it has shown."""
+        """Return the end of its transcript; or, where it writes none, how much it has shown."""
         written = self.written
         if written is None:
             return await history_size(self._control, self._pane())

@@ -26,13 +26,13 @@ class Detection(FrozenModel):
     not_installed: tuple[str, ...] = ()
     """Those that lack their tool here, in words."""
     module: str = ""
-    """Where none can be run: the module of Python that the first of them lacks. Empty: it lacks a program."""
+    """If none can run: the Python module that the first of them lacks. Empty: it lacks a program."""
     not_read: tuple[str, ...] = ()
     """Files that could have named more and were not read or understood, in words."""
 
 
 class CheckResult(FrozenModel):
-    """How a check came out."""
+    """Result of a check."""
 
     name: str
     command: str
@@ -100,11 +100,11 @@ _SUMMARIES = re.compile(
 
 
 def ran_no_tests(output: str) -> bool:
-    """Whether the summaries in a check's output speak of tests, and of none that ran.
+    """True when the summaries in a check's output speak of tests, and of none that ran.
 
     Several runs in one output count together. What prints no summary of tests, such as a linter, a
     build or a script of the project's own, is not judged.
     """
     plain = _ESCAPES.sub("", output).replace("\r\n", "\n")
-    summaries = [found.lastgroup and found[found.lastgroup] for found in _SUMMARIES.finditer(plain)]
+    summaries = [match.lastgroup and match[match.lastgroup] for match in _SUMMARIES.finditer(plain)]
     return bool(summaries) and all(count in (None, "0") for count in summaries)

@@ -30,7 +30,7 @@ _SAFE_WORD = re.compile(r"[\w./=:,@+*-]+")
 _ASSIGNMENT = re.compile(r"[A-Z_][A-Z0-9_]*=.*")
 _PYTHON = re.compile(r"python[0-9.]*")
 _SLOTS = re.compile(r"\{(?:posargs|args)(?::([^{}]*))?\}")
-"""Where tox and hatch put arguments, with what they put there by default."""
+"""Slots of tox and hatch for arguments, with their defaults."""
 _TOX_FACTORS = re.compile(r"^[\w{},.!-]+: +")
 _MAKE_TARGET = re.compile(r"^(test|check)[ \t]*:(?!=)", re.MULTILINE)
 _WANTS_PYTEST = re.compile(r"""(?:^|["'=])[ \t]*pytest\b""", re.MULTILINE)
@@ -93,7 +93,7 @@ class _Candidate:
     command: str
     """With `python` where any interpreter does."""
     tool: str
-    """What has to be installed: a module of Python for a command of Python, else a program."""
+    """Requirement: a Python module for a command of Python, else a program."""
     source: str
     """The file that says so."""
 
@@ -107,12 +107,12 @@ class _Candidate:
 
     def variants(self) -> Iterator[tuple[str, str]]:
         """Commands that do the same, each with a shell line that exits with 0 where it can be run."""
-        words = self.command.split(" ")
-        if "python" not in words:
+        tokens = self.command.split(" ")
+        if "python" not in tokens:
             yield self.command, f"command -v {shlex.quote(self.tool)}"
             return
         for interpreter in _INTERPRETERS:
-            command = " ".join(interpreter if word == "python" else word for word in words)
+            command = " ".join(interpreter if part == "python" else part for part in tokens)
             yield command, f"{interpreter} -c 'import {self.tool}'"
 
 
@@ -144,11 +144,13 @@ async def detect_all(read: Read, paths: Sequence[str], run: Run) -> Detection:
     """The same, with the first check of every further language. `make` is taken to test all of them."""
     # A name that cannot be printed cannot be named in a command or a report either.
     files = _Files(read, frozenset(path for path in paths if path.isprintable()))
-    found: dict[str, _Candidate] = {}
-    async for each in _candidates(files):
-        found.setdefault(each.command, each)
-    candidates = sorted(found.values(), key=lambda each: each.tool in _LAST_RESORT)
-    variants = [(each, *variant) for each in candidates for variant in each.variants()]
+    by_command: dict[str, _Candidate] = {}
+    async for candidate in _candidates(files):
+        by_command.setdefault(candidate.command, candidate)
+    candidates = sorted(by_command.values(), key=lambda candidate: candidate.tool in _LAST_RESORT)
+    variants = [
+        (candidate, *variant) for candidate in candidates for variant in candidate.variants()
+    ]
     not_read = tuple(files.problems.values())
     if not variants:
         return Detection(not_read=not_read)
@@ -180,7 +182,8 @@ async def detect_all(read: Read, paths: Sequence[str], run: Run) -> Detection:
 
 def _not_installed(candidates: Sequence[_Candidate]) -> tuple[str, ...]:
     return tuple(
-        f"`{each.command}` ({each.source}): {each.tool} is not installed" for each in candidates
+        f"`{candidate.command}` ({candidate.source}): {candidate.tool} is not installed"
+        for candidate in candidates
     )
 
 
@@ -268,7 +271,7 @@ async def _declared(files: _Files) -> AsyncIterator[_Candidate]:
 
 
 async def _configured(files: _Files) -> AsyncIterator[_Candidate]:
-    """Whoever configures or requires pytest uses it."""
+    """Projects that configure or require pytest."""
     if _names_pytest(await files.toml("pyproject.toml")):
         yield _pytest("pyproject.toml", files)
     for name in ("pytest.ini", "conftest.py", "tests/conftest.py", "test/conftest.py"):
@@ -313,7 +316,7 @@ async def _manifests(files: _Files) -> AsyncIterator[_Candidate]:
 
 
 async def _imports(files: _Files) -> AsyncIterator[_Candidate]:
-    """What the test files themselves import and look like."""
+    """Runners that fit the imports and names of the test files."""
     by_unittest: list[str] = []
     for path in files.matching(_TEST_FILE, most=_MAX_TEST_FILES):
         text = await files.read(path)
@@ -324,9 +327,9 @@ async def _imports(files: _Files) -> AsyncIterator[_Candidate]:
         elif _USES_UNITTEST.search(text):
             by_unittest.append(path)
     if by_unittest:
-        places = dict.fromkeys(_start(path, files) for path in by_unittest)
+        starts = dict.fromkeys(_start(path, files) for path in by_unittest)
         command = " && ".join(
-            _with_src(f"python -m unittest discover -q{at}", files) for at in places
+            _with_src(f"python -m unittest discover -q{at}", files) for at in starts
         )
         yield _Candidate(command, "unittest", by_unittest[0])
 
@@ -340,10 +343,8 @@ def _start(path: str, files: _Files) -> str:
     return start if name.startswith("test") else f"{start} -p '*_test.py'"
 
 
-def _pytest(source: str, files: _Files, *places: str) -> _Candidate:
-    return _Candidate(
-        _with_src(" ".join(["python -m pytest -q", *places]), files), "pytest", source
-    )
+def _pytest(source: str, files: _Files, *paths: str) -> _Candidate:
+    return _Candidate(_with_src(" ".join(["python -m pytest -q", *paths]), files), "pytest", source)
 
 
 def _with_src(command: str, files: _Files) -> str:
@@ -355,34 +356,34 @@ def _candidate(line: str, source: str, files: _Files) -> _Candidate | None:
 
     Of pytest's arguments only paths stay: options may want plugins, and measure more than whether tests pass.
     """
-    words = _words(line)
-    while words and _ASSIGNMENT.fullmatch(words[0]):
-        words = words[1:]
-    if words[:2] == ["hatch", "test"]:
-        words = ["pytest"]
-    if len(words) > 2 and words[0] in _WRAPPERS and words[1] == "run":
-        words = words[2:]
-    words = _module(words)
-    if words[:1] == ["unittest"]:
-        return _Candidate(_with_src(f"python -m {shlex.join(words)}", files), "unittest", source)
-    if words[:1] in (["pytest"], ["py.test"]):
+    tokens = _tokens(line)
+    while tokens and _ASSIGNMENT.fullmatch(tokens[0]):
+        tokens = tokens[1:]
+    if tokens[:2] == ["hatch", "test"]:
+        tokens = ["pytest"]
+    if len(tokens) > 2 and tokens[0] in _WRAPPERS and tokens[1] == "run":
+        tokens = tokens[2:]
+    tokens = _module(tokens)
+    if tokens[:1] == ["unittest"]:
+        return _Candidate(_with_src(f"python -m {shlex.join(tokens)}", files), "unittest", source)
+    if tokens[:1] in (["pytest"], ["py.test"]):
         folders = {posixpath.dirname(path) for path in files.paths} | files.paths
-        return _pytest(source, files, *(w for w in words[1:] if w.rstrip("/") in folders))
+        return _pytest(source, files, *(w for w in tokens[1:] if w.rstrip("/") in folders))
     for runner in _RUNNERS:
-        if words and words[0] == runner[0] and set(runner[1:]) <= set(words[1:]):
-            program = "java" if words[0] in _JAVA_WRAPPERS else words[0]
-            return _Candidate(shlex.join(words), program, source)
+        if tokens and tokens[0] == runner[0] and set(runner[1:]) <= set(tokens[1:]):
+            program = "java" if tokens[0] in _JAVA_WRAPPERS else tokens[0]
+            return _Candidate(shlex.join(tokens), program, source)
     return None
 
 
-def _module(words: list[str]) -> list[str]:
-    """What `python -m` and `coverage run -m` run, with its arguments; other words as they are."""
-    while "-m" in words and (_PYTHON.fullmatch(words[0]) or words[:2] == ["coverage", "run"]):
-        words = words[words.index("-m") + 1 :]
-    return words
+def _module(tokens: list[str]) -> list[str]:
+    """Strip `python -m` and `coverage run -m`; other commands stay as they are."""
+    while "-m" in tokens and (_PYTHON.fullmatch(tokens[0]) or tokens[:2] == ["coverage", "run"]):
+        tokens = tokens[tokens.index("-m") + 1 :]
+    return tokens
 
 
-def _words(line: str) -> list[str]:
+def _tokens(line: str) -> list[str]:
     """The words of a plain command, none for what only a shell understands."""
     plain = (
         _SLOTS.sub(lambda slot: slot[1] or "", line)
@@ -390,10 +391,10 @@ def _words(line: str) -> list[str]:
         .replace("{toxinidir}/", "")
     )
     try:
-        words = shlex.split(plain.strip().lstrip("-!").strip())
+        tokens = shlex.split(plain.strip().lstrip("-!").strip())
     except ValueError:
         return []
-    return words if all(_SAFE_WORD.fullmatch(word) for word in words) else []
+    return tokens if all(_SAFE_WORD.fullmatch(token) for token in tokens) else []
 
 
 def _tox_lines(text: str) -> Iterator[str]:
@@ -412,7 +413,7 @@ def _project_lines(project: Json) -> Iterator[str]:
     """Commands of tox, and scripts that are called `test`, in pyproject.toml."""
     yield from _tox_lines(_text(_at(project, "tool", "tox", "legacy_tox_ini")))
     for line in _list(_at(project, "tool", "tox", "env_run_base", "commands")):
-        yield shlex.join(word for word in _list(line) if isinstance(word, str))
+        yield shlex.join(token for token in _list(line) if isinstance(token, str))
     for environment in _values(_at(project, "tool", "hatch", "envs")):
         yield from _scripts(_at(environment, "scripts"))
     for tool, table in (
@@ -445,13 +446,13 @@ def _nox_lines(text: str) -> Iterator[str]:
             and isinstance(node.func, ast.Attribute)
             and node.func.attr == "run"
         ):
-            words = [each.value for each in node.args if isinstance(each, ast.Constant)]
-            yield shlex.join(word for word in words if isinstance(word, str))
+            arguments = [node.value for node in node.args if isinstance(node, ast.Constant)]
+            yield shlex.join(argument for argument in arguments if isinstance(argument, str))
 
 
-def _names_pytest(found: Json) -> bool:
-    """Whether a key or a requirement is pytest or a plugin of it."""
-    rest = [found]
+def _names_pytest(value: Json) -> bool:
+    """True when a key or a requirement is pytest or a plugin of it."""
+    rest = [value]
     while rest:
         match rest.pop():
             case dict() as table:
@@ -463,19 +464,19 @@ def _names_pytest(found: Json) -> bool:
     return False
 
 
-def _at(found: Json, *keys: str) -> Json:
+def _at(value: Json, *keys: str) -> Json:
     for key in keys:
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return found
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
 
 
-def _text(found: Json) -> str:
-    return found if isinstance(found, str) else ""
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else ""
 
 
-def _list(found: Json) -> list[Json]:
-    return list(found) if isinstance(found, list) else []
+def _list(value: Json) -> list[Json]:
+    return list(value) if isinstance(value, list) else []
 
 
-def _values(found: Json) -> list[Json]:
-    return list(found.values()) if isinstance(found, Mapping) else []
+def _values(value: Json) -> list[Json]:
+    return list(value.values()) if isinstance(value, Mapping) else []

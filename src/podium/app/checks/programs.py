@@ -17,7 +17,7 @@ Run = Callable[[str], Awaitable[str]]
 
 ADVICE = "`podium help add-a-check`"
 _SYSTEM_PATH = "/usr/bin:/bin"
-"""What every workspace sees: there is no need to try."""
+"""Folders that every workspace sees: their programs need no probe."""
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*")
 _PLAIN = re.compile(r"[\w./@+-]+")
 _MISSING = re.compile(r"^podium-missing ([0-9]+)$", re.MULTILINE)
@@ -48,13 +48,13 @@ async def missing_programs(checks: Sequence[Check], run: Run) -> tuple[str, ...]
 def _program(command: str) -> Iterator[str]:
     """The first word that is not an assignment, unless only a shell understands it."""
     try:
-        words = shlex.split(command)
+        tokens = shlex.split(command)
     except ValueError:
         return
-    for word in words:
-        if not _ASSIGNMENT.fullmatch(word):
-            if _PLAIN.fullmatch(word):
-                yield word
+    for token in tokens:
+        if not _ASSIGNMENT.fullmatch(token):
+            if _PLAIN.fullmatch(token):
+                yield token
             return
 
 

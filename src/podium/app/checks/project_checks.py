@@ -45,7 +45,7 @@ _SET_UP = "set the workspace up with `workspaces: after_create:`, or change `che
 
 
 class CheckTrial(FrozenModel):
-    """How a check came out on what is committed, without any work."""
+    """Result of a check on the committed state, before any work."""
 
     command: str
     state: Literal["green", "red", "cannot_run"]
@@ -172,8 +172,8 @@ class ProjectChecks:
         for record in self.workspaces.existing():
             if record.run_id == run_id:
                 return await self.workspaces.open(record.id)
-        wish = self.new_workspace(f"checks-{run_id[-8:]}", base=commit, run_id=run_id)
-        return await self.workspaces.create(wish)
+        spec = self.new_workspace(f"checks-{run_id[-8:]}", base=commit, run_id=run_id)
+        return await self.workspaces.create(spec)
 
 
 def _judged(result: CheckResult) -> CheckTrial:

@@ -44,9 +44,12 @@ class CheckRunner:
     """Runs checks. A workspace or a folder is all that one can change."""
 
     def __init__(
-        self, enclosures: ConfinementProvider, launcher: Launcher, redact: Callable[[str], str]
+        self,
+        confinement_provider: ConfinementProvider,
+        launcher: Launcher,
+        redact: Callable[[str], str],
     ) -> None:
-        self._enclosures = enclosures
+        self._confinement_provider = confinement_provider
         self._launcher = launcher
         self._redact = redact
 
@@ -59,7 +62,7 @@ class CheckRunner:
         self, folder: str, check: Check, seconds: float, *, ports: Mapping[str, int] | None = None
     ) -> CheckResult:
         """Run a check in a folder. `ports` are variables for it."""
-        confinement = await self._enclosures.confinement(folder)
+        confinement = await self._confinement_provider.confinement(folder)
         ended = await self._launcher.run(
             ProcessSpec(
                 argv=("/bin/sh", "-c", f"exec 2>&1; {check.command}"),

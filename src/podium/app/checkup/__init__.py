@@ -1,4 +1,4 @@
-"""What is really usable on this machine: each check tries the thing itself."""
+"""Checkup of this machine: each check tries the thing itself."""
 
 from podium.app.checkup.check import Finding, State
 from podium.app.checkup.examination import examine

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from podium.agents.kinds import ABOUT
 from podium.app.agent_builder import KINDS
-from podium.app.agent_status import standing
+from podium.app.agent_status import agent_status
 from podium.app.app import Podium
 from podium.app.checkup.check import Finding, Trial, attempt, bad, good, weak
 from podium.app.dry_run import ClosedDoor
@@ -34,7 +34,7 @@ async def check_agent(launcher: Launcher, program: str) -> Finding:
 
 
 def check_any(podium: Podium) -> Finding:
-    """Whether there is anybody to ask. What is set up here may need nobody."""
+    """Check that an agent is configured, unless the flows in use need none."""
     names = sorted(podium.settings.agents)
     if names:
         return good("agents", f"configured: {', '.join(names)}")
@@ -53,7 +53,7 @@ def _needs_nobody(podium: Podium, flow: str) -> bool:
 
 
 def _first_agent(podium: Podium) -> str:
-    """How to have one: of a kind whose program is there already, if any is."""
+    """Advice for a first agent: of a kind whose program is installed, if any is."""
     search = podium.environ.get("PATH", "")
     programs = {kind: about.program[0] for kind, about in ABOUT.items() if about.program}
     there = [kind for kind, program in programs.items() if shutil.which(program, path=search)]
@@ -84,13 +84,13 @@ def check_kinds(podium: Podium) -> Finding:
 
 async def check_configured(podium: Podium, name: str) -> Finding:
     """An agent of podium.yaml as it would be asked: its own command, key and login."""
-    found, label = await standing(podium, name), f"agent {name}"
-    if not found.ready:
+    status, label = await agent_status(podium, name), f"agent {name}"
+    if not status.ready:
         more = f"`podium agents check {name}` says more"
-        return weak(label, f"{found.kind}: {'; '.join(found.troubles)}", more)
-    version = found.version or "there"
-    login = f"logged in by {found.login}" if found.logged_in == "yes" else "login not looked at"
-    return good(label, f"{found.kind} {version}, {login}")
+        return weak(label, f"{status.kind}: {'; '.join(status.troubles)}", more)
+    version = status.version or "there"
+    login = f"logged in by {status.login}" if status.logged_in == "yes" else "login not looked at"
+    return good(label, f"{status.kind} {version}, {login}")
 
 
 def other_programs(podium: Podium) -> tuple[str, ...]:

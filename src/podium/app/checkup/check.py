@@ -20,7 +20,7 @@ class Finding(FrozenModel):
     state: State
     says: str
     mend: str = ""
-    """What to do about it; empty when all is well."""
+    """Remedy; empty when all is well."""
 
 
 def good(name: str, says: str) -> Finding:
@@ -38,7 +38,7 @@ def bad(name: str, says: str, mend: str) -> Finding:
 
 
 class Trial:
-    """How a program took being tried."""
+    """Result of trying a program."""
 
     def __init__(self, ended: ProcessExit | None, problem: str = "") -> None:
         self.missing = ended is None

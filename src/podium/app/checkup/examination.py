@@ -64,9 +64,9 @@ async def examine(podium: Podium, environ: Mapping[str, str]) -> list[Finding]:
             for name in sorted(podium.settings.agents)
         },
     }
-    found = await asyncio.gather(*(_whatever(name, check) for name, check in checks.items()))
-    told = (check_any(podium), check_kinds(podium), check_approvers(podium))
-    return [check_variables(environ), *found, *told]
+    findings = await asyncio.gather(*(_whatever(name, check) for name, check in checks.items()))
+    settings_findings = (check_any(podium), check_kinds(podium), check_approvers(podium))
+    return [check_variables(environ), *findings, *settings_findings]
 
 
 def check_variables(environ: Mapping[str, str]) -> Finding:
@@ -75,8 +75,8 @@ def check_variables(environ: Mapping[str, str]) -> Finding:
         name for name in environ if name.startswith("PODIUM_") and name not in ENVIRONMENT_VARIABLES
     )
     if strange:
-        known = ", ".join(sorted(ENVIRONMENT_VARIABLES))
-        return weak("variables", f"{', '.join(strange)} mean nothing", f"known are {known}")
+        names = ", ".join(sorted(ENVIRONMENT_VARIABLES))
+        return weak("variables", f"{', '.join(strange)} mean nothing", f"known are {names}")
     return good("variables", "no unknown PODIUM_* variable is set")
 
 

@@ -1,4 +1,4 @@
-"""What can be put right without a person's decision: nothing here takes anything away that somebody may need."""
+"""Fixes that need no person's decision: nothing here removes anything that somebody may need."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ async def fix_what_is_safe(podium: Podium) -> list[str]:
         return done
     await podium.end_orphans()
     repository = await podium.workspaces.repository_of(str(folders.project)) or _NO_REPOSITORY
-    seen = await survey_workspaces(podium.workspaces, git_dir=repository)
-    for leftover in seen.leftovers:
+    overview = await survey_workspaces(podium.workspaces, git_dir=repository)
+    for leftover in overview.leftovers:
         with suppress(PodiumError):
             removal = await podium.workspaces.clear(leftover.id)
             done.append(f"{leftover.id} is cleared away: {removal.because}")

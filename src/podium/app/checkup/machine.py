@@ -65,8 +65,8 @@ async def check_tmux(launcher: Launcher) -> Finding:
     version = await attempt(launcher, "tmux", "-V")
     if not version.worked:
         return weak("tmux", version.complaint, mend)
-    found = re.search(r"(\d+)\.(\d+)", version.first_line)
-    if found is None or (int(found[1]), int(found[2])) < OLDEST_TMUX:
+    match = re.search(r"(\d+)\.(\d+)", version.first_line)
+    if match is None or (int(match[1]), int(match[2])) < OLDEST_TMUX:
         return weak("tmux", f"{version.first_line} is too old", mend)
     with tempfile.TemporaryDirectory(prefix="podium-doctor-") as folder:
         session = await attempt(
@@ -89,7 +89,7 @@ async def check_checks(podium: Podium) -> Finding:
 
 
 def check_approvers(podium: Podium) -> Finding:
-    """What waits for a group without members waits until its deadline."""
+    """Check approver groups: a request to a group without members waits until its deadline."""
     empty = {
         group: rule
         for rule, group in _asked_for(podium)
@@ -104,14 +104,14 @@ def check_approvers(podium: Podium) -> Finding:
 
 def _asked_for(podium: Podium) -> list[tuple[str, str]]:
     """Rule and group, of every rule that names one; what is no list of rules was told already."""
-    found = []
+    groups_by_rule = []
     for layer in podium.configuration.layers:
         rules = (layer.located.data.get("policy") or {}).get("rules")
         for rule in rules if isinstance(rules, list) else []:
             groups = rule.get("approvals") if isinstance(rule, dict) else None
             for group in groups if isinstance(groups, list) else []:
-                found.append((str(rule.get("name", "")), str(group)))
-    return found
+                groups_by_rule.append((str(rule.get("name", "")), str(group)))
+    return groups_by_rule
 
 
 Ways = Sequence[MechanismTrial]
@@ -129,7 +129,7 @@ async def confining_ways(podium: Podium) -> Ways:
 
 
 async def check_limits(podium: Podium, ways: Awaitable[Ways]) -> Finding:
-    """What agents' processes and runs may take, and for each limit who holds them to it."""
+    """Report the limits of processes and runs, and the mechanism that enforces each."""
     configuration, run = podium.configuration, podium.settings.budgets.run
     trees = _tree_limits(
         configuration.sandbox,
@@ -137,21 +137,21 @@ async def check_limits(podium: Podium, ways: Awaitable[Ways]) -> Finding:
         grouped=await asyncio.to_thread(can_make_groups),
     )
     runs: dict[str, float | None] = {"tokens": run.tokens, "USD": run.usd}
-    held = [f"{limit.words} ({limit.holder})" for limit in trees if limit.amount and limit.holder]
+    held = [f"{limit.label} ({limit.holder})" for limit in trees if limit.amount and limit.holder]
     used = [f"{amount:,} {what}" for what, amount in runs.items() if amount]
     says = f"a process tree: {', '.join(held) or 'none'}; a run: {', '.join(used) or 'none'}"
     mends = []
     for limit in trees:
         if limit.amount and not limit.holder:
-            says += f"; not held: {limit.words} ({limit.why_not})"
+            says += f"; not held: {limit.label} ({limit.why_not})"
             mends.append(limit.mend)
     off = [limit.what for limit in trees if not limit.amount]
     off += [what for what, amount in runs.items() if not amount]
     if off and sys.platform == "linux":
         says += f"; switched off: {', '.join(off)}"
         mends.append("see `podium config show`")
-    if wishes := configuration.unheeded_limits():
-        says += f"; podium.yaml wants {', '.join(wishes)}, which counts only in your own file"
+    if unheeded := configuration.unheeded_limits():
+        says += f"; podium.yaml wants {', '.join(unheeded)}, which counts only in your own file"
         mends.append("put it there, or take it out of podium.yaml")
     return weak("limits", says, "; ".join(mends)) if mends else good("limits", says)
 
@@ -167,7 +167,7 @@ class _TreeLimit:
     mend: str = "run Podium on Linux"
 
     @property
-    def words(self) -> str:
+    def label(self) -> str:
         return f"{self.amount} {self.what}"
 
 
@@ -193,15 +193,17 @@ def _tree_limits(
 
 
 async def check_sandbox(podium: Podium, ways: Awaitable[Ways]) -> Finding:
-    """Whether what agents start can be confined here, and how, and what a project wants and does not get."""
-    found = _confinement(podium, await ways)
+    """Check if and how agents' processes can be confined here, and which settings of a project do not count."""
+    finding = _confinement(podium, await ways)
     unheeded = podium.configuration.ignored_settings()
-    if not unheeded or found.state == "fail":
-        return found
-    wants = ", ".join(f"{wish}, which counts only {where}" for wish, where in unheeded.items())
+    if not unheeded or finding.state == "fail":
+        return finding
+    wants = ", ".join(
+        f"{setting}, which counts only {where}" for setting, where in unheeded.items()
+    )
     mend = "put it where it counts, or take it out of podium.yaml"
-    mends = f"{found.mend}; {mend}" if found.mend else mend
-    return weak("sandbox", f"{found.says}; podium.yaml wants {wants}", mends)
+    mends = f"{finding.mend}; {mend}" if finding.mend else mend
+    return weak("sandbox", f"{finding.says}; podium.yaml wants {wants}", mends)
 
 
 def _confinement(podium: Podium, trials: Ways) -> Finding:

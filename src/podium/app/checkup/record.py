@@ -61,7 +61,7 @@ async def _check_server(podium: Podium) -> Finding:
         runs = await store.read(lambda view: view.runs(RunQuery(limit=1)))
     except PodiumError as error:
         return bad("database", str(error), "put it right as said, or unset PODIUM_DATABASE_URL")
-    name = Databases(podium).in_use_shown
+    name = Databases(podium).in_use_name
     return good("database", f"{name} answers; {'there are runs' if runs else 'no runs yet'}")
 
 
@@ -71,9 +71,9 @@ async def _check_fresh(podium: Podium) -> Finding:
 
 
 async def check_space(podium: Podium) -> Finding:
-    place = _nearest(podium.folders.state)
-    free = shutil.disk_usage(place).free
-    says = f"{free // 1_000_000} MB free at {place}"
+    folder = _nearest(podium.folders.state)
+    free = shutil.disk_usage(folder).free
+    says = f"{free // 1_000_000} MB free at {folder}"
     if free < TOO_LITTLE_SPACE_BYTES:
         return bad("space", says, "make room: nothing can be recorded on a full disk")
     if free < LITTLE_SPACE_BYTES:
@@ -82,17 +82,17 @@ async def check_space(podium: Podium) -> Finding:
 
 
 async def check_folder(podium: Podium) -> Finding:
-    """What is recorded lies in the project's folder: it must be writable, by trying."""
+    """Check by trying that the project's folder, which holds the record, is writable."""
     state = podium.folders.state
-    place = state if state.is_dir() else podium.folders.project
+    target = state if state.is_dir() else podium.folders.project
     for folder in (state, podium.folders.user_state):
         if is_wide(folder):
             return weak("folder", f"{folder} is open to others", f"run `chmod 700 {folder}`")
     try:
-        with tempfile.TemporaryFile(dir=place):
-            return good("folder", f"{place} may be written")
+        with tempfile.TemporaryFile(dir=target):
+            return good("folder", f"{target} may be written")
     except OSError as error:
-        says = f"{place} may not be written: {error.strerror}"
+        says = f"{target} may not be written: {error.strerror}"
         return bad("folder", says, "let yourself write there (ls -ld, chmod, chown)")
 
 
@@ -105,7 +105,7 @@ async def check_chains(podium: Podium) -> Finding:
     verdict = await verify_receipts(await podium.store(), await podium.verifier())
     if verdict.sound:
         return good("chains", f"every receipt is in place ({verdict.receipts})")
-    runs = ", ".join(sorted({fault.run_id for fault in verdict.faults})[:3])
+    runs = ", ".join(sorted({problem.run_id for problem in verdict.faults})[:3])
     return weak("chains", f"not sound: {runs}", "`podium receipts verify` says which and why")
 
 
@@ -119,14 +119,14 @@ async def check_receipt_key(podium: Podium) -> Finding:
             "restore it from a backup or from where the project was; without it nothing is proved",
         )
     if not key.exists():
-        place = _nearest(podium.vault)
-        if not os.access(place, os.W_OK | os.X_OK):
-            says = f"{podium.vault} cannot be made: {place} may not be written"
-            mend = f"let yourself write to {place}, or set PODIUM_HOME to a folder of your own"
+        folder = _nearest(podium.key_dir)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            says = f"{podium.key_dir} cannot be made: {folder} may not be written"
+            mend = f"let yourself write to {folder}, or set PODIUM_HOME to a folder of your own"
             return bad("receipts", says, mend)
         return good("receipts", f"no key yet; the first receipt makes one in {key.parent.parent}")
     try:
-        async with scratch_store(podium, podium.vault) as store:
+        async with scratch_store(podium, podium.key_dir) as store:
             await asyncio.to_thread(lambda: store.sealer)
     except (PodiumError, OSError) as error:
         return bad("receipts", str(error), "restore the key: without it no receipt can be proved")
@@ -152,7 +152,7 @@ async def check_traces(podium: Podium) -> Finding:
 
 
 def _catch_up(writer: TraceWriter, view: StoreView) -> int:
-    """How many traces were behind. Raises `OSError` for the first that cannot be written."""
+    """Write the missing lines of traces and count those that were behind. Raises `OSError` for the first that cannot be written."""
     behind = 0
     for run in view.runs(RunQuery(limit=RUNS_LOOKED_AT)):
         try:
@@ -167,9 +167,9 @@ def _events(view: StoreView, run_id: str, after_seq: int) -> list[Event]:
 
 
 async def check_heads(podium: Podium) -> Finding:
-    """Where the end of a chain is not anchored, it could be cut off without a trace."""
+    """Check that the end of every chain is anchored: otherwise it could be cut off unnoticed."""
     if podium.record_loss:
-        return good("heads", f"kept in {podium.vault / 'heads'}; they prove what is lost")
+        return good("heads", f"kept in {podium.key_dir / 'heads'}; they prove what is lost")
     if left := key_dirs_left_behind(podium.folders):
         says = f"{left[0]} has heads of a record that was in this folder before and is gone"
         mend = (
@@ -182,7 +182,7 @@ async def check_heads(podium: Podium) -> Finding:
     alone = not podium.database_url
     unanchored = await store.read(lambda view: _unanchored(store, view, alone=alone))
     if unanchored:
-        mend = f"let yourself write to {podium.vault}; the next receipt of a run anchors it again"
+        mend = f"let yourself write to {podium.key_dir}; the next receipt of a run anchors it again"
         others = "" if alone else "; nothing is wrong with those that another host went on with"
         return weak("heads", f"not anchored to the end: {', '.join(unanchored)}", mend + others)
     whose = "" if alone else " that was sealed on this host"
@@ -191,13 +191,13 @@ async def check_heads(podium: Podium) -> Finding:
 
 def _unanchored(store: SqlStore | PostgresStore, view: StoreView, *, alone: bool) -> list[str]:
     """Not `alone`, runs without a head here are those that other hosts worked on."""
-    found = []
+    run_ids = []
     for run in view.runs(RunQuery(limit=RUNS_LOOKED_AT)):
         last, head = view.last_receipt(run.id), store.anchors.head(run.id)
         missing = alone if head is None else last is not None and head.number < last.number
         if last is not None and missing:
-            found.append(run.id)
-    return found
+            run_ids.append(run.id)
+    return run_ids
 
 
 async def _has_receipts(podium: Podium) -> bool:

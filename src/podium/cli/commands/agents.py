@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from podium.app.agent_status import Standing, round_trip, standing, standings
+from podium.app.agent_status import Standing, agent_status, agent_statuses, round_trip
 from podium.app.app import Podium
 from podium.cli.app import command_app
 from podium.cli.context import Door
@@ -38,7 +38,7 @@ def list_(context: typer.Context) -> None:
       podium agents list --json
     """
     door = Door(context.obj)
-    found = door.run(standings)
+    found = door.run(agent_statuses)
 
     def words() -> None:
         headers = ("AGENT", "KIND", "INSTALLED", "LOGGED IN", "TOOL DOOR")
@@ -74,7 +74,7 @@ def check(
             door.screen.aside(
                 f"looking at {name!r} and asking it for one word; this may take a while"
             )
-        found = await standing(podium, name)
+        found = await agent_status(podium, name)
         if not ask or found.troubles:
             return found, None
         try:

@@ -10,6 +10,7 @@ from podium.app.app import Podium
 from podium.app.approvals import NewestApprovals, newest_approvals, show_approval
 from podium.app.approvals import approve as say_yes
 from podium.app.approvals import reject as say_no
+from podium.app.inbox import CardKind, job_approvals, resolve_approval
 from podium.app.run_continuation import how_it_continues
 from podium.cli.app import command_app
 from podium.cli.context import Door, RootToo, root_words, take_root
@@ -20,7 +21,7 @@ from podium.core.decisions import Approval, ApprovalStatus, Grant
 from podium.core.errors import NotPossibleNow
 from podium.core.ids import short_id
 from podium.core.model import FrozenModel, Json
-from podium.jobs.sense.candidate_lookup import CANDIDATE, approval_meant
+from podium.core.work import Run
 from podium.ports import Store, StoreView
 from podium.render.approval import DELIVERY, plan_question_in, waits_for, what_line, what_lines
 from podium.render.text import escaped_line, local_time
@@ -117,16 +118,16 @@ def approvals(
         found = door.run(work)
 
     def words() -> None:
-        if not found.shown:
+        if not found.approvals:
             door.screen.aside("nothing waits for a person")
             return
         headers = ("APPROVAL", "STATUS", "TIER", "RUN", "WAITS FOR", "DEADLINE", "WHAT")
-        door.screen.table(headers, [_row(approval) for approval in found.shown])
+        door.screen.table(headers, [_row(approval) for approval in found.approvals])
         if found.more:
             door.screen.aside(f"… and {found.more} more, which are older")
         door.screen.aside("`podium approvals ID` shows one in full")
 
-    listed = [one.model_dump(mode="json") for one in found.shown]
+    listed = [one.model_dump(mode="json") for one in found.approvals]
     door.screen.answer({"approvals": listed, "more": found.more}, words)
 
 
@@ -176,12 +177,11 @@ async def answered(podium: Podium, approval: Approval) -> Answered:
     """How things stand with the run of an approval that was just answered."""
     store = await podium.store()
     run = await store.read(lambda view: view.run(approval.run_id))
-    if run is not None and run.flow == CANDIDATE and approval.status is not ApprovalStatus.PENDING:
-        # Late: most answers are about nothing that the sense loop proposed.
-        from podium.jobs.sense.candidate_report import next_of_candidate
-
-        yes = approval.status is ApprovalStatus.GRANTED
-        return Answered(approval=approval, next=await next_of_candidate(podium, run, yes=yes))
+    if run is not None and approval.status is not ApprovalStatus.PENDING:
+        is_granted = approval.status is ApprovalStatus.GRANTED
+        step = await job_approvals(run).next_step(podium, run, granted=is_granted)
+        if step is not None:
+            return Answered(approval=approval, next=step)
     goes_on = await how_it_continues(store, podium.engine, approval)
     return Answered(
         approval=approval, hosted=goes_on.hosted, continues=goes_on.continues, next=goes_on.next
@@ -229,8 +229,10 @@ def approve(
     async def work(podium: Podium) -> Answered:
         groups = podium.settings.approvers
         store = await podium.store()
-        meant = await store.read(lambda view: approval_meant(view, approval))
-        yes = await say_yes(store, podium.clock, podium.ids, meant, by=who, groups=groups, said=say)
+        meant = await store.read(lambda view: resolve_approval(view, approval))
+        yes = await say_yes(
+            store, podium.clock, podium.ids, meant, by=who, groups=groups, comment=say
+        )
         return await answered(podium, yes)
 
     given = door.run(work)
@@ -282,7 +284,7 @@ def reject(
 
     async def work(podium: Podium) -> Answered:
         store = await podium.store()
-        meant = await store.read(lambda view: approval_meant(view, approval))
+        meant = await store.read(lambda view: resolve_approval(view, approval))
         try:
             no = await say_no(store, podium.clock, podium.ids, meant, by=who, why=why)
         except NotPossibleNow as too_late:
@@ -330,6 +332,10 @@ def _undelivered(view: StoreView, meant: str) -> Approval | None:
         approval = view.approval(approval_id)
         run = view.run(approval.run_id) if approval else None
         is_granted = approval is not None and approval.status is ApprovalStatus.GRANTED
-        if is_granted and run is not None and run.flow == CANDIDATE and not run.status.ended:
+        if is_granted and run is not None and not run.status.ended and _is_candidate(run):
             return approval
     return None
+
+
+def _is_candidate(run: Run) -> bool:
+    return job_approvals(run).kinds.get(run.flow) is CardKind.CANDIDATE

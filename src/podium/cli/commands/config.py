@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Iterator
 from typing import Annotated
 
 import typer
@@ -18,8 +19,8 @@ from podium.config.policy_layers import policies_record, policy_listing
 from podium.config.trust import TrustBook
 from podium.core.decisions import canonical_json
 from podium.core.errors import BadInput, NotPossibleNow
+from podium.core.job import all_jobs, load
 from podium.core.model import Json
-from podium.jobs.sense.composition import project_sources
 from podium.render.text import escaped_line
 
 app = command_app(group=True)
@@ -95,7 +96,7 @@ def _database(configuration: Configuration) -> tuple[str, str]:
     """Where the record is, without a password, and what says so."""
     podium = Podium(configuration, os.environ)
     origin = "PODIUM_DATABASE_URL" if podium.database_url else "default"
-    return Databases(podium).in_use_shown, origin
+    return Databases(podium).in_use_name, origin
 
 
 trust_app = command_app()
@@ -162,7 +163,7 @@ def _record(configuration: Configuration, trusted: bool) -> dict[str, Json]:
         "options": configuration.project_options(),
         "hosts": list(configuration.project_hosts()),
         "workspaces": configuration.project_set_up(),
-        "sources": project_sources(configuration),
+        "sources": {name: source for _, name, source in _sources(configuration)},
         **project_steering(configuration),
     }
 
@@ -177,8 +178,8 @@ def _show_wishes(screen: Screen, configuration: Configuration) -> None:
         screen.line(f"agent {escaped_line(name)}: model at {escaped_line(address)}")
     for name, given in configuration.project_options().items():
         screen.line(f"agent {escaped_line(name)}: options {escaped_line(canonical_json(given))}")
-    for name, what in project_sources(configuration).items():
-        screen.line(f"sense source {escaped_line(name)}: {escaped_line(what)}")
+    for job, name, source in _sources(configuration):
+        screen.line(f"{job} source {escaped_line(name)}: {escaped_line(source)}")
     for key, wished in project_steering(configuration).items():
         screen.line(f"{key}: {escaped_line(canonical_json(wished))}")
     if hosts := configuration.project_hosts():
@@ -187,3 +188,11 @@ def _show_wishes(screen: Screen, configuration: Configuration) -> None:
         for each in wish if isinstance(wish, list) else [wish]:
             words = each if isinstance(each, str) else canonical_json(each)
             screen.line(f"workspaces: {escaped_line(key)}: {escaped_line(words)}")
+
+
+def _sources(configuration: Configuration) -> Iterator[tuple[str, str, str]]:
+    """Job, name, and command or address of every source that the project's file brings."""
+    for job in all_jobs():
+        if job.steering:
+            for name, source in load(job.steering)(configuration).items():
+                yield job.name, name, source

@@ -63,7 +63,7 @@ def migrate(
     if not check:
         # Also when the version is right: on a server the queues have tables of their own.
         databases.migrate(name)
-    shown, is_behind = databases.shown(name), before != wanted
+    shown, is_behind = databases.display_name(name), before != wanted
 
     def words() -> None:
         if not is_behind:
@@ -193,7 +193,7 @@ def prune_(
                     await podium.store(),
                     least,
                     dry_run=dry_run,
-                    tell=lambda runs: tell("forgetting runs", runs, 0),
+                    report=lambda runs: tell("forgetting runs", runs, 0),
                 )
 
             done = door.run(work)

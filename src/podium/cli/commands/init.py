@@ -111,7 +111,7 @@ def init(
     record: dict[str, Json] = {
         "project": str(folder),
         "made": list(made),
-        "agents": list(proposal.players),
+        "agents": list(proposal.candidates),
         "roles": {role: list(names) for role, names in proposal.roles.items()},
         "checks": [_check_record(check) for check in proposal.checks or ()],
         "other_checks": [_check_record(check) for check in proposal.other_checks],
@@ -168,7 +168,7 @@ def _refuse(door: Door, proposal: Proposal) -> None:
     record = {
         "project": str(file.parent),
         "made": [],
-        "agents": list(proposal.players),
+        "agents": list(proposal.candidates),
         "could_add": additions,
         "notes": _notes(proposal),
         "error": error_record(error, str(error), error.exit_code),
@@ -184,11 +184,11 @@ def _is_terminal() -> bool:
 
 def _ask(proposal: Proposal, try_checks: bool) -> tuple[Proposal, bool]:
     """Let a person change the proposal, and say whether the check is tried."""
-    if len(proposal.players) > 1 and proposal.roles:
+    if len(proposal.candidates) > 1 and proposal.roles:
         writer = _prompt(
-            f"Which agent writes the code? ({', '.join(map(escaped_line, proposal.players))})",
-            proposal.players[0],
-            proposal.players,
+            f"Which agent writes the code? ({', '.join(map(escaped_line, proposal.candidates))})",
+            proposal.candidates[0],
+            proposal.candidates,
         )
         proposal = proposal.written_by(writer)
     default = proposal.checks[0].command if proposal.checks else NO_CHECK
@@ -218,9 +218,9 @@ def _show_findings(door: Door, proposal: Proposal) -> None:
     screen = door.screen
     if proposal.agents:
         screen.line(f"agents installed and logged in: {', '.join(proposal.agents)}")
-    elif proposal.players:
+    elif proposal.candidates:
         screen.line(
-            f"agents in your own settings: {', '.join(map(escaped_line, proposal.players))}"
+            f"agents in your own settings: {', '.join(map(escaped_line, proposal.candidates))}"
         )
     for check in proposal.checks or ():
         screen.line(f"check found in {escaped_line(check.source)}: {escaped_line(check.command)}")
@@ -236,7 +236,7 @@ def _show_notes(door: Door, proposal: Proposal) -> None:
 
 def _notes(proposal: Proposal) -> list[str]:
     notes = list(proposal.notes)
-    if not proposal.players:
+    if not proposal.candidates:
         notes.append(
             "no agent CLI is installed and logged in; `podium agents list` shows what is missing"
         )
@@ -246,7 +246,7 @@ def _notes(proposal: Proposal) -> list[str]:
 
 
 def _next_command(proposal: Proposal, trial: CheckTrial | None) -> str:
-    if not proposal.players:
+    if not proposal.candidates:
         return "install one and log in, or name a model under `agents:` in podium.yaml; then podium doctor"
     if proposal.repository_problem:
         return f"do what the last note says, then {RUN}"

@@ -11,7 +11,7 @@ import typer
 
 from podium.app.app import Podium
 from podium.app.confinement import held_in_workspaces
-from podium.app.dry_run import ClosedDoor, NoEnclosures, NoLauncher
+from podium.app.dry_run import ClosedDoor, NoConfinement, NoLauncher
 from podium.app.policy_trial import (
     Tried,
     check_policy,
@@ -97,7 +97,7 @@ def check(
 def _toolbox(podium: Podium) -> Toolbox:
     """The tools, to be looked at: every call is refused, so workspaces and the sandbox are not loaded."""
     return podium.toolbox_behind(
-        ClosedDoor("only looking"), launcher=NoLauncher(), enclosures=NoEnclosures()
+        ClosedDoor("only looking"), launcher=NoLauncher(), confinement_provider=NoConfinement()
     )
 
 

@@ -10,10 +10,10 @@ from podium.app.app import Podium
 from podium.app.run_continuation import left_alone
 from podium.app.run_list import (
     RunCollision,
+    RunListing,
     ShownStatus,
-    Standing,
     find_collisions,
-    list_standings,
+    list_by_status,
 )
 from podium.cli.app import command_app
 from podium.cli.context import Door
@@ -41,16 +41,16 @@ def runs(
     """
     door = Door(context.obj, lenient=True)
     wanted = [each.value for each in status or ()]
-    found: list[Standing] = []
+    found: list[RunListing] = []
     collide: list[RunCollision] = []
     answered: dict[str, str] = {}
     if door.has_state:
 
         async def work(
             podium: Podium,
-        ) -> tuple[list[Standing], list[RunCollision], dict[str, str]]:
+        ) -> tuple[list[RunListing], list[RunCollision], dict[str, str]]:
             store = await podium.store()
-            stand = await list_standings(store, podium.engine, wanted, flow=flow, limit=limit)
+            stand = await list_by_status(store, podium.engine, wanted, flow=flow, limit=limit)
             left = {run.id: says for run, says in await left_alone(store, podium.engine)}
             return stand, await find_collisions(store, [each.run for each in stand]), left
 
@@ -82,6 +82,6 @@ def runs(
     door.screen.answer(record, words)
 
 
-def _row(stands: Standing) -> tuple[str, ...]:
+def _row(stands: RunListing) -> tuple[str, ...]:
     run = stands.run
     return (short_id(run.id), stands.shown_status, run.flow, local_time(run.created_at), run.task)

@@ -122,7 +122,7 @@ def revoke(
 
 
 def _book(door: Door) -> TokenBook:
-    return TokenBook(console_folder(Podium(door.configuration, os.environ).vault))
+    return TokenBook(console_folder(Podium(door.configuration, os.environ).key_dir))
 
 
 def _until(expires: str, now: datetime) -> UtcDatetime | None:
@@ -236,7 +236,7 @@ def _settings(**given: object) -> ConsoleSettings:
 async def _serve(
     door: Door, podium: Podium, settings: ConsoleSettings, queues: Sequence[QueueSpec]
 ) -> None:
-    from podium.app.notices import notices_told
+    from podium.app.notices import notice_service
     from podium.web.app import build_app
     from podium.web.chat import link_paths
     from podium.web.context import WebContext
@@ -246,7 +246,7 @@ async def _serve(
     async with AsyncExitStack() as stack:
         url = await stack.enter_async_context(served(build_app(console), settings))
         public = _public_url(url, settings)
-        telling = notices_told(podium, console_url=public, path_to=link_paths(podium))
+        telling = notice_service(podium, console_url=public, path_to=link_paths(podium))
         await stack.enter_async_context(telling)
         _tell(door, console, public)
         if not queues:

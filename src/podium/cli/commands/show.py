@@ -9,7 +9,7 @@ import typer
 
 from podium.app.app import Podium
 from podium.app.run_continuation import left_alone
-from podium.app.run_list import Standing, how_they_stand
+from podium.app.run_list import RunListing, with_host_status
 from podium.app.run_log import follow_logs
 from podium.app.run_report import RunReport, show_run
 from podium.cli.app import command_app
@@ -54,10 +54,10 @@ def show(
     door = Door(context.obj, lenient=True)
     door.must_have_state("run", run)
 
-    async def work(podium: Podium) -> tuple[RunReport, Standing, RunSection | None, str]:
+    async def work(podium: Podium) -> tuple[RunReport, RunListing, RunSection | None, str]:
         store = await podium.store()
         report = await show_run(store, run, last_events=events)
-        (stands,) = await how_they_stand([report.run], podium.engine)
+        (stands,) = await with_host_status([report.run], podium.engine)
         left = {each.id: says for each, says in await left_alone(store, podium.engine)}
         job = job_of_flow(report.run.flow)
         section = await load(job.report)(podium, report.run) if job and job.report else None
@@ -73,7 +73,9 @@ def show(
         door.screen.aside(f"answered, but {answered}")
 
 
-def _words(screen: Screen, report: RunReport, stands: Standing, section: RunSection | None) -> None:
+def _words(
+    screen: Screen, report: RunReport, stands: RunListing, section: RunSection | None
+) -> None:
     screen.facts(_facts(report, stands))
     if section is not None:
         screen.line()
@@ -130,7 +132,7 @@ def _words(screen: Screen, report: RunReport, stands: Standing, section: RunSect
             screen.line(event_line(event))
 
 
-def _facts(report: RunReport, stands: Standing) -> list[tuple[str, str]]:
+def _facts(report: RunReport, stands: RunListing) -> list[tuple[str, str]]:
     run = report.run
     failure = f"{run.failure.kind}: {run.failure.message}" if run.failure else ""
     return [
@@ -199,10 +201,10 @@ def logs(
     gathering = screen.json and not follow
     gathered: list[Event] = []
 
-    async def work(podium: Podium) -> Standing:
+    async def work(podium: Podium) -> RunListing:
         store = await podium.store()
         report = await show_run(store, run, last_events=0)
-        (stands,) = await how_they_stand([report.run], podium.engine)
+        (stands,) = await with_host_status([report.run], podium.engine)
         if follow:
             _tell(screen, stands)
         last = await store.read(lambda view: view.last_seq(report.run.id))
@@ -226,7 +228,7 @@ def logs(
         _tell(screen, stands)
 
 
-def _tell(screen: Screen, stands: Standing) -> None:
+def _tell(screen: Screen, stands: RunListing) -> None:
     """Say of a run that nobody hosts why nothing more is to be seen of it."""
     if stands.interrupted:
         name = short_id(stands.run.id)

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from podium.app.app import Podium
-from podium.app.workload import WorkSeen, WorkWatch
+from podium.app.workload import WorkloadSnapshot, WorkWatch
 from podium.cli.app import command_app
 from podium.cli.commands.workers import queue_specs
 from podium.cli.context import Door
@@ -29,11 +29,15 @@ class Eye:
     """The newest that was seen, and why it is not newer."""
 
     def __init__(
-        self, watch: WorkWatch, seen: WorkSeen, *, patience_seconds: float = PATIENCE_SECONDS
+        self,
+        watch: WorkWatch,
+        seen: WorkloadSnapshot,
+        *,
+        patience_seconds: float = PATIENCE_SECONDS,
     ) -> None:
         self._watch = watch
         self._patience_seconds = patience_seconds
-        self._looking: asyncio.Task[WorkSeen] | None = None
+        self._looking: asyncio.Task[WorkloadSnapshot] | None = None
         self.seen = seen
         self.away = ""
 
@@ -92,7 +96,7 @@ def top(
     """
     door = Door(context.obj, lenient=True)
     if not door.has_state:
-        nothing = WorkSeen(at=datetime.now(UTC))
+        nothing = WorkloadSnapshot(at=datetime.now(UTC))
         words = "nothing was recorded here yet; `podium run` begins"
         door.screen.answer(_record(nothing), lambda: door.screen.aside(words))
         return
@@ -178,7 +182,7 @@ async def _within(event: asyncio.Event, seconds: float) -> bool:
     return event.is_set()
 
 
-def _print(screen: Screen, seen: WorkSeen, away: str = "") -> None:
+def _print(screen: Screen, seen: WorkloadSnapshot, away: str = "") -> None:
     screen.line(f"{local_time(seen.at)}  {summary(seen)}")
     for line in [away] if away else problem_lines(seen):
         screen.line(line)
@@ -194,7 +198,7 @@ def _print(screen: Screen, seen: WorkSeen, away: str = "") -> None:
     screen.line()
 
 
-def _what_matters(seen: WorkSeen) -> Hashable:
+def _what_matters(seen: WorkloadSnapshot) -> Hashable:
     """A frame without what changes by itself: times, load, cost."""
     return (
         tuple((worker.id, worker.alive) for worker in seen.workers),
@@ -203,6 +207,6 @@ def _what_matters(seen: WorkSeen) -> Hashable:
     )
 
 
-def _record(seen: WorkSeen) -> dict[str, object]:
+def _record(seen: WorkloadSnapshot) -> dict[str, object]:
     queues = [each.record() for each in seen.queues]
     return {**seen.model_dump(mode="json", exclude={"queues"}), "queues": queues}

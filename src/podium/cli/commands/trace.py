@@ -17,7 +17,7 @@ import typer
 
 from podium.app.app import Podium
 from podium.app.id_lookup import find_id
-from podium.app.run_list import Standing, how_they_stand
+from podium.app.run_list import RunListing, with_host_status
 from podium.app.run_log import follow_logs
 from podium.cli.app import command_app
 from podium.cli.context import Door
@@ -262,14 +262,14 @@ def _tell_run(door: Door, telling: Telling, source: str, after: int, *, follow: 
     telling.end(run=stands.run.id, shown_status=stands.shown_status, hosted=stands.hosted)
 
 
-async def _prepared(door: Door, podium: Podium, source: str) -> tuple[Standing, Path]:
+async def _prepared(door: Door, podium: Podium, source: str) -> tuple[RunListing, Path]:
     """How the run stands, and its trace, brought up to date where that can be done."""
     store: Store = await podium.store()
     run_id = await store.read(lambda view: find_id(view, "run", source))
     run = await store.read(lambda view: view.run(run_id))
     if run is None:
         raise UnknownId("run", source)
-    (stands,) = await how_they_stand([run], podium.engine)
+    (stands,) = await with_host_status([run], podium.engine)
     folder = podium.folders.state / "runs"
     if problem := await bring_up_to_date(store, folder, run_id):
         door.screen.aside(

@@ -11,10 +11,10 @@ from podium.app.app import Podium
 from podium.cli.app import command_app
 from podium.cli.commands.workers import queue_specs
 from podium.cli.context import Door
-from podium.cli.queue_worker import serve_queues, wanted_queues
+from podium.cli.queue_worker import WorkerTask, serve_queues, wanted_queues
+from podium.core.job import job_of_flow, load
 from podium.core.model import Json
 from podium.core.work import Run, RunStatus
-from podium.jobs.sense.deps import CANDIDATE, WORK_ORDER
 from podium.render.text import escaped_line
 
 app = command_app()
@@ -115,18 +115,10 @@ def _split(given: Sequence[str]) -> list[str]:
 def _told(run: Run) -> dict[str, Json]:
     reason = run.failure.message if run.failure else run.waiting_for or ""
     told: dict[str, Json] = {"id": run.id, "status": run.status.value}
-    if wo_id := _order_of(run):
-        told["wo_id"] = wo_id
+    if (job := job_of_flow(run.flow)) and job.worker:
+        task: type[WorkerTask] = load(job.worker)
+        told.update(task.facts(run))
     return {**told, "reason": escaped_line(reason, MAX_REASON)} if reason else told
-
-
-def _order_of(run: Run) -> str:
-    """Id of the order that it performs or proposes; empty where there is none."""
-    given = run.input if isinstance(run.input, dict) else {}
-    if run.flow == WORK_ORDER:
-        order = given.get("order")
-        return str(order["id"] if isinstance(order, dict) else given.get("file", ""))
-    return str(given.get("wo_id", "")) if run.flow == CANDIDATE else ""
 
 
 def _exit_code(served: Sequence[Run]) -> int:

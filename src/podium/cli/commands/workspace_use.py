@@ -137,7 +137,7 @@ def create(
     door = Door(context.obj)
 
     async def work(podium: Podium) -> WorkspaceRecord:
-        made = await podium.workspaces.create(podium.workspace_wish(task, base=base, branch=branch))
+        made = await podium.workspaces.create(podium.workspace_spec(task, base=base, branch=branch))
         return made.record
 
     record = door.run(work)
@@ -194,7 +194,7 @@ def exec_(
                     env={key: str(port) for key, port in record.ports.items()},
                     interactive=True,
                     limits=ProcessLimits(seconds=seconds, output_bytes=_OUTPUT_BYTES),
-                    confinement=await podium.enclosures.confinement(record.path),
+                    confinement=await podium.confinement_provider.confinement(record.path),
                 )
             )
             ended = await joined(

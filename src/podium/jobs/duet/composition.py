@@ -25,7 +25,7 @@ async def build_duet(podium: Podium) -> FlowBody:
     deps = DuetDeps(
         store=await podium.store(),
         clock=podium.clock,
-        budget_tracker=await podium.purse(),
+        budget_tracker=await podium.budget_tracker(),
         prepare_sides=lambda pair: prepare_sides(podium, pair),
         read=read_messages,
         new_nonce=lambda: secrets.token_hex(4),
@@ -54,8 +54,8 @@ async def _headless(podium: Podium, side: Side, slot: PairSide) -> DuetSide:
     agent = build_agent(
         podium,
         slot.agent,
-        await podium.hook_doors(enclosures=confinement),
-        fence=confinement,
+        await podium.hook_doors(confinement_provider=confinement),
+        confinement=confinement,
         unlisted=None if configured else AgentSettings(kind=slot.agent),
         command=slot.command,
     )

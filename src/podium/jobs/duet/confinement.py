@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from podium.app.confinement import held_in_workspaces
-from podium.app.folder_confinement import PlaybookFence
+from podium.app.folder_confinement import PlainFolderConfinement
 from podium.config.settings import SandboxSettings
 from podium.core.decisions import Budget, Call, Decision, Effect, GateContext, Quota, Tier
 from podium.core.errors import BadInput, CallRefused
@@ -87,10 +87,10 @@ def duet_confinement(podium: Podium, *hidden_paths: Path) -> DuetConfinement:
         return not path.endswith(".pem") and gate.passed_over(f"{_ANYWHERE}/{path}", _ANYWHERE)
 
     settings, empty = podium.configuration.sandbox, own.user_state / "empty"
-    folders = PlaybookFence(settings, exec_rules, empty, closed, hidden)
+    folders = PlainFolderConfinement(settings, exec_rules, empty, closed, hidden)
     # Without confinement nothing can be hidden from programs.
     paths = () if settings.kind == "none" else (own.user_state, own.user_config, *hidden_paths)
-    return DuetConfinement(podium.enclosures, folders, _held(settings), paths)
+    return DuetConfinement(podium.confinement_provider, folders, _held(settings), paths)
 
 
 def _held(settings: SandboxSettings) -> FolderConfinement | None:

@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -229,3 +229,8 @@ def _seconds(variable: str, written: str) -> float:
     if not 0 < seconds < float("inf"):
         raise BadInput(f"{variable} is {written!r}, not a number of seconds above 0")
     return seconds
+
+
+def option_choices(podium: Podium) -> Mapping[str, Iterable[str]]:
+    """Values that options of a request can have. Raises `PodiumError`."""
+    return {"pairs": [pair.name for pair in all_pairs(podium, podium.environ)]}

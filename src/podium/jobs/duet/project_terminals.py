@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from podium.app.local_sockets import local_socket, socket_place
+from podium.app.local_sockets import local_socket, socket_path_of
 from podium.core.errors import AgentLost, NotPossibleNow, TimedOut
 from podium.core.terminals import Terminal, TerminalState
 from podium.jobs.duet.claims import refuse_ungranted
@@ -73,7 +73,7 @@ def api_socket(podium: Podium) -> Path:
 def is_served(podium: Podium) -> bool:
     """Check if a daemon serves the project, or a killed one left its socket. Creates nothing."""
     try:
-        return socket_place(podium.folders.project, podium.environ, "api").exists()
+        return socket_path_of(podium.folders.project, podium.environ, "api").exists()
     except OSError:  # a folder of somebody else
         return False
 

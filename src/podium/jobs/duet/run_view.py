@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podium.app.app import Podium
-from podium.app.run_list import Standing
+from podium.app.run_list import RunListing
 from podium.cli.progress import LinesTelling, Progress, result_record
 from podium.cli.run_host import next_words
 from podium.core import events as e
@@ -66,12 +66,12 @@ class DuetRunView(LinesTelling):
     async def look_back(self, podium: Podium, run: Run) -> None:
         return
 
-    def end(self, run_status: Standing, exit_code: int) -> None:
+    def end(self, run_status: RunListing, exit_code: int) -> None:
         self._screen.answer(
             result_record(run_status, exit_code), lambda: self._print_end(run_status)
         )
 
-    def _print_end(self, run_status: Standing) -> None:
+    def _print_end(self, run_status: RunListing) -> None:
         run = run_status.run
         result = run.result if isinstance(run.result, dict) else {}
         if report := str(result.get("report") or ""):
@@ -81,7 +81,7 @@ class DuetRunView(LinesTelling):
         self._screen.line(f"DONE: {run.status is RunStatus.SUCCEEDED}")
 
 
-def _next_steps(run_status: Standing) -> list[str]:
+def _next_steps(run_status: RunListing) -> list[str]:
     if run_status.run.status is RunStatus.FAILED and run_status.run.failure is not None:
         short = short_id(run_status.run.id)
         return [

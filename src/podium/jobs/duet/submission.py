@@ -21,7 +21,7 @@ class DuetRequest(FrozenModel):
 
 
 async def submit(submission: Submission) -> Run:
-    if submission.wish.queue not in ("", DUET):
+    if submission.request.queue not in ("", DUET):
         raise BadInput(f"duet tasks wait in queue {DUET!r}; leave out `queue`")
     podium = submission.podium
     job = queued_duet(podium, submission.text, submission.options.pairs, podium.environ)

@@ -202,7 +202,7 @@ def _deps(podium: Podium, pair: Pair, *, steering: bool) -> TuiDeps:
             lambda: podium.hook_doors(
                 doors,
                 gate=MessagesGate(podium.gate, str(folder)),
-                enclosures=LazyConfinement(confinement),
+                confinement_provider=LazyConfinement(confinement),
             )
         ),
         transcripts=podium.transcripts,

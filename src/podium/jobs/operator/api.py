@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter
 from pydantic import Field
 
-from podium.app.work_request import Told
+from podium.app.work_request import ShallowJson
 from podium.core.model import NonEmpty
 from podium.jobs.operator.composition import undo
 from podium.jobs.operator.models import OperatorAnswer, OperatorMode
@@ -27,7 +27,7 @@ class Message(Asked):
     text: Annotated[str, Field(min_length=1, max_length=MAX_MESSAGE, pattern=TEXT)]
     mode: Annotated[str, Field(max_length=60, pattern=TEXT)] = "analyze"
     """analyze, plan or enqueue."""
-    context: Told = Field(default_factory=dict)
+    context: ShallowJson = Field(default_factory=dict)
     """Values already known, by name."""
     pack: Annotated[str, Field(max_length=MAX_NAME, pattern=TEXT)] = ""
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from podium.app.agent_builder import KINDS, build_medium, kit_of, options_of
+from podium.app.agent_builder import KINDS, agent_deps, build_medium, options_of
 from podium.app.dry_run import ClosedDoor, NoDoors
 from podium.core.errors import BadInput
 from podium.core.turns import Reply, Turn, TurnLimits
@@ -100,7 +100,7 @@ def open_router(podium: Podium) -> tuple[Agent, TurnLimits]:
         return ApiAgent(options, deps, podium.environ.__getitem__)
 
     build(
-        kit_of(podium, NoDoors())
+        agent_deps(podium, NoDoors())
     )  # an address that cannot be used is told before anything is read
     return ReadingAgent(podium, options.name, build), READING_LIMITS
 
@@ -161,7 +161,7 @@ class ReadingAgent:
                 doors = HookServer(
                     closed, toolbox, StoreJournal(store), redact=podium.redactor.text
                 )
-                deps = replace(kit_of(podium, doors), transcripts=NoTranscripts())
+                deps = replace(agent_deps(podium, doors), transcripts=NoTranscripts())
                 asked = turn.model_copy(update={"run_id": run_id, "workspace": folder})
                 try:
                     return await self._contracted(deps).ask(asked)

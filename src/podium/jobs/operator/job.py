@@ -1,6 +1,6 @@
 """Operator: a message becomes a validated, approved run of tools, with receipts."""
 
-from podium.core.job import Command, FlowSpec, Job
+from podium.core.job import ChatVerb, Command, FlowSpec, Job
 
 JOB = Job(
     name="operator",
@@ -15,8 +15,19 @@ JOB = Job(
     run_view="podium.jobs.operator.run_view:OperatorRunView",
     api="podium.jobs.operator.api:router",
     pages="podium.jobs.operator.page:router",
+    chat={
+        "ask": ChatVerb(
+            "podium.jobs.operator.submission:answer_chat",
+            "MESSAGE",
+            "the operator plans it, and asks before it acts",
+        ),
+    },
+    mcp_tools="podium.jobs.operator.mcp_tools:TOOLS",
+    approvals="podium.jobs.operator.plan_edit:PlanApprovals",
     planned_call="podium.jobs.operator.models:planned_call",
     benches={"operator": "podium.jobs.operator.bench.command:app"},
+    request_label="The message to the operator",
+    choices="podium.jobs.operator.submission:option_choices",
     request="podium.jobs.operator.submission:OperatorRequest",
     submit="podium.jobs.operator.submission:submit",
     commands={
@@ -27,12 +38,12 @@ JOB = Job(
         "undo": Command(
             "podium.jobs.operator.commands.undo:app",
             "Undo a call of `ask` by its receipt, gated like any other call.",
-            "More for jobs",
+            "Advanced",
         ),
         "habits": Command(
             "podium.jobs.operator.commands.habits:app",
             "List or erase what `ask` remembers of messages.",
-            "More for jobs",
+            "Advanced",
         ),
     },
 )

@@ -11,7 +11,13 @@ from podium.core.approvals import Approver
 from podium.core.decisions import Grant, TierTerm, Usage, digest_of
 from podium.core.model import FrozenModel, Json, NonEmpty, UtcDatetime
 from podium.core.packs import Estimate, TierName
-from podium.core.plan_approval import ApprovedCall, PlannedCall, PlanQuestion, UngroundedArgument
+from podium.core.plan_approval import (
+    ApprovedCall,
+    PlannedCall,
+    PlanQuestion,
+    SqlQuery,
+    UngroundedArgument,
+)
 
 
 class OperatorMode(StrEnum):
@@ -118,14 +124,6 @@ class IntentClassification(FrozenModel):
     conflict: Conflict | None = None
     classifier: str = ""
     """Classifier that read the message: `embedded`, or the name of a model."""
-
-
-class SqlQuery(FrozenModel):
-    """A read-only statement with its parameters, to look for oneself."""
-
-    sql: NonEmpty
-    parameters: dict[str, Json] = Field(default_factory=dict)
-    """`$STEP.FIELD` stands for what a step's result will give."""
 
 
 class PlanStep(FrozenModel):

@@ -12,7 +12,7 @@ from fastapi.responses import Response
 
 from podium.app.id_lookup import find_id
 from podium.app.receipt_proof import proven
-from podium.app.run_list import how_they_stand
+from podium.app.run_list import with_host_status
 from podium.app.work_request import queues_of
 from podium.app.workload import see_queues
 from podium.core.errors import PodiumError
@@ -323,7 +323,7 @@ async def _around(context: WebContext, person: Person) -> dict[str, Any]:
         runs = await (await context.store()).read(lambda view: view.runs(query))
     habits_by_text = {habit.said: habit for habit in habits_of(podium).all()}
     return {
-        "runs": await how_they_stand(runs, podium.engine),
+        "runs": await with_host_status(runs, podium.engine),
         "habits": list(reversed(habits_by_text.values()))[:MAX_RECENT],
         "pack": ", ".join(chosen_packs(podium).names),
         "undoes": "",

@@ -20,7 +20,7 @@ from podium.jobs.operator.models import OperatorAnswer
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
-    from podium.app.run_list import Standing
+    from podium.app.run_list import RunListing
     from podium.cli.context import Door
     from podium.cli.progress import Progress
     from podium.core.errors import PodiumError
@@ -174,7 +174,7 @@ class OperatorRunView:
 
         self._answer = await answer_of_run(podium, run)
 
-    def end(self, status: Standing, exit_code: int) -> None:
+    def end(self, status: RunListing, exit_code: int) -> None:
         if self._answer is None:
             return
         answer = self._answer.model_copy(update={"exit_code": exit_code})

@@ -17,7 +17,7 @@ from podium.tools.scope import Handler, ToolScope
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
-    from podium.app.run_list import Standing
+    from podium.app.run_list import RunListing
     from podium.config.configuration import Configuration
 
 
@@ -107,16 +107,16 @@ async def _inbox(podium: Podium, arguments: Fields, scope: ToolScope) -> Fields:
 
 
 async def _runs(podium: Podium, arguments: Fields, scope: ToolScope) -> Fields:
-    from podium.app.run_list import list_standings
+    from podium.app.run_list import list_by_status
 
     statuses = (arguments["status"],) if "status" in arguments else ()
     store = await podium.store()
-    standings = await list_standings(store, podium.engine, statuses, limit=MAX_ROWS)
+    standings = await list_by_status(store, podium.engine, statuses, limit=MAX_ROWS)
     rows = [_row(status) for status in standings if status.run.id != scope.call.run_id]
     return {"count": len(rows), "runs": rows}
 
 
-def _row(status: Standing) -> Fields:
+def _row(status: RunListing) -> Fields:
     run = status.run
     return {
         "run": short_id(run.id),
@@ -128,13 +128,13 @@ def _row(status: Standing) -> Fields:
 
 
 async def _run(podium: Podium, arguments: Fields, scope: ToolScope) -> Fields:
-    from podium.app.run_list import how_they_stand
+    from podium.app.run_list import with_host_status
     from podium.app.run_report import show_run
     from podium.render.event import event_line
 
     store = await podium.store()
     report = await show_run(store, arguments["run_id"], last_events=MAX_EVENTS)
-    (status,) = await how_they_stand([report.run], podium.engine)
+    (status,) = await with_host_status([report.run], podium.engine)
     pending = [approval for approval in report.approvals if approval.status == "pending"]
     run, short = report.run, short_id(report.run.id)
     return {
@@ -154,7 +154,7 @@ async def _run(podium: Podium, arguments: Fields, scope: ToolScope) -> Fields:
 
 
 async def _failure(podium: Podium, arguments: Fields, scope: ToolScope) -> Fields:
-    from podium.app.run_list import how_they_stand
+    from podium.app.run_list import with_host_status
     from podium.app.run_overview import see_rows
     from podium.app.run_report import show_run
 
@@ -163,7 +163,7 @@ async def _failure(podium: Podium, arguments: Fields, scope: ToolScope) -> Field
         return {**nothing, "status": "none", "reason": "no run has failed"}
     store = await podium.store()
     run = (await show_run(store, arguments["run_id"], last_events=0)).run
-    (status,) = await how_they_stand([run], podium.engine)
+    (status,) = await with_host_status([run], podium.engine)
     (row,) = await see_rows(store, podium.engine, [run.id])
     failed_checks = [
         f"{result['command']}: exit {result.get('exit_code')}\n{_tail(result.get('tail', ''))}"
@@ -181,7 +181,7 @@ async def _failure(podium: Podium, arguments: Fields, scope: ToolScope) -> Field
     }
 
 
-def _reason(status: Standing) -> str:
+def _reason(status: RunListing) -> str:
     run = status.run
     if run.failure:
         return run.failure.message
@@ -260,10 +260,10 @@ def check_seconds(configuration: Configuration) -> float:
 
 async def _start_task(podium: Podium, arguments: Fields, scope: ToolScope) -> Fields:
     from podium.app.submission import submit
-    from podium.app.work_request import Wish
+    from podium.app.work_request import WorkRequest
 
     by = await _asked_by(podium, scope)
-    request = Wish(flow="pipeline", text=arguments["task"])
+    request = WorkRequest(flow="pipeline", text=arguments["task"])
     run = await submit(podium, request, by=by, provenance=scope.call.provenance)
     return {
         "run_id": run.id,
@@ -277,7 +277,7 @@ async def _costs(podium: Podium, arguments: Fields, scope: ToolScope) -> Fields:
     from podium.app.costs import CostWatch
 
     now = podium.clock.now()
-    costs = await CostWatch(podium.store).look(now, (await podium.purse()).budgets)
+    costs = await CostWatch(podium.store).look(now, (await podium.budget_tracker()).budgets)
     last = date.fromisoformat(arguments["to"]) if "to" in arguments else now.date()
     first = last - timedelta(days=DEFAULT_DAYS - 1)
     first = date.fromisoformat(arguments["from"]) if "from" in arguments else first

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from pydantic import Field
 
+from podium.app.chat import cut_line
 from podium.app.submission import Submission
-from podium.app.work_request import Told, queue_named
+from podium.app.work_request import ShallowJson, queue_named
 from podium.core.approval_steps import approval_named_in
 from podium.core.approvals import Approver
+from podium.core.decisions import Approval
 from podium.core.errors import BadInput, CallRefused, NotPossibleNow, UnknownId
+from podium.core.ids import short_id
 from podium.core.model import FrozenModel, Json
 from podium.core.work import Run
 from podium.jobs.operator.models import OperatorAnswer, OperatorMode
+from podium.render.approval import what_line
+from podium.render.text import escaped_line
+from podium.tools.packs import list_packs, shipped_packs
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
@@ -27,7 +33,7 @@ QUICK_MODES = (OperatorMode.ANALYZE, OperatorMode.PLAN, OperatorMode.ENQUEUE)
 class OperatorRequest(FrozenModel):
     """Options of a message to the operator."""
 
-    context: Told = Field(default_factory=dict)
+    context: ShallowJson = Field(default_factory=dict)
     """Values already known, by name."""
     pack: str = ""
     """The tools: a pack's name. Empty: as podium.yaml says."""
@@ -37,7 +43,7 @@ class OperatorRequest(FrozenModel):
 
 async def submit(submission: Submission) -> Run:
     podium, options = submission.podium, submission.options
-    submission.refuse_place()
+    submission.refuse_queue_slot()
     if options.approve and not submission.may_approve:
         raise CallRefused(f"{submission.by} is no approver; start it without a yes to its plan")
     answer = await ask(
@@ -107,3 +113,28 @@ def _why(answer: OperatorAnswer) -> str:
         else ()
     )
     return "; ".join(part for part in (*parts, *answer.next_actions) if part)[:1000]
+
+
+async def answer_chat(podium: Podium, text: str, by: str) -> str:
+    """Queue what somebody asks in a chat, and say which approval it waits for, or why nothing is done."""
+    answer = await ask(podium, text, mode=OperatorMode.ENQUEUE, by=by)
+    store, action = await podium.store(), answer.action_id or ""
+    approval = await store.read(lambda view: view.approval(action))
+    return "\n".join(_chat_lines(answer, approval))
+
+
+def _chat_lines(answer: OperatorAnswer, approval: Approval | None) -> Iterator[str]:
+    run = f", run {short_id(answer.run_id)}" if answer.run_id else ""
+    yield f"{answer.status.replace('_', ' ').capitalize()}{run}."
+    if approval is not None:
+        yield f"{approval.tier}: {cut_line(what_line(approval))}"
+        yield f"APPROVE: {short_id(approval.id)}"
+    reading = answer.classification
+    why = (reading.question or reading.reasoning) if reading and not run else ""
+    yield from (cut_line(escaped_line(text)) for text in (answer.reason, why) if text)
+
+
+def option_choices(podium: Podium) -> Mapping[str, Iterable[str]]:
+    """Values that options of a request can have."""
+    packs = list_packs(project=podium.folders.project, shipped=shipped_packs())
+    return {"pack": sorted(pack.name for pack in packs)}

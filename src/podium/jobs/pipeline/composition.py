@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from podium.agents.turn_step import RoleAgent
-from podium.app.agent_builder import build_agent, players_by_role
+from podium.app.agent_builder import agents_by_role, build_agent
 from podium.app.checks import named_checks
 from podium.app.flow_builders import supervisor_toolboxes
 from podium.config.folders import PROJECT_FILE
@@ -71,10 +71,10 @@ async def build_pipeline(podium: Podium) -> FlowBody:
     spec = pipeline_spec(podium.configuration)
     deps = PipelineDeps(
         role_agent_for=await _role_agents(podium),
-        budget=await podium.purse(),
+        budget=await podium.budget_tracker(),
         clock=podium.clock,
         workspaces=podium.workspaces,
-        workspace_spec=podium.workspace_wish,
+        workspace_spec=podium.workspace_spec,
         forge=podium.forge(push=spec.push),
         checks=lambda: named_checks(podium.configuration),
         run_check=podium.check_runner.run,
@@ -230,7 +230,7 @@ def agents_of(podium: Podium, role: str, agent: str = "") -> tuple[str, ...]:
 async def _role_agents(podium: Podium) -> Callable[[str, str], RoleAgent]:
     from podium.agents import FailoverAgent
 
-    by_role = await players_by_role(podium)
+    by_role = await agents_by_role(podium)
     doors, journal = await podium.hook_doors(), await podium.journal()
     made: dict[tuple[str, ...], RoleAgent] = {}
 

@@ -1,6 +1,6 @@
 """Pipeline: a task becomes a reviewed, tested branch and a pull request."""
 
-from podium.core.job import Command, FlowSpec, Job
+from podium.core.job import ChatVerb, Command, FlowSpec, Job
 
 JOB = Job(
     name="pipeline",
@@ -20,8 +20,16 @@ JOB = Job(
     options="podium.jobs.pipeline.spec:PipelineOptions",
     run_view="podium.jobs.pipeline.run_view:PipelineRunView",
     report="podium.jobs.pipeline.run_view:look_back",
+    request_label="The task: what to build or to fix",
+    choices="podium.jobs.pipeline.submission:option_choices",
+    branch="podium.jobs.pipeline.submission:branch_work",
     request="podium.jobs.pipeline.submission:PipelineRequest",
     submit="podium.jobs.pipeline.submission:submit",
+    chat={
+        "run": ChatVerb(
+            "podium.jobs.pipeline.submission:answer_chat", "TASK", "a task becomes a branch"
+        ),
+    },
     commands={
         "run": Command(
             "podium.jobs.pipeline.commands.run:app",
@@ -30,12 +38,12 @@ JOB = Job(
         "prompts": Command(
             "podium.jobs.pipeline.commands.prompts:app",
             "Show the prompts of `run`, or those that a run has sent, with their sizes.",
-            "More for jobs",
+            "Advanced",
         ),
         "demo": Command(
             "podium.jobs.pipeline.commands.demo:app",
             "Watch Podium fix a bug, offline and without keys, in under a minute.",
-            "Set up",
+            "Project",
         ),
     },
 )

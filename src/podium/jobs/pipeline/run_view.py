@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from podium.app.app import Podium
-from podium.app.run_list import Standing
+from podium.app.run_list import RunListing
 from podium.app.run_report import show_run
 from podium.cli.context import Door
 from podium.cli.progress import LinesTelling, Progress, result_record
@@ -255,11 +255,11 @@ class PipelineRunView(LinesTelling):
         if not self._screen.json:
             self._back = await look_back(podium, run)
 
-    def end(self, status: Standing, exit_code: int) -> None:
+    def end(self, status: RunListing, exit_code: int) -> None:
         record = result_record(status, exit_code)
         self._screen.answer(record, lambda: self._report(status))
 
-    def _report(self, status: Standing) -> None:
+    def _report(self, status: RunListing) -> None:
         run = status.run
         self._screen.line(f"run {run.id} {status.shown_status}")
         show_report(self._screen, run, self._back, ("cost", usage_text(self._back.usage)))

@@ -1,4 +1,4 @@
-"""Playbook: an agent with no hands follows a playbook. Here: what it is told."""
+"""Playbook: an agent without tools of its own follows a playbook through Podium's tools."""
 
 from typing import TYPE_CHECKING
 

@@ -31,15 +31,15 @@ from podium.ports import Agent, ConfinementProvider, FlowBody, HookServers, Tool
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
-    from podium.app.folder_confinement import PlaybookFence
+    from podium.app.folder_confinement import PlainFolderConfinement
     from podium.jobs.playbook.profile_gate import ProfileGate
     from podium.tools import LocalToolbox, Registry
 
 
 ALWAYS = ("finish",)
-"""Tools that every agent is given: saying that it is done is no risk."""
-WITHOUT_HANDS = ("api", "scripted", "gemini", "claude", "codex")
-"""Kinds of agents that can be without hands, or never had any."""
+"""Tools that every agent gets: saying that it is done is no risk."""
+MCP_ONLY_KINDS = ("api", "scripted", "gemini", "claude", "codex")
+"""Kinds of agents whose own tools can be switched off, or that have none."""
 
 
 def playbook_job(
@@ -52,19 +52,19 @@ def playbook_job(
     inputs: Mapping[str, str] | None = None,
     dry_run: bool = False,
 ) -> PlaybookJob:
-    """Everything that is looked at before a run is stored. Raises `BadInput` and changes nothing."""
+    """Validate and build the job before a run is stored. Raises `BadInput` and changes nothing."""
     if not root.is_dir():
         raise BadInput(f"there is no folder {str(root)!r} to work in")
-    _refuse_places_of_podium(podium, root.resolve())
+    _refuse_own_folders(podium, root.resolve())
     _refuse_steering(profile)
     options = _options(podium)
-    given = dict(inputs or {})
-    secret_inputs(given, podium.redactor)
+    values = dict(inputs or {})
+    secret_inputs(values, podium.redactor)
     facts = surroundings()
     job = PlaybookJob(
         playbook=playbook,
         profile=profile,
-        inputs=given,
+        inputs=values,
         facts=facts,
         agent=chosen_agent(podium, agent or options.agent),
         root=str(root.resolve()),
@@ -72,9 +72,9 @@ def playbook_job(
         limits=playbook.head.limits.completed_by(options.limits).completed_by(OWN_LIMITS),
         dry_run=dry_run,
     )
-    # What does not fit is said now, and not by a run that was begun.
-    build_agent(podium, job.agent, NoDoors(), desk=podium.enclosures)
-    build_prompt(profile, playbook, given, facts)
+    # Problems are reported now, not by a run that was started.
+    build_agent(podium, job.agent, NoDoors(), mcp_only_confinement=podium.confinement_provider)
+    build_prompt(profile, playbook, values, facts)
     return job
 
 
@@ -83,50 +83,50 @@ def _options(podium: Podium) -> PlaybookOptions:
 
 
 def chosen_agent(podium: Podium, name: str) -> str:
-    """The agent's name, checked. Raises `BadInput` where it is not known which is meant, or it has hands."""
+    """Check the agent's name. Raises `BadInput` if it is ambiguous, unknown, or has tools of its own."""
     agents = podium.settings.agents
     if name in podium.made_agents:
         return name
     if not agents:
         raise BadInput(
-            f"no agent is known here; add one to {podium.folders.project_file}, such as\n"
+            f"no agent is configured; add one to {podium.folders.project_file}, such as\n"
             "  agents:\n"
             "    gemini: {kind: api, model: 'google:gemini-2.5-flash', env: {GEMINI_API_KEY: 'secret://GEMINI_API_KEY'}}"
         )
     listed = ", ".join(sorted(agents))
     if not name and len(agents) > 1:
         raise BadInput(
-            f"say which agent follows the playbook: --agent NAME, or `flows: playbook: agent:` in podium.yaml; "
+            f"several agents are configured; pass --agent NAME, or set `flows: playbook: agent:` in podium.yaml; "
             f"agents: {listed}"
         )
     name = name or next(iter(agents))
     if name not in agents:
         raise BadInput(f"podium.yaml has no agent {name!r}; agents: {listed}")
-    if agents[name].kind not in WITHOUT_HANDS:
+    if agents[name].kind not in MCP_ONLY_KINDS:
         raise BadInput(
             f"agent {name!r} is of kind {agents[name].kind!r}, whose own tools cannot be switched off; a playbook is "
-            f"followed by agents of these kinds: {', '.join(WITHOUT_HANDS)}"
+            f"followed by agents of these kinds: {', '.join(MCP_ONLY_KINDS)}"
         )
     return name
 
 
 def _tools(podium: Podium, playbook: Playbook, profile: PluginProfile) -> tuple[str, ...]:
-    """Those that both files allow, by name. Raises `BadInput` for one that there is not."""
+    """List the tools that both files allow, by name. Raises `BadInput` for an unknown one."""
     specs = registry_for(profile).specs()
-    known = [spec.name for spec in specs]
-    wanted = tools_of(profile, playbook.head)
-    if wanted is None:
+    names = [spec.name for spec in specs]
+    requested = tools_of(profile, playbook.head)
+    if requested is None:
         return tuple(spec.name for spec in specs if spec.offered != "by_name")
-    unknown = [name for name in wanted if name not in known]
+    unknown = [name for name in requested if name not in names]
     if unknown:
         raise BadInput(
-            f"there is no tool {', '.join(map(repr, unknown))}; tools: {', '.join(known)}"
+            f"there is no tool {', '.join(map(repr, unknown))}; tools: {', '.join(names)}"
         )
-    return tuple(dict.fromkeys((*wanted, *ALWAYS)))
+    return tuple(dict.fromkeys((*requested, *ALWAYS)))
 
 
 def registry_for(profile: PluginProfile, within: ConfinementProvider | None = None) -> Registry:
-    """The tools of our own, and the plugin's checks as one of them, which run in the fences `within`."""
+    """Build the registry of built-in tools and the plugin's checks, which run in the confinement `within`."""
     from podium.tools import Registry, builtin_tools, checks_tool
 
     commands = profile.commands.model_dump(exclude_none=True)
@@ -137,34 +137,34 @@ def registry_for(profile: PluginProfile, within: ConfinementProvider | None = No
 async def build_playbook(podium: Podium) -> FlowBody:
     """Build the flow with the agents and tools of this project."""
     from podium.jobs.playbook.profile_gate import off_limits
-    from podium.jobs.playbook.working_folder import grounds_of
+    from podium.jobs.playbook.working_folder import working_folders
 
-    kit = PlaybookDeps(
+    deps = PlaybookDeps(
         store=await podium.store(),
         clock=podium.clock,
-        purse=await podium.purse(),
-        grounds=grounds_of(podium),
+        budget_tracker=await podium.budget_tracker(),
+        folders=working_folders(podium),
         off_limits=off_limits,
-        bench=lambda job, ground: bench_for(podium, job, ground),
+        open_session=lambda job, folder: agent_session(podium, job, folder),
     )
-    return follow_playbook(kit)
+    return follow_playbook(deps)
 
 
-async def bench_for(
+async def agent_session(
     podium: Podium,
     job: PlaybookJob,
-    ground: WorkingFolder,
+    folder: WorkingFolder,
     agent_behind: Callable[[HookServers], Agent] | None = None,
 ) -> AgentSession:
-    """Agent and tools of one run, behind a door of their own.
+    """Build agent and tools of one run, with their own hook server.
 
-    `agent_behind` makes another agent than the settings', which needs no socket to come in by.
+    `agent_behind` makes another agent than the configured one; it needs no socket.
     """
-    from podium.app.folder_confinement import DeskFence
+    from podium.app.folder_confinement import ReadOnlyConfinement
     from podium.jobs.playbook.profile_gate import off_limits, profile_gate
     from podium.sandbox import HookServer
 
-    root, named = Path(ground.root), off_limits(job.profile)
+    root, named = Path(folder.root), off_limits(job.profile)
     gate, zones = profile_gate(podium.configuration, job.profile), podium.gate.closed_paths
 
     def closed(path: str) -> bool:
@@ -175,16 +175,20 @@ async def bench_for(
         real = str(root / path)
         return not path.endswith(".pem") and gate.passed_over(real, str(root))
 
-    # The plugin's own checks go through all of it; what an agent thinks of itself does not.
-    whole = _fence(podium, closed)
-    narrow = _fence(podium, closed, hidden)
+    # The plugin's own checks see all files; commands of the agent do not.
+    whole = _confinement(podium, closed)
+    narrow = _confinement(podium, closed, hidden)
     registry = registry_for(job.profile, whole)
 
     async def behind(
-        gate: ProfileGate, fence: ConfinementProvider
+        gate: ProfileGate, confinement: ConfinementProvider
     ) -> tuple[ToolDoor, LocalToolbox]:
-        door = await podium.tool_door(root, registry=registry, gate=gate, enclosures=fence)
-        return door, podium.toolbox_behind(door, root, registry, gate=gate, enclosures=fence)
+        door = await podium.tool_door(
+            root, registry=registry, gate=gate, confinement_provider=confinement
+        )
+        return door, podium.toolbox_behind(
+            door, root, registry, gate=gate, confinement_provider=confinement
+        )
 
     door, toolbox = await behind(gate, narrow)
     open_gate = profile_gate(podium.configuration, job.profile, closed=False)
@@ -198,34 +202,34 @@ async def bench_for(
         listens=agent_behind is None,
     )
     if agent_behind is not None:
-        player = RoleAgent(PLAYBOOK, agent_behind(doors), allowed_tools=job.tools, own_tools=())
-        return AgentSession(player, prover)
-    desk = DeskFence(podium.enclosures, ground.root)
+        role_agent = RoleAgent(PLAYBOOK, agent_behind(doors), allowed_tools=job.tools, own_tools=())
+        return AgentSession(role_agent, prover)
+    confinement = ReadOnlyConfinement(podium.confinement_provider, folder.root)
     settings = podium.settings.agents.get(job.agent)
-    player = RoleAgent(
+    role_agent = RoleAgent(
         role=PLAYBOOK,
-        agent=build_agent(podium, job.agent, doors, desk=desk),
+        agent=build_agent(podium, job.agent, doors, mcp_only_confinement=confinement),
         allowed_tools=job.tools,
         own_tools=(),
         limits=settings.limits if settings else TurnLimits(),
     )
-    return AgentSession(player, prover)
+    return AgentSession(role_agent, prover)
 
 
-def _fence(
+def _confinement(
     podium: Podium,
     closed: Callable[[str], bool],
     hidden: Callable[[str], bool] = lambda path: False,
-) -> PlaybookFence:
-    from podium.app.folder_confinement import PlaybookFence
+) -> PlainFolderConfinement:
+    from podium.app.folder_confinement import PlainFolderConfinement
     from podium.policy import exec_rules
 
     empty = podium.folders.user_state / "empty"
-    return PlaybookFence(podium.configuration.sandbox, exec_rules, empty, closed, hidden)
+    return PlainFolderConfinement(podium.configuration.sandbox, exec_rules, empty, closed, hidden)
 
 
 def _refuse_steering(profile: PluginProfile) -> None:
-    """Raises `BadInput` for secrets under names that would make a command run something else."""
+    """Raise `BadInput` for secrets under names that change what a command runs."""
     from podium.tools.builtin.commands import STEERING
 
     if caught := [name for name in profile.secrets if re.search(STEERING, name)]:
@@ -234,17 +238,17 @@ def _refuse_steering(profile: PluginProfile) -> None:
         )
 
 
-def _refuse_places_of_podium(podium: Podium, root: Path) -> None:
-    """Raises `BadInput` for a folder in which an agent would work on Podium's own memory."""
+def _refuse_own_folders(podium: Podium, root: Path) -> None:
+    """Raise `BadInput` for a folder that contains Podium's own state."""
     folders = podium.folders
     own = [folders.user_state, folders.user_config]
     if root != folders.project.resolve():
         own.append(folders.state)
-    for place in own:
-        kept = place.resolve()
-        if kept.is_relative_to(root) or root.is_relative_to(kept):
+    for path in own:
+        resolved = path.resolve()
+        if resolved.is_relative_to(root) or root.is_relative_to(resolved):
             raise BadInput(
-                f"{str(root)!r} holds what Podium itself keeps ({str(kept)!r}), which no agent may touch; "
+                f"{str(root)!r} holds what Podium itself keeps ({str(resolved)!r}), which no agent may touch; "
                 "name the plugin's own folder with --root DIR"
             )
 
@@ -259,15 +263,15 @@ def job_of_files(
     inputs: Mapping[str, str] | None = None,
     dry_run: bool = False,
 ) -> PlaybookJob:
-    """The job, with everything looked at. Raises `BadInput`, or `ConfigInvalid` with every fault at its place."""
-    place = root or podium.folders.project
-    if not place.is_dir():
-        raise BadInput(f"there is no folder {str(place)!r}; name one with --root DIR")
-    beneath = file.absolute().is_relative_to(podium.folders.project.absolute())
-    loaded = read_playbook(file, podium.folders.project if beneath else None)
-    known = load_profile(profile or place)
-    if faults := loaded.disagreements(known):
-        raise ConfigInvalid(str(file), faults)
+    """Load and validate the job. Raises `BadInput`, or `ConfigInvalid` with every problem and its location."""
+    folder = root or podium.folders.project
+    if not folder.is_dir():
+        raise BadInput(f"folder {str(folder)!r} does not exist; pass another with --root DIR")
+    inside = file.absolute().is_relative_to(podium.folders.project.absolute())
+    loaded = read_playbook(file, podium.folders.project if inside else None)
+    plugin = load_profile(profile or folder)
+    if problems := loaded.disagreements(plugin):
+        raise ConfigInvalid(str(file), problems)
     return playbook_job(
-        podium, loaded.playbook, known, root=place, agent=agent, inputs=inputs, dry_run=dry_run
+        podium, loaded.playbook, plugin, root=folder, agent=agent, inputs=inputs, dry_run=dry_run
     )

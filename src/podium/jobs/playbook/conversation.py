@@ -23,7 +23,7 @@ from podium.core.events import (
 )
 from podium.core.folder_snapshots import WorkingFolder
 from podium.core.turns import Reply
-from podium.jobs.playbook.criteria import commands_of, proved
+from podium.jobs.playbook.criteria import commands_of, run_criteria
 from podium.jobs.playbook.deps import AgentSession, LimitedAgent, PlaybookDeps
 from podium.jobs.playbook.events import PlaybookEnded
 from podium.jobs.playbook.prompt import build_prompt
@@ -36,7 +36,7 @@ TURN = "follow"
 MAX_EVENTS = 1_000_000
 MAX_CALLS = 40
 MAX_CALL = 300
-MAX_WORDS = 2_000
+MAX_TEXT = 2_000
 MAX_PATHS = 50
 _TYPES = (
     "agent_replied", "playbook_ended", "run_failed", "run_retried", "tool_abandoned", "tool_completed",
@@ -51,17 +51,17 @@ def turn_key(number: int) -> str:
 
 
 def go_on(criteria: Sequence[str]) -> str:
-    """For a turn that follows on one that waited for people."""
+    """Build the prompt of a turn that continues after an approval."""
     listed = ", ".join(map(in_code, criteria))
     until = f" until these succeed: {listed}" if listed else " until all that it asks for is done"
     return f"Go on with the playbook from where you stopped,{until}. {_HOLDS}"
 
 
 def not_met(criteria: Sequence[Criterion], *, idle: bool) -> str:
-    """For a turn that follows on an end that came too early."""
+    """Build the prompt of a turn after the agent ended with unmet criteria."""
     parts = ["# Not done yet", "You have ended, and Podium has run the criteria."]
-    parts += [_failed(each) for each in criteria if not each.met]
-    if met := ", ".join(in_code(each.command) for each in criteria if each.met):
+    parts += [_failed(criterion) for criterion in criteria if not criterion.met]
+    if met := ", ".join(in_code(criterion.command) for criterion in criteria if criterion.met):
         parts.append(f"Met: {met}.")
     if idle:
         parts.append("Nothing that you did since you were last asked could have changed that.")
@@ -80,27 +80,27 @@ def _failed(criterion: Criterion) -> str:
 
 
 def in_a_new_conversation(assignment: str, reply: Reply, calls: str, news: str) -> str:
-    """For an agent whose medium keeps no conversation: it knows nothing of what it was told and did."""
+    """Build the prompt for an agent that keeps no conversation between turns."""
     parts = [
         assignment.rstrip(),
         "# What was done before",
         "You have begun with this already, in a conversation that was not kept. The folder is as you left it.",
     ]
-    parts += _calls_and_words(calls, reply.text)
+    parts += _calls_and_text(calls, reply.text)
     return "\n\n".join([*parts, news])
 
 
 @dataclass(frozen=True)
 class DiscardedAttempt:
-    """What an attempt came to that somebody had discarded: performed calls, its end, and what it said last."""
+    """A discarded attempt: its performed calls, its end, and its last text."""
 
     calls: str = ""
-    words: str = ""
+    last_text: str = ""
     failure: str = ""
     ended: PlaybookEnded | None = None
 
-    def told(self) -> str:
-        """For the turn that is asked again in its place."""
+    def summary(self) -> str:
+        """Build the note for the turn that replaces it."""
         parts = [
             "# What was done before",
             "A person had this run go again from here. What the earlier attempt did is not in this conversation. The "
@@ -110,7 +110,7 @@ class DiscardedAttempt:
             parts.append(f"It ended with an error:\n\n{as_data(self.failure)}")
         if self.ended is not None:
             parts += _ending(self.ended)
-        parts += _calls_and_words(self.calls, self.words)
+        parts += _calls_and_text(self.calls, self.last_text)
         parts.append(
             "Look at what is there first. Keep what is right, and do what is missing or wrong."
         )
@@ -127,21 +127,23 @@ def _ending(ended: PlaybookEnded) -> Iterator[str]:
     if ended.stop is not None:
         yield f"A limit ended it: {in_code(ended.stop.reason)}."
     yield from (
-        _failed(each) for each in map(Criterion.model_validate, ended.criteria) if not each.met
+        _failed(criterion)
+        for criterion in map(Criterion.model_validate, ended.criteria)
+        if not criterion.met
     )
 
 
-def _calls_and_words(calls: str, words: str) -> Iterator[str]:
+def _calls_and_text(calls: str, last_text: str) -> Iterator[str]:
     if calls:
         yield f"Calls that may have changed something, in order:\n\n{as_data(calls)}"
-    if words.strip():
-        yield f"What was said last:\n\n{as_data(words.strip()[-MAX_WORDS:])}"
+    if last_text.strip():
+        yield f"What was said last:\n\n{as_data(last_text.strip()[-MAX_TEXT:])}"
 
 
 def discarded_attempt(view: StoreView, run_id: str, turn: str) -> DiscardedAttempt | None:
-    """What was done in place of this turn before somebody had the run go again. None: nobody did.
+    """Find the attempt at this turn that a retry discarded. None: there was none.
 
-    The same whenever it is asked: it looks only at what stands before the retry.
+    Deterministic: it reads only events before the retry.
     """
     query = EventQuery(run_id=run_id, types=_TYPES, limit=MAX_EVENTS)
     bodies: list[EventBody] = [event.body for event in view.events(query)]
@@ -156,7 +158,7 @@ def discarded_attempt(view: StoreView, run_id: str, turn: str) -> DiscardedAttem
             case RunRetried():
                 earlier = DiscardedAttempt()
             case AgentReplied(text=text):
-                earlier = replace(earlier, words=text)
+                earlier = replace(earlier, last_text=text)
             case RunFailed(failure=failure):
                 earlier = replace(earlier, failure=failure.message)
             case PlaybookEnded():
@@ -165,7 +167,7 @@ def discarded_attempt(view: StoreView, run_id: str, turn: str) -> DiscardedAttem
 
 
 def _discards(body: EventBody, turn: str) -> bool:
-    """Whether the turn is the first that is asked again after it."""
+    """Check if the turn is the first that is repeated after this event."""
     steps = body.discarded_steps if isinstance(body, RunRetried) else ()
     return next((step for step in steps if _is_turn(step)), "") == turn
 
@@ -175,20 +177,20 @@ def _is_turn(step: str) -> bool:
 
 
 def calls_made(view: StoreView, run_id: str) -> str:
-    """The performed calls of all turns so far beyond reading, a line each."""
+    """List the performed calls of all turns so far, one per line, without those that only read."""
     query = EventQuery(run_id=run_id, types=_TYPES, limit=MAX_EVENTS)
     steps = [step.key for step in view.steps(run_id)]
     return _calls([event.body for event in view.events(query)], run_id, steps)
 
 
 def _calls(bodies: Sequence[EventBody], run_id: str, steps: Sequence[str]) -> str:
-    """Of many the last ones."""
-    places = tuple(f"{run_id}:{step}:" for step in steps if step.startswith(TURN))
+    """List the last calls with their ends."""
+    prefixes = tuple(f"{run_id}:{step}:" for step in steps if step.startswith(TURN))
     ends: dict[str, str] = {}
     requests: dict[str, ToolRequested] = {}
     for body in bodies:
         match body:
-            case ToolRequested(call=call) if call.startswith(places) and body.tier != "T0":
+            case ToolRequested(call=call) if call.startswith(prefixes) and body.tier != "T0":
                 requests[call] = body
             case ToolCompleted(call=call):
                 ends[call] = "done"
@@ -211,12 +213,12 @@ def _calls(bodies: Sequence[EventBody], run_id: str, steps: Sequence[str]) -> st
 
 
 def _call(body: ToolRequested) -> str:
-    """The call, with the shortest of its arguments first: the others may be cut."""
-    shown = (
+    """Render the call with its shortest arguments first, since the rest may be cut."""
+    arguments = (
         f"{json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}"
         for name, value in body.arguments.items()
     )
-    return f"{body.tool} {{{', '.join(sorted(shown, key=len))}}}"
+    return f"{body.tool} {{{', '.join(sorted(arguments, key=len))}}}"
 
 
 def _line(text: str) -> str:
@@ -225,49 +227,49 @@ def _line(text: str) -> str:
 
 
 MAX_IDLE_ENDS = 2
-"""How often in a row an agent may end without having changed anything while criteria are not met."""
+"""Limit of ends in a row without any change while criteria are unmet."""
 
 
-async def followed(
+async def converse(
     ctx: FlowContext,
-    kit: PlaybookDeps,
-    bench: AgentSession,
+    deps: PlaybookDeps,
+    session: AgentSession,
     job: PlaybookJob,
-    ground: WorkingFolder,
+    folder: WorkingFolder,
 ) -> AgentEnding:
-    """Let the agent follow the playbook, and go back to it with the criteria that its end has left unmet."""
-    agent = LimitedAgent(bench.player.agent, kit.store, kit.clock, job.limits)
+    """Let the agent follow the playbook, and ask it again while criteria are unmet."""
+    agent = LimitedAgent(session.role_agent.agent, deps.store, deps.clock, job.limits)
     conversation = Conversation(
         ctx,
-        replace(bench.player, agent=agent),
-        _turn_text(ctx, kit, job),
-        budget=kit.purse,
+        replace(session.role_agent, agent=agent),
+        _turn_text(ctx, deps, job),
+        budget=deps.budget_tracker,
         name=TURN,
-        workspace=ground.root,
+        workspace=folder.root,
         go_on=go_on(commands_of(job.profile, job.playbook.head)),
     )
     patience = _RetryPolicy(job.limits.same_results)
-    reply, words = await conversation.answer(), ""
+    reply, text = await conversation.answer(), ""
     for ends in count(1):
         # A limit may end a turn before it has said anything.
-        words = reply.text or words
-        criteria = await proved(ctx, bench.prover, job, ground, ends - 1)
-        changing = await _changing_calls(ctx, kit, ends - 1, criteria)
+        text = reply.text or text
+        criteria = await run_criteria(ctx, session.prover, job, folder, ends - 1)
+        changing = await _changing_calls(ctx, deps, ends - 1, criteria)
         over = patience.over(reply, criteria, changing)
         if over is not None:
-            last = reply.model_copy(update={"text": words})
+            last = reply.model_copy(update={"text": text})
             return AgentEnding(reply=last, criteria=criteria, ends=ends, why=over)
         idle = ends > 1 and patience.idle > 0
         reply = await conversation.answer(not_met(criteria, idle=idle))
     raise AssertionError("ends are counted without end")
 
 
-def _turn_text(ctx: FlowContext, kit: PlaybookDeps, job: PlaybookJob) -> WriteText:
-    """The assignment or the news, and what became of the turn where a person had it asked again."""
+def _turn_text(ctx: FlowContext, deps: PlaybookDeps, job: PlaybookJob) -> WriteText:
+    """Build the text of each turn: the assignment or the news, and a summary of a discarded attempt."""
     assignment = build_prompt(job.profile, job.playbook, job.inputs, job.facts).text
 
     async def recall(step: StepContext) -> str:
-        return await kit.store.read(lambda view: calls_made(view, step.run_id))
+        return await deps.store.read(lambda view: calls_made(view, step.run_id))
 
     async def write_text(number: int, last: Reply | None, news: str) -> TurnText:
         run_id, prompt = ctx.run.id, assignment
@@ -277,21 +279,21 @@ def _turn_text(ctx: FlowContext, kit: PlaybookDeps, job: PlaybookJob) -> WriteTe
             if last.session is None:
                 calls = await ctx.step("recall", recall, index=number)
             prompt = in_a_new_conversation(assignment, last, calls, news)
-        discarded = await kit.store.read(
+        discarded = await deps.store.read(
             lambda view: discarded_attempt(view, run_id, turn_key(number))
         )
         if discarded is None:
             return TurnText(prompt, news)
-        told = discarded.told()
+        summary = discarded.summary()
         return TurnText(
-            f"{prompt.rstrip()}\n\n{told}\n", f"{news.rstrip()}\n\n{told}\n" if news else ""
+            f"{prompt.rstrip()}\n\n{summary}\n", f"{news.rstrip()}\n\n{summary}\n" if news else ""
         )
 
     return write_text
 
 
 class _RetryPolicy:
-    """Whether it is worth going back to the agent once more."""
+    """Decides if the agent is asked once more."""
 
     def __init__(self, most_same: int | None) -> None:
         self._most_same = most_same
@@ -299,19 +301,19 @@ class _RetryPolicy:
         self._same = 0
         self._changing = 0
         self.idle = 0
-        """Ends in a row before which nothing was changed."""
+        """Ends in a row without any change before them."""
 
     def over(self, reply: Reply, criteria: tuple[Criterion, ...], changing: int) -> str | None:
-        """Why the agent is not asked again, in words where it could have been. None: it is."""
-        unmet = [each for each in criteria if not each.met]
+        """Return why the agent is not asked again; empty if that is obvious. None: it is asked again."""
+        unmet = [criterion for criterion in criteria if not criterion.met]
         if not unmet or reply.stopped is not None:
             return ""
-        if any(not each.ran for each in unmet):
+        if any(not criterion.ran for criterion in unmet):
             return "no work of the agent's can change that a criterion was not run"
-        known = [(each.command, each.output_sha256) for each in unmet]
-        self._same = self._same + 1 if known == self._unmet else 1
+        failures = [(criterion.command, criterion.output_sha256) for criterion in unmet]
+        self._same = self._same + 1 if failures == self._unmet else 1
         self.idle = self.idle + 1 if changing == self._changing else 0
-        self._unmet, self._changing = known, changing
+        self._unmet, self._changing = failures, changing
         if self.idle >= MAX_IDLE_ENDS:
             return f"it ended {self.idle} times in a row without having changed anything"
         if self._most_same is not None and self._same >= self._most_same:
@@ -320,14 +322,14 @@ class _RetryPolicy:
 
 
 async def _changing_calls(
-    ctx: FlowContext, kit: PlaybookDeps, number: int, criteria: tuple[Criterion, ...]
+    ctx: FlowContext, deps: PlaybookDeps, number: int, criteria: tuple[Criterion, ...]
 ) -> int:
-    """How many of the agent's calls may have changed something so far. Not counted where all is met."""
-    if all(each.met for each in criteria):
+    """Count the agent's calls that may have changed something so far; 0 if all criteria are met."""
+    if all(criterion.met for criterion in criteria):
         return 0
 
     async def look(step: StepContext) -> int:
-        return await kit.store.read(lambda view: _changing(view, step.run_id))
+        return await deps.store.read(lambda view: _changing(view, step.run_id))
 
     return await ctx.step("look-back", look, index=number)
 
@@ -337,7 +339,7 @@ def _changing(view: StoreView, run_id: str) -> int:
 
 
 def _may_have_changed(call: CallRecord) -> bool:
-    """A command that failed may have; a tool that failed and gave nothing has not."""
+    """Check if a call may have changed something. A failed command may; a failed tool without result has not."""
     if call.decision.tier == Tier.T0 or call.outcome is None:
         return False
     done = call.status is CallStatus.COMPLETED

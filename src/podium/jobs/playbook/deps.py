@@ -19,53 +19,51 @@ from podium.ports import Agent, Clock, EventQuery, Store, StoreView, Toolbox
 
 
 class WorkingFolders(Protocol):
-    """Folders to work in, and the way back to what they were."""
+    """Prepares working folders, and restores them."""
 
     async def prepare(
         self, run_id: str, root: str, is_closed: Callable[[str], bool], *, as_copy: bool
     ) -> WorkingFolder:
-        """Keep what is there so that it can be put back, or copy it away and work in the copy.
+        """Snapshot the folder for a restore, or work in a copy of it.
 
-        `is_closed` says of a path, from the root on, whether nobody may change it.
+        `is_closed` tells if a path, relative to the root, must not be changed.
 
-        The same run gets the same ground when it asks again. Raises `NotPossibleNow` when a copy
-        cannot be made.
+        A run that asks again gets the same folder. Raises `NotPossibleNow` when a copy cannot be made.
         """
         ...
 
     async def changes(
-        self, ground: WorkingFolder, root: str, is_closed: Callable[[str], bool]
+        self, folder: WorkingFolder, root: str, is_closed: Callable[[str], bool]
     ) -> FolderChanges:
-        """What is different now from what was prepared."""
+        """Compare the folder with its prepared state."""
         ...
 
-    async def leave(self, ground: WorkingFolder) -> None:
-        """Remove a copy. What was worked on in place stays as it is."""
+    async def leave(self, folder: WorkingFolder) -> None:
+        """Remove a copy. A folder that was worked on in place stays as it is."""
         ...
 
 
 @dataclass(frozen=True)
 class AgentSession:
-    """The agent of one run behind its door, held to the plugin's profile, and the tools of those who prove."""
+    """Agent of one run, limited by the plugin's profile, and the toolbox that runs the criteria."""
 
-    player: RoleAgent
+    role_agent: RoleAgent
     prover: Toolbox
-    """What Podium itself runs the criteria with."""
+    """Toolbox with which Podium itself runs the criteria."""
 
 
 @dataclass(frozen=True)
 class PlaybookDeps:
-    """What the story needs."""
+    """Dependencies of the flow."""
 
     store: Store
     clock: Clock
-    purse: BudgetTracker
-    grounds: WorkingFolders
+    budget_tracker: BudgetTracker
+    folders: WorkingFolders
     off_limits: Callable[[PluginProfile], Callable[[str], bool]]
-    """Whether a path, from the root on, is one that the profile lets nobody change."""
-    bench: Callable[[PlaybookJob, WorkingFolder], Awaitable[AgentSession]]
-    """Puts agent and tools together. Raises `BadInput` for an agent that nobody knows or that cannot
-    be without hands."""
+    """Builds a predicate for paths, relative to the root, that the profile protects from changes."""
+    open_session: Callable[[PlaybookJob, WorkingFolder], Awaitable[AgentSession]]
+    """Builds agent and tools. Raises `BadInput` for an agent that is unknown or whose own tools cannot be disabled."""
 
 
 MAX_ANSWERS = 1_000_000
@@ -73,9 +71,9 @@ _KINDS: dict[str, StopKind] = {"turns": "turns", "tokens": "tokens", "usd": "usd
 
 
 class LimitedAgent:
-    """Gives each turn what is left of the run's limits. A limit ends the turn with a reply, not an error.
+    """Gives each turn what is left of the run's limits.
 
-    So what was achieved by then can be looked at and proved.
+    A limit ends the turn with a reply, not an error, so that the criteria can still be run.
     """
 
     def __init__(self, agent: Agent, store: Store, clock: Clock, limits: PlaybookLimits) -> None:
@@ -108,10 +106,12 @@ class LimitedAgent:
             return self._stopped(TurnStop(kind="minutes", reason=reason), error.usage)
 
     def _again(self, view: StoreView, turn: Turn) -> Usage:
-        """What was recorded with an attempt at this very turn, and is counted again as it is remembered."""
+        """Return the recorded usage of an earlier attempt at this turn, which counts again when its answers are replayed."""
         recorded = self._counted(view, turn, "step")
         answers = [
-            each.answer.usage for each in _answered(view, turn) if each.step == turn.step_key
+            answered.answer.usage
+            for answered in _answered(view, turn)
+            if answered.step == turn.step_key
         ]
         return Usage(
             input_tokens=min(recorded.input_tokens, sum(answer.input_tokens for answer in answers)),
@@ -135,16 +135,15 @@ class LimitedAgent:
         return Reply(text="", agent=self.name, stopped=stop, usage=used)
 
     def _left(self, view: StoreView, turn: Turn) -> TurnLimits:
-        """What earlier turns of the run have left; this one may have been begun before a crash."""
+        """Compute what earlier turns have left of the limits; this one may have started before a crash."""
         limits, run_id = self._limits, turn.run_id
         used = spent_since(self._again(view, turn), self._counted(view, turn, "run"))
         calls = sum(
             call.step_key != turn.step_key and call.agent != "" for call in view.calls(run_id)
         )
         seconds = None if limits.minutes is None else limits.minutes * 60
-        others = sum(each.step != turn.step_key for each in _answered(view, turn))
-        # What the agent's own settings say of one turn holds beside it, but for the time: here one turn
-        # may be the whole of the work.
+        others = sum(answered.step != turn.step_key for answered in _answered(view, turn))
+        # The agent's own limits of one turn apply as well, except for time: here one turn may be all of the work.
         own = turn.limits
         tokens = _less(limits.tokens, used.input_tokens + used.output_tokens)
         return TurnLimits(
@@ -168,7 +167,7 @@ def _less(limit: float | None, used: float) -> float | None:
 
 
 def _lower(one: float | None, other: float | None) -> float | None:
-    return min((each for each in (one, other) if each is not None), default=None)
+    return min((limit for limit in (one, other) if limit is not None), default=None)
 
 
 def _whole(number: float | None) -> int | None:
@@ -176,7 +175,7 @@ def _whole(number: float | None) -> int | None:
 
 
 def _spent(left: TurnLimits, limits: PlaybookLimits) -> Iterator[TurnStop]:
-    """Limits that have nothing left before the turn begins."""
+    """List limits that are used up before the turn begins."""
     kinds: tuple[tuple[StopKind, float | None, float | None], ...] = (
         ("minutes", left.seconds, limits.minutes),
         ("tokens", left.tokens, limits.tokens),
@@ -192,7 +191,7 @@ def _spent(left: TurnLimits, limits: PlaybookLimits) -> Iterator[TurnStop]:
 
 
 def _overrun(left: TurnLimits, reply: Reply) -> TurnStop | None:
-    """A limit that the turn went beyond without being stopped: not every medium tells of its use on the way."""
+    """Return the limit that the turn exceeded without being stopped: not every agent reports usage on the way."""
     used = reply.usage
     tokens = used.input_tokens + used.output_tokens
     if left.tokens is not None and tokens > left.tokens:

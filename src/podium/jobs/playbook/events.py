@@ -23,11 +23,11 @@ class PlaybookBegan(EventBody):
     tools: tuple[str, ...] = ()
     dry_run: bool = False
     job: dict[str, Json] = Field(default_factory=dict)
-    """All that the run was given, so that the trace alone can be replayed; its root stands as `.`."""
+    """The whole job, so that the trace alone can be replayed; its root is `.`."""
 
 
 class ToolsGiven(EventBody):
-    """An agent without hands is about to be asked, with exactly these tools."""
+    """An agent without tools of its own is about to be asked, with exactly these tools."""
 
     type: Literal["tools_given"] = "tools_given"
     role: str
@@ -36,18 +36,18 @@ class ToolsGiven(EventBody):
 
 
 class PlaybookEnded(EventBody):
-    """What came of it, by the playbook's own criteria."""
+    """Result by the playbook's own criteria."""
 
     type: Literal["playbook_ended"] = "playbook_ended"
     met: bool
     criteria: tuple[dict[str, Json], ...] = ()
     stop: TurnStop | None = None
     changed: tuple[str, ...] = ()
-    """Files that are others now, from the root on."""
+    """Changed files, relative to the root."""
     trespasses: tuple[str, ...] = ()
-    """What nobody may change, and was changed."""
+    """Protected paths that were changed."""
     unknown: str = ""
-    """Why it cannot be said what was changed; empty when it can."""
+    """Reason why the changes are unknown; empty when they are known."""
 
 
 def view_event(body: EventBody) -> EventView:

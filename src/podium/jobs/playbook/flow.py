@@ -12,7 +12,7 @@ from podium.core.folder_snapshots import FolderChanges, WorkingFolder
 from podium.core.model import Json
 from podium.core.turns import Reply
 from podium.core.work import Run
-from podium.jobs.playbook.conversation import followed
+from podium.jobs.playbook.conversation import converse
 from podium.jobs.playbook.deps import AgentSession, PlaybookDeps
 from podium.jobs.playbook.events import PlaybookBegan, PlaybookEnded, ToolsGiven
 from podium.jobs.playbook.models import PluginProfile
@@ -26,52 +26,52 @@ from podium.jobs.playbook.run_models import (
 from podium.ports import FlowBody, FlowContext, RunQuery, StepContext, StoreView, Transaction
 
 MAX_PATHS = 1_000
-MAX_WORDS = 20_000
+MAX_TEXT = 20_000
 
 
-async def ended(
+async def record_end(
     ctx: FlowContext,
-    kit: PlaybookDeps,
+    deps: PlaybookDeps,
     job: PlaybookJob,
-    ground: WorkingFolder,
+    folder: WorkingFolder,
     ending: AgentEnding,
 ) -> PlaybookResult:
-    """Look at what is different now, and record the end."""
+    """Compare the folder with its prepared state, and record the end."""
     reply, criteria = ending.reply, ending.criteria
 
     async def look(step: StepContext) -> PlaybookResult:
-        closed = kit.off_limits(job.profile)
-        changes = await kit.grounds.changes(ground, job.root, closed)
+        closed = deps.off_limits(job.profile)
+        changes = await deps.folders.changes(folder, job.root, closed)
         broken = _broken(changes, job.profile)
         result = PlaybookResult(
             met=_met(reply, criteria) and not broken,
             broken=broken,
             run_id=step.run_id,
-            words=reply.text[:MAX_WORDS],
+            words=reply.text[:MAX_TEXT],
             criteria=criteria,
             ends=ending.ends,
             given_up=ending.why,
             stop=reply.stopped,
             changes=changes,
-            usage=await _used(kit, step.run_id),
+            usage=await _used(deps, step.run_id),
             dry_run=job.dry_run,
         )
 
         def record(tx: Transaction) -> None:
-            tx.append(step.run_id, _told(result))
+            tx.append(step.run_id, _ended_event(result))
             step.checkpoint(tx, result)
 
-        await kit.store.write(record)
+        await deps.store.write(record)
         return result
 
     return await ctx.step("end", look, returns=PlaybookResult)
 
 
 def verdict(result: PlaybookResult) -> Json:
-    """The run's result, if the goal was met. Raises `PlaybookStopped` or `PlaybookNotMet` if not."""
+    """Return the run's result if the goal was met. Raises `PlaybookStopped` or `PlaybookNotMet` if not."""
     if result.met:
         return result.model_dump(mode="json")
-    failed = "; ".join(f"`{each.command}`: {each.why}" for each in result.unmet)
+    failed = "; ".join(f"`{criterion.command}`: {criterion.why}" for criterion in result.unmet)
     if result.stop is not None:
         what = f"criteria are not met: {failed}" if failed else "nothing proves that it was done"
         raise PlaybookStopped(
@@ -82,22 +82,22 @@ def verdict(result: PlaybookResult) -> Json:
     if broken := result.broken:
         raise PlaybookNotMet(f"{broken}; `podium playbook restore` puts back what was there before")
     times = "" if result.ends == 1 else f" {result.ends} times"
-    given_up = f"; it was not asked again: {result.given_up}" if result.given_up else ""
+    reason = f"; it was not asked again: {result.given_up}" if result.given_up else ""
     raise PlaybookNotMet(
-        f"the agent ended{times}, and criteria are not met: {failed}{given_up}; look at what was "
+        f"the agent ended{times}, and criteria are not met: {failed}{reason}; look at what was "
         f"done{_where(result.changes)}"
     )
 
 
 def _met(reply: Reply, criteria: tuple[Criterion, ...]) -> bool:
-    """Criteria decide. Where a playbook has none, an agent that was stopped has proved nothing."""
-    if not all(each.met for each in criteria):
+    """Check if the goal was met: by the criteria, and without any by an agent that was not stopped."""
+    if not all(criterion.met for criterion in criteria):
         return False
     return bool(criteria) or reply.stopped is None
 
 
 def _broken(changes: FolderChanges, profile: PluginProfile) -> str:
-    """What cannot be looked at may have been changed: where places are closed, that counts as much."""
+    """Describe a violation of protected paths. Unknown changes count as one if the profile protects any."""
     if changes.trespasses:
         return f"what nobody may change was changed: {', '.join(changes.trespasses[:10])}"
     if changes.unknown and (profile.forbidden_paths or profile.read_only_paths):
@@ -112,10 +112,10 @@ def _where(changes: FolderChanges) -> str:
     return f" ({', '.join(changes.paths[:3])}{more})"
 
 
-def _told(result: PlaybookResult) -> PlaybookEnded:
+def _ended_event(result: PlaybookResult) -> PlaybookEnded:
     return PlaybookEnded(
         met=result.met,
-        criteria=tuple(each.record() for each in result.criteria),
+        criteria=tuple(criterion.record() for criterion in result.criteria),
         stop=result.stop,
         changed=result.changes.paths[:MAX_PATHS],
         trespasses=result.changes.trespasses[:MAX_PATHS],
@@ -123,10 +123,10 @@ def _told(result: PlaybookResult) -> PlaybookEnded:
     )
 
 
-async def _used(kit: PlaybookDeps, run_id: str) -> Usage:
-    return await kit.store.read(
+async def _used(deps: PlaybookDeps, run_id: str) -> Usage:
+    return await deps.store.read(
         lambda view: usage_counted(
-            lambda counter: view.counted(counter, BEGINNING), "run", run_id, "", kit.clock.now()
+            lambda counter: view.counted(counter, BEGINNING), "run", run_id, "", deps.clock.now()
         )
     )
 
@@ -135,40 +135,40 @@ MAX_RUNS = 10_000
 PREPARE = "prepare"
 
 
-def follow_playbook(kit: PlaybookDeps) -> FlowBody:
-    """The flow, with its kit in hand."""
+def follow_playbook(deps: PlaybookDeps) -> FlowBody:
+    """Build the flow."""
 
     async def follow(ctx: FlowContext, job: PlaybookJob) -> Json:
-        # The folder, its copy and what was kept of it are on this host.
+        # The folder, its copy and its snapshot are on this host.
         await ctx.pin()
-        ground = await _prepared(ctx, kit, job)
-        # Not a step: a run that was ended and is taken up again may find another one there.
-        await kit.store.read(lambda view: _refuse_successor(view, ctx.run.id, job))
-        bench = await kit.bench(job, ground)
-        await _equipped(ctx, kit, bench)
-        ending = await followed(ctx, kit, bench, job, ground)
-        result = await ended(ctx, kit, job, ground, ending)
-        await kit.grounds.leave(ground)
+        folder = await _prepared(ctx, deps, job)
+        # Not a step: a run that resumes after its end may find another one there.
+        await deps.store.read(lambda view: _refuse_successor(view, ctx.run.id, job))
+        session = await deps.open_session(job, folder)
+        await _equipped(ctx, deps, session)
+        ending = await converse(ctx, deps, session, job, folder)
+        result = await record_end(ctx, deps, job, folder, ending)
+        await deps.folders.leave(folder)
         return verdict(result)
 
     return follow
 
 
-async def _prepared(ctx: FlowContext, kit: PlaybookDeps, job: PlaybookJob) -> WorkingFolder:
-    """The folder is this run's alone, and what is in it is kept."""
+async def _prepared(ctx: FlowContext, deps: PlaybookDeps, job: PlaybookJob) -> WorkingFolder:
+    """Reserve the folder for this run and snapshot it."""
 
     async def prepare(step: StepContext) -> WorkingFolder:
         if not job.dry_run:
-            await kit.store.write(lambda tx: _refuse_company(tx, step.run_id, job.root))
-        closed = kit.off_limits(job.profile)
-        ground = await kit.grounds.prepare(step.run_id, job.root, closed, as_copy=job.dry_run)
+            await deps.store.write(lambda tx: _refuse_company(tx, step.run_id, job.root))
+        closed = deps.off_limits(job.profile)
+        folder = await deps.folders.prepare(step.run_id, job.root, closed, as_copy=job.dry_run)
 
         def record(tx: Transaction) -> None:
             tx.append(step.run_id, _began(job))
-            step.checkpoint(tx, ground)
+            step.checkpoint(tx, folder)
 
-        await kit.store.write(record)
-        return ground
+        await deps.store.write(record)
+        return folder
 
     return await ctx.step(PREPARE, prepare, returns=WorkingFolder)
 
@@ -186,21 +186,21 @@ def _began(job: PlaybookJob) -> PlaybookBegan:
 
 
 def _refuse_company(tx: Transaction, run_id: str, root: str) -> None:
-    """Of two runs in one folder the one that was started first goes on. Raises `LockHeld` for the other."""
+    """Let the first of two runs in one folder continue. Raises `LockHeld` for the other."""
     for other in _neighbours(tx, root):
         if other.id < run_id:
             raise _held(other)
 
 
 def _refuse_successor(view: StoreView, run_id: str, job: PlaybookJob) -> None:
-    """Raises `LockHeld` when a run that came later has begun in the folder meanwhile."""
+    """Raise `LockHeld` if a later run has started in the folder meanwhile."""
     for other in () if job.dry_run else _neighbours(view, job.root):
         if other.id != run_id and view.step(other.id, PREPARE) is not None:
             raise _held(other)
 
 
 def _neighbours(view: StoreView, root: str) -> Iterator[Run]:
-    """Runs of playbooks that have not ended and work in the folder, in one around it or in one beneath."""
+    """List open playbook runs in the folder, a parent of it or a folder below."""
     for other in view.runs(RunQuery(flow=PLAYBOOK, limit=MAX_RUNS)):
         if not other.status.ended and _overlaps(other, root):
             yield other
@@ -214,25 +214,25 @@ def _overlaps(run: Run, root: str) -> bool:
 
 def _held(other: Run) -> LockHeld:
     return LockHeld(
-        f"run {other.id} of a playbook works in this folder already; `podium resume {other.id}` goes on with it, "
-        f"`podium cancel {other.id}` ends it"
+        f"run {other.id} of a playbook already works in this folder; continue it with `podium resume {other.id}`, or "
+        f"end it with `podium cancel {other.id}`"
     )
 
 
-async def _equipped(ctx: FlowContext, kit: PlaybookDeps, bench: AgentSession) -> None:
-    """Put down which tools the agent is given, to the letter of what it is told of them."""
+async def _equipped(ctx: FlowContext, deps: PlaybookDeps, session: AgentSession) -> None:
+    """Record the agent's tools with the digests of their descriptions."""
 
     async def equip(step: StepContext) -> ToolsGiven:
-        allowed = bench.player.allowed_tools
-        specs = [spec for spec in bench.prover.specs() if allowed is None or spec.name in allowed]
+        allowed = session.role_agent.allowed_tools
+        specs = [spec for spec in session.prover.specs() if allowed is None or spec.name in allowed]
         tools = {spec.name: spec.digest() for spec in specs}
-        given = ToolsGiven(role=bench.player.role, tools=tools)
+        event = ToolsGiven(role=session.role_agent.role, tools=tools)
 
         def record(tx: Transaction) -> None:
-            tx.append(step.run_id, given)
-            step.checkpoint(tx, given)
+            tx.append(step.run_id, event)
+            step.checkpoint(tx, event)
 
-        await kit.store.write(record)
-        return given
+        await deps.store.write(record)
+        return event
 
     await ctx.step("equip", equip, returns=ToolsGiven)

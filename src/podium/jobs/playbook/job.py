@@ -20,6 +20,8 @@ JOB = Job(
     metrics="podium.jobs.playbook.metrics:PlaybookMetrics",
     options="podium.jobs.playbook.models:PlaybookOptions",
     run_view="podium.jobs.playbook.run_view:PlaybookRunView",
+    request_label="The playbook: a file of the project",
+    choices="podium.jobs.playbook.submission:option_choices",
     request="podium.jobs.playbook.submission:PlaybookRequest",
     submit="podium.jobs.playbook.submission:submit",
     guarded_files="podium.jobs.playbook.models:GUARDED_FILES",
@@ -31,7 +33,7 @@ JOB = Job(
         "replay": Command(
             "podium.jobs.playbook.commands.replay:app",
             "Replay a run of a playbook without its model and compare every event.",
-            "More for jobs",
+            "Advanced",
         ),
     },
 )

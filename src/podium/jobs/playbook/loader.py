@@ -40,39 +40,44 @@ from podium.platform.invisible_text import hidden_in, written
 from podium.store import Redactor
 from podium.tools import builtin_tools
 
-MAX_FAULTS = 200
+MAX_PROBLEMS = 200
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_]{0,99}"
 _LINE_END = re.compile(r"\r\n?|\n")
 _REFERENCE = re.compile(f"secret://{_NAME}")
 
 
-def invalid(file: str, faults: Iterable[ConfigProblem]) -> ConfigInvalid:
-    """All faults in the order of their places, without what looks like a secret, and not without end."""
+def invalid(file: str, problems: Iterable[ConfigProblem]) -> ConfigInvalid:
+    """Build the error with all problems sorted by location, redacted and at most `MAX_PROBLEMS`."""
     hide = Redactor({}).text
-    told = sorted(
-        faults, key=lambda each: (_file_of(each, file) != file, each.line or 0, each.column or 0)
+    listed = sorted(
+        problems,
+        key=lambda problem: (
+            _file_of(problem, file) != file,
+            problem.line or 0,
+            problem.column or 0,
+        ),
     )
-    told = [placed(_file_of(each, file), each, hide(each.problem)) for each in told]
-    if len(told) > MAX_FAULTS:
-        more = len(told) - MAX_FAULTS
-        told = [*told[:MAX_FAULTS], LocatedProblem(file, f"and {more} faults more")]
-    return ConfigInvalid(file, told)
+    listed = [placed(_file_of(problem, file), problem, hide(problem.problem)) for problem in listed]
+    if len(listed) > MAX_PROBLEMS:
+        more = len(listed) - MAX_PROBLEMS
+        listed = [*listed[:MAX_PROBLEMS], LocatedProblem(file, f"and {more} more problems")]
+    return ConfigInvalid(file, listed)
 
 
-def placed(file: str, fault: ConfigProblem, problem: str = "") -> LocatedProblem:
-    """The fault with its file."""
+def placed(file: str, issue: ConfigProblem, problem: str = "") -> LocatedProblem:
+    """Attach the file to a problem."""
     return LocatedProblem(
-        file, problem or fault.problem, line=fault.line, column=fault.column, key=fault.key
+        file, problem or issue.problem, line=issue.line, column=issue.column, key=issue.key
     )
 
 
-def _file_of(fault: ConfigProblem, file: str) -> str:
-    return fault.file if isinstance(fault, LocatedProblem) else file
+def _file_of(problem: ConfigProblem, file: str) -> str:
+    return problem.file if isinstance(problem, LocatedProblem) else file
 
 
-def default_faults(located: Located) -> Iterator[ConfigProblem]:
-    """Defaults that are none of their input's type. An input that is unsound otherwise is passed over."""
+def default_problems(located: Located) -> Iterator[ConfigProblem]:
+    """Find defaults that do not match their input's type. Inputs that are invalid otherwise are skipped."""
     for name, written_spec in _inputs_in(located).items():
         try:
             spec = InputSpec.model_validate(written_spec)
@@ -86,8 +91,8 @@ def default_faults(located: Located) -> Iterator[ConfigProblem]:
 
 
 def input_names(located: Iterable[Located]) -> frozenset[str]:
-    """The names that any of these front matters gives to inputs, sound or not."""
-    return frozenset(name for each in located for name in _inputs_in(each))
+    """Collect the input names of these front matters, valid or not."""
+    return frozenset(name for front in located for name in _inputs_in(front))
 
 
 def _inputs_in(located: Located) -> dict[str, Json]:
@@ -95,30 +100,35 @@ def _inputs_in(located: Located) -> dict[str, Json]:
     return inputs if isinstance(inputs, dict) else {}
 
 
-def text_faults(gathered: GatheredPages, names: frozenset[str] | None) -> Iterator[ConfigProblem]:
-    """What is wrong with the words. Without `names`, which cannot be known, those in braces are not looked up."""
+def text_problems(gathered: GatheredPages, names: frozenset[str] | None) -> Iterator[ConfigProblem]:
+    """Find problems in the texts. Without `names` placeholders are not looked up."""
     for file, text in gathered.texts.items():
-        yield from (placed(file, fault) for fault in (*token_faults(text), *_hidden_faults(text)))
+        yield from (
+            placed(file, problem)
+            for problem in (*token_problems(text), *hidden_character_problems(text))
+        )
         if names is None:
             continue
         yield from (
-            LocatedProblem(file, each.problem, line=line.number, column=each.column + line.before)
+            LocatedProblem(
+                file, misuse.problem, line=line.number, column=misuse.column + line.before
+            )
             for lines in _runs(gathered.pages[file])
-            for each in misused("\n".join(line.text for line in lines), names)
-            for line in (lines[each.line - 1],)
+            for misuse in misused("\n".join(line.text for line in lines), names)
+            for line in (lines[misuse.line - 1],)
         )
 
 
 def _runs(page: MarkdownPage) -> Iterator[list[PageLine]]:
-    """The lines of a page, each heading by itself: no paragraph reaches across one."""
+    """Group the lines of a page into paragraphs, each heading by itself."""
     if page.title:
         yield [page.title]
-    for heading, found in groupby(page.lines, key=lambda line: line.level > 0):
-        lines = list(found)
+    for heading, run in groupby(page.lines, key=lambda line: line.level > 0):
+        lines = list(run)
         yield from ([line] for line in lines) if heading else [lines]
 
 
-def token_faults(text: str) -> Iterator[ConfigProblem]:
+def token_problems(text: str) -> Iterator[ConfigProblem]:
     hide = Redactor({}).text
     if hide(text) == text:
         return
@@ -133,16 +143,16 @@ def token_faults(text: str) -> Iterator[ConfigProblem]:
         )
 
 
-def _hidden_faults(text: str) -> Iterator[ConfigProblem]:
-    """Whoever reviews a playbook must see all that an agent will read."""
+def hidden_character_problems(text: str) -> Iterator[ConfigProblem]:
+    """Find invisible characters: a reviewer must see all that an agent will read."""
     for number, line in enumerate(_LINE_END.split(text), start=1):
         for at, character in hidden_in(line):
             problem = f"holds a character that nobody can see, {written(character)}; take it out"
             yield ConfigProblem(problem, line=number, column=at + 1)
 
 
-def secret_faults(located: Located) -> Iterator[ConfigProblem]:
-    """Faults of `secrets`, which never show the value: it may be the secret itself."""
+def secret_problems(located: Located) -> Iterator[ConfigProblem]:
+    """Find problems of `secrets`, without showing a value: it may be the secret itself."""
     secrets = located.data.get("secrets", {})
     if not isinstance(secrets, dict):
         yield located.problem(("secrets",), "must be a mapping of names to secret://NAME")
@@ -158,7 +168,7 @@ def secret_faults(located: Located) -> Iterator[ConfigProblem]:
             )
 
 
-def faults_of(located: Located, model: type[PluginProfile]) -> list[ConfigProblem]:
+def model_problems(located: Located, model: type[PluginProfile]) -> list[ConfigProblem]:
     try:
         located.validated(model)
     except ConfigInvalid as broken:
@@ -171,71 +181,73 @@ MAX_STEPS = 200
 
 @dataclass(frozen=True)
 class LoadedPlaybook:
-    """A playbook, and where its front matter stands."""
+    """A playbook, and the location of its front matter."""
 
     playbook: Playbook
     located: Located
     files: tuple[str, ...]
-    """Every file it was read from, its own first."""
+    """Files it was read from, its own first."""
 
     def disagreements(self, profile: PluginProfile) -> list[ConfigProblem]:
-        """What it asks for and the profile does not give, each at its place."""
-        found = disagreements(profile, self.playbook.head)
-        return [self.located.problem(path, problem) for path, problem in found]
+        """List what it asks for and the profile lacks, each with its location."""
+        conflicts = disagreements(profile, self.playbook.head)
+        return [self.located.problem(path, problem) for path, problem in conflicts]
 
 
 def find_profile(start: Path) -> Path:
-    """The nearest `plugin-profile.yaml`, from this folder upwards. Raises `BadInput` when there is none."""
+    """Find the nearest `plugin-profile.yaml`, from this folder upwards. Raises `BadInput` when there is none."""
     folder = start.absolute()
-    for each in (folder, *folder.parents):
+    for candidate in (folder, *folder.parents):
         # A folder that may not be looked into has none for us.
         with suppress(OSError):
-            if (each / PROFILE_FILE).is_file():
-                return each / PROFILE_FILE
+            if (candidate / PROFILE_FILE).is_file():
+                return candidate / PROFILE_FILE
     raise BadInput(
         f"there is no {PROFILE_FILE} in {str(start)!r} or above it; write one, or name it: --profile FILE"
     )
 
 
 def load_profile(path: Path) -> PluginProfile:
-    """The profile in a file; of a folder the nearest one upwards. Raises `ConfigInvalid` with every fault."""
+    """Load the profile in a file; for a folder the nearest one upwards. Raises `ConfigInvalid` with every problem."""
     file = find_profile(path) if os.path.isdir(path) else path  # noqa: PTH112 - which raises nothing
     text = read_text(file, str(file))
     located = _parsed(text, str(file))
-    faults = [*token_faults(text), *secret_faults(located)]
-    if not faults:
+    problems = [*token_problems(text), *secret_problems(located)]
+    if not problems:
         return located.validated(PluginProfile)
     others = {name: value for name, value in located.data.items() if name != "secrets"}
-    faults += faults_of(replace(located, data=others), PluginProfile)
-    raise invalid(str(file), faults)
+    problems += model_problems(replace(located, data=others), PluginProfile)
+    raise invalid(str(file), problems)
 
 
 def load_playbook(path: Path, root: Path | None = None) -> Playbook:
-    """The playbook in a file, with what it includes, all beneath `root` (None: the file's own folder).
+    """Load a playbook with its includes, all below `root` (None: the file's own folder).
 
-    Raises `ConfigInvalid` with every fault of every file.
+    Raises `ConfigInvalid` with every problem of every file.
     """
     return read_playbook(path, root).playbook
 
 
 def read_playbook(path: Path, root: Path | None = None) -> LoadedPlaybook:
-    """The same, with the places of its front matter and the files it came from."""
+    """Load a playbook with the locations of its front matter and its files."""
     own = str(path)
     gathered = PageLoader(root or path.absolute().parent).gather(path)
     fronts = {file: _front_of(gathered, file) for file in gathered.texts}
     located = [front for front in fronts.values() if front is not None]
     names = input_names(located) if len(located) == len(fronts) else None
-    heads = [head for each in located if (head := _head_of(gathered, each)) is not None]
+    heads = [head for front in located if (head := _head_of(gathered, front)) is not None]
     introduction, steps = steps_of(gathered.lines)
-    faults = [*gathered.faults, *text_faults(gathered, names)]
-    if not steps and not faults:
-        faults.append(LocatedProblem(own, "has no steps; each heading is one: `## Do this first`"))
+    problems = [*gathered.problems, *text_problems(gathered, names)]
+    if not steps and not problems:
+        problems.append(
+            LocatedProblem(own, "has no steps; each heading is one: `## Do this first`")
+        )
     if len(steps) > MAX_STEPS:
-        faults.append(
+        problems.append(
             LocatedProblem(own, f"has {len(steps)} steps, and at most {MAX_STEPS} are read")
         )
-    if faults:
-        raise invalid(own, faults)
+    if problems:
+        raise invalid(own, problems)
     whole = Playbook(
         head=heads[0].model_copy(update={"inputs": _inputs_of(heads)}),
         title=gathered.title.text if gathered.title else "",
@@ -246,38 +258,38 @@ def read_playbook(path: Path, root: Path | None = None) -> LoadedPlaybook:
 
 
 def _front_of(gathered: GatheredPages, file: str) -> Located | None:
-    """A page's front matter as data. None: it cannot be read, and the faults say why."""
+    """Parse a page's front matter. None: it is invalid; the problems say why."""
     page = gathered.pages[file]
-    if not page.front and file == next(iter(gathered.texts)) and not page.faults:
+    if not page.front and file == next(iter(gathered.texts)) and not page.problems:
         problem = "has no front matter; begin it with a line `---`, then `name: …`, then `---`"
-        gathered.faults.append(LocatedProblem(file, problem, line=1))
+        gathered.problems.append(LocatedProblem(file, problem, line=1))
     if not page.front:
         # An included page needs none.
         return Located(file, {"name": file})
     try:
         return _parsed(page.front, file)
     except ConfigInvalid as broken:
-        gathered.faults += [placed(file, fault) for fault in broken.problems]
+        gathered.problems += [placed(file, problem) for problem in broken.problems]
         return None
 
 
 def _parsed(text: str, file: str) -> Located:
-    """The YAML as data. An empty one begins somewhere too, so that what it lacks has a place."""
+    """Parse YAML. An empty one gets a start location, so that missing keys have one."""
     located = parse_located(text.encode(), file)
     return located if located.positions else replace(located, positions={(): FilePosition(1, 1)})
 
 
 def _head_of(gathered: GatheredPages, located: Located) -> PlaybookHead | None:
-    gathered.faults += default_faults(located)
+    gathered.problems += default_problems(located)
     try:
         return located.validated(PlaybookHead)
     except ConfigInvalid as broken:
-        gathered.faults += [placed(located.file, fault) for fault in broken.problems]
+        gathered.problems += [placed(located.file, problem) for problem in broken.problems]
         return None
 
 
 def _inputs_of(heads: Iterable[PlaybookHead]) -> dict[str, InputSpec]:
-    """Those of the playbook, then what included pages want beside them."""
+    """Merge the inputs of the playbook, then those of included pages."""
     inputs: dict[str, InputSpec] = {}
     for head in heads:
         inputs |= {name: spec for name, spec in head.inputs.items() if name not in inputs}
@@ -285,13 +297,13 @@ def _inputs_of(heads: Iterable[PlaybookHead]) -> dict[str, InputSpec]:
 
 
 def surroundings() -> dict[str, str]:
-    """What an agent is told of the machine: nothing that names it or its people."""
+    """Return facts of the machine for the agent; none identifies it or its people."""
     return {"system": platform.system(), "processor": platform.machine()}
 
 
-def secret_inputs(given: Mapping[str, str], redactor: Redactor) -> None:
+def secret_inputs(inputs: Mapping[str, str], redactor: Redactor) -> None:
     """Refuse values that look like secrets: they would be in the prompt. Raises `BadInput`."""
-    caught = [name for name, value in given.items() if redactor.text(value) != value]
+    caught = [name for name, value in inputs.items() if redactor.text(value) != value]
     if caught:
         raise BadInput(
             "\n".join(
@@ -302,11 +314,11 @@ def secret_inputs(given: Mapping[str, str], redactor: Redactor) -> None:
 
 
 def notes_on(profile: PluginProfile, playbook: Playbook, prompt: PlaybookPrompt) -> list[str]:
-    """What is no fault and yet worth knowing before a run."""
-    known = {tool.spec.name for tool in builtin_tools()}
+    """List hints that are no problems."""
+    tools = {tool.spec.name for tool in builtin_tools()}
     if profile.commands.model_dump(exclude_none=True):
-        known.add("run_checks")
-    unknown = [name for name in tools_of(profile, playbook.head) or () if name not in known]
+        tools.add("run_checks")
+    unknown = [name for name in tools_of(profile, playbook.head) or () if name not in tools]
     notes = [f"input {name!r} must be given to run it" for name in prompt.missing]
     notes += [
         f"there is no tool {name!r}, so that `podium playbook run` refuses it" for name in unknown

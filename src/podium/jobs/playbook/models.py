@@ -31,7 +31,7 @@ _DRIVE = re.compile(r"[A-Za-z]:")
 
 
 def _in_quotes(value: Json) -> Json:
-    """YAML reads a bare 3.10 as 3.1, and the zero is lost before anybody can object."""
+    """Reject numbers: YAML reads a bare 3.10 as 3.1."""
     if isinstance(value, bool | int | float):
         raise ValueError("must be text: put it in quotes")
     return value
@@ -51,8 +51,8 @@ def _on_one_line(text: str) -> str:
     return text
 
 
-def beneath(path: str) -> str:
-    """The path, if it can only lead to places beneath the root."""
+def relative_path(path: str) -> str:
+    """Validate that the path stays below the root."""
     if path.startswith(("/", "~")) or "\\" in path or _DRIVE.match(path):
         raise ValueError(
             "must be a path from the root of the repository on, with `/` between parts"
@@ -63,7 +63,7 @@ def beneath(path: str) -> str:
 
 
 def _simple_glob(glob: str) -> str:
-    """The glob, if it means what people read in it, and a path is held against it in no time."""
+    """Validate that the glob is simple, unambiguous and quick to match."""
     if odd := re.search(r"[\[\]{}!?]", glob):
         raise ValueError(f"knows `*` and `**` alone, and {odd[0]!r} would mean just that character")
     if glob != glob.strip() or not glob.isprintable():
@@ -75,7 +75,7 @@ def _simple_glob(glob: str) -> str:
 
 
 def _without_braces(command: str) -> str:
-    # What a person hands in must never become part of a command.
+    # Input values must never become part of a command.
     if "{{" in command:
         raise ValueError("inputs are not put into commands; write the command out")
     return command
@@ -88,68 +88,68 @@ Line = Annotated[
     StringConstraints(min_length=1, max_length=MAX_LINE),
     AfterValidator(_on_one_line),
 ]
-Place = Annotated[Line, AfterValidator(beneath)]
+RelativePath = Annotated[Line, AfterValidator(relative_path)]
 Command = Annotated[Line, AfterValidator(_without_braces)]
-Glob = Annotated[Place, AfterValidator(_simple_glob)]
+Glob = Annotated[RelativePath, AfterValidator(_simple_glob)]
 ToolName = Annotated[Line, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,63}$")]
 InputName = Annotated[str, StringConstraints(pattern=rf"^{INPUT_NAME}$")]
 VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")]
 Reference = Annotated[str, StringConstraints(pattern=r"^secret://[A-Za-z_][A-Za-z0-9_]{0,99}$")]
-TierWord = Literal["T0", "T1", "T2", "T3", "T4"]
+TierName = Literal["T0", "T1", "T2", "T3", "T4"]
 Count = Annotated[PositiveInt, Strict(), Field(le=1_000_000_000)]
 Amount = Annotated[float, Strict(), Field(gt=0, le=1_000_000, allow_inf_nan=False)]
 
 
 class _DescribedModel(FrozenModel):
-    """A noun whose published schema says what each field means."""
+    """A model whose published schema describes each field."""
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
 
 class ProfileCommands(_DescribedModel):
-    """How the plugin is built and looked at, each a command on one line."""
+    """Commands that build and check the plugin, each on one line."""
 
     build: Command | None = None
     """Builds it."""
     test: Command | None = None
     """Runs its tests."""
     lint: Command | None = None
-    """Looks at its style and types."""
+    """Checks its style and types."""
 
 
 class PluginProfile(_DescribedModel):
-    """A plugin as those who maintain it know it. It lies in the repository: none of its words command anybody."""
+    """A plugin as described by its maintainers. It is part of the repository: none of its text is an instruction."""
 
     name: Line
-    """What the plugin is called."""
+    """Name of the plugin."""
     kind: Line
-    """What it plugs into, such as `wordpress`, `vscode` or `pytest`."""
+    """Its host, such as `wordpress`, `vscode` or `pytest`."""
     language: Line
     """The language it is written in."""
     description: Text = ""
-    """What it is for, in a sentence or two."""
+    """Its purpose, in a sentence or two."""
     repository: Line | None = None
-    """Where its source is kept."""
-    entry_points: Annotated[tuple[Place, ...], Field(max_length=200)] = ()
-    """Files its host loads, from the root of the repository on."""
-    version_files: Annotated[tuple[Place, ...], Field(max_length=200)] = ()
+    """Its source repository."""
+    entry_points: Annotated[tuple[RelativePath, ...], Field(max_length=200)] = ()
+    """Files its host loads, relative to the root of the repository."""
+    version_files: Annotated[tuple[RelativePath, ...], Field(max_length=200)] = ()
     """Files that say which version it is; they change together."""
     commands: ProfileCommands = ProfileCommands()
-    """How it is built, tested and linted."""
+    """Commands that build, test and lint it."""
     compatibility: Annotated[
         dict[Line, Annotated[tuple[Line, ...], Field(max_length=200)]], Field(max_length=50)
     ] = Field(default_factory=dict)
-    """What it is known to work with: a name, and the versions of it, in quotes."""
+    """Compatible software: a name, and its versions, in quotes."""
     conventions: Annotated[tuple[Text, ...], Field(max_length=100)] = ()
-    """How its people work, a sentence or two each."""
+    """Conventions of its maintainers, a sentence or two each."""
     forbidden_paths: Annotated[tuple[Glob, ...], Field(max_length=200)] = ()
-    """Globs of what an agent may neither read nor change, from the root of the repository on."""
+    """Globs of paths that an agent may neither read nor change, relative to the root of the repository."""
     read_only_paths: Annotated[tuple[Glob, ...], Field(max_length=200)] = ()
-    """Globs of what it may read and not change, such as the tests that its work is held to."""
+    """Globs of paths that it may read but not change, such as the tests of its work."""
     allowed_tools: Annotated[tuple[ToolName, ...], Field(max_length=200)] | None = None
     """Tools an agent may be given here. Left out: those that the playbook names."""
-    allowed_tiers: tuple[TierWord, ...] = ("T0", "T1", "T2")
-    """Risks of calls that are let pass here at all; policy may forbid more."""
+    allowed_tiers: tuple[TierName, ...] = ("T0", "T1", "T2")
+    """Tiers of calls that are allowed at all; policy may forbid more."""
     secrets: Annotated[dict[VariableName, Reference], Field(max_length=50)] = Field(
         default_factory=dict
     )
@@ -163,21 +163,21 @@ InputType = Literal["string", "text", "integer", "number", "boolean", "path"]
 
 
 class InputSpec(_DescribedModel):
-    """What a playbook wants to know before it begins."""
+    """Input of a playbook."""
 
     type: InputType = "string"
-    """`string` is one line, `text` may be many, `path` leads to a place beneath the root."""
+    """`string` is one line, `text` may be many, `path` is a path below the root."""
     description: Text = ""
-    """What it is for."""
+    """Its purpose."""
     default: Annotated[bool | int | float | str | None, BeforeValidator(_one_value)] = None
-    """What it is when nobody says. Left out: it must be given, unless `required` is false."""
+    """Default value. Left out: it must be given, unless `required` is false."""
     required: Annotated[bool, Strict()] | None = None
-    """Whether it must be given. Left out: yes, if there is no default."""
+    """True if it must be given. Left out: true, if there is no default."""
     choices: Annotated[tuple[Line, ...], Field(min_length=1, max_length=200)] | None = None
     """The only values it may have."""
 
     @property
-    def must_be_given(self) -> bool:
+    def is_required(self) -> bool:
         return self.default is None if self.required is None else self.required
 
     @model_validator(mode="after")
@@ -193,27 +193,27 @@ class PlaybookLimits(_DescribedModel):
     """Limits of a playbook run. Unset: Podium's own limit."""
 
     turns: Count | None = None
-    """How often the model may be asked."""
+    """Maximum number of requests to the model."""
     tool_calls: Count | None = None
-    """How many calls it may make."""
+    """Maximum number of tool calls."""
     tokens: Annotated[int, Strict(), Field(ge=0, le=1_000_000_000)] | None = None
     """Tokens in and out, together. 0: no limit."""
     usd: Annotated[float, Strict(), Field(ge=0, le=1_000_000, allow_inf_nan=False)] | None = None
-    """What it may cost. 0: no limit."""
+    """Maximum cost in USD. 0: no limit."""
     minutes: Amount | None = None
-    """How long its agent may work, waits for people not counted."""
+    """Maximum working time of its agent, without waits for people."""
     same_results: Annotated[Count, Field(ge=2)] | None = None
-    """How often the same call may come to the same result before the agent is stopped."""
+    """Maximum number of equal results of the same call before the agent is stopped."""
 
     def completed_by(self, other: PlaybookLimits) -> PlaybookLimits:
-        """With the other's limits where there are none here. 0 and a written `null` for tokens or USD mean none at all."""
-        given = self.model_dump(exclude_none=True)
+        """Fill unset limits from `other`. 0 and an explicit `null` for tokens or USD mean no limit."""
+        values = self.model_dump(exclude_none=True)
         off: dict[str, object] = {
             name: None
             for name in ("tokens", "usd")
             if name in self.model_fields_set and not getattr(self, name)
         }
-        completed: dict[str, object] = {**other.model_dump(exclude_none=True), **given, **off}
+        completed: dict[str, object] = {**other.model_dump(exclude_none=True), **values, **off}
         return PlaybookLimits.model_validate(completed)
 
 
@@ -221,23 +221,23 @@ class PlaybookHead(_DescribedModel):
     """The front matter of a playbook."""
 
     name: Line
-    """What the playbook is called."""
+    """Name of the playbook."""
     description: Text = ""
-    """What it achieves, in a sentence or two."""
+    """Its goal, in a sentence or two."""
     inputs: Annotated[dict[InputName, InputSpec], Field(max_length=MAX_INPUTS)] = Field(
         default_factory=dict
     )
-    """What it wants to know; `{{ name }}` in its text stands for the value."""
+    """Its inputs; `{{ name }}` in its text is replaced by the value."""
     allowed_tools: Annotated[tuple[ToolName, ...], Field(max_length=200)] | None = None
     """Tools its agent may use. Left out: those that the profile allows."""
     limits: PlaybookLimits = PlaybookLimits()
-    """Where a run of it ends."""
+    """Limits of a run."""
     success: Annotated[tuple[Command, ...], Field(max_length=50)] = ()
     """Commands that must all succeed at the end. `@build`, `@test`, `@lint`: those of the profile."""
 
 
 class PlaybookStep(FrozenModel):
-    """One heading of a playbook, and what stands beneath it."""
+    """One heading of a playbook, and the text below it."""
 
     title: str
     text: str = ""
@@ -252,11 +252,11 @@ class Playbook(FrozenModel):
     head: PlaybookHead
     title: str = ""
     introduction: str = ""
-    """What stands before the first step."""
+    """Text before the first step."""
     steps: tuple[PlaybookStep, ...]
 
     def digest(self) -> str:
-        """Of what it says, wherever it lies."""
+        """Hash the content, independent of file locations."""
         return digest_of(self.model_dump(mode="json", exclude={"steps": {"__all__": {"file"}}}))
 
 
@@ -276,11 +276,11 @@ class PromptSection(FrozenModel):
 
 
 class PlaybookPrompt(FrozenModel):
-    """What an agent is sent, and of which parts it is made."""
+    """Prompt of an agent, by sections."""
 
     sections: tuple[PromptSection, ...]
     missing: tuple[str, ...] = ()
-    """Inputs that must be given before it can be sent."""
+    """Required inputs without a value."""
 
     @property
     def text(self) -> str:
@@ -294,7 +294,7 @@ class PlaybookPrompt(FrozenModel):
 OWN_LIMITS = PlaybookLimits(
     turns=100, tool_calls=300, tokens=500_000, usd=10.0, minutes=60.0, same_results=4
 )
-"""What holds where neither playbook nor project say anything."""
+"""Limits where neither playbook nor project set any."""
 
 
 class PlaybookOptions(FrozenModel):
@@ -310,10 +310,10 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def profile_schema() -> dict[str, Json]:
-    """For editors: `# yaml-language-server: $schema=plugin-profile.schema.json` as the first line."""
+    """Return the schema of profiles, for editors: `# yaml-language-server: $schema=plugin-profile.schema.json`."""
     return {"$schema": DRAFT, **PluginProfile.model_json_schema(), "title": "Plugin profile"}
 
 
 def playbook_schema() -> dict[str, Json]:
-    """Of what stands between the two `---` at the top of a playbook."""
+    """Return the schema of a playbook's front matter."""
     return {"$schema": DRAFT, **PlaybookHead.model_json_schema(), "title": "Playbook front matter"}

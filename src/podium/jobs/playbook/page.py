@@ -20,14 +20,14 @@ MAX_LINE = 10_000
 MAX_FRONT_LINES = 2_000
 
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+|$)")
-_CLOSING_MARKS = re.compile(r"(?:^|[ \t]+)#+[ \t]*$")
+_CLOSING_HASHES = re.compile(r"(?:^|[ \t]+)#+[ \t]*$")
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 _NO_PARAGRAPH = re.compile(r" {4}|\t|\s*(?:[-*+>|#]|\d{1,9}[.)])(?:\s|$)")
 
 
 @dataclass(frozen=True)
 class PageProblem:
-    """What is wrong with a page, and where, counted from 1."""
+    """Problem of a page, with line and column counted from 1."""
 
     line: int
     column: int
@@ -40,14 +40,14 @@ class PageLine:
 
     number: int
     text: str
-    """Of a heading its words alone."""
+    """Without the markup of a heading."""
     level: int = 0
-    """Of a heading: 1 for a step, more for what is within it. Else 0."""
+    """Level of a heading: 1 for a step, more within it. Else 0."""
     include: str = ""
-    """The page that stands in this line's place."""
+    """Page included in place of this line."""
     code: bool = False
     before: int = 0
-    """How many characters of the line stand before the text."""
+    """Number of characters before the text."""
 
 
 @dataclass
@@ -58,18 +58,18 @@ class MarkdownPage:
     """The YAML between the marks, moved down so that its lines keep their numbers. Empty: none."""
     title: PageLine | None = None
     lines: list[PageLine] = field(default_factory=list)
-    faults: list[PageProblem] = field(default_factory=list)
+    problems: list[PageProblem] = field(default_factory=list)
 
 
 def read_page(text: str) -> MarkdownPage:
-    """Read a page. What is wrong with it is in its `faults`, all at once."""
+    """Parse a page. Its `problems` list all that is wrong with it."""
     page = MarkdownPage()
     lines = re.split(r"\r\n?|\n", text.removeprefix("\ufeff"))
     first = _take_front_matter(page, lines)
     body = _BodyParser(page)
     for number, line in enumerate(lines[first:], start=first + 1):
         if len(line) > MAX_LINE:
-            page.faults.append(
+            page.problems.append(
                 PageProblem(number, 1, f"the line is longer than {MAX_LINE} characters; fold it")
             )
         body.take(number, line[:MAX_LINE])
@@ -79,21 +79,21 @@ def read_page(text: str) -> MarkdownPage:
 
 
 def _take_front_matter(page: MarkdownPage, lines: list[str]) -> int:
-    """How many lines the front matter takes, its marks included."""
+    """Take the front matter. Returns its number of lines, delimiters included."""
     if lines[0].rstrip() != "---":
         return 0
     for number, line in enumerate(lines[1 : MAX_FRONT_LINES + 1], start=1):
         if line.rstrip() in ("---", "..."):
             page.front = "\n" + "\n".join(lines[1:number]) + "\n"
             return number + 1
-    page.faults.append(
+    page.problems.append(
         PageProblem(1, 1, "the front matter never ends; put `---` on a line after it")
     )
     return len(lines)
 
 
 class _BodyParser:
-    """Goes through the lines, knowing what is code and what a comment."""
+    """Parses the body line by line, with code blocks and comments."""
 
     def __init__(self, page: MarkdownPage) -> None:
         self._page = page
@@ -119,59 +119,59 @@ class _BodyParser:
 
     def end(self) -> None:
         if self._fence:
-            self._fault(
+            self._report(
                 self._fenced_at, 1, "the code block never ends; close it with its own fence"
             )
         if self._comment_at:
-            self._fault(*self._comment_at, "the comment never ends; close it with `-->`")
+            self._report(*self._comment_at, "the comment never ends; close it with `-->`")
 
     def _prose(self, number: int, line: str) -> None:
         if atx := _ATX.match(line):
-            words = _CLOSING_MARKS.sub("", line[atx.end() :]).strip()
-            if not words:
-                self._fault(number, 1, "the heading says nothing; write what the step is")
-            self._add(PageLine(number, words, level=len(atx[1]), before=atx.end()))
-        elif (mark := _UNDERLINE.match(line)) and self._can_be_heading():
+            title = _CLOSING_HASHES.sub("", line[atx.end() :]).strip()
+            if not title:
+                self._report(number, 1, "the heading says nothing; write what the step is")
+            self._add(PageLine(number, title, level=len(atx[1]), before=atx.end()))
+        elif (underline := _UNDERLINE.match(line)) and self._can_be_heading():
             above = self._page.lines[-1]
-            words = above.text.strip()
+            title = above.text.strip()
             self._page.lines[-1] = replace(
                 above,
-                text=words,
-                level=1 if mark[1][0] == "=" else 2,
-                before=above.text.index(words),
+                text=title,
+                level=1 if underline[1][0] == "=" else 2,
+                before=above.text.index(title),
             )
         else:
             self._add(PageLine(number, line))
 
     def _can_be_heading(self) -> bool:
-        """Only one line of plain words, alone, is made a heading by the marks beneath it."""
+        """Check if the last line can be a heading: a single line of plain text."""
         lines = self._page.lines
-        if not lines or not _is_words(lines[-1]):
+        if not lines or not _is_prose(lines[-1]):
             return False
-        return len(lines) < 2 or not _is_words(lines[-2])
+        return len(lines) < 2 or not _is_prose(lines[-2])
 
     def _without_comments(self, number: int, line: str) -> str:
-        """The line with blanks for comments, so that the rest stays in its column."""
-        kept = ""
-        while len(kept) < len(line):
-            at = len(kept)
-            mark = "-->" if self._comment_at else "<!--"
-            found = line.find(mark, at)
-            end = len(line) if found < 0 else found + (3 if self._comment_at else 0)
-            kept += " " * (end - at) if self._comment_at else line[at:end]
-            if found < 0:
+        """Replace comments by blanks, so that the rest keeps its column."""
+        visible = ""
+        while len(visible) < len(line):
+            at = len(visible)
+            delimiter = "-->" if self._comment_at else "<!--"
+            position = line.find(delimiter, at)
+            end = len(line) if position < 0 else position + (3 if self._comment_at else 0)
+            visible += " " * (end - at) if self._comment_at else line[at:end]
+            if position < 0:
                 break
-            self._comment_at = None if self._comment_at else (number, found + 1)
-        return kept
+            self._comment_at = None if self._comment_at else (number, position + 1)
+        return visible
 
     def _add(self, line: PageLine) -> None:
         self._page.lines.append(line)
 
-    def _fault(self, line: int, column: int, problem: str) -> None:
-        self._page.faults.append(PageProblem(line, column, problem))
+    def _report(self, line: int, column: int, problem: str) -> None:
+        self._page.problems.append(PageProblem(line, column, problem))
 
 
-def _is_words(line: PageLine) -> bool:
+def _is_prose(line: PageLine) -> bool:
     plain = not line.level and not line.code
     return plain and bool(line.text.strip()) and not _NO_PARAGRAPH.match(line.text)
 
@@ -192,15 +192,15 @@ def _set_levels(page: MarkdownPage) -> None:
 
 
 def steps_of(lines: Iterable[tuple[str, PageLine]]) -> tuple[str, tuple[PlaybookStep, ...]]:
-    """What stands before the first step, and the steps, of lines that each come with their file."""
+    """Split lines, each with its file, into the introduction and the steps."""
     parts: list[tuple[str, PageLine, list[str]]] = []
     introduction: list[str] = []
     for file, line in lines:
         if line.level == 1:
             parts.append((file, line, []))
             continue
-        marks = "#" * min(6, line.level + 1)
-        text = f"{marks} {line.text}" if line.level else line.text
+        hashes = "#" * min(6, line.level + 1)
+        text = f"{hashes} {line.text}" if line.level else line.text
         (parts[-1][2] if parts else introduction).append(text)
     steps = (
         PlaybookStep(title=heading.text, text=_joined(texts), file=file, line=heading.number)
@@ -221,7 +221,7 @@ MAX_DEPTH = 5
 
 
 class LocatedProblem(ConfigProblem):
-    """A fault that knows its file: a playbook may be of several."""
+    """A problem with its file: a playbook may have several."""
 
     def __init__(
         self,
@@ -241,14 +241,14 @@ class LocatedProblem(ConfigProblem):
 
 @dataclass
 class GatheredPages:
-    """All pages of a playbook, in their places."""
+    """All pages of a playbook, in order."""
 
     texts: dict[str, str] = field(default_factory=dict)
-    """Name of the file → its text, in the order in which they were met."""
+    """Name of the file → its text, in the order of inclusion."""
     pages: dict[str, MarkdownPage] = field(default_factory=dict)
     lines: list[tuple[str, PageLine]] = field(default_factory=list)
     title: PageLine | None = None
-    faults: list[ConfigProblem] = field(default_factory=list)
+    problems: list[ConfigProblem] = field(default_factory=list)
 
 
 class PageLoader:
@@ -256,18 +256,18 @@ class PageLoader:
 
     def __init__(self, root: Path) -> None:
         self._root = root.resolve()
-        self._found = GatheredPages()
+        self._gathered = GatheredPages()
         self._pages = 0
         self._characters = 0
 
     def gather(self, path: Path) -> GatheredPages:
-        """All of it. Raises `ConfigInvalid` when the playbook itself cannot be read at all."""
+        """Gather the page and its includes. Raises `ConfigInvalid` when the playbook itself cannot be read."""
         text = read_text(path, str(path))
-        self._found.lines = self._visit(path, str(path), text, ())
-        self._found.title = self._found.pages[str(path)].title
-        return self._found
+        self._gathered.lines = self._gather_page(path, str(path), text, ())
+        self._gathered.title = self._gathered.pages[str(path)].title
+        return self._gathered
 
-    def _visit(
+    def _gather_page(
         self, path: Path, name: str, text: str, above: tuple[Path, ...]
     ) -> list[tuple[str, PageLine]]:
         page = self._page(name, text)
@@ -277,11 +277,11 @@ class PageLoader:
         for line in page.lines:
             if line.include:
                 inner = self._included(path, name, line, (*above, path.resolve()))
-                ended = ended or any(each.level for _, each in inner)
+                ended = ended or any(included.level for _, included in inner)
                 lines += inner
                 continue
             if ended and line.text.strip() and not line.level:
-                self._fault(
+                self._report(
                     name, line, "stands after the steps of an included page; put a heading above it"
                 )
             ended = ended and not (line.level or line.text.strip())
@@ -289,54 +289,54 @@ class PageLoader:
         return lines
 
     def _page(self, name: str, text: str) -> MarkdownPage:
-        if name not in self._found.pages:
+        if name not in self._gathered.pages:
             page = read_page(text)
-            self._found.texts[name] = text
-            self._found.pages[name] = page
-            self._found.faults += [
-                LocatedProblem(name, fault.problem, line=fault.line, column=fault.column)
-                for fault in page.faults
+            self._gathered.texts[name] = text
+            self._gathered.pages[name] = page
+            self._gathered.problems += [
+                LocatedProblem(name, problem.problem, line=problem.line, column=problem.column)
+                for problem in page.problems
             ]
-        return self._found.pages[name]
+        return self._gathered.pages[name]
 
     def _included(
         self, path: Path, name: str, line: PageLine, above: tuple[Path, ...]
     ) -> list[tuple[str, PageLine]]:
-        # By their words alone: what a name leads to must not depend on links among its folders.
-        wanted = Path(os.path.normpath(path.parent / line.include))
+        # Lexically: the target must not depend on links among its folders.
+        target = Path(os.path.normpath(path.parent / line.include))
         inner_name = os.path.normpath(Path(name).parent / line.include)
-        if problem := self._refused(wanted, line.include, above):
-            self._fault(name, line, problem)
+        if problem := self._refused(target, line.include, above):
+            self._report(name, line, problem)
             return []
         self._pages += 1
         try:
-            text = read_text(wanted, inner_name)
+            text = read_text(target, inner_name)
         except ConfigInvalid as unreadable:
-            why = "; ".join(fault.problem for fault in unreadable.problems)
-            self._fault(name, line, f"{line.include!r} cannot be included: {why}")
+            why = "; ".join(problem.problem for problem in unreadable.problems)
+            self._report(name, line, f"{line.include!r} cannot be included: {why}")
             return []
-        lines = self._visit(wanted, inner_name, text, above)
+        lines = self._gather_page(target, inner_name, text, above)
         while lines and lines[-1][1].text == "":
             lines.pop()
         return [
-            *dropwhile(lambda each: each[1].text == "", lines),
+            *dropwhile(lambda entry: entry[1].text == "", lines),
             (name, replace(line, include="")),
         ]
 
-    def _refused(self, wanted: Path, written: str, above: tuple[Path, ...]) -> str:
-        """Why a page is not included; empty when it is."""
+    def _refused(self, target: Path, written: str, above: tuple[Path, ...]) -> str:
+        """Return why a page is not included; empty when it is."""
         if written.startswith(("/", "~")) or "\\" in written or "\0" in written:
             return "name the page by its path from this file on, with `/` between parts"
         if not written.endswith(".md"):
             return f"{written!r} is no page: their names end with `.md`"
         try:
-            real = wanted.resolve()
+            real = target.resolve()
         except (OSError, RuntimeError):
             return f"{written!r} leads nowhere"
         if not real.is_relative_to(self._root):
             return f"{written!r} lies outside the root; keep playbooks beneath it"
         if real in above:
-            circle = " → ".join(each.name for each in (*above[above.index(real) :], real))
+            circle = " → ".join(page.name for page in (*above[above.index(real) :], real))
             return f"pages include each other in a circle: {circle}"
         if len(above) > MAX_DEPTH:
             return f"pages include each other more than {MAX_DEPTH} deep; flatten them"
@@ -346,12 +346,12 @@ class PageLoader:
             return f"all pages together are longer than {MAX_WHOLE:,} characters; shorten them"
         return ""
 
-    def _fault(self, name: str, line: PageLine, problem: str) -> None:
-        self._found.faults.append(LocatedProblem(name, problem, line=line.number, column=1))
+    def _report(self, name: str, line: PageLine, problem: str) -> None:
+        self._gathered.problems.append(LocatedProblem(name, problem, line=line.number, column=1))
 
 
 def read_text(path: Path, name: str) -> str:
-    """The text of a small file. Raises `ConfigInvalid`, also when it is missing, too big or no text."""
+    """Read a small text file. Raises `ConfigInvalid`, also when it is missing, too large or not text."""
     try:
         # Opening a named pipe would wait for its other end.
         with open(path, "rb", opener=_without_waiting) as file:

@@ -19,14 +19,14 @@ from podium.ports import Gate
 RULE = "profile-tiers"
 CHECKS = "run_checks"
 _ANYWHERE = "/plugin"
-"""Globs of a profile begin at the root, wherever that is."""
+"""Stand-in root: globs of a profile are relative to the root."""
 
 
 class ProfileGate:
-    """Refuses what is riskier than the profile allows; all else is as the gate beneath says."""
+    """Denies calls above the profile's tiers; delegates everything else to the wrapped gate."""
 
     def __init__(self, gate: Gate, profile: PluginProfile, of_checks: Gate) -> None:
-        """`of_checks` judges the profile's own commands, which go through all of the plugin."""
+        """`of_checks` decides about the profile's own commands, which read all of the plugin."""
         self._gate = gate
         self._tiers = profile.allowed_tiers
         self._of_checks = of_checks
@@ -60,38 +60,38 @@ class ProfileGate:
 def profile_gate(
     configuration: Configuration, profile: PluginProfile, *, closed: bool = True
 ) -> ProfileGate:
-    """The gate for calls about this plugin. Raises `BadInput` for globs that mean nothing.
+    """Build the gate for calls about this plugin. Raises `BadInput` for invalid globs.
 
-    Not `closed`: without the profile's places, for the commands of its own people, which go through all of it.
+    Not `closed`: without the profile's protected paths, for its own commands, which read all of the plugin.
     """
     whole = build_gate(configuration)
-    layers = (places_layer(profile), _commits_layer())
+    layers = (paths_layer(profile), _commits_layer())
     gate = build_gate(configuration, layers) if closed else whole
     return ProfileGate(gate, profile, whole)
 
 
-def places_layer(profile: PluginProfile) -> PolicyLayer:
-    """A layer that closes the profile's paths. It comes from a repository: it only tightens."""
+def paths_layer(profile: PluginProfile) -> PolicyLayer:
+    """Build the layer that protects the profile's paths. It comes from a repository: it only tightens."""
     zones = {
         "profile-forbidden": {"paths": _folders(profile.forbidden_paths), "kind": "forbidden"},
         "profile-read-only": {"paths": _folders(profile.read_only_paths), "kind": "read-only"},
     }
-    given = {name: zone for name, zone in zones.items() if zone["paths"]}
+    closed_zones = {name: zone for name, zone in zones.items() if zone["paths"]}
     try:
-        policy = Policy.model_validate({"zones": given})
+        policy = Policy.model_validate({"zones": closed_zones})
     except ValidationError as error:
-        faults = "; ".join(str(fault["msg"]) for fault in error.errors())
-        raise BadInput(f"{PROFILE_FILE}: forbidden_paths, read_only_paths: {faults}") from None
+        problems = "; ".join(str(problem["msg"]) for problem in error.errors())
+        raise BadInput(f"{PROFILE_FILE}: forbidden_paths, read_only_paths: {problems}") from None
     return PolicyLayer(origin="project", policy=policy)
 
 
 def _folders(globs: Sequence[str]) -> tuple[str, ...]:
-    """All that is in a folder is the folder: so nothing new comes into it either."""
+    """Turn globs of a folder's contents into the folder, which also protects it from new files."""
     return tuple(re.sub(r"(?<=[^/])(/\*{1,2})+$", "", glob.rstrip("/")) or glob for glob in globs)
 
 
 def _commits_layer() -> PolicyLayer:
-    """In a person's own folder a commit takes along what that person was at, on the branch they stand on."""
+    """Build the layer that asks before commits: in a person's own folder they include that person's work, on their branch."""
     rule = {
         "name": "playbook-commits",
         "tool": "git_commit",
@@ -104,8 +104,8 @@ def _commits_layer() -> PolicyLayer:
 
 
 def off_limits(profile: PluginProfile) -> Callable[[str], bool]:
-    """Whether a path, from the root on, is one that the profile lets nobody change."""
+    """Build a predicate for paths, relative to the root, that the profile protects from changes."""
     paths = (*profile.forbidden_paths, *profile.read_only_paths)
     closed = profile.model_copy(update={"forbidden_paths": paths, "read_only_paths": ()})
-    gate = compile_policy([places_layer(closed)])
+    gate = compile_policy([paths_layer(closed)])
     return lambda path: gate.passed_over(f"{_ANYWHERE}/{path}", _ANYWHERE)

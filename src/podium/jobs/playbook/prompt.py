@@ -19,7 +19,7 @@ from podium.jobs.playbook.models import (
     PlaybookPrompt,
     PluginProfile,
     PromptSection,
-    beneath,
+    relative_path,
 )
 from podium.jobs.playbook.template import as_data, fill, in_code, misused, plain
 
@@ -35,27 +35,27 @@ class InputValues:
 
     values: dict[str, str]
     missing: tuple[str, ...] = ()
-    """Those that must be given and are not; each has words for that as its value."""
+    """Required inputs that were not given; each has a placeholder as its value."""
 
 
 def settle(
-    specs: Mapping[str, InputSpec], given: Mapping[str, Json], *, sample: bool = False
+    specs: Mapping[str, InputSpec], inputs: Mapping[str, Json], *, sample: bool = False
 ) -> InputValues:
-    """Every input's value. Raises `BadInput` with all that is wrong at once.
+    """Resolve every input's value. Raises `BadInput` with all problems at once.
 
-    With `sample` an input that must be given may be missing: the prompt is only looked at.
+    With `sample` a required input may be missing: the prompt is only displayed.
     """
-    known = ", ".join(specs) or "none"
+    listing = ", ".join(specs) or "none"
     problems = [
-        f"there is no input {str(name)[:60]!r}; inputs: {known}"
-        for name in given
+        f"there is no input {str(name)[:60]!r}; inputs: {listing}"
+        for name in inputs
         if name not in specs
     ]
     values: dict[str, str] = {}
     missing: list[str] = []
     for name, spec in specs.items():
-        value = given.get(name, spec.default)
-        if value is None and spec.must_be_given:
+        value = inputs.get(name, spec.default)
+        if value is None and spec.is_required:
             missing.append(name)
             values[name] = f"<{name}: not given yet>"
             continue
@@ -71,7 +71,7 @@ def settle(
 
 
 def fitting(spec: InputSpec, value: Json) -> str:
-    """The value as text. Raises `ValueError` with the reason why it is none of this type."""
+    """Convert the value to text. Raises `ValueError` with the reason if it does not match the type."""
     if spec.choices and value not in spec.choices:
         raise ValueError(f"must be one of {', '.join(spec.choices)}")
     match spec.type:
@@ -82,7 +82,7 @@ def fitting(spec: InputSpec, value: Json) -> str:
         case "boolean":
             return _boolean(value)
         case "path":
-            return beneath(_line(value))
+            return relative_path(_line(value))
         case "string":
             return _line(value)
         case "text":
@@ -109,10 +109,10 @@ def _number(value: Json) -> str:
 
 
 def _boolean(value: Json) -> str:
-    word = str(value).strip().lower()
-    if not isinstance(value, bool | str) or word not in ("true", "false"):
+    text = str(value).strip().lower()
+    if not isinstance(value, bool | str) or text not in ("true", "false"):
         raise ValueError("must be true or false")
-    return word
+    return text
 
 
 def _line(value: Json) -> str:
@@ -135,7 +135,7 @@ def _text(value: Json, longest: int) -> str:
 MAX_PROMPT = 1_000_000
 MAX_FACTS = 100
 FINISH = "finish"
-"""The tool that every agent is given to end with."""
+"""Tool with which every agent ends."""
 
 _TASK = """\
 You maintain the plugin that is described below. Follow the playbook below, step by step and in its order, until all \
@@ -172,14 +172,15 @@ def build_prompt(
     *,
     sample: bool = False,
 ) -> PlaybookPrompt:
-    """The prompt. Raises `BadInput` when the parts do not fit each other.
+    """Build the prompt. Raises `BadInput` when the parts do not fit each other.
 
-    With `sample` inputs that must be given may be missing; the prompt names them and is only to be
-    looked at.
+    With `sample` required inputs may be missing; the prompt names them and is only displayed.
     """
     problems = [problem for _, problem in disagreements(profile, playbook.head)]
     problems += [
-        each.problem for text in _texts(playbook) for each in misused(text, playbook.head.inputs)
+        misuse.problem
+        for text in _texts(playbook)
+        for misuse in misused(text, playbook.head.inputs)
     ]
     if problems:
         raise BadInput("\n".join(problems))
@@ -223,13 +224,13 @@ def _parts(
 
 def _plugin(profile: PluginProfile) -> str:
     hidden = {"allowed_tools", "allowed_tiers", "forbidden_paths", "read_only_paths", "secrets"}
-    told = profile.model_dump(mode="json", exclude=hidden, exclude_none=True)
-    lines = [line for name, value in told.items() for line in _data_lines(name, value)]
+    description = profile.model_dump(mode="json", exclude=hidden, exclude_none=True)
+    lines = [line for name, value in description.items() for line in _data_lines(name, value)]
     return "What its repository says of itself:\n\n" + as_data("\n".join(lines))
 
 
 def _data_lines(name: str, value: Json, indent: str = "") -> Iterator[str]:
-    """The value in as many lines as it has parts; what is empty has none."""
+    """Render the value as indented lines; empty values have none."""
     if isinstance(value, dict):
         inner = [line for key in value for line in _data_lines(key, value[key], indent + "  ")]
         yield from (f"{indent}{name}:", *inner) if inner else ()
@@ -263,8 +264,8 @@ def _rules(profile: PluginProfile, playbook: Playbook) -> str:
 
 
 def _limits(limits: PlaybookLimits) -> Iterator[str]:
-    words = {"turns": "turns", "tool_calls": "tool calls", "tokens": "tokens", "minutes": "minutes"}
-    for name, what in words.items():
+    units = {"turns": "turns", "tool_calls": "tool calls", "tokens": "tokens", "minutes": "minutes"}
+    for name, what in units.items():
         if most := getattr(limits, name):
             yield f"{most:g} {what}" if isinstance(most, float) else f"{most} {what}"
     if limits.usd:

@@ -46,7 +46,7 @@ class Criterion(FrozenModel):
     met: bool
     exit_code: int | None = None
     why: str = ""
-    """Why it is not met, in a few words."""
+    """Short reason why it is not met."""
     said: Annotated[str, Field(max_length=20_000)] = ""
     """The end of what it printed."""
     output_sha256: str = ""
@@ -54,7 +54,7 @@ class Criterion(FrozenModel):
 
     @property
     def ran(self) -> bool:
-        """Whether its end was seen. Where not, a person or a rule kept it from being run."""
+        """True if its end was observed; else a person or a rule prevented it."""
         return bool(self.output_sha256)
 
     def record(self) -> dict[str, Json]:
@@ -62,36 +62,36 @@ class Criterion(FrozenModel):
 
 
 class AgentEnding(FrozenModel):
-    """How the agent's part of a run ended."""
+    """End of the agent's part of a run."""
 
     reply: Reply
     """Its last one."""
     criteria: tuple[Criterion, ...] = ()
     ends: int = 1
-    """How often it has ended; after all but the last of them it was asked again."""
+    """Number of its ends; after all but the last it was asked again."""
     why: str = ""
-    """Why it was not asked once more although criteria are not met. Empty: they are, or a limit ended it."""
+    """Reason why it was not asked again despite unmet criteria. Empty: they are met, or a limit ended it."""
 
 
 class PlaybookResult(FrozenModel):
-    """How a run ended."""
+    """Result of a run."""
 
     met: bool
     run_id: str = ""
     words: str
-    """The agent's last ones: untrusted, and no proof of anything."""
+    """The agent's last text: untrusted, and no proof of anything."""
     criteria: tuple[Criterion, ...] = ()
     ends: int = 1
-    """How often the agent has ended; after all but the last of them it was told what is not met, and asked again."""
+    """Number of the agent's ends; after all but the last it was asked again with the unmet criteria."""
     given_up: str = ""
-    """Why it was not asked once more although criteria are not met. Empty: they are, or a limit ended it."""
+    """Reason why it was not asked again despite unmet criteria. Empty: they are met, or a limit ended it."""
     stop: TurnStop | None = None
     changes: FolderChanges = FolderChanges()
     broken: str = ""
-    """Why it is no success whatever the criteria say. Empty: nothing of that kind."""
+    """Reason why it is no success whatever the criteria say. Empty: none."""
     usage: Usage = Usage()
     dry_run: bool = False
 
     @property
     def unmet(self) -> tuple[Criterion, ...]:
-        return tuple(each for each in self.criteria if not each.met)
+        return tuple(criterion for criterion in self.criteria if not criterion.met)

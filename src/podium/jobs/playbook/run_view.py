@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podium.app.app import Podium
-from podium.app.run_list import Standing
+from podium.app.run_list import RunListing
 from podium.cli.context import Door
 from podium.cli.progress import LinesTelling, Progress, result_record
 from podium.cli.run_host import next_words
@@ -16,7 +16,7 @@ from podium.jobs.playbook.run_models import Criterion, PlaybookResult
 from podium.render.event import describe, usage_text
 from podium.render.text import counted, escaped_line, escaped_text, safe_line
 
-_SHOWN: tuple[type[e.EventBody], ...] = (
+_PRINTED_EVENTS: tuple[type[e.EventBody], ...] = (
     PlaybookBegan,
     e.ToolRequested,
     e.ToolCompleted,
@@ -49,10 +49,10 @@ class PlaybookRunView(LinesTelling):
         if self._screen.json:
             self._screen.record(event.line())
         body = event.body
-        if isinstance(body, _SHOWN):
+        if isinstance(body, _PRINTED_EVENTS):
             at = event.at.astimezone().strftime("%H:%M:%S")
-            words = safe_line(describe(body), _MAX_LENGTH)
-            progress.line(f"[{at}] {body.type.replace('_', ' ')}: {words}")
+            summary = safe_line(describe(body), _MAX_LENGTH)
+            progress.line(f"[{at}] {body.type.replace('_', ' ')}: {summary}")
         self._follow(body, progress)
 
     def _follow(self, body: e.EventBody, progress: Progress) -> None:
@@ -75,24 +75,24 @@ class PlaybookRunView(LinesTelling):
         if step is not None and step.output is not None:
             self._result = PlaybookResult.model_validate(step.output)
 
-    def end(self, stands: Standing, exit_code: int) -> None:
-        record = result_record(stands, exit_code)
+    def end(self, run_status: RunListing, exit_code: int) -> None:
+        record = result_record(run_status, exit_code)
         if self._result is not None:
             record["result"] = self._result.model_dump(mode="json")
-        self._screen.answer(record, lambda: self._report(stands))
+        self._screen.answer(record, lambda: self._report(run_status))
 
-    def _report(self, stands: Standing) -> None:
-        run = stands.run
-        self._screen.line(f"run {run.id} {stands.shown_status}")
+    def _report(self, run_status: RunListing) -> None:
+        run = run_status.run
+        self._screen.line(f"run {run.id} {run_status.shown_status}")
         if self._result is not None:
             self._show(self._result, run)
-        for words in self._next(stands):
-            self._screen.aside(words)
+        for line in self._next(run_status):
+            self._screen.aside(line)
 
-    def _next(self, stands: Standing) -> list[str]:
-        run = stands.run
+    def _next(self, run_status: RunListing) -> list[str]:
+        run = run_status.run
         if run.status is not RunStatus.FAILED or self._result is None or run.failure is None:
-            return next_words(stands)
+            return next_words(run_status)
         short = short_id(run.id)
         return [
             f"podium: {run.failure.message}",
@@ -150,5 +150,5 @@ def _criterion_line(criterion: Criterion) -> str:
     if criterion.met:
         return f"  met      {escaped_line(criterion.command)}"
     last = criterion.said.strip().splitlines()
-    said = f"\n             {escaped_line(last[-1], _MAX_LENGTH)}" if last else ""
-    return f"  NOT MET  {escaped_line(criterion.command)}: {escaped_line(criterion.why)}{said}"
+    last_line = f"\n             {escaped_line(last[-1], _MAX_LENGTH)}" if last else ""
+    return f"  NOT MET  {escaped_line(criterion.command)}: {escaped_line(criterion.why)}{last_line}"

@@ -12,7 +12,7 @@ from podium.platform import shipped_folder
 PLAYBOOK_FILE = "playbook.md"
 SCRIPT_FILE = "script.yaml"
 INPUTS = {"bump-compatibility": {"host_version": "5.2"}}
-"""What the scripts of the samples were written for, where it is not the default."""
+"""Inputs that the scripts of the samples need, if not the defaults."""
 
 _SETTINGS = """\
 # The agent of this sample plays a script: no model, no key. For a real one, name it here, such as
@@ -27,12 +27,12 @@ flows:
 
 
 class PlaybookSample(FrozenModel):
-    """A sample that was laid out."""
+    """A sample that was copied."""
 
     name: str
     folder: str
     command: str
-    """What runs it, from its folder."""
+    """Command that runs it, from its folder."""
 
 
 def shipped_playbooks() -> Path:
@@ -51,9 +51,9 @@ def lay_out(name: str, target: Path) -> PlaybookSample:
     """Copy a sample's plugin, playbook and script into a new or empty folder. Raises `BadInput`."""
     if name not in sample_names():
         listed = ", ".join(sample_names()) or "none, for this installation lacks them"
-        raise BadInput(f"there is no sample {name!r}; samples: {listed}")
+        raise BadInput(f"unknown sample {name!r}; samples: {listed}")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise BadInput(f"{str(target)!r} is there already and not empty; name another folder")
+        raise BadInput(f"{str(target)!r} already exists and is not empty; choose another folder")
     source = shipped_playbooks() / name
     try:
         shutil.copytree(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
@@ -14,9 +15,12 @@ from podium.core.model import FrozenModel
 from podium.core.work import Run
 from podium.jobs.playbook.composition import job_of_files
 
+if TYPE_CHECKING:
+    from podium.app.app import Podium
+
 
 class PlaybookRequest(FrozenModel):
-    """What may be said of a run of a playbook. Paths are beneath the project."""
+    """Options of a playbook run. Paths are relative to the project."""
 
     profile: str = ""
     """The plugin's profile. Empty: the nearest one upwards from the root."""
@@ -35,9 +39,9 @@ async def submit(submission: Submission) -> Run:
     project = submission.podium.folders.project
     job = job_of_files(
         submission.podium,
-        _beneath(project, submission.text, "the playbook"),
-        profile=_beneath(project, options.profile, "profile") if options.profile else None,
-        root=_beneath(project, options.root, "root") if options.root else None,
+        _project_path(project, submission.text, "the playbook"),
+        profile=_project_path(project, options.profile, "profile") if options.profile else None,
+        root=_project_path(project, options.root, "root") if options.root else None,
         agent=options.agent,
         inputs=options.inputs,
         dry_run=options.dry_run,
@@ -47,11 +51,16 @@ async def submit(submission: Submission) -> Run:
     )
 
 
-def _beneath(project: Path, written: str, what: str) -> Path:
-    """A path of the project. Who is not at this machine's command line reads no file beside it."""
+def _project_path(project: Path, written: str, what: str) -> Path:
+    """Resolve a path of the project. Remote requests read no file outside of it."""
     if not written.strip():
         raise BadInput(f"{what} is not named; name a file of the project")
     path = project / written
     if not path.resolve().is_relative_to(project.resolve()):
         raise BadInput(f"{what} {written[:200]!r} is not beneath the project; name one that is")
     return path
+
+
+def option_choices(podium: Podium) -> Mapping[str, Iterable[str]]:
+    """Values that options of a request can have."""
+    return {"agent": podium.settings.agents}

@@ -15,33 +15,33 @@ _LINE_ENDS = re.compile(r"\r\n?|[\v\f\x1c-\x1e\x85\u2028\u2029]")
 
 
 def plain(text: str) -> str:
-    """The text with one kind of line end, and with every hidden character written out."""
+    """Normalise line ends, and write out every hidden character."""
     whole = text.encode(errors="replace").decode()
     return written_out(_LINE_ENDS.sub("\n", whole))
 
 
 def as_data(text: str) -> str:
-    """The text as a block whose fence is longer than any run of backticks in it."""
+    """Format the text as a block whose fence is longer than any run of backticks in it."""
     body = plain(text).rstrip("\n")
     fence = "`" * max(3, _longest_run(body) + 1)
     return f"{fence}data\n{body}\n{fence}"
 
 
 def in_code(line: str) -> str:
-    """The text on one line, as a code span that nothing in it can end."""
-    shown = " ".join(plain(line).split("\n"))
-    ticks = "`" * (_longest_run(shown) + 1)
-    gap = " " if shown.startswith("`") or shown.endswith("`") else ""
-    return f"{ticks}{gap}{shown}{gap}{ticks}"
+    """Format the text on one line, as a code span that nothing in it can end."""
+    text = " ".join(plain(line).split("\n"))
+    ticks = "`" * (_longest_run(text) + 1)
+    gap = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{ticks}{gap}{text}{gap}{ticks}"
 
 
 def _longest_run(text: str) -> int:
     return max((len(run) for run in _TICK_RUNS.findall(text)), default=0)
 
 
-_MARKS = r"(?:[ \t]*(?:>|(?:[-*+]|\d{1,9}[.)])(?=[ \t])))*+[ \t]*"
-"""What may stand before a fence: marks of quotes and lists."""
-_FENCE = re.compile(rf"{_MARKS}(`{{3,}}(?=[^`]*$)|~{{3,}})")
+_CONTAINER_PREFIX = r"(?:[ \t]*(?:>|(?:[-*+]|\d{1,9}[.)])(?=[ \t])))*+[ \t]*"
+"""Prefix of a fence: markers of quotes and lists."""
+_FENCE = re.compile(rf"{_CONTAINER_PREFIX}(`{{3,}}(?=[^`]*$)|~{{3,}})")
 _BRACES = re.compile(r"(?P<escaped>\\\{\{)|\{\{(?:[ \t]*(?P<name>[^{}\n]{0,200}?)[ \t]*\}\})?")
 _NAME = re.compile(INPUT_NAME)
 _TICKS = re.compile(r"`+")
@@ -51,7 +51,7 @@ _SPAN = re.compile(r"(?<![\\`])(`+)(?!`).*?(?<!`)\1(?!`)")
 
 @dataclass(frozen=True)
 class TemplateProblem:
-    """Braces that name no input: where, counted from 1, and what is wrong."""
+    """Problem of a placeholder, with line and column counted from 1."""
 
     line: int
     column: int
@@ -59,13 +59,13 @@ class TemplateProblem:
 
 
 def misused(text: str, names: Collection[str]) -> Iterator[TemplateProblem]:
-    """All braces in the text that stand for nothing, and backticks that could let a value out of its code."""
+    """Find placeholders of unknown inputs, and backticks that could let a value out of its code span."""
     fence = ""
     paragraph: list[tuple[int, str]] = []
     for number, line in enumerate(text.split("\n"), start=1):
-        for found in _BRACES.finditer(line):
-            if not found["escaped"] and (problem := _problem(found["name"], names)):
-                yield TemplateProblem(number, found.start() + 1, problem)
+        for match in _BRACES.finditer(line):
+            if not match["escaped"] and (problem := _problem(match["name"], names)):
+                yield TemplateProblem(number, match.start() + 1, problem)
         before, fence = fence, fence_after(line, fence)
         if line.strip() and not before and not fence:
             paragraph.append((number, line))
@@ -76,15 +76,15 @@ def misused(text: str, names: Collection[str]) -> Iterator[TemplateProblem]:
 
 
 def _loose_ticks(paragraph: list[tuple[int, str]]) -> Iterator[TemplateProblem]:
-    """Backticks without a partner on their line would pair with those around a value."""
-    if not any(found["name"] for _, line in paragraph for found in _BRACES.finditer(line)):
+    """Find unpaired backticks, which would pair with those around a value."""
+    if not any(match["name"] for _, line in paragraph for match in _BRACES.finditer(line)):
         return
     for number, line in paragraph:
-        for found in _TICKS.finditer(_SPAN.sub(lambda span: " " * len(span[0]), line)):
+        for match in _TICKS.finditer(_SPAN.sub(lambda span: " " * len(span[0]), line)):
             problem = (
                 "backticks beside an input must be plain pairs on one line; pair or remove these"
             )
-            yield TemplateProblem(number, found.start() + 1, problem)
+            yield TemplateProblem(number, match.start() + 1, problem)
 
 
 def _problem(name: str | None, names: Collection[str]) -> str:
@@ -92,12 +92,12 @@ def _problem(name: str | None, names: Collection[str]) -> str:
         return ""
     if name is None or not _NAME.fullmatch(name):
         return r"between {{ and }} stands the name of an input alone; write \{{ for the braces themselves"
-    known = ", ".join(sorted(names)) or "none"
-    return f"there is no input {name!r}; inputs: {known}"
+    listing = ", ".join(sorted(names)) or "none"
+    return f"there is no input {name!r}; inputs: {listing}"
 
 
 def fill(text: str, values: Mapping[str, str], longer: Collection[str] = ()) -> str:
-    """The text with the values in it, each as data: as a code span, or as it is where the text is code.
+    """Fill in the values, each as data: as a code span, or verbatim inside of code.
 
     Of `longer` inputs, which may have many lines, only the name is put in. Raises `BadInput` for a
     value that would end the code it stands in.
@@ -113,10 +113,10 @@ def fill(text: str, values: Mapping[str, str], longer: Collection[str] = ()) -> 
 
 
 def fence_after(line: str, fence: str) -> str:
-    """The fence of the code block that is open after this line; empty when none is."""
+    """Return the fence of the code block that is open after this line; empty when none is."""
     if fence:
-        mark = line.lstrip(" \t>").rstrip()
-        closes = len(mark) >= len(fence) and mark == fence[0] * len(mark)
+        closing = line.lstrip(" \t>").rstrip()
+        closes = len(closing) >= len(fence) and closing == fence[0] * len(closing)
         return "" if closes else fence
     opened = _FENCE.match(line)
     return opened[1] if opened else ""
@@ -125,21 +125,21 @@ def fence_after(line: str, fence: str) -> str:
 def _filled(line: str, values: Mapping[str, str], longer: Collection[str], *, block: bool) -> str:
     spans = [(0, len(line))] if block else [span.span() for span in _SPAN.finditer(line)]
 
-    def value(found: re.Match[str]) -> str:
-        name = found["name"]
-        if found["escaped"]:
+    def value(match: re.Match[str]) -> str:
+        name = match["name"]
+        if match["escaped"]:
             return "{{"
         if name not in values:
-            return found[0]
+            return match[0]
         if name in longer:
             return f"(the input {name}, given above)"
-        if any(start <= found.start() < end for start, end in spans):
+        if any(start <= match.start() < end for start, end in spans):
             return _in_the_code(name, values[name])
         if not values[name]:
             return "(nothing)"
         # Two runs of backticks side by side would be read as one.
-        left = " " if line[: found.start()].endswith(("`", "}}")) else ""
-        right = " " if line[found.end() :].startswith("`") else ""
+        left = " " if line[: match.start()].endswith(("`", "}}")) else ""
+        right = " " if line[match.end() :].startswith("`") else ""
         return f"{left}{in_code(values[name])}{right}"
 
     return _BRACES.sub(value, line)

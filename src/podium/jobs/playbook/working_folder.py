@@ -19,31 +19,31 @@ if TYPE_CHECKING:
 _MAX_RUNS = 10_000
 
 
-def grounds_of(podium: Podium) -> GitWorkingFolders:
-    """Keeps, copies and compares folders of this project's runs."""
+def working_folders(podium: Podium) -> GitWorkingFolders:
+    """Build the service that snapshots, copies and compares folders of this project's runs."""
     from podium.git import GitWorkingFolders
 
     return GitWorkingFolders(podium.repository_git, podium.folders.grounds)
 
 
-async def look_at_restoring(podium: Podium, run: str, *, undo: bool = False) -> FolderRestore:
-    """What putting the run's folder back would change. `undo` means back to before the last time.
+async def preview_restore(podium: Podium, run: str, *, undo: bool = False) -> FolderRestore:
+    """Preview the restore of a run's folder. `undo` reverts the last restore.
 
-    Raises `LockHeld` while the run, or another one in the same folder, goes on, and `NotPossibleNow` when
-    nothing was kept.
+    Raises `LockHeld` while the run, or another one in the same folder, is open, and `NotPossibleNow` without a
+    snapshot.
     """
     return await (await _restoring(podium, run)).look(undo=undo)
 
 
 async def restore_playbook(
-    podium: Podium, run: str, shown: FolderRestore, *, undo: bool = False, over: bool = False
+    podium: Podium, run: str, preview: FolderRestore, *, undo: bool = False, over: bool = False
 ) -> FolderRestore:
-    """Put the folder back to what it was before the run, if it still is as it was shown.
+    """Restore the folder to its state before the run, if it still matches the preview.
 
-    What is there now is kept first. `over` says that later changes of others may go.
+    Its current state is saved first. `over` overwrites later changes of others.
     """
     restoring = await _restoring(podium, run)
-    return await restoring.put_back(shown, undo=undo, over=over)
+    return await restoring.put_back(preview, undo=undo, over=over)
 
 
 async def _restoring(podium: Podium, name: str) -> FolderRestorer:
@@ -51,13 +51,13 @@ async def _restoring(podium: Podium, name: str) -> FolderRestorer:
 
     store = await podium.store()
     run = await store.read(lambda view: _ended_run(view, name))
-    return FolderRestorer(grounds_of(podium), run.id, run.finished_at)
+    return FolderRestorer(working_folders(podium), run.id, run.finished_at)
 
 
 def _ended_run(view: StoreView, name: str) -> Run:
     run = view.run(find_id(view, "run", name))
     if run is None or run.flow != PLAYBOOK:
-        raise BadInput(f"{name!r} is no run of a playbook; `podium runs` lists all")
+        raise BadInput(f"{name!r} is not a playbook run; list runs with `podium runs`")
     root, dry_run = _folder_of(run)
     if dry_run:
         raise NotPossibleNow(f"run {run.id} worked in a copy, so there is nothing to put back")
@@ -71,6 +71,6 @@ def _ended_run(view: StoreView, name: str) -> Run:
 
 
 def _folder_of(run: Run) -> tuple[str, bool]:
-    """Where it works, and whether in a copy of that."""
+    """Return its folder, and whether it is a dry run."""
     job = run.input if isinstance(run.input, dict) else {}
     return str(job.get("root", "")), bool(job.get("dry_run"))

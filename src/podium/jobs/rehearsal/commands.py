@@ -35,10 +35,10 @@ def rehearse(
     """
     door = Door(context.obj)
     plan = rehearsal_plan(door.configuration).model_dump(mode="json")
-    terms = door.configuration.run_settings()
+    settings = door.configuration.run_settings()
 
     async def begin(podium: Podium) -> Run:
         engine = await podium.hosting_engine()
-        return await engine.start(FLOW, plan, task=FLOW, settings=terms)
+        return await engine.start(FLOW, plan, task=FLOW, settings=settings)
 
     host(door, begin, wait=wait)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from podium.app.agent_builder import players_by_role
+from podium.app.agent_builder import agents_by_role
 from podium.config.configuration import Configuration
 from podium.config.flow_options import flow_options
 from podium.core.errors import BadInput
@@ -20,14 +20,18 @@ FLOW = "rehearsal"
 
 async def build_rehearsal(podium: Podium) -> FlowBody:
     """Build the flow with the agents of this project."""
-    kit = RehearsalDeps(player_for=await players_by_role(podium), purse=await podium.purse())
-    return rehearsal(kit)
+    deps = RehearsalDeps(
+        agent_for_role=await agents_by_role(podium), budget_tracker=await podium.budget_tracker()
+    )
+    return rehearsal(deps)
 
 
 def rehearsal_plan(configuration: Configuration) -> RehearsalPlan:
-    """What podium.yaml says under `flows: rehearsal:`. Raises `BadInput` when there is nothing to play."""
-    place = str(configuration.folders.project)
-    plan = RehearsalPlan.model_validate({**flow_options(configuration, FLOW), "workspace": place})
+    """Read the plan under `flows: rehearsal:` in podium.yaml. Raises `BadInput` when it has no scenes."""
+    workspace = str(configuration.folders.project)
+    plan = RehearsalPlan.model_validate(
+        {**flow_options(configuration, FLOW), "workspace": workspace}
+    )
     if not plan.scenes:
         raise BadInput(
             "podium.yaml has no scenes to rehearse; list them under `flows: rehearsal: scenes:`"

@@ -22,7 +22,7 @@ class Scene(FrozenModel):
     role: NonEmpty
     """Role that plays it."""
     prompt: str
-    """What the role is asked."""
+    """Prompt for the role."""
 
 
 class RehearsalOptions(FrozenModel):
@@ -35,36 +35,36 @@ class RehearsalOptions(FrozenModel):
 
 
 class RehearsalPlan(RehearsalOptions):
-    """What is rehearsed, and where."""
+    """Scenes to play, and their workspace."""
 
     workspace: NonEmpty
 
 
 @dataclass(frozen=True)
 class RehearsalDeps:
-    """What the story needs of the house."""
+    """Dependencies of the flow."""
 
-    player_for: Callable[[str], RoleAgent]
-    """Who plays a role. Raises `BadInput` when nobody is configured."""
-    purse: BudgetTracker
+    agent_for_role: Callable[[str], RoleAgent]
+    """Returns the agent of a role. Raises `BadInput` when none is configured."""
+    budget_tracker: BudgetTracker
 
 
-def rehearsal(kit: RehearsalDeps) -> FlowBody:
-    """The flow, with its kit in hand."""
+def rehearsal(deps: RehearsalDeps) -> FlowBody:
+    """Build the flow."""
 
     async def rehearse(ctx: FlowContext, plan: RehearsalPlan) -> Json:
-        said = {}
+        replies = {}
         for scene in plan.scenes:
             reply = await ask_until_answered(
                 ctx,
-                kit.player_for(scene.role),
+                deps.agent_for_role(scene.role),
                 scene.prompt,
-                budget=kit.purse,
+                budget=deps.budget_tracker,
                 name=scene.name,
                 workspace=plan.workspace,
                 most_turns=plan.most_turns,
             )
-            said[scene.name] = reply.text
-        return said
+            replies[scene.name] = reply.text
+        return replies
 
     return rehearse

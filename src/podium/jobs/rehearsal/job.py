@@ -16,7 +16,7 @@ JOB = Job(
         "rehearse": Command(
             "podium.jobs.rehearsal.commands:app",
             "Play the scenes of podium.yaml to try out a policy.",
-            "Policy and records",
+            "Agents and policy",
         ),
     },
 )

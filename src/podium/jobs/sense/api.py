@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from fastapi import APIRouter
 
 from podium.app.approvals import reject
+from podium.app.inbox import resolve_approval
 from podium.core.decisions import Approval
 from podium.core.errors import NotPossibleNow, UnknownId
 from podium.core.model import FrozenModel
 from podium.core.work import Run
-from podium.jobs.sense.candidate_lookup import approval_meant
 from podium.jobs.sense.candidates import (
     CandidateView,
     deploy_candidate,
@@ -114,7 +114,9 @@ async def reject_candidate(
         raise NotPossibleNow(
             f"candidate {candidate_view.standing.wo_id} asks nobody; it is {candidate_view.state}"
         )
-    meant = await store.read(lambda view: approval_meant(view, candidate_view.standing.approval_id))
+    meant = await store.read(
+        lambda view: resolve_approval(view, candidate_view.standing.approval_id)
+    )
     return await reject(store, podium.clock, podium.ids, meant, by=person.approver, why=no.why)
 
 

@@ -38,20 +38,17 @@ def find_candidate(view: StoreView, text: str) -> Run:
     return run
 
 
-def approval_meant(view: StoreView, text: str) -> str:
-    """The id of the approval for which a work order's id stands; any other text as it is.
+def find_approval(view: StoreView, text: str) -> str:
+    """The id of the approval for which a work order's id stands; empty when there is none.
 
     Raises `AmbiguousId` for a beginning of several.
     """
-    prefix = text.strip()
-    if view.find_ids("approval", prefix):
-        return text
-    runs = _by_order(view, prefix)
+    runs = _by_order(view, text.strip())
     if len(runs) > 1:
         raise AmbiguousId("candidate", text, [wo_id_of(run) for run in runs])
-    asked = view.approvals(run_id=runs[0].id) if runs else []
-    pending = [approval for approval in asked if approval.status is ApprovalStatus.PENDING]
-    return next((approval.id for approval in (*pending, *asked)), text)
+    approvals = view.approvals(run_id=runs[0].id) if runs else []
+    pending = [approval for approval in approvals if approval.status is ApprovalStatus.PENDING]
+    return next((approval.id for approval in (*pending, *approvals)), "")
 
 
 def _by_order(view: StoreView, prefix: str) -> list[Run]:

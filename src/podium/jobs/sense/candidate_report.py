@@ -25,7 +25,6 @@ from podium.jobs.sense.composition import (
     sense_queue,
 )
 from podium.jobs.sense.deps import TEXT_ZONE, WORK_ORDER
-from podium.jobs.sense.effective_options import sense_mode
 from podium.jobs.sense.models import (
     CandidateStatus,
     PlannerStatus,
@@ -34,6 +33,7 @@ from podium.jobs.sense.models import (
     no_operations,
     no_plan,
 )
+from podium.jobs.sense.options import sense_mode
 from podium.jobs.sense.orders.work_order import Ack
 from podium.jobs.sense.tick_report import (
     INDENT,

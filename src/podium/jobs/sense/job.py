@@ -11,7 +11,7 @@ JOB = Job(
             "podium.jobs.sense.flow:sense",
         ),
         "candidate": FlowSpec(
-            "podium.jobs.sense.candidate_composition:build_candidate",
+            "podium.jobs.sense.composition:build_candidate",
             "podium.jobs.sense.deps:CandidateJob",
             "podium.jobs.sense.flow:candidate",
         ),
@@ -22,14 +22,18 @@ JOB = Job(
         ),
     },
     options="podium.jobs.sense.options:SenseOptions",
-    queues="podium.jobs.sense.effective_options:order_queues",
+    queues="podium.jobs.sense.options:order_queues",
+    approvals="podium.jobs.sense.candidate_approvals:CandidateApprovals",
     uninstall="podium.jobs.sense.io.installation:ScheduledLoops",
     pages="podium.jobs.sense.page:router",
     api="podium.jobs.sense.api:router",
     guarded_files="podium.jobs.sense.orders.policy:LAUNCHERS",
     planned_call="podium.jobs.sense.orders.work_order:planned_call",
-    request="podium.jobs.sense.submission:TickRequest",
-    submit="podium.jobs.sense.submission:submit",
+    request_label="",
+    worker="podium.jobs.sense.worker_hooks:SenseWorker",
+    steering="podium.jobs.sense.composition:project_sources",
+    request="podium.jobs.sense.composition:TickRequest",
+    submit="podium.jobs.sense.composition:submit",
     commands={
         "sense": Command(
             "podium.jobs.sense.commands.sense:app",
@@ -38,17 +42,17 @@ JOB = Job(
         "candidates": Command(
             "podium.jobs.sense.commands.candidates:app",
             "List the work orders that `sense` proposes.",
-            "More for jobs",
+            "Advanced",
         ),
         "deploy": Command(
-            "podium.jobs.sense.commands.deploy:app",
+            "podium.jobs.sense.commands.candidates:deploy_app",
             "Approve a candidate of `sense` and deliver it.",
-            "More for jobs",
+            "Advanced",
         ),
         "plan": Command(
             "podium.jobs.sense.commands.plan:app",
             "Parse a plan for `sense`, or check the planning rules.",
-            "More for jobs",
+            "Advanced",
         ),
     },
 )

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
+from typing import Any
 
 from podium.app.app import Podium
+from podium.cli.queue_worker import WorkerTask
 from podium.core.errors import LockHeld
 from podium.core.events import Event
+from podium.core.model import Json
 from podium.core.work import QueueSpec, Run
 from podium.jobs.sense import SENSE, take_in
+from podium.jobs.sense.candidate_lookup import CANDIDATE
 from podium.jobs.sense.composition import sense_queue, tick_deps
-from podium.jobs.sense.effective_options import ORDERS
+from podium.jobs.sense.deps import WORK_ORDER
+from podium.jobs.sense.options import ORDERS
 from podium.jobs.sense.orders.inbox_tender import InboxTender
 from podium.jobs.sense.orders.worker import inbox_tender
 from podium.ports import EventQuery, StoreView
@@ -40,7 +45,7 @@ async def tended(
         return
     tender, reported = await inbox_tender(podium), set[str]()
     if tender.paused:
-        podium.tell(tender.paused)
+        podium.notify(tender.paused)
 
     async def take_more() -> int:
         taken = await tender.tend()
@@ -130,3 +135,38 @@ async def _end(podium: Podium, notify: Callable[[str], None]) -> None:
 
 def _run_of(event: Event, view: StoreView) -> Run | None:
     return view.run(event.run_id)
+
+
+class SenseWorker(WorkerTask):
+    """Takes orders from the inbox, and records ticks whose planning has ended."""
+
+    brief_queues = frozenset((ORDERS, SENSE))
+
+    async def __aenter__(self) -> SenseWorker:
+        async with AsyncExitStack() as stack:
+            store = await self.podium.store()
+            seen = await store.read(lambda view: view.last_position())
+            await stack.enter_async_context(
+                ticks_ended(self.podium, self.queues, seen, self.notify)
+            )
+            self._take_more = await stack.enter_async_context(
+                tended(self.podium, self.queues, self.notify, once=self.once)
+            )
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(self, *error: Any) -> None:
+        await self._stack.__aexit__(*error)
+
+    async def take_more(self) -> int:
+        return await self._take_more()
+
+    @staticmethod
+    def facts(run: Run) -> Mapping[str, Json]:
+        job = run.input if isinstance(run.input, dict) else {}
+        if run.flow == WORK_ORDER:
+            order = job.get("order")
+            wo_id = str(order["id"] if isinstance(order, dict) else job.get("file", ""))
+        else:
+            wo_id = str(job.get("wo_id", "")) if run.flow == CANDIDATE else ""
+        return {"wo_id": wo_id} if wo_id else {}

@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
 from collections.abc import Sequence
 from itertools import accumulate
-from pathlib import Path
 
 from podium.core.decisions import Access, PathArgument, Tier, ToolSpec
 from podium.core.errors import ToolBroke
@@ -131,7 +129,7 @@ async def _search_text(arguments: dict[str, Json], scope: ToolScope) -> dict[str
     request["longest_line"] = longest_line
     ended = await scope.launcher.run(
         ProcessSpec(
-            argv=(sys.executable, "-IS", str(Path(text_search.__file__))),
+            argv=text_search.search_command(),
             cwd=str(scope.root),
             stdin=json.dumps(request).encode(),
             limits=ProcessLimits(

@@ -5,16 +5,26 @@ from typing import TYPE_CHECKING
 from podium.platform.lazy_exports import export_lazily
 
 if TYPE_CHECKING:
-    from podium.tools.packs.beginning import write_new_pack
-    from podium.tools.packs.code import PackCode
-    from podium.tools.packs.files import REGISTRY_FILE, pack_digest
-    from podium.tools.packs.finding import PackFolder, find_pack, list_packs
-    from podium.tools.packs.handlers import performer, python_handler
-    from podium.tools.packs.loading import load_pack
-    from podium.tools.packs.performing import pack_tools
-    from podium.tools.packs.published import published_schema
-    from podium.tools.packs.scope import PackFunction, PackScope, RowReader
-    from podium.tools.packs.shipped import shipped_packs
+    from podium.tools.packs.files import (
+        REGISTRY_FILE,
+        PackFolder,
+        find_pack,
+        list_packs,
+        pack_digest,
+        shipped_packs,
+        write_new_pack,
+    )
+    from podium.tools.packs.handlers import (
+        PackFunction,
+        PackScope,
+        RowReader,
+        performer,
+        python_handler,
+    )
+    from podium.tools.packs.pack_code import PackCode
+    from podium.tools.packs.pack_handler import pack_tools
+    from podium.tools.packs.pack_loader import load_pack
+    from podium.tools.packs.registry_schema import published_schema
 
 __all__ = [
     "REGISTRY_FILE",
@@ -38,21 +48,21 @@ __all__ = [
 export_lazily(
     __name__,
     {
-        "write_new_pack": "beginning",
-        "PackCode": "code",
+        "write_new_pack": "files",
+        "PackCode": "pack_code",
         "REGISTRY_FILE": "files",
         "pack_digest": "files",
-        "PackFolder": "finding",
-        "find_pack": "finding",
-        "list_packs": "finding",
+        "PackFolder": "files",
+        "find_pack": "files",
+        "list_packs": "files",
         "performer": "handlers",
         "python_handler": "handlers",
-        "load_pack": "loading",
-        "pack_tools": "performing",
-        "published_schema": "published",
-        "PackFunction": "scope",
-        "PackScope": "scope",
-        "RowReader": "scope",
-        "shipped_packs": "shipped",
+        "load_pack": "pack_loader",
+        "pack_tools": "pack_handler",
+        "published_schema": "registry_schema",
+        "PackFunction": "handlers",
+        "PackScope": "handlers",
+        "RowReader": "handlers",
+        "shipped_packs": "files",
     },
 )

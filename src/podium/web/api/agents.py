@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from podium.app.agent_status import Standing, standings
+from podium.app.agent_status import Standing, agent_statuses
 from podium.core.model import FrozenModel
 from podium.web.access.authentication import Viewer
 from podium.web.context import CurrentContext
@@ -24,7 +24,7 @@ class AgentsListed(FrozenModel):
 @router.get("/agents")
 async def list_agents(context: CurrentContext, person: Viewer) -> AgentsListed:
     """The agents of podium.yaml and the known programs it does not name: installed, logged in, gated by what."""
-    statuses = await standings(context.podium)
+    statuses = await agent_statuses(context.podium)
     return AgentsListed(
         agents=tuple(AgentListed(ready=one.ready, standing=one) for one in statuses)
     )

@@ -9,15 +9,8 @@ from pydantic import Field
 
 from podium.app.approvals import approve, list_approvals, reject
 from podium.app.id_lookup import find_id
-from podium.app.inbox import Card, see_card
-from podium.app.resubmission import (
-    MAX_CHARACTERS,
-    EditField,
-    Resubmitted,
-    cannot_be_edited,
-    edit_and_resubmit,
-    edit_fields,
-)
+from podium.app.inbox import Card, EditField, Resubmitted, see_card
+from podium.app.resubmission import MAX_CHARACTERS, cannot_be_edited, edit_and_resubmit, edit_fields
 from podium.app.run_continuation import how_it_continues
 from podium.core.decisions import Approval, ApprovalStatus
 from podium.core.model import FrozenModel
@@ -126,7 +119,7 @@ async def approve_it(
         approval,
         by=person.approver,
         groups=context.podium.settings.approvers,
-        said=yes.say,
+        comment=yes.say,
         digest=yes.digest,
     )
     return await answered(context, granted)

@@ -28,7 +28,7 @@ async def show_budgets(
     context: CurrentContext, person: Viewer, run: NameAsked = ""
 ) -> BudgetOverview:
     """Show today's usage, and a run's, against the limits in force."""
-    tracker = await context.podium.purse()
+    tracker = await context.podium.budget_tracker()
     overview = await see_budgets(
         tracker.store, context.podium.clock, tracker.budgets, run=run or None
     )

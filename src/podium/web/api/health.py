@@ -64,7 +64,7 @@ async def show_health(context: CurrentContext, person: Viewer) -> Health:
         needs_human=sum(tally.needs_human for tally in tallies),
         workers=len({worker for queue in overview.queues for worker in queue.served_by}),
         followers=context.hub.followers,
-        troubles=(*problems, *context.podium.faults),
+        troubles=(*problems, *context.podium.problems),
     )
 
 

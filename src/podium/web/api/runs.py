@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 
 from podium.app.run_list import ShownStatus
 from podium.app.run_log import list_steps
-from podium.app.run_overview import RunRow, RunsWish, see_runs
+from podium.app.run_overview import RunFilter, RunRow, see_runs
 from podium.app.run_timeline import calls_of, look_at_run, newest_events
 from podium.core.decisions import Approval, CallRecord, Usage
 from podium.core.events import BranchDelivered
@@ -90,7 +90,7 @@ async def list_runs(
     limit: Rows = 50,
 ) -> RunsListed:
     """List runs, newest first, page by page."""
-    query = RunsWish(
+    query = RunFilter(
         status=status or "",
         flow=flow,
         queue=queue,
@@ -112,8 +112,8 @@ async def show_run(context: CurrentContext, person: Viewer, run: Name) -> RunDet
     delivered = deliveries[-1].body if deliveries else None
     return RunDetails(
         run=head.run,
-        shown_status=ShownStatus(head.stands.shown_status),
-        hosted=head.stands.hosted,
+        shown_status=ShownStatus(head.listing.shown_status),
+        hosted=head.listing.hosted,
         usage=head.usage,
         in_flight=head.in_flight,
         steps_ended=head.done,
@@ -147,9 +147,9 @@ async def list_run_calls(context: CurrentContext, person: Viewer, run: Name) -> 
 
 def _listed(row: RunRow) -> RunListed:
     return RunListed(
-        run=row.stands.run,
-        shown_status=ShownStatus(row.stands.shown_status),
-        hosted=row.stands.hosted,
+        run=row.listing.run,
+        shown_status=ShownStatus(row.listing.shown_status),
+        hosted=row.listing.hosted,
         step=row.step,
         agent=row.agent,
         usd=row.usd,

@@ -122,7 +122,7 @@ GONE = 410
 
 def link_maker(podium: Podium) -> LinkMaker:
     """Return the maker of this project's links: its processes share the key and the record of opened links."""
-    folder = podium.vault / "console"
+    folder = podium.key_dir / "console"
     return LinkMaker(folder / "links.key", folder / "links", podium.clock)
 
 

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
 from podium.app.app import Podium
-from podium.app.chat import HEARD_FOR, ChatDesk
+from podium.app.chat import DEDUP_WINDOW, ChatService
 from podium.app.single_use import OnceBook
 from podium.config.chat_settings import (
     DiscordSettings,
@@ -42,7 +42,7 @@ class ChatInbox:
 
     def __init__(self, podium: Podium, folder: Path, *, per_minute: int) -> None:
         self._podium = podium
-        self._chat = ChatDesk(podium)
+        self._chat = ChatService(podium)
         self._book = OnceBook(folder)
         self._rates = Rates(per_minute)
         self._strangers: set[str] = set()
@@ -56,7 +56,7 @@ class ChatInbox:
         key = f"{service}:{sender}"[:MAX_NAME]
         if match is None and key not in self._strangers and len(self._strangers) < MAX_STRANGERS:
             self._strangers.add(key)
-            self._podium.tell(
+            self._podium.notify(
                 f"chat: {service} sender {escaped_line(sender, MAX_NAME)!r} is not among `senders`, "
                 "and was not heard"
             )
@@ -66,7 +66,7 @@ class ChatInbox:
         """Record the key; True the first time."""
         now = self._podium.clock.now()
         return await asyncio.to_thread(
-            self._book.take, f"seen:{service}:{key}", now, now + HEARD_FOR
+            self._book.take, f"seen:{service}:{key}", now, now + DEDUP_WINDOW
         )
 
     async def answer(
@@ -80,7 +80,7 @@ class ChatInbox:
             return TOO_OFTEN
         self._rates.spend(f"{service}:{name}")
         now = self._podium.clock.now()
-        if not await asyncio.to_thread(self._book.take, key, now, now + HEARD_FOR):
+        if not await asyncio.to_thread(self._book.take, key, now, now + DEDUP_WINDOW):
             return STILL_AT_IT
         # Whoever knows the secret of a plain chat can name any sender: all of them have one proof.
         credential = f"chat:{service}" if service == SHARED else f"chat:{service}:{name}"
@@ -98,14 +98,14 @@ class ChatInbox:
 
     async def _work(self, key: str, sender: SenderSettings, text: str, credential: str) -> str:
         answer = await self._chat.answer(sender, text, credential)
-        until = self._podium.clock.now() + HEARD_FOR
+        until = self._podium.clock.now() + DEDUP_WINDOW
         await asyncio.to_thread(self._book.keep_answer, key, answer, until)
         return answer
 
     def _ended(self, work: asyncio.Task[str]) -> None:
         self._working.discard(work)
         if not work.cancelled() and (error := work.exception()) is not None:
-            self._podium.tell(f"chat: a message could not be answered: {type(error).__name__}")
+            self._podium.notify(f"chat: a message could not be answered: {type(error).__name__}")
 
 
 MAX_BYTES = 64_000
@@ -115,9 +115,9 @@ Handler = Callable[[Request], Awaitable[Response]]
 def chat_router(podium: Podium) -> APIRouter:
     """Router of the webhooks that `chat` in podium.yaml configures; others do not exist."""
     if warning := untrusted_notice(podium.configuration, "chat"):
-        podium.tell(warning)
+        podium.notify(warning)
     settings = trusted_settings(podium.configuration, "chat").chat
-    inbox = ChatInbox(podium, podium.vault / "console" / "chat", per_minute=settings.per_minute)
+    inbox = ChatInbox(podium, podium.key_dir / "console" / "chat", per_minute=settings.per_minute)
     podium.close_with(inbox.close)
     router = APIRouter(prefix="/chat", include_in_schema=False)
     if settings.telegram and (secret := _secret(podium, settings.telegram.secret)):
@@ -213,7 +213,7 @@ def _secret(podium: Podium, reference: str) -> str:
     try:
         return podium.resolve_secret(reference.removeprefix("secret://"))
     except UserMustAct as error:
-        podium.tell(f"chat is closed to those who prove themselves by {reference}: {error}")
+        podium.notify(f"chat is closed to those who prove themselves by {reference}: {error}")
         return ""
 
 

@@ -9,17 +9,13 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
-from podium.app.inbox import Blocked, Card, CardKind
+from podium.app.inbox import Blocked, Card, CardKind, OrderSummary, job_approvals
 from podium.app.resubmission import cannot_be_edited
 from podium.app.submission import asked_by
 from podium.core import protected_paths
 from podium.core.decisions import ApprovalStatus, Tier, canonical_json
 from podium.core.model import Json
-from podium.core.plan_approval import question_in
-from podium.jobs.operator import OPERATOR
-from podium.jobs.operator.models import OperatorJob, SqlQuery
-from podium.jobs.sense.orders.order_edit import order_in
-from podium.jobs.sense.orders.work_order import WorkOrder
+from podium.core.plan_approval import SqlQuery, question_in
 from podium.render.approval import diff_counts, diff_lines, waits_for, what_lines
 from podium.render.argument_text import exact_lines
 from podium.render.text import counted, escaped_line
@@ -81,11 +77,11 @@ def changes_of(
             return ()
 
 
-def changes_in(order: WorkOrder, *, most: int | None = MAX_LINES) -> tuple[Change, ...]:
+def changes_in(order: OrderSummary, *, most: int | None = MAX_LINES) -> tuple[Change, ...]:
     """Return every operation of an order, each with its change."""
     changes = []
-    for number, op in enumerate(order.ops, start=1):
-        made = changes_of(*op.call, most=most)
+    for number, op in enumerate(order.operations, start=1):
+        made = changes_of(op.tool, op.arguments, most=most)
         title = f"{number}. {escaped_line(op.line)}"
         changes.append(Change(title, made[0].lines, made[0].left_out) if made else Change(title))
     return tuple(changes)
@@ -193,7 +189,7 @@ class CardView:
     """Arguments of the call besides the command."""
     changes: tuple[Change, ...] = ()
     calls: tuple[PlannedCall, ...] = ()
-    order: WorkOrder | None = None
+    order: OrderSummary | None = None
     asked_by: str = ""
     forecast: str = ""
     chain: tuple[Link, ...] = ()
@@ -236,7 +232,7 @@ def card_view(
     approval = card.approval
     exact = tuple(what_lines(approval))
     lines = exact if whole else exact[:MAX_EXACT]
-    order = order_in(approval) if card.kind is CardKind.CANDIDATE else None
+    order = job_approvals(card.run).order(approval) if card.kind is CardKind.CANDIDATE else None
     most = None if whole else MAX_LINES
     may_answer = card.is_open and person.may(ConsoleRole.APPROVER)
     return CardView(
@@ -280,7 +276,7 @@ def _asks(card: Card) -> bool:
     return card.kind is CardKind.QUESTION
 
 
-def _title(card: Card, order: WorkOrder | None) -> str:
+def _title(card: Card, order: OrderSummary | None) -> str:
     if card.kind is CardKind.QUESTION:
         return "An agent asks"
     if order is not None:
@@ -323,7 +319,7 @@ def _planned(card: Card) -> tuple[PlannedCall, ...]:
     question = question_in(card.approval)
     if question is None:
         return ()
-    proofs = _proofs(card)
+    verifications = job_approvals(card.run).verifications(card)
     return tuple(
         PlannedCall(
             number=call.number,
@@ -332,18 +328,11 @@ def _planned(card: Card) -> tuple[PlannedCall, ...]:
             lines=tuple(exact_lines(call.arguments, indent=0)),
             way_back=f"can be undone by {call.undo}" if call.undo else "",
             is_final=call.tool in question.irreversible,
-            proofs=proofs.get(call.number, ()),
+            proofs=tuple(verifications.get(call.number, ())),
             ungrounded=tuple(value.line for value in call.ungrounded),
         )
         for call in question.calls
     )
-
-
-def _proofs(card: Card) -> dict[int, tuple[SqlQuery, ...]]:
-    if card.run is None or card.run.flow != OPERATOR:
-        return {}
-    plan = OperatorJob.model_validate(card.run.input).plan
-    return {step.number: step.verification for step in plan.steps}
 
 
 def _forecast(card: Card) -> str:

@@ -128,7 +128,7 @@ async def health_page(request: Request, context: CurrentContext, person: Viewer)
         request,
         "health.html",
         version=__version__,
-        faults=context.podium.faults,
+        faults=context.podium.problems,
         may_examine=person.may(ConsoleRole.OPERATOR),
     )
 
@@ -151,7 +151,7 @@ async def health_live(context: CurrentContext, person: Viewer) -> Response:
 @router.get("/health/costs")
 async def costs(request: Request, context: CurrentContext, person: Viewer) -> Response:
     podium = context.podium
-    budgets = (await podium.purse()).budgets
+    budgets = (await podium.budget_tracker()).budgets
     costs = await context.costs.look(podium.clock.now(), budgets)
     return page(
         request,

@@ -8,8 +8,8 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import RedirectResponse, Response
 
 from podium.app.approvals import approve, reject
-from podium.app.inbox import Card, CardKind, see_card
-from podium.app.resubmission import Resubmitted, edit_and_resubmit, edit_fields
+from podium.app.inbox import Card, CardKind, Resubmitted, see_card
+from podium.app.resubmission import edit_and_resubmit, edit_fields
 from podium.app.run_continuation import how_it_continues
 from podium.core.decisions import Approval, ApprovalStatus
 from podium.core.errors import BadInput, NotPossibleNow, UnknownId, UserMustAct
@@ -171,7 +171,7 @@ async def _approve(
         approval_id,
         by=person.approver,
         groups=podium.settings.approvers,
-        said=comment,
+        comment=comment,
         digest=digest,
     )
 

@@ -53,8 +53,8 @@ def evidence(row: RunRow) -> str:
 
 
 def _evidence(row: RunRow) -> str:
-    run = row.stands.run
-    if row.stands.interrupted:
+    run = row.listing.run
+    if row.listing.interrupted:
         return "the process that hosted it is gone; it can be resumed"
     match run.status:
         case RunStatus.QUEUED:
@@ -134,7 +134,7 @@ class Box:
         bar = self.bar
         parts = [f"{bar.lane}: {shorten(bar.label)}", f"round {bar.round}" if bar.round > 1 else ""]
         parts += [
-            shorten(bar.said) or OUTCOME_TEXTS[bar.outcome],
+            shorten(bar.text) or OUTCOME_TEXTS[bar.outcome],
             f"by {bar.agent}" if bar.agent else "",
         ]
         return escaped_line(", ".join(part for part in parts if part), 400)
@@ -218,7 +218,7 @@ def _box(bar: Bar, x: int, lanes: dict[str, int]) -> Box:
         x=x,
         y=lanes[bar.lane] + (ROW - BAR_HEIGHT) // 2,
         label=escaped_line(label, LABEL_LETTERS - len(turn)) + turn,
-        said=escaped_line(bar.said, SAID_LETTERS),
+        said=escaped_line(bar.text, SAID_LETTERS),
     )
 
 

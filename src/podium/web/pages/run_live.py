@@ -14,13 +14,13 @@ from fastapi.responses import Response
 from markupsafe import Markup
 
 from podium.app.id_lookup import find_id
-from podium.app.run_overview import RunRow, RunsWish, fits, see_rows
+from podium.app.run_branch import branch_name_of
+from podium.app.run_overview import RunFilter, RunRow, fits, see_rows
 from podium.app.run_timeline import RunHead, look_at_run, run_timeline
 from podium.app.submission import asked_by
 from podium.core.events import Event
 from podium.core.job import job_event_types
 from podium.core.work import RunStatus
-from podium.jobs.pipeline.run_branch import branch_name_of
 from podium.web.access.authentication import Viewer
 from podium.web.access.tokens import ConsoleRole
 from podium.web.api.requests import Position
@@ -106,7 +106,7 @@ def rendered_acts(head: RunHead, *, may_act: bool) -> Markup:
 
 async def rendered_head(context: WebContext, head: RunHead) -> Markup:
     """Render status, task, cost and branch."""
-    run, status = head.run, head.stands
+    run, status = head.run, head.listing
     waits = waiting_text(run) if run.status is RunStatus.WAITING else ""
     return rendered(
         "run_head.html",
@@ -176,7 +176,7 @@ async def follow_runs(
     text: str = "",
     before: str = "",
 ) -> Response:
-    query = RunsWish(status=status, flow=flow, text=text, before=before)
+    query = RunFilter(status=status, flow=flow, text=text, before=before)
     run_ids = [run_id for run_id in rows.split(",") if run_id][:MAX_ROWS]
     return streamed(_row_parts(context, query, run_ids))
 
@@ -208,7 +208,7 @@ async def _run_parts(
 class _List:
     """Rows one person sees, and which of them may have changed."""
 
-    def __init__(self, context: WebContext, query: RunsWish, run_ids: list[str]) -> None:
+    def __init__(self, context: WebContext, query: RunFilter, run_ids: list[str]) -> None:
         self._podium = context.podium
         self._query = query
         self._visible = dict.fromkeys(run_ids)
@@ -233,7 +233,7 @@ class _List:
         return [part for row in rows if (part := self._part(row)) is not None]
 
     def _part(self, row: RunRow) -> Part | None:
-        run_id = row.stands.run.id
+        run_id = row.listing.run.id
         if run_id in self._visible:
             return Part(rendered_row(row), "row")
         if self._query.before or not fits(row, self._query):
@@ -243,7 +243,7 @@ class _List:
 
 
 async def _row_parts(
-    context: WebContext, query: RunsWish, run_ids: list[str]
+    context: WebContext, query: RunFilter, run_ids: list[str]
 ) -> AsyncIterator[Part]:
     rows = _List(context, query, run_ids)
     types = (*_ROW_TYPES, *job_event_types())

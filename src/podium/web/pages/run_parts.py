@@ -12,6 +12,7 @@ from fastapi.responses import HTMLResponse, Response, StreamingResponse
 
 from podium.app.id_lookup import find_id
 from podium.app.receipts import list_receipts, verify_receipts
+from podium.app.run_branch import branch_of, diff_of, document_of
 from podium.app.run_log import follow_logs, transcript_of
 from podium.app.run_timeline import (
     calls_of,
@@ -26,7 +27,6 @@ from podium.core.errors import NotPossibleNow, PodiumError, UnknownId
 from podium.core.events import AgentAsked, AgentReplied, ChecksRan, ModelAnswered
 from podium.core.forge import check_ending
 from podium.core.work import Run
-from podium.jobs.pipeline.run_branch import branch_of, diff_of, document_of
 from podium.render.event import shorten, usage_text
 from podium.web.access.authentication import Viewer
 from podium.web.context import CurrentContext, WebContext

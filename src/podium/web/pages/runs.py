@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import Annotated, Literal
 from urllib.parse import urlencode
-from weakref import WeakKeyDictionary
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import RedirectResponse, Response
@@ -14,14 +14,12 @@ from fastapi.responses import RedirectResponse, Response
 from podium.app.app import Podium
 from podium.app.flow_registry import flow_builders
 from podium.app.run_list import ShownStatus
-from podium.app.run_overview import RunsPage, RunsWish, see_runs
-from podium.app.submission import Wish, option_schemas, submit
+from podium.app.run_overview import RunFilter, RunsPage, see_runs
+from podium.app.submission import WorkRequest, option_schemas, submit
 from podium.app.work_request import request_model
 from podium.core.errors import BadInput, PodiumError
+from podium.core.job import all_jobs, job_of_flow, load
 from podium.core.model import FrozenModel, Json
-from podium.jobs.duet.task_control import pairs_in_use
-from podium.jobs.pipeline.spec_files import pipeline_spec
-from podium.tools.packs import list_packs, shipped_packs
 from podium.web.access.authentication import Operator, Viewer
 from podium.web.access.tokens import ConsoleRole
 from podium.web.context import CurrentContext
@@ -31,59 +29,35 @@ from podium.web.pages.templates import page
 Choices = Mapping[tuple[str, str], tuple[str, ...]]
 """Flow and option → possible values. An option not listed takes free text."""
 
-_FIXED: WeakKeyDictionary[Podium, Choices] = WeakKeyDictionary()
-"""Choices from podium.yaml, read once per console."""
-
 
 def choices_of(podium: Podium) -> Choices:
-    """Return the modes, agents, packs and pairs of this project."""
-    fixed = _FIXED.get(podium)
-    if fixed is None:
-        fixed = _FIXED[podium] = _of_configuration(podium)
-    packs = list_packs(project=podium.folders.project, shipped=shipped_packs())
-    return {**fixed, ("operator", "pack"): tuple(sorted(pack.name for pack in packs))}
-
-
-def _of_configuration(podium: Podium) -> Choices:
-    agents = tuple(podium.settings.agents)
-    choices = {
-        ("pipeline", "mode"): _readable(lambda: pipeline_spec(podium.configuration).modes),
-        ("pipeline", "agent"): agents,
-        ("playbook", "agent"): agents,
-        ("duet", "pairs"): _readable(
-            lambda: [pair.name for pair in pairs_in_use(podium, podium.environ)]
-        ),
-    }
+    """Return the values that options of this project's jobs can have, such as modes, agents, packs and pairs."""
+    choices: dict[tuple[str, str], tuple[str, ...]] = {}
+    for job in all_jobs():
+        if job.choices:
+            # An invalid part of podium.yaml is reported when a run is started.
+            with suppress(PodiumError):
+                for option, values in load(job.choices)(podium).items():
+                    choices[job.name, option] = tuple(values)
     return {option: values for option, values in choices.items() if values}
-
-
-def _readable(values: Callable[[], Iterable[str]]) -> tuple[str, ...]:
-    """Return the values, or none when that part of podium.yaml is invalid: starting a run reports it."""
-    try:
-        return tuple(values())
-    except PodiumError:
-        return ()
 
 
 OPTION = "option_"
 """Prefix of form fields that are options of a flow."""
 APPROVE = "approve"
 """Option by which the person who starts a run approves its plan."""
-TEXTS = {
-    "pipeline": "The task: what is to be built or mended",
-    "operator": "The message to the operator",
-    "sense": "",
-    "playbook": "The playbook: a file of the project",
-    "duet": "The task for the two",
-}
-"""Flow → label of its text. Empty: it takes none."""
-
 UNSAID = {
     ("pipeline", "agent"): "as the roles say",
     ("playbook", "agent"): "as podium.yaml says",
     ("operator", "pack"): "as podium.yaml says",
 }
 """Meaning of an empty option, where one is allowed."""
+
+
+def _text_label(flow: str) -> str:
+    job = job_of_flow(flow)
+    return job.request_label if job else "The task"
+
 
 Kind = Literal["text", "tick", "lines", "pairs", "choice", "several"]
 
@@ -116,7 +90,7 @@ def start_forms(choices: Choices, *, may_approve: bool) -> list[StartForm]:
     return [
         StartForm(
             flow=flow,
-            text=TEXTS.get(flow, "The task"),
+            text=_text_label(flow),
             fields=tuple(
                 _with_choices(flow, field, choices)
                 for field in _fields(flow, schema)
@@ -127,7 +101,7 @@ def start_forms(choices: Choices, *, may_approve: bool) -> list[StartForm]:
     ]
 
 
-def work_request(form: Mapping[str, str]) -> Wish:
+def work_request(form: Mapping[str, str]) -> WorkRequest:
     """Build the work request of a filled form. Raises `BadInput` that names the field."""
     flow = form.get("flow", "")
     schema = option_schemas().get(flow)
@@ -138,7 +112,9 @@ def work_request(form: Mapping[str, str]) -> Wish:
         written = form.get(f"{OPTION}{field.name}", "").strip()
         if written:
             options[field.name] = _value(field, written)
-    return Wish.model_validate({"flow": flow, "text": form.get("text", ""), "options": options})
+    return WorkRequest.model_validate(
+        {"flow": flow, "text": form.get("text", ""), "options": options}
+    )
 
 
 def _fields(flow: str, schema: Mapping[str, Json]) -> list[Field]:
@@ -217,13 +193,13 @@ Filter = Annotated[str, Query(max_length=200)]
 
 def _runs_query(
     status: Filter = "", flow: Filter = "", text: Filter = "", before: Filter = ""
-) -> RunsWish:
+) -> RunFilter:
     if status and status not in list(ShownStatus):
         raise BadInput(f"status {status[:60]!r} is not known; there are: {', '.join(ShownStatus)}")
-    return RunsWish(status=status, flow=flow, text=text.strip(), before=before)
+    return RunFilter(status=status, flow=flow, text=text.strip(), before=before)
 
 
-RunFilters = Annotated[RunsWish, Depends(_runs_query)]
+RunFilters = Annotated[RunFilter, Depends(_runs_query)]
 
 
 @router.get("/runs")
@@ -299,11 +275,11 @@ async def start_run(request: Request, context: CurrentContext, person: Operator)
     return RedirectResponse(path, status_code=303)
 
 
-def _asked(query: RunsWish) -> dict[str, str]:
+def _asked(query: RunFilter) -> dict[str, str]:
     return {"status": query.status, "flow": query.flow, "text": query.text}
 
 
-def _older(listed: RunsPage, query: RunsWish, path: str = "/runs") -> str:
+def _older(listed: RunsPage, query: RunFilter, path: str = "/runs") -> str:
     """Return the URL of older matching runs; empty when there are none."""
     before = listed.next_before
     return _address(path, **_asked(query), before=before) if before else ""

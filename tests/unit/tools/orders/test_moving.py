@@ -79,8 +79,12 @@ async def test_a_move_that_was_cut_in_two_is_ended(
     class Killed(BaseException):
         pass
 
-    def killed(*args: object, **kwargs: object) -> None:
-        raise Killed
+    unlink = os.unlink
+
+    def killed(name: str, *, dir_fd: int | None = None) -> None:
+        if name == "a":
+            raise Killed
+        unlink(name, dir_fd=dir_fd)
 
     with monkeypatch.context() as patched:
         # The moment of the crash: patched because a real one cannot be aimed between two lines.

@@ -132,7 +132,7 @@ def error_at_end(
 
 
 def text_of(result: dict[str, Json]) -> str:
-    """What a result says: the answer, or what went wrong."""
+    """Return the text of a result: the answer, or what went wrong."""
     text = result.get("result")
     if isinstance(text, str):
         return text
@@ -228,7 +228,7 @@ def _detail(message: str) -> str:
 
 
 def _reset_in(text: str, now: datetime) -> datetime | None:
-    """When a limit ends, as "resets 3am (Europe/Berlin)" or in the words that others use too."""
+    """Read the end of a limit, as "resets 3am (Europe/Berlin)" or in the words that others use too."""
     match = _RESETS.search(text[:1_000])
     if match is None:
         return reset_time(text, now)
@@ -384,7 +384,7 @@ class ClaudeCliAgent:
 
 
 def _opening(prompt: str) -> bytes:
-    """What it is told first: how it has to ask, and the prompt."""
+    """Return the first input: the request to ask before every tool, and the prompt."""
     # A prompt that begins with a slash would be taken for one of its commands.
     text = f"\n{prompt}" if prompt.startswith("/") else prompt
     introduction = {"type": "control_request", "request_id": "hello", "request": INTRODUCTION}

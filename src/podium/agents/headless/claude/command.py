@@ -20,7 +20,7 @@ from podium.core.model import FrozenModel, Json
 from podium.core.turns import Turn, granted_names, unknown_names
 
 ANSWER_TOOL = "StructuredOutput"
-"""How the CLI takes an answer that has to fit a schema. Nothing happens by it."""
+"""The CLI's tool for an answer that has to fit a schema. It has no effect."""
 
 WORKING_TOOLS = {
     "Bash": "run_command",
@@ -32,7 +32,7 @@ WORKING_TOOLS = {
     "Write": "write_file",
 }
 _OWN_TOOLS = {"web_search": "WebSearch", "web_fetch": "WebFetch", "subagents": "Task"}
-"""What a role may grant → the CLI's tool."""
+"""Grants of a role → the CLI's tool."""
 
 _NOTES = frozenset(
     {
@@ -53,7 +53,7 @@ _KINDS_OF_FILES: dict[str, str] = {
     "go": "*.go",
     "java": "*.{java,jsp,jspx,properties}",
 }
-"""What ripgrep searches for a type. With another it may be any file."""
+"""Files that ripgrep searches for a type. With another type it may be any file."""
 _TEXTS = (("old_string", "-"), ("new_string", "+"), ("new_source", "+"))
 
 
@@ -171,10 +171,10 @@ _GATED = {
 
 
 class ClaudeSettings(FrozenModel):
-    """What only Claude Code knows: the agent's `options` in podium.yaml."""
+    """The agent's `options` in podium.yaml that only Claude Code has."""
 
     effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
-    """How much it thinks. None: its own choice."""
+    """Amount of thinking. None: its default."""
     append_system_prompt: str = ""
     """Said to the model behind the CLI's own instructions, in every turn."""
     hands: bool = True
@@ -225,7 +225,7 @@ def environment_for(options: AgentOptions, home: Folders) -> dict[str, str]:
 
 
 def has_login_in(env: Mapping[str, str]) -> bool:
-    """Whether the settings themselves log it in, so that no login has to be copied."""
+    """Return whether the settings themselves log it in, so that no login has to be copied."""
     named = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
     return any(env.get(name) for name in named)
 
@@ -268,7 +268,7 @@ def _turn_switches(options: AgentOptions, turn: Turn) -> tuple[str, ...]:
 
 
 def model_switches(options: AgentOptions) -> tuple[str, ...]:
-    """What it thinks with, and how. Raises `BadInput` for what it does not know."""
+    """Return the switches for the model and its effort. Raises `BadInput` for unknown options."""
     own = ClaudeSettings.of(options)
     switches = {
         "--effort": own.effort,
@@ -290,7 +290,7 @@ def _conversation(session: str) -> str:
 
 
 TOOLBOX = f"mcp__{SERVER}__"
-"""What it puts before the names of the server's tools."""
+"""Prefix that it puts before the names of the server's tools."""
 SERVERS = "podium-servers.json"
 
 PATIENCE = {

@@ -1,4 +1,4 @@
-"""What Claude Code says in a turn, record by record, put together."""
+"""State of a turn of Claude Code, put together from its records."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_WAIT_SECONDS = 5.0
 """A provider that asks for a longer pause is not waited for inside the turn."""
 
 MAX_PROGRESS_CHARACTERS = 200
-"""How much of a tool's use is told as progress."""
+"""Characters of a tool's use that are reported as progress."""
 MAX_SUMMARY_CHARACTERS = 2_000
 
 _SUMMARY_ARGUMENTS = (
@@ -38,7 +38,7 @@ MADE_UP_MODEL = "<synthetic>"
 
 
 class ProviderFailure(NamedTuple):
-    """Why the turn was broken off before the CLI itself gave up."""
+    """The reason why the turn was ended before the CLI itself gave up."""
 
     status: int | None
     message: str
@@ -46,7 +46,7 @@ class ProviderFailure(NamedTuple):
 
 
 class ToolResult(NamedTuple):
-    """How a use of a tool ended, as the model is told."""
+    """The end of a tool's use, as the model is told."""
 
     use: str
     ok: bool
@@ -68,9 +68,9 @@ class ClaudeStream:
     def __init__(self, clock: Clock, most_tokens: int | None = None) -> None:
         self._clock = clock
         self.notify: Callable[[ProgressKind, str], None] = _to_nobody
-        """Where progress is told. To nobody before the turn's door is open."""
+        """Receives progress. Nobody does before the turn's door is open."""
         self.asked = False
-        """Whether the CLI was started: one exchange then counts, even when it tells of none."""
+        """True once the CLI was started: one exchange then counts, even when it reports none."""
         self.most_tokens = most_tokens
         self.version = ""
         self.model = ""
@@ -83,7 +83,7 @@ class ClaudeStream:
         """Exchanges and tokens seen going by: what is known when no result comes."""
 
     def used(self, seconds: float) -> Usage:
-        """What the turn has used so far, exchanges of its subagents included."""
+        """Return what the turn has used so far, exchanges of its subagents included."""
         if not self.asked:
             return Usage(seconds=seconds)
         used = used_by(self.result or {}, self.counted)
@@ -92,13 +92,13 @@ class ClaudeStream:
 
     @property
     def is_overspent(self) -> bool:
-        """Whether more tokens went by than the turn may use. The CLI has no such limit of its own."""
+        """True if more tokens were used than the turn may. The CLI has no such limit of its own."""
         used = self.counted.input_tokens + self.counted.output_tokens
         return self.most_tokens is not None and self.result is None and used > self.most_tokens
 
     @property
     def is_hopeless(self) -> bool:
-        """Whether there is no use in letting it go on."""
+        """True if there is no use in letting it continue."""
         return self.failure is not None or self.is_overspent
 
     def take(self, record: Mapping[str, Json]) -> None:
@@ -211,7 +211,7 @@ def tool_results(record: Mapping[str, Json]) -> Iterator[ToolResult]:
 
 
 def used_by(result: Mapping[str, Json], counted: Usage) -> Usage:
-    """What the turn used. `total_cost_usd` is no help: it goes on counting in a resumed conversation."""
+    """Return what the turn used. `total_cost_usd` is no help: it goes on counting in a resumed conversation."""
     models = result.get("model_usage_since_last_result")
     if not isinstance(models, dict) or not models:
         return counted

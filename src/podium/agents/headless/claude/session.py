@@ -21,7 +21,7 @@ from podium.ports import Process, Transcript
 
 BEFORE_TOOL = "podium-before-tool"
 ANSWER_SECONDS = 120
-"""How long it waits for an answer; then the tool does not run. The door's own deadline is shorter."""
+"""Seconds it waits for an answer; then the tool does not run. The door's own deadline is shorter."""
 
 INTRODUCTION: Json = {
     "subtype": "initialize",
@@ -125,14 +125,14 @@ def _refusal_text(answer: HookAnswer) -> str:
 
 
 CLOSING_SECONDS = 15.0
-"""How long it may take to end once it gave its result."""
+"""Seconds it may take to end once it gave its result."""
 MAX_OUTPUT = 4_000
-"""How much of a tool's output goes into the record of its call."""
+"""Characters of a tool's output that go into the record of its call."""
 
 MAX_ANSWERS_AT_ONCE = 64
 """More questions than this, or one under the name of another, are answered by no."""
 REFUSAL_SECONDS = 30.0
-"""How long it may leave such a no unread. Nothing of it is heard meanwhile."""
+"""Seconds it may leave such a refusal unread. Nothing else is read from it meanwhile."""
 
 _EXIT_CODE = re.compile(r"Exit code (\d{1,3})\b")
 _NOT_RECORDED = frozenset({"stream_event", "control_response"})

@@ -145,12 +145,12 @@ def _close(schema: dict[str, Any]) -> None:
 TRIED_VERSION = ABOUT["codex"].tried
 INSTALL = "install it with `npm install --global @openai/codex`"
 LAST_SECONDS = 5.0
-"""How long codex may take to put its conversation away after a good turn."""
+"""Seconds codex may take to put its conversation away after a good turn."""
 GRACE_SECONDS = 1.0
-"""How long it may take to end in all other cases: asked to end, it waits for its turn."""
+"""Seconds it may take to end in all other cases: asked to end, it waits for its turn."""
 
 _sandbox_works: dict[tuple[str, ...], bool] = {}
-"""How codex is started → whether its own sandbox works on this machine."""
+"""The command that starts codex → whether its own sandbox works on this machine."""
 
 
 class CodexCliAgent:
@@ -374,7 +374,7 @@ class CodexCliAgent:
         return ended.exit_code == 0
 
     def _plain_environment(self, home: Home) -> dict[str, str]:
-        """What codex is started with beside a turn: neither key nor door."""
+        """Return codex's environment outside of a turn: neither key nor door."""
         (home.path / codex_home.CODEX_HOME).mkdir(mode=0o700, exist_ok=True)
         return codex_home.environment(home, AgentOptions(name=self.name), {})
 
@@ -387,7 +387,7 @@ def _question(turn: Turn) -> dict[str, Any]:
 
 
 def _payload(turn: Turn, text: str) -> tuple[Json, bool]:
-    """What codex's own schema feature gave; nothing when it could not be used, or gave no JSON."""
+    """Return the payload of codex's own schema feature; nothing when it could not be used, or gave no JSON."""
     if turn.contract is None or strict_schema(turn.contract) is None:
         return None, False
     try:

@@ -1,4 +1,4 @@
-"""What went wrong in codex, as one error of the tree."""
+"""Errors of codex as errors of the tree."""
 
 from __future__ import annotations
 
@@ -80,12 +80,12 @@ def turn_error(agent: str, error: Any, now: datetime, log: bytes = b"") -> Podiu
 
 
 def is_worth_a_retry(error: Any) -> bool:
-    """Whether it may pass by itself within seconds. Codex waits for the end of a limit too, however far."""
+    """Return whether it may pass by itself within seconds. Codex waits for the end of a limit too, however far."""
     return isinstance(turn_error("", error, datetime.fromtimestamp(0, UTC)), AgentLost)
 
 
 def again_at(message: str, now: datetime) -> datetime | None:
-    """When codex says a limit is lifted: a time of the day, with the date when it is not today.
+    """Read the end of a limit as codex tells it: a time of the day, with the date when it is not today.
 
     It speaks in its own time zone, which is UTC for us.
     """
@@ -106,7 +106,7 @@ def again_at(message: str, now: datetime) -> datetime | None:
 
 
 def retry_after(log: bytes, now: datetime) -> datetime | None:
-    """When the provider wants to be asked again. Codex logs its answer, but does not tell of it."""
+    """Return when the provider wants to be asked again. Codex logs its answer, but does not report it."""
     delays = _RETRY_AFTER.findall(log)
     return after_seconds(float(delays[-1]), now) if delays else None
 

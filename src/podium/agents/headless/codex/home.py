@@ -65,14 +65,14 @@ _WALLS = (".agents", ".aws", ".codex", ".git")
 
 
 class CodexOptions(FrozenModel):
-    """What podium.yaml may say of a codex agent under `options`."""
+    """The `options` of a codex agent in podium.yaml."""
 
     sandbox: Sandbox | None = None
     """Codex's own sandbox around commands. None: `workspace-write` where it works here, else none."""
     network: bool = False
-    """Whether commands inside that sandbox reach the network."""
+    """Let commands inside that sandbox reach the network."""
     effort: str = ""
-    """How hard the model thinks. Empty: its own default."""
+    """Reasoning effort of the model. Empty: its default."""
     key_variable: str = "OPENAI_API_KEY"
     """The variable of `env` that holds the provider's key."""
     hands: bool = True
@@ -158,7 +158,7 @@ def settings_for(
     granted: Collection[str] = (),
     zone: str = "",
 ) -> dict[str, Any]:
-    """What codex is told of its model, its own sandbox and all that it may not do.
+    """Return codex's settings for its model, its own sandbox and everything that it may not do.
 
     `person` is the folder of the person's own codex, `granted` what of its own tools it may use, `zone` the time zone of
     its commands.
@@ -197,7 +197,7 @@ def trust_in(workspace: Path, level: Literal["trusted", "untrusted"]) -> dict[st
 
 
 def _brain(person: Path, options: AgentOptions, own: CodexOptions) -> dict[str, Any]:
-    """Which model, by which provider: the one named, else the person's own."""
+    """Return the settings for model and provider: the one named, else the person's own."""
     model = {"model": options.model} if options.model else {}
     if not options.base_url and own.key_variable not in options.env:
         return {**_person_brain(person), **model}
@@ -213,7 +213,7 @@ def _brain(person: Path, options: AgentOptions, own: CodexOptions) -> dict[str, 
 
 
 def _with_path(url: str) -> str:
-    """What speaks OpenAI's protocol has it below `/v1`, unless another path is named."""
+    """Add `/v1` to the address of an OpenAI server, unless another path is named."""
     return f"{url.rstrip('/')}/v1" if url and not urlsplit(url).path.strip("/") else url
 
 
@@ -240,7 +240,7 @@ def _person_home(deps: AgentDeps) -> Path:
 
 
 def _command_environment(zone: str, options: AgentOptions, own: CodexOptions) -> dict[str, Any]:
-    """What commands see of codex's variables: neither keys nor the way to the tool door."""
+    """Return the policy for the variables of commands: neither keys nor the way to the tool door."""
     secret = [name for name, value in options.env.items() if value.startswith("secret://")]
     return {
         "inherit": "all",
@@ -251,7 +251,7 @@ def _command_environment(zone: str, options: AgentOptions, own: CodexOptions) ->
 
 
 def _git_folders(workspace: Path) -> list[str]:
-    """Where a commit writes to. Codex holds `.git` read-only otherwise, and every commit fails."""
+    """Return the folders that a commit writes to. Codex holds `.git` read-only otherwise, and every commit fails."""
     git = workspace / ".git"
     if git.is_dir():
         return [str(git)]

@@ -63,7 +63,7 @@ def main(hook_command: list[str]) -> None:
 
 
 def spared_by(argv: list[str]) -> tuple[str, list[str]]:
-    """How tools are named that need not be asked for, empty when all need it; and the hook command."""
+    """Return the prefix of tools that need not be asked for, empty when all need it; and the hook command."""
     if argv and argv[0].startswith(SPARED):
         return argv[0][len(SPARED) :], argv[1:]
     return "", argv
@@ -74,7 +74,7 @@ def is_spared(event: dict[str, object], spared: str) -> bool:
 
 
 def questions(event: dict[str, object]) -> list[dict[str, object]]:
-    """What the door is asked, as events of a hook. Each carries codex's own id of the use."""
+    """Return the questions for the door, as events of a hook. Each carries codex's own id of the use."""
     arguments, use = event.get("tool_input"), str(event.get("tool_use_id") or "")
     if not isinstance(arguments, dict) or not use:
         raise Denied("podium: codex's hook names no use of a tool; denied\n")
@@ -113,7 +113,7 @@ def patch_in(command: str, folder: str) -> tuple[str, str]:
 
 
 def _expands(match: re.Match[str]) -> bool:
-    """Whether a shell would make another patch of it, as it does without quotes around the end."""
+    """Return whether a shell would make another patch of it, as it does without quotes around the end."""
     return not match["quote"] and any(sign in match["patch"] for sign in "$`\\")
 
 

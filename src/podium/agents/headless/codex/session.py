@@ -18,7 +18,7 @@ from podium.core.model import Json
 from podium.core.turns import Turn, TurnLimits
 
 MAX_TOKENS = 10**15
-"""What is more than this is no figure."""
+"""Larger numbers are not taken for a token count."""
 
 
 class Meter:
@@ -33,7 +33,7 @@ class Meter:
         self._turns = 0
         self.model = ""
         self.asked = False
-        """Whether the question was put: one exchange then counts, even when codex tells of none."""
+        """True once the question was sent: one exchange then counts, even when codex reports none."""
 
     @property
     def knows_price(self) -> bool:
@@ -139,7 +139,7 @@ class CodexSession:
         self._ended: asyncio.Future[Params] = asyncio.get_running_loop().create_future()
         self.messages: list[str] = []
         self.did_or_thought = False
-        """Whether it did or thought anything since it was asked, beside talking."""
+        """True if it did or thought anything since it was asked, beside talking."""
         self.untold: list[str] = []
         self.warnings: list[str] = []
 
@@ -182,7 +182,7 @@ class CodexSession:
             self._complain(method, params)
 
     async def answer(self, method: str, params: Params) -> Json:
-        """What codex asks its host. Podium has nobody to ask, but a door."""
+        """Answer codex's requests to its host. There is no person to ask, but a door."""
         if method == "item/commandExecution/requestApproval":
             request = {"command": params.get("command"), "cwd": params.get("cwd")}
             return {"decision": await self._leave_sandbox(params, request)}
@@ -297,7 +297,7 @@ class CodexSession:
 
 
 def is_piece(line: str) -> bool:
-    """Whether a line tells a part of what comes whole later. A secret may be spread over such parts."""
+    """Return whether a line holds a part of what comes whole later. A secret may be spread over such parts."""
     match = _METHOD.match(line)
     return match is not None and match[1].lower().endswith("delta")
 
@@ -325,7 +325,7 @@ def _entries(run: Params) -> str:
 
 
 def _is_unknown(item: Params) -> bool:
-    """Whether nobody says how a command ended: then it stays open, and nobody calls it done."""
+    """Return whether nobody reports how a command ended: then it stays open, and nobody calls it done."""
     completed = item.get("status") == "completed"
     return item.get("type") == "commandExecution" and completed and item.get("exitCode") is None
 

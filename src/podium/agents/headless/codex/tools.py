@@ -21,10 +21,10 @@ from podium.core.processes import ProcessLimits, ProcessSpec
 from podium.ports import Launcher
 
 WITHOUT_SANDBOX = "run_without_sandbox"
-"""What a role's `own_tools` must name for commands that shall leave codex's own sandbox."""
+"""Grant in a role's `own_tools` for commands that shall leave codex's own sandbox."""
 
 OWN_TOOLS = ("web_search", "subagents", WITHOUT_SANDBOX)
-"""What a role may grant of codex's own, beside files and shell."""
+"""Grants of a role for codex's own tools, beside files and shell."""
 
 _END_OF_PATCH = "*** End Patch"
 _NOTES = ("update_plan", "clockcurr_time", "clock__curr_time", "sleep", "wait")
@@ -75,7 +75,7 @@ class Judged:
         return [use, escalated(use), *(f"{use}#{number}" for number in range(parts))]
 
     def difference(self, item: dict[str, Any]) -> str:
-        """What in this act of codex is other than what was judged; empty when nothing is."""
+        """Return how this act of codex differs from what was judged; empty when it does not."""
         use = self._uses.get(str(item.get("id")))
         if use is None:
             return "it was not put before the tool door"
@@ -130,7 +130,7 @@ def _added(change: str) -> str | None:
 
 
 def _task(fields: dict[str, Json]) -> str:
-    """What the inner agent is told first, then the rest of the wish."""
+    """Return the inner agent's prompt, then the other arguments."""
     text_key = next(
         (name for name in ("message", "prompt") if isinstance(fields.get(name), str)), ""
     )
@@ -163,7 +163,7 @@ def _real(path: str) -> str:
 
 
 TOOLBOX = f"mcp__{SERVER}__"
-"""What it puts before the names of the server's tools."""
+"""Prefix that it puts before the names of the server's tools."""
 MAX_CATALOGUE_BYTES = 16_000_000
 
 _OFF = ("shell_tool", "unified_exec", "view_image", "multi_agent", "multi_agent_v2")
@@ -176,15 +176,15 @@ _MODELS_OFF: dict[str, Json] = {
     "supports_search_tool": False,
 }
 _MODELS_WITHOUT = ("tool_mode", "multi_agent_version")
-"""What makes a model write programs that use the tools, or gives it others to work for it."""
+"""Settings that make a model write programs that use the tools, or gives it others to work for it."""
 
 
 @dataclass(frozen=True)
 class McpOnlySetup:
-    """What a codex without hands is laid out with."""
+    """Files and settings of an MCP-only codex."""
 
     server: Mapping[str, Json]
-    """How it starts the toolbox."""
+    """The command that starts the toolbox."""
     models: str
     """The catalogue of models, as JSON."""
 

@@ -106,7 +106,7 @@ def refuse_foreign_git(agent: str, workspace: Path) -> None:
 
 
 def _target(git: Path) -> Path | None:
-    """Where it leads; None for a file that says nothing of the kind, which nobody follows."""
+    """Return where it leads; None for a file that says nothing of the kind, which nobody follows."""
     try:
         if git.is_symlink():
             return git.resolve()
@@ -123,7 +123,7 @@ def _is_inside(target: Path, workspace: Path) -> bool:
 
 
 def _is_linked_worktree(folder: Path, git: Path) -> bool:
-    """Whether the repository there names this very workspace as one of its own."""
+    """Return whether the repository there names this very workspace as one of its own."""
     if folder.parent.name != "worktrees":
         return False
     try:

@@ -39,16 +39,16 @@ from podium.ports import Process
 
 CONFIG = ".gemini"
 SLUG = "workspace"
-"""What the CLI calls the workspace, so that its conversations are found again."""
+"""The CLI's name for the workspace, so that its conversations are found again."""
 CONVERSATIONS = f"{CONFIG}/tmp/{SLUG}/chats"  # noqa: S108 — in the private home
 EXTENSION = f"{CONFIG}/extensions/podium"
 
 ANSWER_SECONDS = 10
-"""How long the hook's client may take."""
+"""Seconds the hook's client may take."""
 READ_SECONDS = 15
-"""How long the shell around it waits for the client's answer; then the answer is no."""
+"""Seconds the shell around it waits for the client's answer; then the answer is no."""
 HOOK_SECONDS = 60
-"""How long the CLI waits. Beyond that it would go on as if nothing had been asked."""
+"""Seconds the CLI waits. Beyond that it would go on as if nothing had been asked."""
 
 # Node drops what is still on its way through a pipe when a program ends itself. Writing that waits
 # loses nothing; what the CLI starts shall not inherit it.
@@ -61,10 +61,10 @@ Selected = Literal["gemini-api-key", "vertex-ai", "oauth-personal"]
 
 
 class GeminiOptions(FrozenModel):
-    """What only this medium knows of an agent in podium.yaml."""
+    """Options of a Gemini CLI agent in podium.yaml."""
 
     attempts: int = Field(default=2, ge=1, le=10)
-    """How often a request to the model is made before the turn is given up."""
+    """Times a request to the model is made before the turn is given up."""
     stop_loops: bool = True
     """Let the CLI stop a model that says or does the same over and over."""
     hide_secrets: bool = True
@@ -134,7 +134,7 @@ def settings_for(
 
 
 def headless_rules(turn: Turn) -> str:
-    """What may run once the hook has allowed it; all else is not even offered."""
+    """Return the rules of what may run once the hook has allowed it; all else is not even offered."""
     return allowing_rules(tools_for(turn), agents_for(turn))
 
 
@@ -262,7 +262,7 @@ PACKAGE = "@google/gemini-cli"
 
 
 def own_options(options: AgentOptions) -> GeminiOptions:
-    """What only this medium knows. Raises `ConfigInvalid`."""
+    """Return the agent's own options. Raises `ConfigInvalid`."""
     try:
         return GeminiOptions.model_validate(options.options)
     except ValidationError as error:

@@ -50,28 +50,28 @@ class GeminiStream:
         self._tool_ended = False
         self._answering = False
         self.started = False
-        """Whether the program was started: from then on something may have been used."""
+        """True once the program was started: from then on something may have been used."""
         self.exchanges = 0
-        """How often the model has answered, be it with a tool. Those of subagents are not told."""
+        """Number of the model's answers, those with a tool included. Those of subagents are not reported."""
         self.model = ""
         self.session: str | None = None
         self.warnings: list[str] = []
         self.problem = ""
-        """What the CLI itself calls an error, in its words."""
+        """The CLI's own error message."""
         self.result: dict[str, Json] | None = None
 
     def attend(self, door: OwnTools, transcript: Transcript) -> None:
         self._door, self._notify, self._keep = door, door.report_progress, transcript.write
 
     def usage(self, seconds: float) -> Usage:
-        """What was used until now. The CLI tells tokens only at the very end."""
+        """Return what was used until now. The CLI reports tokens only at the very end."""
         if not self.started:
             return Usage(seconds=seconds)
         return used_by(self.result).plus(Usage(turns=max(1, self.exchanges), seconds=seconds))
 
     @property
     def text(self) -> str:
-        """What the model said last, after all its tools."""
+        """The model's last message, after all its tools."""
         return "".join(self._pieces)
 
     async def take(self, line: str) -> None:
@@ -170,7 +170,7 @@ def _record_of(line: str) -> Mapping[str, Json]:
 
 
 def used_by(result: Mapping[str, Json] | None) -> Usage:
-    """What the turn used, subagents included. Without figures it is unknown."""
+    """Return what the turn used, subagents included. Without figures it is unknown."""
     stats = _mapping(result.get("stats")) if result is not None else {}
     models = _mapping(stats.get("models"))
     if not models:
@@ -327,7 +327,7 @@ def _of_result(agent: str, stream: GeminiStream, ended: ProcessExit, now: dateti
 
 
 def _is_silent(stream: GeminiStream) -> bool:
-    """Whether it failed by the model's answer alone. What a provider says comes with an `error`."""
+    """Return whether it failed by the model's answer alone. Errors of the provider come with an `error`."""
     result = stream.result or {}
     return result.get("status") != "success" and not isinstance(result.get("error"), dict)
 
@@ -343,7 +343,7 @@ def _of_stream(agent: str, problem: str) -> PodiumError:
 
 
 def provider_message(message: str) -> str:
-    """What the provider said, without the CLI's wrapping and without the braces."""
+    """Return the provider's message, without the CLI's wrapping and without the braces."""
     inner = message.removeprefix("[API Error: ")
     body, _, advice = inner.rpartition("]")
     try:

@@ -22,7 +22,7 @@ SHELL = "run_shell_command"
 FILES = ("read_file", "write_file", "replace", "list_directory", "glob", "grep_search")
 SUBAGENTS = "invoke_agent"
 REPORTING = "complete_task"
-"""How a subagent hands in its result. The agent itself is never offered it."""
+"""The tool by which a subagent hands in its result. The agent itself is never offered it."""
 
 AGENTS = ("codebase_investigator", "generalist", "cli_help")
 """Subagents it brings along, by the names that a prompt may call them with."""
@@ -34,11 +34,11 @@ _MORE = {
     "write_todos": ("write_todos",),
     "update_topic": ("update_topic",),
 }
-"""What a role may be given by these words, or by what any other agent calls the same."""
+"""Grants of a role, by these words or by what any other agent calls the same."""
 
 GRANTABLE_TOOLS = (*_MORE, *AGENTS, *FILES, SHELL)
 WITHOUT_SUBAGENTS = tuple(name for name in GRANTABLE_TOOLS if name not in ("subagents", *AGENTS))
-"""What there is where subagents are not, because their tools would not be asked for."""
+"""Grants where there are no subagents, because their tools would not be asked for."""
 
 _JUDGED_ARGUMENTS = frozenset({"file_path", "old_string", "new_string", "instruction"})
 """All else of an edit has an effect too. The instruction has none: the settings see to that."""
@@ -62,7 +62,7 @@ def agents_for(turn: Turn) -> tuple[str, ...]:
 
 
 def translation_for(turn: Turn) -> Translate:
-    """How the turn's calls are to be judged: a subagent that the role does not name is no subagent."""
+    """Return the translation of the turn's calls: a subagent that the role does not name is no subagent."""
     tools, agents = tools_for(turn), agents_for(turn)
 
     def of_this_turn(tool: str, arguments: dict[str, Json]) -> tuple[str, dict[str, Json]]:
@@ -132,7 +132,7 @@ MAX_OUTPUT = 4_000
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a tool ended."""
+    """The end of a tool."""
 
     ok: bool
     result: dict[str, Json]
@@ -140,7 +140,7 @@ class Outcome:
 
 
 def outcome(tool: str, record: Mapping[str, Json]) -> Outcome | None:
-    """What a `tool_result` amounts to; None when it does not say how a command ended."""
+    """Return the outcome of a `tool_result`; None when it does not say how a command ended."""
     output = record.get("output")
     text = output if isinstance(output, str) else ""
     result: dict[str, Json] = {"done": False, "output": text[:MAX_OUTPUT]}
@@ -181,7 +181,7 @@ def _without_ending(text: str, result: dict[str, Json]) -> Outcome | None:
 
 
 MAX_BYTES = 8 * 1024 * 1024
-"""What it reads of its input; the rest it would drop with a mere warning."""
+"""Bytes that it reads of its input; the rest it would drop with a mere warning."""
 
 # What the CLI takes for the name of a file behind an `@` that has no backslash before it.
 _MENTION = re.compile(
@@ -190,7 +190,7 @@ _MENTION = re.compile(
 
 
 def prompt_for(agent: str, prompt: str, workspace: str) -> bytes:
-    """What goes to its input. Raises `ContextOverflow` when the CLI would cut it.
+    """Return its input. Raises `ContextOverflow` when the CLI would cut it.
 
     The CLI reads every file that a prompt names as `@file` into it, with no tool call that could
     be judged. Where there is such a file, the sign gets the backslash that keeps it a sign.
@@ -215,7 +215,7 @@ def prompt_for(agent: str, prompt: str, workspace: str) -> bytes:
 
 
 def _means_something(name: str, workspace: str) -> bool:
-    """Whether the CLI would put something in the name's place: a file, a folder or a subagent."""
+    """Return whether the CLI would put something in the name's place: a file, a folder or a subagent."""
     plain = re.sub(r"\\(.)", r"\1", name).strip('"')
     if plain in AGENTS or "\0" in plain:
         return True
@@ -226,7 +226,7 @@ def _means_something(name: str, workspace: str) -> bool:
 
 
 TOOLBOX = f"mcp_{SERVER}_"
-"""What it puts before the names of the server's tools."""
+"""Prefix that it puts before the names of the server's tools."""
 OWN_TOOLS = f"^(?!{TOOLBOX})"
 """The tools that its hook has to ask for: all but Podium's, which are judged where they are performed."""
 

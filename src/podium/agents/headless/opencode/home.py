@@ -23,7 +23,7 @@ from podium.core.model import FrozenModel, Json, NonEmpty
 from podium.core.turns import Turn
 
 CONVERSATIONS = "conversations"
-"""Where its database lies: the one thing that outlives a turn."""
+"""Folder of its database: the one thing that outlives a turn."""
 CONFIG = ".config/opencode"
 PROVIDER = "podium"
 """Its name for a model server that `base_url` names."""
@@ -51,16 +51,16 @@ SWITCHES = {
 
 
 class OpencodeOptions(FrozenModel):
-    """What only opencode knows of the settings of an agent."""
+    """Options of an opencode agent in podium.yaml."""
 
     key_variable: NonEmpty = "OPENAI_API_KEY"
     """With `base_url`: the variable of `env` that holds the key of that server."""
     retries: int = Field(default=2, ge=0, le=100)
-    """How often it may try a request again. By itself it never stops."""
+    """Times it may try a request again. By itself it never stops."""
     longest_wait_seconds: float = Field(default=15.0, gt=0, allow_inf_nan=False)
     """A longer wait for the next try ends the turn."""
     silence_seconds: float = Field(default=300.0, gt=0, allow_inf_nan=False)
-    """How long the model may say nothing while no tool is at work."""
+    """Seconds the model may say nothing while no tool is at work."""
 
 
 def own_options(options: AgentOptions) -> OpencodeOptions:
@@ -192,7 +192,7 @@ def _hidden(options: AgentOptions, own: OpencodeOptions) -> list[str]:
 
 
 def _instructions(workspace: str) -> list[str]:
-    """What a project says to agents: words, and the one thing of it that is still read."""
+    """Return a project's instructions for agents: text, and the one thing of it that is still read."""
     file = Path(workspace) / "AGENTS.md"
     return [str(file)] if file.is_file() and not file.is_symlink() else []
 
@@ -249,7 +249,7 @@ def _has_entries(folder: Path) -> bool:
 
 
 def _problem_of(document: Path) -> str:
-    """What in it would have an effect; empty when nothing has, or it is not there."""
+    """Return what in it would have an effect; empty when nothing has, or it is not there."""
     try:
         # Looked at before it is opened: opening a pipe would wait for whoever writes to it.
         if not stat.S_ISREG(document.stat().st_mode):

@@ -22,7 +22,7 @@ from podium.core.events import ProgressKind
 from podium.core.turns import TurnLimits
 
 GOES_ON = "tool-calls"
-"""How a step ends that another one follows."""
+"""Reason of a step that another one follows."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ _LIMIT = re.compile(
 
 @dataclass(frozen=True)
 class Patience:
-    """How much trying again is put up with."""
+    """Limits for opencode's own retries."""
 
     retries: int
     longest_wait_seconds: float
@@ -141,7 +141,7 @@ class Patience:
 
 @dataclass(frozen=True)
 class Settled:
-    """How a tool that opencode used itself has ended."""
+    """The end of a tool that opencode used itself."""
 
     ref: str
     ok: bool
@@ -159,9 +159,9 @@ class OpencodeStream:
     now: Callable[[], datetime]
     session: str | None = None
     ready: bool = False
-    """Whether the plugin is in place."""
+    """True once the plugin is in place."""
     reason: str = ""
-    """Why the last step ended. Empty: it has not."""
+    """Reason for the end of the last step. Empty: it has not ended."""
     failure: Record | None = None
     running: set[str] = field(default_factory=set)
     """Tools at work."""
@@ -173,7 +173,7 @@ class OpencodeStream:
     """Told of a use that the plugin is about to ask for."""
     expect_no_more: Callable[[str], None] = lambda use: None
     started: bool = False
-    """Whether the program was started: from then on something may have been used."""
+    """True once the program was started: from then on something may have been used."""
     _last_message: str = ""
     _streamed: bool = False
 
@@ -194,7 +194,7 @@ class OpencodeStream:
         return "\n".join(self._texts.get(self._last_message, []))
 
     def usage(self, seconds: float) -> Usage:
-        """What was used until now. Of an answer that is still coming nobody knows it."""
+        """Return what was used until now. Of an answer that is still coming nobody knows it."""
         if not self.started:
             return Usage(seconds=seconds)
         used = self.spending.used
@@ -283,7 +283,7 @@ class OpencodeStream:
         return AgentUnavailable(f"agent {self.agent!r} cannot reach its model: {reason}")
 
     def _count(self, part: str, report: Record) -> None:
-        """What a step used. It comes twice, from opencode and from the plugin, by one name."""
+        """Count what a step used. It comes twice, from opencode and from the plugin, by one name."""
         step = Step.of(_dict(report.get("tokens")), report.get("cost"))
         self.spending.add(part, step, report.get("reason"))
 

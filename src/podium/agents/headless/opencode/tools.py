@@ -34,7 +34,7 @@ SEARCHES = (
 
 
 def permission_for(turn: Turn) -> Arguments:
-    """What opencode itself lets through to the door: files and shell, and what the role was given."""
+    """Return what opencode itself lets through to the door: files and shell, and the role's grants."""
     granted = granted_names(turn.own_tools)
     own = {name: "allow" if granted & set(grants) else "deny" for name, grants in GRANTS.items()}
     # Nobody is there to be asked, and paths outside the workspace are the gate's to judge.
@@ -50,7 +50,7 @@ def permission_for(turn: Turn) -> Arguments:
 
 
 def grantable_tools(options: AgentOptions) -> tuple[str, ...]:
-    """What a role can be given with these settings."""
+    """Return what a role can be granted with these settings."""
     its_own = options.model.startswith("opencode/") and not options.base_url
     searches = its_own or any(options.env.get(name) for name in SEARCHES)
     search = ("web_search", "codesearch") if searches else ()
@@ -58,7 +58,7 @@ def grantable_tools(options: AgentOptions) -> tuple[str, ...]:
 
 
 def translate(tool: str, arguments: Arguments) -> Translated:
-    """What a call of opencode is in Podium's words. What nobody knows is an `own_tool`."""
+    """Return a call of opencode as a registered tool. An unknown one is an `own_tool`."""
     translation = _TRANSLATIONS.get(tool)
     if translation is None:
         return "own_tool", {"name": tool, "arguments": arguments}

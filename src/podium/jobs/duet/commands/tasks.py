@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from podium.app.app import Podium
-from podium.app.work_request import Place
+from podium.app.work_request import QueueSlot
 from podium.cli.app import command_app
 from podium.cli.context import Door
 from podium.cli.detached_run import HandedOver, see_that_it_is_served
@@ -172,7 +172,7 @@ def add(
         named = [name.strip() for name in pairs.split(",") if name.strip()]
         job = queued_duet(podium, texts[0], named, variables)
         engine = await podium.hosting_engine()
-        where = Place(queue=DUET, priority=priority).model_dump()
+        where = QueueSlot(queue=DUET, priority=priority).model_dump()
         runs = []
         for text in texts:
             job_input = job.model_copy(update={"text": text}).model_dump(mode="json")

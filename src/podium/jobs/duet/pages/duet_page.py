@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
-from podium.app.submission import Wish, submit
+from podium.app.submission import WorkRequest, submit
 from podium.core.errors import BadInput
 from podium.core.turns import PairName
 from podium.jobs.duet.project_terminals import pair_status
@@ -104,7 +104,7 @@ async def send_task(
     text: Annotated[str, Form(max_length=1_000_000)] = "",
     pair: Annotated[PairName, Form()] = MAIN,
 ) -> Response:
-    work_request = Wish(flow="duet", text=text, options={"pairs": [pair]})
+    work_request = WorkRequest(flow="duet", text=text, options={"pairs": [pair]})
     await submit(context.podium, work_request, by=person.name)
     return _redirect(request, pair)
 

@@ -16,7 +16,7 @@ from podium.core.work import Run
 from podium.jobs.pipeline.spec_files import FLOW
 
 if TYPE_CHECKING:
-    from podium.app.work_request import Place
+    from podium.app.work_request import QueueSlot
 
 
 app = command_app()
@@ -92,7 +92,7 @@ def run(
         raise BadInput("--priority and --delay are for runs in a queue; add --detach or --queue")
     text = _task_text(task)
 
-    async def begin(podium: Podium, place: Place | None = None) -> Run:
+    async def begin(podium: Podium, slot: QueueSlot | None = None) -> Run:
         from podium.jobs.pipeline.composition import pipeline_job
 
         # Before the store is opened: what is refused leaves nothing behind.
@@ -100,7 +100,7 @@ def run(
         engine = await podium.hosting_engine()
         settings = door.configuration.run_settings()
         job_input = job.model_dump(mode="json")
-        where = place.model_dump() if place else {}
+        where = slot.model_dump() if slot else {}
         return await engine.start(FLOW, job_input, task=job.task, settings=settings, **where)
 
     if slot:
@@ -111,14 +111,14 @@ def run(
         host(door, begin, wait=wait)
 
 
-def _queue_slot(queue: str, priority: int, delay: str) -> Place:
-    from podium.app.work_request import MAX_PRIORITY, QUEUE, Place
+def _queue_slot(queue: str, priority: int, delay: str) -> QueueSlot:
+    from podium.app.work_request import MAX_PRIORITY, QUEUE, QueueSlot
     from podium.cli.commands.workspaces import span
 
     seconds = span(delay).total_seconds() if delay else 0.0
     if abs(priority) > MAX_PRIORITY:
         raise BadInput(f"--priority {priority} is beyond ±{MAX_PRIORITY}; a small number will do")
-    return Place(queue=queue or QUEUE, priority=priority, delay_seconds=seconds)
+    return QueueSlot(queue=queue or QUEUE, priority=priority, delay_seconds=seconds)
 
 
 def _task_text(task: str) -> str:

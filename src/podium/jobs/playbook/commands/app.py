@@ -16,7 +16,7 @@ from podium.cli.context import Door
 from podium.cli.screen import Screen
 from podium.core.errors import BadInput, ConfigInvalid, ConfigProblem
 from podium.core.model import Json
-from podium.jobs.playbook.commands.run import given_inputs, restore, run
+from podium.jobs.playbook.commands.run import parse_inputs, restore, run
 from podium.render.text import counted, escaped_line
 
 if TYPE_CHECKING:
@@ -99,8 +99,8 @@ def check(
     # Settings that cannot be used are no fault of the playbook's.
     door = Door(context.obj, lenient=True)
     checked = _checked(door, here, file, profile, inputs or [])
-    screen.answer(checked.record(), lambda: _tell(screen, checked))
-    if checked.faults:
+    screen.answer(checked.record(), lambda: _print(screen, checked))
+    if checked.problems:
         raise typer.Exit(BROKEN)
 
 
@@ -122,33 +122,35 @@ def schema(
     from podium.jobs.playbook import playbook_schema, profile_schema
 
     screen = Screen(json=context.obj.json)
-    wanted = playbook_schema() if front else profile_schema()
-    screen.answer(wanted, lambda: screen.line(json.dumps(wanted, indent=2)))
+    document = playbook_schema() if front else profile_schema()
+    screen.answer(document, lambda: screen.line(json.dumps(document, indent=2)))
 
 
 @dataclass
 class _PlaybookCheck:
-    """What a check found out."""
+    """Result of a check."""
 
     playbook: str
     profile: str = ""
-    faults: list[tuple[str, ConfigProblem]] = field(default_factory=list)
+    problems: list[tuple[str, ConfigProblem]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     prompt: PlaybookPrompt | None = None
 
     def fails(self, error: BadInput, file: str) -> None:
         if isinstance(error, ConfigInvalid):
-            self.faults += [(getattr(fault, "file", error.file), fault) for fault in error.problems]
+            self.problems += [
+                (getattr(problem, "file", error.file), problem) for problem in error.problems
+            ]
         else:
-            self.faults += [(file, ConfigProblem(line)) for line in str(error).splitlines()]
+            self.problems += [(file, ConfigProblem(line)) for line in str(error).splitlines()]
 
     def record(self) -> dict[str, Json]:
         prompt = self.prompt
         return {
             "playbook": self.playbook,
             "profile": self.profile,
-            "sound": not self.faults,
-            "faults": [_fault_record(*fault) for fault in self.faults],
+            "sound": not self.problems,
+            "faults": [_problem_record(*problem) for problem in self.problems],
             "notes": self.notes,
             "missing_inputs": list(prompt.missing) if prompt else [],
             "sections": _section_records(prompt) if prompt else [],
@@ -164,20 +166,20 @@ def _checked(
     from podium.jobs.playbook.loader import read_playbook
 
     checked = _PlaybookCheck(str(file))
-    known = _profile(checked, here, profile)
+    plugin = _profile(checked, here, profile)
     loaded: LoadedPlaybook | None = None
     try:
         root = here if file.absolute().is_relative_to(here.absolute()) else None
         loaded = read_playbook(file, root)
     except BadInput as broken:
         checked.fails(broken, str(file))
-    given = _given(checked, inputs)
-    if loaded and known:
-        checked.faults += [
-            (str(file), disagreement) for disagreement in loaded.disagreements(known)
+    values = _parsed_inputs(checked, inputs)
+    if loaded and plugin:
+        checked.problems += [
+            (str(file), disagreement) for disagreement in loaded.disagreements(plugin)
         ]
-    if loaded and known and not checked.faults:
-        _build(door, checked, known, loaded, given)
+    if loaded and plugin and not checked.problems:
+        _build(door, checked, plugin, loaded, values)
     return checked
 
 
@@ -187,8 +189,8 @@ def _profile(checked: _PlaybookCheck, here: Path, named: Path | None) -> PluginP
 
     try:
         file = named or find_profile(here)
-        beneath = file.is_absolute() and file.is_relative_to(Path.cwd())
-        file = file.relative_to(Path.cwd()) if beneath else file
+        inside = file.is_absolute() and file.is_relative_to(Path.cwd())
+        file = file.relative_to(Path.cwd()) if inside else file
         checked.profile = str(file)
         return load_profile(file)
     except BadInput as broken:
@@ -196,9 +198,9 @@ def _profile(checked: _PlaybookCheck, here: Path, named: Path | None) -> PluginP
         return None
 
 
-def _given(checked: _PlaybookCheck, written: list[str]) -> dict[str, str]:
+def _parsed_inputs(checked: _PlaybookCheck, written: list[str]) -> dict[str, str]:
     try:
-        return given_inputs(written)
+        return parse_inputs(written)
     except BadInput as broken:
         checked.fails(broken, "--input")
         return {}
@@ -209,15 +211,15 @@ def _build(
     checked: _PlaybookCheck,
     profile: PluginProfile,
     loaded: LoadedPlaybook,
-    given: dict[str, str],
+    values: dict[str, str],
 ) -> None:
     from podium.jobs.playbook import build_prompt
     from podium.jobs.playbook.loader import notes_on, secret_inputs, surroundings
 
     try:
-        if given:
-            secret_inputs(given, Podium(door.configuration, os.environ).redactor)
-        prompt = build_prompt(profile, loaded.playbook, given, surroundings(), sample=True)
+        if values:
+            secret_inputs(values, Podium(door.configuration, os.environ).redactor)
+        prompt = build_prompt(profile, loaded.playbook, values, surroundings(), sample=True)
     except BadInput as broken:
         checked.fails(broken, "--input")
         return
@@ -225,13 +227,13 @@ def _build(
     checked.notes = notes_on(profile, loaded.playbook, prompt)
 
 
-def _fault_record(file: str, fault: ConfigProblem) -> dict[str, Json]:
+def _problem_record(file: str, problem: ConfigProblem) -> dict[str, Json]:
     return {
         "file": file,
-        "line": fault.line,
-        "column": fault.column,
-        "field": fault.key,
-        "problem": fault.problem,
+        "line": problem.line,
+        "column": problem.column,
+        "field": problem.key,
+        "problem": problem.problem,
     }
 
 
@@ -246,11 +248,13 @@ def _section_records(prompt: PlaybookPrompt) -> list[dict[str, Json]]:
     ]
 
 
-def _tell(screen: Screen, checked: _PlaybookCheck) -> None:
+def _print(screen: Screen, checked: _PlaybookCheck) -> None:
     if checked.prompt is None:
-        for file, fault in checked.faults:
-            screen.line(escaped_line(fault.sentence(file)))
-        screen.aside(f"podium: {counted(len(checked.faults), 'fault')}; nothing can be run with it")
+        for file, problem in checked.problems:
+            screen.line(escaped_line(problem.sentence(file)))
+        screen.aside(
+            f"podium: {counted(len(checked.problems), 'fault')}; nothing can be run with it"
+        )
         return
     prompt = checked.prompt
     screen.line(f"{checked.playbook}: sound, with {checked.profile}")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from podium.ports import Store
 
 
-MAX_SHOWN = 300
+MAX_VALUE_CHARACTERS = 300
 
 app = command_app()
 
@@ -75,7 +75,7 @@ def replay(
     replayed, trace = door.run(lambda podium: _replayed(podium, source, named, export is not None))
     if export is not None and replayed.is_same:
         export.write_bytes(trace)
-    door.screen.answer(_as_json(replayed), lambda: _tell(door, replayed))
+    door.screen.answer(_as_json(replayed), lambda: _print(door, replayed))
     if not replayed.is_same:
         raise typer.Exit(1)
 
@@ -83,30 +83,38 @@ def replay(
 async def _replayed(
     podium: Podium, source: str, root: str | None, export: bool
 ) -> tuple[ReplayVerdict, bytes]:
-    """What came of it, and the trace for others if all is the same."""
+    """Replay the source. Returns the verdict, and the portable trace if `export` is set and all is the same."""
     from podium.jobs.playbook.replay import ReplayVerdict, exported, journal_difference
     from podium.jobs.playbook.replay import replay as replay_recording
 
-    found = await _found(podium, source)
-    roots = found.roots if root is None else (root,)
-    changed = await journal_difference(podium, found.recording) if found.is_own else None
-    if changed is not None:
-        return ReplayVerdict(found.recording, found.recording.before(changed.seq), changed), b""
-    replayed = await replay_recording(
-        podium, found.recording, job=found.job, roots=roots, settings=found.settings
+    replay_source = await _resolve_source(podium, source)
+    roots = replay_source.roots if root is None else (root,)
+    changed = (
+        await journal_difference(podium, replay_source.recording) if replay_source.is_own else None
     )
-    wanted = export and replayed.is_same
-    return replayed, await exported(podium, found, replayed.root) if wanted else b""
+    if changed is not None:
+        return ReplayVerdict(
+            replay_source.recording, replay_source.recording.before(changed.seq), changed
+        ), b""
+    replayed = await replay_recording(
+        podium,
+        replay_source.recording,
+        job=replay_source.job,
+        roots=roots,
+        settings=replay_source.settings,
+    )
+    with_trace = export and replayed.is_same
+    return replayed, await exported(podium, replay_source, replayed.root) if with_trace else b""
 
 
-async def _found(podium: Podium, source: str) -> ReplaySource:
-    from podium.jobs.playbook.replay import found_file, found_run, read_recording
+async def _resolve_source(podium: Podium, source: str) -> ReplaySource:
+    from podium.jobs.playbook.replay import read_recording, source_of_file, source_of_run
 
     if names_a_file(source):
         file = piped_trace() if source == STDIN else open_trace(Path(source))
         with file:
             recording = read_recording(file, "stdin" if source == STDIN else source)
-        return found_file(podium, recording, None if source == STDIN else Path(source))
+        return source_of_file(podium, recording, None if source == STDIN else Path(source))
     if not podium.has_record:
         raise UnknownId("run", source)
     store: Store = await podium.store()
@@ -119,51 +127,51 @@ async def _found(podium: Podium, source: str) -> ReplaySource:
         raise BadInput(f"the trace of run {run_id} could not be brought up to date: {problem}")
     with open_trace(TraceWriter(folder).path(run_id)) as file:
         recording = read_recording(file, f"the trace of run {short_id(run_id)}")
-    return await found_run(podium, recording, run)
+    return await source_of_run(podium, recording, run)
 
 
 def _as_json(replayed: ReplayVerdict) -> dict[str, Json]:
-    found = replayed.difference
+    difference = replayed.difference
     return {
         "run": replayed.recording.run_id,
         "same": replayed.is_same,
         "verbatim": replayed.is_verbatim,
         "recorded_events": len(replayed.recording.events),
         "same_events": len(replayed.lines),
-        "difference": found.record() if found else None,
+        "difference": difference.record() if difference else None,
     }
 
 
-def _tell(door: Door, replayed: ReplayVerdict) -> None:
+def _print(door: Door, replayed: ReplayVerdict) -> None:
     screen, count = door.screen, len(replayed.recording.events)
-    found = replayed.difference
-    if found is None:
+    difference = replayed.difference
+    if difference is None:
         how = ", byte for byte" if replayed.is_verbatim else ""
         screen.line(f"{count} events, the same{how}")
         return
-    screen.line(f"event {found.seq} of {count} differs: {found.type}")
-    for line in _lines(found):
+    screen.line(f"event {difference.seq} of {count} differs: {difference.type}")
+    for line in _lines(difference):
         screen.line(line)
-    if any(field.field == "digest" for field in found.fields):
+    if any(field.field == "digest" for field in difference.fields):
         screen.aside(
             "a digest covers the tool, its arguments and the folder it works in; if that folder was moved, "
             "say where it was: --root DIR"
         )
 
 
-def _lines(found: EventDifference) -> list[str]:
-    lines = [f"  {found.why}"] if found.why else []
-    for field in found.fields:
+def _lines(difference: EventDifference) -> list[str]:
+    lines = [f"  {difference.why}"] if difference.why else []
+    for field in difference.fields:
         lines += [
             f"  {field.field}",
-            f"    recorded: {_shown(field.recorded)}",
-            f"    now:      {_shown(field.now)}",
+            f"    recorded: {_value_text(field.recorded)}",
+            f"    now:      {_value_text(field.now)}",
         ]
     return lines
 
 
-def _shown(value: Json) -> str:
+def _value_text(value: Json) -> str:
     if value is None:
         return "(nothing)"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return escaped_line(text, MAX_SHOWN)
+    return escaped_line(text, MAX_VALUE_CHARACTERS)

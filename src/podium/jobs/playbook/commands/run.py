@@ -17,7 +17,7 @@ from podium.render.text import counted, escaped_line
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
-    from podium.app.work_request import Place
+    from podium.app.work_request import QueueSlot
     from podium.core.folder_snapshots import FolderRestore
 
 
@@ -71,9 +71,9 @@ def run(
     """
     door = Door(context.obj)
     if wait and detach:
-        raise BadInput("--wait stays with the run, --detach leaves it; say one of them")
+        raise BadInput("--wait and --detach exclude each other")
 
-    async def begin(podium: Podium, place: Place | None = None) -> Run:
+    async def begin(podium: Podium, slot: QueueSlot | None = None) -> Run:
         # Before the store is opened: what is refused leaves nothing behind.
         from podium.jobs.playbook.composition import job_of_files
 
@@ -83,44 +83,44 @@ def run(
             profile=profile,
             root=root,
             agent=agent,
-            inputs=given_inputs(inputs or []),
+            inputs=parse_inputs(inputs or []),
             dry_run=dry_run,
         )
         engine = await podium.hosting_engine()
-        terms = door.configuration.run_settings()
-        told = job.model_dump(mode="json")
-        where = place.model_dump() if place else {}
+        settings = door.configuration.run_settings()
+        job_input = job.model_dump(mode="json")
+        where = slot.model_dump() if slot else {}
         return await engine.start(
-            "playbook", told, task=job.playbook.head.name, settings=terms, **where
+            "playbook", job_input, task=job.playbook.head.name, settings=settings, **where
         )
 
     if detach:
-        from podium.app.work_request import Place
+        from podium.app.work_request import QueueSlot
         from podium.cli.detached_run import hand_over
 
-        hand_over(door, begin, Place())
+        hand_over(door, begin, QueueSlot())
     else:
         host(door, begin, wait=wait)
 
 
-def given_inputs(written: list[str]) -> dict[str, str]:
-    """NAME=VALUE, each once. Raises `BadInput` with all that cannot be read."""
-    given: dict[str, str] = {}
+def parse_inputs(written: list[str]) -> dict[str, str]:
+    """Parse NAME=VALUE, each once. Raises `BadInput` with every invalid one."""
+    values: dict[str, str] = {}
     problems: list[str] = []
-    for each in written:
-        name, equals, value = each.partition("=")
+    for argument in written:
+        name, equals, value = argument.partition("=")
         if not equals or not name.strip():
-            problems.append(f"write --input NAME=VALUE, not {each[:60]!r}")
-        elif name.strip() in given:
+            problems.append(f"write --input NAME=VALUE, not {argument[:60]!r}")
+        elif name.strip() in values:
             problems.append(f"input {name.strip()!r} is given twice")
         else:
-            given[name.strip()] = value
+            values[name.strip()] = value
     if problems:
         raise BadInput("\n".join(problems))
-    return given
+    return values
 
 
-MAX_SHOWN = 50
+MAX_PATHS = 50
 
 
 def restore(
@@ -146,57 +146,59 @@ def restore(
     """
     door = Door(context.obj)
     door.must_have_state("run", run)
-    shown = _looked_at(door, run, undo)
-    if not shown.paths:
-        done = shown
+    preview = _looked_at(door, run, undo)
+    if not preview.paths:
+        done = preview
     else:
-        _show(door, shown, over)
+        _show(door, preview, over)
         if not yes:
-            _ask(door, f"put back {counted(len(shown.paths), 'path')} in {shown.root!r}?")
-        done = _put_back(door, run, shown, undo, over)
-    door.screen.answer(_record(done), lambda: _tell(door.screen, done, run))
+            _ask(door, f"put back {counted(len(preview.paths), 'path')} in {preview.root!r}?")
+        done = _put_back(door, run, preview, undo, over)
+    door.screen.answer(_record(done), lambda: _print(door.screen, done, run))
 
 
 def _looked_at(door: Door, run: str, undo: bool) -> FolderRestore:
     async def look(podium: Podium) -> FolderRestore:
-        from podium.jobs.playbook.working_folder import look_at_restoring
+        from podium.jobs.playbook.working_folder import preview_restore
 
-        return await look_at_restoring(podium, run, undo=undo)
+        return await preview_restore(podium, run, undo=undo)
 
     return door.run(look)
 
 
-def _put_back(door: Door, run: str, shown: FolderRestore, undo: bool, over: bool) -> FolderRestore:
+def _put_back(
+    door: Door, run: str, preview: FolderRestore, undo: bool, over: bool
+) -> FolderRestore:
     async def work(podium: Podium) -> FolderRestore:
         from podium.jobs.playbook.working_folder import restore_playbook
 
-        return await restore_playbook(podium, run, shown, undo=undo, over=over)
+        return await restore_playbook(podium, run, preview, undo=undo, over=over)
 
     return door.run(work)
 
 
-def _show(door: Door, shown: FolderRestore, over: bool) -> None:
-    """On the side: programs get it with the answer."""
-    later = set(shown.conflicts)
-    lines = [(path, "put back") for path in shown.written]
-    lines += [(path, "remove") for path in shown.removed]
-    for path, what in sorted(lines)[:MAX_SHOWN]:
-        mark = "  (changed after the run)" if path in later else ""
-        door.screen.aside(f"{what:>8}  {escaped_line(path)}{mark}")
-    if len(lines) > MAX_SHOWN:
-        door.screen.aside(f"          and {len(lines) - MAX_SHOWN} more")
-    for words in shown.left_out:
-        door.screen.aside(f"as it is  {escaped_line(words)}")
+def _show(door: Door, preview: FolderRestore, over: bool) -> None:
+    """Print the preview to stderr: programs get it with the answer."""
+    later = set(preview.conflicts)
+    lines = [(path, "put back") for path in preview.written]
+    lines += [(path, "remove") for path in preview.removed]
+    for path, what in sorted(lines)[:MAX_PATHS]:
+        note = "  (changed after the run)" if path in later else ""
+        door.screen.aside(f"{what:>8}  {escaped_line(path)}{note}")
+    if len(lines) > MAX_PATHS:
+        door.screen.aside(f"          and {len(lines) - MAX_PATHS} more")
+    for entry in preview.left_out:
+        door.screen.aside(f"as it is  {escaped_line(entry)}")
     if later and not over:
         raise NotPossibleNow(
             f"{counted(len(later), 'path')} of these changed after the run, and nothing was put back; save what you "
-            "need of it, then say it with --over"
+            "need of it, then pass --over"
         )
 
 
 def _ask(door: Door, question: str) -> None:
     if door.screen.json or not typer.get_text_stream("stdin").isatty():
-        raise NotPossibleNow(f"{question} nobody is here to answer; say it with --yes")
+        raise NotPossibleNow(f"{question} not a terminal; pass --yes to confirm")
     typer.confirm(question, abort=True, err=True)
 
 
@@ -204,7 +206,7 @@ def _record(done: FolderRestore) -> dict[str, object]:
     return done.model_dump(mode="json", exclude={"seen"})
 
 
-def _tell(screen: Screen, done: FolderRestore, run: str) -> None:
+def _print(screen: Screen, done: FolderRestore, run: str) -> None:
     if not done.paths:
         screen.line(f"nothing to put back: {escaped_line(done.root)} is as it was")
         return

@@ -8,9 +8,9 @@ from podium.jobs.playbook.replay.recording import (
 )
 from podium.jobs.playbook.replay.source import (
     ReplaySource,
-    found_file,
-    found_run,
     journal_difference,
+    source_of_file,
+    source_of_run,
 )
 from podium.jobs.playbook.replay.verdict import NEUTRAL_ROOT, ReplayVerdict, exported, replay
 
@@ -22,9 +22,9 @@ __all__ = [
     "ReplaySource",
     "ReplayVerdict",
     "exported",
-    "found_file",
-    "found_run",
     "journal_difference",
     "read_recording",
     "replay",
+    "source_of_file",
+    "source_of_run",
 ]

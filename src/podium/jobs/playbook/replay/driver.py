@@ -33,7 +33,7 @@ from podium.core.events import (
 from podium.core.folder_snapshots import FolderChanges, WorkingFolder
 from podium.core.model import Json
 from podium.engine import EngineSettings, FlowDefinition, LocalEngine
-from podium.jobs.playbook.composition import bench_for
+from podium.jobs.playbook.composition import agent_session
 from podium.jobs.playbook.deps import AgentSession, PlaybookDeps
 from podium.jobs.playbook.events import PlaybookEnded
 from podium.jobs.playbook.flow import follow_playbook
@@ -41,10 +41,10 @@ from podium.jobs.playbook.profile_gate import off_limits
 from podium.jobs.playbook.replay.recorded_agent import LET_GO, RecordedAgent
 from podium.jobs.playbook.replay.recorded_store import (
     FROM_OUTSIDE,
-    PresenceMark,
     RecordedStore,
     ReplayPresence,
     ReplayState,
+    ReplayWorkerPresence,
 )
 from podium.jobs.playbook.replay.recorded_tools import (
     RecordedClock,
@@ -74,7 +74,7 @@ class ReplayApp(Podium):
             podium.environ,
             clock=self.recorded_clock,
             ids=RecordedIds(tape, podium.ids),
-            tell=podium.tell,
+            notify=podium.notify,
         )
         self.outcomes = RecordedOutcomes(tape, self.recorded_clock)
         self._tape = tape
@@ -91,7 +91,7 @@ class ReplayApp(Podium):
         registry: Registry | None = None,
         gate: Gate | None = None,
         mode: str = "",
-        enclosures: ConfinementProvider | None = None,
+        confinement_provider: ConfinementProvider | None = None,
         store: Store | None = None,
     ) -> ToolDoor:
         door = await super().tool_door(
@@ -100,7 +100,7 @@ class ReplayApp(Podium):
             registry=registry,
             gate=RecordedDeadlines(gate or self.gate, self._tape, self.recorded_clock),
             mode=mode,
-            enclosures=enclosures,
+            confinement_provider=confinement_provider,
             store=store or self._record,
         )
         return RecordedFiles(door, self._tape)
@@ -112,7 +112,7 @@ class ReplayApp(Podium):
         registry: Registry | None = None,
         *,
         gate: Gate | None = None,
-        enclosures: ConfinementProvider | None = None,
+        confinement_provider: ConfinementProvider | None = None,
         launcher: Launcher | None = None,
     ) -> LocalToolbox:
         return super().toolbox_behind(
@@ -120,13 +120,13 @@ class ReplayApp(Podium):
             root,
             self.outcomes.tools(registry or self.registry),
             gate=gate,
-            enclosures=enclosures,
+            confinement_provider=confinement_provider,
             launcher=launcher or ReplayLauncher(),
         )
 
 
-class RecordedGrounds:
-    """A folder that nobody looks into: what was different in the end is what the trace says."""
+class RecordedFolders:
+    """Working folders that are never read: the changes are those of the trace."""
 
     def __init__(self, recording: Recording) -> None:
         self._changes = _changes_in(recording)
@@ -137,24 +137,24 @@ class RecordedGrounds:
         return WorkingFolder(root=root, is_copy=as_copy)
 
     async def changes(
-        self, ground: WorkingFolder, root: str, is_closed: Callable[[str], bool]
+        self, folder: WorkingFolder, root: str, is_closed: Callable[[str], bool]
     ) -> FolderChanges:
         return self._changes
 
-    async def leave(self, ground: WorkingFolder) -> None:
+    async def leave(self, folder: WorkingFolder) -> None:
         return
 
 
 def _changes_in(recording: Recording) -> FolderChanges:
-    """Whole where the run succeeded; else the names alone, which is all that its end tells."""
-    found = FolderChanges()
+    """Read the changes: complete if the run succeeded, else only the names."""
+    result = FolderChanges()
     for event in recording.events:
         match event.body:
             case PlaybookEnded(changed=paths, trespasses=trespasses, unknown=unknown):
-                found = FolderChanges(paths=paths, trespasses=trespasses, unknown=unknown)
+                result = FolderChanges(paths=paths, trespasses=trespasses, unknown=unknown)
             case RunSucceeded(result={"changes": dict(changes)}):
-                found = FolderChanges.model_validate(changes)
-    return found
+                result = FolderChanges.model_validate(changes)
+    return result
 
 
 STALLED_SECONDS = 60.0
@@ -169,22 +169,22 @@ class ReplayDriver:
     def __init__(
         self,
         podium: Podium,
-        room: ReplayState,
+        state: ReplayState,
         job: PlaybookJob,
         settings: Mapping[str, Json],
-        wishes: Mapping[str, dict[str, Json]],
+        call_arguments: Mapping[str, dict[str, Json]],
     ) -> None:
-        """`settings` are the terms that the run was started under."""
+        """`settings` are those the run was started with."""
         self._podium = podium
-        self._room = room
-        self._tape = room.tape
-        self._run_id = room.tape.recording.run_id
+        self._state = state
+        self._tape = state.tape
+        self._run_id = state.tape.recording.run_id
         self._job = job
         self._settings = dict(settings)
-        self._wishes = wishes
-        self._marks = ReplayPresence()
-        self._outside = RecordedStore(room)
-        """What people and other processes write through."""
+        self._call_arguments = call_arguments
+        self._presence = ReplayPresence()
+        self._outside = RecordedStore(state)
+        """Store of people and other processes."""
         self._store: RecordedStore | None = None
         self._engine: LocalEngine | None = None
         self._letting_go: asyncio.Task[None] | None = None
@@ -198,12 +198,12 @@ class ReplayDriver:
             await self._outside.close()
 
     async def _on(self, event: RecordedEvent) -> None:
-        place, act = self._tape.place, self._from_outside(event)
+        position, act = self._tape.position, self._from_outside(event)
         try:
             async with asyncio.timeout(STALLED_SECONDS):
                 if act is not None:
                     await act()
-                await self._tape.moved(place)
+                await self._tape.moved(position)
         except TimeoutError:
             self._differs(event, "nothing happened any more where this was recorded")
         except PodiumError as error:
@@ -213,7 +213,7 @@ class ReplayDriver:
         self._tape.differs(EventDifference(seq=event.seq, type=event.body.type, why=why))
 
     def _from_outside(self, event: RecordedEvent) -> Act | None:
-        """What somebody did, so that this event came. None: the run itself did it."""
+        """Return the act of a person or another process that caused this event. None: the run itself did."""
         body, store, clock, ids = event.body, self._outside, self._clock, self._podium.ids
         match body:
             case RunQueued():
@@ -228,11 +228,11 @@ class ReplayDriver:
                 return lambda: self._bystander().signal(self._run_id, name, by=by)
             case RunCancelRequested(by=by, why=why):
                 return lambda: self._bystander().cancel(self._run_id, by=by, why=why)
-            case ApprovalGranted(approval_id=approval, by=by, said=said):
+            case ApprovalGranted(approval_id=approval, by=by, said=comment):
                 groups = {body.group: (by,)} if body.group else None
                 yes = Approver(name=by, authentication=body.authentication)
                 return lambda: approve(
-                    store, clock, ids, approval, by=yes, groups=groups, said=said
+                    store, clock, ids, approval, by=yes, groups=groups, comment=comment
                 )
             case ApprovalRejected(approval_id=approval, by=by, why=why):
                 no = Approver(name=by, authentication=body.authentication)
@@ -244,7 +244,7 @@ class ReplayDriver:
         if self._is_let_go_here():
             return self._let_go
         if body.type in FROM_OUTSIDE:
-            # Nothing follows from it but that it stands there.
+            # It has no effect but the event itself.
             return lambda: store.write(lambda tx: tx.append(self._run_id, body))
         return None
 
@@ -271,21 +271,21 @@ class ReplayDriver:
         await engine.retry(self._run_id, from_step=first, by=retried.by)
 
     async def _let_go(self) -> None:
-        """End the process politely, beside whatever follows from it."""
+        """End the process gracefully, in the background."""
         if self._letting_go is None and self._engine is not None:
             self._letting_go = asyncio.create_task(self._engine.close())
 
     async def _new_process(self) -> LocalEngine:
         await self._kill()
-        self._store = RecordedStore(self._room)
-        stage = ReplayApp(self._podium, self._tape, self._store)
-        self._engine = self._engine_on(self._store, stage)
-        body = follow_playbook(self._kit(stage, self._store))
+        self._store = RecordedStore(self._state)
+        app = ReplayApp(self._podium, self._tape, self._store)
+        self._engine = self._engine_on(self._store, app)
+        body = follow_playbook(self._deps(app, self._store))
         self._engine.register(FlowDefinition(PLAYBOOK, body, input_type=PlaybookJob))
         return self._engine
 
     async def _kill(self) -> None:
-        """End the process that is there, as `kill -9` would."""
+        """End the current process, as `kill -9` would."""
         engine, self._engine = self._engine, None
         letting_go, self._letting_go = self._letting_go, None
         if self._store is not None:
@@ -296,44 +296,44 @@ class ReplayDriver:
             with suppress(PodiumError):
                 await letting_go
 
-    def _kit(self, stage: ReplayApp, store: RecordedStore) -> PlaybookDeps:
-        budgets = (*stage.gate.budgets, *stage.settings.budgets.budgets())
+    def _deps(self, app: ReplayApp, store: RecordedStore) -> PlaybookDeps:
+        budgets = (*app.gate.budgets, *app.settings.budgets.budgets())
 
-        async def bench(job: PlaybookJob, ground: WorkingFolder) -> AgentSession:
-            journal = await stage.journal()
+        async def open_session(job: PlaybookJob, folder: WorkingFolder) -> AgentSession:
+            journal = await app.journal()
 
             def agent(doors: HookServers) -> Agent:
                 return RecordedAgent(
-                    self._agent_name, self._tape, stage.outcomes, doors, journal, self._wishes
+                    self._agent_name, self._tape, app.outcomes, doors, journal, self._call_arguments
                 )
 
-            return await bench_for(stage, job, ground, agent)
+            return await agent_session(app, job, folder, agent)
 
         return PlaybookDeps(
             store=store,
-            clock=stage.clock,
-            purse=BudgetTracker(store, stage.clock, budgets),
-            grounds=RecordedGrounds(self._tape.recording),
+            clock=app.clock,
+            budget_tracker=BudgetTracker(store, app.clock, budgets),
+            folders=RecordedFolders(self._tape.recording),
             off_limits=off_limits,
-            bench=bench,
+            open_session=open_session,
         )
 
-    def _engine_on(self, store: RecordedStore, stage: ReplayApp) -> LocalEngine:
+    def _engine_on(self, store: RecordedStore, app: ReplayApp) -> LocalEngine:
         return LocalEngine(
             store,
-            clock=stage.clock,
+            clock=app.clock,
             ids=self._podium.ids,
-            presence=PresenceMark(self._marks),
+            presence=ReplayWorkerPresence(self._presence),
             settings=EngineSettings(tick_seconds=0.05, gather_seconds=0.0),
         )
 
     def _bystander(self) -> LocalEngine:
-        """Another process, which hosts nothing."""
+        """Build the engine of another process, which hosts nothing."""
         return self._engine_on(self._outside, ReplayApp(self._podium, self._tape, self._outside))
 
     @property
     def _agent_name(self) -> str:
-        """A program may bring an agent that goes by another name than the job's."""
+        """Return the recorded agent's name, which may differ from the job's."""
         bodies = (event.body for event in self._tape.events)
         return next(
             (body.agent for body in bodies if isinstance(body, AgentAsked)), self._job.agent
@@ -343,18 +343,18 @@ class ReplayDriver:
     def _clock(self) -> RecordedClock:
         return RecordedClock(self._tape)
 
-    # --- what the tape tells -----------------------------------------------------------------
+    # --- state of the tape --------------------------------------------------------------------
 
     def _is_followed_by_start(self) -> bool:
-        """Guidance comes in one transaction with the new process that takes it."""
+        """Check if the next event starts a process: a note comes in one transaction with it."""
         (_, _), *rest = self._tape.rest()
         return bool(rest) and isinstance(rest[0][1], RunStarted)
 
     def _is_alone(self, event: RecordedEvent) -> bool:
-        """Whether somebody answered too late, rather than the run asking once more."""
-        place = self._tape.place + 1
+        """Check if somebody answered too late, rather than the run asking once more."""
+        position = self._tape.position + 1
         events = self._tape.events
-        return place >= len(events) or events[place].at != event.at
+        return position >= len(events) or events[position].at != event.at
 
     async def _come_too_late(self, approval: str) -> None:
         ids = self._podium.ids
@@ -362,7 +362,7 @@ class ReplayDriver:
             await approve(self._outside, self._clock, ids, approval, by="")
 
     def _is_let_go_here(self) -> bool:
-        """Whether all that is left before the run is parked follows from its process being ended."""
+        """Check if all events up to the parking follow from the end of its process."""
         for _, body in self._tape.rest():
             match body:
                 case RunParked(reason=reason):

@@ -44,7 +44,7 @@ from podium.ports import HookDoor, HookServers, Journal
 from podium.tools.output_text import CANCELLED
 
 LET_GO = "its process let go of it"
-"""Why a run is parked although nothing went wrong."""
+"""Reason of a run that was parked without an error."""
 _OWN = (
     AgentProgressed,
     AgentSwitched,
@@ -58,10 +58,10 @@ _OWN = (
 
 @dataclass(frozen=True)
 class RecordedTurn:
-    """One turn, as its agent has to play it. With neither reply nor error it was stopped, or killed."""
+    """One turn to replay. With neither reply nor error it was stopped, or killed."""
 
     agent: str
-    """Who it was in the end, where one could step in for another."""
+    """The agent that answered in the end, after a failover."""
     acts: tuple[tuple[int, AnyEvent], ...]
     """Events that come from the agent, each with its place on the tape."""
     end: int
@@ -70,11 +70,11 @@ class RecordedTurn:
     stop: TurnStop | None = None
     error: Exception | None = None
     usage: Usage | None = None
-    """What was counted although no reply came."""
+    """Usage counted without a reply."""
 
 
 def part_of(tape: Tape, turn: Turn, agent: str) -> RecordedTurn:
-    """The part of the turn that is asked now."""
+    """Read the recorded part of the current turn."""
     acts: list[tuple[int, AnyEvent]] = []
     end = len(tape.events)
     for at, body in tape.rest():
@@ -120,7 +120,7 @@ def _ends(body: AnyEvent, turn: Turn) -> bool:
 
 
 def _ended(tape: Tape, part: RecordedTurn) -> RecordedTurn:
-    """How the turn ended, as what came behind it tells."""
+    """Derive the end of the turn from the events after it."""
     for at, body in tape.rest(part.end):
         match body:
             case AgentStopped(stop=stop):
@@ -152,10 +152,14 @@ def _with_error(part: RecordedTurn, error: Exception) -> RecordedTurn:
 
 
 def _raised(kind: str, message: str) -> Exception:
-    """An error of this class that says this, whatever its class wants to be made of."""
-    found = getattr(errors, kind, None) or getattr(builtins, kind, None)
-    known = found if isinstance(found, type) and issubclass(found, Exception) else RuntimeError
-    error = known.__new__(known)
+    """Make an error of this class with this message, bypassing its constructor."""
+    candidate = getattr(errors, kind, None) or getattr(builtins, kind, None)
+    error_class = (
+        candidate
+        if isinstance(candidate, type) and issubclass(candidate, Exception)
+        else RuntimeError
+    )
+    error = error_class.__new__(error_class)
     error.args = (message,)
     return error
 
@@ -175,7 +179,7 @@ Calls = dict[str, "asyncio.Task[HookAnswer]"]
 
 
 class RecordedAgent:
-    """Plays its part through the turn's own door, so that every call is judged again."""
+    """Makes the recorded calls through the turn's own hook server, so that every call is decided again."""
 
     def __init__(
         self,
@@ -184,15 +188,15 @@ class RecordedAgent:
         outcomes: RecordedOutcomes,
         doors: HookServers,
         journal: Journal,
-        wishes: Mapping[str, dict[str, Json]],
+        call_arguments: Mapping[str, dict[str, Json]],
     ) -> None:
-        """`wishes` are the whole arguments of calls, by their keys."""
+        """`wishes` are the full arguments of calls, by their keys."""
         self._name = name
         self._tape = tape
         self._outcomes = outcomes
         self._doors = doors
         self._journal = journal
-        self._wishes = wishes
+        self._call_arguments = call_arguments
 
     @property
     def name(self) -> str:
@@ -241,29 +245,29 @@ class RecordedAgent:
                 await calls[key]
 
     def _begin(self, door: HookDoor, body: ToolRequested, calls: Calls) -> None:
-        """Others may be asked for before this one ends."""
+        """Start a call; others may start before it ends."""
         self._outcomes.hold(body.call)
-        performing = door.perform(body.tool, self._wishes[body.call])
+        performing = door.perform(body.tool, self._call_arguments[body.call])
         calls[body.call] = asyncio.create_task(performing)
 
     async def _ask_again(self, door: HookDoor, turn: Turn, body: ToolRefused) -> None:
-        if body.call in self._wishes:
-            await door.perform(body.tool, self._wishes[body.call])
+        if body.call in self._call_arguments:
+            await door.perform(body.tool, self._call_arguments[body.call])
         else:
             # What was refused held a secret, which the trace does not: it cannot be judged again.
             await self._journal.append(turn.run_id, body)
 
     async def _make_again(self, door: HookDoor, turn: Turn, part: RecordedTurn) -> None:
-        """Wish again for what was wished for before a crash: limits count it, and nothing is done twice."""
+        """Repeat calls from before a crash: limits count them, and nothing is done twice."""
         later = {body.call for _, body in part.acts if isinstance(body, ToolRequested)}
         for body in self._made_before(turn):
-            if body.call not in later and body.call in self._wishes:
-                await door.perform(body.tool, self._wishes[body.call])
+            if body.call not in later and body.call in self._call_arguments:
+                await door.perform(body.tool, self._call_arguments[body.call])
 
     def _made_before(self, turn: Turn) -> Iterator[ToolRequested | ToolRefused]:
         made: dict[str, ToolRequested | ToolRefused] = {}
         ended: set[str] = set()
-        for event in self._tape.events[: self._tape.place]:
+        for event in self._tape.events[: self._tape.position]:
             body = event.body
             if isinstance(body, RunRetried) and turn.step_key in body.discarded_steps:
                 made.clear()

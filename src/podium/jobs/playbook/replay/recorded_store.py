@@ -33,25 +33,25 @@ FROM_OUTSIDE = frozenset(
         "approval_rejected",
     }
 )
-"""Events that people and other processes made. Whatever the run wants to record meanwhile waits for them."""
+"""Events of people and other processes. Events of the run wait for them."""
 
 
 class _NotYet(Exception):
-    """Something from outside came first. The transaction is tried again behind it."""
+    """An event from outside comes first. The transaction is retried after it."""
 
 
 class _Overtaken(Exception):
-    """The run wanted to say that it waits, and by now it does not."""
+    """The run wanted to record that it waits, and no longer does."""
 
 
 class _RecordDiffers(Exception):
-    def __init__(self, found: EventDifference) -> None:
+    def __init__(self, difference: EventDifference) -> None:
         super().__init__()
-        self.found = found
+        self.difference = difference
 
 
 class ReplayState:
-    """What all processes of a replayed run share: the record and the tape."""
+    """Shared state of all processes of a replayed run: the record and the tape."""
 
     def __init__(
         self,
@@ -84,41 +84,41 @@ class ReplayState:
         except _Overtaken:
             return True, None
         except _RecordDiffers as differs:
-            self.tape.differs(differs.found)
+            self.tape.differs(differs.difference)
             return False, None
         self.tape.advance(lines)
         return True, result
 
 
 class RecordedTx:
-    """A transaction that may append nothing but what the tape has next. All else is as beneath."""
+    """A transaction that may only append the next events of the tape. Delegates everything else."""
 
-    def __init__(self, beneath: Transaction, room: ReplayState, again: bool) -> None:
-        self._beneath = beneath
-        self._room = room
+    def __init__(self, inner: Transaction, state: ReplayState, again: bool) -> None:
+        self._inner = inner
+        self._state = state
         self._again = again
         self.lines: list[dict[str, Json]] = []
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._beneath, name)
+        return getattr(self._inner, name)
 
     def append(self, run_id: str, body: EventBody) -> int:
-        events, place = self._room.tape.events, self._room.tape.place + len(self.lines)
-        if place >= len(events):
+        events, position = self._state.tape.events, self._state.tape.position + len(self.lines)
+        if position >= len(events):
             raise _NotYet
-        expected = events[place]
+        expected = events[position]
         if body.type != expected.body.type and expected.body.type in FROM_OUTSIDE:
             raise _NotYet
         if body.type == "run_waiting" != expected.body.type and self._again:
             raise _Overtaken
-        data = json.loads(self._room.clean(json_of(body)))
+        data = json.loads(self._state.clean(json_of(body)))
         line = {"run": run_id, "seq": expected.seq, "at": expected.data["at"], **data}
         taken = as_recorded(line, expected.data, body.type)
-        found = difference(taken, expected.data)
-        if found and not all(field.field in self._room.rebuilt for field in found.fields):
-            raise _RecordDiffers(found)
+        mismatch = difference(taken, expected.data)
+        if mismatch and not all(field.field in self._state.rebuilt for field in mismatch.fields):
+            raise _RecordDiffers(mismatch)
         self.lines.append(taken)
-        return self._beneath.append(run_id, read_body(_body_of(taken)))
+        return self._inner.append(run_id, read_body(_body_of(taken)))
 
 
 def _body_of(line: dict[str, Json]) -> dict[str, Json]:
@@ -126,10 +126,10 @@ def _body_of(line: dict[str, Json]) -> dict[str, Json]:
 
 
 class RecordedStore:
-    """The store as one process of the run sees it. Once that process is ended it refuses everything."""
+    """The store of one process of the run. After that process has ended it refuses everything."""
 
-    def __init__(self, room: ReplayState) -> None:
-        self._room = room
+    def __init__(self, state: ReplayState) -> None:
+        self._state = state
         self._notes: deque[tuple[str, EventBody]] = deque()
         self._flushing: set[asyncio.Task[None]] = set()
         self._ended = False
@@ -137,18 +137,18 @@ class RecordedStore:
     async def write(self, work: Callable[[Transaction], T]) -> T:
         again = False
         while True:
-            async with self._room.lock:
+            async with self._state.lock:
                 self._refuse_ended()
-                if not self._room.tape.is_over and await self._write_notes(again):
-                    done, result = await self._room.commit(work, again=again)
+                if not self._state.tape.is_over and await self._write_notes(again):
+                    done, result = await self._state.commit(work, again=again)
                     if done:
                         return cast("T", result)
             again = True
             if not self._ended:
-                await self._room.tape.news()
+                await self._state.tape.wait_for_change()
 
     async def read(self, work: Callable[[StoreView], T]) -> T:
-        return await self._room.memory.read(work)
+        return await self._state.memory.read(work)
 
     def require_space(self) -> None:
         """Memory is not what runs out here."""
@@ -163,19 +163,19 @@ class RecordedStore:
         task.add_done_callback(self._flushing.discard)
 
     def changes(self) -> AsyncIterator[None]:
-        return self._room.memory.changes()
+        return self._state.memory.changes()
 
     async def close(self) -> None:
-        """Be the store of a process that was killed: what it had not written is lost."""
+        """Close as if the process was killed: unwritten notes are lost."""
         self._ended = True
         self._notes.clear()
-        self._room.tape.stir()
+        self._state.tape.wake_waiters()
         await asyncio.gather(*self._flushing, return_exceptions=True)
 
     async def _write_notes(self, again: bool) -> bool:
         while self._notes:
             run_id, body = self._notes[0]
-            done, _ = await self._room.commit(lambda tx: tx.append(run_id, body), again=again)  # noqa: B023 - awaited here
+            done, _ = await self._state.commit(lambda tx: tx.append(run_id, body), again=again)  # noqa: B023 - awaited here
             if not done or self._ended:
                 return False
             self._notes.popleft()
@@ -197,25 +197,25 @@ class ReplayPresence:
         self.alive: set[str] = set()
 
 
-class PresenceMark:
-    """The mark of one of them; see `Presence`."""
+class ReplayWorkerPresence:
+    """Presence of one process; see `Presence`."""
 
-    def __init__(self, marks: ReplayPresence) -> None:
-        self._marks = marks
+    def __init__(self, presence: ReplayPresence) -> None:
+        self._presence = presence
         self._held = ""
 
     async def enter(self, worker_id: str) -> None:
         self._held = worker_id
-        self._marks.alive.add(worker_id)
+        self._presence.alive.add(worker_id)
 
     async def leave(self) -> None:
-        self._marks.alive.discard(self._held)
+        self._presence.alive.discard(self._held)
 
     def present(self, view: StoreView, workers: list[WorkerHeartbeat]) -> set[str]:
-        return {worker.id for worker in workers} & self._marks.alive
+        return {worker.id for worker in workers} & self._presence.alive
 
     def is_gone(self, view: StoreView, worker: WorkerHeartbeat | None) -> bool:
-        return worker is None or worker.id not in self._marks.alive
+        return worker is None or worker.id not in self._presence.alive
 
     def sweep(self) -> None:
         return

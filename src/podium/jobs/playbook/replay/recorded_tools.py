@@ -46,31 +46,31 @@ if TYPE_CHECKING:
 
 
 CLOSE_SECONDS = 60.0
-"""Between the moment that a deadline was reckoned from and the event that tells of it."""
+"""Longest time between the computation of a deadline and its event."""
 
 
 class RecordedClock:
-    """Says the time of the event that is to come next. What lasted is told to it before it is asked."""
+    """Returns the time of the next event, and durations that were set before."""
 
     def __init__(self, tape: Tape) -> None:
         self._tape = tape
-        self._lasted = 0.0
+        self._duration = 0.0
 
     def now(self) -> datetime:
         event = self._tape.next or self._tape.events[-1]
         return event.at
 
     def monotonic(self) -> float:
-        lasted, self._lasted = self._lasted, 0.0
+        lasted, self._duration = self._duration, 0.0
         return lasted
 
-    def let_last(self, seconds: float) -> None:
-        """What is measured next will have lasted exactly so long: every measuring begins at zero."""
-        self._lasted = seconds
+    def set_duration(self, seconds: float) -> None:
+        """Set the duration that the next measurement returns: each starts at zero."""
+        self._duration = seconds
 
 
 class RecordedIds:
-    """Gives approvals the ids that they had. Asking again before the event happened gives the same id."""
+    """Gives approvals their recorded ids, the same one until the event has happened."""
 
     def __init__(self, tape: Tape, others: Ids) -> None:
         self._tape = tape
@@ -82,7 +82,7 @@ class RecordedIds:
 
 
 class RecordedDeadlines:
-    """The gate of today, whose deadlines fall on the recorded moments as long as they are as long as they were."""
+    """Today's gate with the recorded deadlines, if its approval time is unchanged."""
 
     def __init__(self, gate: Gate, tape: Tape, clock: RecordedClock) -> None:
         self._gate = gate
@@ -117,7 +117,7 @@ def _next_approval(tape: Tape) -> ApprovalRequested | None:
 
 
 class RecordedOutcomes:
-    """What became of every call."""
+    """Recorded outcomes of calls."""
 
     def __init__(self, tape: Tape, clock: RecordedClock) -> None:
         self._tape = tape
@@ -125,7 +125,7 @@ class RecordedOutcomes:
         self._held: dict[str, asyncio.Event] = {}
 
     def tools(self, registry: Registry) -> Registry:
-        """The same tools as registered today, with other hands."""
+        """Build today's registry with handlers that return recorded outcomes."""
         names = [spec.name for spec in registry.specs()]
         return Registry([replace(registry.tool(name), handler=self._act) for name in names])
 
@@ -143,10 +143,10 @@ class RecordedOutcomes:
         for at, body in self._tape.rest():
             match body:
                 case ToolCompleted(call=key, result=result) if key == scope.key:
-                    self._clock.let_last(body.seconds)
+                    self._clock.set_duration(body.seconds)
                     return CallOutcome(ok=True, result=result, usage=self._usage(at, body.tool))
                 case ToolFailed(call=key, result=result) if key == scope.key:
-                    self._clock.let_last(body.seconds)
+                    self._clock.set_duration(body.seconds)
                     usage = self._usage(at, body.tool)
                     return CallOutcome(ok=False, error=body.error, result=result, usage=usage)
                 case ToolInDoubt(call=key) if key == scope.key:
@@ -155,7 +155,7 @@ class RecordedOutcomes:
         return await never  # its process was killed
 
     def _usage(self, at: int, tool: str) -> Usage:
-        """What the call itself cost, told right behind its end."""
+        """Return the call's own usage, recorded right after its end."""
         for _, body in self._tape.rest(at + 1):
             if isinstance(body, UsageRecorded) and body.source == f"tool:{tool}":
                 return body.usage
@@ -165,7 +165,7 @@ class RecordedOutcomes:
 
 
 class RecordedFiles:
-    """A door before the door: calls come to it with the files that their commands named then."""
+    """Wraps a tool door: calls get the files that their commands named when recorded."""
 
     def __init__(self, door: ToolDoor, tape: Tape) -> None:
         self._door = door
@@ -186,7 +186,7 @@ class RecordedFiles:
         return await self._door.abandon(permit)
 
     def _as_it_was(self, call: Call) -> Call:
-        """The content of files is no part of a trace, and they may be others by now."""
+        """Restore the recorded files of a call: a trace has no file contents, and they may have changed."""
         for _, body in self._tape.rest():
             if isinstance(body, ToolRequested | ApprovalRequested) and body.call == call.key:
                 return call.model_copy(update={"files": body.files})
@@ -206,43 +206,45 @@ class ReplayLauncher:
         raise NotPossibleNow("a replay starts no process")
 
 
-def wishes_in(recording: Recording, specs: Sequence[ToolSpec]) -> dict[str, dict[str, Json]]:
+def call_arguments_in(
+    recording: Recording, specs: Sequence[ToolSpec]
+) -> dict[str, dict[str, Json]]:
     """Key of a call → its arguments. Raises `BadInput` for a call that was let pass and is not whole.
 
-    A refused call may be missing: what it held was a secret.
+    A refused call may be missing: it contained a secret.
     """
-    said = dict(_said(recording, {spec.name: spec for spec in specs}))
-    wishes: dict[str, dict[str, Json]] = {}
+    answered = dict(_answered_arguments(recording, {spec.name: spec for spec in specs}))
+    arguments: dict[str, dict[str, Json]] = {}
     for event in recording.events:
         body = event.body
         if not isinstance(body, ToolRequested | ToolRefused):
             continue
         fingerprint = _fingerprint_in(body.call)
         if call_fingerprint(body.tool, body.arguments) == fingerprint:
-            wishes[body.call] = body.arguments
-        elif fingerprint in said:
-            wishes[body.call] = said[fingerprint]
+            arguments[body.call] = body.arguments
+        elif fingerprint in answered:
+            arguments[body.call] = answered[fingerprint]
         elif isinstance(body, ToolRequested):
             raise BadInput(
                 f"{recording.name}: event {event.seq}: these are not all the arguments that {body.tool!r} was called "
                 "with: they were too large to be kept, or the trace was edited; it cannot be replayed"
             )
-    return wishes
+    return arguments
 
 
-def _said(
+def _answered_arguments(
     recording: Recording, specs: Mapping[str, ToolSpec]
 ) -> Iterator[tuple[str, dict[str, Json]]]:
-    """What models wished for, by what their calls are known by."""
+    """List the arguments of models' calls by call fingerprint."""
     for event in recording.events:
         if not isinstance(event.body, ModelAnswered):
             continue
-        for wish in event.body.answer.calls:
-            if isinstance(wish.arguments, dict):
-                yield call_fingerprint(wish.tool, wish.arguments), wish.arguments
-                if (spec := specs.get(wish.tool)) is not None:
-                    whole = with_defaults(spec.input_schema, wish.arguments)
-                    yield call_fingerprint(wish.tool, whole), wish.arguments
+        for call in event.body.answer.calls:
+            if isinstance(call.arguments, dict):
+                yield call_fingerprint(call.tool, call.arguments), call.arguments
+                if (spec := specs.get(call.tool)) is not None:
+                    whole = with_defaults(spec.input_schema, call.arguments)
+                    yield call_fingerprint(call.tool, whole), call.arguments
 
 
 def _fingerprint_in(key: str) -> str:

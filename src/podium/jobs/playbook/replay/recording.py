@@ -35,7 +35,7 @@ AT_REST = frozenset(
         "signal_sent",
     }
 )
-"""What the last event can be when nobody is at work on the run."""
+"""Types of the last event of a run that no process works on."""
 _ENVELOPE = ("run", "seq", "at")
 
 
@@ -47,9 +47,9 @@ class RecordedEvent:
     at: datetime
     body: AnyEvent
     data: dict[str, Json]
-    """Flat, as today's Podium would write it down."""
+    """Flat, as today's Podium would write it."""
     is_verbatim: bool
-    """Whether the line says exactly that, byte for byte."""
+    """True if the line equals `data`, byte for byte."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Recording:
         return tuple(event.data for event in self.events[: seq - 1])
 
     def job(self) -> PlaybookJob:
-        """What the run was given. Raises `BadInput` where the trace does not say it."""
+        """Return the job of the run. Raises `BadInput` if the trace does not contain it."""
         if not self.began.job:
             raise BadInput(
                 f"{self.name}: the trace does not say what the run was given; it is older than replay is"
@@ -85,7 +85,7 @@ class Recording:
         except ValidationError as error:
             raise BadInput(
                 f"{self.name}: event {self._began_at()}: what the run was given does not fit: "
-                f"{_first_fault(error)}"
+                f"{_first_problem(error)}"
             ) from None
 
     def _began_at(self) -> int:
@@ -93,7 +93,7 @@ class Recording:
 
 
 def read_recording(file: BinaryIO, name: str) -> Recording:
-    """All of a trace. Raises `BadInput` for one that is damaged, cut off, too large or no playbook's."""
+    """Read a trace. Raises `BadInput` for one that is damaged, cut off, too large or not of a playbook."""
     reading = TraceReader(file, name)
     events = tuple(_whole(reading.events(), name))
     if reading.problems:
@@ -109,19 +109,19 @@ def read_recording(file: BinaryIO, name: str) -> Recording:
 
 def _whole(traced: Iterable[TraceEntry], name: str) -> Iterable[RecordedEvent]:
     size = 0
-    for number, each in enumerate(traced, start=1):
-        size += len(each.line)
+    for number, entry in enumerate(traced, start=1):
+        size += len(entry.line)
         if number > MAX_EVENTS or size > MAX_BYTES:
             raise BadInput(
                 f"{name} is too large to be replayed: at most {MAX_EVENTS} events and "
                 f"{MAX_BYTES // 2**20} MB are"
             )
-        yield _recorded(each, name)
+        yield _recorded(entry, name)
 
 
 def _recorded(traced: TraceEntry, name: str) -> RecordedEvent:
     data = traced.data
-    place = f"{name}: event {data['seq']}"
+    location = f"{name}: event {data['seq']}"
     try:
         body = read_body({key: value for key, value in data.items() if key not in _ENVELOPE})
         event = Event.model_validate(
@@ -135,12 +135,12 @@ def _recorded(traced: TraceEntry, name: str) -> RecordedEvent:
         )
     except ValidationError as error:
         raise BadInput(
-            f"{place} ({str(data['type'])[:40]!r}) is none that this Podium knows: {_first_fault(error)}"
+            f"{location} ({str(data['type'])[:40]!r}) is none that this Podium knows: {_first_problem(error)}"
         ) from None
     if isinstance(body, UnknownEvent):
-        raise BadInput(f"{place} ({body.type[:40]!r}) is none that this Podium knows")
+        raise BadInput(f"{location} ({body.type[:40]!r}) is none that this Podium knows")
     if body.version > type(body).model_fields["version"].default:
-        raise BadInput(f"{place} was written by a newer Podium (version {body.version})")
+        raise BadInput(f"{location} was written by a newer Podium (version {body.version})")
     line = event.line()
     return RecordedEvent(event.seq, event.at, body, line, line == data and list(line) == list(data))
 
@@ -164,9 +164,9 @@ def _refuse_others(recording: Recording) -> None:
         )
 
 
-def _first_fault(error: ValidationError) -> str:
-    fault = error.errors()[0]
-    return f"{'.'.join(map(str, fault['loc'])) or 'it'}: {fault['msg']}"
+def _first_problem(error: ValidationError) -> str:
+    problem = error.errors()[0]
+    return f"{'.'.join(map(str, problem['loc'])) or 'it'}: {problem['msg']}"
 
 
 OF_THE_PROCESS: dict[str, tuple[str, ...]] = {
@@ -183,7 +183,7 @@ ALWAYS_TAKEN = ("at",)
 SMALLEST_SHARE = 1e-12
 """Sums of the same numbers, made by a database and by Python, differ by less than this."""
 MAX_FIELDS = 10
-MAX_SHOWN = 200
+MAX_VALUE_CHARACTERS = 200
 
 _MISSING = object()
 
@@ -205,7 +205,7 @@ class EventDifference:
     type: str
     fields: tuple[FieldDifference, ...] = ()
     why: str = ""
-    """In words, where it is not about fields."""
+    """Reason, if it is not about fields."""
 
     def record(self) -> dict[str, Json]:
         return {
@@ -220,7 +220,7 @@ class EventDifference:
 
 
 def as_recorded(now: Json, then: Json, event_type: str) -> dict[str, Json]:
-    """The event with what belongs to process, machine and moment taken from the record."""
+    """Take fields that depend on process, machine or time from the recording."""
     taken = (*ALWAYS_TAKEN, *OF_THE_PROCESS.get(event_type, ()))
     return {
         name: then[name] if name in taken and name in then else _near(value, then.get(name))
@@ -229,7 +229,7 @@ def as_recorded(now: Json, then: Json, event_type: str) -> dict[str, Json]:
 
 
 def difference(now: dict[str, Json], then: dict[str, Json]) -> EventDifference | None:
-    """What is not the same. None: nothing."""
+    """Compare two events. None: they are equal."""
     if now == then:
         return None
     fields = tuple(_differing(now, then, ""))[:MAX_FIELDS]
@@ -247,25 +247,25 @@ def _near(now: Json, then: Json) -> Json:
     return now
 
 
-def _differing(now: Json, then: Json, place: str) -> Iterator[FieldDifference]:
+def _differing(now: Json, then: Json, path: str) -> Iterator[FieldDifference]:
     if isinstance(now, dict) and isinstance(then, dict):
         for name in dict.fromkeys((*then, *now)):
             one, other = now.get(name, _MISSING), then.get(name, _MISSING)
             if one != other:
-                yield from _differing(one, other, f"{place}.{name}" if place else name)
+                yield from _differing(one, other, f"{path}.{name}" if path else name)
     elif isinstance(now, list) and isinstance(then, list) and len(now) == len(then):
         for number, (one, other) in enumerate(zip(now, then, strict=True)):
             if one != other:
-                yield from _differing(one, other, f"{place}[{number}]")
+                yield from _differing(one, other, f"{path}[{number}]")
     else:
-        yield FieldDifference(place, _shown(then, now), _shown(now, then))
+        yield FieldDifference(path, _excerpt(then, now), _excerpt(now, then))
 
 
-def _shown(value: Json, other: Json) -> Json:
-    """The value; of a long text the part around where it begins to be another one."""
+def _excerpt(value: Json, other: Json) -> Json:
+    """Shorten a long text to the part around the first difference."""
     if value is _MISSING:
         return None
-    if not isinstance(value, str) or len(value) <= MAX_SHOWN:
+    if not isinstance(value, str) or len(value) <= MAX_VALUE_CHARACTERS:
         return value
     start = 0
     if isinstance(other, str):
@@ -273,61 +273,61 @@ def _shown(value: Json, other: Json) -> Json:
         same = next(
             (at for at, pair in enumerate(pairs) if pair[0] != pair[1]), min(len(value), len(other))
         )
-        start = max(0, same - MAX_SHOWN // 4)
-    part = value[start : start + MAX_SHOWN]
-    return f"{'…' if start else ''}{part}{'…' if start + MAX_SHOWN < len(value) else ''}"
+        start = max(0, same - MAX_VALUE_CHARACTERS // 4)
+    part = value[start : start + MAX_VALUE_CHARACTERS]
+    return f"{'…' if start else ''}{part}{'…' if start + MAX_VALUE_CHARACTERS < len(value) else ''}"
 
 
 class Tape:
-    """Moves on by one for each event that happened again as it was recorded. Stops for good at the first that did not."""
+    """Advances by one for each event that happened as recorded. Stops at the first that did not."""
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
         self.events = recording.events
-        self.place = 0
+        self.position = 0
         """Number of events that have happened again."""
         self.lines: list[dict[str, Json]] = []
         self.difference: EventDifference | None = None
-        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
 
     @property
     def next(self) -> RecordedEvent | None:
-        return self.events[self.place] if self.place < len(self.events) else None
+        return self.events[self.position] if self.position < len(self.events) else None
 
     @property
     def is_over(self) -> bool:
         return self.difference is not None or self.next is None
 
     def rest(self, start: int | None = None) -> Iterator[tuple[int, AnyEvent]]:
-        """What is still to come, with its place."""
-        begin = self.place if start is None else start
+        """List the remaining events with their positions."""
+        begin = self.position if start is None else start
         return ((at, self.events[at].body) for at in range(begin, len(self.events)))
 
     def advance(self, lines: Sequence[dict[str, Json]]) -> None:
         if lines:
             self.lines.extend(lines)
-            self.place += len(lines)
-            self.stir()
+            self.position += len(lines)
+            self.wake_waiters()
 
     def differs(self, difference: EventDifference) -> None:
-        """Only the first counts: what comes behind it follows from it."""
+        """Record the first difference; later ones follow from it."""
         self.difference = self.difference or difference
-        self.stir()
+        self.wake_waiters()
 
-    def stir(self) -> None:
-        """Let whoever waits for news look again."""
-        news, self._news = self._news, asyncio.Event()
-        news.set()
+    def wake_waiters(self) -> None:
+        """Wake all waiters."""
+        wait_for_change, self._changed = self._changed, asyncio.Event()
+        wait_for_change.set()
 
-    async def news(self) -> None:
-        await self._news.wait()
+    async def wait_for_change(self) -> None:
+        await self._changed.wait()
 
-    async def reached(self, place: int) -> None:
-        """Return when all before this place has happened again."""
-        while self.place < place:
-            await self.news()
+    async def reached(self, position: int) -> None:
+        """Return when all before this position has happened again."""
+        while self.position < position:
+            await self.wait_for_change()
 
-    async def moved(self, place: int) -> None:
-        """Return when it stands elsewhere, or is over."""
-        while self.place == place and not self.is_over:
-            await self.news()
+    async def moved(self, position: int) -> None:
+        """Return when it has moved, or is over."""
+        while self.position == position and not self.is_over:
+            await self.wait_for_change()

@@ -23,18 +23,18 @@ from podium.ports import EventQuery, StoreView
 
 
 def with_texts_of_today(recording: Recording, folders: Iterable[Path]) -> PlaybookJob:
-    """The run's job with what its files say now. What cannot be read any more is as it was recorded, and so is
-    what the run itself changed, or may have.
+    """Build the job with the current texts of its files. Files that cannot be read, or that the run changed or may have
+    changed, stay as recorded.
 
-    What says the same is left as it was recorded, for its places in the files may be others.
+    Equal texts stay as recorded as well, since their line numbers may differ.
     """
     job = recording.job()
     changed = _changed_in(recording)
     if changed is None:
         return job
-    places = [_SourceFolder(folder, changed) for folder in dict.fromkeys(folders)]
-    playbook = next(_playbooks(job, places), job.playbook)
-    profile = next(_profiles(job, places), job.profile)
+    source_folders = [_SourceFolder(folder, changed) for folder in dict.fromkeys(folders)]
+    playbook = next(_playbooks(job, source_folders), job.playbook)
+    profile = next(_profiles(job, source_folders), job.profile)
     update: dict[str, Playbook | PluginProfile] = {}
     if playbook.digest() != job.playbook.digest():
         update["playbook"] = playbook
@@ -44,7 +44,7 @@ def with_texts_of_today(recording: Recording, folders: Iterable[Path]) -> Playbo
 
 
 def _changed_in(recording: Recording) -> tuple[str, ...] | None:
-    """What the run left different. None: it has not come to where that was looked at."""
+    """Return the files that the run changed. None: it ended before they were compared."""
     bodies = (event.body for event in recording.events)
     ends = [body.changed for body in bodies if isinstance(body, PlaybookEnded)]
     return ends[-1] if ends else None
@@ -62,36 +62,37 @@ class _SourceFolder:
         return path if path.is_file() and name not in self.changed else None
 
 
-def _playbooks(job: PlaybookJob, places: list[_SourceFolder]) -> Iterator[Playbook]:
-    """Those of its name. A page that it includes has another, or none."""
+def _playbooks(job: PlaybookJob, source_folders: list[_SourceFolder]) -> Iterator[Playbook]:
+    """Find playbooks of the same name. An included page has another, or none."""
     files = dict.fromkeys(step.file for step in job.playbook.steps if step.file)
-    for place in places:
+    for source_folder in source_folders:
         for name in files:
             with suppress(ConfigInvalid, OSError):
-                file = place.file(name)
-                found = _loaded(place.folder, file) if file else None
-                if found is not None and found.head.name == job.playbook.head.name:
-                    yield found
+                file = source_folder.file(name)
+                playbook = _loaded(source_folder.folder, file) if file else None
+                if playbook is not None and playbook.head.name == job.playbook.head.name:
+                    yield playbook
 
 
 def _loaded(folder: Path, file: Path) -> Playbook:
-    """The playbook, whose files are called as they are from the folder on."""
+    """Load the playbook with file names relative to the folder."""
     if not file.is_relative_to(folder):
         return load_playbook(file)
-    found = load_playbook(file, folder)
+    playbook = load_playbook(file, folder)
     steps = [
-        step.model_copy(update={"file": os.path.relpath(step.file, folder)}) for step in found.steps
+        step.model_copy(update={"file": os.path.relpath(step.file, folder)})
+        for step in playbook.steps
     ]
-    return found.model_copy(update={"steps": tuple(steps)})
+    return playbook.model_copy(update={"steps": tuple(steps)})
 
 
-def _profiles(job: PlaybookJob, places: list[_SourceFolder]) -> Iterator[PluginProfile]:
-    for place in places:
+def _profiles(job: PlaybookJob, source_folders: list[_SourceFolder]) -> Iterator[PluginProfile]:
+    for source_folder in source_folders:
         with suppress(ConfigInvalid, OSError):
-            file = place.file(PROFILE_FILE)
-            found = load_profile(file) if file else None
-            if found is not None and found.name == job.profile.name:
-                yield found
+            file = source_folder.file(PROFILE_FILE)
+            profile = load_profile(file) if file else None
+            if profile is not None and profile.name == job.profile.name:
+                yield profile
 
 
 PAGE = 1_000
@@ -106,29 +107,29 @@ class ReplaySource:
     roots: tuple[str, ...] = ()
     """Folders that the run may have worked in, likeliest first."""
     settings: Mapping[str, Json] = field(default_factory=dict)
-    """The terms that it was started under."""
+    """Settings that it was started with."""
     is_own: bool = False
-    """Whether it is the trace that this project's journal keeps, rather than one that came from elsewhere."""
+    """True if the trace is this project's own, not one from elsewhere."""
 
 
-async def found_run(podium: Podium, recording: Recording, run: Run) -> ReplaySource:
-    """A run of this project: its folder and its terms are in the record."""
+async def source_of_run(podium: Podium, recording: Recording, run: Run) -> ReplaySource:
+    """Build the source of a run of this project, whose folder and settings are in the record."""
     store = await podium.store()
     prepared = await store.read(lambda view: view.step(run.id, "prepare"))
-    given = run.input if isinstance(run.input, dict) else {}
-    root = str(given.get("root", podium.folders.project))
+    job_input = run.input if isinstance(run.input, dict) else {}
+    root = str(job_input.get("root", podium.folders.project))
     job = with_texts_of_today(recording, [Path(root), podium.folders.project])
-    return ReplaySource(recording, job, (_ground(prepared), root), run.settings, is_own=True)
+    return ReplaySource(recording, job, (_working_root(prepared), root), run.settings, is_own=True)
 
 
-def found_file(podium: Podium, recording: Recording, file: Path | None) -> ReplaySource:
-    """A trace alone. It may lie in a project's state, beside its playbook, or anywhere."""
+def source_of_file(podium: Podium, recording: Recording, file: Path | None) -> ReplaySource:
+    """Build the source of a trace file, which may be in a project's state, next to its playbook, or anywhere."""
     project = podium.folders.project.resolve()
     above = file.resolve().parents if file else ()
-    own = [each.parent for each in above if each.name == podium.folders.state.name][:1]
+    own = [parent.parent for parent in above if parent.name == podium.folders.state.name][:1]
     beside = [above[0]] if above else []
     job = with_texts_of_today(recording, [*own, *beside])
-    roots = tuple(str(each) for each in (*own, project))
+    roots = tuple(str(root) for root in (*own, project))
     is_own = podium.folders.state.resolve() in above
     return ReplaySource(recording, job, roots, podium.configuration.run_settings(), is_own)
 
@@ -136,7 +137,7 @@ def found_file(podium: Podium, recording: Recording, file: Path | None) -> Repla
 async def journal_difference(podium: Podium, recording: Recording) -> EventDifference | None:
     """The first event of a trace that the journal has otherwise. None: there is none, or no such run here.
 
-    What tools gave back is believed in a replay. Where the record is at hand, nobody has to believe it.
+    A replay trusts the recorded results of tools. With the journal at hand they are verified.
     """
     if not podium.has_record:
         return None
@@ -148,8 +149,8 @@ async def journal_difference(podium: Podium, recording: Recording) -> EventDiffe
         if not page:
             return None
         for event, recorded in zip(page, recording.events[after:], strict=False):
-            if (found := difference(event.line(), recorded.data)) is not None:
-                return replace(found, why="the trace was changed: the journal says otherwise")
+            if (mismatch := difference(event.line(), recorded.data)) is not None:
+                return replace(mismatch, why="the trace was changed: the journal says otherwise")
         after += len(page)
     return None
 
@@ -158,7 +159,7 @@ def _page(query: EventQuery, view: StoreView) -> list[Event]:
     return view.events(query)
 
 
-def _ground(prepared: StepRecord | None) -> str:
-    """Where its tools worked: a dry run's in a copy."""
+def _working_root(prepared: StepRecord | None) -> str:
+    """Return the folder of its tools, a copy in a dry run."""
     output = prepared.output if prepared else None
     return str(output["root"]) if isinstance(output, dict) else ""

@@ -15,7 +15,7 @@ from podium.core.model import Json
 from podium.jobs.playbook.composition import registry_for
 from podium.jobs.playbook.replay.driver import ReplayDriver
 from podium.jobs.playbook.replay.recorded_store import ReplayState
-from podium.jobs.playbook.replay.recorded_tools import RecordedClock, wishes_in
+from podium.jobs.playbook.replay.recorded_tools import RecordedClock, call_arguments_in
 from podium.jobs.playbook.replay.recording import EventDifference, Recording, Tape, read_recording
 from podium.jobs.playbook.replay.source import ReplaySource
 from podium.jobs.playbook.run_models import PlaybookJob
@@ -27,14 +27,14 @@ NEUTRAL_ROOT = "/podium/plugin"
 
 @dataclass(frozen=True)
 class ReplayVerdict:
-    """What came of a replay."""
+    """Result of a replay."""
 
     recording: Recording
     lines: tuple[dict[str, Json], ...]
-    """The events that happened again, as a trace would have them."""
+    """Replayed events, as lines of a trace."""
     difference: EventDifference | None = None
     root: str = ""
-    """The folder that it happened in again; there need not be one."""
+    """Folder of the replay; it need not exist."""
 
     @property
     def is_same(self) -> bool:
@@ -42,7 +42,7 @@ class ReplayVerdict:
 
     @property
     def is_verbatim(self) -> bool:
-        """Whether a trace of the replay is the same, byte for byte."""
+        """True if a trace of the replay is the same, byte for byte."""
         return self.is_same and all(event.is_verbatim for event in self.recording.events)
 
 
@@ -65,7 +65,7 @@ async def replay(
         tried.append(await replay_at(podium, recording, job, root, settings))
         if not _is_about_digests(tried[-1].difference):
             return tried[-1]
-    return max(tried, key=lambda each: len(each.lines))
+    return max(tried, key=lambda verdict: len(verdict.lines))
 
 
 async def replay_at(
@@ -77,15 +77,15 @@ async def replay_at(
     *,
     rebuilt: tuple[str, ...] = (),
 ) -> ReplayVerdict:
-    """The same in one folder. Fields that are `rebuilt` may differ, and are then as they are now."""
+    """Replay in one folder. Fields in `rebuilt` may differ, and take their current values."""
     tape = Tape(recording)
     clean = podium.redactor.json_text
     memory = MemoryStore(RecordedClock(tape), clean=clean)
-    wishes = wishes_in(recording, registry_for(job.profile).specs())
+    call_arguments = call_arguments_in(recording, registry_for(job.profile).specs())
     placed = job.model_copy(update={"root": root})
     try:
-        room = ReplayState(tape, memory, clean, rebuilt)
-        await ReplayDriver(podium, room, placed, settings, wishes).drive()
+        state = ReplayState(tape, memory, clean, rebuilt)
+        await ReplayDriver(podium, state, placed, settings, call_arguments).drive()
     finally:
         await memory.close()
     return ReplayVerdict(recording, tuple(tape.lines), tape.difference, root)
@@ -101,25 +101,25 @@ HOST = "host"
 PREFIX = "/usr"
 
 
-async def exported(podium: Podium, found: ReplaySource, root: str) -> bytes:
+async def exported(podium: Podium, source: ReplaySource, root: str) -> bytes:
     """The trace of a run that worked in `root`. Raises `BadInput` when it cannot do without that name."""
-    job, terms = found.job, found.settings
-    there = _recording(_renamed(found.recording, _names(podium, root)), found.recording.name)
-    again = await replay_at(podium, there, job, NEUTRAL_ROOT, terms, rebuilt=("digest",))
+    job, settings = source.job, source.settings
+    there = _recording(_renamed(source.recording, _names(podium, root)), source.recording.name)
+    again = await replay_at(podium, there, job, NEUTRAL_ROOT, settings, rebuilt=("digest",))
     if again.difference is None:
-        neutral = _recording(again.lines, found.recording.name)
-        again = await replay(podium, neutral, job=job, roots=(), settings=terms)
+        neutral = _recording(again.lines, source.recording.name)
+        again = await replay(podium, neutral, job=job, roots=(), settings=settings)
     if again.difference is not None:
         at, kind = again.difference.seq, again.difference.type
         raise BadInput(
-            f"{found.recording.name}: event {at} ({kind}) depends on the folder that the run worked in; record it "
+            f"{source.recording.name}: event {at} ({kind}) depends on the folder that the run worked in; record it "
             "with paths from that folder on"
         )
     return _written(again.lines)
 
 
 def _names(podium: Podium, root: str) -> dict[str, str]:
-    """Folders of this machine → what they are called elsewhere, the innermost first."""
+    """Map folders of this machine to neutral names, the innermost first."""
     names = {
         # Tracebacks of commands name where Python lies.
         sys.base_prefix: PREFIX,
@@ -128,8 +128,8 @@ def _names(podium: Podium, root: str) -> dict[str, str]:
         str(podium.folders.project.resolve()): PROJECT,
         root: NEUTRAL_ROOT,
     }
-    telling = [name for name in names if name not in ("", "/", PREFIX)]
-    return {name: names[name] for name in sorted(telling, key=len, reverse=True)}
+    private_names = [name for name in names if name not in ("", "/", PREFIX)]
+    return {name: names[name] for name in sorted(private_names, key=len, reverse=True)}
 
 
 def _renamed(recording: Recording, names: Mapping[str, str]) -> tuple[dict[str, Json], ...]:

@@ -30,13 +30,11 @@ from podium.jobs.sense.commands.sense_setup import PLANNERS, add_set_up
 from podium.jobs.sense.commands.sense_trust import trust_app
 from podium.jobs.sense.composition import (
     current_trust,
-    idle_conditions,
-    note_if_idle,
     sense_options,
     tick_deps,
     trust_of,
 )
-from podium.jobs.sense.idle_tick import MODE_VARIABLE, is_scheduled
+from podium.jobs.sense.idle_tick import MODE_VARIABLE, idle_conditions, is_scheduled, note_if_idle
 from podium.jobs.sense.io import last_tick
 from podium.jobs.sense.models import CandidateStatus, PlannerStatus, TickOutcome
 from podium.jobs.sense.trust import EarnedTrust, earned_trust

@@ -19,7 +19,6 @@ from podium.cli.screen import Screen
 from podium.config.folders import find_folders
 from podium.core.errors import BadInput, PodiumError, ToolMissing
 from podium.core.work import MODES, Mode
-from podium.jobs.sense.effective_options import sense_mode
 from podium.jobs.sense.io import (
     SCHEDULERS,
     Scaffolded,
@@ -30,7 +29,8 @@ from podium.jobs.sense.io import (
     write_layout,
 )
 from podium.jobs.sense.io.installation import home_in, machine_in, not_written_down
-from podium.jobs.sense.io.schedulers import LABEL, Change, Schedule, SchedulerName, SchedulerStatus
+from podium.jobs.sense.io.schedule import LABEL, Change, Schedule, SchedulerName, SchedulerStatus
+from podium.jobs.sense.options import sense_mode
 from podium.render.text import escaped_line, local_time
 
 

@@ -18,8 +18,14 @@ from podium.core.errors import BadInput, CallRefused
 from podium.core.model import Json
 from podium.jobs.sense import SenseOptions
 from podium.jobs.sense.composition import sense_options, trust_of
-from podium.jobs.sense.promotion import Promotion, demote, plan_promotion, promote
-from podium.jobs.sense.trust import EarnedTrust, earned_trust
+from podium.jobs.sense.trust import (
+    EarnedTrust,
+    Promotion,
+    demote,
+    earned_trust,
+    plan_promotion,
+    promote,
+)
 from podium.render.text import counted, escaped_line, local_time
 
 trust_app = command_app()

@@ -1,8 +1,15 @@
 """The checks of a pack's registry. Each looks at one thing, in all tools, and stops at nothing."""
 
-from podium.tools.packs.checks import code, naming, proofs, relations, schemas, skills
+from podium.tools.packs.checks import code, schemas, skills, tools
 from podium.tools.packs.checks.registry_check import RegistryCheck
 
-CHECKS = (naming.check, schemas.check, relations.check, skills.check, proofs.check, code.check)
+CHECKS = (
+    tools.check_names,
+    schemas.check,
+    tools.check_relations,
+    skills.check,
+    tools.check_proofs,
+    code.check,
+)
 
 __all__ = ["CHECKS", "RegistryCheck"]

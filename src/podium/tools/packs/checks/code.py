@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from podium.core.errors import PackInvalid
 from podium.tools.packs.checks.registry_check import RegistryCheck
-from podium.tools.packs.files import PackSnapshot
+from podium.tools.packs.files import PackSnapshot, is_shipped
 from podium.tools.packs.handlers import (
     PythonHandler,
     ServiceHandler,
@@ -15,7 +15,6 @@ from podium.tools.packs.handlers import (
     python_handler,
     settings_in,
 )
-from podium.tools.packs.shipped import is_shipped
 
 Defined = dict[str, ast.AsyncFunctionDef | ast.FunctionDef | ast.ClassDef | None]
 """Names at the top of a module. None: assigned, imported or decorated, so its text does not say more."""

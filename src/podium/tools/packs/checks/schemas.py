@@ -1,26 +1,188 @@
-"""Input schemas are sound, closed, and say of each argument what to look for."""
+"""Input schemas are sound, closed, and say of each argument what to look for; their references stay inside and end."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
+from urllib.parse import unquote
 
 from jsonschema import Draft202012Validator
 
 from podium.core.json_schema import validator_for
 from podium.core.model import Json
 from podium.core.packs import Utterance
-from podium.tools.packs.checks.references import SchemaSizes, reference_problems
-from podium.tools.packs.checks.registry_check import RegistryCheck, properties_of, required_of
-from podium.tools.packs.effort import (
+from podium.core.regex_cost import RegexTooCostly, pattern_cost
+from podium.tools.packs.checks.registry_check import (
+    KINDS,
+    RESOLVED,
     STEPS_PER_CHECKED_KEY,
     STEPS_PER_SCHEMA,
     CheckEffort,
+    RegistryCheck,
+    is_kind,
+    properties_of,
+    required_of,
     values_in,
 )
-from podium.tools.packs.kinds import KINDS, RESOLVED, is_kind
-from podium.tools.packs.places import pointer
+from podium.tools.packs.registry_file import pointer
 from podium.tools.registry import surely_sound
+
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+MAX_SIZE = 10_000
+"""Schemas that one may come to when every reference is followed."""
+MAX_DEPTH = 50
+"""Limit on nested schemas then. Checking a value goes as deep, and Python not much deeper."""
+
+_ONE = ("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames")
+_UNEVALUATED = ("unevaluatedItems", "unevaluatedProperties")
+_LISTS = ("allOf", "anyOf", "oneOf", "prefixItems")
+_NAMED = ("properties", "patternProperties", "dependentSchemas")
+_STORES = ("$defs", "definitions")
+"""Keys whose schemas are used where they are referred to."""
+_ELSEWHERE = ("$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor", "$anchor")
+_TOP_ONLY = ("$id", "$schema")
+_UNEVALUATED_TIMES = 3
+"""To find what was left over, everything beside it is looked at once more, and at each level again."""
+
+
+def reference_problems(schema: Json) -> Iterator[tuple[str, str]]:
+    """Yield pointer and problem of what a sound schema may say and a pack may not. Nothing is looked up."""
+    schemas = dict(_schemas(schema, ""))
+    problems = [
+        problem
+        for location, node in schemas.items()
+        for problem in _problems(location, node, schemas)
+    ]
+    yield from problems or SchemaSizes(schema).problems()
+
+
+def _schemas(node: Json, location: str) -> Iterator[tuple[str, Mapping[str, Json]]]:
+    """Everything in a schema that is a schema itself, whatever names it stands under."""
+    if not isinstance(node, dict):
+        return
+    yield location, node
+    for key, value in node.items():
+        for step, inner in _subschemas(key, value):
+            yield from _schemas(inner, f"{location}{pointer(step)}")
+
+
+def _subschemas(key: str, value: Json) -> Iterator[tuple[tuple[str | int, ...], Json]]:
+    if key in _ONE or key in _UNEVALUATED:
+        yield (key,), value
+    elif key in _LISTS and isinstance(value, list):
+        yield from (((key, number), inner) for number, inner in enumerate(value))
+    elif (key in _NAMED or key in _STORES) and isinstance(value, dict):
+        yield from (((key, name), inner) for name, inner in value.items())
+
+
+def _problems(
+    location: str, node: Mapping[str, Json], schemas: Mapping[str, Mapping[str, Json]]
+) -> Iterator[tuple[str, str]]:
+    for key in (*_ELSEWHERE, *(_TOP_ONLY if location else ())):
+        if key in node:
+            yield f"{location}/{key}", "is not known to packs here; use `$ref` and `$defs`"
+    if not location and node.get("$schema", DRAFT) != DRAFT:
+        yield "/$schema", f"must be {DRAFT}, or left out"
+    if "$ref" in node and _target(node["$ref"]) not in schemas:
+        yield (
+            f"{location}/$ref",
+            f"{str(node['$ref'])[:200]!r} points at nothing inside this schema that is a schema",
+        )
+    if "pattern" in node:
+        for problem in _pattern_problems(node["pattern"]):
+            yield f"{location}/pattern", problem
+    for name in node.get("patternProperties") or ():
+        for problem in _pattern_problems(name, quick=True):
+            yield f"{location}{pointer(('patternProperties', name))}", problem
+
+
+def _pattern_problems(pattern: str, quick: bool = False) -> Iterator[str]:
+    try:
+        cost = pattern_cost(pattern)
+    except RegexTooCostly as error:
+        yield f"{pattern[:100]!r} {error}"
+        return
+    # Names are searched with all of these patterns at once, so no length can be set for each.
+    if quick and cost.longest is not None:
+        yield f"{pattern[:100]!r} can be slow on long names; begin it with ^, and let it go only one way"
+
+
+def _target(reference: Json) -> str | None:
+    """The pointer that a reference names, as it is followed later. None: it leads elsewhere."""
+    if not isinstance(reference, str) or not reference.startswith("#"):
+        return None
+    path = unquote(reference[1:])
+    parts = [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:]]
+    return pointer(parts) if not path or path.startswith("/") else None
+
+
+class SchemaSizes:
+    """Size of each part of a schema when its references are followed."""
+
+    def __init__(self, schema: Json) -> None:
+        self._schemas_by_location = dict(_schemas(schema, ""))
+        self._measures: dict[str, tuple[int, int]] = {}
+        self._open: list[str] = []
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        for location in self._schemas_by_location:
+            try:
+                self._measured(location)
+            except _SchemaTooLarge as error:
+                yield error.location, error.message
+                return
+
+    def of(self, location: str) -> int:
+        """Return the number of schemas at this pointer, in a schema without problems."""
+        return self._measured(location)[0] if location in self._schemas_by_location else 1
+
+    def _measured(self, location: str) -> tuple[int, int]:
+        """Size and depth."""
+        if location not in self._measures:
+            if location in self._open:
+                raise _SchemaTooLarge(
+                    f"{self._open[-1]}/$ref", f"goes round in a circle: #{location} again"
+                )
+            self._open.append(location)
+            if len(self._open) > MAX_DEPTH:
+                raise _SchemaTooLarge(
+                    location, f"is more than {MAX_DEPTH} deep, references followed"
+                )
+            self._measures[location] = self._added_up(location)
+            self._open.pop()
+        return self._measures[location]
+
+    def _added_up(self, location: str) -> tuple[int, int]:
+        node = self._schemas_by_location[location]
+        inner = [self._measured(step) for step in self._used_by(location, node)]
+        size = 1 + sum(size for size, _ in inner)
+        size *= _UNEVALUATED_TIMES if any(key in node for key in _UNEVALUATED) else 1
+        depth = 1 + max((depth for _, depth in inner), default=0)
+        if size > MAX_SIZE:
+            raise _SchemaTooLarge(
+                location, f"comes to more than {MAX_SIZE} schemas when references are followed"
+            )
+        if depth > MAX_DEPTH:
+            raise _SchemaTooLarge(location, f"is more than {MAX_DEPTH} deep, references followed")
+        return size, depth
+
+    def _used_by(self, location: str, node: Mapping[str, Json]) -> Iterator[str]:
+        for key, value in node.items():
+            if key not in _STORES:
+                steps = (f"{location}{pointer(step)}" for step, _ in _subschemas(key, value))
+                yield from (step for step in steps if step in self._schemas_by_location)
+        if "$ref" in node:
+            yield _target(node["$ref"]) or ""
+
+
+class _SchemaTooLarge(Exception):
+    """A schema that no value could be held against in good time."""
+
+    def __init__(self, location: str, message: str) -> None:
+        super().__init__(message)
+        self.location = location
+        self.message = message
+
 
 _MAX_EXCERPT_CHARACTERS = 200
 

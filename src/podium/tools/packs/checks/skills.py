@@ -7,7 +7,7 @@ import re
 from podium.core.model import Json
 from podium.core.packs import PackTool, Skill, SkillStep
 from podium.tools.packs.checks.registry_check import RegistryCheck, properties_of
-from podium.tools.packs.places import pointer
+from podium.tools.packs.registry_file import pointer
 
 _REFERENCE = re.compile(r"\$(?P<source>[A-Za-z_][A-Za-z0-9_-]*)(?:\.(?P<path>.+))?")
 

@@ -1,0 +1,66 @@
+"""MCP tools of the operator: the plan for a message, without doing anything."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from podium.app.work_request import ShallowJson
+from podium.core.model import FrozenModel, NonEmpty
+from podium.jobs.operator.answer_blocks import blocks
+from podium.jobs.operator.models import OperatorMode, RunPlan
+from podium.jobs.operator.submission import ask
+from podium.mcp.context import PROVENANCE, Desk, DoorTool
+
+
+class PlanRequest(FrozenModel):
+    text: NonEmpty = Field(description="What is wanted, in plain words.")
+    context: ShallowJson = Field(
+        default_factory=dict, description="What is known already, by name."
+    )
+    pack: str = Field(default="", description="The tools: a pack's name.", max_length=200)
+
+
+class Plan(FrozenModel):
+    """What the operator would do. Nothing was done."""
+
+    status: str
+    """planned, clarify, refused, quality_gate_failed or error."""
+    words: str
+    """Intent, plan, impact, risks and next actions, for people."""
+    question: str
+    """With `clarify`: what one answer would settle."""
+    plan: RunPlan | None
+    next_actions: tuple[str, ...]
+
+
+async def _plan(context: Desk, request: PlanRequest) -> Plan:
+    answer = await ask(
+        context.podium,
+        request.text,
+        mode=OperatorMode.PLAN,
+        context=request.context,
+        pack=request.pack,
+        by=context.by,
+        provenance=PROVENANCE,
+    )
+    classification = answer.classification
+    return Plan(
+        status=answer.status,
+        words=blocks(answer),
+        question=classification.question if classification else "",
+        plan=answer.plan,
+        next_actions=answer.next_actions,
+    )
+
+
+TOOLS = (
+    DoorTool(
+        "plan",
+        "What would be done",
+        "What the operator would do for plain words: the plan with its tiers, costs, approvals and ways back. Nothing is done. "
+        "To have it done, `submit` the same words with flow `operator`.",
+        PlanRequest,
+        Plan,
+        _plan,
+    ),
+)
