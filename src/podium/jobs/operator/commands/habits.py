@@ -69,7 +69,7 @@ def forget(
       podium habits forget --all
     """
     if bool(text) == everything:
-        raise BadInput("say which messages to forget, or --all for all of them")
+        raise BadInput("pass the text of the messages to forget, or --all")
     door = Door(context.obj)
 
     async def work(podium: Podium) -> int:
