@@ -112,7 +112,7 @@ class MemoryOutlet:
         """List the texts of all delivered notices, part by part."""
         return [part.text for notice in self.delivered for part in notice.parts]
 
-    async def tell(self, notice: Notice) -> DeliveryStatus:
+    async def send(self, notice: Notice) -> DeliveryStatus:
         self.tries += 1
         answer = self._answers.pop(0) if self._answers else DeliveryStatus(done=True)
         if answer.done:

@@ -158,7 +158,7 @@ class FakeTurnDoor:
     remembered: dict[int, ModelAnswer] = field(default_factory=dict)
     """Answers of the model from before a crash, and from now."""
 
-    def said_before(self, number: int, request: str) -> ModelAnswer | None:
+    def recorded_answer(self, number: int, request: str) -> ModelAnswer | None:
         answer = self.remembered.get(number)
         return answer if answer is not None and answer.request == request else None
 
@@ -186,7 +186,7 @@ class FakeTurnDoor:
     async def settle(self, ref: str, *, ok: bool, result: Json = None, error: str = "") -> None:
         self.settled[ref] = ok
 
-    def tell(self, kind: ProgressKind, text: str) -> None:
+    def report_progress(self, kind: ProgressKind, text: str) -> None:
         self.progress.append((kind, text))
 
     def _answer(self, how: str, tool: str, arguments: Mapping[str, Json]) -> HookAnswer:

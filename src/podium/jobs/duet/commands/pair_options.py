@@ -20,7 +20,7 @@ from podium.core.errors import BadInput, ConfigInvalid, ConfigProblem, NotPossib
 from podium.jobs.duet.models import Pair, PairStatus
 from podium.jobs.duet.pairs import PairRequest, pair_named, saved_pair
 from podium.ports import TerminalPairs
-from podium.render.text import shown_line
+from podium.render.text import escaped_line
 
 MAX_BYTES = 100_000
 
@@ -190,7 +190,7 @@ def print_pair_status(screen: Screen, status: PairStatus) -> None:
             side.agent,
             side.pane,
             side.status,
-            shown_line(side.keyboard.who) if side.keyboard else "podium",
+            escaped_line(side.keyboard.who) if side.keyboard else "podium",
             side.question or side.cwd,
         )
         for side in status.sides

@@ -26,7 +26,7 @@ from podium.jobs.duet.task_control import abort_task, nudge_task, pairs_in_use
 from podium.jobs.duet.task_table import DuetTask, find_duet, list_duets, with_hosts
 from podium.ports import EventQuery, Store
 from podium.render.event import describe
-from podium.render.text import moment, safe_line, shown_text
+from podium.render.text import escaped_text, local_time, safe_line
 
 
 def status(context: typer.Context) -> None:
@@ -125,7 +125,7 @@ def _print(screen: Screen, statuses: list[PairStatus], tasks: list[DuetTask]) ->
             task.shown_status,
             task.leg.expected_from if task.leg else "-",
             " or ".join(task.leg.expected) if task.leg else "-",
-            moment(task.since),
+            local_time(task.since),
             safe_line(task.text, 60),
         )
         for task in tasks
@@ -200,7 +200,7 @@ def _line(event: e.Event, full: bool) -> str:
     body, whole = _in_short(event.body)
     summary = safe_line(describe(body), 0 if isinstance(body, _NOT_CUT) else _MAX_LENGTH)
     head = f"[{at}] {body.type.replace('_', ' ')}: {summary}"
-    return f"{head}\n{shown_text(whole)}" if full and whole else head
+    return f"{head}\n{escaped_text(whole)}" if full and whole else head
 
 
 def _in_short(body: e.EventBody) -> tuple[e.EventBody, str]:

@@ -18,7 +18,7 @@ from podium.cli.screen import Screen
 from podium.core.errors import BadInput, ConfigInvalid, ConfigProblem, NotPossibleNow
 from podium.core.model import Json
 from podium.core.work import Run
-from podium.render.text import counted, shown_line
+from podium.render.text import counted, escaped_line
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
@@ -92,7 +92,7 @@ def run(
             dry_run=dry_run,
         )
         engine = await podium.hosting_engine()
-        settings = door.configuration.terms()
+        settings = door.configuration.run_settings()
         job_input = job.model_dump(mode="json")
         where = slot.model_dump() if slot else {}
         return await engine.start(
@@ -189,11 +189,11 @@ def _show(door: Door, preview: FolderRestore, over: bool) -> None:
     lines += [(path, "remove") for path in preview.removed]
     for path, what in sorted(lines)[:MAX_PATHS]:
         note = "  (changed after the run)" if path in later else ""
-        door.screen.stderr_line(f"{what:>8}  {shown_line(path)}{note}")
+        door.screen.stderr_line(f"{what:>8}  {escaped_line(path)}{note}")
     if len(lines) > MAX_PATHS:
         door.screen.stderr_line(f"          and {len(lines) - MAX_PATHS} more")
     for entry in preview.left_out:
-        door.screen.stderr_line(f"as it is  {shown_line(entry)}")
+        door.screen.stderr_line(f"as it is  {escaped_line(entry)}")
     if later and not over:
         raise NotPossibleNow(
             f"{counted(len(later), 'path')} of these changed after the run, and nothing was put back; save what you "
@@ -213,10 +213,10 @@ def _record(done: FolderRestore) -> dict[str, object]:
 
 def _print_restore(screen: Screen, done: FolderRestore, run: str) -> None:
     if not done.paths:
-        screen.line(f"nothing to put back: {shown_line(done.root)} is as it was")
+        screen.line(f"nothing to put back: {escaped_line(done.root)} is as it was")
         return
-    screen.line(f"put back {counted(len(done.paths), 'path')} in {shown_line(done.root)}")
-    screen.line(f"`podium playbook restore {shown_line(run)} --undo` takes that back")
+    screen.line(f"put back {counted(len(done.paths), 'path')} in {escaped_line(done.root)}")
+    screen.line(f"`podium playbook restore {escaped_line(run)} --undo` takes that back")
 
 
 def sample(
@@ -334,7 +334,7 @@ class _PlaybookCheck:
     def fails(self, error: BadInput, file: str) -> None:
         if isinstance(error, ConfigInvalid):
             self.problems += [
-                (getattr(problem, "file", error.file), problem) for problem in error.faults
+                (getattr(problem, "file", error.file), problem) for problem in error.problems
             ]
         else:
             self.problems += [(file, ConfigProblem(line)) for line in str(error).splitlines()]
@@ -446,7 +446,7 @@ def _section_records(prompt: PlaybookPrompt) -> list[dict[str, Json]]:
 def _print(screen: Screen, checked: _PlaybookCheck) -> None:
     if checked.prompt is None:
         for file, problem in checked.problems:
-            screen.line(shown_line(problem.sentence(file)))
+            screen.line(escaped_line(problem.sentence(file)))
         screen.stderr_line(
             f"podium: {counted(len(checked.problems), 'fault')}; nothing can be run with it"
         )
@@ -457,6 +457,6 @@ def _print(screen: Screen, checked: _PlaybookCheck) -> None:
     total = ["all", str(len(prompt.text)), str(prompt.estimated_tokens)]
     screen.table(("SECTION", "CHARACTERS", "TOKENS, ABOUT"), [*rows, total])
     for note in checked.notes:
-        screen.line(f"note: {shown_line(note)}")
+        screen.line(f"note: {escaped_line(note)}")
     screen.line("\nThe prompt:\n")
     screen.line(prompt.text)
