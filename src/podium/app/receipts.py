@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Protocol
 from podium.app.id_lookup import find_id
 from podium.core.decisions import Receipt, undo_counter, undone_by
 from podium.core.errors import BadInput, NotPossibleNow
-from podium.core.events import ToolAbandoned, ToolCompleted, ToolFailed, ToolInDoubt
 from podium.core.model import FrozenModel, Json
 from podium.ports import EventQuery, Store, StoreView
 
@@ -47,6 +46,9 @@ def _run_id(view: StoreView, run: str | None) -> str | None:
 
 def _settled(run_id: str | None, position: int, view: StoreView) -> tuple[list[Receipt], int, bool]:
     """Receipts of the events behind a position, the position reached, and whether there may be more."""
+    # Late: who looks for a receipt to undo loads no classes of events.
+    from podium.core.events import ToolAbandoned, ToolCompleted, ToolFailed, ToolInDoubt
+
     query = EventQuery(run_id=run_id, types=SETTLEMENT_TYPES, after_position=position, limit=PAGE)
     events = view.events(query)
     numbers_by_run: dict[str, set[int]] = {}
