@@ -29,7 +29,7 @@ from podium.config.folders import (
 )
 from podium.core.errors import BadInput, NotPossibleNow, PodiumError
 from podium.core.model import FrozenModel, Json
-from podium.render.text import shown_line
+from podium.render.text import escaped_line
 
 if TYPE_CHECKING:
     from podium.app.agent_status import Standing
@@ -182,7 +182,7 @@ def _checks(proposal: Proposal) -> str:
 
 
 def _check(check: Check) -> str:
-    source = shown_line(check.source, _MAX_COMMENT_CHARACTERS)
+    source = escaped_line(check.source, _MAX_COMMENT_CHARACTERS)
     return _inline(check.command) + (f"  # found in {source}" if source else "")
 
 
