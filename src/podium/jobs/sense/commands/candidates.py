@@ -188,7 +188,7 @@ def _list(door: Door, views: list[CandidateView], *, all_: bool) -> None:
 
 
 def _entry(screen: Screen, view: CandidateView) -> None:
-    """For screens on which a table would break the ids that people copy."""
+    """Print a candidate on a terminal too narrow for a table: it would break the ids that people copy."""
     status = view.standing
     asked = f", approval {short_id(status.approval_id)}" if status.approval_id else ""
     screen.line(f"{view.state:<{INDENT}}{status.wo_id}")

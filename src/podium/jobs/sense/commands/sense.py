@@ -45,7 +45,7 @@ NOTHING = EarnedTrust(target="", zone="")
 
 
 class TrustNews:
-    """Made before a tick, asked after it; asked again, it tells what happened since."""
+    """Changes of earned trust since it was made or last asked."""
 
     def __init__(self, podium: Podium) -> None:
         self._podium = podium
@@ -143,7 +143,7 @@ class CandidateWatcher:
         """Orders whose end was told, so that the next tick need not."""
 
     def watch(self) -> None:
-        """From the end of a tick on. Where nothing waits, nothing is watched."""
+        """Start watching the candidates that wait when a tick ends."""
         if self._watching is not None:
             self._watching.cancel()
         pending = self._deps.record.memory().pending

@@ -226,7 +226,7 @@ def status(context: typer.Context, root: Root = None, label: Label = LABEL) -> N
 
 
 def _warn_lower_mode(door: Door, mode: Mode) -> None:
-    """Nobody who set a mode should wait for what scheduled ticks never do."""
+    """Warn that scheduled ticks go less far than the configured mode."""
     try:
         configured = sense_mode(door.configuration, {})
     except PodiumError:
@@ -280,7 +280,7 @@ def _program() -> str:
 
 
 def _in_use(names: Sequence[SchedulerName]) -> list[SchedulerName]:
-    """Elsewhere than on macOS the agent's file is a part of the layout, and goes only when it is named."""
+    """Leave out launchd on other systems than macOS: there its file is part of the layout, removed only when named."""
     return [name for name in names if name != "launchd" or sys.platform == "darwin"]
 
 
