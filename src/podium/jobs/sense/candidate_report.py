@@ -222,7 +222,7 @@ def reason_text(status: CandidateStatus, around: ReportContext) -> str:
     if hindrance := around.hindrances.get(status.wo_id):
         return hindrance
     if people := around.grantors(status):
-        return f"unasked, by the autonomy that {' and '.join(people)} granted"
+        return f"unasked, with autonomy granted by {' and '.join(people)}"
     stated = status.state == "approved" or _asks(status)
     return "" if stated else status.why
 
@@ -292,7 +292,7 @@ def _how_it_ended(run: Run) -> str:
 
 def _after_yes(around: ReportContext, wo_id: str, mode: str, served: bool) -> str:
     if mode == "sensing":
-        return f"the mode is sensing now, in which nothing is delivered; `{around.deploy(wo_id)}` delivers it"
+        return f"mode is sensing now, which delivers nothing; `{around.deploy(wo_id)}` delivers it"
     if mode == "dry-run":
         return f"a dry run moves nothing: `{around.move(wo_id)}` hands it to the worker"
     if served:

@@ -256,6 +256,5 @@ def _refuse_sensing(podium: Podium, run: Run) -> None:
     """Refuse early: in sensing mode a delivery would be refused for good."""
     if not run.status.ended and candidate_mode(podium, run) == "sensing":
         raise CallRefused(
-            "the mode is sensing, in which nothing is delivered; it waits on until podium.yaml, GMX_ORCH_MODE or "
-            "--mode says otherwise"
+            "mode is sensing, which delivers nothing; set another mode in podium.yaml or GMX_ORCH_MODE, or pass --mode"
         )

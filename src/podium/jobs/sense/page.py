@@ -230,8 +230,8 @@ async def deploy(
     view = await deploy_candidate(
         context.podium, candidate, by=person.approver, asked=asked, most_seconds=DELIVERY_SECONDS
     )
-    where = f" It lies in {view.standing.file}." if view.standing.file else ""
-    message = f"Your yes stands: {view.standing.wo_id} is {view.state}.{where}"
+    where = f" File: {view.standing.file}." if view.standing.file else ""
+    message = f"Approved: {view.standing.wo_id} is {view.state}.{where}"
     return await _page(request, context, person, "sense_now.html", message=message)
 
 
@@ -240,7 +240,7 @@ async def say_no(
     request: Request, context: CurrentContext, person: Approver, asked: Name, why: FreeText = ""
 ) -> Response:
     if not why.strip():
-        raise BadInput("say why: the reason is recorded, and counts against what the loop earns")
+        raise BadInput("a reason is required; it is recorded and counts against earned autonomy")
     podium = context.podium
     store = await podium.store()
     await reject(store, podium.clock, podium.ids, asked, by=person.approver, why=why.strip())
@@ -257,7 +257,9 @@ async def grant(
     needed, trust = sense_options(podium).promote_after, earned_trust(book.entries())
     plan = plan_promotion(trust, target, (zone,), up_to=None, needed=needed, anyway=False)
     promote(book, podium.clock, plan, by=person.name)
-    message = f"{target} in {zone} goes unasked up to {plan.grants[0][1]}, in autonomous mode."
+    message = (
+        f"{target} in {zone} is delivered unasked up to {plan.grants[0][1]} in autonomous mode."
+    )
     return await _page(request, context, person, "sense_now.html", message=message)
 
 
@@ -277,7 +279,7 @@ async def take_back(
         context,
         person,
         "sense_now.html",
-        message=f"{target} in {zone} is asked about again.",
+        message=f"{target} in {zone} needs approval again.",
     )
 
 
