@@ -15,12 +15,14 @@ from podium.agents.headless.home import private_home
 from podium.agents.headless.opencode.agent import TRIED_VERSION, OpencodeCliAgent
 from podium.agents.headless.opencode.home import (
     environment_for,
+    grantable_tools,
     lay_out,
     login_of,
     own_options,
+    permission_for,
     refuse_what_it_would_obey,
+    translate,
 )
-from podium.agents.headless.opencode.tools import grantable_tools, permission_for, translate
 from podium.core.errors import AgentUnavailable, BadInput, ConfigInvalid, NotPossibleNow
 from podium.core.processes import ProcessExit
 from podium.core.turns import Turn, TurnLimits, unknown_words

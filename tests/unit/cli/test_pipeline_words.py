@@ -12,8 +12,8 @@ from podium.core.decisions import Usage
 from podium.core.ids import short_id
 from podium.core.work import Failure
 from podium.core.workspaces import Violation
-from podium.jobs.pipeline.event_text import PipelineLines, duration, money
 from podium.jobs.pipeline.events import StageBegan, StageEnded
+from podium.jobs.pipeline.run_view import PipelineLines, duration, money
 from podium.render.event import describe
 
 NOON = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
@@ -158,7 +158,7 @@ def test_a_terminal_counts_down_to_the_end_of_a_wait() -> None:
     terminal = Terminal()
     with Progress(terminal) as progress:
         progress.doing("rate limited", datetime.now(UTC) + timedelta(seconds=3_725))
-    assert "rate limited, goes on in 1:02:0" in terminal.getvalue()
+    assert "rate limited, continues in 1:02:0" in terminal.getvalue()
 
 
 def test_a_wait_that_is_over_counts_no_further() -> None:

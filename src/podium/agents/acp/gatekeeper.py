@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from podium.agents.headless.native_tools import change_text, whole_edit
+from podium.agents.headless.own_tools import change_text, whole_edit
 from podium.agents.json_rpc import METHOD_NOT_FOUND, Params, RpcError
 from podium.core.decisions import CallOutcome, HookAnswer
 from podium.core.model import Json

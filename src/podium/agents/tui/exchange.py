@@ -12,9 +12,15 @@ from itertools import dropwhile, takewhile
 from podium.agents.contract.messages import read_messages
 from podium.agents.tui.activity import Activity, ChangeSignal
 from podium.agents.tui.adapter import TranscriptEntry, TuiDeps, TuiTimings, Written
-from podium.agents.tui.control import Control
+from podium.agents.tui.control import (
+    Control,
+    LineLost,
+    NotListening,
+    PaneGone,
+    ProgramEnded,
+    ServerGone,
+)
 from podium.agents.tui.delivery import OutboundMessage, owner_of
-from podium.agents.tui.errors import LineLost, NotListening, PaneGone, ProgramEnded, ServerGone
 from podium.agents.tui.reply_reader import (
     Answer,
     ReplyReader,

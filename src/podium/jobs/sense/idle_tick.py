@@ -353,7 +353,7 @@ def answer_idle_tick(arguments: list[str]) -> int | None:
 
     screen, record = Screen(json=parsed.json), tick.record
     for problem in tick.problems:
-        screen.aside(f"podium: {problem}")
+        screen.stderr_line(f"podium: {problem}")
 
     def show() -> None:
         show_sensed(screen, record["tick"], record["mode"], record["seconds"], record["counts"])
@@ -365,7 +365,7 @@ def answer_idle_tick(arguments: list[str]) -> int | None:
     try:
         screen.answer({**record, "summary": tick.summary}, show)
     except AnswerLost as lost:
-        screen.aside(f"podium: {lost}")
+        screen.stderr_line(f"podium: {lost}")
         return lost.exit_code
     return 0
 

@@ -20,10 +20,9 @@ from podium.agents.tui.adapter import (
     TuiTimings,
     Written,
 )
-from podium.agents.tui.agent import TuiAgent
 from podium.agents.tui.generic import GenericTui
 from podium.agents.tui.jsonl_tail import JsonlTail, NewestFile, Record
-from podium.agents.tui.pair import TerminalPair
+from podium.agents.tui.pair import TerminalPair, TuiAgent
 from podium.core.keyboards import KeyboardHold
 from podium.core.model import Json
 from podium.core.processes import ProcessSpec

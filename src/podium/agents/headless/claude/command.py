@@ -12,8 +12,13 @@ from pydantic import ValidationError
 
 from podium.agents.deps import AgentOptions
 from podium.agents.headless.home import Folders, Home, Login
-from podium.agents.headless.mcp_only import CALL_SECONDS, SERVER, START_SECONDS
-from podium.agents.headless.native_tools import searched_folder, whole_edit
+from podium.agents.headless.own_tools import (
+    CALL_SECONDS,
+    SERVER,
+    START_SECONDS,
+    searched_folder,
+    whole_edit,
+)
 from podium.agents.outcome import missing_tools
 from podium.core.errors import AgentRejected, BadInput
 from podium.core.model import FrozenModel, Json

@@ -14,11 +14,11 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from podium.agents.confinement import Needs, confinement_for, confinement_warnings
-from podium.agents.contract.strict_json import load_object
+from podium.agents.contract.json_objects import load_object
 from podium.agents.deps import AgentDeps, AgentOptions
 from podium.agents.headless.codex import home as codex_home
 from podium.agents.headless.codex.errors import turn_error, without_answers
+from podium.agents.headless.codex.home import refuse_foreign_git
 from podium.agents.headless.codex.session import CodexSession, Meter, is_piece, open_conversation
 from podium.agents.headless.codex.tools import (
     OWN_TOOLS,
@@ -28,9 +28,8 @@ from podium.agents.headless.codex.tools import (
     Toolbox,
     mcp_only_models,
 )
-from podium.agents.headless.codex.trust import refuse_foreign_git
 from podium.agents.headless.home import Home, private_home
-from podium.agents.headless.mcp_only import (
+from podium.agents.headless.own_tools import (
     NoOwnTools,
     OwnTools,
     in_empty_folder,
@@ -50,7 +49,15 @@ from podium.agents.outcome import (
     plain_line,
     unkept_limits,
 )
-from podium.agents.program import received_line, sent_line, untried, version_of
+from podium.agents.program import (
+    Needs,
+    confinement_for,
+    confinement_warnings,
+    received_line,
+    sent_line,
+    untried,
+    version_of,
+)
 from podium.core.errors import (
     AgentLost,
     AgentRefused,

@@ -7,9 +7,9 @@ import re
 from typing import Any, Literal, NamedTuple
 
 from podium.agents.headless.codex.errors import LOGIN_HINT, is_worth_a_retry
+from podium.agents.headless.codex.home import trust_hook
 from podium.agents.headless.codex.tools import WITHOUT_SANDBOX, Judged, escalated
-from podium.agents.headless.codex.trust import trust_hook
-from podium.agents.headless.mcp_only import OwnTools
+from podium.agents.headless.own_tools import OwnTools
 from podium.agents.json_rpc import METHOD_NOT_FOUND, LineClosed, Params, RpcError, RpcPeer
 from podium.agents.outcome import cost_of, plain_line
 from podium.core.decisions import Usage

@@ -10,8 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from podium.agents.headless.mcp_only import CALL_SECONDS, SERVER
-from podium.agents.headless.native_tools import change_text, searched_folder, whole_edit
+from podium.agents.headless.own_tools import (
+    CALL_SECONDS,
+    SERVER,
+    change_text,
+    searched_folder,
+    whole_edit,
+)
 from podium.agents.outcome import plain_line
 from podium.core.errors import ContextOverflow
 from podium.core.model import Json

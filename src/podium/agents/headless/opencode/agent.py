@@ -8,21 +8,21 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from podium.agents.confinement import Needs, confinement_for, confinement_warnings
 from podium.agents.deps import AgentDeps, AgentOptions
 from podium.agents.headless.git_identity import identity_for
 from podium.agents.headless.home import Home, home_off_loop
 from podium.agents.headless.opencode.home import (
     CONVERSATIONS,
     environment_for,
+    grantable_tools,
     lay_out,
     login_of,
     model_of,
     own_options,
     refuse_what_it_would_obey,
+    translate,
 )
 from podium.agents.headless.opencode.stream import OpencodeStream, Patience, Spending
-from podium.agents.headless.opencode.tools import grantable_tools, translate
 from podium.agents.kinds import ABOUT
 from podium.agents.outcome import (
     accounted,
@@ -34,7 +34,15 @@ from podium.agents.outcome import (
     out_of_time,
     plain_line,
 )
-from podium.agents.program import hear_out, received_line, untried, version_of
+from podium.agents.program import (
+    Needs,
+    confinement_for,
+    confinement_warnings,
+    hear_out,
+    received_line,
+    untried,
+    version_of,
+)
 from podium.core.decisions import Usage
 from podium.core.errors import (
     AgentLost,

@@ -13,7 +13,7 @@ from podium.cli.context import Door
 from podium.cli.run_host import host
 from podium.core.errors import BadInput
 from podium.core.work import Run
-from podium.jobs.pipeline.spec_files import FLOW
+from podium.jobs.pipeline.spec import FLOW
 
 if TYPE_CHECKING:
     from podium.app.work_request import QueueSlot

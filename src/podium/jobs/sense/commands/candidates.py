@@ -10,7 +10,7 @@ import typer
 
 from podium.app.app import Podium
 from podium.cli.app import command_app
-from podium.cli.context import Door, RootToo, naming_root, root_words, take_root
+from podium.cli.context import Door, RootToo, naming_root, root_option, take_root
 from podium.cli.login import approver
 from podium.cli.progress import Progress
 from podium.cli.screen import Screen, is_terminal
@@ -158,7 +158,7 @@ class _CandidateDetail:
         for line in shown_text(self.text).splitlines():
             screen.line(f"  {line}")
         for line in next_commands(status, self.around):
-            screen.aside(line)
+            screen.stderr_line(line)
 
 
 def _record(view: CandidateView) -> dict[str, Json]:
@@ -171,7 +171,7 @@ def _record(view: CandidateView) -> dict[str, Json]:
 
 
 def _list(door: Door, views: list[CandidateView], *, all_: bool) -> None:
-    screen, project = door.screen, root_words(door.configuration.folders.project)
+    screen, project = door.screen, root_option(door.configuration.folders.project)
     if views and is_terminal() and shutil.get_terminal_size().columns < WIDE_COLUMNS:
         for view in views:
             _entry(screen, view)
@@ -250,10 +250,10 @@ def deploy(
     folder = door.configuration.folders.project
     with naming_root(folder):
         door.must_have_state("candidate", candidate)
-    project = (f" --mode {mode}" if mode else "") + root_words(folder)
-    door.options.parting_words = (
+    project = (f" --mode {mode}" if mode else "") + root_option(folder)
+    door.options.parting_note = (
         f"approved; continue with `podium deploy {candidate}{project}` or "
-        f"`podium worker{root_words(folder)}`"
+        f"`podium worker{root_option(folder)}`"
     )
 
     who = approver(door)

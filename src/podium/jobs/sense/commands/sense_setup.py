@@ -42,7 +42,7 @@ def render_layout(screen: Screen, done: Scaffolded) -> None:
     for path in done.backups:
         screen.line(f"{'backup':9}{path}")
     for reason in done.refused.values():
-        screen.aside(f"podium: {shown_line(reason)}")
+        screen.stderr_line(f"podium: {shown_line(reason)}")
     screen.line(f"{done.root}: next, `podium sense --once --root {shlex.quote(done.root)}`")
 
 
@@ -157,7 +157,7 @@ def install(
     schedule = _schedule(folder, label=label, every_seconds=every, mode=mode)
     if only_print:
         for note in not_written_down(os.environ):
-            door.screen.aside(f"podium: {note}")
+            door.screen.stderr_line(f"podium: {note}")
         _print(door, which, schedule)
         return
     _warn_lower_mode(door, mode)
@@ -232,7 +232,7 @@ def _warn_lower_mode(door: Door, mode: Mode) -> None:
     except PodiumError:
         return  # a tick tells what is wrong with the settings
     if MODES.index(mode) < MODES.index(configured):
-        door.screen.aside(
+        door.screen.stderr_line(
             f"podium: podium.yaml says mode {configured}, and these ticks go no further than {mode}; install again "
             f"with --mode {configured} to let them"
         )
