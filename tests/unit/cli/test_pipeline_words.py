@@ -165,7 +165,7 @@ def test_a_wait_that_is_over_counts_no_further() -> None:
     terminal = Terminal()
     with Progress(terminal) as progress:
         progress.doing("rate limited", datetime.now(UTC) - timedelta(seconds=5))
-    assert "goes on in 0:00" in terminal.getvalue()
+    assert "continues in 0:00" in terminal.getvalue()
 
 
 def test_durations_and_costs_are_short_and_honest() -> None:
