@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from podium.app.run_control import cancel, retry, see_through
-from podium.app.submission import Submission
-from podium.app.work_request import Few
+from podium.app.work_request import Few, Submission
 from podium.core.errors import BadInput, NotPossibleNow
 from podium.core.model import FrozenModel, NonEmpty
 from podium.core.turns import Side

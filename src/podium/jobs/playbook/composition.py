@@ -12,8 +12,7 @@ from pydantic import Field
 from podium.agents.turn_step import RoleAgent
 from podium.app.agent_builder import build_agent
 from podium.app.dry_run import NoDoors
-from podium.app.submission import Submission
-from podium.app.work_request import Few
+from podium.app.work_request import Few, Submission
 from podium.config.flow_options import flow_options
 from podium.core.errors import BadInput, ConfigInvalid
 from podium.core.folder_snapshots import WorkingFolder
@@ -38,7 +37,7 @@ from podium.ports import Agent, ConfinementProvider, FlowBody, HookServers, Tool
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
-    from podium.app.folder_confinement import PlainFolderConfinement
+    from podium.app.confinement import PlainFolderConfinement
     from podium.jobs.playbook.profile_gate import ProfileGate
     from podium.tools import LocalToolbox, Registry
 
@@ -167,7 +166,7 @@ async def agent_session(
 
     `agent_behind` makes another agent than the configured one; it needs no socket.
     """
-    from podium.app.folder_confinement import ReadOnlyConfinement
+    from podium.app.confinement import ReadOnlyConfinement
     from podium.jobs.playbook.profile_gate import off_limits, profile_gate
     from podium.sandbox import HookServer
 
@@ -228,7 +227,7 @@ def _confinement(
     closed: Callable[[str], bool],
     hidden: Callable[[str], bool] = lambda path: False,
 ) -> PlainFolderConfinement:
-    from podium.app.folder_confinement import PlainFolderConfinement
+    from podium.app.confinement import PlainFolderConfinement
     from podium.policy import exec_rules
 
     empty = podium.folders.user_state / "empty"

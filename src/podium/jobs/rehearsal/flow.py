@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import PositiveInt, Strict
 
 from podium.agents.budget_tracker import BudgetTracker
-from podium.agents.turn_step import MAX_TURNS, RoleAgent, ask_until_answered
+from podium.agents.conversation import MAX_TURNS, ask_until_answered
+from podium.agents.turn_step import RoleAgent
 from podium.app.agent_builder import agents_by_role
 from podium.config.configuration import Configuration
 from podium.config.flow_options import flow_options
