@@ -18,7 +18,7 @@ from podium.app.flow_registry import LazyFlow, register_flows
 from podium.app.local_sockets import local_socket
 from podium.app.secrets import resolved, secret_finder, secret_in
 from podium.app.state_lock import StateLock
-from podium.config.folders import has_mark
+from podium.config.folders import is_on_server
 from podium.core.errors import NotPossibleNow, RecordLost
 from podium.platform.system_clock import SystemClock, SystemIds
 
@@ -149,7 +149,7 @@ class Podium:
     @property
     def record_loss(self) -> RecordLoss | None:
         """Problem of a record that is gone or rolled back although receipts were sealed in it. None: there is none."""
-        if self.database_url or has_mark(self.folders):
+        if self.database_url or is_on_server(self.folders):
             return None
         from podium.config.project_identity import is_copy
         from podium.store import Anchors, chain_ends, is_empty
@@ -178,7 +178,7 @@ class Podium:
     @property
     def key_dir(self) -> Path:
         """The key and the heads of the receipts."""
-        return self.folders.vault
+        return self.folders.key_dir
 
     @property
     def receipt_key(self) -> Path:
@@ -382,7 +382,7 @@ class Podium:
     @cached_property
     def launcher(self) -> Launcher:
         """Starts every child process, and what agents wished for the way the settings confine it."""
-        from podium.app.project_venv import ProjectVenv
+        from podium.app.confining_launcher import ProjectVenv
         from podium.sandbox import visible_paths
 
         venv = ProjectVenv(self.folders.project, self.environ, self.repository_git)
@@ -437,7 +437,7 @@ class Podium:
 
     def workspace_spec(self, task: str, **options: str) -> WorkspaceSpec:
         """A workspace for this task as the settings want it: `base`, `branch` and `run_id` may be named."""
-        from podium.app.workspace_spec import workspace_spec
+        from podium.app.workspaces import workspace_spec
 
         return workspace_spec(self.configuration, self.gate.closed_paths, task, **options)
 
@@ -459,7 +459,7 @@ class Podium:
         )
 
     def _guarded_paths(self, repository: str) -> list[str]:
-        from podium.app.workspace_spec import guarded_paths
+        from podium.app.workspaces import guarded_paths
 
         return guarded_paths(self.configuration, repository)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from podium.config.folders import leave_mark
+from podium.config.folders import note_server
 from podium.core.errors import StoreUnusable, ToolMissing, UserMustAct
 from podium.core.work import MACHINE
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from podium.engine import RunEngine
     from podium.git.git_command import Git
     from podium.ports import Clock, Ids, Store
+    from podium.store.postgres_snapshot import PostgresDatabase
     from podium.store.postgres_store import PostgresStore
 
 
@@ -39,7 +40,7 @@ async def open_postgres_store(
     await asyncio.to_thread(_make_dispatchable, url)
     state = folders.make_state()
     await asyncio.to_thread(lock.hold)
-    leave_mark(folders, url)
+    note_server(folders, url)
     return await PostgresStore.open(
         url,
         folder=state,
@@ -47,7 +48,7 @@ async def open_postgres_store(
         ids=ids,
         redact=redact,
         # Only now: the state folder has the id that the vault is found by.
-        key_dir=folders.vault,
+        key_dir=folders.key_dir,
         receipt_key=receipt_key,
         queued=enqueue,
     )
@@ -79,6 +80,19 @@ def distributed_engine(
         presence=PostgresPresence(url),
         settings=settings,
     )
+
+
+def dispatched_database(url: str) -> PostgresDatabase:
+    """PostgreSQL database with DBOS's tables beside Podium's own: migrating it makes what dispatches the queues, too."""
+    from podium.engine.distributed.database import migrate
+    from podium.store.postgres_snapshot import PostgresDatabase
+
+    class DispatchedDatabase(PostgresDatabase):
+        def migrate(self) -> None:
+            super().migrate()
+            migrate(self.url)
+
+    return DispatchedDatabase(url)
 
 
 def _make_dispatchable(url: str) -> None:

@@ -23,7 +23,7 @@ from podium.core.json_schema import validator_for
 from podium.core.model import Json
 from podium.core.work import Run
 from podium.ports import Clock, Ids, Store, Transaction
-from podium.render.text import shown_json
+from podium.render.text import escaped_json
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
@@ -114,7 +114,7 @@ async def _return_to_agent(podium: Podium, approval: Approval, text: str, by: Ap
 
 def _refuse_unfit(tool: str, arguments: dict[str, Json]) -> None:
     """Raise `BadInput` for arguments that do not fit the schema of one of Podium's own tools. Other tools check theirs when they are called."""
-    from podium.app.flow_builders import callable_specs
+    from podium.app.kernel_flows import callable_specs
 
     schema = next((spec.input_schema for spec in callable_specs() if spec.name == tool), None)
     problems = [error.message[:300] for error in validator_for(schema).iter_errors(arguments)] if schema else []  # fmt: skip
@@ -140,7 +140,7 @@ def _refuse_huge(texts: Mapping[str, str]) -> None:
 
 def readable_json(value: Json) -> str:
     """Indented, with what cannot be seen written out."""
-    return shown_json(json.dumps(value, ensure_ascii=False, indent=2))
+    return escaped_json(json.dumps(value, ensure_ascii=False, indent=2))
 
 
 def _line(value: Json) -> str:

@@ -10,7 +10,7 @@ from podium.app.flow_registry import flow_builders
 from podium.config.configuration import Configuration, load_configuration
 from podium.config.flow_options import options_models
 from podium.core.errors import BadInput, ConfigInvalid
-from podium.jobs.rehearsal.composition import rehearsal_plan
+from podium.jobs.rehearsal.flow import rehearsal_plan
 
 
 def configured(folder: Path, text: str) -> Configuration:
@@ -38,7 +38,7 @@ def test_every_fault_in_a_plan_is_named_with_file_line_and_key(tmp_path: Path) -
     with pytest.raises(ConfigInvalid) as raised:
         rehearsal_plan(configuration)
     assert raised.value.file.endswith("podium.yaml")
-    assert [(fault.line, fault.key) for fault in raised.value.faults] == [
+    assert [(fault.line, fault.key) for fault in raised.value.problems] == [
         (3, "flows.rehearsal.most_turns"),
         (5, "flows.rehearsal.scenes[0].prompt"),
         (6, "flows.rehearsal.scenes[1].name"),

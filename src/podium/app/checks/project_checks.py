@@ -10,10 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from podium.app.checks.check import Check, CheckResult, Detection
+from podium.app.checks.check import (
+    ADVICE,
+    Check,
+    CheckResult,
+    CheckRunner,
+    Detection,
+    cannot_test,
+    missing_programs,
+    named_checks,
+    remedy_for,
+)
 from podium.app.checks.detection import detect_all, detect_in, probe_in
-from podium.app.checks.programs import ADVICE, cannot_test, missing_programs, remedy_for
-from podium.app.checks.runner import CheckRunner, named_checks
 from podium.config.configuration import Configuration
 from podium.core.errors import NotPossibleNow, PodiumError
 from podium.core.model import FrozenModel
@@ -169,7 +177,7 @@ class ProjectChecks:
 
     async def _workspace(self, run_id: str, commit: str) -> Workspace:
         """The one that an earlier attempt of the same run made, else a new one."""
-        for record in self.workspaces.known():
+        for record in self.workspaces.existing():
             if record.run_id == run_id:
                 return await self.workspaces.open(record.id)
         spec = self.new_workspace(f"checks-{run_id[-8:]}", base=commit, run_id=run_id)

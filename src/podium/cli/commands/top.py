@@ -24,8 +24,15 @@ from podium.cli.context import Door
 from podium.cli.screen import Screen, is_terminal
 from podium.core.errors import Interrupted, Passing
 from podium.ports import Store
-from podium.render.text import moment, safe_line
-from podium.render.work_tables import Rows, queue_rows, run_rows, summary, troubles, worker_rows
+from podium.render.text import local_time, safe_line
+from podium.render.work_tables import (
+    Rows,
+    problem_lines,
+    queue_rows,
+    run_rows,
+    summary,
+    worker_rows,
+)
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -66,13 +73,15 @@ class LiveSnapshot:
         )
         leaving.cancel()
         if not self._looking.done():
-            self.away = f"the database does not respond; data is from {moment(self.snapshot.at)}"
+            self.away = (
+                f"the database does not respond; data is from {local_time(self.snapshot.at)}"
+            )
             return
         looked, self._looking = self._looking, None
         try:
             self.snapshot, self.away = looked.result(), ""
         except Passing as error:
-            self.away = f"{error}; data is from {moment(self.snapshot.at)}"
+            self.away = f"{error}; data is from {local_time(self.snapshot.at)}"
 
     def close(self) -> None:
         """Cancel a refresh that has not ended."""
@@ -192,8 +201,8 @@ async def _within(event: asyncio.Event, seconds: float) -> bool:
 
 
 def _print(screen: Screen, snapshot: WorkloadSnapshot, away: str = "") -> None:
-    screen.line(f"{moment(snapshot.at)}  {summary(snapshot)}")
-    for line in [away] if away else troubles(snapshot):
+    screen.line(f"{local_time(snapshot.at)}  {summary(snapshot)}")
+    for line in [away] if away else problem_lines(snapshot):
         screen.line(line)
     tables = (
         worker_rows(snapshot.workers, snapshot.at),
@@ -263,7 +272,7 @@ class TopScreen:
         width = max(20, self._console.size.width)
         problems = [
             line
-            for problem in ([away] if away else troubles(snapshot)[:MAX_PROBLEMS])
+            for problem in ([away] if away else problem_lines(snapshot)[:MAX_PROBLEMS])
             for line in wrap(safe_line(problem), width, break_on_hyphens=False)
         ]
         space = max(3, self._console.size.height - _BARE_LINES - len(problems))

@@ -71,8 +71,8 @@ def _chosen(podium: Podium, requested: str) -> str:
         return MODEL if has_key else EMBEDDED
     if requested == MODEL and not has_key:
         raise BadInput(
-            f"the classifier {MODEL!r} is asked by OpenRouter, and {KEY} is not set; set it, name an "
-            f"agent of podium.yaml, or take {EMBEDDED!r}, which needs no model"
+            f"the classifier {MODEL!r} needs OpenRouter, and {KEY} is not set; set it, name an "
+            f"agent of podium.yaml, or use {EMBEDDED!r}, which needs no model"
         )
     return requested
 
@@ -148,7 +148,7 @@ class ReadingAgent:
 
     async def ask(self, turn: Turn) -> Reply:
         from podium.agents import sweep_homes
-        from podium.app.scratch_store import scratch_store
+        from podium.app.dry_run import scratch_store
         from podium.sandbox import HookServer
         from podium.store import StoreJournal
 

@@ -11,7 +11,7 @@ from podium.cli.app import command_app
 from podium.cli.context import Door
 from podium.cli.run_host import host
 from podium.core.work import Run
-from podium.jobs.rehearsal.composition import FLOW, rehearsal_plan
+from podium.jobs.rehearsal.flow import FLOW, rehearsal_plan
 
 app = command_app()
 
@@ -35,7 +35,7 @@ def rehearse(
     """
     door = Door(context.obj)
     plan = rehearsal_plan(door.configuration).model_dump(mode="json")
-    settings = door.configuration.terms()
+    settings = door.configuration.run_settings()
 
     async def begin(podium: Podium) -> Run:
         engine = await podium.hosting_engine()

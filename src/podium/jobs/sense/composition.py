@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from podium.core.decisions import Tier
 from podium.core.model import FrozenModel, Json
-from podium.core.work import Mode, QueueSpec, Run, RunSettings, terms_of
+from podium.core.work import Mode, QueueSpec, Run, RunSettings, run_settings_of
 from podium.jobs.sense import (
     SENSE,
     CandidateDeps,
@@ -36,7 +36,7 @@ from podium.ports import FlowBody, Toolbox
 if TYPE_CHECKING:
     from podium.agents.turn_step import RoleAgent
     from podium.app.app import Podium
-    from podium.app.submission import Submission
+    from podium.app.work_request import Submission
     from podium.config.configuration import Configuration
     from podium.jobs.sense.io.inbox import FolderInbox
     from podium.jobs.sense.io.record import FileRecord, FileTrustBook
@@ -55,7 +55,7 @@ def sense_options(podium: Podium) -> SenseOptions:
 
 def candidate_mode(podium: Podium, run: Run) -> str:
     """Return the mode a candidate may use now: the one its run recorded, lowered by today's."""
-    return terms_of(run).mode_with(todays_mode(podium))
+    return run_settings_of(run).mode_with(todays_mode(podium))
 
 
 def todays_mode(podium: Podium) -> Mode:
@@ -315,7 +315,7 @@ class TickRequest(FrozenModel):
 
 async def submit(submission: Submission) -> Run:
     """Begin a tick; whoever serves the loop's queue plans it."""
-    from podium.app.submission import ASKED_BY
+    from podium.app.work_request import ASKED_BY
 
     submission.refuse_queue_slot()
     queue = sense_queue(submission.podium.configuration).name

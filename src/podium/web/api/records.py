@@ -11,9 +11,8 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
-from podium.app.receipt_proof import proven
-from podium.app.receipts import Verdict, list_receipts
-from podium.app.run_log import follow_logs, list_events, list_run_events
+from podium.app.receipts import Verdict, list_receipts, proven
+from podium.app.run_report import follow_logs, list_events, list_run_events
 from podium.app.run_timeline import look_at_run
 from podium.core.decisions import Receipt
 from podium.core.events import Event

@@ -10,10 +10,10 @@ from pydantic import Field
 from podium.app.id_lookup import find_call_key
 from podium.app.run_control import cancel, resolve_call, resume, retry
 from podium.app.run_list import ShownStatus
-from podium.app.run_log import list_steps
 from podium.app.run_overview import RunFilter, RunRow, see_runs
+from podium.app.run_report import list_steps
 from podium.app.run_timeline import calls_of, look_at_run, newest_events
-from podium.app.submission import WorkRequest, option_schemas, submit
+from podium.app.work_request import WorkRequest, option_schemas, submit
 from podium.core.decisions import Approval, CallRecord, Usage
 from podium.core.events import BranchDelivered
 from podium.core.model import FrozenModel, Json

@@ -14,7 +14,7 @@ from podium.app.id_lookup import find_id
 from podium.app.receipts import list_receipts, verify_receipts
 from podium.app.run_branch import branch_of, diff_of, document_of
 from podium.app.run_control import cancel, resume, retry
-from podium.app.run_log import follow_logs, transcript_of
+from podium.app.run_report import follow_logs, transcript_of
 from podium.app.run_timeline import (
     calls_of,
     log_after,
@@ -28,7 +28,7 @@ from podium.core.errors import NotPossibleNow, PodiumError, UnknownId
 from podium.core.events import AgentAsked, AgentReplied, ChecksRan, ModelAnswered
 from podium.core.forge import check_ending
 from podium.core.work import Run
-from podium.render.event import shorten, usage_words
+from podium.render.event import shorten, usage_text
 from podium.web.access.authentication import Operator, Viewer
 from podium.web.access.tokens import ConsoleRole
 from podium.web.context import CurrentContext, WebContext
@@ -210,7 +210,7 @@ def _message(body: object) -> tuple[str, str, str]:
         case AgentAsked():
             return f"Podium to {body.role} ({body.agent})", "asked", _cut(body.prompt)
         case AgentReplied():
-            about = usage_words(body.usage)
+            about = usage_text(body.usage)
             return f"{body.role} ({body.agent}), {about}", "replied", _cut(body.text)
         case ModelAnswered(answer=answer):
             calls = "".join(f"\n→ {call.tool} {_json(call.arguments)}" for call in answer.calls)

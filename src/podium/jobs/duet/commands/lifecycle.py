@@ -18,15 +18,16 @@ from podium.cli.screen import Screen
 from podium.core.errors import LockHeld, NotPossibleNow, Passing, RunMustStop, TimedOut, ToolMissing
 from podium.jobs.duet.claims import grant, refuse_ungranted, ungranted
 from podium.jobs.duet.commands.pair_options import (
-    MAIN,
     EnvFileOption,
     PairOption,
+    open_terminals,
     pair_in_use,
+    print_pair_status,
     variables_of,
 )
-from podium.jobs.duet.commands.pair_terminals import open_terminals, print_pair_status
 from podium.jobs.duet.models import Pair, PairStatus
 from podium.jobs.duet.pairs import (
+    MAIN,
     PairRequest,
     forget_pair,
     has_a_say,
@@ -36,7 +37,7 @@ from podium.jobs.duet.pairs import (
     socket_path,
 )
 from podium.jobs.duet.task_table import DuetTask
-from podium.render.text import shown_line
+from podium.render.text import escaped_line
 
 ENDING_SECONDS = 60.0
 
@@ -253,7 +254,7 @@ def _see_to_grant(podium: Podium, screen: Screen, pair: Pair, *, granted: bool) 
     if asked:
         for folder in missing:
             screen.stderr_line(
-                f"both programs will be able to read and change everything in {shown_line(folder)}"
+                f"both programs will be able to read and change everything in {escaped_line(folder)}"
             )
         granted = typer.confirm("Grant access?", err=True)
     if granted:

@@ -18,7 +18,6 @@ from podium.core.errors import BadInput, NotPossibleNow
 from podium.core.work import Run, RunStatus
 from podium.jobs.duet.claims import refuse_ungranted
 from podium.jobs.duet.commands.pair_options import (
-    MAIN,
     EnvFileOption,
     PairOption,
     TaskArgument,
@@ -27,7 +26,7 @@ from podium.jobs.duet.commands.pair_options import (
     variables_of,
 )
 from podium.jobs.duet.models import DUET, DuetJob
-from podium.jobs.duet.pairs import duet_limits, duet_queue
+from podium.jobs.duet.pairs import MAIN, duet_limits, duet_queue
 from podium.jobs.duet.task_control import MAX_TASK_BYTES, checked_task, queued_duet
 from podium.jobs.duet.task_table import DuetTask, find_duet, list_duets, with_hosts
 from podium.render.text import counted, safe_line
@@ -74,7 +73,7 @@ def send(
         job = DuetJob(text=text, pairs=(resolved,), limits=limits)
         engine = await podium.hosting_engine()
         return await engine.start(
-            DUET, job.model_dump(mode="json"), task=text, settings=door.configuration.terms()
+            DUET, job.model_dump(mode="json"), task=text, settings=door.configuration.run_settings()
         )
 
     host(door, begin, wait=wait)
@@ -176,7 +175,7 @@ def add(
         runs = []
         for text in texts:
             job_input = job.model_copy(update={"text": text}).model_dump(mode="json")
-            settings = door.configuration.terms()
+            settings = door.configuration.run_settings()
             runs.append(await engine.start(DUET, job_input, task=text, settings=settings, **where))
         queue = duet_queue(door.configuration)
         return runs, await ensure_served(podium, runs[0], queue)

@@ -98,7 +98,7 @@ def run(
         # Before the store is opened: what is refused leaves nothing behind.
         job = await pipeline_job(podium, text, mode=mode, agent=agent, base=base)
         engine = await podium.hosting_engine()
-        settings = door.configuration.terms()
+        settings = door.configuration.run_settings()
         job_input = job.model_dump(mode="json")
         where = slot.model_dump() if slot else {}
         return await engine.start(FLOW, job_input, task=job.task, settings=settings, **where)
@@ -122,7 +122,7 @@ def _queue_slot(queue: str, priority: int, delay: str) -> QueueSlot:
 
 
 def _task_text(task: str) -> str:
-    from podium.app.submission import plain_text
+    from podium.app.work_request import plain_text
 
     return plain_text(_from_stdin() if task == STDIN else task)
 

@@ -35,7 +35,7 @@ from podium.jobs.sense.candidates import (
 from podium.jobs.sense.models import CandidateState, no_operations
 from podium.jobs.sense.orders.work_order import WorkOrder, order_text
 from podium.jobs.sense.tick_report import INDENT
-from podium.render.text import moment, shown_line, shown_text
+from podium.render.text import escaped_line, escaped_text, local_time
 
 app = command_app()
 
@@ -135,25 +135,27 @@ class _CandidateDetail:
             [
                 ("candidate", status.wo_id),
                 ("state", self.view.state),
-                ("why", shown_line(reason_text(status, self.around))),
-                ("no ops", shown_line("" if self.order.ops else no_operations(status))),
-                ("title", shown_line(status.title)),
-                ("target", shown_line(status.target)),
+                ("why", escaped_line(reason_text(status, self.around))),
+                ("no ops", escaped_line("" if self.order.ops else no_operations(status))),
+                ("title", escaped_line(status.title)),
+                ("target", escaped_line(status.target)),
                 ("tier", status.tier),
                 ("zones", ", ".join(status.zones)),
-                ("led to by", shown_line(", ".join(self.order.provenance))),
-                ("since", moment(self.view.since)),
+                ("led to by", escaped_line(", ".join(self.order.provenance))),
+                ("since", local_time(self.view.since)),
                 ("approval", status.approval_id),
                 ("run", status.run_id),
                 ("file", status.file),
             ]
         )
         ops = [op.line for op in self.order.ops]
-        screen.line(f"\n{'operations' if ops else 'in words; nobody has made operations of it'}")
+        screen.line(
+            f"\n{'operations' if ops else 'tasks; no operations have been derived from them'}"
+        )
         for number, line in enumerate(ops or self.order.tasks, start=1):
-            screen.line(f"  {number}. {shown_line(line)}")
+            screen.line(f"  {number}. {escaped_line(line)}")
         screen.line("\nthe order")
-        for line in shown_text(self.text).splitlines():
+        for line in escaped_text(self.text).splitlines():
             screen.line(f"  {line}")
         for line in next_commands(status, self.around):
             screen.stderr_line(line)
@@ -178,22 +180,20 @@ def _list(door: Door, views: list[CandidateView], *, all_: bool) -> None:
         screen.table(HEADERS, [_row(view) for view in views])
         return
     if all_:
-        screen.line(
-            f"the sense loop has proposed nothing yet; `podium sense --once{project}` makes a tick"
-        )
+        screen.line(f"no candidates yet; run a tick with `podium sense --once{project}`")
     else:
         screen.line(
-            f"no candidate waits; `podium candidates --all{project}` lists those that have ended"
+            f"no open candidates; `podium candidates --all{project}` lists those that have ended"
         )
 
 
 def _entry(screen: Screen, view: CandidateView) -> None:
-    """For screens on which a table would break the ids that people copy."""
+    """Print a candidate on a terminal too narrow for a table: it would break the ids that people copy."""
     status = view.standing
     asked = f", approval {short_id(status.approval_id)}" if status.approval_id else ""
     screen.line(f"{view.state:<{INDENT}}{status.wo_id}")
-    about = f"{status.target}: {shown_line(status.title, MAX_TITLE)}"
-    for line in (about, weight_text(status), f"since {moment(view.since)}{asked}"):
+    about = f"{status.target}: {escaped_line(status.title, MAX_TITLE)}"
+    for line in (about, weight_text(status), f"since {local_time(view.since)}{asked}"):
         if line:
             screen.line(f"{'':{INDENT}}{line}")
 
@@ -206,8 +206,8 @@ def _row(view: CandidateView) -> list[str]:
         status.tier,
         ", ".join(status.zones),
         status.target,
-        shown_line(status.title, MAX_TITLE),
-        moment(view.since),
+        escaped_line(status.title, MAX_TITLE),
+        local_time(view.since),
         short_id(status.approval_id) if status.approval_id else "",
     ]
 
@@ -252,7 +252,7 @@ def deploy(
         door.must_have_state("candidate", candidate)
     project = (f" --mode {mode}" if mode else "") + root_option(folder)
     door.options.parting_note = (
-        f"your yes stands; `podium deploy {candidate}{project}` goes on, and so does "
+        f"approved; continue with `podium deploy {candidate}{project}` or "
         f"`podium worker{root_option(folder)}`"
     )
 

@@ -39,13 +39,13 @@ from podium.jobs.sense.io import last_tick
 from podium.jobs.sense.models import CandidateStatus, PlannerStatus, TickOutcome
 from podium.jobs.sense.trust import EarnedTrust, earned_trust
 from podium.ports import StoreView
-from podium.render.text import counted, moment, shown_line
+from podium.render.text import counted, escaped_line, local_time
 
 NOTHING = EarnedTrust(target="", zone="")
 
 
 class TrustNews:
-    """Made before a tick, asked after it; asked again, it tells what happened since."""
+    """Changes of earned trust since it was made or last asked."""
 
     def __init__(self, podium: Podium) -> None:
         self._podium = podium
@@ -68,7 +68,7 @@ class TrustNews:
         before = self._before.get((trust.target, trust.zone), NOTHING)
         where = f"{trust.target} in {trust.zone}"
         if before.granted is not None and trust.granted is None:
-            yield f"{where} lost its autonomy, its orders are asked about again: {trust.why}"
+            yield f"{where} lost its autonomy; its orders need approval again: {trust.why}"
         if trust.proposes(self._needed) and not before.proposes(self._needed):
             tier = max(trust.highest_agreed, Tier.T1)
             arguments = f"{shlex.quote(trust.target)} --zone {shlex.quote(trust.zone)}"
@@ -78,8 +78,8 @@ class TrustNews:
 
 def tick_once(door: Door, *, manual: bool) -> None:
     """Tick, tell what came of it, and leave with its exit code."""
-    door.options.ending_note = "ending the tick; the next one goes on with what this one began"
-    door.options.parting_note = "the next tick goes on with what this one began"
+    door.options.ending_note = "stopping; the next tick continues what this one began"
+    door.options.parting_note = "the next tick continues what this one began"
 
     async def work(podium: Podium) -> tuple[TickOutcome, ReportContext, list[str]]:
         options, news = sense_options(podium), TrustNews(podium)
@@ -143,7 +143,7 @@ class CandidateWatcher:
         """Orders whose end was told, so that the next tick need not."""
 
     def watch(self) -> None:
-        """From the end of a tick on. Where nothing waits, nothing is watched."""
+        """Start watching the candidates that wait when a tick ends."""
         if self._watching is not None:
             self._watching.cancel()
         pending = self._deps.record.memory().pending
@@ -174,8 +174,8 @@ class CandidateWatcher:
         if status.state == "delivered":
             around = await report_context(self._podium)
             what = f"in {around.path(status.file)}; {around.command('worker')} performs it"
-        now = moment(self._podium.clock.now())
-        line = f"{now}  {status.state}: {status.wo_id}  {shown_line(what, 160)}".rstrip()
+        now = local_time(self._podium.clock.now())
+        line = f"{now}  {status.state}: {status.wo_id}  {escaped_line(what, 160)}".rstrip()
         screen = self._door.screen
         (screen.stderr_line if screen.json else screen.line)(line)
 
@@ -188,8 +188,10 @@ def _ended(view: StoreView, pending: Mapping[str, str]) -> list[CandidateStatus]
 
 def keep_ticking(door: Door) -> None:
     """Tick until Ctrl-C."""
-    door.options.ending_note = "ending the tick; every run stays at its checkpoint"
-    door.options.parting_note = "every run stays at its checkpoint, for the next loop or worker"
+    door.options.ending_note = "stopping; every run stays at its checkpoint"
+    door.options.parting_note = (
+        "every run stays at its checkpoint; the next loop or worker continues"
+    )
 
     async def work(podium: Podium) -> None:
         async with AsyncExitStack() as stack:
@@ -204,7 +206,7 @@ def keep_ticking(door: Door) -> None:
                     *news.lines(),
                     *(problem for problem in deps.record.problems if problem not in reported),
                 ):
-                    door.screen.stderr_line(f"podium: {shown_line(line)}")
+                    door.screen.stderr_line(f"podium: {escaped_line(line)}")
                 reported.clear()
                 reported.update(deps.record.problems)
                 between.watch()
@@ -229,13 +231,13 @@ async def _print_waiting(door: Door, podium: Podium) -> None:
     waiting = [view.standing.wo_id for view in views if view.state == "waiting"]
     if waiting:
         command = f"podium candidates{root_option(podium.folders.project)}"
-        door.screen.stderr_line(f"waiting: {', '.join(waiting)}; `{command}` tells more")
+        door.screen.stderr_line(f"waiting: {', '.join(waiting)}; `{command}` shows them")
 
 
 def _print_tick(door: Door, outcome: TickOutcome | PodiumError, reported: set[str]) -> None:
     screen = door.screen
     if isinstance(outcome, PodiumError):
-        message = f"{outcome} (the next tick comes all the same)"
+        message = f"{outcome} (the loop continues with the next tick)"
         screen.stderr_line(f"podium: {message}")
         if screen.json:
             screen.record({"error": error_record(outcome, str(outcome), outcome.exit_code)})
@@ -246,9 +248,9 @@ def _print_tick(door: Door, outcome: TickOutcome | PodiumError, reported: set[st
 def tick_line(outcome: TickOutcome, reported: Container[str] = ()) -> str:
     """A tick on one line, without the candidates whose end was `told` when it came."""
     candidates = [candidate for candidate in outcome.candidates if candidate.wo_id not in reported]
-    parts = [f"{moment(outcome.at)}  tick {outcome.tick}", outcome.status.value]
+    parts = [f"{local_time(outcome.at)}  tick {outcome.tick}", outcome.status.value]
     if outcome.why:
-        parts.append(shown_line(outcome.why, 160))
+        parts.append(escaped_line(outcome.why, 160))
     elif outcome.status == "SKIPPED":
         parts.append(f"nothing changed ({outcome.idle_ticks} idle)")
     for state in dict.fromkeys(candidate.state for candidate in candidates):
@@ -256,7 +258,7 @@ def tick_line(outcome: TickOutcome, reported: Container[str] = ()) -> str:
         parts.append(f"{state}: {', '.join(ids)}")
     if outcome.notices:
         parts.append(
-            f"{counted(len(outcome.notices), 'notice')}: {shown_line(outcome.notices[0], 120)}"
+            f"{counted(len(outcome.notices), 'notice')}: {escaped_line(outcome.notices[0], 120)}"
         )
     if outcome.status != "SKIPPED" and not candidates and not outcome.why:
         parts.append("nothing to do")
@@ -306,12 +308,11 @@ def sense(
     if context.invoked_subcommand is not None:
         if once or if_changed or mode:
             raise BadInput(
-                f"--once, --if-changed and --mode are for a tick; say them behind "
-                f"`{context.invoked_subcommand}` if that takes them"
+                f"--once, --if-changed and --mode do not apply to `{context.invoked_subcommand}`; give its own options after it"
             )
         return
     if if_changed and not once:
-        raise BadInput("the loop plans only if something changed anyway; add --once")
+        raise BadInput("--if-changed is for a single tick; add --once")
     options.mode = mode or ""
     door = Door(options)
     _warn_unknown_mode(door)
@@ -325,5 +326,5 @@ def _warn_unknown_mode(door: Door) -> None:
     configured = os.environ.get(MODE_VARIABLE, "").strip()
     if configured and configured not in MODES:
         door.screen.stderr_line(
-            f"podium: {MODE_VARIABLE}={configured!r} is no mode, so the mode is {MODES[0]}; modes: {', '.join(MODES)}"
+            f"podium: {MODE_VARIABLE}={configured!r} is not a mode; using {MODES[0]}. Modes: {', '.join(MODES)}"
         )

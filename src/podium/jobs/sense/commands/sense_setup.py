@@ -31,7 +31,7 @@ from podium.jobs.sense.io import (
 from podium.jobs.sense.io.installation import home_in, machine_in, not_written_down
 from podium.jobs.sense.io.schedule import LABEL, Change, Schedule, SchedulerName, SchedulerStatus
 from podium.jobs.sense.options import sense_mode
-from podium.render.text import moment, shown_line
+from podium.render.text import escaped_line, local_time
 
 
 def render_layout(screen: Screen, done: Scaffolded) -> None:
@@ -42,7 +42,7 @@ def render_layout(screen: Screen, done: Scaffolded) -> None:
     for path in done.backups:
         screen.line(f"{'backup':9}{path}")
     for reason in done.refused.values():
-        screen.stderr_line(f"podium: {shown_line(reason)}")
+        screen.stderr_line(f"podium: {escaped_line(reason)}")
     screen.line(f"{done.root}: next, `podium sense --once --root {shlex.quote(done.root)}`")
 
 
@@ -212,21 +212,21 @@ def status(context: typer.Context, root: Root = None, label: Label = LABEL) -> N
         headers = ("SCHEDULER", "INSTALLED", "LOADED", "LAST EXIT", "WHERE", "WHY")
         door.screen.table(headers, [status_cells(status) for status in statuses])
         if tick is None:
-            door.screen.line("no tick yet; `podium sense --once` makes one")
+            door.screen.line("no tick yet; run one with `podium sense --once`")
             return
         planner = f"; planner {tick.status}" if tick.status else ""
         counts = f"{tick.ticks} ticks, {tick.idle_ticks} idle"
-        door.screen.line(f"last tick {moment(tick.at)} ({counts}{planner})")
+        door.screen.line(f"last tick {local_time(tick.at)} ({counts}{planner})")
         if tick.no_plan:
-            door.screen.line(shown_line(tick.no_plan))
+            door.screen.line(escaped_line(tick.no_plan))
         for notice in tick.notices:
-            door.screen.line(f"notice: {shown_line(notice)}")
+            door.screen.line(f"notice: {escaped_line(notice)}")
 
     door.screen.answer(record, show)
 
 
 def _warn_lower_mode(door: Door, mode: Mode) -> None:
-    """Nobody who set a mode should wait for what scheduled ticks never do."""
+    """Warn that scheduled ticks go less far than the configured mode."""
     try:
         configured = sense_mode(door.configuration, {})
     except PodiumError:
@@ -244,7 +244,7 @@ def _made(folder: Path) -> Path:
     try:
         folder.mkdir(exist_ok=True)
     except FileExistsError:
-        raise BadInput(f"{str(folder)!r} is no folder; name one with --root") from None
+        raise BadInput(f"{str(folder)!r} is not a folder; name one with --root") from None
     except FileNotFoundError:
         raise BadInput(
             f"there is no folder {str(folder.parent)!r} to make {folder.name!r} in"
@@ -273,14 +273,12 @@ def _program() -> str:
     beside = Path(sys.executable).with_name("podium")
     program = str(beside) if os.access(beside, os.X_OK) else shutil.which("podium")
     if program is None:
-        raise ToolMissing(
-            "podium is no program on PATH; install it so that a scheduler can start it"
-        )
+        raise ToolMissing("podium is not on PATH; install it so that a scheduler can start it")
     return str(Path(program).absolute())
 
 
 def _in_use(names: Sequence[SchedulerName]) -> list[SchedulerName]:
-    """Elsewhere than on macOS the agent's file is a part of the layout, and goes only when it is named."""
+    """Leave out launchd on other systems than macOS: there its file is part of the layout, removed only when named."""
     return [name for name in names if name != "launchd" or sys.platform == "darwin"]
 
 

@@ -26,7 +26,7 @@ from podium.jobs.sense.trust import (
     plan_promotion,
     promote,
 )
-from podium.render.text import counted, moment, shown_line
+from podium.render.text import counted, escaped_line, local_time
 
 trust_app = command_app()
 
@@ -144,21 +144,21 @@ def _tier(text: str) -> Tier | None:
     if not text:
         return None
     if text.upper() not in ("T0", "T1", "T2"):
-        raise BadInput(f"--up-to {text!r} is no tier that can be granted; say T0, T1 or T2")
+        raise BadInput(f"--up-to {text!r} cannot be granted; use T0, T1 or T2")
     return Tier[text.upper()]
 
 
 def _ask(door: Door, plan: Promotion) -> None:
     for trust, tier in plan.grants:
         door.screen.stderr_line(
-            f"{shown_line(trust.target)} in {shown_line(trust.zone)}: orders up to {tier} would be delivered "
+            f"{escaped_line(trust.target)} in {escaped_line(trust.zone)}: orders up to {tier} would be delivered "
             f"unasked in autonomous mode ({counted(trust.agreed, 'agreement')} in a row, "
             f"{counted(trust.disagreed, 'disagreement')}, {counted(trust.incidents, 'incident')})"
         )
     if not sys.stdin.isatty():
-        raise BadInput("a promotion needs a person at a terminal, or --yes")
-    if typer.prompt("type yes to grant it", default="no", err=True).strip().lower() != "yes":
-        raise CallRefused("nothing was granted")
+        raise BadInput("not a terminal; pass --yes to confirm")
+    if typer.prompt("Type yes to confirm", default="no", err=True).strip().lower() != "yes":
+        raise CallRefused("cancelled; nothing was granted")
 
 
 def _render_trust(
@@ -178,12 +178,14 @@ def _render_trust(
             door.screen.table(HEADERS, rows)
         else:
             door.screen.line(
-                "no target has earned anything yet; answers in supervised mode are what counts"
+                "no target has earned autonomy yet; approvals in supervised mode count"
             )
         for entry in trust:
             if entry.why:
                 where = f"{entry.target} in {entry.zone}"
-                door.screen.stderr_line(f"{shown_line(where)} was demoted: {shown_line(entry.why)}")
+                door.screen.stderr_line(
+                    f"{escaped_line(where)} was demoted: {escaped_line(entry.why)}"
+                )
 
     door.screen.answer(record, show)
     for problem in problems:
@@ -193,7 +195,7 @@ def _render_trust(
 def _row(trust: EarnedTrust, needed: int) -> list[str]:
     granted = "nothing"
     if trust.granted is not None:
-        day = moment(trust.granted_at).partition(" ")[0]
+        day = local_time(trust.granted_at).partition(" ")[0]
         granted = f"up to {trust.granted} by {trust.granted_by}, {day}"
     # Agreements are counted anew after a promotion: those that are missing are for a higher tier.
     further = "for a higher tier " if trust.granted is not None else ""

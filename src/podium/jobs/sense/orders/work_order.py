@@ -20,7 +20,7 @@ from podium.core.decisions import Approval, Tier, digest_of
 from podium.core.errors import BadInput
 from podium.core.model import FrozenModel, Json, NonEmpty, UtcDatetime
 from podium.core.plan_approval import PlannedCall
-from podium.render.text import shown_text
+from podium.render.text import escaped_text
 
 if TYPE_CHECKING:
     import yaml
@@ -254,7 +254,7 @@ class OpenedOrder(FrozenModel):
 
 
 def order_text(order: WorkOrder) -> str:
-    """The same text for the same order, in the order of its fields; what is not set is left out."""
+    """Dump the order as YAML: deterministic, in the order of its fields, without unset ones."""
     # PyYAML takes a while to load, and most commands write no orders.
     import yaml
 
@@ -298,7 +298,7 @@ def order_in(approval: Approval) -> WorkOrder | None:
 
 
 def asked_order(approval: Approval) -> WorkOrder:
-    """The same. Raises `BadInput` where there is none."""
+    """Return the work order that an approval hands over. Raises `BadInput` where there is none."""
     if (order := order_in(approval)) is None:
         raise BadInput(f"approval {approval.id} has no order that can be read; reject it")
     return order
@@ -309,7 +309,7 @@ def editable_text(order: WorkOrder) -> str:
     record = order.model_dump(mode="json", exclude_defaults=True, exclude=set(OF_PODIUM))
     plain = _dumped(record, unicode=True)
     # What cannot be seen is written in YAML's own way, and means the same.
-    return plain if shown_text(plain) == plain else _dumped(record, unicode=False)
+    return plain if escaped_text(plain) == plain else _dumped(record, unicode=False)
 
 
 def edited_order(asked: WorkOrder, text: str) -> WorkOrder:
@@ -358,7 +358,7 @@ def _parsed_yaml(text: str) -> Json:
 
 
 def _dumped(record: Json, *, unicode: bool) -> str:
-    """As YAML, texts of several lines as such."""
+    """Dump as YAML, with texts of several lines as blocks."""
     import yaml
 
     class Dumper(yaml.SafeDumper):
