@@ -12,6 +12,9 @@ from podium.core.errors import NotPossibleNow
 from podium.core.processes import Confinement, ProcessExit, ProcessLimits, ProcessSpec
 from podium.ports.launcher import Launcher
 
+OWN_REFS = "refs/podium/"
+BASE_REFS = f"{OWN_REFS}bases/"
+"""Refs that protect fetched commits of the remote's base branch from garbage collection."""
 _OFF = (
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",

@@ -25,12 +25,11 @@ from podium.core.workspaces import (
     WorktreeSnapshot,
 )
 from podium.git.creation import admin_folders, forget_parent, points_at, undo_creation
-from podium.git.git_command import Git, clear_stale_lock
+from podium.git.git_command import BASE_REFS, Git, clear_stale_lock
 from podium.git.layout import tidy
 from podium.git.planted import find_planted
 from podium.git.records import RemovalRecord, RemovedWorkspaces, WorkspaceRecords, merged_bases
 from podium.git.snapshots import Snapshots
-from podium.git.turns import BASE_REFS
 from podium.git.work_safety import ContentsReader, SafetyFinding, WorkComparison
 from podium.platform.atomic_write import atomic_write
 from podium.platform.folder_tree import clear_away, measure, remove_if_empty

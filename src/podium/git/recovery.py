@@ -21,17 +21,15 @@ from podium.core.workspaces import (
     WorkspaceSpec,
     WorktreeSnapshot,
 )
-from podium.git.commit_changes import CommitHistory
+from podium.git.commit_changes import CommitHistory, quarantined
 from podium.git.commit_scan import Find
-from podium.git.creation import undo_creation
+from podium.git.creation import folder_of, forbidden_paths, undo_creation
 from podium.git.delivery import Deliveries
 from podium.git.git_command import Git, GitFailed, no_object
-from podium.git.quarantine import quarantined
 from podium.git.records import RecordLookup, RemovedWorkspaces, WorkspaceRecords
 from podium.git.repository import RepositoryState, find_repository
 from podium.git.snapshots import Snapshots
 from podium.git.workspace_reset import is_within, keep_tip, refuse_missing
-from podium.git.workspace_spec import folder_of, forbidden_paths
 
 _MAX_NAMED = 20
 

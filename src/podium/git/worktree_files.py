@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 import errno
 import os
+import re
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -230,3 +231,15 @@ def _walk(root: Path, is_closed: Callable[[str], bool]) -> Iterator[str]:
                 closed.add(name)
                 yield path
         folders[:] = [name for name in folders if name not in closed]
+
+
+_PATTERN_SIGNS = re.compile(r"[\\*?\[\]! #]")
+
+
+def ignoring(names: Sequence[str]) -> str:
+    """Lines for a file of patterns that make git ignore just these paths."""
+    return "".join(f"/{_PATTERN_SIGNS.sub(_escaped, name)}\n" for name in names)
+
+
+def _escaped(sign: re.Match[str]) -> str:
+    return f"\\{sign[0]}"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from podium.core.errors import BadInput, ForgeUnavailable, NotPossibleNow
-from podium.git.forge.push import checked_branch, checked_commit
+from podium.git.forge.remotes import checked_branch, checked_commit
 from tests.integration.forge.github_server import TOKEN
 from tests.integration.forge.rig import BRANCH, Yard
 from tests.integration.workspaces.rig import commit, git
