@@ -15,9 +15,6 @@ from podium.core.packs import PackRegistry
 from podium.tools.packs import handlers
 from podium.tools.packs.handlers import HttpHandler, McpHandler, ServiceHandler
 
-SCHEMA_FILE = "tools.registry.schema.json"
-"""File name of the schema beside the packs that come with Podium."""
-
 
 def published_schema() -> dict[str, Json]:
     """Return the JSON Schema of `tools.registry.json`. `load_pack` checks more than a schema can say."""
