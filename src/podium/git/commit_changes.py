@@ -110,7 +110,7 @@ def read_bundle(content: bytes, branch: str) -> QuarantineBundle:
     head, separator, _ = content[: _MAX_HEADER_BYTES + 4].partition(b"\n\n")
     lines = head.split(b"\n")
     if not separator or lines[0] not in (b"# v2 git bundle", b"# v3 git bundle"):
-        raise ImportRefused("what the workspace gave out is no bundle of commits; commit again")
+        raise ImportRefused("the workspace's output is not a bundle of commits; commit again")
     refs, needed = _sorted_out(lines[1:])
     if [name for _, name in refs] != [branch]:
         names = ", ".join(name for _, name in refs[:5])
@@ -261,12 +261,6 @@ class CommitHistory:
             git_dir=self._git_dir, env=self._env, accept=(0, 1, 128),
         )  # fmt: skip
         return ended.exit_code == 0
-
-    async def newest(self, commits: Sequence[str]) -> list[str]:
-        """Return the commits that no other of them contains."""
-        if len(commits) < 2:
-            return list(commits)
-        return await self._lines("merge-base", "--independent", *commits)
 
     async def new_commits(self, tip: str, excluded: Sequence[str]) -> dict[str, list[str]]:
         """Parents by commit, oldest first, of all commits that are reachable from none of the excluded.

@@ -427,7 +427,7 @@ def _errors_explained(record: WorkspaceRecord) -> Iterator[None]:
             raise _no_space(record) from error
         raise NotPossibleNow(
             f"the workspace {record.task!r} cannot be made: {error.strerror} ({error.filename!r}); "
-            "mend that, then try again"
+            "fix that, then try again"
         ) from error
 
 

@@ -106,7 +106,7 @@ class Deliveries:
         raise NotPossibleNow(
             f"{record.branch.removeprefix('refs/heads/')!r} was at {delivered[:12]} and is "
             f"{f'at {current[:12]}' if current else 'gone'} now: somebody else moved it; keep that under "
-            f"another name, then say `git update-ref {record.branch} {delivered}`"
+            f"another name, then run `git update-ref {record.branch} {delivered}`"
         )
 
     async def _bundled(

@@ -70,7 +70,7 @@ class GitFailed(NotPossibleNow):
         self.stderr = _CONTROL.sub("", ended.stderr.decode(errors="replace")).strip()
         self.git_exit_code = ended.exit_code
         self.timed_out = ended.timed_out
-        reason = "it took too long" if ended.timed_out else self.stderr[-500:] or "it said nothing"
+        reason = "timed out" if ended.timed_out else self.stderr[-500:] or "no output"
         super().__init__(f"`git {arguments[0] if arguments else ''}` failed: {reason}")
 
 

@@ -351,9 +351,7 @@ class WorkspaceCollector:
         because = listing.because
         if snapshot is not None and not whole:
             left_out = "".join(snapshot.left_out[:1])
-            because = (
-                f"a snapshot could not keep {left_out}; save or delete that, then say it again"
-            )
+            because = f"a snapshot could not keep {left_out}; save or delete that, then try again"
         if listing.kept.is_safe and whole:
             await self._remover.remove(record, listing.because)
         return WorkspaceRemoval(
@@ -415,5 +413,5 @@ def _removal_errors(record: WorkspaceRecord) -> Iterator[None]:
     except OSError as error:
         raise NotPossibleNow(
             f"workspace {record.task!r} cannot be removed: {error.strerror} ({error.filename!r}); "
-            "mend that, then say `podium workspaces gc` again"
+            "fix that, then run `podium workspaces gc` again"
         ) from error

@@ -90,7 +90,7 @@ class SnapshotRecovery:
         commit = newest.carried or await self._git.resolve(f"{newest.commit}^1", record.git_dir)
         if not commit:
             raise NotPossibleNow(
-                f"{newest.ref!r} is no snapshot that Podium made; look at it yourself"
+                f"{newest.ref!r} is not a snapshot made by Podium; check it by hand"
             )
         await self._refuse_unsafe(record, name, newest, commit)
         why = f"podium: recovered from {newest.ref}"
@@ -284,7 +284,7 @@ class WorkspaceRebuild:
         short, was = record.branch.removeprefix("refs/heads/"), self._delivered or commit
         raise NotPossibleNow(
             f"{short!r} was at {was[:12]} and is at {current[:12]} now: somebody else moved it; keep that under "
-            f"another name (`git branch NAME {short}`), then say `git update-ref {record.branch} {was}`"
+            f"another name (`git branch NAME {short}`), then run `git update-ref {record.branch} {was}`"
         )
 
     async def _is_of_run(self, record: WorkspaceRecord, commit: str) -> bool:

@@ -410,13 +410,13 @@ class SetupCommands:
         how = f"exit code {ended.exit_code}" if ended.signal is None else f"signal {ended.signal}"
         refused = "".join(f"\n  refused: {exec_}" for exec_ in ended.refused_execs)
         return _set_up_failed(
-            f"{command!r} failed with {how}; mend it, then try again{refused}", tail
+            f"{command!r} failed with {how}; fix it, then try again{refused}", tail
         )
 
     def _never_ready(self, argv: Sequence[str], tail: Sequence[str]) -> SetUpFailed:
         command = _command_line(argv)
         return _set_up_failed(
-            f"{command!r} never succeeded, so the workspace is not ready; mend it, or "
+            f"{command!r} never succeeded, so the workspace is not ready; fix it, or "
             f"{self._give_more_time()}",
             tail,
         )
@@ -447,7 +447,7 @@ def _lines(output: bytes) -> list[str]:
 
 def _set_up_failed(problem: str, tail: Sequence[str]) -> SetUpFailed:
     lines = "".join(f"\n  {line}" for line in tail)
-    excerpt = f"\nit said last:{lines}" if lines else "\nit said nothing"
+    excerpt = f"\nlast output:{lines}" if lines else "\nno output"
     return SetUpFailed(f"the workspace was not made: {problem}{excerpt}", output=tuple(tail))
 
 

@@ -306,7 +306,7 @@ async def check_own(git: Git, record: WorkspaceRecord, snapshot: WorktreeSnapsho
     """Raise unless the snapshot is one of this workspace and still there."""
     if not snapshot.ref.startswith(f"{_folder(record)}/"):
         raise BadInput(
-            f"{snapshot.ref!r} is no snapshot of workspace {record.id}; name one of its own"
+            f"{snapshot.ref!r} is not a snapshot of workspace {record.id}; name one of its own"
         )
     if await git.resolve(snapshot.ref, record.git_dir) != snapshot.commit:
         raise NotPossibleNow(

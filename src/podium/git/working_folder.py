@@ -215,7 +215,7 @@ def run_of(ref: str) -> str:
 
 def _check_run(run_id: str) -> str:
     if not _RUN.fullmatch(run_id):
-        raise BadInput(f"{run_id[:100]!r} is no id of a run; see `podium runs`")
+        raise BadInput(f"{run_id[:100]!r} is not a run id; see `podium runs`")
     return run_id
 
 
@@ -278,7 +278,7 @@ class FolderRestorer:
         if plan.summary.conflicts and not over:
             raise NotPossibleNow(
                 f"{_some(plan.summary.conflicts)} in {plan.summary.root!r} changed after the run, and would be lost; save "
-                "what you need of it, then say it with --over"
+                "what you need of it, then run it again with --over"
             )
         if not plan.summary.paths:
             return plan.summary

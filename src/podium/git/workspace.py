@@ -489,6 +489,6 @@ class GitWorkspace:
             yield
         except OSError as error:
             raise NotPossibleNow(
-                f"workspace {self._record.task!r} cannot be worked with: {error.strerror} "
-                f"({error.filename!r}); mend that, then try again"
+                f"workspace {self._record.task!r} is not usable: {error.strerror} "
+                f"({error.filename!r}); fix that, then try again"
             ) from error

@@ -38,7 +38,7 @@ def check_paths(paths: Sequence[str], forbidden: Sequence[str]) -> None:
         parts = PurePosixPath(path).parts
         if not parts or path.startswith("/") or ".." in parts or not _can_be_a_name(path):
             raise WorkspaceTampered(
-                f"{path[:200]!r} is no path inside the workspace; name it from the top of the worktree on"
+                f"{path[:200]!r} is not a path inside the workspace; use one relative to the top of the worktree"
             )
         if (protected := protected_in(path)) is not None:
             raise WorkspaceTampered(

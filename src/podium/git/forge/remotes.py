@@ -268,7 +268,7 @@ def checked_name(name: str) -> str:
     """The short name of a branch. Raises `BadInput` for one that means something else to git."""
     if _NO_BRANCH.search(name) or _folded(name).startswith(_ELSEWHERE_IN_NAMES):
         raise BadInput(
-            f"{name!r} is no short name of a branch, so nothing is pushed; name it like 'task/fix'"
+            f"{name!r} is not a short branch name; nothing was pushed; use a name like 'task/fix'"
         )
     return name
 

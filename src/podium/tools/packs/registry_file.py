@@ -163,7 +163,7 @@ def read_text(files: PackSnapshot, name: str) -> str:
     try:
         return files.content(name).decode("utf-8")
     except UnicodeDecodeError as error:
-        problem = f"is no UTF-8 text (byte {error.start}); save it as UTF-8"
+        problem = f"is not valid UTF-8 (byte {error.start}); save it as UTF-8"
         raise _invalid_file(str(files.folder / name), problem) from None
 
 
@@ -186,7 +186,7 @@ def read_json(files: PackSnapshot, name: str) -> JsonFile:
         if _depth(data) > MAX_DEPTH:
             raise RecursionError
     except json.JSONDecodeError as error:
-        problem = f"is no JSON: {error.msg} (line {error.lineno}, column {error.colno})"
+        problem = f"is not valid JSON: {error.msg} (line {error.lineno}, column {error.colno})"
         raise PackInvalid([PackProblem(path, "", problem, error.lineno)]) from None
     except RecursionError:
         raise _invalid_file(path, f"is nested more than {MAX_DEPTH} deep") from None
@@ -200,7 +200,7 @@ def read_json(files: PackSnapshot, name: str) -> JsonFile:
 
 
 def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"is no JSON: {text[:40]} is no number of JSON's")
+    raise ValueError(f"is not valid JSON: {text[:40]} is not a JSON number")
 
 
 def _number(text: str) -> float:
@@ -354,7 +354,10 @@ def _tier_problems(data: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
         for number, row in enumerate(rows if isinstance(rows, list) else ()):
             tier = row.get(key, "T0") if isinstance(row, dict) else "T0"
             if not isinstance(tier, str) or tier not in Tier.__members__:
-                yield pointer((part, number, key)), f"{_short(tier)} is no tier; one of {_TIERS}"
+                yield (
+                    pointer((part, number, key)),
+                    f"{_short(tier)} is not a tier; use one of {_TIERS}",
+                )
 
 
 def _not(value: Json) -> str:
