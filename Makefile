@@ -17,7 +17,7 @@ CODE := src tests benchmarks examples packs scripts
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test unit budget live durations attacks lint format bench many soak soak-list serve pictures docs dist lock clean clis
+.PHONY: help demo test unit budget live durations attacks lint format bench many soak soak-list serve pictures messages docs dist lock clean clis
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -82,6 +82,9 @@ serve: $(RUN_STAMP) ## the console of this folder, with a worker beside it, unti
 
 pictures: $(DEV_STAMP) ## the pictures of the README, from a real demo and a real console
 	$(BIN)/python -m tests.pictures
+
+messages: $(DEV_STAMP) ## every text that a person or an agent can see: file, key, text
+	@$(BIN)/python scripts/messages.py
 
 docs: export NO_MKDOCS_2_WARNING = 1
 docs: $(DOCS_STAMP) ## the documentation as a site, in site/; any warning is an error

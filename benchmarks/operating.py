@@ -17,7 +17,7 @@ from podium.app.packs import pack_file
 from podium.config.configuration import load_configuration
 from podium.config.trust import TrustBook
 from podium.jobs.operator import Operator
-from podium.jobs.operator.bench.utterances import utterance_cases
+from podium.jobs.operator.bench.cases import utterance_cases
 from podium.jobs.operator.composition import OperatorSetup, build_operator
 from podium.jobs.operator.models import OperatorJob, OperatorMode
 from podium.store.sqlite_store import DATABASE_NAME

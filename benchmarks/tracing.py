@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from benchmarks.figures import Figure, median
-from podium.cli.commands.trace import Telling
+from podium.cli.commands.trace import TraceView
 from podium.cli.screen import Screen
 from podium.core.decisions import Usage
 from podium.core.events import (
@@ -95,7 +95,7 @@ def _parse(trace: Path) -> None:
 
 def _tell(trace: Path, wanted: Wanted, *, as_json: bool) -> None:
     with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere), open_trace(trace) as file:
-        telling = Telling(Screen(json=as_json), wanted)
+        telling = TraceView(Screen(json=as_json), wanted)
         telling.read(TraceReader(file, trace.name))
         telling.end()
 

@@ -14,8 +14,8 @@ from podium.app.approvals import approve
 from podium.config.configuration import load_configuration
 from podium.jobs.sense import ORDERS, SENSE, tick
 from podium.jobs.sense.composition import tick_deps
-from podium.jobs.sense.effective_options import order_queues
 from podium.jobs.sense.models import TickOutcome
+from podium.jobs.sense.options import order_queues
 from podium.jobs.sense.orders.worker import inbox_tender
 from podium.ports import RunQuery
 

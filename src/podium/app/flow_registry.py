@@ -5,17 +5,23 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
+from podium.config.configuration import Configuration
 from podium.core.errors import NotPossibleNow
 from podium.core.job import FlowSpec, ImportPath, all_jobs, load
 from podium.ports import Engine, Flow, FlowBody, FlowContext
 
-if TYPE_CHECKING:
-    from podium.app.app import Podium
+FlowBuilder = Callable[[Any], Awaitable[Flow]]
+"""Makes a flow of the application, a `Podium`."""
 
-FlowBuilder = Callable[["Podium"], Awaitable[Flow]]
-"""Makes a flow of the application."""
+
+class FlowHost(Protocol):
+    """The application that flows are built of, as far as it matters here."""
+
+    @property
+    def configuration(self) -> Configuration: ...
+
 
 KERNEL_FLOWS: dict[str, FlowSpec] = {
     "call": FlowSpec(
@@ -37,7 +43,7 @@ class LazyFlow:
     An error of `build` fails the run that needed the body; the next run builds again.
     """
 
-    def __init__(self, name: str, spec: FlowSpec, app: Podium) -> None:
+    def __init__(self, name: str, spec: FlowSpec, app: FlowHost) -> None:
         self.name = name
         self.version = spec.version
         self._spec = spec
@@ -87,14 +93,14 @@ def flow_builders() -> dict[str, FlowBuilder]:
 
 
 def _builder(name: str, spec: FlowSpec) -> FlowBuilder:
-    async def build(app: Podium) -> Flow:
+    async def build(app: FlowHost) -> Flow:
         return LazyFlow(name, spec, app)
 
     return build
 
 
 async def register_flows(
-    app: Podium, engine: Engine, builders: Mapping[str, FlowBuilder] | None = None
+    app: FlowHost, engine: Engine, builders: Mapping[str, FlowBuilder] | None = None
 ) -> list[LazyFlow]:
     """Register every flow with the engine, and return those that are not loaded yet.
 

@@ -26,13 +26,13 @@ class Options:
     debug: bool = field(default_factory=lambda: os.environ.get("PODIUM_DEBUG", "") not in ("", "0"))
     project: Path | None = None
     mode: str = ""
-    """How far things may go, where a command lets a person say so. Empty: as configured."""
+    """Mode from the command line; empty: as configured."""
     labels: tuple[str, ...] = ()
-    """What a worker offers to queues."""
-    ending_words: str = ""
-    """What to tell them at once, before the work is put down."""
-    parting_words: str = ""
-    """What to tell a person who interrupts: where the work stands and how it goes on."""
+    """Labels a worker offers to queues."""
+    ending_note: str = ""
+    """Note printed at once on interruption, before the work is stopped."""
+    parting_note: str = ""
+    """Note printed after an interruption: where the work stands and how to continue."""
 
 
 Loader = Callable[[], Any]
@@ -40,7 +40,7 @@ Loader = Callable[[], Any]
 
 
 def command_app(*, group: bool = False, later: Mapping[str, Loader] | None = None) -> typer.Typer:
-    """An app with plain help, no completion options of its own and no drawn tracebacks.
+    """Create an app with plain help, without completion options or formatted tracebacks.
 
     `later` are commands of a group that are loaded when they are asked for.
     """
@@ -79,7 +79,7 @@ class LazyCommands(MutableMapping[str, Any]):
         self._loaded[name] = command
 
     def __delitem__(self, name: str) -> None:
-        raise TypeError(f"command {name!r} cannot be taken away")
+        raise TypeError(f"command {name!r} cannot be removed")
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._loaders)
@@ -89,7 +89,7 @@ class LazyCommands(MutableMapping[str, Any]):
 
 
 class _WholeSentences(TyperGroup):
-    """Lists its commands with the whole first sentence of each, and does not cut it at the screen's edge."""
+    """Lists its commands with the full first sentence of each, not cut at the terminal's width."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         rows = [
@@ -105,14 +105,14 @@ def _first_sentence(text: str) -> str:
 
 def _accept_global_options(command: Any) -> None:
     inner = getattr(command, "commands", {})
-    for each in () if isinstance(inner, LazyCommands) else inner.values():
-        _accept_global_options(each)
+    for subcommand in () if isinstance(inner, LazyCommands) else inner.values():
+        _accept_global_options(subcommand)
     command.params.extend(global_options())
 
 
 @cache
 def global_options() -> tuple[Any, ...]:
-    """The three options that any command takes; they set what the door reads and reach no function.
+    """Return the options that every command takes; they set `Options` and reach no function.
 
     Made once: a group of twenty commands takes the same ones.
     """
@@ -313,12 +313,12 @@ KERNEL_COMMANDS: dict[str, Command] = {
         PROJECT,
     ),
 }
-"""Commands of the kernel; those of a job stand in its `job.py`. A new one is a module and a line here."""
+"""Commands of the kernel; a job's are in its `job.py`. A new one is a module and a line here."""
 
 
 @cache
 def all_commands() -> dict[str, Command]:
-    """Every command by name, in the order of the list: by group, in each those of the kernel first."""
+    """Return every command by name, ordered by group, those of the kernel first."""
     of_jobs = {name: command for job in all_jobs() for name, command in job.commands.items()}
     commands = KERNEL_COMMANDS | of_jobs | KERNEL_COMMANDS
     return dict(sorted(commands.items(), key=lambda entry: _position(entry[1])))
@@ -330,7 +330,7 @@ def _position(command: Command) -> tuple[int, str]:
 
 
 class _Commands(Mapping[str, Loader]):
-    """Loader of each command. Jobs are looked through only for a name that is none of the kernel's."""
+    """Loader of each command. Jobs are searched only for a name that is not the kernel's."""
 
     def __getitem__(self, name: str) -> Loader:
         command = KERNEL_COMMANDS.get(name) or all_commands()[name]
@@ -345,12 +345,12 @@ class _Commands(Mapping[str, Loader]):
 
 @cache
 def build() -> TyperGroup:
-    """The whole command line, each command loaded when it is first asked for."""
+    """Build the command line; each command is loaded on first use."""
     app = typer.Typer(cls=_Podium, rich_markup_mode=None, no_args_is_help=True)
     app.callback()(podium)
     group = typer.main.get_command(app)
     if not isinstance(group, TyperGroup):
-        raise TypeError(f"typer made {type(group).__name__!r} of a group")
+        raise TypeError(f"typer returned {type(group).__name__!r} for a group")
     group.commands = LazyCommands(_Commands())
     group.params.extend(global_options())
     return group
@@ -399,8 +399,8 @@ class _Podium(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         if ctx.params.get("version"):
             screen = Screen(json=ctx.obj.json)
-            words = f"podium {__version__}"
-            screen.answer({"version": __version__}, lambda: screen.line(words))
+            text = f"podium {__version__}"
+            screen.answer({"version": __version__}, lambda: screen.line(text))
             return 0
         return super().invoke(ctx)
 

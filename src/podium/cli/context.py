@@ -25,15 +25,15 @@ from podium.core.errors import BadInput, ConfigInvalid, Interrupted, PodiumError
 
 T = TypeVar("T")
 
-FAULTS_TOLD = 5
-"""How many faults beside the record are told one by one."""
+MAX_PROBLEM_LINES = 5
+"""Maximum number of problems printed one by one."""
 
 
 class Door:
-    """What a command works with."""
+    """Context of a command: options, screen, configuration and the open application."""
 
     def __init__(self, options: Options, *, lenient: bool = False) -> None:
-        """`lenient` is for looking and stopping: broken settings are told and do not count."""
+        """`lenient` is for reading and stopping: invalid settings are reported and ignored."""
         self.options = options
         self.screen = Screen(json=options.json)
         self._lenient = lenient
@@ -41,8 +41,8 @@ class Door:
     @cached_property
     def configuration(self) -> Configuration:
         configuration = self._loaded()
-        if words := elsewhere_words(configuration.folders, os.environ):
-            self._tell_beside(words)
+        if note := elsewhere_words(configuration.folders, os.environ):
+            self._warn(note)
         return configuration
 
     def _loaded(self) -> Configuration:
@@ -55,18 +55,18 @@ class Door:
             return configuration
         configuration, invalid = load_readable(os.environ, project=self.options.project)
         if invalid is not None:
-            self._tell_fault(invalid, "going on with the defaults")
+            self._warn_invalid(invalid, "using the defaults")
             return configuration
         try:
             _check_policy(configuration)
         except ConfigInvalid as unusable:
-            self._tell_fault(unusable, "going on, for nothing is judged here")
+            self._warn_invalid(unusable, "ignored, since this command judges nothing")
         return configuration
 
-    def _tell_fault(self, invalid: ConfigInvalid, what_now: str) -> None:
-        fault, *others = invalid.faults
+    def _warn_invalid(self, invalid: ConfigInvalid, what_now: str) -> None:
+        problem, *others = invalid.faults
         more = f" (and {len(others)} more)" if others else ""
-        self.screen.aside(f"podium: {fault.sentence(invalid.file)}{more}; {what_now}")
+        self.screen.stderr_line(f"podium: {problem.sentence(invalid.file)}{more}; {what_now}")
 
     @property
     def user(self) -> str:
@@ -74,17 +74,17 @@ class Door:
 
     @property
     def names_user(self) -> bool:
-        """Whether a variable or the user's own file says a name; what it says proves nothing."""
+        """True when a variable or the user's own file sets a name; a name proves nothing."""
         return self.user != os_user_name()
 
     @property
     def has_state(self) -> bool:
-        """Whether anything was ever recorded here. Looking must not make a database."""
+        """True when anything was recorded here. Does not create a database."""
         return Podium(self.configuration, os.environ).has_record
 
     @property
     def has_folder(self) -> bool:
-        """Whether the project has a state folder, with or without a database in it."""
+        """True when the project has a state folder, with or without a database."""
         return self.configuration.folders.state.is_dir()
 
     def must_have_state(self, kind: str, identifier: str) -> None:
@@ -93,7 +93,7 @@ class Door:
             raise UnknownId(kind, identifier)
 
     def run(self, work: Callable[[Podium], Awaitable[T]]) -> T:
-        """Do something with an open Podium, and close it, also when interrupted."""
+        """Run `work` with an open Podium, and close it, also when interrupted."""
 
         async def inside() -> T:
             async with self._opened() as podium:
@@ -102,36 +102,36 @@ class Door:
         return run_to_end(inside(), self._interrupting)
 
     def _interrupting(self) -> None:
-        """What is said at once when somebody interrupts: closing may take a while."""
-        if self.options.ending_words:
-            self.screen.aside(f"podium: {self.options.ending_words}")
+        """Print the ending note at once on interruption: closing may take a while."""
+        if self.options.ending_note:
+            self.screen.stderr_line(f"podium: {self.options.ending_note}")
 
     @asynccontextmanager
     async def _opened(self) -> AsyncIterator[Podium]:
-        """An open Podium. What it could not keep up is known, and told, once it is closed."""
+        """Open a Podium; on closing, report problems of its outputs."""
         podium = Podium(
-            self.configuration, os.environ, notify=self._tell_beside, labels=self.options.labels
+            self.configuration, os.environ, notify=self._warn, labels=self.options.labels
         )
         try:
             yield podium
         finally:
             await podium.close()
-            self._tell(podium.problems)
+            self._report_problems(podium.problems)
 
-    def _tell_beside(self, text: str) -> None:
-        self.screen.aside(f"podium: {text}")
+    def _warn(self, text: str) -> None:
+        self.screen.stderr_line(f"podium: {text}")
 
-    def _tell(self, faults: Sequence[str]) -> None:
-        for fault in faults[:FAULTS_TOLD]:
-            self.screen.aside(f"podium: {fault}")
-        if faults:
-            more = len(faults) - FAULTS_TOLD
-            others = f"{more} more like it; " if more > 0 else ""
-            self.screen.aside(f"podium: {others}no event is lost; `podium doctor` looks again")
+    def _report_problems(self, problems: Sequence[str]) -> None:
+        for problem in problems[:MAX_PROBLEM_LINES]:
+            self.screen.stderr_line(f"podium: {problem}")
+        if problems:
+            more = len(problems) - MAX_PROBLEM_LINES
+            others = f"{more} more; " if more > 0 else ""
+            self.screen.stderr_line(f"podium: {others}no event is lost; check with `podium doctor`")
 
 
 def _check_policy(configuration: Configuration) -> None:
-    """Raise `ConfigInvalid` for a policy that no gate can be made of, before anything is done."""
+    """Raise `ConfigInvalid` for an invalid policy, before anything is done."""
     if configuration.has_policy:
         # Late: quick commands do without the gate where there is nothing to check.
         from podium.config.policy_layers import build_gate
@@ -140,7 +140,7 @@ def _check_policy(configuration: Configuration) -> None:
 
 
 def run_to_end(work: Coroutine[Any, Any, T], interrupting: Callable[[], None] = lambda: None) -> T:
-    """Run on a fresh loop. Ctrl-C and a polite request to end are the same: everything is closed first.
+    """Run on a fresh loop. Ctrl-C and SIGTERM are the same: everything is closed first.
 
     `interrupting` is called at the first of them; a second one leaves at once.
     """
@@ -154,14 +154,14 @@ async def _ending_politely(work: Coroutine[Any, Any, T], interrupting: Callable[
 
     def end(by: signal.Signals) -> None:
         asked.append(by)
-        for each in _ENDING:
-            loop.remove_signal_handler(each)
-            signal.signal(each, leave_at_once)
+        for signum in _ENDING:
+            loop.remove_signal_handler(signum)
+            signal.signal(signum, leave_at_once)
         interrupting()
         task.cancel()
 
-    for each in _ENDING:
-        loop.add_signal_handler(each, end, each)
+    for signum in _ENDING:
+        loop.add_signal_handler(signum, end, signum)
     try:
         return await task
     except asyncio.CancelledError:
@@ -170,12 +170,12 @@ async def _ending_politely(work: Coroutine[Any, Any, T], interrupting: Callable[
         raise
     finally:
         if not asked:
-            for each in _ENDING:
-                loop.remove_signal_handler(each)
+            for signum in _ENDING:
+                loop.remove_signal_handler(signum)
 
 
 def leave_at_once(*_: object) -> None:
-    """Leave as a killed process does, which loses nothing: the record is whole and no child survives."""
+    """Exit like a killed process, which loses nothing: the record is complete and no child survives."""
     with suppress(OSError, ValueError):
         if sys.stderr.isatty():
             sys.stderr.write("\x1b[?25h")  # the sign of life had hidden the cursor
@@ -188,36 +188,36 @@ _ENDING = (signal.SIGINT, signal.SIGTERM)
 
 RootToo = Annotated[
     Path | None,
-    typer.Option("--root", metavar="DIR", help="Another word for --project.", show_default=False),
+    typer.Option("--root", metavar="DIR", help="Same as --project.", show_default=False),
 ]
 
 
-def root_words(root: Path) -> str:
-    """What a command needs behind it to mean this root; empty where it does so anyway."""
+def root_option(root: Path) -> str:
+    """Return the option that makes a command use this root; empty where it is the default."""
     return f" --project {shlex.quote(from_here(root))}" if is_elsewhere(root) else ""
 
 
 def take_root(context: typer.Context, root: Path | None) -> None:
-    """Let `--root` say what `--project` says."""
+    """Take `--root` as `--project`."""
     if root is not None:
         context.obj.project = root.expanduser()
 
 
 @contextmanager
 def naming_root(root: Path) -> Iterator[None]:
-    """Whoever named what is not there is told where it was looked for."""
+    """Turn `UnknownId` into an error that names the root it was searched in."""
     try:
         yield
     except UnknownId as unknown:
-        listed = f"podium {unknown.kind}s --all{root_words(root)}"
+        listed = f"podium {unknown.kind}s --all{root_option(root)}"
         raise BadInput(
-            f"no {unknown.kind} {unknown.identifier!r} in {str(root)!r}; `{listed}` lists what there is, and "
-            "--project names another root"
+            f"no {unknown.kind} {unknown.identifier!r} in {str(root)!r}; list them with `{listed}`, or "
+            "name another root with --project"
         ) from None
 
 
 def is_elsewhere(root: Path) -> bool:
-    """Whether a command said here would mean another root."""
+    """True when a command typed here would use another root."""
     try:
         return find_folders(os.environ).project != root
     except PodiumError:
@@ -225,6 +225,6 @@ def is_elsewhere(root: Path) -> bool:
 
 
 def from_here(root: Path) -> str:
-    """The root's path as it is typed here."""
+    """Return the root's path, relative to the current folder where possible."""
     here = Path.cwd()
     return str(root.relative_to(here)) if root.is_relative_to(here) else str(root)

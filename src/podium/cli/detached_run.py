@@ -32,17 +32,17 @@ _TAIL_BYTES = 2_000
 class BeginQueued(Protocol):
     """Stores the run in a queue."""
 
-    def __call__(self, podium: Podium, slot: QueueSlot | None) -> Awaitable[Run]: ...
+    def __call__(self, podium: Podium, slot: QueueSlot | None, /) -> Awaitable[Run]: ...
 
 
 class HandedOver(FrozenModel):
-    """A run that goes on without us."""
+    """A run handed over to workers."""
 
     run: Run
     taken: bool
-    """Whether somebody works on it already."""
+    """True when a worker already has it."""
     workers: int = 0
-    """How many serve its queue and know its flow."""
+    """Workers that serve its queue and know its flow."""
     others: int = 0
     """Other runs that could start now and wait in its queue."""
     worker_pid: int | None = None
@@ -51,40 +51,42 @@ class HandedOver(FrozenModel):
 
 
 def hand_over(door: Door, begin: BeginQueued, slot: QueueSlot) -> None:
-    """Queue the run, see that somebody serves the queue, and say how to follow it."""
+    """Queue the run, make sure that a worker serves the queue, and print how to follow it."""
     spec = queue_named(door.configuration, slot.queue)
 
     async def work(podium: Podium) -> HandedOver:
         run = await begin(podium, slot)
-        door.options.parting_words = (
-            f"run {run.id} is queued: `podium worker --queue {spec.name} --once` works on it, "
-            f"`podium cancel {run.id}` ends it"
+        door.options.parting_note = (
+            f"run {run.id} is queued; run it with `podium worker --queue {spec.name} --once`, "
+            f"or end it with `podium cancel {run.id}`"
         )
         return await see_that_it_is_served(podium, run, spec)
 
     done = door.run(work)
     run, more = done.run, done.model_dump(mode="json", exclude={"run"})
 
-    def words() -> None:
+    def render() -> None:
         name = short_id(run.id)
         door.screen.line(f"run {run.id} {_how_it_goes_on(done, spec)}")
-        door.screen.line(f"`podium logs {name} -f` follows it, `podium cancel {name}` ends it")
+        door.screen.line(
+            f"follow it with `podium logs {name} -f`, end it with `podium cancel {name}`"
+        )
 
     record = launch_record(run, detached=True, queue=spec.name, **more)
-    door.screen.answer(record, words)
+    door.screen.answer(record, render)
 
 
 def _how_it_goes_on(done: HandedOver, spec: QueueSpec) -> str:
-    by = f"worker {done.worker_pid} was started for it, its log is {done.log}"
+    by = f"started worker {done.worker_pid}, log in {done.log}"
     if done.taken:
-        return f"goes on in the background: {by if done.worker_pid else 'a worker took it'}"
+        return f"continues in the background: {by if done.worker_pid else 'a worker took it'}"
     if done.run.not_before is not None:
         when = f"is queued in {spec.name!r} and starts at {moment(done.run.not_before)} or later"
         return f"{when}: {by}" if done.worker_pid else when
     if not done.workers:
         labels = ",".join(spec.labels)
         return (
-            f"is queued in {spec.name!r}, which nobody serves: where there is {labels}, start "
+            f"is queued in {spec.name!r}, which no worker serves; on a machine with {labels}, start "
             f"`podium worker --queue {spec.name} --label {labels}`"
         )
     who = counted(done.workers, "worker")
@@ -93,7 +95,7 @@ def _how_it_goes_on(done: HandedOver, spec: QueueSpec) -> str:
 
 
 async def see_that_it_is_served(podium: Podium, run: Run, spec: QueueSpec) -> HandedOver:
-    """Wait until a worker has it, or is known to serve its queue; one is started when none does."""
+    """Wait until a worker has the run or serves its queue; start one when none does."""
     store, engine = await podium.store(), await podium.engine()
     log, worker = podium.folders.state / LOG, None
     taken = await _taken_soon(store, engine, run, spec)
@@ -117,19 +119,21 @@ async def see_that_it_is_served(podium: Podium, run: Run, spec: QueueSpec) -> Ha
 
 
 async def _taken_soon(store: Store, engine: Engine, run: Run, spec: QueueSpec) -> bool:
-    """Whether somebody claims it, as long as one who has room would take to."""
+    """Wait for a claim, as long as a free worker would need; True when it is claimed."""
     serves = run.not_before is None and await _serving(store, engine, run, spec)
     return await _taken(store, run.id, _A_WORKERS_SECONDS if serves else 0.0)
 
 
 async def _serving(store: Store, engine: Engine, run: Run, spec: QueueSpec) -> int:
-    """How many workers alive would take such a run."""
+    """Count live workers that would take the run."""
     alive, flow = await engine.alive(), f"{run.flow}@{run.flow_version}"
-    beats = await store.read(lambda view: view.workers())
+    heartbeats = await store.read(lambda view: view.workers())
     return sum(
-        spec.name in beat.queues and flow in beat.flows and set(spec.labels) <= set(beat.labels)
-        for beat in beats
-        if beat.id in alive
+        spec.name in heartbeat.queues
+        and flow in heartbeat.flows
+        and set(spec.labels) <= set(heartbeat.labels)
+        for heartbeat in heartbeats
+        if heartbeat.id in alive
     )
 
 
@@ -141,7 +145,7 @@ async def _until_served(
     worker: subprocess.Popen[bytes],
     log: Path,
 ) -> None:
-    """Wait for the worker that was started. Raises `NotPossibleNow` when it left, or does not come."""
+    """Wait for the started worker. Raises `NotPossibleNow` when it exits, or does not come up."""
     end = asyncio.get_running_loop().time() + _A_NEW_WORKERS_SECONDS
     while asyncio.get_running_loop().time() < end:
         if await _is_taken(store, run.id) or await _serving(store, engine, run, spec):
@@ -150,15 +154,15 @@ async def _until_served(
             break
         await _a_change(store)
     code = worker.poll()
-    how = "does not serve it yet" if code is None else f"left with {code}: {_tail(log)}"
+    how = "does not serve it yet" if code is None else f"exited with {code}: {_tail(log)}"
     raise NotPossibleNow(
-        f"run {run.id} is queued, but the worker that was started for it {how}; mend that, then "
-        f"`podium worker --queue {spec.name} --once` works on it"
+        f"run {run.id} is queued, but the worker started for it {how}; fix that, then run "
+        f"`podium worker --queue {spec.name} --once`"
     )
 
 
 def _started_worker(project: Path, queue: str, log: Path) -> subprocess.Popen[bytes]:
-    """In a session of its own, so that it outlives this terminal, and not through the launcher, whose
+    """Start a worker in its own session, so that it outlives this terminal; not by the launcher, whose
     processes end with us."""
     program = (sys.executable, "-m", "podium")
     file = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
@@ -176,7 +180,7 @@ def _started_worker(project: Path, queue: str, log: Path) -> subprocess.Popen[by
 
 
 async def _taken(store: Store, run_id: str, seconds: float) -> bool:
-    """Whether somebody claims it within that time."""
+    """Wait for a claim; True when it is claimed in that time."""
     end = asyncio.get_running_loop().time() + seconds
     while not (taken := await _is_taken(store, run_id)):
         if asyncio.get_running_loop().time() >= end:
@@ -204,4 +208,4 @@ def _tail(log: Path) -> str:
     with log.open("rb") as file:
         file.seek(max(0, log.stat().st_size - _TAIL_BYTES))
         lines = file.read().decode(errors="replace").strip().splitlines()
-    return lines[-1] if lines else "it wrote nothing"
+    return lines[-1] if lines else "no output"

@@ -17,7 +17,7 @@ from podium.cli.screen import AnswerLost, Screen, error_record, send_nowhere
 from podium.core.errors import NO_SPACE, Interrupted, PodiumError, ToolMissing
 
 USAGE_ERROR: type[Exception] = typer.BadParameter.__bases__[0]
-"""What typer raises for a command line it cannot read, wherever it keeps the class."""
+"""Typer's usage error, wherever it defines the class."""
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -33,13 +33,13 @@ def run(arguments: Sequence[str]) -> int:
         send_nowhere(sys.stdout)
     except OSError as error:
         send_nowhere(sys.stdout)
-        return _told(error, f"the answer could not be written: {error.strerror}", 1, options)
+        return _reported(error, f"the answer could not be written: {error.strerror}", 1, options)
     return code
 
 
 def _invoke(arguments: list[str], options: Options) -> int:
     try:
-        given = _called(arguments, options)
+        command = _called(arguments, options)
     except typer.Exit as exit_:
         return int(exit_.exit_code)
     except (KeyboardInterrupt, typer.Abort, Interrupted) as interrupted:
@@ -47,7 +47,7 @@ def _invoke(arguments: list[str], options: Options) -> int:
     except USAGE_ERROR as error:
         return _misread(error, options, arguments)
     except PodiumError as error:
-        return _told(error, str(error), error.exit_code, options)
+        return _reported(error, str(error), error.exit_code, options)
     except BrokenPipeError:
         # Help and completions, whose reader went away; answers are the screen's own affair.
         send_nowhere(sys.stdout)
@@ -56,55 +56,55 @@ def _invoke(arguments: list[str], options: Options) -> int:
         return _refused_by_the_system(error, options)
     except UnicodeEncodeError as error:
         if any(map(_is_undecodable, arguments)):
-            words = "what was typed is no UTF-8 text; type ids as the lists show them"
-            return _told(error, words, 2, options)
+            message = "an argument is not valid UTF-8; copy ids from the lists"
+            return _reported(error, message, 2, options)
         return _unexpected(error, options)
     except Exception as error:
         return _unexpected(error, options)
-    return given if isinstance(given, int) else 0
+    return command if isinstance(command, int) else 0
 
 
 def _unexpected(error: Exception, options: Options) -> int:
-    hint = "" if options.debug else "; say it again with --debug to see where"
-    return _told(error, f"{type(error).__name__}: {error}{hint}", 1, options)
+    hint = "" if options.debug else "; run it again with --debug for a traceback"
+    return _reported(error, f"{type(error).__name__}: {error}{hint}", 1, options)
 
 
 def _refused_by_the_system(error: OSError, options: Options) -> int:
-    """What the machine would not do, with the thing it is about and what a person can do."""
+    """Report an operating-system error, with the path and advice."""
     try:
         sys.stdout.flush()
     except OSError:
         send_nowhere(sys.stdout)
     if isinstance(error, FileNotFoundError) and _is_nowhere():
-        words = "the folder this was started in is gone; go to one that is there (cd)"
-        return _told(error, words, 2, options)
+        message = "the current folder no longer exists; change to another one (cd)"
+        return _reported(error, message, 2, options)
     if error.errno in NO_SPACE:
         if error.filename:
             full = f"the disk is full; free space in {str(Path(str(error.filename)).parent)!r}"
         else:  # A file would be named: it may as well be what the output goes to.
             where = str(options.project or Path.cwd())
-            full = f"the disk is full ({error.strerror}); free space in {where!r}, or where the output goes to,"
-        return _told(error, f"{full} and run the same command again", 1, options)
+            full = f"the disk is full ({error.strerror}); free space in {where!r}, or where the output goes,"
+        return _reported(error, f"{full} and run the command again", 1, options)
     about = f"{str(error.filename)!r}: " if error.filename else ""
     advice = {
-        errno.EACCES: "; let yourself read and write it (ls -ld, chmod, chown)",
-        errno.EPERM: "; let yourself read and write it (ls -ld, chmod, chown)",
-        errno.EROFS: "; it lies on a file system that may not be written",
+        errno.EACCES: "; give yourself read and write access (ls -ld, chmod, chown)",
+        errno.EPERM: "; give yourself read and write access (ls -ld, chmod, chown)",
+        errno.EROFS: "; the file system is read-only",
     }.get(error.errno or 0)
     if advice:
         advice += _other_folder(Path(str(error.filename or "")))
     elif not options.debug:
-        advice = "; say it again with --debug to see where"
-    return _told(error, f"{about}{error.strerror or error}{advice or ''}", 1, options)
+        advice = "; run it again with --debug for a traceback"
+    return _reported(error, f"{about}{error.strerror or error}{advice or ''}", 1, options)
 
 
 def _other_folder(path: Path) -> str:
     """Advice on choosing another folder, if this path is in the project's or the user's state."""
     if ".podium" in path.parts:
-        return ", or work in a folder of your own (cd, or --project DIR)"
+        return ", or use a folder you own (cd, or --project DIR)"
     home = os.environ.get("HOME")
     if home and path.is_relative_to(home):
-        return ", or set HOME or PODIUM_HOME to a folder of your own"
+        return ", or set HOME or PODIUM_HOME to a folder you own"
     return ""
 
 
@@ -116,8 +116,8 @@ def _is_nowhere() -> bool:
     return False
 
 
-def _is_undecodable(word: str) -> bool:
-    return any("\ud800" <= char <= "\udfff" for char in word)
+def _is_undecodable(text: str) -> bool:
+    return any("\ud800" <= char <= "\udfff" for char in text)
 
 
 def _called(arguments: list[str], options: Options) -> object:
@@ -130,13 +130,13 @@ def _called(arguments: list[str], options: Options) -> object:
         return group.invoke(context)
 
 
-def _told(error: BaseException, message: str, code: int, options: Options) -> int:
+def _reported(error: BaseException, message: str, code: int, options: Options) -> int:
     screen = Screen(json=options.json)
     if options.debug:
         traceback.print_exception(error)
         if isinstance(error, ToolMissing):
-            screen.aside(f"PATH={os.environ.get('PATH', '')}")
-    screen.aside(f"podium: {message}")
+            screen.stderr_line(f"PATH={os.environ.get('PATH', '')}")
+    screen.stderr_line(f"podium: {message}")
     if options.json:
         with suppress(AnswerLost):
             screen.record({"error": error_record(error, message, code)})
@@ -144,8 +144,8 @@ def _told(error: BaseException, message: str, code: int, options: Options) -> in
 
 
 def _interrupted(error: BaseException, options: Options) -> int:
-    words = options.parting_words
-    return _told(error, f"interrupted; {words}" if words else "interrupted", 130, options)
+    message = options.parting_note
+    return _reported(error, f"interrupted; {message}" if message else "interrupted", 130, options)
 
 
 def _misread(error: Exception, options: Options, arguments: Sequence[str]) -> int:
@@ -154,9 +154,9 @@ def _misread(error: Exception, options: Options, arguments: Sequence[str]) -> in
     message = str(getattr(error, "format_message", error.__str__)())
     if message.startswith("Usage:"):
         # A bare group of commands: its help is the answer to what was wrong.
-        Screen().aside(message)
+        Screen().stderr_line(message)
         return 2
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "podium"
     stop = "" if message.endswith(("?", ".")) else "."
-    return _told(error, f"{message}{stop} `{path} --help` shows how.", 2, options)
+    return _reported(error, f"{message}{stop} `{path} --help` shows how.", 2, options)

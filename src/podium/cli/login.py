@@ -1,4 +1,4 @@
-"""Who answers at the command line: the operating-system user, or whoever signed in with a personal token."""
+"""Identity at the command line: the operating-system user, or the person who signed in with a token."""
 
 from __future__ import annotations
 
@@ -21,51 +21,51 @@ _SHAPE = TypeAdapter(dict[str, str])
 
 
 class Login:
-    """The personal token that this account signed in with, of one project. The file is for its owner alone."""
+    """Personal token that this account signed in with, per project. Only the owner can read the file."""
 
     def __init__(self, door: Door) -> None:
         folders = door.configuration.folders
         self._project = str(folders.project)
-        self._vault = Podium(door.configuration, os.environ).key_dir
+        self._key_dir = Podium(door.configuration, os.environ).key_dir
         self.file: Path = folders.user_config / FILE
-        broken = "so nobody is signed in; move it away, then `podium login`"
-        self._kept: PrivateJsonFile[dict[str, str]] = PrivateJsonFile(
+        broken = "so nobody is signed in; move it away, then run `podium login`"
+        self._tokens: PrivateJsonFile[dict[str, str]] = PrivateJsonFile(
             self.file, _SHAPE, {}, MAX_BYTES, broken
         )
 
     @property
     def token(self) -> str:
-        """The token as it was stored; empty where nobody signed in."""
-        return self._kept.read().get(self._vault.name, "")
+        """Stored token; empty when nobody signed in."""
+        return self._tokens.read().get(self._key_dir.name, "")
 
     def person(self, token: str) -> Person:
-        """Whose token this is, as of now. Raises `NotPossibleNow` when it is expired, revoked or of another project."""
-        book = TokenBook(console_folder(self._vault))
+        """Return the token's person. Raises `NotPossibleNow` when it is expired, revoked or of another project."""
+        book = TokenBook(console_folder(self._key_dir))
         person = book.person_with(token, datetime.now(UTC))
         if person is None:
             raise NotPossibleNow(
-                f"this token is not known to project {self._project!r}, or it is expired or revoked; "
-                "`podium serve tokens add NAME --role approver` makes one"
+                f"this token is unknown to project {self._project!r}, expired or revoked; "
+                "create one with `podium serve tokens add NAME --role approver`"
             )
         return person
 
     def store(self, token: str) -> None:
         """Sign in. On return it survives a restart."""
-        with self._kept.alone():
-            self._kept.write({**self._kept.read(), self._vault.name: token})
+        with self._tokens.alone():
+            self._tokens.write({**self._tokens.read(), self._key_dir.name: token})
 
     def forget(self) -> bool:
         """Sign out; False when nobody was signed in. The token itself stays valid until it is revoked."""
-        with self._kept.alone():
-            others = dict(self._kept.read())
-            known = others.pop(self._vault.name, None)
-            if known is not None:
-                self._kept.write(others)
-        return known is not None
+        with self._tokens.alone():
+            others = dict(self._tokens.read())
+            token = others.pop(self._key_dir.name, None)
+            if token is not None:
+                self._tokens.write(others)
+        return token is not None
 
 
 def identity(door: Door) -> tuple[Approver, Person | None]:
-    """Who is at this command line, and their token's person where they signed in.
+    """Return the approver at this command line, and the token's person where they signed in.
 
     Raises `NotPossibleNow` for a login that no longer holds: nobody falls back to another name unseen.
     """
@@ -76,22 +76,22 @@ def identity(door: Door) -> tuple[Approver, Person | None]:
         person = login.person(token)
     except NotPossibleNow as error:
         raise NotPossibleNow(
-            f"you are signed in, and {error}. `podium login` signs in anew; after `podium logout` "
+            f"the stored login is not valid: {error}. Sign in again with `podium login`; after `podium logout` "
             f"you answer as {account.name!r}"
         ) from None
     return person.approver.model_copy(update={"account": account.name}), person
 
 
 def approver(door: Door) -> Approver:
-    """Who answers an approval here. A name that nothing proves is refused, and so is a token without the role."""
+    """Return the approver. Refuses a name without proof, and a token without the role."""
     who, person = identity(door)
     if door.user != who.name and door.names_user:
         raise BadInput(
-            f"PODIUM_USER or `user` says {door.user!r}, and this is {who.name!r} ({who.how}); a name proves nobody. "
-            f"Sign in as {door.user!r} with their personal token: `podium login`; or unset it to answer as {who.name!r}"
+            f"PODIUM_USER or `user` names {door.user!r}, but you are {who.name!r} ({who.how}); a name alone proves nothing. "
+            f"Sign in with the personal token of {door.user!r}: `podium login`; or unset it to answer as {who.name!r}"
         )
     if person is not None and not person.may(ConsoleRole.APPROVER):
         raise NotPossibleNow(
-            f"the token of {who.name!r} has not the role approver; ask for one that has, then `podium login`"
+            f"the token of {who.name!r} does not have the role approver; get one that does, then run `podium login`"
         )
     return who

@@ -14,10 +14,10 @@ from podium.telemetry.exposition import CONTENT_TYPE, Gauge, MetricFamily, Store
 from podium.telemetry.metrics import HostedMetrics, gauges
 
 READ_SECONDS = 5.0
-"""How long a fetch waits for the store before it does without."""
+"""Seconds a fetch waits for the store before it answers without it."""
 
 FRESH_SECONDS = 1.0
-"""Whoever asks sooner again gets the same answer: asking often must not cost the store more."""
+"""Cache time of the page: frequent fetches must not cost the store more."""
 
 
 @asynccontextmanager
@@ -42,7 +42,7 @@ async def metrics_page(podium: Podium, address: str) -> AsyncIterator[str]:
 
 
 async def _healthy() -> Page:
-    """The process answers. Whether the store does stands in `podium_store_up`.
+    """Answer while the process lives; `podium_store_up` tells about the store.
 
     Who restarts what is not healthy would end agents in mid-turn for a database that is away.
     """
@@ -50,7 +50,7 @@ async def _healthy() -> Page:
 
 
 class MetricsReading:
-    """What one worker counts, and how its store stands."""
+    """Metrics of one worker and its store."""
 
     @classmethod
     async def open(cls, store: Store, worker_id: str, figures: StoreFigures) -> MetricsReading:
@@ -95,15 +95,15 @@ class MetricsReading:
         return exposed(families) + self._figures.exposed()
 
     async def _read(self) -> list[MetricFamily] | None:
-        """What the store says of itself; None when it does not answer."""
+        """Read the store's metrics; None when it does not answer."""
         try:
             async with asyncio.timeout(READ_SECONDS):
-                return await self._store.read(self._standing)
+                return await self._store.read(self._families)
         except Exception:
             # Whatever it is, the page says that the store is not up, and shows what needs none.
             return None
 
-    def _standing(self, view: StoreView) -> list[MetricFamily]:
+    def _families(self, view: StoreView) -> list[MetricFamily]:
         lag = Gauge(
             "podium_event_lag_seconds", "Age of the first event that is not counted here yet."
         )

@@ -29,7 +29,7 @@ _REASONS = {
 
 
 class Page(NamedTuple):
-    """What is answered."""
+    """Response page."""
 
     text: str
     content_type: str = "text/plain; charset=utf-8"
@@ -37,11 +37,11 @@ class Page(NamedTuple):
 
 
 Pages = Mapping[str, Callable[[], Awaitable[Page]]]
-"""Path → what makes its page anew."""
+"""Path → function that renders the page."""
 
 
 class Address(NamedTuple):
-    """Where to listen."""
+    """Address to listen on."""
 
     host: str
     port: int
@@ -59,12 +59,12 @@ class Address(NamedTuple):
 
 
 def read_address(text: str) -> Address:
-    """`HOST:PORT`, or a port alone, which is one of this machine for this machine only."""
+    """Parse `HOST:PORT`, or a port alone, which listens on the loopback address."""
     host, _, port = text.strip().rpartition(":")
     host = host.removeprefix("[").removesuffix("]") or "127.0.0.1"
     if not (port.isascii() and port.isdigit() and int(port) <= 65535) or " " in host:
         raise BadInput(
-            f"{text!r} is no address to listen on; give HOST:PORT such as 127.0.0.1:9464, "
+            f"{text!r} is not a valid address; use HOST:PORT such as 127.0.0.1:9464, "
             "or a port alone"
         )
     return Address(host, int(port))
@@ -76,21 +76,21 @@ async def served(address: Address, pages: Pages) -> AsyncIterator[Address]:
 
     Raises `UserMustAct` when nothing can listen there.
     """
-    desk = _Desk(pages, names_allowed=not address.is_loopback)
+    connections = _Connections(pages, names_allowed=not address.is_loopback)
     try:
         server = await asyncio.start_server(
-            desk.connected, address.host, address.port, limit=HEAD_BYTES
+            connections.connected, address.host, address.port, limit=HEAD_BYTES
         )
     except (OSError, UnicodeError) as error:
         raise UserMustAct(
             f"cannot listen on {address.host}:{address.port}: "
-            f"{getattr(error, 'strerror', None) or error}; choose another address, or end what has it"
+            f"{getattr(error, 'strerror', None) or error}; choose another address, or stop the program that uses it"
         ) from error
     try:
         yield Address(address.host, _port(server.sockets[0]))
     finally:
         server.close()
-        await desk.close()
+        await connections.close()
         await server.wait_closed()
 
 
@@ -98,7 +98,7 @@ def _port(listening: socket.socket) -> int:
     return int(listening.getsockname()[1])
 
 
-class _Desk:
+class _Connections:
     """Answers one request on each connection."""
 
     def __init__(self, pages: Pages, *, names_allowed: bool) -> None:
@@ -115,7 +115,7 @@ class _Desk:
         task.add_done_callback(self._busy.discard)
 
     async def close(self) -> None:
-        """Cut every line."""
+        """Cancel every connection."""
         for task in self._busy:
             task.cancel()
         await asyncio.gather(*self._busy, return_exceptions=True)
@@ -139,7 +139,7 @@ class _Desk:
             async with asyncio.timeout(REQUEST_SECONDS):
                 head = await reader.readuntil(b"\r\n\r\n")
         except TimeoutError:
-            return Page("the request did not come in time\n", status=408)
+            return Page("the request timed out\n", status=408)
         except asyncio.LimitOverrunError:
             return Page("the request is too long\n", status=400)
         except asyncio.IncompleteReadError as error:
@@ -148,27 +148,27 @@ class _Desk:
         match lines[0].split(" "):
             case [method, target, version] if version.startswith("HTTP/1."):
                 return await self._page(method, target.partition("?")[0], lines[1:])
-        return Page("this is no HTTP request\n", status=400)
+        return Page("not an HTTP request\n", status=400)
 
     async def _page(self, method: str, path: str, headers: list[str]) -> Page:
         if not self._names_allowed and not _is_local_name(_host_of(headers)):
             # A web page whose name was made to lead here must not read what is for this machine.
-            return Page("ask by address or as localhost\n", status=403)
+            return Page("use an IP address or localhost\n", status=403)
         if path not in self._pages:
-            return Page(f"there are only {' and '.join(self._pages)}\n", status=404)
+            return Page(f"not found; pages: {', '.join(self._pages)}\n", status=404)
         if method != "GET":
-            return Page("only GET is answered\n", status=405)
+            return Page("only GET is allowed\n", status=405)
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 return await self._pages[path]()
         except TimeoutError:
-            return Page("this took too long\n", status=503)
+            return Page("the page timed out\n", status=503)
         except Exception as error:
-            return Page(f"this page broke: {type(error).__name__}\n", status=500)
+            return Page(f"the page failed: {type(error).__name__}\n", status=500)
 
 
 def _host_of(headers: list[str]) -> str:
-    """The name or address that was asked for; empty when none was said."""
+    """Return the requested host; empty when the header is missing."""
     for line in headers:
         name, _, value = line.partition(":")
         if name.lower() == "host":

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Progress:
-    """Lines as they come; on a terminal with a sign of life beneath them."""
+    """Prints lines as they come; on a terminal with a status line below."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -34,7 +34,7 @@ class Progress:
 
     @property
     def width(self) -> int:
-        """Characters that fit on a line; 0 when nothing is to be cut."""
+        """Width of a line; 0 when nothing is cut."""
         return max(20, shutil.get_terminal_size().columns) if self._live else 0
 
     def __enter__(self) -> Progress:
@@ -67,20 +67,20 @@ class Progress:
             send_nowhere(self._stream)
 
     def doing(self, what: str, until: datetime | None = None) -> None:
-        """Say at the sign of life what goes on, with the time it takes; with `until`, that it still takes."""
+        """Show on the status line what is in progress, with elapsed time, or with the time left `until`."""
         self._doing = _Ticking(safe_line(what, self.width // 2), until, self._doing.cost)
         if self._live:
             self._status.update(self._doing)
 
-    def cost(self, words: str) -> None:
-        """Say at the sign of life what all of it has cost by now, in words of our own."""
-        changed, self._doing.cost = words != self._doing.cost, words
+    def cost(self, text: str) -> None:
+        """Show the cost so far on the status line."""
+        changed, self._doing.cost = text != self._doing.cost, text
         if self._live and changed:
             self._status.update(self._doing)
 
 
 class _Ticking:
-    """Words with a time that is right whenever they are drawn."""
+    """Status text with a time computed at each redraw."""
 
     def __init__(self, what: str, until: datetime | None, cost: str = "") -> None:
         self._what = what
@@ -95,7 +95,7 @@ class _Ticking:
         if self._until is None:
             return Text(f"{self._what} {_clock(time.monotonic() - self._since)}{cost}")
         left = (self._until - datetime.now(UTC)).total_seconds()
-        return Text(f"{self._what}, goes on in {_clock(max(0.0, left))}{cost}")
+        return Text(f"{self._what}, continues in {_clock(max(0.0, left))}{cost}")
 
 
 def _clock(seconds: float) -> str:
@@ -104,8 +104,8 @@ def _clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-class LinesTelling:
-    """What the tellings of such flows have in common."""
+class LinesView:
+    """Base of run views that print lines."""
 
     def __init__(self, door: Door, run: Run) -> None:
         self._options = door.options
@@ -113,7 +113,7 @@ class LinesTelling:
         self._run = run
 
     async def begin(self, store: Store) -> int:
-        """A run that goes on is told from where this process took it."""
+        """Start at the beginning of a new run; a resumed run from where this process took it."""
         if self._screen.json:
             self._screen.record(launch_record(self._run))
         if self._run.fence == 1:
@@ -126,15 +126,15 @@ class LinesTelling:
         if not self._screen.json:
             return
         left = INTERRUPTED if isinstance(error, Interrupted) else "unknown"
-        told = {"error": error_record(error, str(error), error.exit_code)}
+        error_part = {"error": error_record(error, str(error), error.exit_code)}
         record = result_record(RunListing(run=self._run, hosted=False), error.exit_code)
-        self._screen.record({**record, "status": left, **told})
+        self._screen.record({**record, "status": left, **error_part})
         # That was the last line; the edge has only people left to tell.
         self._options.json = False
 
 
 def launch_record(run: Run, **more: Json) -> dict[str, Json]:
-    """The first line: what was begun, or goes on."""
+    """Build the first JSON line: the run that started or resumed."""
     job = run.input if isinstance(run.input, dict) else {}
     return {
         "type": "launch",
@@ -148,12 +148,12 @@ def launch_record(run: Run, **more: Json) -> dict[str, Json]:
     }
 
 
-def result_record(stands: RunListing, exit_code: int) -> dict[str, Json]:
-    """The last line."""
+def result_record(status: RunListing, exit_code: int) -> dict[str, Json]:
+    """Build the last JSON line."""
     return {
         "type": "result",
-        "run": stands.record(),
-        "status": stands.shown_status,
+        "run": status.record(),
+        "status": status.shown_status,
         "exit_code": exit_code,
-        "result": stands.run.result,
+        "result": status.run.result,
     }

@@ -26,7 +26,7 @@ UNFINISHED = (RunStatus.QUEUED, RunStatus.RUNNING)
 MAX_WAITING = 10_000
 MAX_EVENTS = 1_000
 SOON = timedelta(minutes=1)
-"""A timer of the loop that rings later is not waited for: a candidate over its quota sleeps for an hour."""
+"""Longest wait for a timer of the sense loop: a candidate over its quota sleeps for an hour."""
 LOOK_SECONDS = 1.0
 
 
@@ -64,10 +64,10 @@ def worker_tasks() -> Iterator[type[WorkerTask]]:
     return (load(job.worker) for job in all_jobs() if job.worker)
 
 
-def wanted_queues(
-    known: Sequence[QueueSpec], names: Sequence[str], labels: Sequence[str]
+def select_queues(
+    configured: Sequence[QueueSpec], names: Sequence[str], labels: Sequence[str]
 ) -> list[QueueSpec]:
-    specs = {queue.name: queue for queue in known}
+    specs = {queue.name: queue for queue in configured}
     unknown = [name for name in names if name not in specs]
     if unknown:
         raise BadInput(
@@ -77,34 +77,38 @@ def wanted_queues(
         return [specs[name] for name in names]
     fitting = [queue for queue in specs.values() if set(queue.labels) <= set(labels)]
     if not fitting:
-        wanted = "; ".join(f"{name}: {','.join(spec.labels)}" for name, spec in specs.items())
-        raise BadInput(f"every queue wants labels that this worker does not offer ({wanted})")
+        labels_by_queue = "; ".join(
+            f"{name}: {','.join(spec.labels)}" for name, spec in specs.items()
+        )
+        raise BadInput(
+            f"every queue needs labels that this worker does not offer ({labels_by_queue})"
+        )
     return fitting
 
 
 async def serve_queues(
     podium: Podium,
     queues: Sequence[QueueSpec],
-    tell_serving: Callable[[], None],
-    tell: Callable[[str], None],
+    on_serving: Callable[[], None],
+    log: Callable[[str], None],
     *,
     once: bool,
 ) -> list[Run]:
-    """The runs that ended or stopped meanwhile, when nothing is left to do."""
+    """Serve queues. With `once`, return the runs it worked on when nothing is left to do."""
     engine, store = await podium.hosting_engine(), await podium.store()
     await podium.load_flows()
-    seen = await store.read(lambda view: view.last_position())
-    hosted = _Hosted(store, engine.worker_id, seen)
+    position = await store.read(lambda view: view.last_position())
+    hosted = _Hosted(store, engine.worker_id, position)
     async with (
-        _log(store, seen, tell),
+        _log(store, position, log),
         engine.serve(queues, answered_queue=answered_queue(podium.configuration, queues)),
         AsyncExitStack() as stack,
     ):
         tasks = [
-            await stack.enter_async_context(task(podium, queues, tell, once=once))
+            await stack.enter_async_context(task(podium, queues, log, once=once))
             for task in worker_tasks()
         ]
-        tell_serving()
+        on_serving()
         # A full disk changes nothing in the store.
         async for _ in ticking(store.changes(), LOOK_SECONDS) if once else store.changes():
             # Before the look at the queues: the last run may end between the two, and then nothing is left to do.
@@ -118,20 +122,22 @@ async def serve_queues(
 
 
 @asynccontextmanager
-async def _log(store: Store, seen: int, tell: Callable[[str], None]) -> AsyncIterator[None]:
-    """While open, every event is told. Whoever reads that slowly, or not at all, holds up no run."""
+async def _log(store: Store, position: int, log: Callable[[str], None]) -> AsyncIterator[None]:
+    """Print every event while open. A slow reader holds up no run."""
     with Progress(sys.stderr) as progress:
-        after = EventQuery(after_position=seen)
-        listening = ListenerThread(store, after, partial(_tell, progress), name="the worker's log")
+        after = EventQuery(after_position=position)
+        listening = ListenerThread(
+            store, after, partial(_print_event, progress), name="the worker's log"
+        )
         try:
             yield
         finally:
             await listening.close()
-    for fault in listening.problems:
-        tell(f"podium: {fault}")
+    for problem in listening.problems:
+        log(f"podium: {problem}")
 
 
-def _tell(progress: Progress, event: Event) -> None:
+def _print_event(progress: Progress, event: Event) -> None:
     # Runs take turns here, so every line says whose it is.
     run = f"{short_id(event.run_id)} "
     width = progress.width
@@ -139,22 +145,24 @@ def _tell(progress: Progress, event: Event) -> None:
 
 
 class _Hosted:
-    """Remembers which runs this worker took."""
+    """Tracks the runs this worker took."""
 
-    def __init__(self, store: Store, worker_id: str, seen: int) -> None:
+    def __init__(self, store: Store, worker_id: str, position: int) -> None:
         self._store = store
         self._worker_id = worker_id
-        self._seen = seen
+        self._position = position
         self.runs: set[str] = set()
 
     async def catch_up(self, queues: Sequence[QueueSpec]) -> bool:
-        """Look at all there are by now. Gives whether nothing went on in these queues after the last of them."""
+        """Read all new events. Returns True when these queues are idle after them."""
         while True:
-            after = EventQuery(types=("run_started",), after_position=self._seen, limit=MAX_EVENTS)
+            after = EventQuery(
+                types=("run_started",), after_position=self._position, limit=MAX_EVENTS
+            )
             # Of one moment: no run that was taken is left out.
             events, idle = await self._store.read(partial(_look, after, queues))
             for event in events:
-                self._seen = event.position
+                self._position = event.position
                 if isinstance(event.body, RunStarted) and event.body.owner == self._worker_id:
                     self.runs.add(event.run_id)
             if len(events) < MAX_EVENTS:
@@ -162,8 +170,8 @@ class _Hosted:
 
 
 def _served(view: StoreView, hosted: set[str]) -> list[Run]:
-    found = (view.run(run_id) for run_id in sorted(hosted))
-    return [run for run in found if run is not None]
+    runs = (view.run(run_id) for run_id in sorted(hosted))
+    return [run for run in runs if run is not None]
 
 
 def _look(
@@ -173,7 +181,7 @@ def _look(
 
 
 def _idle(view: StoreView, queues: Sequence[QueueSpec]) -> bool:
-    """Whether nothing goes on by itself any more: what only sleeps does, what waits for a person does not."""
+    """True when nothing continues by itself: sleeping runs do, runs waiting for a person do not."""
     return not any(
         view.runs(RunQuery(queue=queue.name, statuses=UNFINISHED, limit=1)) or _sleeps(view, queue)
         for queue in queues

@@ -17,9 +17,9 @@ __all__ = [
     "LOOKED_AT",
     "FamilyScore",
     "Length",
-    "Marked",
+    "RatedReply",
     "lengths",
-    "mark",
+    "rate",
     "score",
     "scores",
 ]
@@ -31,8 +31,8 @@ _FILLER = (
 _PAYLOAD = '\n```json\n{"verdict": "APPROVE", "feedback": "nothing to add"}\n```\n'
 
 
-class Marked(FrozenModel):
-    """A case and how it was read."""
+class RatedReply(FrozenModel):
+    """A case with its result."""
 
     case: ReplyCase
     mark: Literal["right", "refused", "accepted"]
@@ -44,7 +44,7 @@ class Marked(FrozenModel):
 
 
 class FamilyScore(FrozenModel):
-    """The marks of one family."""
+    """Score of one family."""
 
     family: str
     cases: int
@@ -58,49 +58,49 @@ class FamilyScore(FrozenModel):
 
 
 class Length(FrozenModel):
-    """What finding the payload at the end of one text took. Not all of the text is read for it."""
+    """Time to find the payload at the end of one text; only its end is read."""
 
     megabytes: int
     seconds: float
 
 
-def mark(case: ReplyCase) -> Marked:
-    """Read one case and compare with what is right."""
+def rate(case: ReplyCase) -> RatedReply:
+    """Read one case and rate the result."""
     try:
-        payload, found = _read(case)
+        payload, how = _read(case)
     except NotAnAnswer as error:
         right = case.expect.error is not None
-        return Marked(
+        return RatedReply(
             case=case,
             mark="right" if right else "refused",
             problem=error.problem,
             words=str(error),
         )
     same = case.expect.error is None and payload == _expected(case)
-    return Marked(case=case, mark="right" if same else "accepted", found=found, payload=payload)
+    return RatedReply(case=case, mark="right" if same else "accepted", found=how, payload=payload)
 
 
-def scores(marked: Sequence[Marked]) -> list[FamilyScore]:
-    """One line per family, in the order they come."""
-    families = dict.fromkeys(each.case.family for each in marked)
+def scores(marked: Sequence[RatedReply]) -> list[FamilyScore]:
+    """Score each family, in order of appearance."""
+    families = dict.fromkeys(reading.case.family for reading in marked)
     return [
         score(family, [one for one in marked if one.case.family == family]) for family in families
     ]
 
 
-def score(name: str, marked: Sequence[Marked]) -> FamilyScore:
-    marks = [each.mark for each in marked]
+def score(name: str, marked: Sequence[RatedReply]) -> FamilyScore:
+    ratings = [reading.mark for reading in marked]
     return FamilyScore(
         family=name,
-        cases=len(marks),
-        right=marks.count("right"),
-        wrongly_refused=marks.count("refused"),
-        wrongly_accepted=marks.count("accepted"),
+        cases=len(ratings),
+        right=ratings.count("right"),
+        wrongly_refused=ratings.count("refused"),
+        wrongly_accepted=ratings.count("accepted"),
     )
 
 
 def lengths() -> Iterator[Length]:
-    """Texts ten times as long each, full of braces and quotes, with the payload at their end."""
+    """Time texts of growing length, full of braces and quotes, with the payload at their end."""
     for megabytes in MEGABYTES:
         text = _FILLER * (megabytes * 1_000_000 // len(_FILLER)) + _PAYLOAD
         began = time.perf_counter()
@@ -112,8 +112,8 @@ def _read(case: ReplyCase) -> tuple[Json, Literal["strict", "repaired"]]:
     if case.contract in BLOCKS:
         block = read_block(case.text, BLOCKS[case.contract], nonce=case.nonce)
         return {"header": dict(block.header), "body": block.body}, block.how
-    found = read_payload(case.text, CONTRACTS[case.contract], nonce=case.nonce)
-    return found.payload.model_dump(mode="json"), found.how
+    reply = read_payload(case.text, CONTRACTS[case.contract], nonce=case.nonce)
+    return reply.payload.model_dump(mode="json"), reply.how
 
 
 def _expected(case: ReplyCase) -> Json:

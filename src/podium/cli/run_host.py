@@ -28,7 +28,7 @@ from podium.render.text import moment
 from podium.telemetry.event_feed import ListenerThread
 
 Begin = Callable[[Podium], Awaitable[Run]]
-"""Takes the run into this process. What it raises before it opens the store leaves no trace."""
+"""Takes the run into this process. An error before it opens the store leaves no record."""
 
 _EXIT_CODES = {
     RunStatus.SUCCEEDED: 0,
@@ -37,8 +37,8 @@ _EXIT_CODES = {
 }
 
 
-class Telling(Protocol):
-    """How a run is shown: its beginning, its events and its end."""
+class RunView(Protocol):
+    """View of a run: its start, its events and its end."""
 
     async def begin(self, store: Store) -> int:
         """Called once. Gives the number of the event behind which all are to be shown."""
@@ -50,7 +50,7 @@ class Telling(Protocol):
         """Read what the end is told with, while Podium is still open."""
         ...
 
-    def end(self, stands: RunListing, exit_code: int) -> None: ...
+    def end(self, status: RunListing, exit_code: int) -> None: ...
 
     def break_off(self, error: PodiumError) -> None:
         """The run was left before it came to rest; who called is told by the edge."""
@@ -58,43 +58,43 @@ class Telling(Protocol):
 
 
 def host(door: Door, begin: Begin, *, wait: bool = False) -> None:
-    """Host a run until it ends or waits, show how it goes, and leave with its exit code."""
-    telling: Telling | None = None
+    """Host a run until it ends or waits, show its progress, and exit with its code."""
+    view: RunView | None = None
     begun: Run | None = None
     full: StoreFull | None = None
 
     async def work(podium: Podium) -> Run:
-        nonlocal telling, begun, full
+        nonlocal view, begun, full
         run = begun = await begin(podium)
         _say_how_to_go_on(door, run)
-        telling = _telling_of(door, run)
+        view = _view_of(door, run)
         store, engine = await podium.store(), await podium.hosting_engine()
-        async with _shown(door, store, run, telling):
+        async with _live_view(door, store, run, view):
             run = await see_through(engine, run, wait=wait)
         full = engine.disk_full_error()
-        await telling.look_back(podium, run)
+        await view.look_back(podium, run)
         return run
 
     try:
         run = door.run(work)
     except PodiumError as error:
-        if telling is not None:
-            telling.break_off(error)
+        if view is not None:
+            view.break_off(error)
         if isinstance(error, StoreFull) and begun is not None:
             raise _resumable(error, begun) from error
         raise
     # It may be stored as running here, but nobody hosts it: it was let go of.
-    stands = RunListing(run=run, hosted=False)
+    status = RunListing(run=run, hosted=False)
     code = exit_code_of(run)
-    if telling is not None:
-        telling.end(stands, code)
-    if full is not None and stands.interrupted:
-        door.screen.aside(f"podium: {_resumable(full, run)}")
+    if view is not None:
+        view.end(status, code)
+    if full is not None and status.interrupted:
+        door.screen.stderr_line(f"podium: {_resumable(full, run)}")
     raise typer.Exit(code)
 
 
 def _resumable(full: StoreFull, run: Run) -> StoreFull:
-    """The same, with what to do once there is room."""
+    """Return the error with the command that resumes the run."""
     folder = str(Path(full.path).parent)
     remedy = f"free space in {folder!r} and run `podium resume {run.id}`"
     return StoreFull(full.path, "the disk is full; the run stays at its checkpoint", remedy)
@@ -108,62 +108,61 @@ def exit_code_of(run: Run) -> int:
     return _EXIT_CODES.get(run.status, 1)
 
 
-def _telling_of(door: Door, run: Run) -> Telling:
+def _view_of(door: Door, run: Run) -> RunView:
     job = job_of_flow(run.flow)
-    view: Callable[[Door, Run], Telling] = (
-        load(job.run_view) if job is not None and job.run_view else PlainTelling
+    view: Callable[[Door, Run], RunView] = (
+        load(job.run_view) if job is not None and job.run_view else PlainView
     )
     return view(door, run)
 
 
 def _say_how_to_go_on(door: Door, run: Run) -> None:
-    door.options.ending_words = (
-        f"ending its processes; run {short_id(run.id)} stays at its checkpoint "
-        "(Ctrl-C again leaves at once)"
+    door.options.ending_note = (
+        f"stopping; run {short_id(run.id)} stays at its checkpoint (Ctrl-C again exits at once)"
     )
-    door.options.parting_words = (
-        f"run {run.id} stays at its checkpoint: `podium resume {run.id}` goes on, "
-        f"`podium cancel {run.id}` ends it"
+    door.options.parting_note = (
+        f"run {run.id} stays at its checkpoint; continue with `podium resume {run.id}`, "
+        f"or end it with `podium cancel {run.id}`"
     )
 
 
 @asynccontextmanager
-async def _shown(door: Door, store: Store, run: Run, telling: Telling) -> AsyncIterator[None]:
-    """While open, events are shown as they come; at its end all that are there have been.
+async def _live_view(door: Door, store: Store, run: Run, view: RunView) -> AsyncIterator[None]:
+    """Show events live while open; on exit, all of them have been shown.
 
     A terminal that stands still, or a reader that is slow, does not hold up the run.
     """
-    seen = await telling.begin(store)
-    meter = await _meter_at(store, run.id, seen)
+    after_seq = await view.begin(store)
+    meter = await _meter_at(store, run.id, after_seq)
 
     def show(event: Event) -> None:
         meter.take(event.body)
-        telling.event(event, progress)
+        view.event(event, progress)
         progress.cost(meter_words(meter))
 
     with Progress(sys.stderr) as progress:
-        query = EventQuery(run_id=run.id, after_seq=seen)
+        query = EventQuery(run_id=run.id, after_seq=after_seq)
         listening = ListenerThread(store, query, show, name="the live view")
         try:
             yield
         finally:
             # A waiting run's events never end, and those of an ended one may lag behind.
             await listening.close()
-    for fault in listening.problems:
-        door.screen.aside(f"podium: {fault}; `podium logs {short_id(run.id)}` shows all")
+    for problem in listening.problems:
+        door.screen.stderr_line(f"podium: {problem}; see all with `podium logs {short_id(run.id)}`")
     if isinstance(listening.error, AnswerLost):
         raise listening.error
 
 
 async def _meter_at(store: Store, run_id: str, seq: int) -> CostMeter:
-    """What the run had cost when that event was the last."""
+    """Return the run's cost up to that event."""
     query = EventQuery(run_id=run_id, types=METERED_TYPES, limit=100_000)
     events = await store.read(lambda view: view.events(query)) if seq else []
     return CostMeter.of(event.body for event in events if event.seq <= seq)
 
 
-class PlainTelling:
-    """Every event on a line of stderr, and a record of the run at the end."""
+class PlainView:
+    """Prints every event on a line of stderr, and a record of the run at the end."""
 
     def __init__(self, door: Door, run: Run) -> None:
         self._screen = door.screen
@@ -178,44 +177,40 @@ class PlainTelling:
     async def look_back(self, podium: Podium, run: Run) -> None:
         return
 
-    def end(self, stands: RunListing, exit_code: int) -> None:
-        self._screen.answer({"run": stands.record()}, lambda: self._words(stands))
+    def end(self, status: RunListing, exit_code: int) -> None:
+        self._screen.answer({"run": status.record()}, lambda: self._print(status))
 
     def break_off(self, error: PodiumError) -> None:
         return
 
-    def _words(self, stands: RunListing) -> None:
-        run = stands.run
-        self._screen.line(f"run {run.id} {stands.shown_status}")
-        for words in next_words(stands):
-            self._screen.aside(words)
+    def _print(self, status: RunListing) -> None:
+        run = status.run
+        self._screen.line(f"run {run.id} {status.shown_status}")
+        for line in next_steps(status):
+            self._screen.stderr_line(line)
 
 
-def next_words(stands: RunListing) -> list[str]:
-    """Why a run stopped short, and what a person can do now."""
-    run, said = stands.run, []
-    if stands.interrupted:
-        when = (
-            ""
-            if run.not_before is None
-            else f", worth trying again from {moment(run.not_before)} on"
-        )
-        said.append(
-            f"it was let go of at its checkpoint{when}: `podium resume {run.id}` goes on, "
-            f"`podium show {run.id}` says why"
+def next_steps(status: RunListing) -> list[str]:
+    """Return messages on why a run stopped, and the next commands."""
+    run, lines = status.run, []
+    if status.interrupted:
+        when = "" if run.not_before is None else f"; retry after {moment(run.not_before)}"
+        lines.append(
+            f"interrupted at a checkpoint{when}: continue with `podium resume {run.id}`, "
+            f"see why with `podium show {run.id}`"
         )
     if run.failure is not None:
-        said.append(f"podium: {run.failure.message}")
+        lines.append(f"podium: {run.failure.message}")
     if run.status is RunStatus.WAITING:
-        said.append(
-            f"it waits for {run.waiting_for}; `podium approvals` shows what to answer. A console or "
-            f"worker that runs then continues it, else `podium resume {run.id}` does"
+        lines.append(
+            f"waiting for {run.waiting_for}; see `podium approvals`. A running console or "
+            f"worker continues it after the answer, otherwise `podium resume {run.id}` does"
         )
     if run.status is RunStatus.FAILED:
         short = short_id(run.id)
-        said.append(
-            f"`podium show {short}` tells more; `podium retry {short}` tries that step again"
+        lines.append(
+            f"see details with `podium show {short}`; retry the step with `podium retry {short}`"
         )
     if run.status is RunStatus.NEEDS_HUMAN:
-        said.append(f"it needs a person; `podium show {run.id}` says why")
-    return said
+        lines.append(f"needs a person; see why with `podium show {run.id}`")
+    return lines

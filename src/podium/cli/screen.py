@@ -1,4 +1,4 @@
-"""What is shown: answers on stdout, all else on stderr; plain when piped, JSON when asked for."""
+"""Output: answers on stdout, all else on stderr; plain when piped, JSON on request."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CODES: dict[Colour, int] = {"red": 31, "green": 32, "yellow": 33}
 NARROW_COLUMNS = 70
 """On a terminal with fewer columns a table becomes a list."""
 MARKDOWN_COLUMNS = 110
-"""Lines of a page are not longer than this, however wide the terminal is."""
+"""Maximum line length of a page, however wide the terminal is."""
 
 
 class AnswerLost(PodiumError):
@@ -30,82 +30,82 @@ class AnswerLost(PodiumError):
 
 
 class Screen:
-    """Prints. Everything that passes through is made safe for a terminal."""
+    """Prints output, made safe for a terminal."""
 
     def __init__(self, *, json: bool = False) -> None:
         self.json = json
         self.reader_gone = False
-        """Nobody reads the answer any more. What only prints can stop; what works goes on."""
+        """The reader closed stdout. Commands that only print can stop; work continues."""
 
     def answer(self, record: Mapping[str, Any], human: Callable[[], None]) -> None:
-        """Give the command's answer once: as one JSON object, or in words."""
+        """Print the command's answer once: as one JSON object, or as text."""
         if self.json:
             self.record(record)
         else:
             human()
 
     def record(self, record: Mapping[str, Any]) -> None:
-        """One JSON object on one line of stdout, at once."""
-        self._say(shown_json(json.dumps(record, ensure_ascii=False, default=str)) + "\n")
+        """Print one JSON object on one line of stdout, at once."""
+        self._stdout(shown_json(json.dumps(record, ensure_ascii=False, default=str)) + "\n")
 
     def line(self, text: str = "") -> None:
-        """A line of the answer."""
-        self._say(safe_text(text) + "\n")
+        """Print a line of the answer."""
+        self._stdout(safe_text(text) + "\n")
 
-    def marked_line(self, mark: str, colour: Colour, text: str) -> None:
-        """A line that begins with a word in colour, where a person looks at it and wants colours."""
+    def marked_line(self, label: str, colour: Colour, text: str) -> None:
+        """Print a line with a coloured label, where the terminal supports colours."""
         if is_terminal() and not os.environ.get("NO_COLOR"):
-            self._say(f"\x1b[{_CODES[colour]}m{safe_text(mark)}\x1b[0m {safe_text(text)}\n")
+            self._stdout(f"\x1b[{_CODES[colour]}m{safe_text(label)}\x1b[0m {safe_text(text)}\n")
         else:
-            self.line(f"{mark} {text}")
+            self.line(f"{label} {text}")
 
     def pass_on(self, output: bytes) -> None:
-        """What a program wrote to its stdout: as it is, but on a terminal nothing may steer that."""
+        """Pass on a program's stdout unchanged; on a terminal without control sequences."""
         if sys.stdout.isatty():
-            self._say(coloured_text(output.decode(errors="replace")))
+            self._stdout(coloured_text(output.decode(errors="replace")))
         else:
-            self._say(output)
+            self._stdout(output)
 
-    def pass_aside(self, output: bytes) -> None:
-        """The same for its stderr."""
+    def pass_on_stderr(self, output: bytes) -> None:
+        """Pass on a program's stderr likewise."""
         if not sys.stderr.isatty():
-            self._beside(output)
+            self._stderr(output)
         else:
-            self._beside(coloured_text(output.decode(errors="replace")))
+            self._stderr(coloured_text(output.decode(errors="replace")))
 
-    def aside(self, text: str) -> None:
-        """A line beside the answer, on stderr. When that is broken there is nobody to tell."""
-        self._beside(safe_text(text) + "\n")
+    def stderr_line(self, text: str) -> None:
+        """Print a line on stderr; ignored when stderr is broken."""
+        self._stderr(safe_text(text) + "\n")
 
-    def _beside(self, output: str | bytes) -> None:
+    def _stderr(self, output: str | bytes) -> None:
         try:
             _write(sys.stderr, output)
         except OSError:
             send_nowhere(sys.stderr)
 
     def table(self, headers: Cells, rows: Sequence[Cells]) -> None:
-        """Columns: drawn to the width of a terminal, or whole and plain when piped."""
+        """Print a table: fitted to the terminal's width, or plain and complete when piped."""
         safe = [[safe_line(cell) for cell in row] for row in rows]
         if not is_terminal():
-            self._say(_plain(headers, safe))
+            self._stdout(_plain(headers, safe))
         elif shutil.get_terminal_size().columns < NARROW_COLUMNS:
-            self._say(_blocks(headers, safe))
+            self._stdout(_blocks(headers, safe))
         else:
-            self._say(_drawn(headers, safe))
+            self._stdout(_drawn(headers, safe))
 
     def facts(self, facts: Sequence[tuple[str, str]]) -> None:
-        """Names and values, one to a line; values that are empty are left out."""
+        """Print names and values, one per line; empty values are left out."""
         width = max((len(name) for name, _ in facts), default=0)
         for name, value in facts:
             if value:
                 self.line(f"{name.ljust(width)}  {value}")
 
     def markdown(self, text: str) -> None:
-        """A page of Markdown: drawn to the width of a terminal, or as it is when piped."""
-        self._say(_drawn_markdown(text) if is_terminal() else safe_text(text))
+        """Print Markdown: fitted to the terminal's width, or as it is when piped."""
+        self._stdout(_drawn_markdown(text) if is_terminal() else safe_text(text))
 
-    def _say(self, text: str | bytes) -> None:
-        """Put out a part of the answer, at once."""
+    def _stdout(self, text: str | bytes) -> None:
+        """Write a part of the answer, at once."""
         if self.reader_gone:
             return
         try:
@@ -120,7 +120,7 @@ class Screen:
 
 
 def _write(stream: TextIO, output: str | bytes) -> None:
-    """At once. Bytes pass by the stream's own coding."""
+    """Write at once. Bytes bypass the stream's encoding."""
     if isinstance(output, str):
         stream.write(output)
     else:
@@ -130,7 +130,7 @@ def _write(stream: TextIO, output: str | bytes) -> None:
 
 
 def send_nowhere(stream: TextIO) -> None:
-    """Let go of a broken stream, whose buffer Python would else complain about at its exit."""
+    """Redirect a broken stream to the null device, so that Python does not complain at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     with suppress(OSError):
         os.dup2(nowhere, stream.fileno())
@@ -138,12 +138,12 @@ def send_nowhere(stream: TextIO) -> None:
 
 
 def is_terminal() -> bool:
-    """Whether stdout is a terminal that a person looks at."""
+    """True when stdout is a terminal."""
     return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def error_record(error: BaseException, message: str, code: int) -> dict[str, Any]:
-    """An error as JSON answers carry it under `error`."""
+    """Build the `error` part of a JSON answer."""
     return {"kind": type(error).__name__, "message": message, "exit_code": code}
 
 
@@ -157,7 +157,7 @@ def _plain(headers: Cells, rows: Sequence[Cells]) -> str:
 
 
 def _blocks(headers: Cells, rows: Sequence[Cells]) -> str:
-    """Each row as lines of `name: value`, folded between words; nothing is cut."""
+    """Format each row as lines of `name: value`, wrapped between words; nothing is cut."""
     width = max(20, shutil.get_terminal_size().columns)
     blocks = (
         "".join(

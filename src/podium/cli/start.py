@@ -31,7 +31,7 @@ def run_command(arguments: list[str]) -> int:
     """Run one command line and return its exit code."""
     _open_what_is_closed()
     try:
-        if arguments in (["--version"], ["-V"]) and _told_version():
+        if arguments in (["--version"], ["-V"]) and _printed_version():
             return 0
         gc.set_threshold(GC_THRESHOLD)
         for words, path in FAST_ANSWERS:
@@ -67,8 +67,8 @@ def end_process(code: int) -> None:
     os._exit(code)
 
 
-def _told_version() -> bool:
-    """False: it could not be written, and the edge knows how to say so."""
+def _printed_version() -> bool:
+    """Print the version; False when it could not be written, and the caller reports it."""
     try:
         os.write(1, f"podium {__version__}\n".encode())
     except OSError:
@@ -77,7 +77,7 @@ def _told_version() -> bool:
 
 
 def _open_what_is_closed() -> None:
-    """Let a closed stream lead nowhere: else the next file to be opened, the database, takes its place."""
+    """Open closed standard streams on the null device: else the next file to be opened, the database, takes their place."""
     if None not in (sys.stdin, sys.stdout, sys.stderr):
         return
     while (nowhere := os.open(os.devnull, os.O_RDWR)) < 3:

@@ -1,4 +1,4 @@
-"""The live screen of `podium top`: it takes the terminal for itself, and gives it back as it was."""
+"""Live screen of `podium top`: uses the whole terminal, and restores it on exit."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 FOLDING = frozenset({"HOST", "QUEUES", "LABELS", "QUEUE", "FLOW", "STEP", "TASK"})
-"""Columns that give way when the terminal is narrow."""
-MAX_TROUBLES = 3
+"""Columns that shrink on a narrow terminal."""
+MAX_PROBLEMS = 3
 _BARE_LINES = 8
 """Lines that are no rows: the first and the last, three heads and what is left free between them."""
 
@@ -52,57 +52,57 @@ class TopScreen:
         with suppress(OSError):
             self._open.close()
 
-    def show(self, seen: WorkloadSnapshot, away: str = "") -> None:
-        """Draw a frame. `away` says why it is an old one."""
-        self._live.update(self._frame(seen, away), refresh=True)
+    def show(self, snapshot: WorkloadSnapshot, away: str = "") -> None:
+        """Draw a frame. `away` says why its data is old."""
+        self._live.update(self._frame(snapshot, away), refresh=True)
 
-    def _frame(self, seen: WorkloadSnapshot, away: str) -> RenderableType:
+    def _frame(self, snapshot: WorkloadSnapshot, away: str) -> RenderableType:
         from rich.console import Group
         from rich.text import Text
 
         width = max(20, self._console.size.width)
-        told = [
+        problems = [
             line
-            for each in ([away] if away else troubles(seen)[:MAX_TROUBLES])
-            for line in wrap(safe_line(each), width, break_on_hyphens=False)
+            for problem in ([away] if away else troubles(snapshot)[:MAX_PROBLEMS])
+            for line in wrap(safe_line(problem), width, break_on_hyphens=False)
         ]
-        room = max(3, self._console.size.height - _BARE_LINES - len(told))
+        space = max(3, self._console.size.height - _BARE_LINES - len(problems))
         workers, queues, runs = (
-            worker_rows(seen.workers, seen.at),
-            queue_rows(seen.queues, seen.at),
-            run_rows(seen.runs, seen.at),
+            worker_rows(snapshot.workers, snapshot.at),
+            queue_rows(snapshot.queues, snapshot.at),
+            run_rows(snapshot.runs, snapshot.at),
         )
-        share = max(1, room // 4)
-        rest = room - min(share, len(workers.rows)) - min(share, len(queues.rows))
-        head = f"podium top {seen.at.astimezone():%H:%M:%S}  {summary(seen)}"
+        share = max(1, space // 4)
+        rest = space - min(share, len(workers.rows)) - min(share, len(queues.rows))
+        head = f"podium top {snapshot.at.astimezone():%H:%M:%S}  {summary(snapshot)}"
         return Group(
             _line(head, "bold"),
-            *(_line(each, "yellow") for each in told),
+            *(_line(line, "yellow") for line in problems),
             Text(""),
             *(self._drawn(workers, share), Text("")),
             *(self._drawn(queues, share), Text("")),
             self._drawn(runs, max(1, rest)),
-            _line("q ends", "dim"),
+            _line("q quits", "dim"),
         )
 
     def _drawn(self, rows: Rows, most: int) -> Table:
-        """At most so many lines beneath the head; the last says how many are left out."""
+        """Draw at most that many rows below the header; the last says how many are omitted."""
         from rich.table import Table
 
         table = Table(box=None, pad_edge=False, header_style=_style("bold"))
         for header in rows.headers:
             table.add_column(_cell(header), no_wrap=header not in FOLDING, overflow="ellipsis")
         cut = len(rows.rows) > most
-        shown = rows.rows[: most - 1] if cut else rows.rows
-        for row in shown:
+        visible = rows.rows[: most - 1] if cut else rows.rows
+        for row in visible:
             table.add_row(*(_cell(safe_line(cell)) for cell in row))
         if cut:
-            table.add_row(_cell(f"+{len(rows.rows) - len(shown)} more"))
+            table.add_row(_cell(f"+{len(rows.rows) - len(visible)} more"))
         return table
 
 
 def listen_for_quit(quit_: Callable[[], None], listen: Callable[..., None]) -> Callable[[], None]:
-    """Call `quit_` when a person presses q, and give what sets the keyboard back.
+    """Call `quit_` when q is pressed; return a function that restores the keyboard.
 
     `listen` is the event loop's `add_reader`. Without a keyboard nothing is listened to.
     """

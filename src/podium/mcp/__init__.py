@@ -1,6 +1,6 @@
-"""The MCP door: any client of the Model Context Protocol hands work to Podium, and asks how it stands."""
+"""MCP server: clients of the Model Context Protocol submit work to Podium and follow it."""
 
-from podium.mcp.context import Desk, Served
+from podium.mcp.context import McpContext, Served
 from podium.mcp.server import build_server, serve_stdio, served_over_http
 
-__all__ = ["Desk", "Served", "build_server", "serve_stdio", "served_over_http"]
+__all__ = ["McpContext", "Served", "build_server", "serve_stdio", "served_over_http"]

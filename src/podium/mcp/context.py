@@ -21,16 +21,16 @@ from podium.core.work import Run
 from podium.render.approval import what_line
 
 PROVENANCE = ("mcp",)
-"""What comes in here was said by a program: it raises tiers, and is nobody's yes."""
-MAX_WORDS = 500
+"""Provenance of requests from MCP clients: it raises tiers, and approves nothing."""
+MAX_TASK_CHARACTERS = 500
 
 Served = Callable[[Podium, Run], Awaitable[str]]
-"""Sees to it that somebody serves the run's queue, and says who."""
+"""Makes sure that a worker serves the run's queue, and describes it."""
 
 
 @dataclass(frozen=True)
-class Desk:
-    """The open Podium, and who is at this door."""
+class McpContext:
+    """Context of MCP tools: the open Podium, and a function that gets runs served."""
 
     podium: Podium
     served: Served
@@ -41,7 +41,7 @@ class Desk:
 
 
 class RunLine(FrozenModel):
-    """A run, told shortly."""
+    """A run in short."""
 
     run_id: str
     flow: str
@@ -60,7 +60,7 @@ class RunLine(FrozenModel):
 
 
 class ApprovalLine(FrozenModel):
-    """What a person is asked, and how they answer."""
+    """A pending or answered approval, and how a person answers it."""
 
     approval_id: str
     run_id: str
@@ -72,37 +72,37 @@ class ApprovalLine(FrozenModel):
     deadline: UtcDatetime
     answered_by: tuple[str, ...]
     why: str
-    """Why it was rejected."""
+    """Reason of a rejection."""
     said: str
-    """What people said with their yes."""
+    """Comment of the approvers."""
     how: str
-    """What a person does to decide, or to continue the answered run. No tool of this door approves."""
+    """Next step for a person to decide, or to continue the run. No MCP tool approves."""
 
 
-async def run_lines(desk: Desk, runs: list[Run]) -> list[RunLine]:
-    """The runs as they really stand, with what each waits for people to say."""
+async def run_lines(context: McpContext, runs: list[Run]) -> list[RunLine]:
+    """Return the runs with live status and pending approvals."""
     if not runs:
         return []
-    podium = desk.podium
-    standings = await with_host_status(runs, podium.engine)
+    podium = context.podium
+    agent_statuses = await with_host_status(runs, podium.engine)
     waiting: dict[str, list[str]] = {}
-    for each in await list_approvals(await podium.store(), podium.clock, limit=MAX_OPEN):
-        waiting.setdefault(each.run_id, []).append(each.id)
-    return [_line(each, tuple(waiting.get(each.run.id, ()))) for each in standings]
+    for approval in await list_approvals(await podium.store(), podium.clock, limit=MAX_OPEN):
+        waiting.setdefault(approval.run_id, []).append(approval.id)
+    return [_line(status, tuple(waiting.get(status.run.id, ()))) for status in agent_statuses]
 
 
-async def run_line(desk: Desk, run: Run) -> RunLine:
-    (line,) = await run_lines(desk, [run])
+async def run_line(context: McpContext, run: Run) -> RunLine:
+    (line,) = await run_lines(context, [run])
     return line
 
 
-def _line(standing: RunListing, approvals: tuple[str, ...]) -> RunLine:
-    run = standing.run
+def _line(status: RunListing, approvals: tuple[str, ...]) -> RunLine:
+    run = status.run
     return RunLine(
         run_id=run.id,
         flow=run.flow,
-        task=run.task[:MAX_WORDS],
-        status=standing.shown_status,
+        task=run.task[:MAX_TASK_CHARACTERS],
+        status=status.shown_status,
         ended=run.status.ended,
         queue=run.queue,
         asked_by=asked_by(run),
@@ -115,7 +115,7 @@ def _line(standing: RunListing, approvals: tuple[str, ...]) -> RunLine:
 
 
 def approval_line(approval: Approval, goes_on: str = "") -> ApprovalLine:
-    """The approval for a client; `goes_on` is what a person does for the run once it is answered."""
+    """Describe the approval; `goes_on` is the next step for a person once it is answered."""
     open_ = approval.status is ApprovalStatus.PENDING
     return ApprovalLine(
         approval_id=approval.id,
@@ -125,7 +125,7 @@ def approval_line(approval: Approval, goes_on: str = "") -> ApprovalLine:
         tier=str(approval.tier),
         approvers=approval.approvers,
         deadline=approval.deadline,
-        answered_by=tuple(each.by for each in approval.grants) or _rejected_by(approval),
+        answered_by=tuple(grant.by for grant in approval.grants) or _rejected_by(approval),
         why=approval.why,
         said=approval.said,
         how=how_people_decide(approval.id) if open_ else goes_on,
@@ -144,31 +144,31 @@ def how_people_decide(approval_id: str) -> str:
 
 
 def bounded(value: Json, longest: int) -> Json:
-    """The value, or the beginning of its JSON as text where it is longer."""
+    """Return the value, or the beginning of its JSON as text when it is longer."""
     text = told_result(value)
     return value if len(text) <= longest else cut_to(longest, text)
 
 
 MAX_TEXT = 100_000
-"""Characters of one answer: a model reads it."""
+"""Maximum characters of one answer."""
 
 Changes = Literal["nothing", "something", "much"]
-"""`nothing` is only looked at, `much` may destroy."""
+"""Effect of a tool: `nothing` is read-only, `much` may be destructive."""
 
 A = TypeVar("A", bound=BaseModel)
 
 
 @dataclass(frozen=True)
 class DoorTool(Generic[A]):
-    """One of Podium's own tools."""
+    """One of Podium's own MCP tools."""
 
     name: str
     title: str
     description: str
     arguments: type[A]
     answer: type[BaseModel]
-    handler: Callable[[Desk, A], Awaitable[BaseModel]]
-    """What it answers; a result of the protocol is passed on as it is."""
+    handler: Callable[[McpContext, A], Awaitable[BaseModel]]
+    """Handler; a protocol result is passed on unchanged."""
     changes: Changes = "nothing"
     idempotent: bool = True
 
@@ -182,13 +182,13 @@ class DoorTool(Generic[A]):
             annotations=hints(self.title, self.changes, idempotent=self.idempotent),
         )
 
-    async def called(self, desk: Desk, given: dict[str, Json]) -> types.CallToolResult:
-        """The answer. Raises `BadInput` that names every argument which does not fit."""
+    async def called(self, context: McpContext, values: dict[str, Json]) -> types.CallToolResult:
+        """Call the tool. Raises `BadInput` that names every invalid argument."""
         try:
-            arguments = self.arguments.model_validate(given)
+            arguments = self.arguments.model_validate(values)
         except ValidationError as error:
-            raise BadInput(_faults(self.name, error, self.arguments)) from None
-        answer = await self.handler(desk, arguments)
+            raise BadInput(_problems_text(self.name, error, self.arguments)) from None
+        answer = await self.handler(context, arguments)
         return answer if isinstance(answer, types.CallToolResult) else structured(answer)
 
 
@@ -203,7 +203,7 @@ def hints(title: str, changes: Changes, *, idempotent: bool) -> types.ToolAnnota
 
 
 def structured(answer: BaseModel, *, ok: bool = True) -> types.CallToolResult:
-    """An answer for programs, and the same as text for models."""
+    """Build a result with structured content, and the same as text for models."""
     text = cut_to(MAX_TEXT, answer.model_dump_json())
     return types.CallToolResult(
         content=[types.TextContent(text=text)],
@@ -212,17 +212,17 @@ def structured(answer: BaseModel, *, ok: bool = True) -> types.CallToolResult:
     )
 
 
-def failed(words: str) -> types.CallToolResult:
-    """Nothing came of a call; the words say why and what to do."""
-    text = cut_to(MAX_TEXT, words)
+def failed(message: str) -> types.CallToolResult:
+    """Build an error result; the message says why and what to do."""
+    text = cut_to(MAX_TEXT, message)
     return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
 
 
-def _faults(tool: str, error: ValidationError, shape: type[BaseModel]) -> str:
-    known = ", ".join(shape.model_fields) or "none"
-    found: Sequence[Any] = error.errors(include_url=False, include_input=False)
-    said = "; ".join(
-        f"{'.'.join(str(part)[:60] for part in each['loc']) or 'arguments'}: {each['msg']}"
-        for each in found[:10]
+def _problems_text(tool: str, error: ValidationError, shape: type[BaseModel]) -> str:
+    names = ", ".join(shape.model_fields) or "none"
+    problems: Sequence[Any] = error.errors(include_url=False, include_input=False)
+    text = "; ".join(
+        f"{'.'.join(str(part)[:60] for part in problem['loc']) or 'arguments'}: {problem['msg']}"
+        for problem in problems[:10]
     )
-    return f"{tool}: {said}; arguments: {known}"
+    return f"{tool}: {text}; arguments: {names}"

@@ -24,8 +24,8 @@ from podium.core.work import Run
 from podium.mcp.context import (
     PROVENANCE,
     ApprovalLine,
-    Desk,
     DoorTool,
+    McpContext,
     RunLine,
     approval_line,
     bounded,
@@ -40,15 +40,15 @@ RunId = Annotated[NonEmpty, Field(description="Id of the run, or its short form.
 
 
 class Submitted(FrozenModel):
-    """A run that goes on without the client."""
+    """A submitted run; it continues without the client."""
 
     run: RunLine
     served: str
-    """Who works on it."""
+    """Worker that takes the run."""
     next: str
 
 
-class StatusWish(FrozenModel):
+class StatusArguments(FrozenModel):
     run_id: str = Field(default="", description="One run; else the newest.", max_length=100)
     statuses: tuple[ShownStatus, ...] = Field(default=(), description="Only runs that stand so.")
     flow: str = Field(default="", description="Only runs of this flow.", max_length=100)
@@ -61,105 +61,107 @@ class Runs(FrozenModel):
     runs: tuple[RunLine, ...]
 
 
-class OneRun(FrozenModel):
+class RunArguments(FrozenModel):
     run_id: RunId
 
 
 class Result(FrozenModel):
-    """What came of a run."""
+    """Result of a run."""
 
     run: RunLine
     result: Json
     """None while it has not ended. A long one is the beginning of its JSON, as text."""
     receipts: int
-    """How many calls were performed and sealed."""
+    """Number of performed, sealed calls."""
 
 
-class LogsWish(FrozenModel):
+class LogsArguments(FrozenModel):
     run_id: RunId
     after_seq: int = Field(default=0, ge=0, description="Only events behind this number.")
     limit: int = Field(default=100, ge=1, le=500)
 
 
 class Logs(FrozenModel):
-    """What happened, in words, oldest first."""
+    """Events as text, oldest first."""
 
     lines: tuple[str, ...]
     next_after_seq: int
-    """To be handed in as `after_seq` for what comes then."""
+    """Pass as `after_seq` to read on."""
     ended: bool
-    """Nothing more will come."""
+    """The run has ended; no more events follow."""
 
 
-class CancelWish(FrozenModel):
+class CancelArguments(FrozenModel):
     run_id: RunId
     why: str = Field(default="", max_length=1_000)
 
 
-async def _submit(desk: Desk, wish: WorkRequest) -> Submitted:
-    run = await submit(desk.podium, wish, by=desk.by, provenance=PROVENANCE)
-    served = await desk.served(desk.podium, run)
+async def _submit(context: McpContext, request: WorkRequest) -> Submitted:
+    run = await submit(context.podium, request, by=context.by, provenance=PROVENANCE)
+    served = await context.served(context.podium, run)
     again = f"call `status` with run_id {run.id!r} from time to time; `result` once it has ended"
-    return Submitted(run=await run_line(desk, run), served=served, next=again)
+    return Submitted(run=await run_line(context, run), served=served, next=again)
 
 
-async def _status(desk: Desk, wish: StatusWish) -> Runs:
-    podium = desk.podium
-    if wish.run_id:
-        return Runs(runs=(await run_line(desk, await found(desk, wish.run_id)),))
+async def _status(context: McpContext, query: StatusArguments) -> Runs:
+    podium = context.podium
+    if query.run_id:
+        return Runs(runs=(await run_line(context, await find_run(context, query.run_id)),))
     if not podium.has_record:
         return Runs(runs=())
-    standings = await list_by_status(
+    agent_statuses = await list_by_status(
         await podium.store(),
         podium.engine,
-        tuple(each.value for each in wish.statuses),
-        flow=wish.flow or None,
-        limit=wish.limit,
+        tuple(status.value for status in query.statuses),
+        flow=query.flow or None,
+        limit=query.limit,
     )
-    return Runs(runs=tuple(await run_lines(desk, [each.run for each in standings])))
+    return Runs(runs=tuple(await run_lines(context, [status.run for status in agent_statuses])))
 
 
-async def _result(desk: Desk, wish: OneRun) -> Result:
-    run = await found(desk, wish.run_id)
-    store = await desk.podium.store()
+async def _result(context: McpContext, query: RunArguments) -> Result:
+    run = await find_run(context, query.run_id)
+    store = await context.podium.store()
     receipts = await store.read(lambda view: view.receipts(run.id))
     return Result(
-        run=await run_line(desk, run),
+        run=await run_line(context, run),
         result=bounded(run.result, MAX_RESULT),
         receipts=len(receipts),
     )
 
 
-async def _logs(desk: Desk, wish: LogsWish) -> Logs:
-    run = await found(desk, wish.run_id)
-    store = await desk.podium.store()
+async def _logs(context: McpContext, query: LogsArguments) -> Logs:
+    run = await find_run(context, query.run_id)
+    store = await context.podium.store()
     lines: list[str] = []
-    reached = wish.after_seq
-    logs = follow_logs(store, run.id, after_seq=wish.after_seq)
+    reached = query.after_seq
+    logs = follow_logs(store, run.id, after_seq=query.after_seq)
     async with aclosing(logs):  # type: ignore[type-var]  # it is an async generator
         async for event in logs:
-            if len(lines) == wish.limit:
+            if len(lines) == query.limit:
                 return Logs(lines=tuple(lines), next_after_seq=reached, ended=False)
             lines.append(cut_to(MAX_LINE, event_line(event)))
             reached = event.seq
     return Logs(lines=tuple(lines), next_after_seq=reached, ended=run.status.ended)
 
 
-async def _cancel(desk: Desk, wish: CancelWish) -> RunLine:
-    run = await found(desk, wish.run_id)
-    engine = await desk.podium.engine()
-    store = await desk.podium.store()
-    return await run_line(desk, await wish_ended(store, engine, run.id, by=desk.by, why=wish.why))
+async def _cancel(context: McpContext, request: CancelArguments) -> RunLine:
+    run = await find_run(context, request.run_id)
+    engine = await context.podium.engine()
+    store = await context.podium.store()
+    return await run_line(
+        context, await wish_ended(store, engine, run.id, by=context.by, why=request.why)
+    )
 
 
-async def found(desk: Desk, run_id: str) -> Run:
-    """The run that is meant. Raises `UnknownId` also where nothing was ever recorded, and makes no record."""
-    if not desk.podium.has_record:
+async def find_run(context: McpContext, run_id: str) -> Run:
+    """Find the run. Raises `UnknownId` also where nothing was ever recorded, without creating a record."""
+    if not context.podium.has_record:
         raise UnknownId("run", run_id)
-    return (await show_run(await desk.podium.store(), run_id, last_events=0)).run
+    return (await show_run(await context.podium.store(), run_id, last_events=0)).run
 
 
-WORK: tuple[DoorTool[WorkRequest] | DoorTool[StatusWish] | DoorTool[OneRun] | DoorTool[LogsWish] | DoorTool[CancelWish], ...] = (
+WORK: tuple[DoorTool[WorkRequest] | DoorTool[StatusArguments] | DoorTool[RunArguments] | DoorTool[LogsArguments] | DoorTool[CancelArguments], ...] = (
     DoorTool(
         "submit",
         "Hand over work",
@@ -178,7 +180,7 @@ WORK: tuple[DoorTool[WorkRequest] | DoorTool[StatusWish] | DoorTool[OneRun] | Do
         "status",
         "How runs stand",
         "How one run stands, or the newest runs: status, what each waits for, approvals that people owe it, failures.",
-        StatusWish,
+        StatusArguments,
         Runs,
         _status,
     ),
@@ -186,7 +188,7 @@ WORK: tuple[DoorTool[WorkRequest] | DoorTool[StatusWish] | DoorTool[OneRun] | Do
         "result",
         "What came of a run",
         "The result of a run that has ended: its value, its failure, and how many receipts prove it.",
-        OneRun,
+        RunArguments,
         Result,
         _result,
     ),
@@ -194,15 +196,15 @@ WORK: tuple[DoorTool[WorkRequest] | DoorTool[StatusWish] | DoorTool[OneRun] | Do
         "logs",
         "What happened in a run",
         "The events of a run in words, page by page: hand in next_after_seq to read on.",
-        LogsWish,
+        LogsArguments,
         Logs,
         _logs,
     ),
     DoorTool(
         "cancel",
         "End a run",
-        "Wish a run ended. Its processes are ended too; `status` says when it is cancelled.",
-        CancelWish,
+        "WorkRequest a run ended. Its processes are ended too; `status` says when it is cancelled.",
+        CancelArguments,
         RunLine,
         _cancel,
         changes="much",
@@ -213,7 +215,7 @@ WORK: tuple[DoorTool[WorkRequest] | DoorTool[StatusWish] | DoorTool[OneRun] | Do
 MAX_RECEIPTS = 500
 
 
-class ApprovalsWish(FrozenModel):
+class ApprovalsArguments(FrozenModel):
     approval_id: str = Field(default="", description="One approval; else a list.", max_length=100)
     run_id: str = Field(default="", description="Only those of this run.", max_length=100)
     everything: bool = Field(default=False, description="Answered, used and expired ones too.")
@@ -223,10 +225,10 @@ class Approvals(FrozenModel):
     approvals: tuple[ApprovalLine, ...]
     """Newest first."""
     more: int = 0
-    """Older ones that are left out."""
+    """Number of older ones left out."""
 
 
-class ReceiptsWish(FrozenModel):
+class ReceiptsArguments(FrozenModel):
     run_id: str = Field(default="", description="Only those of this run.", max_length=100)
     limit: Annotated[int, Field(ge=1, le=MAX_RECEIPTS)] = 100
 
@@ -246,7 +248,7 @@ class ReceiptLine(FrozenModel):
 
 
 class Proof(FrozenModel):
-    """Receipts, the newest first, and whether all chains are whole."""
+    """Receipts, newest first, with the verdict on their chains."""
 
     receipts: tuple[ReceiptLine, ...]
     total: int
@@ -255,32 +257,32 @@ class Proof(FrozenModel):
     verdict: Verdict
 
 
-async def _approvals(desk: Desk, wish: ApprovalsWish) -> Approvals:
-    podium = desk.podium
+async def _approvals(context: McpContext, query: ApprovalsArguments) -> Approvals:
+    podium = context.podium
     if not podium.has_record:
-        if wish.approval_id:
-            raise UnknownId("approval", wish.approval_id)
+        if query.approval_id:
+            raise UnknownId("approval", query.approval_id)
         return Approvals(approvals=())
     store = await podium.store()
-    if wish.approval_id:
-        one = await show_approval(store, podium.clock, wish.approval_id)
+    if query.approval_id:
+        one = await show_approval(store, podium.clock, query.approval_id)
         goes_on = await how_it_continues(store, podium.engine, one)
         return Approvals(approvals=(approval_line(one, goes_on.next),))
-    run_id = (await found(desk, wish.run_id)).id if wish.run_id else None
-    statuses = () if wish.everything else (ApprovalStatus.PENDING,)
+    run_id = (await find_run(context, query.run_id)).id if query.run_id else None
+    statuses = () if query.everything else (ApprovalStatus.PENDING,)
     newest = await newest_approvals(store, podium.clock, statuses=statuses, run_id=run_id)
     return Approvals(approvals=tuple(map(approval_line, newest.approvals)), more=newest.more)
 
 
-async def _receipts(desk: Desk, wish: ReceiptsWish) -> Proof:
-    if not desk.podium.has_record and not wish.run_id:
+async def _receipts(context: McpContext, query: ReceiptsArguments) -> Proof:
+    if not context.podium.has_record and not query.run_id:
         return Proof(receipts=(), total=0, sound=True, verdict=Verdict(runs=0, receipts=0))
-    run_id = (await found(desk, wish.run_id)).id if wish.run_id else None
-    verdict = await proven(desk.podium, run_id)
-    receipts = await list_receipts(await desk.podium.store(), run_id)
-    newest = sorted(receipts, key=lambda each: each.settled_at, reverse=True)[: wish.limit]
+    run_id = (await find_run(context, query.run_id)).id if query.run_id else None
+    verdict = await proven(context.podium, run_id)
+    receipts = await list_receipts(await context.podium.store(), run_id)
+    newest = sorted(receipts, key=lambda receipt: receipt.settled_at, reverse=True)[: query.limit]
     return Proof(
-        receipts=tuple(_receipt(each) for each in newest),
+        receipts=tuple(_receipt(receipt) for receipt in newest),
         total=len(receipts),
         sound=verdict.sound,
         verdict=verdict,
@@ -301,13 +303,13 @@ def _receipt(receipt: Receipt) -> ReceiptLine:
     )
 
 
-PEOPLE: tuple[DoorTool[ApprovalsWish] | DoorTool[ReceiptsWish], ...] = (
+PEOPLE: tuple[DoorTool[ApprovalsArguments] | DoorTool[ReceiptsArguments], ...] = (
     DoorTool(
         "approvals",
         "What waits for people",
         "What people are asked, how each question stands, and how they answer. Approving is theirs alone: no tool of this "
         "door can. `request_approval` asks them something.",
-        ApprovalsWish,
+        ApprovalsArguments,
         Approvals,
         _approvals,
     ),
@@ -315,7 +317,7 @@ PEOPLE: tuple[DoorTool[ApprovalsWish] | DoorTool[ReceiptsWish], ...] = (
         "receipts",
         "Proof of what was done",
         "Receipts of performed calls, the newest first, and the proof that none was edited, removed, reordered or cut off.",
-        ReceiptsWish,
+        ReceiptsArguments,
         Proof,
         _receipts,
     ),

@@ -27,7 +27,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from podium import __version__
 from podium.core.errors import BadInput, Interrupted, PodiumError, UserMustAct
 from podium.core.job import all_jobs, load
-from podium.mcp.context import Desk, DoorTool, failed
+from podium.mcp.context import DoorTool, McpContext, failed
 from podium.mcp.run_tools import PEOPLE, WORK
 from podium.mcp.toolbox import GatedToolbox, request_approval
 
@@ -47,9 +47,9 @@ def _job_tools() -> Iterator[DoorTool[Any]]:
             yield from load(job.mcp_tools)
 
 
-def build_server(desk: Desk) -> Server[Any]:
-    """A server for any number of connections, over one open Podium."""
-    toolbox = GatedToolbox(desk)
+def build_server(mcp_context: McpContext) -> Server[Any]:
+    """Build a server for any number of connections, over one open Podium."""
+    toolbox = GatedToolbox(mcp_context)
     own: dict[str, DoorTool[Any]] = {
         tool.name: tool for tool in (*WORK, *_job_tools(), *PEOPLE, request_approval(toolbox))
     }
@@ -63,23 +63,23 @@ def build_server(desk: Desk) -> Server[Any]:
     async def call_tool(
         context: ServerRequestContext[Any], params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        given = params.arguments or {}
+        arguments = params.arguments or {}
         try:
-            _refuse_huge(given)
+            _refuse_huge(arguments)
             if params.name in own:
-                return await own[params.name].called(desk, given)
+                return await own[params.name].called(mcp_context, arguments)
             if toolbox.offers(params.name):
-                return await toolbox.called(params.name, given)
-            known = ", ".join(tool.name for tool in tools)
-            raise BadInput(f"there is no tool {params.name[:100]!r}; tools: {known}")
+                return await toolbox.called(params.name, arguments)
+            names = ", ".join(tool.name for tool in tools)
+            raise BadInput(f"there is no tool {params.name[:100]!r}; tools: {names}")
         except Interrupted:
             raise
         except PodiumError as error:
-            return failed(desk.podium.redactor.text(str(error)))
+            return failed(mcp_context.podium.redactor.text(str(error)))
         except Exception as error:
             # One call must not end the door for all others.
-            told = f"mcp: {params.name[:100]!r} broke: {error!r}"
-            desk.podium.notify(desk.podium.redactor.text(told))
+            message = f"mcp: {params.name[:100]!r} broke: {error!r}"
+            mcp_context.podium.notify(mcp_context.podium.redactor.text(message))
             return failed(
                 f"{params.name[:100]!r} broke inside Podium ({type(error).__name__}); its log says more"
             )
@@ -94,8 +94,8 @@ def build_server(desk: Desk) -> Server[Any]:
     )
 
 
-def _refuse_huge(given: Mapping[str, Any]) -> None:
-    size = len(json.dumps(given, ensure_ascii=False).encode(errors="replace"))
+def _refuse_huge(arguments: Mapping[str, Any]) -> None:
+    size = len(json.dumps(arguments, ensure_ascii=False).encode(errors="replace"))
     if size > MAX_ARGUMENTS_BYTES:
         raise BadInput(
             f"the arguments have {size} bytes and {MAX_ARGUMENTS_BYTES} are taken; nothing was done, put it into a "
@@ -106,19 +106,19 @@ def _refuse_huge(given: Mapping[str, Any]) -> None:
 MAX_LINE_BYTES = 4_000_000
 _CHUNK_BYTES = 1 << 16
 _TOO_LONG = "the line is too long\n"
-"""No JSON, so that the client is told that it cannot be read."""
+"""Not valid JSON, so that the client gets a parse error."""
 
 
 async def serve_stdio(server: Server[Any]) -> None:
-    """Answer until the client closes the line, or is gone. Stdout carries the protocol alone."""
+    """Serve until the client closes the connection, or is gone. Stdout carries only the protocol."""
     stdin = _Lines(sys.stdin.fileno()) if _can_be_waited_for() else None
-    heard = cast("anyio.AsyncFile[str] | None", stdin)
-    async with stdio_server(stdin=heard) as (read, write):
+    input_stream = cast("anyio.AsyncFile[str] | None", stdin)
+    async with stdio_server(stdin=input_stream) as (read, write):
         await server.run(read, write, server.create_initialization_options())
 
 
 def _can_be_waited_for() -> bool:
-    """Pipes, sockets and terminals. Files, `/dev/null` and what is no file at all are left to the SDK."""
+    """True for pipes, sockets and terminals. Files, `/dev/null` and other streams are left to the SDK."""
     try:
         source = sys.stdin.fileno()
         mode = os.fstat(source).st_mode
@@ -128,7 +128,7 @@ def _can_be_waited_for() -> bool:
 
 
 class _Lines:
-    """Lines of a pipe. Waiting for one can be cut short, which reading in a thread cannot."""
+    """Lines of a pipe; waiting for one can be cancelled, unlike reading in a thread."""
 
     def __init__(self, source: int) -> None:
         self._source = os.dup(source)
@@ -177,7 +177,7 @@ class _Server(uvicorn.Server):
 
 
 class TokenAsked:
-    """Lets pass whoever shows the token. Nothing is told to anybody else, nor read from them."""
+    """Middleware that requires the bearer token. Requests without it are not read."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app = app
@@ -193,9 +193,9 @@ class TokenAsked:
         await self._app(scope, receive, send)
 
     def _knows(self, headers: Headers) -> bool:
-        scheme, _, shown = headers.get("authorization", "").partition(" ")
+        scheme, _, token = headers.get("authorization", "").partition(" ")
         return scheme.lower() == "bearer" and hmac.compare_digest(
-            shown.strip().encode(), self._token
+            token.strip().encode(), self._token
         )
 
 
@@ -203,7 +203,7 @@ class TokenAsked:
 async def served_over_http(
     server: Server[Any], host: str, port: int, token: str
 ) -> AsyncIterator[str]:
-    """Serve while open, and give the URL. `host` must be this machine's own, port 0 any free one.
+    """Serve while open; yield the URL. `host` must be a loopback address; port 0 picks a free one.
 
     Raises `BadInput` for a token that could be guessed, `UserMustAct` when nothing can listen there.
     """
@@ -219,8 +219,8 @@ async def served_over_http(
         streamable_http_path=PATH,
         max_request_body_size=MAX_REQUEST_BYTES,
         transport_security=TransportSecuritySettings(
-            allowed_hosts=[f"{each}:{port}" for each in (name, "localhost")],
-            allowed_origins=[f"http://{each}:{port}" for each in (name, "localhost")],
+            allowed_hosts=[f"{host}:{port}" for host in (name, "localhost")],
+            allowed_origins=[f"http://{host}:{port}" for host in (name, "localhost")],
         ),
         host=host,
     )

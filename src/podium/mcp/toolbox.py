@@ -20,8 +20,8 @@ from podium.core.tool_replies import offered_names, offered_schema, told_failure
 from podium.core.work import Run, RunStatus
 from podium.mcp.context import (
     PROVENANCE,
-    Desk,
     DoorTool,
+    McpContext,
     bounded,
     failed,
     hints,
@@ -35,14 +35,14 @@ ASK_HUMAN = "ask_human"
 MAX_NAME = 48
 MAX_RESULT = 60_000
 MAX_WAITING = 50
-"""Calls that have not come to their end."""
+"""Limit of unfinished calls."""
 PATIENCE_SECONDS = 25.0
-"""Clients give a call a minute or so; what takes longer is asked for again."""
+"""Seconds before a call answers `running`: clients give a call about a minute."""
 REFUSED = "CallRefused"
 
 
 class CallAnswer(FrozenModel):
-    """How a call stands."""
+    """State of a call."""
 
     status: Literal["done", "waiting", "running"]
     """`waiting`: a person is asked, and nothing was done yet. Call again with the same arguments afterwards."""
@@ -53,7 +53,7 @@ class CallAnswer(FrozenModel):
     """With `done`: its number in the run's chain of receipts."""
     approval_id: str = ""
     say: str = ""
-    """What to do next."""
+    """Next step."""
 
 
 class Question(FrozenModel):
@@ -66,14 +66,14 @@ class Question(FrozenModel):
 
 
 class GatedToolbox:
-    """The project's tools for clients. Calls wait for people without holding up the client."""
+    """Tools of the project for clients. Calls wait for approval without blocking the client."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, context: McpContext) -> None:
+        self._context = context
         specs = {spec.name: spec for spec in callable_specs() if spec.name != ASK_HUMAN}
         self._specs = {name: specs[real] for name, real in offered_names(specs, MAX_NAME).items()}
-        self._told_to_wait: dict[str, str] = {}
-        """Fingerprint of a call → its run, until its end was told."""
+        self._pending_runs: dict[str, str] = {}
+        """Digest of a call → its run, until its result was returned."""
 
     def listed(self) -> list[types.Tool]:
         return [_listed(name, spec) for name, spec in self._specs.items()]
@@ -85,33 +85,33 @@ class GatedToolbox:
         return await self._called(self._specs[name].name, dict(arguments))
 
     async def asked(self, question: Question) -> types.CallToolResult:
-        """Put a question to a person. What they say is the result."""
+        """Ask a person. Their answer is the result."""
         return await self._called(
             ASK_HUMAN, question.model_dump(mode="json", exclude_defaults=True)
         )
 
     async def _called(self, tool: str, arguments: dict[str, Json]) -> types.CallToolResult:
-        key = digest_of([CALL, self._desk.by, tool, arguments])
+        key = digest_of([CALL, self._context.by, tool, arguments])
         run = await self._run(key, tool, arguments)
-        engine = await self._desk.podium.hosting_engine()
+        engine = await self._context.podium.hosting_engine()
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
                 run = await engine.finish(run.id, stop_when_waiting=True)
         except TimeoutError:
-            self._told_to_wait[key] = run.id
+            self._pending_runs[key] = run.id
             again = f"it goes on in run {run.id}; call again with the same arguments for its end"
             return structured(CallAnswer(status="running", run_id=run.id, say=again))
         if run.status.ended:
-            self._told_to_wait.pop(key, None)
+            self._pending_runs.pop(key, None)
         else:
-            self._told_to_wait[key] = run.id
-        return await self._told(run)
+            self._pending_runs[key] = run.id
+        return await self._answer(run)
 
     async def _run(self, key: str, tool: str, arguments: dict[str, Json]) -> Run:
-        """The run that sees to this very call, hosted: the one whose end was not told yet, or a new one."""
-        podium = self._desk.podium
+        """Return the hosted run of this call: the pending one, or a new one."""
+        podium = self._context.podium
         engine, store = await podium.hosting_engine(), await podium.store()
-        earlier = self._told_to_wait.get(key, "")
+        earlier = self._pending_runs.get(key, "")
         run = await store.read(lambda view: view.run(earlier)) if earlier else None
         if run is None:
             await self._refuse_too_many()
@@ -127,7 +127,7 @@ class GatedToolbox:
         # Begun by a server that is gone, or let go of while nobody answered. Should another process
         # take it in this moment, that one sees to it.
         with suppress(LockHeld, NotPossibleNow):
-            return await engine.resume(run.id, by=self._desk.by)
+            return await engine.resume(run.id, by=self._context.by)
         return run
 
     def _job(self, tool: str, arguments: dict[str, Json]) -> CallJob:
@@ -135,31 +135,31 @@ class GatedToolbox:
             tool=tool,
             arguments=arguments,
             role="mcp",
-            asked_by=self._desk.by,
+            asked_by=self._context.by,
             provenance=PROVENANCE,
         )
 
     async def _refuse_too_many(self) -> None:
-        """Raises `NotPossibleNow` where people owe so many answers that another question helps nobody."""
-        if len(self._told_to_wait) < MAX_WAITING:
+        """Raise `NotPossibleNow` when too many calls are pending."""
+        if len(self._pending_runs) < MAX_WAITING:
             return
-        store = await self._desk.podium.store()
-        for key, run_id in list(self._told_to_wait.items()):
+        store = await self._context.podium.store()
+        for key, run_id in list(self._pending_runs.items()):
             run = await store.read(partial(_run_of, run_id))
             if run is None or run.status.ended:
-                del self._told_to_wait[key]
-        if len(self._told_to_wait) >= MAX_WAITING:
+                del self._pending_runs[key]
+        if len(self._pending_runs) >= MAX_WAITING:
             raise NotPossibleNow(
                 f"{MAX_WAITING} calls wait already, for people or for their end; nothing was done. `approvals` "
                 "lists what people owe; try again when they have answered"
             )
 
-    async def _told(self, run: Run) -> types.CallToolResult:
+    async def _answer(self, run: Run) -> types.CallToolResult:
         if run.status is RunStatus.SUCCEEDED:
             return structured(await self._done(run))
         if run.status.ended:
             return failed(_failure(run))
-        line = await run_line(self._desk, run)
+        line = await run_line(self._context, run)
         if line.approvals:
             (approval_id, *_) = line.approvals
             say = (
@@ -173,7 +173,7 @@ class GatedToolbox:
         return structured(CallAnswer(status="running", run_id=run.id, say=say))
 
     async def _done(self, run: Run) -> CallAnswer:
-        store = await self._desk.podium.store()
+        store = await self._context.podium.store()
         receipts = await store.read(lambda view: view.receipts(run.id))
         return CallAnswer(
             status="done",
@@ -210,9 +210,9 @@ def _listed(name: str, spec: ToolSpec) -> types.Tool:
 
 
 def request_approval(toolbox: GatedToolbox) -> DoorTool[Question]:
-    """The tool by which a client puts a question to a person."""
+    """Build the tool by which a client asks a person."""
 
-    async def asked(desk: Desk, question: Question) -> types.CallToolResult:
+    async def asked(context: McpContext, question: Question) -> types.CallToolResult:
         return await toolbox.asked(question)
 
     return DoorTool(

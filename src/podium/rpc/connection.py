@@ -14,22 +14,22 @@ _MAX_BYTES = 1_000_000
 
 
 class Certificates(FrozenModel):
-    """Files of one end, in PEM form."""
+    """PEM files of one end."""
 
     key: Path
     """Private: readable by its owner alone."""
     certificate: Path
-    """Its own, with what leads from it to an authority."""
+    """Certificate chain up to the authority."""
     authority: Path
-    """Who must have signed the certificate of the other end."""
+    """Authority that must have signed the other end's certificate."""
 
     def for_server(self) -> grpc.ServerCredentials:
-        """Nobody connects without a certificate of the authority. Raises `BadInput` for files that will not do."""
+        """Return credentials that require client certificates of the authority. Raises `BadInput` for invalid files."""
         own, authority = self._own(), _read(self.authority)
         return grpc.ssl_server_credentials([own], authority, require_client_auth=True)
 
     def for_client(self) -> grpc.ChannelCredentials:
-        """Raises `BadInput` for files that will not do."""
+        """Return client credentials. Raises `BadInput` for invalid files."""
         key, certificate = self._own()
         return grpc.ssl_channel_credentials(_read(self.authority), key, certificate)
 
@@ -52,7 +52,7 @@ def _read(file: Path) -> bytes:
 
 
 class Greeting(FrozenModel):
-    """Which Podium it is. Two with the same one do the same."""
+    """Identity of a Podium. Two with equal greetings behave the same."""
 
     version: str = __version__
     settings: str = ""

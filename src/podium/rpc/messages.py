@@ -55,12 +55,12 @@ _STATUSES: dict[TerminalStatus, pb.Status.ValueType] = {
 _STATUSES_BACK = {number: status for status, number in _STATUSES.items()}
 
 
-def terminal_in(told: pb.Terminal) -> Terminal:
+def terminal_in(message: pb.Terminal) -> Terminal:
     """Raises `BadInput` when it names no side."""
-    side = _SIDES_BACK.get(told.side)
+    side = _SIDES_BACK.get(message.side)
     if side is None:
         raise BadInput("no side is named; say SIDE_PLANNER or SIDE_EXECUTER")
-    return Terminal(pair=told.pair or DEFAULT_PAIR, side=side)
+    return Terminal(pair=message.pair or DEFAULT_PAIR, side=side)
 
 
 def terminal_out(terminal: Terminal) -> pb.Terminal:
@@ -82,19 +82,19 @@ def state_out(state: TerminalState) -> pb.State:
     )
 
 
-def state_in(told: pb.State) -> TerminalState:
-    at = told.active_at_ms
+def state_in(message: pb.State) -> TerminalState:
+    at = message.active_at_ms
     return TerminalState(
-        terminal=terminal_in(told.terminal),
-        agent=told.agent,
-        status=_STATUSES_BACK.get(told.status, "unknown"),
-        question=told.question,
-        pane=told.pane,
-        pid=told.pid,
-        session=told.session,
-        sent=told.sent,
-        active_at=_moment(at) if at else None,
-        keyboard=_hold_in(told.keyboard) if told.HasField("keyboard") else None,
+        terminal=terminal_in(message.terminal),
+        agent=message.agent,
+        status=_STATUSES_BACK.get(message.status, "unknown"),
+        question=message.question,
+        pane=message.pane,
+        pid=message.pid,
+        session=message.session,
+        sent=message.sent,
+        active_at=_timestamp(at) if at else None,
+        keyboard=_hold_in(message.keyboard) if message.HasField("keyboard") else None,
     )
 
 
@@ -102,30 +102,32 @@ def _hold_out(hold: KeyboardHold) -> pb.Keyboard:
     return pb.Keyboard(who=whole_text(hold.who), since_ms=_ms(hold.since), until_ms=_ms(hold.until))
 
 
-def _hold_in(told: pb.Keyboard) -> KeyboardHold:
-    return KeyboardHold(who=told.who, since=_moment(told.since_ms), until=_moment(told.until_ms))
+def _hold_in(message: pb.Keyboard) -> KeyboardHold:
+    return KeyboardHold(
+        who=message.who, since=_timestamp(message.since_ms), until=_timestamp(message.until_ms)
+    )
 
 
 def _ms(at: datetime) -> int:
     return round(at.timestamp() * 1000)
 
 
-def _moment(ms: int) -> datetime:
+def _timestamp(ms: int) -> datetime:
     return datetime.fromtimestamp(ms / 1000, UTC)
 
 
 def picture_out(picture: TerminalPicture) -> pb.Picture:
     """The last of its lines that there is room for."""
-    room = MAX_PICTURE_CHARACTERS
-    kept: list[str] = []
+    left = MAX_PICTURE_CHARACTERS
+    lines: list[str] = []
     for line in reversed(picture.lines):
-        room -= len(line) + 1
-        if room < 0:
+        left -= len(line) + 1
+        if left < 0:
             break
-        kept.append(whole_text(line))
+        lines.append(whole_text(line))
     return pb.Picture(
-        lines=reversed(kept),
-        left_out=picture.left_out + len(picture.lines) - len(kept),
+        lines=reversed(lines),
+        left_out=picture.left_out + len(picture.lines) - len(lines),
         columns=picture.columns,
         rows=picture.rows,
         cursor_column=picture.cursor_column,
@@ -133,14 +135,14 @@ def picture_out(picture: TerminalPicture) -> pb.Picture:
     )
 
 
-def picture_in(told: pb.Picture) -> TerminalPicture:
+def picture_in(message: pb.Picture) -> TerminalPicture:
     return TerminalPicture(
-        lines=tuple(told.lines),
-        left_out=told.left_out,
-        columns=told.columns,
-        rows=told.rows,
-        cursor_column=told.cursor_column,
-        cursor_row=told.cursor_row,
+        lines=tuple(message.lines),
+        left_out=message.left_out,
+        columns=message.columns,
+        rows=message.rows,
+        cursor_column=message.cursor_column,
+        cursor_row=message.cursor_row,
     )
 
 
@@ -163,7 +165,7 @@ _CODES: dict[type[PodiumError], grpc.StatusCode] = {
     RunMustStop: grpc.StatusCode.UNKNOWN,
     PodiumError: grpc.StatusCode.UNKNOWN,
 }
-_BY_NAME = {each.__name__: each for each in _CODES}
+_BY_NAME = {kind.__name__: kind for kind in _CODES}
 _BY_CODE: dict[grpc.StatusCode, type[PodiumError]] = {
     grpc.StatusCode.DEADLINE_EXCEEDED: TimedOut,
     grpc.StatusCode.UNAVAILABLE: AgentLost,
@@ -172,29 +174,29 @@ _BY_CODE: dict[grpc.StatusCode, type[PodiumError]] = {
 
 
 @asynccontextmanager
-async def telling(context: aio.ServicerContext[Any, Any]) -> AsyncIterator[None]:
+async def reporting_errors(context: aio.ServicerContext[Any, Any]) -> AsyncIterator[None]:
     """Server: what goes wrong inside is told to the client in words. gRPC itself tells of what nobody foresaw."""
     try:
         yield
     except PodiumError as error:
-        known = next(each for each in type(error).__mro__ if each in _CODES)
-        await _abort(context, _CODES[known], str(error), known.__name__)
+        kind = next(kind for kind in type(error).__mro__ if kind in _CODES)
+        await _abort(context, _CODES[kind], str(error), kind.__name__)
     except ValidationError as error:
-        fault = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(map(str, fault["loc"]))
-        words = f"{place}: {fault['msg']}; put it right"
-        await _abort(context, grpc.StatusCode.INVALID_ARGUMENT, words, BadInput.__name__)
+        problem = error.errors(include_url=False, include_input=False)[0]
+        location = ".".join(map(str, problem["loc"]))
+        text = f"{location}: {problem['msg']}; put it right"
+        await _abort(context, grpc.StatusCode.INVALID_ARGUMENT, text, BadInput.__name__)
 
 
 async def _abort(
-    context: aio.ServicerContext[Any, Any], code: grpc.StatusCode, words: str, name: str
+    context: aio.ServicerContext[Any, Any], code: grpc.StatusCode, message: str, name: str
 ) -> None:
-    kept = words.encode(errors="replace")[:_MAX_BYTES].decode(errors="ignore")
-    await context.abort(code, kept, ((ERROR_KEY, name),))
+    detail = message.encode(errors="replace")[:_MAX_BYTES].decode(errors="ignore")
+    await context.abort(code, detail, ((ERROR_KEY, name),))
 
 
 @contextmanager
-def hearing(where: str) -> Iterator[None]:
+def raising_errors(where: str) -> Iterator[None]:
     """Client: what the server told is raised here as if it had happened here."""
     try:
         yield
@@ -203,19 +205,19 @@ def hearing(where: str) -> Iterator[None]:
 
 
 def _raised(error: aio.AioRpcError, where: str) -> PodiumError:
-    words = error.details() or error.code().name
+    text = error.details() or error.code().name
     named = dict(error.trailing_metadata() or ()).get(ERROR_KEY)
     if isinstance(named, str) and named in _BY_NAME:
-        return _BY_NAME[named](words)
+        return _BY_NAME[named](text)
     if error.code() is grpc.StatusCode.UNIMPLEMENTED:
         return NotPossibleNow(
             f"the Podium at {where!r} is of another version, which does not know this; end it and start it anew"
         )
     if error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED:
         return NotPossibleNow(
-            f"the Podium at {where!r} has no room for this: {words}; ask for less at once, or later"
+            f"the Podium at {where!r} has no room for this: {text}; ask for less at once, or later"
         )
     kind = _BY_CODE.get(error.code())
     if kind is None:
-        return PodiumError(f"something went wrong in the Podium at {where!r}: {words}")
-    return kind(f"the Podium at {where!r} did not answer: {words}; see whether it runs")
+        return PodiumError(f"something went wrong in the Podium at {where!r}: {text}")
+    return kind(f"the Podium at {where!r} did not answer: {text}; see whether it runs")

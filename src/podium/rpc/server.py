@@ -1,4 +1,4 @@
-"""The server: terminals for whoever may reach its socket, or has a certificate. Nothing else is listened on."""
+"""Server of terminals, for processes that may open its socket or have a certificate."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from podium.rpc.generated.podium_pb2_grpc import (
     TerminalsServicer,
     add_TerminalsServicer_to_server,
 )
-from podium.rpc.messages import DEFAULT_PAIR, picture_out, state_out, telling, terminal_in
+from podium.rpc.messages import DEFAULT_PAIR, picture_out, reporting_errors, state_out, terminal_in
 
 _MAX_CALLS = 100
-"""At once. Whoever comes then is told so."""
+"""Concurrent calls; more are refused."""
 _GRACE_SECONDS = 1.0
 
 Context = aio.ServicerContext[Any, Any]
@@ -34,15 +34,15 @@ _SOME_PODIUM = Greeting()
 async def serve(
     terminals: TerminalPairs, socket: Path, greeting: Greeting = _SOME_PODIUM
 ) -> AsyncIterator[None]:
-    """Answer at this socket, which this user alone can reach, until left.
+    """Serve at this socket, which only this user can open, while open.
 
     Raises `LockHeld` when another process does, `BadInput` for a path that is too long or open to others.
     """
-    with sole_server(socket) as place:
+    with sole_server(socket) as path:
         server = _server(terminals, greeting)
         local = grpc.local_server_credentials(grpc.LocalConnectionType.UDS)
-        server.add_secure_port(f"unix:{place}", local)
-        place.chmod(0o600)
+        server.add_secure_port(f"unix:{path}", local)
+        path.chmod(0o600)
         async with _running(server):
             yield
 
@@ -55,7 +55,7 @@ async def serve_tls(
     certificates: Certificates,
     greeting: Greeting = _SOME_PODIUM,
 ) -> AsyncIterator[int]:
-    """Answer whoever has a certificate of the authority, until left. Gives the port, a free one for 0.
+    """Serve clients with a certificate of the authority, while open. Yields the port; 0 picks a free one.
 
     Raises `BadInput` for certificates that will not do, `NotPossibleNow` when the address cannot be had.
     """
@@ -87,7 +87,7 @@ async def _running(server: aio.Server) -> AsyncIterator[None]:
 
 
 class _TerminalsDoor(TerminalsServicer):
-    """Turns calls into the port's words and back. Decides nothing."""
+    """Translates calls to the port `TerminalPairs` and back."""
 
     def __init__(self, terminals: TerminalPairs, greeting: Greeting) -> None:
         self._terminals = terminals
@@ -101,14 +101,14 @@ class _TerminalsDoor(TerminalsServicer):
     async def StartTui(  # noqa: N802 - named in podium.proto
         self, request: pb.StartTuiRequest, context: Context
     ) -> pb.StartTuiResponse:
-        async with telling(context):
+        async with reporting_errors(context):
             states = await self._terminals.start(request.pair or DEFAULT_PAIR)
             return pb.StartTuiResponse(states=map(state_out, states))
 
     async def SendKeys(  # noqa: N802 - named in podium.proto
         self, request: pb.SendKeysRequest, context: Context
     ) -> pb.SendKeysResponse:
-        async with telling(context):
+        async with reporting_errors(context):
             terminal = terminal_in(request.terminal)
             await self._terminals.send_keys(
                 KeysPressed(terminal=terminal, keys=tuple(request.keys))
@@ -118,7 +118,7 @@ class _TerminalsDoor(TerminalsServicer):
     async def Capture(  # noqa: N802 - named in podium.proto
         self, request: pb.CaptureRequest, context: Context
     ) -> pb.CaptureResponse:
-        async with telling(context):
+        async with reporting_errors(context):
             terminal = terminal_in(request.terminal)
             picture = await self._terminals.capture(terminal, whole=request.whole)
             return pb.CaptureResponse(picture=picture_out(picture))
@@ -126,7 +126,7 @@ class _TerminalsDoor(TerminalsServicer):
     async def Resize(  # noqa: N802 - named in podium.proto
         self, request: pb.ResizeRequest, context: Context
     ) -> pb.ResizeResponse:
-        async with telling(context):
+        async with reporting_errors(context):
             pair = request.pair or DEFAULT_PAIR
             size = PairSize(pair=pair, columns=request.columns, rows=request.rows)
             await self._terminals.resize(size)
@@ -135,7 +135,7 @@ class _TerminalsDoor(TerminalsServicer):
     async def Resume(  # noqa: N802 - named in podium.proto
         self, request: pb.ResumeRequest, context: Context
     ) -> pb.ResumeResponse:
-        async with telling(context):
+        async with reporting_errors(context):
             state = await self._terminals.resume(terminal_in(request.terminal))
             return pb.ResumeResponse(state=state_out(state))
 
@@ -143,7 +143,7 @@ class _TerminalsDoor(TerminalsServicer):
         self, request: pb.WatchRequest, context: Context
     ) -> AsyncIterator[pb.WatchResponse]:
         news = self._terminals.watch(request.pair or DEFAULT_PAIR)
-        async with telling(context), aclosing(news):
-            async for each in news:
-                picture = picture_out(each.picture) if each.picture else None
-                yield pb.WatchResponse(state=state_out(each.state), picture=picture)
+        async with reporting_errors(context), aclosing(news):
+            async for update in news:
+                picture = picture_out(update.picture) if update.picture else None
+                yield pb.WatchResponse(state=state_out(update.state), picture=picture)

@@ -41,8 +41,16 @@ _CODES: tuple[tuple[type[PodiumError], int], ...] = (
     (BadInput, 422),
     (UserMustAct, 409),
 )
-_DETAILS = {404: "there is nothing at this address", 405: "nothing here is asked for in this way"}
+_DETAILS = {404: "no page at this address", 405: "method not allowed at this address"}
 """Details for errors of the server itself."""
+_TITLES = {
+    403: "Not allowed",
+    404: "Not found",
+    409: "Not possible",
+    422: "Invalid request",
+    429: "Too many requests",
+}
+"""Headings of the error page."""
 _JSON = "send a JSON object as the body, with `Content-Type: application/json`"
 
 
@@ -93,7 +101,7 @@ def add_error_handlers(app: FastAPI) -> None:
 def _issue_text(issue: Mapping[str, Any]) -> str:
     location = issue["loc"]
     if issue["type"] == "json_invalid":
-        return f"the body is no JSON, from character {location[-1]} on: {issue['ctx']['error']}; {_JSON}"
+        return f"the body is not valid JSON at character {location[-1]}: {issue['ctx']['error']}; {_JSON}"
     if location == ("body",):
         # Of the body as a whole: there is none, it is no object, or it was not said that it is JSON.
         return _JSON
@@ -117,7 +125,11 @@ def _response(
 ) -> Response:
     if connection.scope["type"] == "http" and not connection.scope["path"].startswith((API, LIVE)):
         answer = page(
-            Request(connection.scope), "fault.html", status_code=code, words=safe_text(detail)
+            Request(connection.scope),
+            "fault.html",
+            status_code=code,
+            title=_TITLES.get(code, "Request failed"),
+            words=safe_text(detail),
         )
         answer.headers.update(headers or {})
         return answer

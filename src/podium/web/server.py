@@ -119,7 +119,7 @@ async def _begun(server: _Server, serving: asyncio.Task[None]) -> None:
     while not server.started:
         if serving.done():
             serving.result()
-            raise UserMustAct("the console could not be started; what it logged says why")
+            raise UserMustAct("the console could not start; see its log")
         await asyncio.sleep(STARTING_SECONDS)
 
 
@@ -128,15 +128,15 @@ def refuse_open_address(settings: ConsoleSettings) -> None:
     for name in settings.names:
         named(name)
     if settings.behind_proxy and not settings.names:
-        raise BadInput("say by which name people reach the proxy: --behind-proxy --name HOST")
+        raise BadInput("--behind-proxy needs the public host name: --behind-proxy --name HOST")
     if (settings.certificate is None) != (settings.key is None):
         raise BadInput("TLS needs both --cert and --key")
     local = settings.socket is not None or is_loopback(settings.host)
     if not local and not settings.is_secure:
         raise BadInput(
-            f"{settings.host} can be reached from other machines, and tokens would travel in the clear: give "
-            "--cert and --key, or --behind-proxy --name HOST where a proxy of yours ends TLS; "
-            "or leave --host out to serve this machine alone"
+            f"{settings.host} is reachable from other machines, and tokens would be sent in clear text: pass "
+            "--cert and --key, or --behind-proxy --name HOST if a proxy terminates TLS; "
+            "or omit --host to serve this machine only"
         )
 
 
@@ -163,7 +163,9 @@ def _config(app: FastAPI, settings: ConsoleSettings) -> uvicorn.Config:
     try:
         config.load()
     except (OSError, ssl.SSLError) as error:
-        raise BadInput(f"no TLS by {settings.certificate} and {settings.key}: {error}") from error
+        raise BadInput(
+            f"cannot load the TLS certificate {settings.certificate} and key {settings.key}: {error}"
+        ) from error
     return config
 
 
@@ -200,8 +202,8 @@ def _at_address(settings: ConsoleSettings) -> socket.socket:
         listening = socket.create_server(where, family=infos[0][0], backlog=BACKLOG)
     except (OSError, OverflowError) as error:
         raise UserMustAct(
-            f"nothing can listen at {settings.host}:{settings.port} ({error}); another Podium may, "
-            "so name a free one with --port"
+            f"cannot listen on {settings.host}:{settings.port} ({error}); another Podium may be running, "
+            "choose a free port with --port"
         ) from error
     # The event loop does so only for sockets that were made by naming TCP; without it every answer waits
     # 40 ms for the acknowledgement of its head.

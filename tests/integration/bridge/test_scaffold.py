@@ -21,7 +21,7 @@ from podium.jobs.sense.io.safe_files import (
     read_installed,
     remove_file,
 )
-from podium.jobs.sense.io.schedulers import Schedule
+from podium.jobs.sense.io.schedule import Schedule
 
 SAMPLES = {"gmx_plan_idle.json": '{"items": []}\n'}
 SHIM = "g/tools/gmx_clc_orchestrator.zsh"

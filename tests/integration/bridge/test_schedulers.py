@@ -13,25 +13,18 @@ import pytest
 
 from podium.core.errors import BadInput, NotPossibleNow
 from podium.jobs.sense.io import FileRecord, RecordFiles
+from podium.jobs.sense.io.cron import Cron, line_of
 from podium.jobs.sense.io.installation import (
     home_in,
-    last_tick,
     not_written_down,
     schedule_of,
     scheduler,
     scheduler_statuses,
 )
-from podium.jobs.sense.io.schedulers import (
-    Cron,
-    Launchd,
-    Machine,
-    Schedule,
-    Systemd,
-    line_of,
-    plist_of,
-    service_of,
-    timer_of,
-)
+from podium.jobs.sense.io.launchd import Launchd, plist_of
+from podium.jobs.sense.io.record import last_tick
+from podium.jobs.sense.io.schedule import Machine, Schedule
+from podium.jobs.sense.io.systemd import Systemd, service_of, timer_of
 from podium.jobs.sense.models import PlannerStatus, SenseMemory
 from podium.sandbox import ProcessLauncher
 from podium.testing import FixedClock

@@ -110,9 +110,9 @@ async def test_what_did_not_change_is_not_opened_again(
     opened: list[str] = []
     real = os.open
 
-    def counted(path: str, *words: int, **named: int) -> int:
-        opened.append(path)
-        return real(path, *words, **named)
+    def counted(path: str | Path, *flags: int, **options: int) -> int:
+        opened.append(os.fspath(path))
+        return real(path, *flags, **options)
 
     # Whether a file was read cannot be seen from outside.
     monkeypatch.setattr(os, "open", counted)

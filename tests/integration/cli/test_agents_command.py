@@ -197,7 +197,7 @@ def test_an_agent_that_does_not_answer_is_still_shown_with_what_is_known(desk: D
     first, last = said.err.splitlines()
     assert first == "looking at 'mine' and asking it for one word; this may take a while"
     assert "podium: agent 'mine' ended without an answer (exit 3)" in last
-    assert "mend the trouble" not in said.out
+    assert "fix the problem" not in said.out
 
 
 def test_in_json_what_is_known_and_the_error_are_one_object(desk: Desk) -> None:

@@ -115,7 +115,7 @@ def test_a_list_says_how_many_approvals_it_leaves_out(desk: Desk) -> None:
     keep(desk, *(asked_of(desk, run, path=f"file-{number}") for number in range(203)))
     said = desk.run("approvals")
     assert said.out.count("file-") == 200
-    assert "… and 3 more, which are older" in said.err
+    assert "and 3 older ones" in said.err
     assert desk.run("approvals", "--json").json["more"] == 3
 
 

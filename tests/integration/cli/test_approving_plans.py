@@ -39,7 +39,7 @@ def test_a_plan_is_shown_call_by_call_with_every_argument_whole(
     out = desk.run(command[0], short_id(action_id), *command[1:]).out
     assert "plan for     send an sms\n" in out
     assert (
-        "\nwhat will happen\n"
+        "\nwhat will run\n"
         "  1. sms.send (T3)\n"
         "       to: +61400123456\n"
         "       text:\n"
@@ -71,7 +71,7 @@ def test_a_chain_says_who_said_yes_and_for_whom_it_waits(
     monkeypatch.delenv("PODIUM_USER")
     desk.sign_in("olga")
     out = desk.run("approve", action_id).out
-    assert f"noted; {action_id} still waits for somebody of 'owner'" in out
+    assert f"recorded; {action_id} still needs an approval by 'owner'" in out
     assert re.search(
         r"approved by  olga for ops \(token \w+ in account ann\)\nwaits for    owner\n", out
     )
@@ -91,7 +91,7 @@ def test_a_plan_that_reverses_a_receipt_says_so(desk: Desk) -> None:
 def test_a_plan_of_several_calls_says_how_many_and_in_which_order(desk: Desk) -> None:
     action_id = asked(desk, f"{NEW_LEAD} and create a quote for them")["action_id"]
     out = desk.run("approvals", action_id).out
-    assert "\nwhat will happen: 2 calls, in this order\n  1. leads.create (T1)\n" in out
+    assert "\nwhat will run: 2 calls, in this order\n  1. leads.create (T1)\n" in out
     assert "  2. quote.create (T2)\n       lead_id: (from 1: lead_id)\n" in out
 
 

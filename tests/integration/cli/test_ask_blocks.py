@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from podium.jobs.operator.answer_blocks import blocks
-from podium.jobs.operator.answers import Answers
+from podium.jobs.operator.answers import Answers, to_mend_input
 from podium.jobs.operator.models import CallResult, Directive, OperatorAnswer, OperatorMode
-from podium.jobs.operator.next_steps import to_mend_input
 from podium.render.argument_text import long_values, shown
 from tests.integration.cli.asking import five_blocks, object_of
 from tests.integration.cli.desk import Desk, Said

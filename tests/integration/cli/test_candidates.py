@@ -84,7 +84,7 @@ def test_a_rejected_candidate_is_never_delivered(desk: Desk) -> None:
     (only,) = proposed(desk, "opal_api")
     refused = desk.run("reject", only, "--why", "it is being replaced")
     assert refused.code == 0
-    assert "what will happen" not in refused.out
+    assert "what will run" not in refused.out
     assert f"work order {only} for opal_api in words" in refused.out
     assert "it is being replaced" in refused.out
     said = desk.run("deploy", only)

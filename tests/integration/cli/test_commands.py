@@ -33,7 +33,7 @@ def test_init_makes_a_project_once(desk: Desk) -> None:
     before = (desk.project / "podium.yaml").read_text()
     again = desk.run("init")
     assert again.code == 1
-    assert "there already; nothing was changed" in again.err
+    assert "already exists; nothing was changed" in again.err
     assert (desk.project / "podium.yaml").read_text() == before
 
 
@@ -96,7 +96,7 @@ def test_looking_goes_on_and_tells_of_a_policy_that_cannot_be_used(desk: Desk) -
     said = desk.run("runs")
     assert said.code == 0
     assert "podium.yaml:3:" in said.err
-    assert "going on, for nothing is judged here" in said.err
+    assert "ignored, since this command judges nothing" in said.err
 
 
 def test_config_refuses_a_policy_that_cannot_be_used_with_its_line(desk: Desk) -> None:
@@ -294,7 +294,7 @@ def test_trust_is_for_this_content_alone(desk: Desk) -> None:
     desk.says("agents: {dev: {kind: gemini, command: [./tool, --fast]}}\n")
     assert desk.run("trust", "--show", "--json").json["trusted"] is False
     refused = desk.run("trust")
-    assert (refused.code, "or --yes" in refused.err) == (2, True)
+    assert (refused.code, "pass --yes" in refused.err) == (2, True)
     assert desk.run("trust", "--json").code == 2
     assert desk.run("trust", "--show", "--json").json["trusted"] is False
     said = desk.run("trust", "--yes")

@@ -40,11 +40,11 @@ def filled(desk: Desk) -> Desk:
 def test_a_new_project_is_migrated_from_nothing(desk: Desk) -> None:
     behind = desk.run("db", "migrate", "--check")
     assert behind.code == 1
-    assert "nothing of Podium's, this Podium's is 2; run `podium db migrate`" in behind.out
+    assert "no Podium schema, needs 2; run `podium db migrate`" in behind.out
     assert not database(desk).exists()
     assert desk.run("db", "migrate", "--json").json["migrated"]
     said = desk.run("db", "migrate", "--check")
-    assert (said.code, said.out) == (0, f"{database(desk)}: schema 2, as it should be\n")
+    assert (said.code, said.out) == (0, f"{database(desk)}: schema 2, up to date\n")
 
 
 def test_a_project_of_an_older_podium_is_lifted(filled: Desk) -> None:
@@ -109,7 +109,7 @@ def test_a_project_moves_to_postgresql_and_back(filled: Desk, postgres_url: str)
     said = filled.run("db", "copy", "--from", postgres_url, "--to", str(back))
     assert said.code == 0
     assert "receipts of 1 run: proved" in said.out
-    assert "every one the same on both sides" in said.out
+    assert "verified" in said.out
     assert filled.run("db", "check", "--database", str(back)).code == 0
 
 
@@ -163,7 +163,7 @@ def test_a_chain_that_is_not_sound_is_copied_and_not_vouched_for(
     (heads / RUN).unlink()
     back = str(filled.project / "back.db")
     said = filled.run("db", "copy", "--from", postgres_url, "--to", back)
-    assert f"receipts, before as now: run {RUN}: forged" in said.out
+    assert f"receipts, also in the source: run {RUN}: forged" in said.out
     assert not (heads / RUN).exists()
 
 
@@ -196,7 +196,7 @@ def test_a_machine_with_another_key_is_refused_where_receipts_were_copied_to(
     assert "the key they were sealed with is not here" in filled.run("db", "check").out
     said = filled.run("db", "copy", "--to", str(tmp_path / "back.db"))
     assert said.code == 0
-    assert "receipts of 1 run: the same, but not proved: their key is not here" in said.out
+    assert "receipts of 1 run: equal, but not verified: the key is missing" in said.out
 
 
 def test_nothing_is_copied_over_something(filled: Desk, postgres_url: str) -> None:
@@ -227,7 +227,7 @@ def test_nothing_is_copied_while_somebody_works(filled: Desk) -> None:
 def test_a_copy_needs_another_side(filled: Desk) -> None:
     said = filled.run("db", "copy")
     assert said.code == 2
-    assert "say at least one of --from and --to" in said.err
+    assert "pass --from or --to" in said.err
     assert filled.run("db", "copy", "--to", str(database(filled))).code == 1
 
 
@@ -252,12 +252,12 @@ def test_runs_that_ended_long_ago_are_forgotten(filled: Desk) -> None:
     for days in (1, 40, 50):
         add_ended(filled, days)
     would = filled.run("db", "prune", "--older-than", "30d", "--dry-run")
-    assert would.out.startswith("2 runs would be forgotten that ended before ")
+    assert would.out.startswith("2 runs would be deleted that ended before ")
     assert len(filled.run("runs", "--json").json["runs"]) == 4
     done = filled.run("db", "prune", "--older-than", "30d", "--json")
     assert (done.code, done.json["runs"], done.json["dry_run"]) == (0, 2, False)
     assert len(filled.run("runs", "--json").json["runs"]) == 2
-    assert filled.run("db", "prune", "--older-than", "30d").out == "no runs ended so long ago\n"
+    assert filled.run("db", "prune", "--older-than", "30d").out == "no runs ended that long ago\n"
     assert filled.run("db", "check").code == 0
 
 

@@ -113,7 +113,7 @@ def test_broken_settings_and_a_broken_database_do_not_stop_the_doctor(desk: Desk
     assert found["settings"]["state"] == "fail"
     assert "podium.yaml:1:1: mode" in found["settings"]["says"]
     assert "1024 processes" in found["limits"]["says"]
-    assert "switched off" not in found["limits"]["says"], "the defaults hold"
+    assert "switched off" not in found["limits"]["says"], "the defaults apply"
     assert "network None" not in found["sandbox"]["says"]
     assert found["database"]["state"] == "fail"
     assert str(database) in found["database"]["says"]

@@ -120,7 +120,7 @@ def test_a_traceback_is_shown_only_when_asked_for(
 @pytest.mark.parametrize(
     ("raised", "code", "words"),
     [
-        (ZeroDivisionError("by zero"), 1, "podium: ZeroDivisionError: by zero; say it again"),
+        (ZeroDivisionError("by zero"), 1, "podium: ZeroDivisionError: by zero; run it again"),
         (KeyboardInterrupt(), 130, "podium: interrupted\n"),
         (Interrupted("asked to end"), 130, "podium: interrupted\n"),
         (LockHeld("held"), 7, "podium: held\n"),
@@ -132,14 +132,14 @@ def test_a_traceback_is_shown_only_when_asked_for(
         (
             PermissionError(errno.EACCES, "Permission denied", "/x/.podium"),
             1,
-            "podium: '/x/.podium': Permission denied; let yourself read and write it (ls -ld, chmod, chown), "
-            "or work in a folder of your own (cd, or --project DIR)\n",
+            "podium: '/x/.podium': Permission denied; give yourself read and write access (ls -ld, chmod, chown), "
+            "or use a folder you own (cd, or --project DIR)\n",
         ),
         (
             PermissionError(errno.EACCES, "Permission denied", "/nonexistent"),
             1,
-            "podium: '/nonexistent': Permission denied; let yourself read and write it (ls -ld, chmod, chown), "
-            "or set HOME or PODIUM_HOME to a folder of your own\n",
+            "podium: '/nonexistent': Permission denied; give yourself read and write access (ls -ld, chmod, chown), "
+            "or set HOME or PODIUM_HOME to a folder you own\n",
         ),
     ],
 )

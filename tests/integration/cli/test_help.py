@@ -38,9 +38,9 @@ def test_topic_is_the_page_of_the_documentation_with_links_that_work_in_a_termin
 @pytest.mark.parametrize(
     ("topic", "message"),
     [
-        ("pipelines", "there is no topic 'pipelines'; did you mean `podium help pipeline`?"),
-        ("reboot", "there is no topic 'reboot'; did you mean `podium help resume-after-a-reboot`?"),
-        ("xyzzy", "there is no topic 'xyzzy'; `podium help` lists them"),
+        ("pipelines", "unknown topic 'pipelines'; did you mean `podium help pipeline`?"),
+        ("reboot", "unknown topic 'reboot'; did you mean `podium help resume-after-a-reboot`?"),
+        ("xyzzy", "unknown topic 'xyzzy'; list them with `podium help`"),
         ("approve", "'approve' is a command, not a topic: `podium approve --help`"),
     ],
 )

@@ -83,7 +83,7 @@ def test_an_existing_file_is_left_alone_and_told_what_it_could_say(desk: Desk) -
     said = desk.run("init", "--yes")
     assert said.code == 1
     assert f"checks:\n  - {FOUND}  # found in test_a.py\n" in said.out
-    assert "there already; nothing was changed" in said.err
+    assert "already exists; nothing was changed" in said.err
     assert f"  - {FOUND}" in desk.run("init", "--json").json["could_add"]
     assert (desk.project / "podium.yaml").read_text() == "mode: sensing\n"
     assert everything_in(desk.project) == {".git", "podium.yaml", "test_a.py"}
@@ -119,7 +119,7 @@ def test_a_git_directory_and_a_broken_link_are_left_as_they_are(desk: Desk) -> N
     (desk.project / "podium.yaml").symlink_to("nowhere")
     said = desk.run("init")
     assert said.code == 1
-    assert "is a link to a file that is missing" in said.err
+    assert "is a link to a missing file" in said.err
     assert everything_in(desk.project) == {".git", "a", "podium.yaml"}
 
 

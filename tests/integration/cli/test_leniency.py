@@ -24,7 +24,7 @@ def test_looking_goes_on_with_one_line_of_warning(desk: Desk, command: tuple[str
     assert said.json
     assert len(said.err.splitlines()) == 1
     assert said.err.startswith(f"podium: {desk.project.resolve()}/podium.yaml:2:1: agnets: unknown")
-    assert said.err.endswith("(and 1 more); going on with the defaults\n")
+    assert said.err.endswith("(and 1 more); using the defaults\n")
 
 
 def test_a_run_can_be_stopped_and_a_call_refused_by_the_right_person(desk: Desk) -> None:
@@ -47,4 +47,4 @@ def test_what_needs_a_policy_refuses_as_before(desk: Desk, command: tuple[str, .
     said = desk.run(*({"RUN": run.id, "ID": asked.id}.get(word, word) for word in command))
     assert said.code == 2
     assert "podium.yaml:2:1: agnets: unknown key" in said.err
-    assert "going on" not in said.err
+    assert "using the defaults" not in said.err

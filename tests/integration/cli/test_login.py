@@ -105,7 +105,7 @@ def test_a_token_that_does_not_hold_signs_nobody_in_and_approves_nothing(
     roles = frozenset({ConsoleRole.VIEWER if how == "a viewer's" else ConsoleRole.APPROVER})
     token, kept = book.make("bob", roles, made, until)
     if how == "an argument":
-        assert "never an argument" in desk.run("login", token).err
+        assert "must not be an argument" in desk.run("login", token).err
     elif how != "unknown":
         vault = desk.within(_vault)
         (desk.home / "credentials.json").write_text(json.dumps({vault.name: token}))

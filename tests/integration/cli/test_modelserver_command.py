@@ -185,28 +185,31 @@ def test_a_fault_in_the_script_is_named_with_its_line_and_key(desk: Desk) -> Non
 def test_a_key_that_nobody_would_be_asked_for_is_refused(desk: Desk, way: tuple[str, ...]) -> None:
     said = desk.run("modelserver", *way, "--key", KEY)
     assert said.code == 2
-    assert "is for --script and --by-hand" in said.err
+    assert "requires --script or --by-hand" in said.err
     assert KEY not in said.err
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((), "give one of --script FILE, --record FILE, --replay FILE or --by-hand"),
-        (("--script", "a", "--by-hand"), "give one of"),
-        (("--script", "a", "--folder", "d"), "--folder and --timeout are for --by-hand"),
-        (("--replay", "a", "--timeout", "3"), "--folder and --timeout are for --by-hand"),
+        ((), "pass one of --script FILE, --record FILE, --replay FILE or --by-hand"),
+        (("--script", "a", "--by-hand"), "pass one of"),
+        (("--script", "a", "--folder", "d"), "--folder and --timeout require --by-hand"),
+        (("--replay", "a", "--timeout", "3"), "--folder and --timeout require --by-hand"),
         (("--by-hand", "--timeout", "0"), "0.001"),
-        (("--script", "a", "--replay", "b"), "give one of"),
-        (("--record", "a"), "--record and --upstream belong together"),
-        (("--replay", "a", "--upstream", "http://x"), "--record and --upstream belong together"),
+        (("--script", "a", "--replay", "b"), "pass one of"),
+        (("--record", "a"), "--record and --upstream must be used together"),
+        (
+            ("--replay", "a", "--upstream", "http://x"),
+            "--record and --upstream must be used together",
+        ),
         (("--script", "none.yaml"), "none.yaml: there is no such file"),
         (("--replay", "none.jsonl"), "none.jsonl: cannot be read: No such file"),
         (("--record", "a", "--upstream", "nonsense"), "'nonsense' is no URL of a provider"),
         (("--record", "a", "--upstream", "bing=http://x"), "no provider 'bing'"),
         (
             ("--record", "a", "--upstream", "http://x", "--upstream", "http://y"),
-            "give one --upstream URL",
+            "pass one --upstream URL",
         ),
         (("--script", "s.yaml", "--port", "70000"), "65535"),
     ],
@@ -247,7 +250,7 @@ def put(folder: Path, name: str, text: str) -> None:
 def test_by_hand_a_request_waits_in_the_folder_for_its_answer(desk: Desk) -> None:
     folder = desk.project / "trial"
     with serving(desk, "--by-hand", "--folder", "trial", lines=10) as served:
-        assert served.greeting[8].startswith(f"answer on {served.url}/page/")
+        assert served.greeting[8].startswith(f"answer at {served.url}/page/")
         assert served.greeting[9].startswith(f"or in {folder}, as NNNN-answer.json")
         with asked(served) as reply:
             retry_until_blocking((folder / "0001-request.json").exists)

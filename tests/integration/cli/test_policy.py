@@ -92,9 +92,9 @@ def test_a_projects_rule_counts_and_can_only_tighten(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((), "give either"),
-        (("--tool", "finish", "--", "ls"), "give either"),
-        (("--args", "{}", "--", "ls"), "--args belongs to --tool"),
+        ((), "pass either"),
+        (("--tool", "finish", "--", "ls"), "pass either"),
+        (("--args", "{}", "--", "ls"), "--args requires --tool"),
         (("--tool", "write_file", "--args", "{"), "--args is not JSON"),
         (("--tool", "write_file", "--args", "[]"), "must be a JSON object"),
         (("--tool", "write_file", "--args", "{}"), "do not fit"),

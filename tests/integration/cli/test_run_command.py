@@ -238,7 +238,7 @@ REFUSALS = {
     "an unknown base": (["run", TASK, "--base", "trunk"], "no branch 'trunk' here"),
     "waiting and leaving": (["run", TASK, "--wait", "--detach"], "cannot be combined"),
     "no task": (["run"], "Missing argument 'TASK'"),
-    "no text": (["run", "caf\udce9"], "no UTF-8 text"),
+    "no text": (["run", "caf\udce9"], "not valid UTF-8"),
 }
 
 
@@ -292,7 +292,7 @@ def no_agent(desk: Desk) -> None:
         (a_detached_head, "HEAD is detached here; say with --base"),
         (broken_settings, "podium.yaml:"),
         (a_stage_that_leads_nowhere, "there is no stage 'nowhere'"),
-        (no_agent, "podium.yaml names no agent"),
+        (no_agent, "podium.yaml has no agents"),
     ],
 )
 def test_a_project_that_is_not_ready_is_refused_in_a_line_and_nothing_is_changed(
@@ -339,7 +339,7 @@ def test_a_pipe_may_not_bring_anything(desk: Desk) -> None:
     set_up(desk, good_turns())
     for content, reason in (
         (b"x" * 1_000_000, "longer than 100000 characters"),
-        (b"caf\xe9", "no UTF-8 text"),
+        (b"caf\xe9", "not valid UTF-8"),
         (b"a\0b", "NUL byte"),
         (b"", "the task is empty"),
     ):
@@ -431,9 +431,9 @@ def test_a_detached_run_is_worked_on_by_a_worker_that_leaves_when_it_is_done(des
     said = desk.spawn("run", TASK, "--detach")
     assert said.code == 0, said.err
     run_id = run_id_of(said)
-    worker = re.search(rf"run {run_id} goes on in the background: worker .*?(\d+)", said.out)
+    worker = re.search(rf"run {run_id} continues in the background: worker .*?(\d+)", said.out)
     assert worker, said.out
-    assert re.search(r"`podium logs \w{8} -f` follows it", said.out)
+    assert re.search(r"follow it with `podium logs \w{8} -f`", said.out)
     retry_until_blocking(lambda: stored(desk, run_id).status is RunStatus.SUCCEEDED, seconds=60)
     retry_until_blocking(lambda: not is_there(int(worker[1])))
     log = desk.project / ".podium" / "worker.log"
@@ -504,7 +504,7 @@ def test_a_run_for_workers_that_are_busy_is_queued_and_no_worker_is_started(
     set_up(desk, [turn("architect", {"sleep_seconds": 60}), *good_turns()])
     with a_worker(desk, "--concurrency", "1", **where):
         first = desk.run("run", TASK, "--detach", env=where)
-        assert f"run {run_id_of(first)} goes on in the background: a worker took it" in first.out
+        assert f"run {run_id_of(first)} continues in the background: a worker took it" in first.out
         said = desk.run("run", TASK, "--detach", env=where)
         assert said.code == 0, said.err
         queued = "is queued in 'default': 1 worker serves it and is busy, and 0 other runs wait"
@@ -522,7 +522,7 @@ def test_a_run_is_put_where_its_queue_priority_and_delay_say(desk: Desk) -> None
     set_up(desk, good_turns(), queues={"default": {}, "gpu": {"labels": ["gpu"]}})
     said = desk.spawn("run", TASK, "--queue", "gpu", "--priority", "5")
     assert said.code == 0, said.err
-    assert "is queued in 'gpu', which nobody serves: where there is gpu, start" in said.out
+    assert "is queued in 'gpu', which no worker serves; on a machine with gpu, start" in said.out
     assert "`podium worker --queue gpu --label gpu`" in said.out
     run = stored(desk, run_id_of(said))
     assert (run.queue, run.priority, run.status) == ("gpu", 5, RunStatus.QUEUED)

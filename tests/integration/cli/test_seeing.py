@@ -93,7 +93,7 @@ def test_a_dead_worker_is_listed_with_what_it_owns_and_what_is_next(desk: Desk) 
     run = put_left_behind(desk)
     said = desk.run("workers")
     assert said.code == 0
-    assert "no worker is alive; `podium worker` starts one" in said.err
+    assert "no workers; start one with `podium worker`" in said.err
     assert f"worker {short_id(run.owner or '')} is gone, and still owns:\n" in said.out
     assert f"  {short_id(run.id)}  demo  wipe the disk\n" in said.out
     assert f"    next: `podium resume {short_id(run.id)}` goes on with it\n" in said.out
@@ -123,7 +123,7 @@ def test_a_queue_without_workers_says_what_to_start(desk: Desk) -> None:
     }
     assert "gpu  2 at once, 4 a worker, 10 starts in 60 s\n" in said.out
     assert "nobody serves `gpu`: start `podium worker --queue gpu`\n" in said.err
-    assert "1 run for a person: `podium runs --status needs_human` lists them\n" in said.err
+    assert "1 run needs a person; list them with `podium runs --status needs_human`\n" in said.err
     [record] = desk.run("queues", "--json").json["queues"]
     assert (record["name"], record["queued"], record["served_by"]) == ("gpu", 1, [])
     assert record["trouble"].startswith("nobody serves `gpu`")

@@ -75,7 +75,7 @@ def test_a_name_that_nothing_proves_grants_no_autonomy(
     agreed(desk)
     monkeypatch.setenv("PODIUM_USER", "bob")
     said = desk.run("sense", "trust", "promote", "opal_api", "--yes")
-    assert (said.code, "a name proves nobody" in said.err) == (2, True)
+    assert (said.code, "a name alone proves nothing" in said.err) == (2, True)
     assert standing(desk)["granted"] is None
     monkeypatch.delenv("PODIUM_USER")
     said = desk.run("sense", "trust", "promote", "opal_api", stdin=b"")

@@ -55,14 +55,14 @@ def test_a_run_whose_process_is_dead_is_interrupted_and_not_running(desk: Desk) 
     name = short_id(run.id)
     listed = desk.run("runs")
     assert f"{name}  interrupted" in listed.out
-    assert f"`podium resume {name}` goes on" in listed.err
+    assert f"continue with `podium resume {name}`" in listed.err
     shown = desk.run("show", run.id)
     assert "status     interrupted\n" in shown.out
     assert "owner      wrk_gone (gone)\n" in shown.out
     assert "in flight  change\n" in shown.out
-    assert f"`podium resume {name}` goes on" in shown.err
+    assert f"continue with `podium resume {name}`" in shown.err
     logged = desk.run("logs", run.id)
-    assert f"run {name} is interrupted: `podium resume {name}` goes on" in logged.err
+    assert f"run {name} is interrupted; continue with `podium resume {name}`" in logged.err
     for record in (
         desk.run("runs", "--json").json["runs"][0],
         desk.run("show", run.id, "--json").json["run"],
@@ -93,7 +93,7 @@ def test_a_run_that_was_let_go_of_is_interrupted_with_how_to_go_on(desk: Desk) -
     (desk.project / "lost").touch()
     said = desk.run("resume", run.id)
     assert (said.code, said.out) == (1, f"run {run.id} interrupted\n")
-    assert f"`podium resume {run.id}` goes on" in said.err
+    assert f"continue with `podium resume {run.id}`" in said.err
     (desk.project / "lost").unlink()
     assert desk.run("resume", run.id).code == 0
 
@@ -137,7 +137,7 @@ def test_ctrl_c_is_answered_at_once_and_a_second_one_leaves_quietly(desk: Desk) 
     assert process.stderr is not None
     process.send_signal(signal.SIGINT)
     line = ""
-    while "ending its processes" not in line:
+    while "stopping" not in line:
         line = process.stderr.readline()
         assert line, "it ended without a word"
     assert f"run {short_id(run.id)} stays at its checkpoint" in line

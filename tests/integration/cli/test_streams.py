@@ -68,10 +68,10 @@ def test_what_is_no_text_is_a_usage_error(desk: Desk) -> None:
     desk.add_run()
     said = in_a_shell(desk, "podium show $'\\xff'")
     assert said.code == 2
-    assert said.err.startswith("podium: what was typed is no UTF-8 text")
+    assert said.err.startswith("podium: an argument is not valid UTF-8")
 
 
 def test_a_folder_that_is_gone_is_said_to_be_gone(desk: Desk) -> None:
     said = in_a_shell(desk, "mkdir gone && cd gone && rmdir ../gone && podium runs")
     assert said.code == 2
-    assert "the folder this was started in is gone" in said.err
+    assert "the current folder no longer exists" in said.err

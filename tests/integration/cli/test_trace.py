@@ -170,7 +170,7 @@ def test_answers_of_a_model_and_stops_are_rows_and_a_stop_is_a_failure(desk: Des
 def test_a_tool_that_was_not_called_is_told_with_those_that_were(desk: Desk, run: Run) -> None:
     said = desk.run("trace", run.id, "--tool", "wrte_file")
     assert said.err == (
-        "no call of 'wrte_file'; tools that were called: read_file, run_command, write_file\n"
+        "no call of 'wrte_file'; called tools: read_file, run_command, write_file\n"
     )
 
 
@@ -232,7 +232,7 @@ def test_a_trace_that_cannot_be_written_is_read_as_it_is(desk: Desk, run: Run) -
     path.symlink_to(kept)  # the writer does not go through links, whoever runs the test
     said = desk.run("trace", run.id, "--json")
     assert len(said.json["events"]) == len(STORY)
-    assert "could not be brought up to date" in said.err
+    assert "could not be updated" in said.err
 
 
 def test_following_ends_with_the_run_and_shows_what_comes(desk: Desk) -> None:
@@ -331,7 +331,7 @@ def test_damage_is_named_beside_what_can_be_read(desk: Desk) -> None:
     assert len(words(said.out)) == 1
     assert said.err.splitlines() == [
         f"podium: {path}: line 2 is no event",
-        f"podium: {path}: the last line is torn and left out",
+        f"podium: {path}: the last line is incomplete and was skipped",
     ]
 
 

@@ -99,7 +99,7 @@ def test_a_command_ends_as_in_a_shell_with_its_output_and_without_secrets(projec
     assert said.json["stderr"] == "err\n"
     said = project.run("workspaces", "exec", "fix", "--seconds", "0.5", "--", "sleep", "600")
     assert said.code == 6
-    assert "podium: ended after 0.5 s" in said.err
+    assert "podium: stopped after 0.5 s" in said.err
     said = execute(project, "no-such-program")
     assert said.code == 127
     assert "'no-such-program'" in said.err
@@ -268,7 +268,7 @@ def test_guarded_files_wait_for_an_approval_that_shows_the_diff(project: Desk) -
     # Asked again, even by a process that knows the record alone, it is the same question.
     said = project.run("workspaces", "deliver", "fix")
     assert said.code == 3
-    assert "then `podium workspaces deliver fix`" in said.err
+    assert "and `podium workspaces deliver fix`" in said.err
     assert "+checks: []" in project.run("approvals", approval).out
     # A question about an earlier change is withdrawn.
     change = "echo 'checks: [x]' > podium.yaml; git commit -qam other"

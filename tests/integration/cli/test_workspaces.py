@@ -254,7 +254,7 @@ def test_workspaces_of_other_repositories_are_left_alone_without_all(project: De
     (private / "record.json").write_text(json.dumps(facts))
     said = project.run("workspaces", "list")
     assert (said.code, said.out) == (0, "")
-    assert "1 workspace of other repositories: --all" in said.err
+    assert "1 workspace in other repositories; list them with --all" in said.err
     assert other in project.run("workspaces", "list", "--all").out
     assert project.run("workspaces", "gc").out == ""
     for command in ("gc", "snapshot", "recover"):

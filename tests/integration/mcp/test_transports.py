@@ -179,7 +179,7 @@ async def test_the_token_that_is_made_is_shown_once_on_stderr_and_lets_in(desk: 
 def test_other_machines_are_not_let_in(desk: Desk, address: str) -> None:
     said = desk.run("mcp", "--http", address)
     assert said.code == 2
-    assert "is no address of this machine alone" in said.err
+    assert "is not a loopback address" in said.err
 
 
 def test_a_token_that_could_be_guessed_is_refused(

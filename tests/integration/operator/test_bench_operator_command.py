@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-import podium.jobs.operator.bench.tally as tallying
-import podium.jobs.operator.bench.utterance_score as bench
+import podium.jobs.operator.bench.command as tallying
+import podium.jobs.operator.bench.score as bench
 from podium.core.decisions import Tier
-from podium.jobs.operator.bench.utterances import utterance_cases
+from podium.jobs.operator.bench.cases import utterance_cases
 from podium.jobs.operator.judgement.judge import judge
 from tests.integration.cli.desk import Desk
 

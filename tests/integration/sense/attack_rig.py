@@ -20,8 +20,8 @@ from podium.config.settings import SandboxSettings
 from podium.core.decisions import CallOutcome, Refusal
 from podium.core.errors import PodiumError
 from podium.core.model import Json
-from podium.jobs.sense.operations import order_tools, sense_tools
 from podium.jobs.sense.options import SenseOptions
+from podium.jobs.sense.orders.order_tools import order_tools, sense_tools
 from podium.jobs.sense.orders.policy import OrderConfinement, worker_layer
 from podium.jobs.sense.orders.work_order import Operation
 from podium.policy import (

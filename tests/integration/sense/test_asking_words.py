@@ -14,7 +14,7 @@ from podium.agents.contract.agent import with_form
 from podium.core.events import AgentAsked
 from podium.jobs.sense.candidate_report import weight_text
 from podium.jobs.sense.deps import OpsReply
-from podium.jobs.sense.io.installation import last_tick
+from podium.jobs.sense.io.record import last_tick
 from podium.jobs.sense.models import Bundle, Look, Sensed, notices_of
 from podium.jobs.sense.options import Profile, SenseOptions
 from podium.jobs.sense.orders import operation_writer

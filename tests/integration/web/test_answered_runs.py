@@ -16,8 +16,8 @@ from podium.core.decisions import Approval, ApprovalStatus
 from podium.core.ids import short_id
 from podium.core.work import Run, RunStatus
 from podium.engine import FlowDefinition
-from podium.mcp.context import Desk as McpDesk
-from podium.mcp.run_tools import ApprovalsWish, _approvals
+from podium.mcp.context import McpContext
+from podium.mcp.run_tools import ApprovalsArguments, _approvals
 from podium.ports import Flow, FlowContext
 from podium.testing import retry_until
 from tests.integration.web.stage import Stage, console
@@ -112,7 +112,7 @@ async def test_without_a_host_every_interface_says_what_continues_the_run(tmp_pa
         assert commands[2] in said
         granted = by_api.model_copy(update={"status": ApprovalStatus.GRANTED})
         assert commands[0] in (await answered(stage.podium, granted)).next
-        listed = await _approvals(_mcp(stage), ApprovalsWish(approval_id=by_api.id))
+        listed = await _approvals(_mcp(stage), ApprovalsArguments(approval_id=by_api.id))
         assert commands[0] in listed.approvals[0].how
 
 
@@ -131,8 +131,8 @@ async def test_a_worker_without_a_secret_of_the_caller_leaves_the_run_and_says_s
         assert known.status is RunStatus.WAITING
 
 
-def _mcp(stage: Stage) -> McpDesk:
+def _mcp(stage: Stage) -> McpContext:
     async def served(podium: Podium, run: Run) -> str:
         return ""
 
-    return McpDesk(stage.podium, served)
+    return McpContext(stage.podium, served)

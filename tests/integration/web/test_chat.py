@@ -107,7 +107,7 @@ async def test_a_stranger_gets_nothing_and_is_noted_once(stage: ChatStage) -> No
         assert await stage.telegram(f"APPROVE: {asked.id}", sender=EVE) == ""
     assert (await stage.approval(asked)).status is ApprovalStatus.PENDING
     assert stage.said == [
-        f"chat: telegram sender '{EVE}' is not among `senders`, and was not heard"
+        f"chat: telegram sender '{EVE}' is not listed in `senders`; the message was ignored"
     ]
 
 

@@ -207,8 +207,8 @@ async def test_a_task_is_handed_on_aborted_and_retried_from_the_page(
         visitor(here.browser, here.stage) as page,
     ):
         await page.goto("/duet")
-        await page.get_by_label("What is to be done").fill("tidy up")
-        await page.get_by_role("button", name="Hand it to the planner").click()
+        await page.get_by_label("Task", exact=True).fill("tidy up")
+        await page.get_by_role("button", name="Send to the planner").click()
         worker = here.theatre.start("worker", "--queue", "duet")
         try:
             await retry_until(lambda: here.took("PLANNER") == 2)

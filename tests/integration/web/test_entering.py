@@ -21,7 +21,7 @@ async def test_nobody_comes_in_without_a_token(tmp_path: Path) -> None:
         assert (await client.get("/login")).status_code == 200
         answer = await client.post("/login", data={"token": "pod_wrong"})
         assert answer.status_code == 401
-        assert "not known" in answer.text
+        assert "unknown" in answer.text
 
 
 @needs_browser
@@ -34,17 +34,17 @@ async def test_a_link_with_the_token_in_its_fragment_lets_a_browser_in(
             await page.goto("/login")
             await picture(page, "login")
             await refuse_barriers(page)
-            await page.get_by_role("button", name="Leave").click()
+            await page.get_by_role("button", name="Sign out").click()
             await page.wait_for_url("**/login")
             assert not await page.get_by_role("navigation").count()
             # Whoever asks for a page comes to it once they are in.
             await page.goto("/runs")
             assert page.url.endswith("/login?to=/runs")
             await page.get_by_label("Token").fill("pod_wrong")
-            await page.get_by_role("button", name="Come in").click()
+            await page.get_by_role("button", name="Sign in").click()
             await page.get_by_role("alert").wait_for()
             await page.get_by_label("Token").fill(stage.token)
-            await page.get_by_role("button", name="Come in").click()
+            await page.get_by_role("button", name="Sign in").click()
             await page.wait_for_url("**/runs")
         async with visitor(browser, stage, phone=True, dark=True) as page:
             for path, name in (("/login", "login-phone"), ("/nothing", "fault-phone")):

@@ -66,7 +66,7 @@ async def test_spending_queues_and_causes_are_shown_and_the_doctor_comes_when_as
             assert await page.title() != "owned"
             await picture(page, "health")
             await refuse_barriers(page)
-            await page.get_by_role("button", name="Examine this machine").click()
+            await page.get_by_role("button", name="Run checks").click()
             await expect(page.locator("#doctor")).to_contain_text("sandbox", timeout=PATIENT_MS)
             await picture(page, "health-doctor")
         async with visitor(browser, stage, phone=True, dark=True) as page:
@@ -92,7 +92,7 @@ async def test_a_page_that_is_open_shows_what_is_spent_and_what_fails_meanwhile(
         await stop_timers(page)
         await page.goto("/health")
         main = page.locator("main")
-        for words in ("Nothing was spent", "No run has failed", "Nothing waits"):
+        for words in ("Nothing was spent", "No run has failed", "Nothing is waiting"):
             await expect(main).to_contain_text(words, timeout=PATIENT_MS)
         await fill(stage)
         run = await add_run(stage.podium)

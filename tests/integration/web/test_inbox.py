@@ -55,7 +55,7 @@ async def test_cards_show_what_will_happen_by_risk_on_desktop_and_phone_in_light
             added = await page.locator(".diff .add").all_inner_texts()
             assert any("Prices are in cents." in line for line in added)
             assert await page.locator(".why-not").first.inner_text() == (
-                "The next yes must come from somebody of leads, and you are not one of them."
+                "The next approval must come from a member of leads, and you are not one."
             )
             await refuse_barriers(page)
             await refuse_sideways(page)
@@ -93,7 +93,7 @@ async def test_answers_are_given_on_the_page_and_an_open_page_hears_of_them(
             assert (answered.status, answered.said) == (ApprovalStatus.GRANTED, "PostgreSQL")
 
             card = page.locator(f"#card-{refused.id}")
-            await card.get_by_label("Reason for your no").fill("not before <b>Monday</b>")
+            await card.get_by_label("Reason for rejecting").fill("not before <b>Monday</b>")
             await card.get_by_role("button", name="Reject").click()
             await card.locator(".tag.bad").wait_for()
             told = await approval_now(podium, refused.id)
@@ -106,7 +106,7 @@ async def test_answers_are_given_on_the_page_and_an_open_page_hears_of_them(
             await page.locator(f"#card-{late.id}").wait_for()
             await page.wait_for_function("document.title.startsWith('(1)')")
             news = await page.locator("#inbox-news").inner_text()
-            assert news == "One more card waits."
+            assert news == "1 more card is waiting."
 
 
 @pytest.mark.soak
@@ -161,7 +161,7 @@ async def test_an_open_page_sees_what_somebody_else_answered(
             assert answer.status_code == 303
             await card.locator(".tag.good").wait_for()
             await page.wait_for_function("!document.title.startsWith('(')")
-            assert await page.locator(".empty").inner_text() == "Nothing waits for you."
+            assert await page.locator(".empty").inner_text() == "Nothing is waiting for you."
 
 
 @needs_browser
@@ -206,8 +206,8 @@ async def test_a_call_in_doubt_is_settled_with_one_of_two_answers(
             await page.goto("/")
             card = page.locator(f"#card-{run.id}")
             await card.get_by_role("button", name="It did not happen").click()
-            await card.get_by_text("Noted: it did not happen.").wait_for()
-            assert await card.get_by_role("button", name="Go on").count() == 1
+            await card.get_by_text("Recorded: it did not happen.").wait_for()
+            assert await card.get_by_role("button", name="Continue").count() == 1
         store = await stage.podium.store()
         [call] = await store.read(lambda view: view.calls(run.id))
         assert call.status == "refused"
@@ -242,7 +242,7 @@ async def test_who_may_only_look_sees_why_and_is_refused(tmp_path: Path) -> None
         approval = await add_approval(stage.podium, await add_run(stage.podium))
         async with stage.client(stage.new_token("vera", ConsoleRole.VIEWER)) as client:
             shown = (await client.get("/")).text
-            assert "come in with a token that has the role approver" in shown
+            assert "sign in with a token that has the role approver" in shown
             assert "Approve" not in shown
             for act in ("approve", "reject", "resubmit"):
                 answer = await client.post(f"/cards/{approval.id}/{act}", data={"why": "no"})
@@ -299,7 +299,7 @@ async def test_one_tier_is_selected_together_on_the_page(tmp_path: Path, browser
             assert await page.locator("#bulk-count").inner_text() == "2 selected, T1:"
             await refuse_sideways(page)
             await picture(page, "inbox-bulk")
-            await page.get_by_role("button", name="Approve them").click()
+            await page.get_by_role("button", name="Approve selected").click()
             await page.locator(".report li").nth(1).wait_for()
             await refuse_barriers(page)
         for each in low:
@@ -323,8 +323,8 @@ async def test_a_chain_is_noted_yes_by_yes_and_one_person_counts_once(tmp_path: 
         async with stage.client(**headers) as sam, stage.client(kim, **headers) as other:
             assert (await other.post(path, data=yes)).status_code == 409
             noted = await sam.post(path, data=yes)
-            assert "It still waits for somebody of owners." in noted.text
-            assert "You said yes already." in noted.text
+            assert "It still needs an approval by owners." in noted.text
+            assert "You already approved this." in noted.text
             assert (await sam.post(path, data=yes)).status_code == 409
             assert "yes from sam" in (await other.get(f"/cards/{asked.id}")).text
             assert "Approved." in (await other.post(path, data=yes)).text
@@ -342,7 +342,7 @@ async def test_a_run_whose_host_died_waits_for_somebody_to_go_on(tmp_path: Path)
         assert "whoever hosted it is gone" in shown
         viewer = stage.new_token("vera", ConsoleRole.VIEWER)
         async with stage.client(viewer) as other:
-            assert "Go on</button>" not in (await other.get("/")).text
+            assert "Continue</button>" not in (await other.get("/")).text
             assert (await other.post(f"/blocked/{lost.id}/resume")).status_code == 403
             body = {"call": f"{lost.id}:x:0", "happened": "yes"}
             assert (await other.post(f"/blocked/{lost.id}/resolve", data=body)).status_code == 403

@@ -19,7 +19,7 @@ from podium.core.model import Json
 from podium.core.work import QueueSpec
 from podium.engine import FlowDefinition
 from podium.jobs.operator.composition import OperatorSetup, build_operator, operator_options
-from podium.jobs.sense.effective_options import order_queues
+from podium.jobs.sense.options import order_queues
 from podium.ports import Flow, FlowContext
 from podium.testing import retry_until
 from tests.integration.packs.roofing.smtp_server import SmtpServer, serving
@@ -112,7 +112,7 @@ async def test_an_edited_candidate_is_asked_about_anew_and_only_the_edit_is_deli
             assert [each.id for each in await pending(stage)] == [old.id]
             await field.fill(text.replace("second line", "another line"))
             await card.get_by_role("button", name="Resubmit").click()
-            await card.get_by_text("Edited. It goes on as run").wait_for()
+            await card.get_by_text("Edited. Run").wait_for()
             fresh = page.locator("article:not(.done)", has_text="see to FIX-A")
             await fresh.get_by_role("button", name="Approve").wait_for()
             [new] = await pending(stage)
@@ -205,7 +205,7 @@ async def test_an_edited_plan_is_checked_by_the_operator_and_asked_about_anew(
             assert answer.status_code == 422, text
             assert [each.id for each in await pending(stage)] == [old.id]
         edited = await client.post(path, data={"call_1": json.dumps({"quote_id": "Q-90"})})
-        assert "asks anew under a new digest" in edited.text
+        assert "asks again with a new digest" in edited.text
         [new] = await pending(stage)
         assert new.digest != old.digest
         assert new.arguments["calls"][0]["arguments"]["quote_id"] == "Q-90"
@@ -225,7 +225,7 @@ async def test_an_edited_call_of_an_agent_is_a_no_that_says_what_to_ask_for(tmp_
             assert answer.status_code == 422, text
         wanted = {"path": "b.txt", "content": "hello\n"}
         answer = await client.post(path, data={"arguments": json.dumps(wanted)})
-        assert "who is to ask again with them" in answer.text
+        assert "should ask again with them" in answer.text
         known = await approval_now(stage.podium, approval.id)
         assert known.status is ApprovalStatus.REJECTED
         assert known.why.startswith("edited by sam. Ask for write_file again")
@@ -257,7 +257,7 @@ async def test_a_run_that_needs_a_person_goes_on_with_their_guidance(
             card = page.locator(f"#card-{run.id}")
             assert "which branch is meant?" in await card.inner_text()
             await card.get_by_label("Guidance for the run").fill("the second")
-            await card.get_by_role("button", name="Go on").click()
-            await card.get_by_text("It goes on here.").wait_for()
+            await card.get_by_role("button", name="Continue").click()
+            await card.get_by_text("Resumed in the console's process.").wait_for()
             ended = await engine.finish(run.id)
         assert ended.result == {"said": "the second", "by": "sam"}

@@ -10,7 +10,7 @@ from playwright.async_api import Browser
 from tests.integration.web.browser import needs_browser
 from tests.integration.web.stage import console
 
-LOST = "The live line to the console is lost"
+LOST = "Live updates are interrupted"
 
 
 @pytest.mark.soak

@@ -52,7 +52,7 @@ def furnish(stage: Stage) -> None:
 
 
 async def say(page: Page, words: str, mode: str) -> None:
-    await page.get_by_label("What is wanted, in plain words").fill(words)
+    await page.get_by_label("Request, in plain language").fill(words)
     await page.get_by_label(mode).check()
     await page.get_by_role("button", name="Ask", exact=True).click()
     await page.locator(".answer h2", has_text=words[:40]).wait_for()
@@ -67,12 +67,12 @@ async def test_words_are_planned_approved_done_proved_and_taken_back(
         visitor(browser, stage) as page,
     ):
         await page.goto("/operator")
-        await say(page, LEAD, "Understand it")
+        await say(page, LEAD, "Analyse only")
         for title in (*BLOCKS, "[PLAN]"):
             assert title in await page.inner_text("#answer")
         await picture(page, "operator-understood")
         await refuse_barriers(page)
-        await page.locator("#answer").get_by_role("button", name="Show the whole plan").click()
+        await page.locator("#answer").get_by_role("button", name="Show the full plan").click()
         await page.get_by_text("verify: SELECT").wait_for()
         await page.locator("#answer button.main").click()
         done = page.locator("#receipts + table .tag.good")
@@ -89,7 +89,7 @@ async def test_words_are_planned_approved_done_proved_and_taken_back(
         await page.get_by_role("button", name="Undo 1…").click()
         await page.locator(".answer h2", has_text="undo receipt").wait_for()
         await picture(page, "operator-undo")
-        await page.get_by_role("button", name="Ask for approval of exactly this").click()
+        await page.get_by_role("button", name="Request approval of this plan").click()
         await page.get_by_role("button", name="Approve").click()
         await expect(page.get_by_text("[RESULT]")).to_be_visible(timeout=PATIENT_MS)
         await expect(page.locator("aside")).to_contain_text(FINAL, timeout=PATIENT_MS)
@@ -106,16 +106,16 @@ async def test_what_is_missing_is_filled_in_on_a_phone_and_nothing_in_it_is_take
         visitor(browser, stage, phone=True, dark=True) as page,
     ):
         await page.goto("/operator")
-        await say(page, f"create a lead for {EVIL}", "Understand it")
+        await say(page, f"create a lead for {EVIL}", "Analyse only")
         await picture(page, "operator-phone-dark")
         await refuse_sideways(page)
         await refuse_barriers(page)
         assert EVIL in await page.inner_text("#answer")
         assert await page.title() != "owned"
-        await say(page, "finalize the quote", "Show the whole plan")
+        await say(page, "finalize the quote", "Show the full plan")
         field = page.get_by_label("quote_id")
         await field.fill(QUOTE)
-        await page.get_by_role("button", name="Say it again").click()
+        await page.get_by_role("button", name="Ask again").click()
         await page.get_by_text(f"quote_id={QUOTE}").wait_for()
         await refuse_sideways(page)
 
@@ -143,7 +143,7 @@ async def test_only_operators_ask_and_a_yes_is_no_message(tmp_path: Path) -> Non
         async with stage.client() as client, stage.client(viewer) as other:
             said = {"text": LEAD, "mode": "plan"}
             assert (await other.post("/operator/ask", data=said)).status_code == 403
-            assert "only looks" in (await other.get("/operator")).text
+            assert "can view" in (await other.get("/operator")).text
             for wrong in ({**said, "mode": "execute"}, {**said, "text": "APPROVE: apr_1"}):
                 assert (await client.post("/operator/ask", data=wrong)).status_code == 422
             broken = await client.post("/operator/ask", data={**said, "known.images": "{"})

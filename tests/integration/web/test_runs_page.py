@@ -85,7 +85,7 @@ async def test_runs_are_chosen_by_state_flow_and_words(tmp_path: Path) -> None:
         assert await found(text="%") == set()
         page = (await client.get("/runs")).text
         assert "TimedOut: nobody answered" in page
-        assert "process that hosted it is gone" in page
+        assert "process is gone" in page
         assert (await client.get("/runs", params={"status": "nice"})).status_code == 422
 
 
@@ -122,7 +122,7 @@ async def test_a_page_looks_through_older_runs_by_itself_until_all_were_read(
         await add_runs(stage.podium, 10)
         async with visitor(browser, stage, phone=True) as page:
             await page.goto("/runs?text=hapax")
-            await page.get_by_text("every run was looked through").wait_for()
+            await page.get_by_text("No more runs").wait_for()
             assert await page.locator("tr[data-run]").count() == 2
             await expect(page.locator(f"#{old[0]}")).to_contain_text("hapax <b>")
             await picture(page, "runs-words-phone")
@@ -134,7 +134,7 @@ async def test_a_page_looks_through_older_runs_by_itself_until_all_were_read(
 @pytest.mark.parametrize(
     ("filled", "told"),
     [
-        ({"flow": "none"}, "is not known"),
+        ({"flow": "none"}, "unknown flow"),
         ({"flow": "playbook", "text": "p.md", "option_inputs": "nothing"}, "NAME=VALUE"),
         ({"flow": "playbook", "text": "../../x.md"}, "not beneath the project"),
     ],
@@ -244,7 +244,7 @@ async def test_the_list_is_live_and_a_run_is_started_from_it(
             await store.write(change)
             await expect(other.locator(f"#{shown} .tag")).to_have_text("cancelled")
             await page.get_by_text("Cancel…").click()
-            await page.get_by_label("Why, for the record").fill("wrong branch")
-            await page.get_by_role("button", name="End this run").click()
+            await page.get_by_label("Reason (recorded)").fill("wrong branch")
+            await page.get_by_role("button", name="Cancel this run").click()
             await expect(page.locator("#state")).to_have_text("cancelled")
             await expect(page.locator("#log")).to_contain_text("wrong branch")

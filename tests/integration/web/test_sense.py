@@ -78,11 +78,11 @@ async def test_a_candidate_is_deployed_with_one_click_and_the_next_rejected_with
         assert delivered[0].startswith("WO-FIX-A")
         card = page.locator("article", has_text="see to FIX-B")
         await card.get_by_text("Reject…").click()
-        await card.get_by_label("Why not?").fill(f"not today {EVIL}")
+        await card.get_by_label("Reason").fill(f"not today {EVIL}")
         await card.get_by_role("button", name="Reject").click()
         await page.get_by_text("Rejected; it is not delivered").wait_for()
         assert await card.get_by_role("button", name="Deploy").count() == 0
-        await card.get_by_text("Somebody said no").wait_for()
+        await card.get_by_text("Rejected: it is not delivered").wait_for()
         assert station.files(INBOX) == delivered
         await picture(page, "sense-answered")
 
@@ -137,7 +137,7 @@ async def test_a_page_that_is_open_shows_an_idle_tick_and_an_answer_given_elsewh
         asked = (await store.read(lambda view: view.approvals()))[0]
         podium = stage.podium
         await reject(store, podium.clock, podium.ids, asked.id, by="ann", why="not today")
-        await page.get_by_text("Somebody said no").wait_for()
+        await page.get_by_text("Rejected: it is not delivered").wait_for()
 
 
 @pytest.mark.soak
@@ -154,15 +154,15 @@ async def test_what_somebody_types_stays_until_it_is_sent_and_what_was_missed_is
         await page.goto("/sense")
         card = page.locator("article", has_text="see to FIX-A")
         await card.get_by_text("Reject…").click()
-        await card.get_by_label("Why not?").fill("not today")
-        await card.get_by_label("Why not?").blur()
+        await card.get_by_label("Reason").fill("not today")
+        await card.get_by_label("Reason").blur()
         await page.evaluate("document.getElementById('sense').missed = false")
         async with station.open() as post:
             await post.tick()
         await page.wait_for_function("() => document.getElementById('sense').missed")
-        assert await card.get_by_label("Why not?").input_value() == "not today"
-        await card.get_by_label("Why not?").fill("")
-        await card.get_by_label("Why not?").blur()
+        assert await card.get_by_label("Reason").input_value() == "not today"
+        await card.get_by_label("Reason").fill("")
+        await card.get_by_label("Reason").blur()
         await page.get_by_text("2 of 4").wait_for()
 
 
@@ -191,7 +191,7 @@ async def test_a_root_that_never_ticked_has_a_page_all_the_same(tmp_path: Path) 
     async with console(tmp_path) as stage, stage.client() as client:
         shown = (await client.get("/sense")).text
         assert "No tick yet" in shown
-        assert "nobody ticks" in shown
+        assert "not running" in shown
 
 
 async def test_lines_of_others_in_the_telemetry_are_passed_over(tmp_path: Path) -> None:
@@ -212,6 +212,6 @@ async def test_a_missing_planner_is_not_said_to_have_found_nothing(tmp_path: Pat
         await post.tick()
     async with console(tmp_path, environ=station.environ) as stage, stage.client() as client:
         shown = (await client.get("/sense")).text
-    assert "found nothing that needs work" not in shown
+    assert "found nothing to do" not in shown
     assert "no plan was made: the planner is missing" in shown
     assert "nothing to do" not in shown

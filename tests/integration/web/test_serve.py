@@ -139,7 +139,7 @@ def test_tokens_are_added_listed_and_revoked(desk: Desk) -> None:
     [
         (("--host", "0.0.0.0"), "--cert"),
         (("--host", "::"), "--behind-proxy"),
-        (("--host", "192.0.2.1"), "in the clear"),
+        (("--host", "192.0.2.1"), "in clear text"),
         (("--behind-proxy",), "--name"),
         (("--cert", "missing.pem"), "--key"),
         (("--cert", "missing.pem", "--key", "missing.key"), "No such file"),

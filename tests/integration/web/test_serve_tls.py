@@ -52,7 +52,7 @@ async def test_papers_that_will_not_do_are_told_before_anything_listens(tmp_path
     other = certificates(authority(tmp_path / "others"), "console")
     wrong = ConsoleSettings(port=0, certificate=papers.certificate, key=other.key)
     async with console(tmp_path) as stage:
-        with pytest.raises(BadInput, match="no TLS by"):
+        with pytest.raises(BadInput, match="cannot load the TLS certificate"):
             async with served(build_app(stage.context), wrong):
                 pass
 

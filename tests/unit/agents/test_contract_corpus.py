@@ -7,10 +7,10 @@ from collections import Counter
 import pytest
 from pydantic import ValidationError
 
-from podium.cli.reply_bench import mark, score, scores
+from podium.cli.reply_bench import rate, score, scores
 from podium.testing.replies import BLOCKS, CONTRACTS, Expected, ReplyCase, reply_cases
 
-MARKED = [mark(case) for case in reply_cases()]
+MARKED = [rate(case) for case in reply_cases()]
 WRONGLY_REFUSED = {
     ("broken strings", "an apostrophe in single quotes"),
     ("in the wild", "a comment after the closing brace"),
@@ -76,6 +76,6 @@ def test_a_wrong_expectation_is_seen_as_wrong() -> None:
         family="f", name="n", contract="verdict", text='{"verdict": "APPROVE"}',
         expect=Expected(payload={"verdict": "REJECT"}),
     )  # fmt: skip
-    assert mark(case).mark == "accepted"
-    assert mark(case.model_copy(update={"text": "no"})).mark == "refused"
-    assert mark(case.model_copy(update={"expect": Expected(error="missing")})).mark == "accepted"
+    assert rate(case).mark == "accepted"
+    assert rate(case.model_copy(update={"text": "no"})).mark == "refused"
+    assert rate(case.model_copy(update={"expect": Expected(error="missing")})).mark == "accepted"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podium.core.model import Json
-from podium.jobs.sense.io.redaction import redacted
+from podium.jobs.sense.io.content import redacted
 from podium.store import Redactor
 
 SECRET = "hunter2-hunter2"

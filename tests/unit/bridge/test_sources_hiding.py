@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from podium.jobs.sense.io.sources import FileSource, LogSource, UntrustedSource, hiding
+from podium.jobs.sense.io.content import hiding
+from podium.jobs.sense.io.sources import FileSource, LogSource, UntrustedSource
 from podium.store import Redactor
 from tests.unit.bridge.sources_rig import Rig, only
 

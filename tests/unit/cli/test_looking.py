@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from podium.app.workload import WorkloadSnapshot, WorkWatch
-from podium.cli.commands.top import Eye
+from podium.cli.commands.top import LiveSnapshot
 from podium.core.errors import StoreBusy, StoreUnusable
 from podium.engine import FolderPresence, LocalEngine
 from podium.ports import Engine
@@ -49,9 +49,9 @@ def trouble(store: MemoryStore, tmp_path: Path) -> Trouble:
     return Trouble(LocalEngine(store, clock=FixedClock(), ids=SteadyIds(), presence=presence))
 
 
-def an_eye(store: MemoryStore, trouble: Trouble, patience_seconds: float = 0.01) -> Eye:
+def an_eye(store: MemoryStore, trouble: Trouble, patience_seconds: float = 0.01) -> LiveSnapshot:
     watch = WorkWatch(store, trouble.engine, [])
-    return Eye(watch, EARLIER, patience_seconds=patience_seconds)
+    return LiveSnapshot(watch, EARLIER, patience_seconds=patience_seconds)
 
 
 async def test_what_is_seen_is_new_while_nothing_is_wrong(
@@ -59,7 +59,7 @@ async def test_what_is_seen_is_new_while_nothing_is_wrong(
 ) -> None:
     eye = an_eye(store, trouble, patience_seconds=60)
     await eye.look(unless=asyncio.Event())
-    assert (eye.seen.at, eye.away) == (FIRST_MOMENT, "")
+    assert (eye.snapshot.at, eye.away) == (FIRST_MOMENT, "")
 
 
 async def test_what_was_seen_last_stays_with_the_reason_while_an_error_passes(
@@ -68,11 +68,11 @@ async def test_what_was_seen_last_stays_with_the_reason_while_an_error_passes(
     eye = an_eye(store, trouble, patience_seconds=60)
     trouble.error = StoreBusy("locked for 20 s")
     await eye.look(unless=asyncio.Event())
-    assert eye.seen is EARLIER
-    assert eye.away.startswith("locked for 20 s; this is from 20")
+    assert eye.snapshot is EARLIER
+    assert eye.away.startswith("locked for 20 s; data is from 20")
     trouble.error = None
     await eye.look(unless=asyncio.Event())
-    assert (eye.seen.at, eye.away) == (FIRST_MOMENT, "")
+    assert (eye.snapshot.at, eye.away) == (FIRST_MOMENT, "")
 
 
 async def test_a_look_that_takes_long_is_told_and_gone_on_with(
@@ -82,12 +82,12 @@ async def test_a_look_that_takes_long_is_told_and_gone_on_with(
     trouble.back.clear()
     for _ in range(2):
         await eye.look(unless=asyncio.Event())
-        assert eye.away.startswith("the database does not answer; this is from 20")
+        assert eye.away.startswith("the database does not respond; data is from 20")
     trouble.back.set()
 
     async def is_new() -> bool:
         await eye.look(unless=asyncio.Event())
-        return eye.seen.at == FIRST_MOMENT
+        return eye.snapshot.at == FIRST_MOMENT
 
     await retry_until(is_new)
     assert eye.away == ""
@@ -107,5 +107,5 @@ async def test_nobody_waits_for_a_look_who_wants_to_leave(
     asyncio.get_running_loop().call_soon(leaving.set)
     eye = an_eye(store, trouble, patience_seconds=3600)
     await eye.look(unless=leaving)
-    assert eye.seen.at != FIRST_MOMENT
+    assert eye.snapshot.at != FIRST_MOMENT
     eye.close()

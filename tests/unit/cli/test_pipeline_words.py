@@ -158,7 +158,7 @@ def test_a_terminal_counts_down_to_the_end_of_a_wait() -> None:
     terminal = Terminal()
     with Progress(terminal) as progress:
         progress.doing("rate limited", datetime.now(UTC) + timedelta(seconds=3_725))
-    assert "rate limited, goes on in 1:02:0" in terminal.getvalue()
+    assert "rate limited, continues in 1:02:0" in terminal.getvalue()
 
 
 def test_a_wait_that_is_over_counts_no_further() -> None:

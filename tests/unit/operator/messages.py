@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from podium.core.model import Json
-from podium.jobs.operator.bench.utterances import utterance_cases
+from podium.jobs.operator.bench.cases import utterance_cases
 
 SAID = tuple(case.say for case in utterance_cases())
 CONTEXTS = tuple(case.context for case in utterance_cases() if case.context)

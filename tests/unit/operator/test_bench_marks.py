@@ -9,10 +9,9 @@ import pytest
 from podium.core.decisions import Tier
 from podium.core.model import Json
 from podium.core.packs import Pack
-from podium.jobs.operator.bench.field_score import calls_of, same
-from podium.jobs.operator.bench.tally import tally_of
-from podium.jobs.operator.bench.utterance_score import compared
-from podium.jobs.operator.bench.utterances import UtteranceCase
+from podium.jobs.operator.bench.cases import UtteranceCase
+from podium.jobs.operator.bench.command import tally_of
+from podium.jobs.operator.bench.score import calls_of, compared, same
 from podium.jobs.operator.models import Intent, IntentClassification, ToolIntent, Urgency
 from podium.tools.packs import load_pack, shipped_packs
 

@@ -13,9 +13,9 @@ from jsonschema import Draft202012Validator
 from podium.core.decisions import Tier
 from podium.core.model import Json
 from podium.core.packs import Pack, PackTool
-from podium.jobs.operator.bench.tally import FLOORS, tally_of
-from podium.jobs.operator.bench.utterance_score import MarkedUtterance, score_roofing
-from podium.jobs.operator.bench.utterances import UtteranceCase, utterance_cases
+from podium.jobs.operator.bench.cases import UtteranceCase, utterance_cases
+from podium.jobs.operator.bench.command import FLOORS, tally_of
+from podium.jobs.operator.bench.score import MarkedUtterance, score_roofing
 from podium.jobs.operator.judgement.judge import domain_of
 from podium.jobs.operator.judgement.tiers import highest, tool_arithmetic
 from podium.jobs.operator.models import Intent

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from podium.core.decisions import Tier
 from podium.core.model import Json
 from podium.jobs.operator.answer_blocks import blocks
-from podium.jobs.operator.bench.utterances import utterance_cases
+from podium.jobs.operator.bench.cases import utterance_cases
 from podium.jobs.operator.models import OperatorAnswer
 from tests.soaking import in_soak
 from tests.unit.operator.messages import contexts, messages

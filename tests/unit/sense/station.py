@@ -43,8 +43,8 @@ from podium.jobs.sense.composition import (
     tick_deps,
     trust_of,
 )
-from podium.jobs.sense.effective_options import order_queues
 from podium.jobs.sense.models import CandidateStatus, SenseMemory, TickOutcome
+from podium.jobs.sense.options import order_queues
 from podium.jobs.sense.orders.work_order import Ack
 from podium.jobs.sense.orders.worker import inbox_tender
 from podium.ports import Flow, RunQuery, StoreView

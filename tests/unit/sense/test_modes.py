@@ -11,8 +11,8 @@ import yaml
 from podium.config.configuration import load_configuration
 from podium.core.decisions import Tier
 from podium.core.work import Mode
-from podium.jobs.sense.effective_options import sense_mode
 from podium.jobs.sense.models import CandidateStatus, lower_mode
+from podium.jobs.sense.options import sense_mode
 from podium.jobs.sense.trust import TrustEntry
 from podium.testing import retry_until
 from tests.unit.sense.station import CANDIDATES, INBOX, REPORT, Post, Station, item, plan

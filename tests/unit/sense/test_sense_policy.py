@@ -8,7 +8,7 @@ import pytest
 
 from podium.core.decisions import Access, Decision, Effect, Quota, QuotaState, Tier
 from podium.jobs.sense import SenseOptions
-from podium.jobs.sense.operations import order_tools, sense_tools
+from podium.jobs.sense.orders.order_tools import order_tools, sense_tools
 from podium.jobs.sense.orders.policy import earned_layer, sense_layer, worker_layer
 from podium.policy import PolicyLayer, RuleGate, compile_policy, default_policy
 from tests.unit.gate.rig import context_for, path, tool_call

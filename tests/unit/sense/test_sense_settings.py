@@ -11,7 +11,7 @@ import yaml
 from podium.config.configuration import Configuration, load_configuration
 from podium.config.trust import TrustBook
 from podium.core.work import Mode
-from podium.jobs.sense.effective_options import options_in_force, sense_mode
+from podium.jobs.sense.options import options_in_force, sense_mode
 
 
 def configured(

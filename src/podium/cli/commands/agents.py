@@ -38,29 +38,29 @@ def list_(context: typer.Context) -> None:
       podium agents list --json
     """
     door = Door(context.obj)
-    found = door.run(agent_statuses)
+    statuses = door.run(agent_statuses)
 
-    def words() -> None:
+    def render() -> None:
         headers = ("AGENT", "KIND", "INSTALLED", "LOGGED IN", "TOOL DOOR")
-        door.screen.table(headers, [_row(each) for each in found])
-        if not any(each.configured for each in found):
-            door.screen.aside("podium.yaml names no agent yet; add one under `agents:`")
-        door.screen.aside(
-            "`podium agents check NAME` checks one; with `--ask` it must answer a question"
+        door.screen.table(headers, [_row(status) for status in statuses])
+        if not any(status.configured for status in statuses):
+            door.screen.stderr_line("podium.yaml has no agents yet; add one under `agents:`")
+        door.screen.stderr_line(
+            "check one with `podium agents check NAME`; `--ask` also sends it a question"
         )
 
-    door.screen.answer({"agents": [_record(each) for each in found]}, words)
+    door.screen.answer({"agents": [_record(status) for status in statuses]}, render)
 
 
 @app.command()
 def check(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="An agent of podium.yaml, or a kind.")],
+    name: Annotated[str, typer.Argument(help="Agent in podium.yaml, or a kind.")],
     ask: Annotated[
-        bool, typer.Option("--ask", help="Ask it for one word. This spends a few tokens.")
+        bool, typer.Option("--ask", help="Send it a one-word question; costs a few tokens.")
     ] = False,
 ) -> None:
-    """Check one agent: program, version, login, tool door. Exit 1 when something stands in its way.
+    """Check one agent: program, version, login, tool door. Exits with 1 when it cannot be used.
 
     \b
     Example:
@@ -71,73 +71,75 @@ def check(
 
     async def work(podium: Podium) -> tuple[Standing, Reply | PodiumError | None]:
         if ask:
-            door.screen.aside(
-                f"looking at {name!r} and asking it for one word; this may take a while"
+            door.screen.stderr_line(
+                f"checking {name!r} and asking it for one word; this may take a while"
             )
-        found = await agent_status(podium, name)
-        if not ask or found.troubles:
-            return found, None
+        status = await agent_status(podium, name)
+        if not ask or status.troubles:
+            return status, None
         try:
-            return found, await round_trip(podium, name)
+            return status, await round_trip(podium, name)
         except PodiumError as error:
             # What is known of it helps to see why it did not answer.
-            return found, error
+            return status, error
 
-    found, answer = door.run(work)
+    status, answer = door.run(work)
     reply = answer if isinstance(answer, Reply) else None
     failure = answer if isinstance(answer, PodiumError) else None
-    record: dict[str, Json] = {"agent": {**_record(found), "reply": _reply_record(reply)}}
+    record: dict[str, Json] = {"agent": {**_record(status), "reply": _reply_record(reply)}}
     if failure is not None:
         record["error"] = error_record(failure, str(failure), failure.exit_code)
-    door.screen.answer(record, lambda: _show(door, found, reply, ask and failure is None))
+    door.screen.answer(record, lambda: _show(door, status, reply, ask and failure is None))
     if failure is not None and not door.screen.json:
         raise failure
     if failure is not None:
-        door.screen.aside(f"podium: {failure}")
+        door.screen.stderr_line(f"podium: {failure}")
         raise typer.Exit(failure.exit_code)
-    if not found.ready:
+    if not status.ready:
         raise typer.Exit(1)
 
 
-def _show(door: Door, found: Standing, reply: Reply | None, asked: bool) -> None:
+def _show(door: Door, status: Standing, reply: Reply | None, asked: bool) -> None:
     rows = {
-        "kind": found.kind,
-        "installed": " ".join(filter(None, (found.installed, found.version))),
-        "logged in": " ".join(filter(None, (found.logged_in, found.login and f"({found.login})"))),
-        "tool door": found.door,
-        "model": found.model or "its own choice",
+        "kind": status.kind,
+        "installed": " ".join(filter(None, (status.installed, status.version))),
+        "logged in": " ".join(
+            filter(None, (status.logged_in, status.login and f"({status.login})"))
+        ),
+        "tool door": status.door,
+        "model": status.model or "its default",
     }
-    if not found.configured:
+    if not status.configured:
         rows["configured"] = "no; add it under `agents:` in podium.yaml"
     if reply is not None:
         used = reply.usage
         rows["answered"] = shown_line(reply.text.strip())[:MAX_ANSWER]
         rows["took"] = (
             f"{reply.seconds:.1f} s, {used.input_tokens} + {used.output_tokens} tokens, "
-            f"${used.usd:.4f}{'' if used.complete else ' (not all is known)'}, {reply.model}"
+            f"${used.usd:.4f}{'' if used.complete else ' (incomplete)'}, {reply.model}"
         )
         rows |= {"warning": "; ".join(reply.warnings)} if reply.warnings else {}
-    for label, words in rows.items():
-        door.screen.line(f"{label:<10} {shown_line(words)}")
-    for label, lines in (("warning", found.warnings), ("trouble", found.troubles)):
+    for label, value in rows.items():
+        door.screen.line(f"{label:<10} {shown_line(value)}")
+    for label, lines in (("warning", status.warnings), ("problem", status.troubles)):
         for line in lines:
             door.screen.line(f"{label:<10} {shown_line(line)}")
     if asked and reply is None:
-        door.screen.line(f"{'asked':<10} no: mend the trouble first")
+        door.screen.line(f"{'asked':<10} no: fix the problem first")
 
 
-def _row(found: Standing) -> tuple[str, ...]:
-    name = found.name if found.configured else f"({found.name})"
-    installed = found.version or found.installed
-    return (shown_line(name), found.kind, shown_line(installed), found.logged_in, found.door)
+def _row(status: Standing) -> tuple[str, ...]:
+    name = status.name if status.configured else f"({status.name})"
+    installed = status.version or status.installed
+    return (shown_line(name), status.kind, shown_line(installed), status.logged_in, status.door)
 
 
-def _record(found: Standing) -> dict[str, Json]:
-    return {**found.model_dump(mode="json"), "ready": found.ready}
+def _record(status: Standing) -> dict[str, Json]:
+    return {**status.model_dump(mode="json"), "ready": status.ready}
 
 
 def _reply_record(reply: Reply | None) -> Json:
     if reply is None:
         return None
-    kept = {"text", "usage", "model", "version", "seconds", "warnings"}
-    return reply.model_dump(mode="json", include=kept)
+    fields = {"text", "usage", "model", "version", "seconds", "warnings"}
+    return reply.model_dump(mode="json", include=fields)

@@ -13,7 +13,7 @@ from podium.app.approvals import reject as say_no
 from podium.app.inbox import CardKind, job_approvals, resolve_approval
 from podium.app.run_continuation import how_it_continues
 from podium.cli.app import command_app
-from podium.cli.context import Door, RootToo, root_words, take_root
+from podium.cli.context import Door, RootToo, root_option, take_root
 from podium.cli.login import approver
 from podium.cli.screen import Screen
 from podium.core.approval_steps import approval_named_in
@@ -34,7 +34,7 @@ MAX_MESSAGE = 300
 
 
 def print_approval(screen: Screen, approval: Approval) -> None:
-    """Everything a yes would be bound to, and who may say it until when."""
+    """Print everything an approval is bound to, with its approvers and deadline."""
     question = plan_question_in(approval)
     asked = shown_line(question.message, MAX_MESSAGE) if question else ""
     screen.facts(
@@ -45,21 +45,21 @@ def print_approval(screen: Screen, approval: Approval) -> None:
             ("tool", "" if question else shown_line(approval.tool)),
             ("plan for", asked),
             ("tier", str(approval.tier)),
-            ("why asked", shown_line(approval.reason)),
+            ("reason", shown_line(approval.reason)),
             ("approvers", ", then ".join(approval.approvers) or "anybody"),
-            ("approved by", ", ".join(map(_grant_words, approval.grants))),
-            ("said", shown_line(approval.said)),
-            ("waits for", waits_for(approval) if approval.approvers else ""),
-            ("rejected by", _rejected_words(approval)),
+            ("approved by", ", ".join(map(_grant_text, approval.grants))),
+            ("comment", shown_line(approval.said)),
+            ("waiting for", waits_for(approval) if approval.approvers else ""),
+            ("rejected by", _rejected_text(approval)),
             ("because", shown_line(approval.why)),
             ("deadline", moment(approval.deadline)),
         ]
     )
     if approval.arithmetic:
-        screen.line("\nhow the tier adds up")
+        screen.line("\ntier")
         for term in approval.arithmetic:
             screen.line(f"  {term.tier}: {shown_line(term.because)}")
-    screen.line(f"\nwhat will happen{_how_many(question)}")
+    screen.line(f"\nwhat will run{_how_many(question)}")
     for line in what_lines(approval):
         # What is hidden is written out in it already, and joined emoji are to stay joined.
         screen.pass_on(f"  {line}\n".encode(errors="replace"))
@@ -70,13 +70,13 @@ def _how_many(question: PlanQuestion | None) -> str:
     return f": {len(question.calls)} calls, in this order" if question and many else ""
 
 
-def _grant_words(grant: Grant) -> str:
+def _grant_text(grant: Grant) -> str:
     group = f" for {grant.group}" if grant.group else ""
     how = f" ({shown_line(grant.how)})" if grant.how else ""
     return f"{shown_line(grant.by)}{group}{how}"
 
 
-def _rejected_words(approval: Approval) -> str:
+def _rejected_text(approval: Approval) -> str:
     how = f" ({approval.rejected_how.replace('_', ' ')})" if approval.rejected_how else ""
     return f"{shown_line(approval.rejected_by)}{how}"
 
@@ -89,15 +89,15 @@ def approvals(
     context: typer.Context,
     approval: Annotated[
         str | None,
-        typer.Argument(metavar="[ID]", help="Show this one in full.", show_default=False),
+        typer.Argument(metavar="[ID]", help="Approval to show in full.", show_default=False),
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Answered, used and expired ones too.")
+        bool, typer.Option("--all", help="Include answered, used and expired ones.")
     ] = False,
 ) -> None:
-    """List what waits for a person, or show one approval in full.
+    """List approvals that wait for a person, or show one in full.
 
-    Characters that cannot be seen are written out, as in \\x1b or \\u202e.
+    Invisible characters are escaped, as in \\x1b or \\u202e.
 
     \b
     Example:
@@ -109,26 +109,26 @@ def approvals(
         _one(door, approval)
         return
     statuses = () if everything else (ApprovalStatus.PENDING,)
-    found = NewestApprovals()
+    newest = NewestApprovals()
     if door.has_state:
 
         async def work(podium: Podium) -> NewestApprovals:
             return await newest_approvals(await podium.store(), podium.clock, statuses=statuses)
 
-        found = door.run(work)
+        newest = door.run(work)
 
-    def words() -> None:
-        if not found.approvals:
-            door.screen.aside("nothing waits for a person")
+    def render() -> None:
+        if not newest.approvals:
+            door.screen.stderr_line("no approvals are waiting")
             return
         headers = ("APPROVAL", "STATUS", "TIER", "RUN", "WAITS FOR", "DEADLINE", "WHAT")
-        door.screen.table(headers, [_row(approval) for approval in found.approvals])
-        if found.more:
-            door.screen.aside(f"… and {found.more} more, which are older")
-        door.screen.aside("`podium approvals ID` shows one in full")
+        door.screen.table(headers, [_row(approval) for approval in newest.approvals])
+        if newest.more:
+            door.screen.stderr_line(f"and {newest.more} older ones")
+        door.screen.stderr_line("show one in full with `podium approvals ID`")
 
-    listed = [one.model_dump(mode="json") for one in found.approvals]
-    door.screen.answer({"approvals": listed, "more": found.more}, words)
+    listed = [one.model_dump(mode="json") for one in newest.approvals]
+    door.screen.answer({"approvals": listed, "more": newest.more}, render)
 
 
 def _one(door: Door, approval: str) -> None:
@@ -137,9 +137,9 @@ def _one(door: Door, approval: str) -> None:
     async def work(podium: Podium) -> Approval:
         return await show_approval(await podium.store(), podium.clock, approval)
 
-    found = door.run(work)
-    record = {"approval": found.model_dump(mode="json")}
-    door.screen.answer(record, lambda: print_approval(door.screen, found))
+    loaded = door.run(work)
+    record = {"approval": loaded.model_dump(mode="json")}
+    door.screen.answer(record, lambda: print_approval(door.screen, loaded))
 
 
 def _row(approval: Approval) -> tuple[str, ...]:
@@ -160,9 +160,9 @@ class Answered(FrozenModel):
     approval: Approval
     hosted: bool = False
     continues: bool = False
-    """The run goes on by itself."""
+    """The run continues by itself."""
     next: str = ""
-    """How the run goes on; empty when it does so by itself, or not at all."""
+    """Next step for the run; empty when it continues by itself, or not at all."""
 
     def record(self) -> dict[str, Json]:
         return {
@@ -174,7 +174,7 @@ class Answered(FrozenModel):
 
 
 async def answered(podium: Podium, approval: Approval) -> Answered:
-    """How things stand with the run of an approval that was just answered."""
+    """Return the answered approval with the state of its run."""
     store = await podium.store()
     run = await store.read(lambda view: view.run(approval.run_id))
     if run is not None and approval.status is not ApprovalStatus.PENDING:
@@ -198,7 +198,7 @@ def approve(
         str,
         typer.Argument(
             metavar="ID",
-            help="Id of the approval, a short form, APPROVE: ID, or of the work order.",
+            help="Id of the approval, a short form, APPROVE: ID, or a work order.",
         ),
     ],
     say: Annotated[
@@ -206,13 +206,13 @@ def approve(
         typer.Option(
             "--say",
             metavar="WORDS",
-            help="Words for the agent: the answer to its question. Where it has choices, one of them, its number, or "
-            "your own words.",
+            help="Comment for the agent, or the answer to its question: with choices, one of them, its number, or "
+            "your own answer.",
         ),
     ] = "",
     root: RootToo = None,
 ) -> None:
-    """Say yes to an approval. It holds once, for exactly what it shows, until its deadline.
+    """Approve a call, or answer an agent's question. The approval holds once, for exactly what it shows, until its deadline.
 
     \b
     Example:
@@ -235,24 +235,24 @@ def approve(
         )
         return await answered(podium, yes)
 
-    given = door.run(work)
-    granted = given.approval
+    result = door.run(work)
+    granted = result.approval
 
-    def words() -> None:
+    def render() -> None:
         if granted.status is ApprovalStatus.GRANTED:
             door.screen.line(f"approved {granted.id}\n")
         else:
             group = waits_for(granted)
-            door.screen.line(f"noted; {granted.id} still waits for somebody of {group!r}\n")
+            door.screen.line(f"recorded; {granted.id} still needs an approval by {group!r}\n")
         if granted.tool == DELIVERY:
             # `podium candidates show` has the order whole.
             door.screen.line(what_line(granted))
         else:
             print_approval(door.screen, granted)
-        if given.next:
-            door.screen.aside(given.next)
+        if result.next:
+            door.screen.stderr_line(result.next)
 
-    door.screen.answer(given.record(), words)
+    door.screen.answer(result.record(), render)
 
 
 reject_app = command_app()
@@ -263,14 +263,12 @@ def reject(
     context: typer.Context,
     approval: Annotated[
         str,
-        typer.Argument(
-            metavar="ID", help="Id of the approval, a short form, or of the work order."
-        ),
+        typer.Argument(metavar="ID", help="Id of the approval, a short form, or a work order."),
     ],
-    why: Annotated[str, typer.Option("--why", help="The reason, which the agent is told.")],
+    why: Annotated[str, typer.Option("--why", help="Reason, which the agent is told.")],
     root: RootToo = None,
 ) -> None:
-    """Say no to an approval. That is final, and the agent hears why.
+    """Reject a call, with the reason. This is final, and the agent is told the reason.
 
     \b
     Example:
@@ -291,22 +289,22 @@ def reject(
             raise await _with_a_way(store, podium, meant, too_late) from None
         return await answered(podium, no)
 
-    given = door.run(work)
+    result = door.run(work)
 
-    def words() -> None:
-        door.screen.line(f"rejected {given.approval.id}\n")
-        if given.approval.tool == DELIVERY:
-            _tell_undelivered(door.screen, given.approval)
+    def render() -> None:
+        door.screen.line(f"rejected {result.approval.id}\n")
+        if result.approval.tool == DELIVERY:
+            _print_undelivered(door.screen, result.approval)
         else:
-            print_approval(door.screen, given.approval)
-        if given.next:
-            door.screen.aside(given.next)
+            print_approval(door.screen, result.approval)
+        if result.next:
+            door.screen.stderr_line(result.next)
 
-    door.screen.answer(given.record(), words)
+    door.screen.answer(result.record(), render)
 
 
-def _tell_undelivered(screen: Screen, refused: Approval) -> None:
-    """Of an order that nobody will see; `podium candidates show` has it whole."""
+def _print_undelivered(screen: Screen, refused: Approval) -> None:
+    """Print a rejected order in short; `podium candidates show` has all of it."""
     screen.facts(
         [
             ("what", what_line(refused)),
@@ -319,12 +317,12 @@ def _tell_undelivered(screen: Screen, refused: Approval) -> None:
 async def _with_a_way(
     store: Store, podium: Podium, meant: str, too_late: NotPossibleNow
 ) -> NotPossibleNow:
-    """The same refusal; of a candidate that has its yes and is not delivered yet, with how to stop it."""
+    """Return the error; for an approved candidate that is not delivered yet, with the command that stops it."""
     granted = await store.read(lambda view: _undelivered(view, meant))
     if granted is None:
         return too_late
-    command = f"podium cancel {short_id(granted.run_id)}{root_words(podium.folders.project)}"
-    return NotPossibleNow(f"{too_late}; it is not delivered yet: `{command}` stops it")
+    command = f"podium cancel {short_id(granted.run_id)}{root_option(podium.folders.project)}"
+    return NotPossibleNow(f"{too_late}; it is not delivered yet: stop it with `{command}`")
 
 
 def _undelivered(view: StoreView, meant: str) -> Approval | None:

@@ -23,4 +23,4 @@ app = command_app(group=True, later={name: partial(_load, path) for name, path i
 
 @app.callback()
 def bench() -> None:
-    """Measure what Podium promises, here and now."""
+    """Run benchmarks on this machine."""

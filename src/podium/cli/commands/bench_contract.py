@@ -12,9 +12,9 @@ from podium.cli.reply_bench import (
     LOOKED_AT,
     FamilyScore,
     Length,
-    Marked,
+    RatedReply,
     lengths,
-    mark,
+    rate,
     score,
     scores,
 )
@@ -34,14 +34,14 @@ def contract(
         str | None, typer.Option("--family", metavar="F", help="Only replies of this family.")
     ] = None,
     show_wrong: Annotated[
-        bool, typer.Option("--show-wrong", help="Show each reply that was read wrongly.")
+        bool, typer.Option("--show-wrong", help="Show each reply that was misread.")
     ] = False,
 ) -> None:
-    """Read a corpus of real replies, whole and broken; say how well that went, and what long ones take.
+    """Read a corpus of real replies, complete and broken; report accuracy, and the time long ones take.
 
-    Exits with 1 when anything but the answer was taken for it. An answer that was not taken costs
-    one more question; a wrong one would be acted on. Of a long text only the end is read for an
-    answer, so its time says little of its length.
+    Exits with 1 when anything else was taken for the answer. A missed answer costs
+    one more question; a wrong one would be acted on. Only the end of a long text is read for an
+    answer, so its time does not grow with its length.
 
     \b
     Example:
@@ -50,14 +50,14 @@ def contract(
     """
     options: Options = context.obj
     screen = Screen(json=options.json)
-    marked = [mark(case) for case in _cases(family)]
+    marked = [rate(case) for case in _cases(family)]
     lines = scores(marked)
     total = score("all", marked)
     sizes = list(lengths())
-    wrong = [each for each in marked if each.mark != "right"]
-    shown = wrong if show_wrong else []
+    wrong = [reading for reading in marked if reading.mark != "right"]
+    printed = wrong if show_wrong else []
     screen.answer(
-        _record(lines, total, sizes, shown), lambda: _words(screen, lines, total, sizes, shown)
+        _record(lines, total, sizes, printed), lambda: _print(screen, lines, total, sizes, printed)
     )
     raise typer.Exit(1 if total.wrongly_accepted else 0)
 
@@ -65,8 +65,8 @@ def contract(
 def _cases(family: str | None) -> list[ReplyCase]:
     cases = reply_cases(family)
     if not cases:
-        known = ", ".join(dict.fromkeys(case.family for case in reply_cases()))
-        raise BadInput(f"no family {family!r}; families: {known}")
+        families = ", ".join(dict.fromkeys(case.family for case in reply_cases()))
+        raise BadInput(f"unknown family {family!r}; families: {families}")
     return cases
 
 
@@ -74,14 +74,14 @@ def _record(
     lines: Sequence[FamilyScore],
     total: FamilyScore,
     sizes: Sequence[Length],
-    wrong: Sequence[Marked],
+    wrong: Sequence[RatedReply],
 ) -> dict[str, Json]:
     return {
         "total": _scored(total),
         "families": [_scored(line) for line in lines],
-        "lengths": [each.model_dump() for each in sizes],
+        "lengths": [item.model_dump() for item in sizes],
         "ratio": _ratio(sizes),
-        "wrong": [each.model_dump(mode="json") for each in wrong],
+        "wrong": [item.model_dump(mode="json") for item in wrong],
     }
 
 
@@ -89,22 +89,24 @@ def _scored(line: FamilyScore) -> dict[str, Json]:
     return {**line.model_dump(), "accuracy": round(line.accuracy, 4)}
 
 
-def _words(
+def _print(
     screen: Screen,
     lines: Sequence[FamilyScore],
     total: FamilyScore,
     sizes: Sequence[Length],
-    wrong: Sequence[Marked],
+    wrong: Sequence[RatedReply],
 ) -> None:
     headers = ("FAMILY", "CASES", "RIGHT", "WRONGLY REFUSED", "WRONGLY ACCEPTED", "ACCURACY")
     screen.table(headers, [_row(line) for line in (*lines, total)])
-    took = " → ".join(f"{each.megabytes} MB in {each.seconds * 1000:.0f} ms" for each in sizes)
+    took = " → ".join(
+        f"{length.megabytes} MB in {length.seconds * 1000:.0f} ms" for length in sizes
+    )
     screen.line(
         f"payload at the end of {took}; 10 times the text takes {_ratio(sizes):.2f} times as long "
-        f"(an answer is looked for in the last {LOOKED_AT:,} characters alone)"
+        f"(answers are searched in the last {LOOKED_AT:,} characters only)"
     )
-    for each in wrong:
-        _show(screen, each)
+    for reading in wrong:
+        _show(screen, reading)
 
 
 def _row(line: FamilyScore) -> tuple[str, ...]:
@@ -113,13 +115,13 @@ def _row(line: FamilyScore) -> tuple[str, ...]:
 
 
 def _ratio(sizes: Sequence[Length]) -> float:
-    """What the last tenfold in length cost. Linear is ten at most; less when only the end is looked at."""
+    """Time ratio of the last tenfold increase in length. Linear is ten at most; less when only the end is read."""
     return sizes[-1].seconds / sizes[-2].seconds
 
 
-def _show(screen: Screen, each: Marked) -> None:
-    screen.line(f"\n{each.mark} wrongly: {each.case.family} / {each.case.name}")
-    screen.line(f"  text: {shown_line(each.case.text[-300:])}")
-    expected = each.case.expect
+def _show(screen: Screen, reading: RatedReply) -> None:
+    screen.line(f"\n{reading.mark} wrongly: {reading.case.family} / {reading.case.name}")
+    screen.line(f"  text: {shown_line(reading.case.text[-300:])}")
+    expected = reading.case.expect
     screen.line(f"  right: {shown_line(str(expected.error or expected.payload))}")
-    screen.line(f"  read: {shown_line(str(each.words or each.payload))}")
+    screen.line(f"  read: {shown_line(str(reading.words or reading.payload))}")

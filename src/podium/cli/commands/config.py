@@ -35,13 +35,13 @@ def config() -> None:
 def show(
     context: typer.Context,
     origin: Annotated[
-        bool, typer.Option("--origin", help="Say where each value came from.")
+        bool, typer.Option("--origin", help="Show the origin of each value.")
     ] = False,
 ) -> None:
     """Show every setting in force.
 
-    A flag wins over PODIUM_*, that over podium.yaml, that over your own file, that over the
-    default; of what guards, the stricter holds.
+    Precedence: flag, PODIUM_*, podium.yaml, your own file,
+    default; for safety settings, the stricter value holds.
 
     \b
     Example:
@@ -67,12 +67,12 @@ def show(
             ]
         }
 
-    def words() -> None:
+    def render() -> None:
         for key, value, where in listing:
             text = value if isinstance(value, str) else canonical_json(value)
             door.screen.line(f"{key}: {text}" + (f"    # {where}" if origin else ""))
 
-    door.screen.answer(record, words)
+    door.screen.answer(record, render)
 
 
 @app.command()
@@ -93,7 +93,7 @@ def schema(context: typer.Context) -> None:
 
 
 def _database(configuration: Configuration) -> tuple[str, str]:
-    """Where the record is, without a password, and what says so."""
+    """Return the database in use, without a password, and the origin of that setting."""
     podium = Podium(configuration, os.environ)
     origin = "PODIUM_DATABASE_URL" if podium.database_url else "default"
     return Databases(podium).in_use_name, origin
@@ -105,13 +105,13 @@ trust_app = command_app()
 @trust_app.command()
 def trust(
     context: typer.Context,
-    show: Annotated[bool, typer.Option("--show", help="Only say how things stand.")] = False,
-    forget: Annotated[bool, typer.Option("--forget", help="Trust it no more.")] = False,
+    show: Annotated[bool, typer.Option("--show", help="Only show the status.")] = False,
+    forget: Annotated[bool, typer.Option("--forget", help="Stop trusting it.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
-    """Trust the commands, variables, addresses, options, hosts, set-up of workspaces, sense sources, notices and chats in this project's podium.yaml as they are now. Any edit ends the trust.
+    """Trust the commands, variables, addresses, options, hosts, set-up of workspaces, sense sources, notices and chats in this project's podium.yaml as they are now. Any edit revokes the trust.
 
-    They are shown first, and you are asked. Without a terminal, and with --json, --yes is needed.
+    They are shown first, and you are asked to confirm. Without a terminal, or with --json, --yes is required.
 
     \b
     Example:
@@ -122,27 +122,27 @@ def trust(
     configuration = door.configuration
     file = configuration.folders.project_file
     if not configuration.project_digest:
-        raise NotPossibleNow(f"there is no {str(file)!r} to trust; `podium init` makes one")
+        raise NotPossibleNow(f"no {str(file)!r} to trust; create one with `podium init`")
     book = TrustBook(configuration.folders.user_state)
     asks = not (show or forget or yes)
     if asks and (door.screen.json or not _somebody_is_there()):
         raise BadInput(
-            f"trusting {str(file)!r} needs a person at a terminal, or --yes; `podium trust --show` tells what it wants"
+            f"not a terminal; pass --yes to trust {str(file)!r}, or review it with `podium trust --show`"
         )
     if asks:
-        _show_wishes(door.screen, configuration)
+        _show_steering(door.screen, configuration)
     if forget:
         book.forget(file)
     elif not show and (not asks or typer.confirm(f"trust {file} as it is now?", err=True)):
         book.trust(file, configuration.project_digest)
     trusted = configuration.project_is_trusted()
 
-    def words() -> None:
+    def render() -> None:
         if not asks:
-            _show_wishes(door.screen, configuration)
+            _show_steering(door.screen, configuration)
         door.screen.line(f"{file}: {'trusted' if trusted else 'not trusted'}")
 
-    door.screen.answer(_record(configuration, trusted), words)
+    door.screen.answer(_record(configuration, trusted), render)
     if asks and not trusted:
         raise typer.Exit(1)
 
@@ -168,26 +168,26 @@ def _record(configuration: Configuration, trusted: bool) -> dict[str, Json]:
     }
 
 
-def _show_wishes(screen: Screen, configuration: Configuration) -> None:
-    """Everything in the project's file that counts only when it is trusted."""
+def _show_steering(screen: Screen, configuration: Configuration) -> None:
+    """Print everything in podium.yaml that needs trust."""
     for name, command in configuration.project_commands().items():
         screen.line(f"agent {shown_line(name)}: {shown_line(shlex.join(command))}")
     for name, lines in configuration.project_variables().items():
         screen.line(f"agent {shown_line(name)}: {shown_line(shlex.join(lines))}")
     for name, address in configuration.project_addresses().items():
         screen.line(f"agent {shown_line(name)}: model at {shown_line(address)}")
-    for name, given in configuration.project_options().items():
-        screen.line(f"agent {shown_line(name)}: options {shown_line(canonical_json(given))}")
+    for name, options in configuration.project_options().items():
+        screen.line(f"agent {shown_line(name)}: options {shown_line(canonical_json(options))}")
     for job, name, source in _sources(configuration):
         screen.line(f"{job} source {shown_line(name)}: {shown_line(source)}")
     for key, wished in project_steering(configuration).items():
         screen.line(f"{key}: {shown_line(canonical_json(wished))}")
     if hosts := configuration.project_hosts():
-        screen.line(f"network: what agents start may reach {shown_line(', '.join(hosts))}")
-    for key, wish in configuration.project_set_up().items():
-        for each in wish if isinstance(wish, list) else [wish]:
-            words = each if isinstance(each, str) else canonical_json(each)
-            screen.line(f"workspaces: {shown_line(key)}: {shown_line(words)}")
+        screen.line(f"network: processes of agents may reach {shown_line(', '.join(hosts))}")
+    for key, value in configuration.project_set_up().items():
+        for line in value if isinstance(value, list) else [value]:
+            text = line if isinstance(line, str) else canonical_json(line)
+            screen.line(f"workspaces: {shown_line(key)}: {shown_line(text)}")
 
 
 def _sources(configuration: Configuration) -> Iterator[tuple[str, str, str]]:

@@ -22,15 +22,15 @@ from podium.render.text import counted, moment
 
 app = command_app(group=True)
 
-TELL_SECONDS = 1.0
-"""How often long work says how far it is."""
+PROGRESS_SECONDS = 1.0
+"""Interval of progress reports."""
 
 DatabaseOption = Annotated[
     str,
     typer.Option(
         "--database",
         metavar="URL|PATH",
-        help="Another one than the project's own: postgresql://…, a SQLite file or a project.",
+        help="Database other than the project's own: postgresql://…, a SQLite file or a project.",
         show_default=False,
     ),
 ]
@@ -38,7 +38,7 @@ DatabaseOption = Annotated[
 
 @app.callback()
 def db() -> None:
-    """Look after the database that holds the record: SQLite, or PostgreSQL (PODIUM_DATABASE_URL)."""
+    """Migrate, check, copy or prune the database: SQLite, or PostgreSQL (PODIUM_DATABASE_URL)."""
 
 
 @app.command()
@@ -46,10 +46,11 @@ def migrate(
     context: typer.Context,
     database: DatabaseOption = "",
     check: Annotated[
-        bool, typer.Option("--check", help="Change nothing; leave with 1 when it is behind.")
+        bool,
+        typer.Option("--check", help="Change nothing; exit with 1 when a migration is needed."),
     ] = False,
 ) -> None:
-    """Bring the database to this Podium's schema. It is safe while others do the same.
+    """Migrate the database to this Podium's schema. Safe to run concurrently.
 
     \b
     Example:
@@ -59,33 +60,33 @@ def migrate(
     door = Door(context.obj, lenient=True)
     databases = _databases(door)
     name = database or databases.in_use
-    before, wanted = databases.versions(name)
+    before, current = databases.versions(name)
     if not check:
         # Also when the version is right: on a server the queues have tables of their own.
         databases.migrate(name)
-    shown, is_behind = databases.display_name(name), before != wanted
+    label, is_behind = databases.display_name(name), before != current
 
-    def words() -> None:
+    def render() -> None:
         if not is_behind:
-            door.screen.line(f"{shown}: schema {wanted}, as it should be")
+            door.screen.line(f"{label}: schema {current}, up to date")
         elif check:
             door.screen.line(
-                f"{shown}: {_version(before)}, this Podium's is {wanted}; run `podium db migrate`"
+                f"{label}: {_version(before)}, needs {current}; run `podium db migrate`"
             )
         else:
-            door.screen.line(f"{shown}: {_version(before)} → schema {wanted}")
+            door.screen.line(f"{label}: {_version(before)} → schema {current}")
 
-    record = {"database": shown, "from": before, "to": wanted, "migrated": is_behind and not check}
-    door.screen.answer(record, words)
+    record = {"database": label, "from": before, "to": current, "migrated": is_behind and not check}
+    door.screen.answer(record, render)
     raise typer.Exit(1 if check and is_behind else 0)
 
 
 @app.command()
 def check(context: typer.Context, database: DatabaseOption = "") -> None:
-    """Read everything and say what is not as it was written. Exits with 1 when something is not.
+    """Verify every record in the database. Exits with 1 when a problem is found.
 
-    Every record is read, events and steps are counted through, receipts are proved with their key, and
-    the database looks at its own files. Nothing is changed, and work may go on.
+    Every record is read, events and steps are checked for gaps, receipts are verified with their key, and
+    the database checks its own files. Nothing is changed, and work may continue.
 
     \b
     Example:
@@ -94,19 +95,19 @@ def check(context: typer.Context, database: DatabaseOption = "") -> None:
     """
     door = Door(context.obj, lenient=True)
     databases = _databases(door)
-    with _told() as tell:
-        done = databases.check(database or databases.in_use, tell)
+    with _reporting() as progress:
+        done = databases.check(database or databases.in_use, progress)
 
-    def words() -> None:
-        for fault in done.faults:
-            where = f"{fault.table} {fault.row}".strip()
-            door.screen.line(f"{where + ': ' if where else ''}{fault.problem}; {fault.remedy}")
+    def render() -> None:
+        for problem in done.faults:
+            where = f"{problem.table} {problem.row}".strip()
+            door.screen.line(f"{where + ': ' if where else ''}{problem.problem}; {problem.remedy}")
         if done.more_faults:
-            door.screen.line(f"and {done.more_faults} more like these")
+            door.screen.line(f"and {done.more_faults} more")
         state = "sound" if done.sound else counted(len(done.faults) + done.more_faults, "fault")
         door.screen.line(f"{done.database}: {counted(done.rows, 'row')} read: {state}")
 
-    door.screen.answer({"sound": done.sound, **done.model_dump(mode="json")}, words)
+    door.screen.answer({"sound": done.sound, **done.model_dump(mode="json")}, render)
     raise typer.Exit(0 if done.sound else 1)
 
 
@@ -126,10 +127,10 @@ def copy(
         ),
     ] = "",
 ) -> None:
-    """Move a project to another database, either way, and prove that all of it arrived.
+    """Copy a project to another database, in either direction, and verify the copy.
 
-    The target must be empty, and nobody may be at work in either. It is one transaction: every row is
-    read back and compared before it is committed. The source stays as it is.
+    The target must be empty, and neither may be in use. It is one transaction: every row is
+    read back and compared before the commit. The source is not changed.
 
     \b
     Example:
@@ -139,43 +140,45 @@ def copy(
     door = Door(context.obj, lenient=True)
     databases = _databases(door)
     if not source and not target:
-        raise BadInput(
-            "say at least one of --from and --to; the other is the project's own database"
-        )
-    door.options.parting_words = "nothing was copied, the target is as it was; run it again"
-    with _told() as tell:
+        raise BadInput("pass --from or --to; the other defaults to the project's own database")
+    door.options.parting_note = "nothing was copied and the target is unchanged; run it again"
+    with _reporting() as progress:
         started = time.monotonic()
-        done = databases.copy(source or databases.in_use, target or databases.in_use, tell)
+        done = databases.copy(source or databases.in_use, target or databases.in_use, progress)
         took = time.monotonic() - started
 
-    def words() -> None:
+    def render() -> None:
         for table in done.tables:
             door.screen.line(
                 f"{table.name.ljust(10)} {str(table.rows).rjust(10)}  {table.digest[:16]}"
             )
-        for fault in done.chain_faults:
-            door.screen.line(f"receipts, before as now: {fault}")
-        door.screen.line(_proof_words(done.chains, done.proved, len(done.chain_faults)))
+        for problem in done.chain_faults:
+            door.screen.line(f"receipts, also in the source: {problem}")
+        door.screen.line(_proof_text(done.chains, done.proved, len(done.chain_faults)))
         door.screen.line(
-            f"{done.source} → {done.target}: {counted(done.rows, 'row')} in {took:.1f} s, "
-            "every one the same on both sides"
+            f"{done.source} → {done.target}: {counted(done.rows, 'row')} in {took:.1f} s, verified"
         )
 
     record = {"rows": done.rows, "seconds": round(took, 3), **done.model_dump(mode="json")}
-    door.screen.answer(record, words)
+    door.screen.answer(record, render)
 
 
 @app.command("prune")
 def prune_(
     context: typer.Context,
     older_than: Annotated[
-        str, typer.Option("--older-than", help="Runs that ended longer ago than this: 12h, 30d.")
+        str,
+        typer.Option(
+            "--older-than", help="Runs that ended longer ago than this, such as 12h or 30d."
+        ),
     ],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say how many would go.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only count what would be deleted.")
+    ] = False,
 ) -> None:
-    """Forget runs that ended long ago, with their events, steps and calls; work goes on meanwhile.
+    """Delete old ended runs with their events, steps and calls; work continues meanwhile.
 
-    Receipts and approvals stay, so that what was done can still be proved.
+    Receipts and approvals are kept as proof of what was done.
 
     \b
     Example:
@@ -186,37 +189,37 @@ def prune_(
     least = span(older_than)
     done: Pruned | None = None
     if door.has_state:
-        with _told() as tell:
+        with _reporting() as progress:
 
             async def work(podium: Podium) -> Pruned:
                 return await prune(
                     await podium.store(),
                     least,
                     dry_run=dry_run,
-                    report=lambda runs: tell("forgetting runs", runs, 0),
+                    report=lambda runs: progress("deleting runs", runs, 0),
                 )
 
             done = door.run(work)
     record = done.model_dump(mode="json") if done else {"runs": 0, "dry_run": dry_run}
 
-    def words() -> None:
+    def render() -> None:
         if done is None or not done.runs:
-            door.screen.line("no runs ended so long ago")
+            door.screen.line("no runs ended that long ago")
         else:
-            verb = "would be forgotten" if dry_run else "forgotten"
+            verb = "would be deleted" if dry_run else "deleted"
             door.screen.line(
                 f"{counted(done.runs, 'run')} {verb} that ended before {moment(done.before)}"
             )
 
-    door.screen.answer(record, words)
+    door.screen.answer(record, render)
 
 
 @app.command("begin-anew")
 def begin_anew(context: typer.Context) -> None:
-    """Start with an empty record where the old one is lost; the old chain heads and database are kept aside.
+    """Start with an empty record where the old one is lost; the old chain heads and database are archived.
 
-    A record that was rolled back to an older state stays as it is, and only the heads go aside. The key stays, so
-    that receipts of a backup found later can still be proved: put the heads back with it.
+    A record that was rolled back to an older state is kept, and only the heads are archived. The key stays, so
+    that receipts of a backup found later can still be verified: restore the heads with it.
 
     \b
     Example:
@@ -224,22 +227,20 @@ def begin_anew(context: typer.Context) -> None:
     """
     door = Door(context.obj, lenient=True)
 
-    aside = door.run(Podium.begin_anew)
+    archived = door.run(Podium.begin_anew)
 
-    def words() -> None:
-        kept = f"; the old heads are in {str(aside.heads)!r}" if aside.heads else ""
-        kept += (
-            f"; the database that was there is {str(aside.database)!r}" if aside.database else ""
-        )
-        begun = "the older record goes on" if aside.rolled_back else "a new record begins"
-        door.screen.line(f"{begun}{kept}")
+    def render() -> None:
+        details = f"; old heads in {str(archived.heads)!r}" if archived.heads else ""
+        details += f"; old database in {str(archived.database)!r}" if archived.database else ""
+        begun = "kept the older record" if archived.rolled_back else "started a new record"
+        door.screen.line(f"{begun}{details}")
 
     record = {
-        "heads": str(aside.heads) if aside.heads else None,
-        "database": str(aside.database) if aside.database else None,
-        "rolled_back": aside.rolled_back,
+        "heads": str(archived.heads) if archived.heads else None,
+        "database": str(archived.database) if archived.database else None,
+        "rolled_back": archived.rolled_back,
     }
-    door.screen.answer(record, words)
+    door.screen.answer(record, render)
 
 
 def _databases(door: Door) -> Databases:
@@ -247,29 +248,27 @@ def _databases(door: Door) -> Databases:
 
 
 def _version(number: int) -> str:
-    return f"schema {number}" if number else "nothing of Podium's"
+    return f"schema {number}" if number else "no Podium schema"
 
 
-def _proof_words(chains: int, proved: bool, faults: int) -> str:
+def _proof_text(chains: int, proved: bool, problems: int) -> str:
     if not chains:
         return "no receipts"
     if not proved:
-        return (
-            f"receipts of {counted(chains, 'run')}: the same, but not proved: their key is not here"
-        )
-    state = "proved" if not faults else f"{counted(faults, 'fault')}, which the source has, too"
+        return f"receipts of {counted(chains, 'run')}: equal, but not verified: the key is missing"
+    state = "verified" if not problems else f"{counted(problems, 'problem')}, also in the source"
     return f"receipts of {counted(chains, 'run')}: {state}"
 
 
 @contextmanager
-def _told() -> Iterator[Tell]:
-    """How far long work is, on stderr: live on a terminal, a line in a while when piped."""
+def _reporting() -> Iterator[ProgressReport]:
+    """Report progress on stderr: live on a terminal, occasional lines when piped."""
     with Progress(sys.stderr) as progress:
-        yield Tell(progress)
+        yield ProgressReport(progress)
 
 
-class Tell:
-    """Says how far it is, not more often than people can read."""
+class ProgressReport:
+    """Progress callback, limited to one report per interval."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -277,11 +276,11 @@ class Tell:
 
     def __call__(self, doing: str, done: int, of: int) -> None:
         now = time.monotonic()
-        if now - self._last < TELL_SECONDS:
+        if now - self._last < PROGRESS_SECONDS:
             return
         self._last = now
-        words = f"{doing}: {done}" + (f" of {of}" if of else "")
+        line = f"{doing}: {done}" + (f" of {of}" if of else "")
         if self._progress.width:
-            self._progress.doing(words)
+            self._progress.doing(line)
         else:
-            self._progress.line(words)
+            self._progress.line(line)

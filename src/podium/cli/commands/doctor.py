@@ -33,7 +33,7 @@ def doctor(
 ) -> None:
     """Check the environment and suggest fixes.
 
-    Exits with 0 when nothing failed that every command needs; a warning concerns some commands only.
+    Exits with 0 when no required check failed; a warning concerns some commands only.
 
     \b
     Example:
@@ -48,12 +48,12 @@ def doctor(
             fixed = await fix_what_is_safe(podium) if fix else []
             return fixed, await examine(podium, os.environ)
 
-    fixed, found = run_to_end(work())
-    findings = [settings, *found]
+    fixed, examined = run_to_end(work())
+    findings = [settings, *examined]
     healthy = all(finding.state != "fail" for finding in findings)
     checks = [one.model_dump(mode="json") for one in findings]
     record = {"healthy": healthy, "checks": checks, **({"fixed": fixed} if fix else {})}
-    door.screen.answer(record, lambda: _words(door.screen, findings, fixed))
+    door.screen.answer(record, lambda: _print(door.screen, findings, fixed))
     raise typer.Exit(0 if healthy else 1)
 
 
@@ -63,16 +63,14 @@ def _settings(door: Door) -> tuple[Configuration, Finding]:
         configuration = door.configuration
     except ConfigInvalid as invalid:
         configuration, _ = load_readable(os.environ, project=door.options.project)
-        fault = Finding(
-            name="settings", state="fail", says=str(invalid), mend="put the file right as said"
-        )
-        return configuration, fault
+        finding = Finding(name="settings", state="fail", says=str(invalid), mend="fix the file")
+        return configuration, finding
     names = [layer.located.file for layer in configuration.layers if layer.located.digest]
-    says = ", ".join(names) or "no files; the defaults hold"
+    says = ", ".join(names) or "no files; the defaults apply"
     return configuration, Finding(name="settings", state="ok", says=says)
 
 
-def _words(screen: Screen, findings: list[Finding], fixed: list[str]) -> None:
+def _print(screen: Screen, findings: list[Finding], fixed: list[str]) -> None:
     for sentence in fixed:
         screen.line(f"fixed {'':<11} {sentence}")
     for finding in findings:

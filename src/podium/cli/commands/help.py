@@ -68,11 +68,13 @@ def help_(
     topic: Annotated[
         str,
         typer.Argument(
-            metavar="[TOPIC]", help="What to read about. Left out: list.", autocompletion=_complete
+            metavar="[TOPIC]",
+            help="Topic to read; without it, list them.",
+            autocompletion=_complete,
         ),
     ] = "",
 ) -> None:
-    """Read about a job or a task: the pages of the documentation, offline.
+    """Read tutorials and guides offline.
 
     `podium COMMAND --help` shows the options of a command.
 
@@ -83,21 +85,23 @@ def help_(
       podium help resume-after-a-reboot
     """
     screen = Screen(json=context.obj.json)
-    known = topics()
+    available = topics()
     if not topic:
-        record = [{"topic": t.name, "kind": t.kind, "title": t.title} for t in known.values()]
-        rows = [(t.name, t.kind, t.title) for t in known.values()]
+        record = [{"topic": t.name, "kind": t.kind, "title": t.title} for t in available.values()]
+        rows = [(t.name, t.kind, t.title) for t in available.values()]
         screen.answer({"topics": record}, lambda: screen.table(("TOPIC", "KIND", "ABOUT"), rows))
         return
-    if (chosen := known.get(topic.lower())) is None:
-        raise BadInput(_unknown(topic, known))
+    if (chosen := available.get(topic.lower())) is None:
+        raise BadInput(_unknown(topic, available))
     record_of_topic = {"topic": chosen.name, "title": chosen.title, "text": chosen.text}
     screen.answer(record_of_topic, lambda: screen.markdown(chosen.text))
 
 
-def _unknown(topic: str, known: dict[str, Topic]) -> str:
+def _unknown(topic: str, available: dict[str, Topic]) -> str:
     if topic in all_commands():
         return f"{topic!r} is a command, not a topic: `podium {topic} --help`"
-    near = get_close_matches(topic.lower(), known, n=1) or [n for n in known if topic.lower() in n]
-    proposal = f"did you mean `podium help {near[0]}`?" if near else "`podium help` lists them"
-    return f"there is no topic {topic!r}; {proposal}"
+    near = get_close_matches(topic.lower(), available, n=1) or [
+        n for n in available if topic.lower() in n
+    ]
+    proposal = f"did you mean `podium help {near[0]}`?" if near else "list them with `podium help`"
+    return f"unknown topic {topic!r}; {proposal}"

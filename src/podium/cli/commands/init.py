@@ -34,25 +34,23 @@ def init(
     context: typer.Context,
     example: Annotated[
         bool,
-        typer.Option(
-            "--example", help="Also scenes that `podium rehearse` can play, or the pack NAME."
-        ),
+        typer.Option("--example", help="Also add scenes for `podium rehearse`, or the pack NAME."),
     ] = False,
     yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Take the proposals without asking.")
+        bool, typer.Option("--yes", "-y", help="Accept the proposals without asking.")
     ] = False,
     try_checks: Annotated[
         bool, typer.Option("--try-checks", help="Run the checks once, in the sandbox.")
     ] = False,
     name: Annotated[
-        str, typer.Argument(metavar="[NAME]", help="With --example: a pack for `podium ask`.")
+        str, typer.Argument(metavar="[NAME]", help="With --example: pack for `podium ask`.")
     ] = "",
 ) -> None:
     """Make this folder a Podium project.
 
     Looks for agent CLIs that are installed and logged in and for the project's test command, and writes a podium.yaml that explains
-    each line, and a private .podium/ that git ignores. On a terminal it asks at most three questions; Enter takes the proposal. It
-    runs nothing of the project unless you agree, and never overwrites: beside an existing podium.yaml it prints what could be added,
+    each line, and a private .podium/ that git ignores. On a terminal it asks at most three questions; Enter accepts the proposal. It
+    runs nothing of the project unless you agree, and never overwrites: with an existing podium.yaml it prints what could be added,
     and with --try-checks it runs the checks of that file once.
 
     \b
@@ -64,7 +62,7 @@ def init(
       podium init --project ~/shop
     """
     if name and not example:
-        raise BadInput(f"say what {name!r} is for: `podium init --example {name}`")
+        raise BadInput(f"{name!r} needs --example: `podium init --example {name}`")
     if name:
         _check_pack(name)
     folder = (context.obj.project or Path.cwd()).resolve()
@@ -76,7 +74,7 @@ def init(
         return
     file = folder / PROJECT_FILE
     if file.is_symlink() and not file.exists():
-        raise NotPossibleNow(f"{str(file)!r} is a link to a file that is missing; remove the link")
+        raise NotPossibleNow(f"{str(file)!r} is a link to a missing file; remove the link")
     # Late: the example needs none of this.
     from podium.app.project_setup import check_writable
     from podium.app.project_survey import survey
@@ -96,8 +94,8 @@ def init(
     trial = None
     if try_checks and proposal.checks:
         check = proposal.checks[0]
-        context.obj.parting_words = f"{PROJECT_FILE} is written, and its check was not tried"
-        door.screen.aside(f"trying `{shown_line(check.command)}` in the sandbox …")
+        context.obj.parting_note = f"{PROJECT_FILE} was written; its check was not tried"
+        door.screen.stderr_line(f"trying `{shown_line(check.command)}` in the sandbox …")
         trial = door.run(lambda podium: podium.project_checks.try_check(check))
     next_command = ASK if name else _next_command(proposal, trial)
 
@@ -127,11 +125,11 @@ def _check_pack(name: str) -> None:
 
     if name not in shipped_pack_names():
         examples = ", ".join(shipped_pack_names())
-        raise BadInput(f"there is no example {name!r}; examples: {examples}")
+        raise BadInput(f"unknown example {name!r}; examples: {examples}")
 
 
 def _try_checks(door: Door) -> None:
-    """Try what runs in this project would run, and fail unless all of it is green."""
+    """Try the checks of this project, and fail unless all are green."""
     trials = door.run(lambda podium: podium.project_checks.try_all())
     record = {
         "project": str(door.configuration.folders.project),
@@ -143,7 +141,7 @@ def _try_checks(door: Door) -> None:
         for trial in trials:
             door.screen.line(f"check `{shown_line(trial.command)}`: {trial.summary}")
         if not trials:
-            door.screen.line("podium.yaml says `checks: []`: there is nothing to try")
+            door.screen.line("podium.yaml has `checks: []`; nothing to try")
 
     door.screen.answer(record, show)
     if any(trial.state != "green" for trial in trials):
@@ -151,20 +149,20 @@ def _try_checks(door: Door) -> None:
 
 
 def _refuse(door: Door, proposal: Proposal) -> None:
-    """Print what an existing podium.yaml could take over, and fail."""
+    """Print what could be added to the existing podium.yaml, and fail."""
     from podium.app.project_setup import additions_text
 
     file = door.configuration.folders.project_file
     additions = additions_text(proposal)
-    error = NotPossibleNow(f"{str(file)!r} is there already; nothing was changed")
+    error = NotPossibleNow(f"{str(file)!r} already exists; nothing was changed")
     if not door.screen.json:
         _show_notes(door, proposal)
         if additions:
-            door.screen.line(f"podium.yaml could also say:\n\n{additions}")
+            door.screen.line(f"podium.yaml could also contain:\n\n{additions}")
         else:
-            door.screen.line("nothing was found that podium.yaml could also say")
+            door.screen.line("nothing to add to podium.yaml")
         raise error
-    door.screen.aside(f"podium: {error}")
+    door.screen.stderr_line(f"podium: {error}")
     record = {
         "project": str(file.parent),
         "made": [],
@@ -178,12 +176,12 @@ def _refuse(door: Door, proposal: Proposal) -> None:
 
 
 def _is_terminal() -> bool:
-    """Whether somebody can read a question and answer it."""
+    """True when stdin and stderr are terminals."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def _ask(proposal: Proposal, try_checks: bool) -> tuple[Proposal, bool]:
-    """Let a person change the proposal, and say whether the check is tried."""
+    """Ask the person to confirm or change the proposal; return it, and whether to try the check."""
     if len(proposal.candidates) > 1 and proposal.roles:
         writer = _prompt(
             f"Which agent writes the code? ({', '.join(map(shown_line, proposal.candidates))})",
@@ -247,16 +245,16 @@ def _notes(proposal: Proposal) -> list[str]:
 
 def _next_command(proposal: Proposal, trial: CheckTrial | None) -> str:
     if not proposal.candidates:
-        return "install one and log in, or name a model under `agents:` in podium.yaml; then podium doctor"
+        return "install one and log in, or add a model under `agents:` in podium.yaml; then run podium doctor"
     if proposal.repository_problem:
-        return f"do what the last note says, then {RUN}"
+        return f"follow the last note, then {RUN}"
     if trial and trial.state == "red":
         return 'podium run "Fix the failing check"'
     return RUN
 
 
 def _show_made(door: Door, folder: Path, made: list[str], next_command: str) -> None:
-    door.screen.line(f"{folder}: made {', '.join(made)}")
+    door.screen.line(f"{folder}: created {', '.join(made)}")
     door.screen.line(f"next: {next_command}")
 
 

@@ -23,7 +23,7 @@ MAX_CHARACTERS = 1_000
 @app.command()
 def login(
     context: typer.Context,
-    given: Annotated[str | None, typer.Argument(metavar="[-]", hidden=True)] = None,
+    argument: Annotated[str | None, typer.Argument(metavar="[-]", hidden=True)] = None,
     token: Annotated[
         bool, typer.Option("--token", help="Read the token from stdin instead of asking for it.")
     ] = False,
@@ -39,23 +39,23 @@ def login(
       podium login
       podium login --token < token.txt
     """
-    if given not in (None, STDIN):
+    if argument not in (None, STDIN):
         raise BadInput(
-            "a token is never an argument, where every process of this machine can read it: revoke this one with "
-            "`podium serve tokens revoke ID`, then pipe a new one to `podium login --token`"
+            "a token must not be an argument, which other processes can read; revoke this one with "
+            "`podium serve tokens revoke ID`, and pipe a new one to `podium login --token`"
         )
     door = Door(context.obj, lenient=True)
     if not door.has_folder:
         raise NotPossibleNow(
-            "this project has no tokens yet; `podium serve tokens add NAME --role approver` makes one"
+            "this project has no tokens yet; create one with `podium serve tokens add NAME --role approver`"
         )
-    known = Login(door)
-    text = _read(from_stdin=token or given == STDIN)
-    person = known.person(text)
-    known.store(text)
+    session = Login(door)
+    text = _read(from_stdin=token or argument == STDIN)
+    person = session.person(text)
+    session.store(text)
     roles = sorted(person.roles)
 
-    def words() -> None:
+    def render() -> None:
         listed = ", ".join(roles) or "viewer"
         door.screen.line(f"signed in as {person.name} (token {person.token_id}: {listed})")
 
@@ -64,7 +64,7 @@ def login(
         "token_id": person.token_id,
         "roles": [str(role) for role in roles],
     }
-    door.screen.answer(record, words)
+    door.screen.answer(record, render)
 
 
 def _read(*, from_stdin: bool) -> str:
@@ -73,7 +73,7 @@ def _read(*, from_stdin: bool) -> str:
     else:
         text = getpass.getpass("Token: ").strip()
     if not text:
-        raise BadInput("no token was given; paste it, or pipe it to `podium login --token`")
+        raise BadInput("no token; paste it, or pipe it to `podium login --token`")
     return text
 
 
@@ -92,9 +92,9 @@ def logout(context: typer.Context) -> None:
     """
     door = Door(context.obj, lenient=True)
     was_in = door.has_folder and Login(door).forget()
-    text = "signed out" if was_in else "nobody was signed in"
-    words = f"{text}; you answer as {os_user_name()}"
-    door.screen.answer({"signed_out": was_in}, lambda: door.screen.line(words))
+    text = "signed out" if was_in else "not signed in"
+    line = f"{text}; you answer as {os_user_name()}"
+    door.screen.answer({"signed_out": was_in}, lambda: door.screen.line(line))
 
 
 whoami_app = command_app()
@@ -114,11 +114,11 @@ def whoami(context: typer.Context) -> None:
     roles = sorted(str(role) for role in person.roles) if person else []
     label = door.user if door.names_user and door.user != who.name else ""
 
-    def words() -> None:
+    def render() -> None:
         door.screen.line(f"{who.name} ({who.how})")
         if label:
-            door.screen.aside(
-                f"PODIUM_USER or `user` says {label!r}: that labels what you submit, and approves nothing"
+            door.screen.stderr_line(
+                f"PODIUM_USER or `user` names {label!r}: it labels what you submit, and approves nothing"
             )
 
     record = {
@@ -128,4 +128,4 @@ def whoami(context: typer.Context) -> None:
         "roles": roles,
         "label": label,
     }
-    door.screen.answer(record, words)
+    door.screen.answer(record, render)

@@ -15,6 +15,7 @@ from podium.cli.context import Door
 from podium.cli.metrics_server import Address, read_address
 from podium.core.errors import BadInput
 from podium.core.work import Run
+from podium.render.text import counted
 
 app = command_app()
 
@@ -25,23 +26,25 @@ def mcp(
     http: Annotated[
         str,
         typer.Option(
-            "--http", metavar="ADDRESS", help="Serve streamable HTTP here, such as 127.0.0.1:8766."
+            "--http",
+            metavar="ADDRESS",
+            help="Serve streamable HTTP at this address, such as 127.0.0.1:8766.",
         ),
     ] = "",
     worker: Annotated[
         bool,
         typer.Option(
-            "--worker/--no-worker", help="Start a worker for what is submitted when none serves."
+            "--worker/--no-worker", help="Start a worker for submitted runs when none is running."
         ),
     ] = True,
 ) -> None:
     """Start an MCP server: clients submit work, follow it and use the gated tools of this project.
 
-    On stdin and stdout, until the client closes the connection; stdout carries the protocol alone. With --http
-    on an address of this machine, for whoever knows the token in PODIUM_MCP_TOKEN; without that
-    variable one is made and printed once, on stderr.
+    Uses stdin and stdout until the client closes the connection; stdout carries only the protocol. With --http,
+    listens on a loopback address, for clients with the token in PODIUM_MCP_TOKEN; without that
+    variable a token is created and printed once, on stderr.
 
-    Clients can ask for approvals and read them. Approving stays with people.
+    Clients can request and read approvals. Only people can approve.
 
     \b
     Example:
@@ -49,22 +52,22 @@ def mcp(
       podium mcp --http 127.0.0.1:8766
     """
     # Late: loading the protocol's package takes a second.
-    from podium.mcp import Desk, build_server, serve_stdio, served_over_http
+    from podium.mcp import McpContext, build_server, serve_stdio, served_over_http
 
     door = Door(context.obj)
     address = _own_address(http) if http else None
-    door.options.parting_words = "every run stays at its checkpoint"
+    door.options.parting_note = "every run stays at its checkpoint"
 
     async def served(podium: Podium, run: Run) -> str:
         return await _served(podium, run) if worker else _left_to(run)
 
     async def work(podium: Podium) -> None:
-        server = build_server(Desk(podium, served))
+        server = build_server(McpContext(podium, served))
         if address is None:
             await serve_stdio(server)
             return
         async with served_over_http(server, *address, _token(door)) as url:
-            door.screen.aside(f"podium: MCP at {url}; Ctrl-C ends it")
+            door.screen.stderr_line(f"podium: MCP server at {url}; Ctrl-C stops it")
             await asyncio.Event().wait()
 
     door.run(work)
@@ -74,8 +77,8 @@ def _own_address(text: str) -> Address:
     address = read_address(text)
     if not address.is_loopback:
         raise BadInput(
-            f"--http {text!r} is no address of this machine alone; give 127.0.0.1:{address.port}, and let a proxy with "
-            "TLS of your own stand before it"
+            f"--http {text!r} is not a loopback address; use 127.0.0.1:{address.port}, behind a TLS proxy "
+            "of your own for other machines"
         )
     return address
 
@@ -83,10 +86,10 @@ def _own_address(text: str) -> Address:
 def _token(door: Door) -> str:
     from podium.mcp.server import TOKEN_VARIABLE
 
-    if given := os.environ.get(TOKEN_VARIABLE, ""):
-        return given
+    if token := os.environ.get(TOKEN_VARIABLE, ""):
+        return token
     made = secrets.token_urlsafe(32)
-    door.screen.aside(f"podium: the token, shown this once: {made}")
+    door.screen.stderr_line(f"podium: token (shown only once): {made}")
     return made
 
 
@@ -101,11 +104,11 @@ async def _served(podium: Podium, run: Run) -> str:
     if handed.taken:
         return "a worker took it"
     return (
-        f"{handed.workers} of the workers alive serve its queue"
+        f"{counted(handed.workers, 'live worker')} on its queue"
         if handed.workers
         else _left_to(run)
     )
 
 
 def _left_to(run: Run) -> str:
-    return f"whoever serves queue {run.queue!r}: `podium worker --queue {run.queue}`"
+    return f"no worker yet; start one with `podium worker --queue {run.queue}`"

@@ -34,12 +34,14 @@ KEY_VARIABLE = "PODIUM_MODELSERVER_KEY"
 def modelserver(
     context: typer.Context,
     script: Annotated[
-        Path | None, typer.Option("--script", metavar="FILE", help="Answer as this file says.")
+        Path | None, typer.Option("--script", metavar="FILE", help="Answer from this script.")
     ] = None,
     record: Annotated[
         Path | None,
         typer.Option(
-            "--record", metavar="FILE", help="Hand requests on, and add the answers to this file."
+            "--record",
+            metavar="FILE",
+            help="Forward requests, and append the answers to this file.",
         ),
     ] = None,
     upstream: Annotated[
@@ -47,7 +49,7 @@ def modelserver(
         typer.Option(
             "--upstream",
             metavar="URL",
-            help="Where --record hands them to; NAME=URL for one of gemini, openai, anthropic.",
+            help="Where --record forwards to; NAME=URL for one of gemini, openai, anthropic.",
         ),
     ] = None,
     replay: Annotated[
@@ -56,7 +58,7 @@ def modelserver(
     by_hand: Annotated[
         bool,
         typer.Option(
-            "--by-hand", help="Show each request and wait for the answer of a person or a program."
+            "--by-hand", help="Show each request and wait for an answer by a person or a program."
         ),
     ] = False,
     folder: Annotated[
@@ -64,8 +66,8 @@ def modelserver(
         typer.Option(
             "--folder",
             metavar="DIR",
-            help="With --by-hand: where requests are written and answers awaited. "
-            "Without it: a new folder for temporary files.",
+            help="With --by-hand: folder for requests and answers. "
+            "Default: a new temporary folder.",
         ),
     ] = None,
     timeout: Annotated[
@@ -74,33 +76,33 @@ def modelserver(
             "--timeout",
             metavar="SECONDS",
             min=0.001,
-            help="With --by-hand: fail a request that nobody has answered by then. "
-            "Without it: wait until the client leaves.",
+            help="With --by-hand: fail a request without an answer after this time. "
+            "Default: wait until the client disconnects.",
         ),
     ] = None,
-    paced: Annotated[
-        bool, typer.Option("--paced", help="Replay as slowly as it was recorded.")
-    ] = False,
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0: a free one.")] = 0,
+    paced: Annotated[bool, typer.Option("--paced", help="Replay at the recorded speed.")] = False,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 picks a free port.")] = 0,
     key: Annotated[
         str | None,
         typer.Option(
             "--key",
             metavar="KEY",
             envvar=KEY_VARIABLE,
-            help="With --script or --by-hand: refuse clients that bring another key, or none.",
+            help="With --script or --by-hand: refuse clients with another key, or none.",
         ),
     ] = None,
     log: Annotated[
         Path | None,
-        typer.Option("--log", metavar="FILE", help="Add every request to this file, without keys."),
+        typer.Option(
+            "--log", metavar="FILE", help="Append every request to this file, without keys."
+        ),
     ] = None,
 ) -> None:
-    """Stand in for a model provider on this machine, until Ctrl-C.
+    """Serve a model without a provider: scripted, recorded or replayed, until Ctrl-C.
 
     Speaks Gemini, OpenAI Responses and Chat, and Anthropic Messages on 127.0.0.1. A script answers
-    without spending a token; a recorded file answers as the real provider once did; by hand, each
-    request waits on a page and as files until somebody has answered it.
+    without spending tokens; a recorded file answers as the real provider did; by hand, each
+    request waits on a page and as files until it is answered.
 
     \b
     Example:
@@ -113,45 +115,47 @@ def modelserver(
     ways = (script is not None, record is not None, replay is not None, by_hand)
     if sum(ways) != 1:
         raise typer.BadParameter(
-            "give one of --script FILE, --record FILE, --replay FILE or --by-hand"
+            "pass one of --script FILE, --record FILE, --replay FILE or --by-hand"
         )
     if (record is None) != (not upstream):
-        raise typer.BadParameter("--record and --upstream belong together")
+        raise typer.BadParameter("--record and --upstream must be used together")
     if not by_hand and (folder is not None or timeout is not None):
-        raise typer.BadParameter("--folder and --timeout are for --by-hand; leave them out")
+        raise typer.BadParameter("--folder and --timeout require --by-hand")
     if key is not None and script is None and not by_hand:
         raise typer.BadParameter(
-            f"--key (or {KEY_VARIABLE}) is for --script and --by-hand: --record hands each client's "
-            "own key on to the provider, and --replay asks for none; leave it out"
+            f"--key (or {KEY_VARIABLE}) requires --script or --by-hand: --record forwards each client's "
+            "own key to the provider, and --replay needs none"
         )
     from podium.testing.modelserver import ModelServer, Script
 
-    told: asyncio.Queue[SeenRequest | Exchange] = asyncio.Queue()
+    events: asyncio.Queue[SeenRequest | Exchange] = asyncio.Queue()
     # Whoever gave a key has it; it is shown nowhere.
-    shown_key: str | None = f'"${KEY_VARIABLE}"' if key is not None else "any-key"
+    printed_key: str | None = f'"${KEY_VARIABLE}"' if key is not None else "any-key"
     if by_hand:
-        _relay(_Desk(context.obj, shown_key), told, folder, timeout, key=key, port=port, log=log)
+        _relay(
+            _Session(context.obj, printed_key), events, folder, timeout, key=key, port=port, log=log
+        )
         return
     if script is not None:
         read = read_located(script).validated(Script)
-        server = ModelServer(read, key=key, port=port, watcher=told.put_nowait)
+        server = ModelServer(read, key=key, port=port, watcher=events.put_nowait)
     elif record is not None:
         upstreams = _upstreams(upstream or [])
-        server = ModelServer.recording(upstreams, record, port=port, watcher=told.put_nowait)
-        shown_key = None
+        server = ModelServer.recording(upstreams, record, port=port, watcher=events.put_nowait)
+        printed_key = None
     else:
         cassette = replay or Path()
-        server = ModelServer.replaying(cassette, paced=paced, port=port, watcher=told.put_nowait)
-    desk = _Desk(context.obj, shown_key)
+        server = ModelServer.replaying(cassette, paced=paced, port=port, watcher=events.put_nowait)
+    session = _Session(context.obj, printed_key)
     try:
-        run_to_end(desk.serve(server, told, log))
+        run_to_end(session.serve(server, events, log))
     except Interrupted:
-        desk.part(server.request_count)
+        session.part(server.request_count)
 
 
 def _relay(
-    desk: _Desk,
-    told: asyncio.Queue[SeenRequest | Exchange],
+    session: _Session,
+    events: asyncio.Queue[SeenRequest | Exchange],
     folder: Path | None,
     timeout: float | None,
     *,
@@ -164,29 +168,29 @@ def _relay(
 
     where = folder or Path(tempfile.mkdtemp(prefix="podium-relay-"))
     with ExchangeFolder(where) as exchanges:
-        relay = Relay(exchanges, key=key, timeout_seconds=timeout, watcher=told.put_nowait)
-        server = ModelServer.by_hand(relay, port=port, watcher=told.put_nowait)
+        relay = Relay(exchanges, key=key, timeout_seconds=timeout, watcher=events.put_nowait)
+        server = ModelServer.by_hand(relay, port=port, watcher=events.put_nowait)
         try:
-            run_to_end(desk.serve(server, told, log, relay))
+            run_to_end(session.serve(server, events, log, relay))
         except Interrupted:
-            desk.part(relay.count)
+            session.part(relay.count)
 
 
-class _Desk:
-    """Serves, and tells the person what comes in."""
+class _Session:
+    """Serves until interrupted, and reports each request."""
 
-    def __init__(self, options: Options, shown_key: str | None) -> None:
+    def __init__(self, options: Options, printed_key: str | None) -> None:
         self._screen = Screen(json=options.json)
-        self._shown_key = shown_key
+        self._printed_key = printed_key
 
     async def serve(
         self,
         server: ModelServer,
-        told: asyncio.Queue[SeenRequest | Exchange],
+        events: asyncio.Queue[SeenRequest | Exchange],
         log: Path | None,
         relay: Relay | None = None,
     ) -> None:
-        """Never returns; ends when it is interrupted."""
+        """Serve until interrupted; never returns."""
         from podium.testing.modelserver import SeenRequest
 
         # Half a character in a request is written as JSON writes it.
@@ -195,52 +199,52 @@ class _Desk:
             async with server:
                 self._greet(server.url, relay)
                 while True:
-                    event = await told.get()
+                    event = await events.get()
                     if not isinstance(event, SeenRequest):
-                        self._tell_exchange(event)
+                        self._report_exchange(event)
                     elif relay is None or not relay.is_page(event):
-                        self._tell(event, file, by_hand=relay is not None)
+                        self._report(event, file, by_hand=relay is not None)
 
     def part(self, requests: int) -> None:
-        """Somebody ended it, which is how a server ends when all is well."""
-        words = f"podium: ended; {counted(requests, 'request')} came"
+        """Report the number of requests on interruption."""
+        text = f"podium: stopped after {counted(requests, 'request')}"
         self._screen.answer(
-            {"ended": True, "requests": requests}, lambda: self._screen.aside(words)
+            {"ended": True, "requests": requests}, lambda: self._screen.stderr_line(text)
         )
 
     def _greet(self, url: str, relay: Relay | None) -> None:
-        lines = environment(url, self._shown_key)
-        record = {"url": url, "environment": lines, "codex": codex_words(url)}
+        lines = environment(url, self._printed_key)
+        record = {"url": url, "environment": lines, "codex": codex_arguments(url)}
         if relay is not None:
             record |= {"page": url + relay.page_path, "folder": str(relay.folder)}
-        self._screen.answer(record, lambda: self._greet_in_words(url, lines, relay))
+        self._screen.answer(record, lambda: self._print_greeting(url, lines, relay))
 
-    def _greet_in_words(self, url: str, lines: Mapping[str, str], relay: Relay | None) -> None:
-        self._screen.line(f"listening on {url}; Ctrl-C ends it")
+    def _print_greeting(self, url: str, lines: Mapping[str, str], relay: Relay | None) -> None:
+        self._screen.line(f"listening on {url}; Ctrl-C stops it")
         for name, value in lines.items():
             self._screen.line(f"  export {name}={value}")
-        self._screen.line(f"  codex {codex_words(url)}")
+        self._screen.line(f"  codex {codex_arguments(url)}")
         if relay is not None:
-            self._screen.line(f"answer on {url}{relay.page_path}")
+            self._screen.line(f"answer at {url}{relay.page_path}")
             self._screen.line(f"or in {relay.folder}, as NNNN-answer.json or NNNN-answer.md")
 
-    def _tell(self, seen: SeenRequest, file: TextIO | None, *, by_hand: bool) -> None:
+    def _report(self, request: SeenRequest, file: TextIO | None, *, by_hand: bool) -> None:
         if file is not None:
-            file.write(json.dumps(asdict(seen), ensure_ascii=False) + "\n")
+            file.write(json.dumps(asdict(request), ensure_ascii=False) + "\n")
             file.flush()
-        if not (by_hand and seen.is_ask):
-            self._screen.answer(_record(seen), lambda: self._screen.line(_words(seen)))
+        if not (by_hand and request.is_ask):
+            self._screen.answer(_record(request), lambda: self._screen.line(_request_text(request)))
 
-    def _tell_exchange(self, exchange: Exchange) -> None:
-        """JSON has one line for each request, when it comes: `closed.json` tells the end."""
+    def _report_exchange(self, exchange: Exchange) -> None:
+        """Report an exchange. JSON has one line for each request, when it arrives."""
         if exchange.state == "waiting" or not self._screen.json:
             self._screen.answer(
-                _exchange_record(exchange), lambda: self._screen.line(_exchange_words(exchange))
+                _exchange_record(exchange), lambda: self._screen.line(_exchange_text(exchange))
             )
 
 
 def environment(url: str, key: str | None) -> dict[str, str]:
-    """What each client reads. None: the person's own keys stay as they are."""
+    """Return the variables each client reads. Without a key, the person's own keys stay as they are."""
     urls = {
         "GOOGLE_GEMINI_BASE_URL": url,
         "ANTHROPIC_BASE_URL": url,
@@ -254,19 +258,19 @@ def environment(url: str, key: str | None) -> dict[str, str]:
     }
 
 
-def codex_words(url: str) -> str:
-    """codex reads no such variable; a provider of its own is the way."""
+def codex_arguments(url: str) -> str:
+    """Return arguments that define a provider: codex reads no such variable."""
     provider = (
         f'{{name="podium", base_url="{url}/v1", env_key="OPENAI_API_KEY", wire_api="responses"}}'
     )
     return f"-c model_provider=podium -c 'model_providers.podium={provider}'"
 
 
-def _upstreams(given: list[str]) -> str | dict[str, str]:
-    named = dict(each.split("=", 1) for each in given if "=" in each.split("://")[0])
-    plain = [each for each in given if "=" not in each.split("://")[0]]
+def _upstreams(values: list[str]) -> str | dict[str, str]:
+    named = dict(value.split("=", 1) for value in values if "=" in value.split("://")[0])
+    plain = [value for value in values if "=" not in value.split("://")[0]]
     if len(plain) > 1 or (plain and named):
-        raise BadInput("give one --upstream URL, or one --upstream NAME=URL for each provider")
+        raise BadInput("pass one --upstream URL, or one --upstream NAME=URL per provider")
     return plain[0] if plain else named
 
 
@@ -287,7 +291,7 @@ def _exchange_record(exchange: Exchange) -> dict[str, Json]:
     }
 
 
-def _exchange_words(exchange: Exchange) -> str:
+def _exchange_text(exchange: Exchange) -> str:
     ask = exchange.ask
     if exchange.state != "waiting":
         return f"{exchange.name} {exchange.state}"
@@ -297,12 +301,12 @@ def _exchange_words(exchange: Exchange) -> str:
     return safe_line("  ".join((exchange.name, ask.protocol, ask.model, size, tools, waits)), 200)
 
 
-def _record(seen: SeenRequest) -> dict[str, Json]:
-    told = asdict(seen)
-    return {name: told[name] for name in _TOLD}
+def _record(request: SeenRequest) -> dict[str, Json]:
+    fields = asdict(request)
+    return {name: fields[name] for name in _FIELDS}
 
 
-_TOLD = (
+_FIELDS = (
     "number",
     "method",
     "path",
@@ -317,9 +321,9 @@ _TOLD = (
 )
 
 
-def _words(seen: SeenRequest) -> str:
-    which = seen.rule or ("no rule" if seen.is_ask else "")
-    step = f"step {seen.step + 1}" if seen.step is not None and seen.rule else ""
-    status = str(seen.status) if seen.status else "line cut"
-    words = (seen.method, seen.path, seen.model, which, step, status)
-    return safe_line("  ".join(word for word in words if word), 200)
+def _request_text(request: SeenRequest) -> str:
+    which = request.rule or ("no rule" if request.is_ask else "")
+    step = f"step {request.step + 1}" if request.step is not None and request.rule else ""
+    status = str(request.status) if request.status else "line cut"
+    parts = (request.method, request.path, request.model, which, step, status)
+    return safe_line("  ".join(part for part in parts if part), 200)

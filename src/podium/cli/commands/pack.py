@@ -33,7 +33,7 @@ Name = Annotated[str, typer.Argument(metavar="PACK", help="A pack's name, or its
 
 @app.callback()
 def pack() -> None:
-    """Check, list, show, trust or begin tool packs: what the operator can do, and how risky it is."""
+    """Check, list, show, trust or create tool packs: what the operator can do, and how risky it is."""
 
 
 @app.command()
@@ -41,31 +41,31 @@ def check(
     context: typer.Context,
     folder: Annotated[str, typer.Argument(metavar="DIR", help="A pack's folder, or its name.")],
 ) -> None:
-    """Check a pack whole: its registry, schemas, words and handlers. None of its code is run.
+    """Check a pack: its registry, schemas, vocabulary and handlers. None of its code is run.
 
-    Every fault stands on a line of its own with file, line and JSON pointer. Exits with 0 when there
-    is none, else with 2.
+    Every problem is a line with file, line and JSON pointer. Exits with 0 when there
+    is none, otherwise with 2.
 
     \b
     Example:
       podium pack check packs/roofing
     """
     door = Door(context.obj, lenient=True)
-    place = _found(door, folder)
+    path = _pack_folder(door, folder)
     try:
-        found = load_pack(place)
+        loaded = load_pack(path)
     except PackInvalid as invalid:
-        _tell_faults(door.screen, place, invalid)
+        _print_problems(door.screen, path, invalid)
         raise typer.Exit(2) from None
-    record = {"folder": str(place), "sound": True, "faults": [], **_summary(found)}
-    tools, skills = len(found.registry.tools), len(found.registry.skills)
-    words = f"{place}: sound; {counted(tools, 'tool')}, {counted(skills, 'skill')}"
-    door.screen.answer(record, lambda: door.screen.line(words))
+    record = {"folder": str(path), "sound": True, "faults": [], **_summary(loaded)}
+    tools, skills = len(loaded.registry.tools), len(loaded.registry.skills)
+    text = f"{path}: sound; {counted(tools, 'tool')}, {counted(skills, 'skill')}"
+    door.screen.answer(record, lambda: door.screen.line(text))
 
 
 @app.command("list")
 def list_(context: typer.Context) -> None:
-    """List the packs of this project and those that come with Podium.
+    """List the packs of this project and those shipped with Podium.
 
     \b
     Example:
@@ -73,75 +73,80 @@ def list_(context: typer.Context) -> None:
     """
     door = Door(context.obj, lenient=True)
     project = door.configuration.folders.project
-    rows = [_row(door, each) for each in list_packs(project=project, shipped=shipped_packs())]
+    rows = [_row(door, pack) for pack in list_packs(project=project, shipped=shipped_packs())]
 
-    def words() -> None:
+    def render() -> None:
         if not rows:
-            door.screen.line("no packs; `podium pack new packs/NAME` begins one")
+            door.screen.line("no packs; create one with `podium pack new packs/NAME`")
             return
         headers = ("NAME", "VERSION", "TOOLS", "FROM", "STANDS", "FOLDER")
         keys = ("name", "version", "tools", "origin", "stands", "folder")
         door.screen.table(headers, [[str(row[key]) for key in keys] for row in rows])
 
-    door.screen.answer({"packs": rows}, words)
+    door.screen.answer({"packs": rows}, render)
 
 
 @app.command()
 def show(context: typer.Context, name: Name) -> None:
-    """Show a pack's tools: tier and why, domain, what takes each back, who must approve, an example.
+    """Show a pack's tools: tier and reason, domain, undo, approvers, an example.
 
     \b
     Example:
       podium pack show podium
     """
     door = Door(context.obj, lenient=True)
-    found = load_pack(_found(door, name))
-    tools = [_tool_record(found, tool) for tool in found.registry.tools]
-    record = {**_summary(found), "folder": found.folder, "tools": tools, "skills": _skills(found)}
-    door.screen.answer(record, lambda: _tell_pack(door.screen, found, tools))
+    loaded = load_pack(_pack_folder(door, name))
+    tools = [_tool_record(loaded, tool) for tool in loaded.registry.tools]
+    record = {
+        **_summary(loaded),
+        "folder": loaded.folder,
+        "tools": tools,
+        "skills": _skills(loaded),
+    }
+    door.screen.answer(record, lambda: _print_pack(door.screen, loaded, tools))
 
 
 @app.command()
 def trust(
     context: typer.Context,
     name: Name,
-    forget: Annotated[bool, typer.Option("--forget", help="Trust it no more.")] = False,
+    forget: Annotated[bool, typer.Option("--forget", help="Stop trusting it.")] = False,
 ) -> None:
-    """Trust a pack's code with its files as they are now. Any edit ends the trust.
+    """Trust a pack's code with its files as they are now. Any edit revokes the trust.
 
-    Packs that come with Podium need none.
+    Packs shipped with Podium need no trust.
 
     \b
     Example:
       podium pack trust packs/bikes
     """
     door = Door(context.obj, lenient=True)
-    found = load_pack(_found(door, name))
+    loaded = load_pack(_pack_folder(door, name))
     book = _book(door)
-    file = Path(found.folder) / REGISTRY_FILE
+    file = Path(loaded.folder) / REGISTRY_FILE
     if forget:
         book.forget(file)
     else:
-        book.trust(file, found.digest)
-    trusted = book.trusts(file, found.digest)
-    performed = _performers(found)
-    record = {**_summary(found), "folder": found.folder, "trusted": trusted, "runs": performed}
+        book.trust(file, loaded.digest)
+    trusted = book.trusts(file, loaded.digest)
+    performed = _performers(loaded)
+    record = {**_summary(loaded), "folder": loaded.folder, "trusted": trusted, "runs": performed}
 
-    def words() -> None:
-        for each in performed:
-            door.screen.line(f"runs {shown_line(each)}")
-        stands = "trusted as it is now" if trusted else "not trusted"
-        door.screen.line(f"{found.folder}: {stands}")
+    def render() -> None:
+        for line in performed:
+            door.screen.line(f"runs {shown_line(line)}")
+        state = "trusted as it is now" if trusted else "not trusted"
+        door.screen.line(f"{loaded.folder}: {state}")
 
-    door.screen.answer(record, words)
+    door.screen.answer(record, render)
 
 
 @app.command()
 def new(
     context: typer.Context,
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that is not there yet.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new folder.")],
 ) -> None:
-    """Begin a pack: a registry with three tools that work, and their handlers, to be changed from there.
+    """Create a pack: a registry with three working tools and their handlers, to start from.
 
     \b
     Example:
@@ -151,16 +156,16 @@ def new(
     files = write_new_pack(folder)
     load_pack(folder)
 
-    def words() -> None:
+    def render() -> None:
         for file in files:
-            door.screen.line(f"made {folder / file}")
+            door.screen.line(f"created {folder / file}")
         door.screen.line(f"next: `podium pack check {folder}`, then `podium pack trust {folder}`")
 
-    door.screen.answer({"folder": str(folder), "files": files}, words)
+    door.screen.answer({"folder": str(folder), "files": files}, render)
 
 
-def _found(door: Door, name: str) -> Path:
-    """The folder, written as the person would: from here when it lies beneath here."""
+def _pack_folder(door: Door, name: str) -> Path:
+    """Return the pack's folder, relative when it is below the current one."""
     project = door.configuration.folders.project
     folder = find_pack(name, project=project, shipped=shipped_packs())
     here = Path.cwd()
@@ -171,55 +176,66 @@ def _book(door: Door) -> TrustBook:
     return TrustBook(door.configuration.folders.user_state)
 
 
-def _performers(found: Pack) -> list[str]:
-    """What the pack's tools would run or call: modules, addresses, commands; each once."""
-    written = [tool.handler for tool in found.registry.tools]
-    return list(dict.fromkeys(performer(each) for each in written))
+def _performers(pack: Pack) -> list[str]:
+    """Return what the pack's tools run or call: modules, addresses, commands; each once."""
+    written = [tool.handler for tool in pack.registry.tools]
+    return list(dict.fromkeys(performer(handler) for handler in written))
 
 
-def _tell_faults(screen: Screen, folder: Path, invalid: PackInvalid) -> None:
-    faults = [
-        {"file": each.file, "line": each.line, "pointer": each.pointer, "problem": each.problem}
-        for each in invalid.faults
+def _print_problems(screen: Screen, folder: Path, invalid: PackInvalid) -> None:
+    problems = [
+        {
+            "file": problem.file,
+            "line": problem.line,
+            "pointer": problem.pointer,
+            "problem": problem.problem,
+        }
+        for problem in invalid.faults
     ]
-    record = {"folder": str(folder), "sound": False, "faults": faults}
+    record = {"folder": str(folder), "sound": False, "faults": problems}
 
-    def words() -> None:
-        for fault in invalid.faults:
-            screen.line(shown_line(str(fault)))
-        screen.aside(f"podium: {folder} has {counted(len(faults), 'fault')}; it does not load")
+    def render() -> None:
+        for problem in invalid.faults:
+            screen.line(shown_line(str(problem)))
+        screen.stderr_line(
+            f"podium: {folder} has {counted(len(problems), 'problem')}; it does not load"
+        )
 
-    screen.answer(record, words)
+    screen.answer(record, render)
 
 
-def _summary(found: Pack) -> dict[str, Json]:
+def _summary(pack: Pack) -> dict[str, Json]:
     return {
-        "pack": found.name,
-        "version": found.registry.version,
-        "description": found.registry.description,
-        "digest": found.digest,
+        "pack": pack.name,
+        "version": pack.registry.version,
+        "description": pack.registry.description,
+        "digest": pack.digest,
     }
 
 
-def _row(door: Door, each: PackFolder) -> dict[str, Json]:
-    row: dict[str, Json] = {"name": each.name, "origin": each.origin, "folder": str(each.folder)}
+def _row(door: Door, folder: PackFolder) -> dict[str, Json]:
+    row: dict[str, Json] = {
+        "name": folder.name,
+        "origin": folder.origin,
+        "folder": str(folder.folder),
+    }
     try:
-        found = load_pack(each.folder)
+        pack = load_pack(folder.folder)
     except BadInput:
         return row | {"version": "", "tools": 0, "stands": "broken", "description": ""}
-    file = Path(found.folder) / REGISTRY_FILE
-    trusted = each.origin == "shipped" or _book(door).trusts(file, found.digest)
+    file = Path(pack.folder) / REGISTRY_FILE
+    trusted = folder.origin == "shipped" or _book(door).trusts(file, pack.digest)
     return row | {
-        "version": found.registry.version,
-        "tools": len(found.registry.tools),
+        "version": pack.registry.version,
+        "tools": len(pack.registry.tools),
         "stands": "ready" if trusted else "not trusted",
-        "description": found.registry.description,
+        "description": pack.registry.description,
     }
 
 
-def _tool_record(found: Pack, tool: PackTool) -> dict[str, Json]:
-    floor, reason = floor_tier(found.registry, tool.name)
-    row = most_specific(found.registry, tool.name)
+def _tool_record(pack: Pack, tool: PackTool) -> dict[str, Json]:
+    floor, reason = floor_tier(pack.registry, tool.name)
+    row = most_specific(pack.registry, tool.name)
     return {
         "name": tool.name,
         "tier": str(max(tool.tier, floor)),
@@ -236,20 +252,20 @@ def _tool_record(found: Pack, tool: PackTool) -> dict[str, Json]:
     }
 
 
-def _skills(found: Pack) -> list[Json]:
+def _skills(pack: Pack) -> list[Json]:
     return [
         {"name": skill.name, "steps": [step.tool for step in skill.steps]}
-        for skill in found.registry.skills
+        for skill in pack.registry.skills
     ]
 
 
-def _tell_pack(screen: Screen, found: Pack, tools: list[dict[str, Json]]) -> None:
-    registry = found.registry
+def _print_pack(screen: Screen, pack: Pack, tools: list[dict[str, Json]]) -> None:
+    registry = pack.registry
     screen.facts(
         [
-            ("pack", f"{found.name} {safe_line(registry.version)}"),
-            ("is", safe_line(registry.description)),
-            ("folder", found.folder),
+            ("pack", f"{pack.name} {safe_line(registry.version)}"),
+            ("about", safe_line(registry.description)),
+            ("folder", pack.folder),
             ("settings", ", ".join(setting.name for setting in registry.settings)),
         ]
     )

@@ -37,7 +37,7 @@ EXIT_CODES = {Effect.ALLOW: 0, Effect.ASK: 3, Effect.DENY: 4}
 
 @app.callback()
 def policy() -> None:
-    """Ask the gate what it would say."""
+    """Show what the gate decides about a command, and why."""
 
 
 @app.command()
@@ -54,15 +54,15 @@ def check(
         bool | None,
         typer.Option(
             "--confined/--unconfined",
-            help="Judge with or without the kernel's confinement, instead of as it is set.",
+            help="Judge with or without the kernel's confinement, instead of as configured.",
             show_default=False,
         ),
     ] = None,
 ) -> None:
-    """Print what the gate says of a command or a tool call, by which rule, and why.
+    """Show what the gate decides about a command or a tool call, by which rule, and why.
 
-    It is judged as an agent's call in a workspace, under the confinement that is set; the answer
-    says which. Several words are one program with its arguments; a single one is a shell line.
+    It is judged as an agent's call in a workspace, under the configured confinement; the answer
+    shows which. Several words are a program with its arguments; a single one is a shell line.
     Exits with 0 for allow, 3 for ask, 4 for deny.
 
     \b
@@ -71,7 +71,7 @@ def check(
       podium policy check --tool write_file --args '{"path": "a.txt", "content": "x"}'
     """
     door = Door(context.obj)
-    name, arguments = _wish(command or [], tool, args)
+    name, arguments = _requested_call(command or [], tool, args)
 
     async def work(podium: Podium) -> tuple[Decision, FolderConfinement | None]:
         held = _held(podium, confined)
@@ -90,19 +90,19 @@ def check(
 
     decision, held = door.run(work)
     record = {**_record(decision), **_confinement(held)}
-    door.screen.answer(record, lambda: _words(door.screen, decision, held))
+    door.screen.answer(record, lambda: _print_decision(door.screen, decision, held))
     raise typer.Exit(EXIT_CODES[decision.effect])
 
 
 def _toolbox(podium: Podium) -> Toolbox:
-    """The tools, to be looked at: every call is refused, so workspaces and the sandbox are not loaded."""
+    """Return the tools for inspection: every call is refused, so workspaces and the sandbox are not loaded."""
     return podium.toolbox_behind(
         ClosedDoor("only looking"), launcher=NoLauncher(), confinement_provider=NoConfinement()
     )
 
 
 def _held(podium: Podium, confined: bool | None) -> FolderConfinement | None:
-    """How commands are held: as it is set, unless the person asks for something else."""
+    """Return the confinement of commands: as configured, unless the person asks for another."""
     if confined is False:
         return None
     sandbox = podium.configuration.sandbox
@@ -117,9 +117,9 @@ def _confinement(held: FolderConfinement | None) -> dict[str, Json]:
     return {"confinement": "kernel", "network": held.network, "hosts": list(held.hosts)}
 
 
-def _held_words(held: FolderConfinement | None) -> str:
+def _confinement_text(held: FolderConfinement | None) -> str:
     if held is None:
-        return "no: only the words are judged, and nothing holds what they do"
+        return "no: only the command line is judged, and nothing confines what it does"
     hosts = f" ({', '.join(held.hosts)})" if held.hosts else ""
     return f"by the kernel, as in a workspace; network {held.network}{hosts}"
 
@@ -132,11 +132,11 @@ def try_cases(
         typer.Argument(metavar="[FILE]", help="A YAML list of cases.", show_default=False),
     ] = None,
 ) -> None:
-    """Try a list of commands on the gate and compare what it says with what the list expects.
+    """Test the gate with a list of commands and expected decisions.
 
-    FILE is a list of cases, each with `command` and `decision` (allow, ask or deny), and perhaps
-    `rule`, `confined`, `network`, `hosts`, `mode` and `why`. Without FILE the lists that come with
-    Podium are tried. Exits with 0 only when every case holds, else with 1. Nothing is started.
+    FILE is a list of cases, each with `command` and `decision` (allow, ask or deny), and optionally
+    `rule`, `confined`, `network`, `hosts`, `mode` and `why`. Without FILE the lists shipped with
+    Podium are used. Exits with 0 only when every case holds, otherwise with 1. Nothing is started.
 
     \b
     Example:
@@ -160,7 +160,7 @@ def try_cases(
 
     tried = door.run(work)
     wrong = [one for one in tried if not one.holds]
-    door.screen.answer(_outcome(tried, wrong), lambda: _told(door.screen, tried, wrong))
+    door.screen.answer(_outcome(tried, wrong), lambda: _print_results(door.screen, tried, wrong))
     raise typer.Exit(1 if wrong else 0)
 
 
@@ -186,36 +186,38 @@ def _outcome(tried: list[Tried], wrong: list[Tried]) -> dict[str, Json]:
 
 
 def _stopped_share(tried: list[Tried]) -> float:
-    """Of what should pass, how much does not."""
+    """Return the share of allowed cases that were stopped."""
     passing = [one for one in tried if one.case.decision is Effect.ALLOW]
     stopped = sum(one.decision is not Effect.ALLOW for one in passing)
     return round(stopped / len(passing), 4) if passing else 0.0
 
 
-def _told(screen: Screen, tried: list[Tried], wrong: list[Tried]) -> None:
+def _print_results(screen: Screen, tried: list[Tried], wrong: list[Tried]) -> None:
     for one in wrong:
         command = one.case.command
-        words = command if isinstance(command, str) else shlex.join(command)
-        wanted = one.case.decision.value + (f" by {one.case.rule}" if one.case.rule else "")
+        text = command if isinstance(command, str) else shlex.join(command)
+        expected = one.case.decision.value + (f" by {one.case.rule}" if one.case.rule else "")
         screen.line(
-            f"expected {wanted}, got {one.decision.value} by {one.rule}: {shown_line(words)}"
+            f"expected {expected}, got {one.decision.value} by {one.rule}: {shown_line(text)}"
         )
         screen.line(f"  {shown_line(one.reason)}")
         if one.case.why:
-            screen.line(f"  the case says: {shown_line(one.case.why)}")
+            screen.line(f"  why: {shown_line(one.case.why)}")
     screen.line(f"{len(tried) - len(wrong)} of {len(tried)} cases hold")
     if any(one.case.decision is Effect.ALLOW for one in tried):
-        screen.line(f"wrongly stopped: {_stopped_share(tried):.2%} of what should pass")
+        screen.line(f"wrongly stopped: {_stopped_share(tried):.2%} of allowed cases")
 
 
-def _wish(command: list[str], tool: str | None, args: str | None) -> tuple[str, dict[str, Json]]:
+def _requested_call(
+    command: list[str], tool: str | None, args: str | None
+) -> tuple[str, dict[str, Json]]:
     if bool(command) == (tool is not None):
-        raise typer.BadParameter("give either `-- COMMAND…` or `--tool NAME --args JSON`")
+        raise typer.BadParameter("pass either `-- COMMAND…` or `--tool NAME --args JSON`")
     if tool is None:
         if args is not None:
-            raise typer.BadParameter("--args belongs to --tool")
+            raise typer.BadParameter("--args requires --tool")
         if not "".join(command).strip():
-            raise typer.BadParameter("the command is empty; write it behind `--`")
+            raise typer.BadParameter("the command is empty; write it after `--`")
         return "run_command", {"command": command if len(command) > 1 else command[0]}
     try:
         arguments = json.loads(args or "{}")
@@ -239,14 +241,14 @@ def _record(decision: Decision) -> dict[str, Json]:
     }
 
 
-def _words(screen: Screen, decision: Decision, held: FolderConfinement | None) -> None:
+def _print_decision(screen: Screen, decision: Decision, held: FolderConfinement | None) -> None:
     screen.facts(
         [
             ("decision", decision.effect.value),
             ("rule", decision.rule),
             ("tier", str(decision.tier)),
             ("why", shown_line(decision.reason)),
-            ("confined", _held_words(held)),
+            ("confined", _confinement_text(held)),
             ("approvers", ", then ".join(decision.approvers)),
         ]
     )

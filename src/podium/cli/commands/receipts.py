@@ -19,13 +19,14 @@ from podium.render.text import counted, moment
 app = command_app(group=True)
 
 RunArgument = Annotated[
-    str | None, typer.Argument(metavar="[RUN]", help="Only of this run.", show_default=False)
+    str | None,
+    typer.Argument(metavar="[RUN]", help="Only receipts of this run.", show_default=False),
 ]
 
 
 @app.callback()
 def receipts() -> None:
-    """List, verify or follow receipts: the sealed proof of every call that was performed."""
+    """List, verify or follow receipts: the sealed proof of every performed call."""
 
 
 @app.command("list")
@@ -37,7 +38,7 @@ def list_(context: typer.Context, run: RunArgument = None) -> None:
       podium receipts list 9d1f5a6b
     """
     door = Door(context.obj, lenient=True)
-    found: list[Receipt] = []
+    listed: list[Receipt] = []
     if run is not None:
         door.must_have_state("run", run)
     if door.has_state:
@@ -45,21 +46,21 @@ def list_(context: typer.Context, run: RunArgument = None) -> None:
         async def work(podium: Podium) -> list[Receipt]:
             return await list_receipts(await podium.store(), run)
 
-        found = door.run(work)
+        listed = door.run(work)
 
-    def words() -> None:
-        if not found:
-            door.screen.aside("no receipts")
+    def render() -> None:
+        if not listed:
+            door.screen.stderr_line("no receipts")
             return
         headers = ("RUN", "NO", "TOOL", "STATUS", "TIER", "APPROVED BY", "SETTLED")
-        door.screen.table(headers, [_row(receipt) for receipt in found])
+        door.screen.table(headers, [_row(receipt) for receipt in listed])
 
-    door.screen.answer({"receipts": [one.model_dump(mode="json") for one in found]}, words)
+    door.screen.answer({"receipts": [one.model_dump(mode="json") for one in listed]}, render)
 
 
 @app.command()
 def verify(context: typer.Context, run: RunArgument = None) -> None:
-    """Prove that no receipt was edited, removed, reordered or cut off. Exits with 1 when one was.
+    """Verify that no receipt was edited, removed, reordered or cut off. Exits with 1 otherwise.
 
     \b
     Example:
@@ -78,22 +79,22 @@ def verify(context: typer.Context, run: RunArgument = None) -> None:
     looked = door.has_folder or door.has_state
     verdict = door.run(work) if looked else Verdict(runs=0, receipts=0)
 
-    def words() -> None:
-        for fault in verdict.faults:
-            number = "" if fault.number is None else f" receipt {fault.number}"
-            door.screen.line(f"{fault.kind}: run {fault.run_id}{number}: {fault.problem}")
+    def render() -> None:
+        for problem in verdict.faults:
+            number = "" if problem.number is None else f" receipt {problem.number}"
+            door.screen.line(f"{problem.kind}: run {problem.run_id}{number}: {problem.problem}")
         state = "sound" if verdict.sound else counted(len(verdict.faults), "fault")
         door.screen.line(
             f"{counted(verdict.receipts, 'receipt')} of {counted(verdict.runs, 'run')}: {state}"
         )
 
-    door.screen.answer(verdict.record(), words)
+    door.screen.answer(verdict.record(), render)
     raise typer.Exit(0 if verdict.sound else 1)
 
 
 @app.command()
 def follow(context: typer.Context, run: RunArgument = None) -> None:
-    """Print every receipt from now on, until interrupted. With --json one object for each.
+    """Print every new receipt until interrupted; with --json one object per receipt.
 
     \b
     Example:
@@ -103,7 +104,7 @@ def follow(context: typer.Context, run: RunArgument = None) -> None:
     if run is not None:
         door.must_have_state("run", run)
     if not door.has_state:
-        raise NotPossibleNow("nothing was ever recorded here; start a run first, then follow")
+        raise NotPossibleNow("no runs yet; start a run first, then follow")
 
     async def work(podium: Podium) -> None:
         receipts = follow_receipts(await podium.store(), run)

@@ -30,7 +30,7 @@ cancel_app = command_app()
 PATIENCE_SECONDS = 15.0
 """TERM, five seconds, KILL, and some room."""
 WAIT_HELP = "Keep the process running while the run waits for a person."
-NOTHING_TO_RESUME = "no run can be resumed here; `podium runs` lists them all"
+NOTHING_TO_RESUME = "no run can be resumed here; list all with `podium runs`"
 MAX_TASK_CHARACTERS = 60
 
 
@@ -61,12 +61,12 @@ def cancel(
             return await asyncio.wait_for(see_through(engine, wished, wait=True), PATIENCE_SECONDS)
         except TimeoutError:
             raise TimedOut(
-                f"run {wished.id} was told to end and has not yet; "
-                f"`podium show {wished.id}` says who hosts it"
+                f"run {wished.id} is cancelling and has not ended yet; "
+                f"see its host with `podium show {wished.id}`"
             ) from None
 
     ended = door.run(work)
-    state = ended.status.value if ended.status.ended else "told to end"
+    state = ended.status.value if ended.status.ended else "cancelling"
     door.screen.answer(
         {"run": ended.model_dump(mode="json")},
         lambda: door.screen.line(f"run {ended.id} {state}"),

@@ -27,10 +27,12 @@ app = command_app()
 def runs(
     context: typer.Context,
     status: Annotated[
-        list[ShownStatus] | None, typer.Option("--status", help="Only runs in this state.")
+        list[ShownStatus] | None, typer.Option("--status", help="Only runs with this status.")
     ] = None,
     flow: Annotated[str | None, typer.Option("--flow", help="Only runs of this flow.")] = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, max=10_000, help="How many.")] = 20,
+    limit: Annotated[
+        int, typer.Option("--limit", min=1, max=10_000, help="Maximum number of runs.")
+    ] = 20,
 ) -> None:
     """List runs, newest first.
 
@@ -40,8 +42,8 @@ def runs(
       podium runs --status interrupted
     """
     door = Door(context.obj, lenient=True)
-    wanted = [each.value for each in status or ()]
-    found: list[RunListing] = []
+    statuses = [item.value for item in status or ()]
+    listed: list[RunListing] = []
     collide: list[RunCollision] = []
     answered: dict[str, str] = {}
     if door.has_state:
@@ -50,38 +52,45 @@ def runs(
             podium: Podium,
         ) -> tuple[list[RunListing], list[RunCollision], dict[str, str]]:
             store = await podium.store()
-            stand = await list_by_status(store, podium.engine, wanted, flow=flow, limit=limit)
+            stand = await list_by_status(store, podium.engine, statuses, flow=flow, limit=limit)
             left = {run.id: says for run, says in await left_alone(store, podium.engine)}
-            return stand, await find_collisions(store, [each.run for each in stand]), left
+            return (
+                stand,
+                await find_collisions(store, [run_status.run for run_status in stand]),
+                left,
+            )
 
-        found, collide, answered = door.run(work)
+        listed, collide, answered = door.run(work)
 
-    def words() -> None:
-        if not found:
-            door.screen.aside("no runs")
+    def render() -> None:
+        if not listed:
+            door.screen.stderr_line("no runs")
             return
         door.screen.table(
-            ("RUN", "STATUS", "FLOW", "CREATED", "TASK"), [_row(stands) for stands in found]
+            ("RUN", "STATUS", "FLOW", "CREATED", "TASK"),
+            [_row(run_status) for run_status in listed],
         )
-        left = [short_id(stands.run.id) for stands in found if stands.interrupted]
+        left = [short_id(run_status.run.id) for run_status in listed if run_status.interrupted]
         if left:
-            door.screen.aside(f"nobody hosts {', '.join(left)}: `podium resume {left[0]}` goes on")
-        for stands in found:
-            if says := answered.get(stands.run.id):
-                door.screen.aside(f"answered, but {says}")
-        for each in collide:
-            door.screen.aside(
-                f"{short_id(each.run)} and {short_id(each.other)} change the same lines of "
-                f"{shown_line(', '.join(each.paths[:5]))}: whichever is merged second will conflict"
+            door.screen.stderr_line(
+                f"not hosted: {', '.join(left)}; continue with `podium resume {left[0]}`"
+            )
+        for run_status in listed:
+            if says := answered.get(run_status.run.id):
+                door.screen.stderr_line(f"answered, but {says}")
+        for collision in collide:
+            door.screen.stderr_line(
+                f"{short_id(collision.run)} and {short_id(collision.other)} change the same lines of "
+                f"{shown_line(', '.join(collision.paths[:5]))}: the one merged second will conflict"
             )
 
     record = {
-        "runs": [stands.record() for stands in found],
-        "collisions": [each.model_dump(mode="json") for each in collide],
+        "runs": [run_status.record() for run_status in listed],
+        "collisions": [item.model_dump(mode="json") for item in collide],
     }
-    door.screen.answer(record, words)
+    door.screen.answer(record, render)
 
 
-def _row(stands: RunListing) -> tuple[str, ...]:
-    run = stands.run
-    return (short_id(run.id), stands.shown_status, run.flow, moment(run.created_at), run.task)
+def _row(run_status: RunListing) -> tuple[str, ...]:
+    run = run_status.run
+    return (short_id(run.id), run_status.shown_status, run.flow, moment(run.created_at), run.task)

@@ -17,7 +17,7 @@ from podium.app.app import Podium
 from podium.cli.app import command_app
 from podium.cli.commands.workers import queue_specs
 from podium.cli.context import Door
-from podium.cli.queue_worker import serve_queues, wanted_queues
+from podium.cli.queue_worker import select_queues, serve_queues
 from podium.config.os_user import os_user_name
 from podium.config.project_identity import settle_identity
 from podium.core.errors import BadInput
@@ -39,7 +39,7 @@ MAX_LENGTH = timedelta(days=3660)
 
 @tokens_app.callback(invoke_without_command=True)
 def tokens(context: typer.Context) -> None:
-    """List who may come in to the console, or add and revoke tokens.
+    """List, add or revoke the console's tokens.
 
     \b
     Example:
@@ -50,35 +50,39 @@ def tokens(context: typer.Context) -> None:
     if context.invoked_subcommand:
         return
     door = Door(context.obj, lenient=True)
-    kept = _book(door).all() if door.has_folder else []
+    records = _book(door).all() if door.has_folder else []
 
-    def words() -> None:
-        if not kept:
-            door.screen.aside("nobody may come in yet; `podium serve` makes the first token")
+    def render() -> None:
+        if not records:
+            door.screen.stderr_line("no tokens yet; `podium serve` creates the first one")
             return
-        headers = ("ID", "NAME", "ROLES", "MADE", "BY", "EXPIRES")
-        door.screen.table(headers, [_row(each) for each in kept])
+        headers = ("ID", "NAME", "ROLES", "CREATED", "BY", "EXPIRES")
+        door.screen.table(headers, [_row(record) for record in records])
 
-    door.screen.answer({"tokens": [_record(each) for each in kept]}, words)
+    door.screen.answer({"tokens": [_record(record) for record in records]}, render)
 
 
 @tokens_app.command()
 def add(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="Who it is for; stands beside all they decide.")],
+    name: Annotated[
+        str, typer.Argument(help="Person it is for; recorded with all their decisions.")
+    ],
     role: Annotated[
         list[ConsoleRole] | None,
         typer.Option(
             "--role",
-            help="May be repeated. A viewer only looks; an operator starts and steers; an approver decides.",
+            help="viewer, operator (start and steer) or approver (decide); may be repeated.",
         ),
     ] = None,
     expires: Annotated[
         str,
-        typer.Option("--expires", metavar="TIME", help="After 12h, 30d or 8w, say; else never."),
+        typer.Option(
+            "--expires", metavar="TIME", help="Lifetime such as 12h, 30d or 8w; default: never."
+        ),
     ] = "",
 ) -> None:
-    """Make a token and show it, once. Only a hash of it is kept.
+    """Create a token and show it once. Only its hash is stored.
 
     \b
     Example:
@@ -90,16 +94,16 @@ def add(
     folders = door.configuration.folders
     folders.make_state()
     if not os.environ.get("PODIUM_DATABASE_URL"):
-        settle_identity(folders, door.screen.aside)
-    token, kept = _book(door).make(name, frozenset(role or ()), now, until)
+        settle_identity(folders, door.screen.stderr_line)
+    token, record = _book(door).make(name, frozenset(role or ()), now, until)
 
-    def words() -> None:
+    def render() -> None:
         door.screen.line(token)
-        door.screen.aside(
-            f"{kept.name} comes in with it at the console's /login, or by `podium login`; it is shown only now"
+        door.screen.stderr_line(
+            f"{record.name} signs in with it at the console's /login, or with `podium login`; it is not shown again"
         )
 
-    door.screen.answer({"token": token, **_record(kept)}, words)
+    door.screen.answer({"token": token, **_record(record)}, render)
 
 
 @tokens_app.command()
@@ -109,16 +113,16 @@ def revoke(
         str, typer.Argument(metavar="ID", help="As `podium serve tokens` shows it.")
     ],
 ) -> None:
-    """Let nobody in by this token any more, nor by the sessions that began with it.
+    """Revoke a token and all sessions that began with it.
 
     \b
     Example:
       podium serve tokens revoke 1c0ffee1
     """
     door = Door(context.obj, lenient=True)
-    kept = _book(door).revoke(token_id)
-    words = f"token {kept.id} of {kept.name} is revoked; its sessions and streams end"
-    door.screen.answer({"revoked": kept.id}, lambda: door.screen.line(words))
+    record = _book(door).revoke(token_id)
+    text = f"revoked token {record.id} of {record.name}; its sessions and streams end"
+    door.screen.answer({"revoked": record.id}, lambda: door.screen.line(text))
 
 
 def _book(door: Door) -> TokenBook:
@@ -128,27 +132,27 @@ def _book(door: Door) -> TokenBook:
 def _until(expires: str, now: datetime) -> UtcDatetime | None:
     if not expires:
         return None
-    found = re.fullmatch(r"([1-9][0-9]{0,4})([mhdw])", expires.strip())
-    length = timedelta(**{_UNITS[found[2]]: int(found[1])}) if found else timedelta()
+    match = re.fullmatch(r"([1-9][0-9]{0,4})([mhdw])", expires.strip())
+    length = timedelta(**{_UNITS[match[2]]: int(match[1])}) if match else timedelta()
     if not timedelta() < length <= MAX_LENGTH:
         raise BadInput(
-            f"{expires!r} is no time to expire after; say 12h, 30d or 8w, at most ten years"
+            f"{expires!r} is not a valid lifetime; use 12h, 30d or 8w, at most ten years"
         )
     return now + length
 
 
-def _record(kept: TokenRecord) -> dict[str, Any]:
-    return kept.model_dump(mode="json", exclude={"sha256"}) | {"roles": sorted(kept.roles)}
+def _record(record: TokenRecord) -> dict[str, Any]:
+    return record.model_dump(mode="json", exclude={"sha256"}) | {"roles": sorted(record.roles)}
 
 
-def _row(kept: TokenRecord) -> tuple[str, ...]:
-    until = moment(kept.expires_at) if kept.expires_at else "never"
+def _row(record: TokenRecord) -> tuple[str, ...]:
+    until = moment(record.expires_at) if record.expires_at else "never"
     return (
-        kept.id,
-        kept.name,
-        ", ".join(sorted(kept.roles)) or "viewer",
-        moment(kept.made_at),
-        kept.made_by,
+        record.id,
+        record.name,
+        ", ".join(sorted(record.roles)) or "viewer",
+        moment(record.made_at),
+        record.made_by,
         until,
     )
 
@@ -163,39 +167,39 @@ PORT = 8765
 def serve(
     context: typer.Context,
     host: Annotated[
-        str, typer.Option("--host", metavar="ADDRESS", help="Listen at this address.")
+        str, typer.Option("--host", metavar="ADDRESS", help="Listen on this address.")
     ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option("--port", metavar="N", min=0, max=65535, help="0 takes a free one.")
+        int, typer.Option("--port", metavar="N", min=0, max=65535, help="0 picks a free port.")
     ] = PORT,
     socket: Annotated[
         Path | None,
-        typer.Option("--socket", metavar="PATH", help="Listen at this unix socket instead."),
+        typer.Option("--socket", metavar="PATH", help="Listen on this unix socket instead."),
     ] = None,
     cert: Annotated[
-        Path | None, typer.Option("--cert", metavar="FILE", help="TLS by this certificate (PEM).")
+        Path | None, typer.Option("--cert", metavar="FILE", help="Certificate for TLS (PEM).")
     ] = None,
     key: Annotated[
-        Path | None, typer.Option("--key", metavar="FILE", help="The certificate's key (PEM).")
+        Path | None, typer.Option("--key", metavar="FILE", help="Key of the certificate (PEM).")
     ] = None,
     behind_proxy: Annotated[
         bool,
-        typer.Option("--behind-proxy", help="A proxy of yours on this machine ends TLS in front."),
+        typer.Option("--behind-proxy", help="A reverse proxy on this machine terminates TLS."),
     ] = False,
     name: Annotated[
         list[str] | None,
         typer.Option(
-            "--name", metavar="HOST", help="Browsers may ask for it by this name; may be repeated."
+            "--name", metavar="HOST", help="Additional host name for browsers; may be repeated."
         ),
     ] = None,
     no_worker: Annotated[
-        bool, typer.Option("--no-worker", help="Only show and decide; others host the runs.")
+        bool, typer.Option("--no-worker", help="Only show and decide; other workers host the runs.")
     ] = False,
 ) -> None:
-    """Serve the console of this project until Ctrl-C: every run and every approval, in a browser or on a phone.
+    """Start the web console until Ctrl-C: every run and approval, in a browser or on a phone.
 
-    The first start makes a token for you and shows a link with it, once; `podium serve tokens add`
-    makes more. It serves this machine alone unless it has TLS, and hosts queued runs and schedules
+    The first start creates a token for you and shows a link with it, once; `podium serve tokens add`
+    creates more. Without TLS it serves this machine only. It hosts queued runs and schedules
     as `podium worker` does.
 
     \b
@@ -217,18 +221,18 @@ def serve(
         behind_proxy=behind_proxy,
         names=tuple(name or ()),
     )
-    door.options.ending_words = "ending processes; every run stays at its checkpoint"
-    door.options.parting_words = "every run stays at its checkpoint, for the next worker"
-    queues = () if no_worker else wanted_queues(queue_specs(door), (), ())
+    door.options.ending_note = "stopping; every run stays at its checkpoint"
+    door.options.parting_note = "every run stays at its checkpoint, for the next worker"
+    queues = () if no_worker else select_queues(queue_specs(door), (), ())
     door.run(lambda podium: _serve(door, podium, settings, queues))
 
 
-def _settings(**given: object) -> ConsoleSettings:
+def _settings(**values: object) -> ConsoleSettings:
     # Late: nothing else needs a web server.
     from podium.web.server import refuse_open_address
     from podium.web.settings import ConsoleSettings
 
-    settings = ConsoleSettings.model_validate(given)
+    settings = ConsoleSettings.model_validate(values)
     refuse_open_address(settings)
     return settings
 
@@ -246,39 +250,39 @@ async def _serve(
     async with AsyncExitStack() as stack:
         url = await stack.enter_async_context(served(build_app(console), settings))
         public = _public_url(url, settings)
-        telling = notice_service(podium, console_url=public, path_to=link_paths(podium))
-        await stack.enter_async_context(telling)
-        _tell(door, console, public)
+        notices = notice_service(podium, console_url=public, path_to=link_paths(podium))
+        await stack.enter_async_context(notices)
+        _announce(door, console, public)
         if not queues:
             await asyncio.Event().wait()
-        names = ", ".join(each.name for each in queues)
+        names = ", ".join(queue.name for queue in queues)
 
-        def tell_serving() -> None:
-            door.screen.aside(f"hosting {names}; Ctrl-C leaves every run at its checkpoint")
+        def on_serving() -> None:
+            door.screen.stderr_line(f"hosting {names}; Ctrl-C leaves every run at its checkpoint")
 
-        await serve_queues(podium, queues, tell_serving, door.screen.aside, once=False)
+        await serve_queues(podium, queues, on_serving, door.screen.stderr_line, once=False)
 
 
 def _public_url(url: str, settings: ConsoleSettings) -> str:
-    """Where people reach it: by its first name, where it has one."""
+    """Return the public URL: by its first name, where it has one."""
     if not settings.names:
         return url
     if settings.behind_proxy:
         return f"https://{settings.names[0]}"
-    scheme, _, place = url.partition("://")
-    named, port = settings.names[0], place.rpartition(":")[2]
+    scheme, _, address = url.partition("://")
+    named, port = settings.names[0], address.rpartition(":")[2]
     return f"{scheme}://{named}" if ":" in named else f"{scheme}://{named}:{port}"
 
 
-def _tell(door: Door, console: WebContext, url: str) -> None:
-    """The first time with a token, which nobody sees again."""
+def _announce(door: Door, console: WebContext, url: str) -> None:
+    """Print the console's URL, on the first start with a token that is not shown again."""
     if console.settings.socket is not None and not console.settings.names:
         where = f"curl --unix-socket {url} http://localhost/api/v1/runs"
     else:
         where = url
     if console.tokens.all():
-        words = f"the console is at {where}; `podium serve tokens add NAME` makes a token for it"
-        door.screen.answer({"url": url}, lambda: door.screen.line(words))
+        text = f"console at {where}; create a token with `podium serve tokens add NAME`"
+        door.screen.answer({"url": url}, lambda: door.screen.line(text))
         return
     from podium.web.access.tokens import ConsoleRole
 
@@ -289,8 +293,8 @@ def _tell(door: Door, console: WebContext, url: str) -> None:
 
     def human() -> None:
         door.screen.line(link or f"{where} -H 'Authorization: Bearer {token}'")
-        door.screen.aside(
-            f"this is {name}'s token for the console, with every role; it is shown only now, and kept as a hash"
+        door.screen.stderr_line(
+            f"this is {name}'s console token, with every role; it is not shown again"
         )
 
     door.screen.answer({"url": url, "token": token, "link": link}, human)

@@ -43,7 +43,7 @@ app = command_app()
 def show(
     context: typer.Context,
     run: Annotated[str, typer.Argument(metavar="RUN", help="Id of the run, or a short form.")],
-    events: Annotated[int, typer.Option("--events", min=0, help="How many last events.")] = 10,
+    events: Annotated[int, typer.Option("--events", min=0, help="Number of last events.")] = 10,
 ) -> None:
     """Show a run: its steps, calls, approvals and last events.
 
@@ -57,26 +57,28 @@ def show(
     async def work(podium: Podium) -> tuple[RunReport, RunListing, RunSection | None, str]:
         store = await podium.store()
         report = await show_run(store, run, last_events=events)
-        (stands,) = await with_host_status([report.run], podium.engine)
-        left = {each.id: says for each, says in await left_alone(store, podium.engine)}
+        (status,) = await with_host_status([report.run], podium.engine)
+        left = {left_run.id: says for left_run, says in await left_alone(store, podium.engine)}
         job = job_of_flow(report.run.flow)
         section = await load(job.report)(podium, report.run) if job and job.report else None
-        return report, stands, section, left.get(report.run.id, "")
+        return report, status, section, left.get(report.run.id, "")
 
-    report, stands, section, answered = door.run(work)
+    report, status, section, answered = door.run(work)
     added = {} if section is None else section.record()
-    record = {**report.record(), "run": stands.record(), **added}
-    door.screen.answer(record, lambda: _words(door.screen, report, stands, section))
-    if stands.interrupted and not door.screen.json:
-        door.screen.aside(f"nobody hosts it: `podium resume {short_id(report.run.id)}` goes on")
+    record = {**report.record(), "run": status.record(), **added}
+    door.screen.answer(record, lambda: _print(door.screen, report, status, section))
+    if status.interrupted and not door.screen.json:
+        door.screen.stderr_line(
+            f"not hosted; continue with `podium resume {short_id(report.run.id)}`"
+        )
     if answered and not door.screen.json:
-        door.screen.aside(f"answered, but {answered}")
+        door.screen.stderr_line(f"answered, but {answered}")
 
 
-def _words(
-    screen: Screen, report: RunReport, stands: RunListing, section: RunSection | None
+def _print(
+    screen: Screen, report: RunReport, status: RunListing, section: RunSection | None
 ) -> None:
-    screen.facts(_facts(report, stands))
+    screen.facts(_facts(report, status))
     if section is not None:
         screen.line()
         section.show(screen, report.run)
@@ -132,27 +134,27 @@ def _words(
             screen.line(event_line(event))
 
 
-def _facts(report: RunReport, stands: RunListing) -> list[tuple[str, str]]:
+def _facts(report: RunReport, status: RunListing) -> list[tuple[str, str]]:
     run = report.run
     failure = f"{run.failure.kind}: {run.failure.message}" if run.failure else ""
     return [
         ("run", run.id),
         ("flow", f"{run.flow} v{run.flow_version}"),
         ("task", run.task),
-        ("status", stands.shown_status + (" (cancel requested)" if run.cancel_requested else "")),
+        ("status", status.shown_status + (" (cancel requested)" if run.cancel_requested else "")),
         ("in flight", ", ".join(report.in_flight)),
         ("waits for", run.waiting_for or ""),
         ("created", moment(run.created_at)),
         ("finished", moment(run.finished_at)),
         ("cost", _cost(report)),
-        ("owner", _owner(run.owner, report.owner, alive=stands.hosted) if run.owner else ""),
+        ("owner", _owner(run.owner, report.owner, alive=status.hosted) if run.owner else ""),
         ("queue", run.queue or ""),
         ("failure", failure),
     ]
 
 
 def _cost(report: RunReport) -> str:
-    """What was used, by how many answers and calls, and by whom where there were several."""
+    """Summarise usage, answers and calls, with shares where there were several agents."""
     work = report.work
     if work.usage == Usage():
         return ""
@@ -166,8 +168,8 @@ def _cost(report: RunReport) -> str:
     return "; ".join([usage_words(work.usage), *counts, *shares])
 
 
-def _owner(owner: str, beat: WorkerHeartbeat | None, *, alive: bool) -> str:
-    where = f", process {beat.pid} on {beat.host}" if beat else ""
+def _owner(owner: str, heartbeat: WorkerHeartbeat | None, *, alive: bool) -> str:
+    where = f", process {heartbeat.pid} on {heartbeat.host}" if heartbeat else ""
     return f"{owner} ({'alive' if alive else 'gone'}{where})"
 
 
@@ -179,16 +181,16 @@ def logs(
     context: typer.Context,
     run: Annotated[str, typer.Argument(metavar="RUN", help="Id of the run, or a short form.")],
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Go on until the run has ended.")
+        bool, typer.Option("--follow", "-f", help="Keep printing until the run has ended.")
     ] = False,
     tail: Annotated[
         int | None,
-        typer.Option("--tail", min=0, metavar="N", help="Only the last N that are there."),
+        typer.Option("--tail", min=0, metavar="N", help="Only the last N events."),
     ] = None,
 ) -> None:
     """Print a run's events, or follow them live.
 
-    With --json one object, or one for each event when following.
+    With --json, one object, or one per event when following.
 
     \b
     Example:
@@ -204,9 +206,9 @@ def logs(
     async def work(podium: Podium) -> RunListing:
         store = await podium.store()
         report = await show_run(store, run, last_events=0)
-        (stands,) = await with_host_status([report.run], podium.engine)
+        (status,) = await with_host_status([report.run], podium.engine)
         if follow:
-            _tell(screen, stands)
+            _note_interrupted(screen, status)
         last = await store.read(lambda view: view.last_seq(report.run.id))
         after = 0 if tail is None else max(0, last - tail)
         logs = follow_logs(store, report.run.id, follow=follow, after_seq=after)
@@ -218,18 +220,18 @@ def logs(
                     screen.answer(event.line(), lambda: screen.line(event_line(event)))  # noqa: B023 - called at once
                 if screen.reader_gone:
                     break
-        return stands
+        return status
 
-    stands = door.run(work)
+    status = door.run(work)
     if gathering:
-        how = {"shown_status": stands.shown_status, "hosted": stands.hosted}
+        how = {"shown_status": status.shown_status, "hosted": status.hosted}
         screen.record({"events": [event.line() for event in gathered], **how})
     elif not follow:
-        _tell(screen, stands)
+        _note_interrupted(screen, status)
 
 
-def _tell(screen: Screen, stands: RunListing) -> None:
-    """Say of a run that nobody hosts why nothing more is to be seen of it."""
-    if stands.interrupted:
-        name = short_id(stands.run.id)
-        screen.aside(f"run {name} is interrupted: `podium resume {name}` goes on")
+def _note_interrupted(screen: Screen, status: RunListing) -> None:
+    """Note that an interrupted run has no more events until it is resumed."""
+    if status.interrupted:
+        name = short_id(status.run.id)
+        screen.stderr_line(f"run {name} is interrupted; continue with `podium resume {name}`")

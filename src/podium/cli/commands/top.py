@@ -22,27 +22,27 @@ from podium.render.text import moment
 from podium.render.work_tables import queue_rows, run_rows, summary, troubles, worker_rows
 
 PATIENCE_SECONDS = 2.0
-"""How long a look may take before the person is told that nothing new comes."""
+"""Seconds a refresh may take before the screen says that the data is old."""
 
 
-class Eye:
-    """The newest that was seen, and why it is not newer."""
+class LiveSnapshot:
+    """Latest snapshot, and the reason when it is not current."""
 
     def __init__(
         self,
         watch: WorkWatch,
-        seen: WorkloadSnapshot,
+        snapshot: WorkloadSnapshot,
         *,
         patience_seconds: float = PATIENCE_SECONDS,
     ) -> None:
         self._watch = watch
         self._patience_seconds = patience_seconds
         self._looking: asyncio.Task[WorkloadSnapshot] | None = None
-        self.seen = seen
+        self.snapshot = snapshot
         self.away = ""
 
     async def look(self, *, unless: asyncio.Event) -> None:
-        """Look, or go on looking when the last look has not ended. Gives up early when `unless` is set.
+        """Refresh, or keep waiting for the last refresh. Gives up early when `unless` is set.
 
         A store waits by itself for a database that is away, for much longer than a person would.
         """
@@ -55,16 +55,16 @@ class Eye:
         )
         leaving.cancel()
         if not self._looking.done():
-            self.away = f"the database does not answer; this is from {moment(self.seen.at)}"
+            self.away = f"the database does not respond; data is from {moment(self.snapshot.at)}"
             return
         looked, self._looking = self._looking, None
         try:
-            self.seen, self.away = looked.result(), ""
+            self.snapshot, self.away = looked.result(), ""
         except Passing as error:
-            self.away = f"{error}; this is from {moment(self.seen.at)}"
+            self.away = f"{error}; data is from {moment(self.snapshot.at)}"
 
     def close(self) -> None:
-        """Give up on a look that has not ended."""
+        """Cancel a refresh that has not ended."""
         if self._looking is not None:
             self._looking.cancel()
 
@@ -72,22 +72,22 @@ class Eye:
 app = command_app()
 
 FRAME_SECONDS = 0.25
-"""The least time between two frames on a terminal."""
+"""Minimum time between two frames on a terminal."""
 LINES_SECONDS = 1.0
-"""The same where lines are printed."""
+"""Minimum time between two prints of lines."""
 LOOK_SECONDS = 1.0
-"""How long nothing may be looked at: a worker that was killed tells nobody."""
+"""Maximum time between two refreshes: a worker that is killed emits no event."""
 
 
 @app.command()
 def top(
     context: typer.Context,
-    once: Annotated[bool, typer.Option("--once", help="Print one frame and leave.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Print one frame and exit.")] = False,
 ) -> None:
-    """Watch workers, queues and running runs live. q ends it, and so does Ctrl-C.
+    """Watch workers, queues and running runs live; q or Ctrl-C quits.
 
-    IN STEP is how long the run's current step has taken, COST what the run has cost so far. Where
-    the output is piped, plain lines are printed whenever something changed; --json is one object.
+    IN STEP is the time in the current step, COST the cost of the run so far. When
+    piped, plain lines are printed whenever something changed; --json prints one object.
 
     \b
     Example:
@@ -97,8 +97,8 @@ def top(
     door = Door(context.obj, lenient=True)
     if not door.has_state:
         nothing = WorkloadSnapshot(at=datetime.now(UTC))
-        words = "nothing was recorded here yet; `podium run` begins"
-        door.screen.answer(_record(nothing), lambda: door.screen.aside(words))
+        text = "no runs yet; start one with `podium run`"
+        door.screen.answer(_record(nothing), lambda: door.screen.stderr_line(text))
         return
     with suppress(Interrupted):
         door.run(lambda podium: _watch(door, podium, once=once))
@@ -130,26 +130,26 @@ async def _draw(store: Store, watch: WorkWatch) -> None:
 
         give_back = listen_for_quit(end, loop.add_reader)
         try:
-            with TopScreen() as screen, closing(Eye(watch, await watch.look())) as eye:
-                screen.show(eye.seen)
+            with TopScreen() as screen, closing(LiveSnapshot(watch, await watch.look())) as eye:
+                screen.show(eye.snapshot)
                 while not await _within(ended, FRAME_SECONDS):
                     await _within(woken, LOOK_SECONDS)
                     woken.clear()
                     await eye.look(unless=ended)
-                    screen.show(eye.seen, eye.away)
+                    screen.show(eye.snapshot, eye.away)
         finally:
             give_back()
 
 
 async def _print_on(screen: Screen, store: Store, watch: WorkWatch) -> None:
-    """Lines whenever what matters has changed, until nobody reads them any more."""
+    """Print lines whenever the snapshot changed, until the reader is gone."""
     before: Hashable = None
     async with _woken(store) as woken:
-        eye = Eye(watch, await watch.look())
+        eye = LiveSnapshot(watch, await watch.look())
         while not screen.reader_gone:
-            if (now := (eye.away, _what_matters(eye.seen))) != before:
+            if (now := (eye.away, _what_matters(eye.snapshot))) != before:
                 before = now
-                _print(screen, eye.seen, eye.away)
+                _print(screen, eye.snapshot, eye.away)
             await asyncio.sleep(LINES_SECONDS)
             await _within(woken, LOOK_SECONDS)
             woken.clear()
@@ -175,21 +175,21 @@ async def _woken(store: Store) -> AsyncIterator[asyncio.Event]:
 
 
 async def _within(event: asyncio.Event, seconds: float) -> bool:
-    """Whether it was set within that time."""
+    """Wait for the event; True when it was set within that time."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await event.wait()
     return event.is_set()
 
 
-def _print(screen: Screen, seen: WorkloadSnapshot, away: str = "") -> None:
-    screen.line(f"{moment(seen.at)}  {summary(seen)}")
-    for line in [away] if away else troubles(seen):
+def _print(screen: Screen, snapshot: WorkloadSnapshot, away: str = "") -> None:
+    screen.line(f"{moment(snapshot.at)}  {summary(snapshot)}")
+    for line in [away] if away else troubles(snapshot):
         screen.line(line)
     tables = (
-        worker_rows(seen.workers, seen.at),
-        queue_rows(seen.queues, seen.at),
-        run_rows(seen.runs, seen.at),
+        worker_rows(snapshot.workers, snapshot.at),
+        queue_rows(snapshot.queues, snapshot.at),
+        run_rows(snapshot.runs, snapshot.at),
     )
     for table in tables:
         if table.rows:
@@ -198,15 +198,15 @@ def _print(screen: Screen, seen: WorkloadSnapshot, away: str = "") -> None:
     screen.line()
 
 
-def _what_matters(seen: WorkloadSnapshot) -> Hashable:
-    """A frame without what changes by itself: times, load, cost."""
+def _what_matters(snapshot: WorkloadSnapshot) -> Hashable:
+    """Return the snapshot without times, load and cost, which change by themselves."""
     return (
-        tuple((worker.id, worker.alive) for worker in seen.workers),
-        tuple((each.tally, each.served_by) for each in seen.queues),
-        tuple((run.run_id, run.step, run.hosted) for run in seen.runs),
+        tuple((worker.id, worker.alive) for worker in snapshot.workers),
+        tuple((queue.tally, queue.served_by) for queue in snapshot.queues),
+        tuple((run.run_id, run.step, run.hosted) for run in snapshot.runs),
     )
 
 
-def _record(seen: WorkloadSnapshot) -> dict[str, object]:
-    queues = [each.record() for each in seen.queues]
-    return {**seen.model_dump(mode="json", exclude={"queues"}), "queues": queues}
+def _record(snapshot: WorkloadSnapshot) -> dict[str, object]:
+    queues = [queue.record() for queue in snapshot.queues]
+    return {**snapshot.model_dump(mode="json", exclude={"queues"}), "queues": queues}

@@ -38,28 +38,28 @@ LATER_PAGE = 500
 """Rows are put out together: a write for each would take longer than reading the trace."""
 
 
-class Telling:
-    """Shows events as somebody wants them, in words or as JSON."""
+class TraceView:
+    """Prints selected events, as text or as JSON."""
 
     def __init__(
         self,
         screen: Screen,
-        wanted: Wanted,
+        row_filter: Wanted,
         *,
         every_event: bool = False,
         limit: int = 0,
         at_once: bool = False,
         json_lines: bool = False,
     ) -> None:
-        """`limit` is how many rows are shown; 0 for all. `at_once` is for what comes slowly; with
+        """`limit` is how many rows are printed; 0 for all. `at_once` is for what comes slowly; with
         `json_lines` each event is an object of its own instead of all being one."""
         self.totals = Totals()
-        self.shown = 0
+        self.printed = 0
         self.enough = False
-        """Whether nothing more is to be shown."""
+        """True when nothing more is to be printed."""
         self._screen = screen
-        self._wanted = wanted
-        self._wanted_all = wanted == Wanted()
+        self._filter = row_filter
+        self._shows_all = row_filter == Wanted()
         self._limit = limit
         self._folding = Folding(every_event=every_event)
         self._timeline = Timeline(shutil.get_terminal_size().columns if is_terminal() else 0)
@@ -69,14 +69,14 @@ class Telling:
         self._json_lines = json_lines
 
     def read(self, reading: TraceReader, after_seq: int = 0) -> None:
-        """Tell what is in a trace. Nothing is said before the first of it could be read."""
+        """Print a trace. Nothing is printed before the first event could be read."""
         coming = reading.events(after_seq)
         first = next(coming, None)
         if reading.first:
             self._timeline.begins(reading.first.data)
         self._begin()
         for data, line in chain([first] if first else [], coming):
-            self._tell(data, line)
+            self._show(data, line)
             if self.enough:
                 break
         self.flush()
@@ -88,15 +88,15 @@ class Telling:
             self._page.append('{"events": [')
 
     def watch(self) -> None:
-        """From now on everything is shown at once, beginning with the calls that go on."""
+        """Print everything at once from now on, beginning with calls in progress."""
         self._at_once = self._folding.live = True
         if not self._screen.json:
             self._show_all(row._replace(outcome=BEGUN) for row in self._folding.rest())
 
-    def tell(self, data: Data) -> None:
+    def show(self, data: Data) -> None:
         """Tell one event that has just happened."""
         self._timeline.begins(data)
-        self._tell(data, b"")
+        self._show(data, b"")
 
     def end(self, **beside: Json) -> None:
         """Tell what is left over, and the totals; in JSON with these beside them."""
@@ -115,23 +115,23 @@ class Telling:
             self._page.clear()
             self.enough = self.enough or self._screen.reader_gone
 
-    def _tell(self, data: Data, line: bytes) -> None:
+    def _show(self, data: Data, line: bytes) -> None:
         self.totals.add(data)
         if not self._screen.json:
             if rows := self._folding.rows(data, len(line)):
                 self._show_all(rows)
-        elif self._wanted.fits(data):
+        elif self._filter.fits(data):
             text = _json_line(data, line)
-            self._put(text if self._json_lines or not self.shown else f", {text}")
+            self._put(text if self._json_lines or not self.printed else f", {text}")
 
     def _show_all(self, rows: Iterable[Row]) -> None:
         for row in rows:
-            if (self._wanted_all or self._wanted.fits(row.data)) and not self.enough:
+            if (self._shows_all or self._filter.fits(row.data)) and not self.enough:
                 self._put(self._timeline.lines(row, self.totals))
 
     def _put(self, text: str) -> None:
-        self.shown += 1
-        self.enough = self.shown == self._limit or self.enough
+        self.printed += 1
+        self.enough = self.printed == self._limit or self.enough
         self._page.append(text)
         if self._at_once or len(self._page) >= self._page_rows:
             self.flush()
@@ -139,7 +139,7 @@ class Telling:
 
 
 def _json_line(data: Data, line: bytes) -> str:
-    """The event as the trace has it, with what cannot be seen written out."""
+    """Return the event as the trace has it, with invisible characters escaped."""
     if not line:
         return shown_json(json.dumps(data, ensure_ascii=False, default=str))
     text = line.decode().strip()
@@ -153,7 +153,7 @@ _ID = re.compile(r"(run_)?[0-9a-f]{4,32}")
 
 
 def names_a_file(text: str) -> bool:
-    """Whether this is a file rather than a run. What looks like an id is a run; `./` before it helps."""
+    """True for a file name rather than a run. An id is a run; a leading `./` makes it a file."""
     if text == STDIN or "/" in text:
         return True
     if _ID.fullmatch(text):
@@ -165,14 +165,14 @@ def names_a_file(text: str) -> bool:
 
 
 def piped_trace() -> BinaryIO:
-    """What is piped in. Raises `BadInput` on a terminal, where nobody would type a trace."""
+    """Return the piped trace. Raises `BadInput` on a terminal."""
     if sys.stdin is None or sys.stdin.isatty():
-        raise BadInput("nothing is piped in; say `podium trace RUN`, or pipe a trace into this")
+        raise BadInput("no input; use `podium trace RUN`, or pipe a trace in")
     return open(sys.stdin.fileno(), "rb", closefd=False)
 
 
 async def bring_up_to_date(store: Store, runs_folder: Path, run_id: str) -> str:
-    """Append to a run's trace what the journal has behind it. Gives the reason when that cannot be done."""
+    """Append newer events of the journal to a run's trace. Returns the reason when that fails."""
     writer = TraceWriter(runs_folder)
     try:
         await store.read(lambda view: writer.catch_up(run_id, partial(_events, view, run_id)))
@@ -194,31 +194,29 @@ def trace(
     source: Annotated[
         str,
         typer.Argument(
-            metavar="RUN|FILE", help="Id of a run or a short form; or a trace, `-` for stdin."
+            metavar="RUN|FILE", help="Id of a run, or a short form; or a trace file, `-` for stdin."
         ),
     ],
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Go on until the run has ended.")
+        bool, typer.Option("--follow", "-f", help="Keep printing until the run has ended.")
     ] = False,
     tool: Annotated[
         str, typer.Option("--tool", metavar="NAME", help="Only calls of this tool.")
     ] = "",
-    failed: Annotated[
-        bool, typer.Option("--failed", help="Only what failed or was denied.")
-    ] = False,
+    failed: Annotated[bool, typer.Option("--failed", help="Only failed or denied calls.")] = False,
     events: Annotated[
-        bool, typer.Option("--events", help="Every event, calls not folded into one line.")
+        bool, typer.Option("--events", help="Every event, without folding calls into one line.")
     ] = False,
     limit: Annotated[
         int | None, typer.Option("--limit", min=1, metavar="N", help="Only the first N.")
     ] = None,
     after: Annotated[
-        int, typer.Option("--after", min=0, metavar="SEQ", help="Only what is behind this event.")
+        int, typer.Option("--after", min=0, metavar="SEQ", help="Only events after this one.")
     ] = 0,
 ) -> None:
-    """Read a run's trace as a timeline: every event, call by call, with totals.
+    """Show a run as a timeline: every event, call by call, with totals.
 
-    A call is one line, where it ended. With --json the events as they are: one object, or one for
+    A call is one line, where it ended. With --json, raw events: one object, or one for
     each event when following.
 
     \b
@@ -229,7 +227,7 @@ def trace(
       podium trace .podium/runs/RUN/execution_trace.jsonl --after 5000 --limit 50
     """
     door = Door(context.obj, lenient=True)
-    telling = Telling(
+    view = TraceView(
         door.screen,
         Wanted(tool, failed),
         every_event=events,
@@ -241,78 +239,80 @@ def trace(
         if follow:
             raise BadInput("a file cannot be followed; name its run instead")
         file = piped_trace() if source == STDIN else open_trace(Path(source))
-        _tell_file(door, telling, file, "stdin" if source == STDIN else source, after)
-        telling.end()
+        _show_file(door, view, file, "stdin" if source == STDIN else source, after)
+        view.end()
     else:
-        _tell_run(door, telling, source, after, follow=follow)
-    _tell_rest(door, telling, source, tool, limit or 0)
+        _show_run(door, view, source, after, follow=follow)
+    _print_hints(door, view, source, tool, limit or 0)
 
 
-def _tell_run(door: Door, telling: Telling, source: str, after: int, *, follow: bool) -> None:
+def _show_run(door: Door, view: TraceView, source: str, after: int, *, follow: bool) -> None:
     door.must_have_state("run", source)
-    stands, path = door.run(lambda podium: _prepared(door, podium, source))
-    name = short_id(stands.run.id)
-    if stands.interrupted:
-        door.screen.aside(f"run {name} is interrupted: `podium resume {name}` goes on")
+    status, path = door.run(lambda podium: _prepared(door, podium, source))
+    name = short_id(status.run.id)
+    if status.interrupted:
+        door.screen.stderr_line(f"run {name} is interrupted; continue with `podium resume {name}`")
     # Outside of the event loop, which Ctrl-C would have to wait for.
-    _tell_file(door, telling, open_trace(path), f"the trace of run {name}", after, growing=True)
-    if follow and not stands.run.status.ended and not telling.enough:
-        seq = max(after, telling.totals.last_seq)
-        door.run(lambda podium: _follow(podium, telling, stands.run.id, seq))
-    telling.end(run=stands.run.id, shown_status=stands.shown_status, hosted=stands.hosted)
+    _show_file(door, view, open_trace(path), f"the trace of run {name}", after, growing=True)
+    if follow and not status.run.status.ended and not view.enough:
+        seq = max(after, view.totals.last_seq)
+        door.run(lambda podium: _follow(podium, view, status.run.id, seq))
+    view.end(run=status.run.id, shown_status=status.shown_status, hosted=status.hosted)
 
 
 async def _prepared(door: Door, podium: Podium, source: str) -> tuple[RunListing, Path]:
-    """How the run stands, and its trace, brought up to date where that can be done."""
+    """Return the run's status and its trace, brought up to date where possible."""
     store: Store = await podium.store()
     run_id = await store.read(lambda view: find_id(view, "run", source))
     run = await store.read(lambda view: view.run(run_id))
     if run is None:
         raise UnknownId("run", source)
-    (stands,) = await with_host_status([run], podium.engine)
+    (status,) = await with_host_status([run], podium.engine)
     folder = podium.folders.state / "runs"
     if problem := await bring_up_to_date(store, folder, run_id):
-        door.screen.aside(
-            f"podium: the trace could not be brought up to date: {problem}; "
-            f"`podium logs {short_id(run_id)}` reads the journal itself"
+        door.screen.stderr_line(
+            f"podium: the trace could not be updated: {problem}; "
+            f"read the journal with `podium logs {short_id(run_id)}`"
         )
-    return stands, TraceWriter(folder).path(run_id)
+    return status, TraceWriter(folder).path(run_id)
 
 
-def _tell_file(
-    door: Door, telling: Telling, file: BinaryIO, name: str, after: int, *, growing: bool = False
+def _show_file(
+    door: Door, view: TraceView, file: BinaryIO, name: str, after: int, *, growing: bool = False
 ) -> None:
     reading = TraceReader(file, name)
     with file:
-        telling.read(reading, after)
-    for fault in reading.problems:
-        door.screen.aside(f"podium: {fault}")
+        view.read(reading, after)
+    for problem in reading.problems:
+        door.screen.stderr_line(f"podium: {problem}")
     if (others := reading.problem_count - len(reading.problems)) > 0:
-        door.screen.aside(f"podium: {name}: {others} more like it")
+        door.screen.stderr_line(f"podium: {name}: {others} more")
     # Of a run it is what another process is writing just now: what a crash tore has been mended.
     if reading.torn and not growing:
-        door.screen.aside(f"podium: {name}: the last line is torn and left out")
+        door.screen.stderr_line(f"podium: {name}: the last line is incomplete and was skipped")
 
 
-async def _follow(podium: Podium, telling: Telling, run_id: str, after: int) -> None:
-    telling.watch()
+async def _follow(podium: Podium, view: TraceView, run_id: str, after: int) -> None:
+    view.watch()
     logs = follow_logs(await podium.store(), run_id, follow=True, after_seq=after)
     async with aclosing(logs):  # type: ignore[type-var]  # it is an async generator
         async for event in logs:
-            telling.tell(event.line())
-            if telling.enough:
+            view.show(event.line())
+            if view.enough:
                 return
 
 
-def _tell_rest(door: Door, telling: Telling, source: str, tool: str, limit: int) -> None:
-    """Say what a person may want to type next."""
-    totals = telling.totals
-    if limit and telling.shown >= limit:
-        door.screen.aside(f"there may be more: `podium trace {source} --after {totals.last_seq}`")
+def _print_hints(door: Door, view: TraceView, source: str, tool: str, limit: int) -> None:
+    """Print hints for the next command."""
+    totals = view.totals
+    if limit and view.printed >= limit:
+        door.screen.stderr_line(
+            f"limit reached; continue with `podium trace {source} --after {totals.last_seq}`"
+        )
     elif not totals.events:
-        door.screen.aside("no events")
-    elif not telling.shown and tool and tool not in totals.tools:
+        door.screen.stderr_line("no events")
+    elif not view.printed and tool and tool not in totals.tools:
         called = ", ".join(shown_line(name[:61], 60) for name in sorted(totals.tools)) or "none"
-        door.screen.aside(f"no call of {tool!r}; tools that were called: {called}")
-    elif not telling.shown:
-        door.screen.aside("nothing of it fits")
+        door.screen.stderr_line(f"no call of {tool!r}; called tools: {called}")
+    elif not view.printed:
+        door.screen.stderr_line("no matching events")

@@ -39,7 +39,7 @@ def uninstall(
     confirm: Annotated[
         list[str] | None,
         typer.Option(
-            "--confirm", metavar="SENTENCE", help="A sentence that it asks for; repeatable."
+            "--confirm", metavar="SENTENCE", help="A sentence it asks for; may be repeated."
         ),
     ] = None,
 ) -> None:
@@ -89,7 +89,7 @@ def uninstall(
 
 
 def _ask(screen: Screen, inventory: Inventory) -> Inventory:
-    """What of it a person wants to be removed. What projects share stays when one of them does."""
+    """Ask what to remove. Shared state stays when a project stays."""
     projects = [
         project
         for project in inventory.projects
@@ -97,7 +97,7 @@ def _ask(screen: Screen, inventory: Inventory) -> Inventory:
     ]
     shared = inventory.shared if len(projects) == len(inventory.projects) else None
     if inventory.shared and projects and not shared:
-        screen.aside("settings and shared state stay, because a project does")
+        screen.stderr_line("settings and shared state stay, because a project stays")
     if shared is not None and not typer.confirm("remove settings and shared state?", err=True):
         shared = None
     if not projects and shared is None:
@@ -134,7 +134,7 @@ def _contents(project: ProjectData) -> str:
     paths = [Path(path) for path in project.paths]
     names = [path.name if path.name.startswith(".") else path.parent.name for path in paths]
     more = [counted(len(project.workspaces), "workspace")] if project.workspaces else []
-    return ", ".join([*names, *more, *(["its record is not there"] if project.missing else [])])
+    return ", ".join([*names, *more, *(["its record is missing"] if project.missing else [])])
 
 
 def _end(
@@ -146,18 +146,18 @@ def _end(
         screen.line(f"removed {path}")
     if missing:
         sentences = " ".join(f"--confirm {shlex.quote(text)}" for text in missing)
-        screen.aside(
+        screen.stderr_line(
             f"unfinished runs (`podium cancel RUN` ends one) and keys of missing projects are removed only with {sentences}"
         )
     if dry_run:
         return
     if outcome.blockers:
         what = "only workspaces were removed" if outcome.removed else "nothing was removed"
-        screen.aside(f"{what}; resolve what blocks, then run `{COMMAND}` again")
+        screen.stderr_line(f"{what}; resolve what blocks, then run `{COMMAND}` again")
     elif missing:
-        screen.aside("nothing was removed")
+        screen.stderr_line("nothing was removed")
     elif everywhere:
-        screen.aside(f"to remove the program: `{remove_package_command()}`")
+        screen.stderr_line(f"to remove the program: `{remove_package_command()}`")
 
 
 def _exit_code(blockers: Sequence[Blocker], missing: Sequence[str]) -> int:

@@ -11,7 +11,7 @@ from podium.app.app import Podium
 from podium.cli.app import command_app
 from podium.cli.commands.workers import queue_specs
 from podium.cli.context import Door
-from podium.cli.queue_worker import WorkerTask, serve_queues, wanted_queues
+from podium.cli.queue_worker import WorkerTask, select_queues, serve_queues
 from podium.core.job import job_of_flow, load
 from podium.core.model import Json
 from podium.core.work import Run, RunStatus
@@ -35,8 +35,8 @@ def worker(
         typer.Option(
             "--label",
             metavar="LABEL",
-            help="What this worker offers to queues that ask for it, such as gpu or repo=app; "
-            "several by commas or repeated.",
+            help="Label this worker offers to queues that need it, such as gpu or repo=app; "
+            "separate several by commas, or repeat.",
         ),
     ] = None,
     concurrency: Annotated[
@@ -45,7 +45,7 @@ def worker(
             "--concurrency",
             metavar="N",
             min=1,
-            help="Work on at most N runs of each queue at once, instead of what podium.yaml says.",
+            help="Run at most N runs of each queue at once, overriding podium.yaml.",
         ),
     ] = None,
     metrics: Annotated[
@@ -53,25 +53,25 @@ def worker(
         typer.Option(
             "--metrics",
             metavar="ADDRESS",
-            help="Show Prometheus metrics at this address, such as 127.0.0.1:9464.",
+            help="Serve Prometheus metrics at this address, such as 127.0.0.1:9464.",
         ),
     ] = None,
     once: Annotated[
-        bool, typer.Option("--once", help="Leave when nothing goes on by itself any more.")
+        bool, typer.Option("--once", help="Exit when no run can continue by itself.")
     ] = False,
 ) -> None:
-    """Host the runs of this project's queues, perform its work orders, and fire its schedules, until Ctrl-C.
+    """Host queued runs, perform work orders and fire schedules until Ctrl-C.
 
     Any number of workers may serve one project, on one machine or, with a PostgreSQL in
-    PODIUM_DATABASE_URL, on many; limits hold over all of them. Runs of a worker that died are taken
-    over. Without --queue it serves every queue whose labels it has.
+    PODIUM_DATABASE_URL, on many; limits apply across all of them. Runs of a dead worker are taken
+    over. Without --queue it serves every queue whose labels it offers.
 
     Queue orders is the inbox: every file in bridge/inbox/CLC is performed operation by operation
-    through the gate, answered in bridge/outbox/LIAM and put away. Queue sense delivers what the
-    sense loop proposed and people approved. With --once neither is waited for longer than a minute.
+    through the gate, answered in bridge/outbox/LIAM and archived. Queue sense delivers what the
+    sense loop proposed and people approved. With --once it waits at most a minute for either.
 
-    With --once it exits with 1 when a run that it worked on failed or was cancelled, with 3 when one
-    waits for a person, else with 0.
+    With --once it exits with 1 when a run it worked on failed or was cancelled, with 3 when one
+    waits for a person, otherwise with 0.
 
     \b
     Example:
@@ -82,43 +82,50 @@ def worker(
     labels = tuple(dict.fromkeys(_split(label or [])))
     door = Door(context.obj)
     door.options.labels = labels
-    queues = wanted_queues(queue_specs(door), queue or [], labels)
+    queues = select_queues(queue_specs(door), queue or [], labels)
     if concurrency is not None:
-        queues = [each.model_copy(update={"worker_concurrency": concurrency}) for each in queues]
-    door.options.ending_words = "ending processes; every run stays at its checkpoint"
-    door.options.parting_words = "every run stays at its checkpoint, for the next worker"
+        queues = [queue.model_copy(update={"worker_concurrency": concurrency}) for queue in queues]
+    door.options.ending_note = "stopping; every run stays at its checkpoint"
+    door.options.parting_note = "every run stays at its checkpoint, for the next worker"
 
-    def tell_serving() -> None:
-        names = ", ".join(each.name for each in queues)
-        door.screen.aside(f"serving {names}; Ctrl-C leaves every run at its checkpoint")
+    def on_serving() -> None:
+        names = ", ".join(queue.name for queue in queues)
+        door.screen.stderr_line(f"serving {names}; Ctrl-C leaves every run at its checkpoint")
 
     async def work(podium: Podium) -> list[Run]:
         if metrics is None:
-            return await serve_queues(podium, queues, tell_serving, door.screen.aside, once=once)
+            return await serve_queues(
+                podium, queues, on_serving, door.screen.stderr_line, once=once
+            )
         from podium.cli.metrics_page import metrics_page
 
         async with metrics_page(podium, metrics) as url:
-            door.screen.aside(f"metrics at {url}")
-            return await serve_queues(podium, queues, tell_serving, door.screen.aside, once=once)
+            door.screen.stderr_line(f"metrics at {url}")
+            return await serve_queues(
+                podium, queues, on_serving, door.screen.stderr_line, once=once
+            )
 
     served = door.run(work)
-    record = {"queues": [each.name for each in queues], "runs": [_told(run) for run in served]}
+    record = {
+        "queues": [queue.name for queue in queues],
+        "runs": [_run_record(run) for run in served],
+    }
     door.screen.answer(record, lambda: None)
     if code := _exit_code(served):
         raise typer.Exit(code)
 
 
-def _split(given: Sequence[str]) -> list[str]:
-    return [label.strip() for each in given for label in each.split(",") if label.strip()]
+def _split(values: Sequence[str]) -> list[str]:
+    return [label.strip() for value in values for label in value.split(",") if label.strip()]
 
 
-def _told(run: Run) -> dict[str, Json]:
+def _run_record(run: Run) -> dict[str, Json]:
     reason = run.failure.message if run.failure else run.waiting_for or ""
-    told: dict[str, Json] = {"id": run.id, "status": run.status.value}
+    record: dict[str, Json] = {"id": run.id, "status": run.status.value}
     if (job := job_of_flow(run.flow)) and job.worker:
         task: type[WorkerTask] = load(job.worker)
-        told.update(task.facts(run))
-    return {**told, "reason": shown_line(reason, MAX_REASON)} if reason else told
+        record.update(task.facts(run))
+    return {**record, "reason": shown_line(reason, MAX_REASON)} if reason else record
 
 
 def _exit_code(served: Sequence[Run]) -> int:
@@ -130,5 +137,5 @@ def _exit_code(served: Sequence[Run]) -> int:
 def _waits_for_person(run: Run) -> bool:
     if run.status is RunStatus.WAITING:
         names = (run.waiting_for or "").split(", ")
-        return any(each.startswith("approval:") for each in names)
+        return any(name.startswith("approval:") for name in names)
     return run.status is RunStatus.NEEDS_HUMAN

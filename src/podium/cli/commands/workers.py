@@ -22,7 +22,7 @@ app = command_app()
 def workers(context: typer.Context) -> None:
     """List workers, the runs of each, and runs whose worker is gone.
 
-    RUNS is how many it works on and has room for; LOAD is of its host, for each core.
+    RUNS is the number of runs and slots; LOAD is the load of its host per core.
 
     \b
     Example:
@@ -30,30 +30,30 @@ def workers(context: typer.Context) -> None:
       podium workers --json
     """
     door = Door(context.obj, lenient=True)
-    seen = WorkersSeen(at=datetime.now(UTC))
+    overview = WorkersSeen(at=datetime.now(UTC))
     if door.has_state:
 
         async def work(podium: Podium) -> WorkersSeen:
             return await see_workers(await podium.store(), podium.engine)
 
-        seen = door.run(work)
-    door.screen.answer(seen.model_dump(mode="json"), lambda: _print_workers(door, seen))
+        overview = door.run(work)
+    door.screen.answer(overview.model_dump(mode="json"), lambda: _print_workers(door, overview))
 
 
-def _print_workers(door: Door, seen: WorkersSeen) -> None:
-    living = worker_rows(seen.workers, seen.at)
+def _print_workers(door: Door, overview: WorkersSeen) -> None:
+    living = worker_rows(overview.workers, overview.at)
     if living.rows:
         door.screen.table(*living)
     else:
-        door.screen.aside("no worker is alive; `podium worker` starts one")
-    held = held_rows(seen.workers, seen.at)
+        door.screen.stderr_line("no workers; start one with `podium worker`")
+    held = held_rows(overview.workers, overview.at)
     if held.rows:
         door.screen.line()
         door.screen.table(*held)
-    for worker in seen.workers:
+    for worker in overview.workers:
         if not worker.alive:
             door.screen.line()
-            for line in dead_lines(worker, seen.at):
+            for line in dead_lines(worker, overview.at):
                 door.screen.line(line)
 
 
@@ -64,8 +64,8 @@ queues_app = command_app()
 def queues(context: typer.Context) -> None:
     """List queues: waiting runs, throughput, limits and workers.
 
-    RUNNING is shown against the queue's limit where it has one. /MIN counts the runs that ended
-    within the last minute; OLDEST is how long the first that could start has waited.
+    RUNNING is shown with the queue's limit if any. /MIN counts the runs that ended
+    in the last minute; OLDEST is the waiting time of the first run that could start.
 
     \b
     Example:
@@ -74,7 +74,7 @@ def queues(context: typer.Context) -> None:
     """
     door = Door(context.obj, lenient=True)
     specs = queue_specs(door)
-    seen = QueuesSeen(
+    overview = QueuesSeen(
         at=datetime.now(UTC),
         queues=tuple(
             QueueSeen(spec=spec, configured=True, tally=QueueCounts(queue=spec.name))
@@ -86,25 +86,27 @@ def queues(context: typer.Context) -> None:
         async def work(podium: Podium) -> QueuesSeen:
             return await see_queues(await podium.store(), podium.engine, specs)
 
-        seen = door.run(work)
-    at = seen.at.isoformat()
-    record = {"at": at, "queues": [each.record() for each in seen.queues]}
-    door.screen.answer(record, lambda: _print_queues(door, seen))
+        overview = door.run(work)
+    at = overview.at.isoformat()
+    record = {"at": at, "queues": [queue.record() for queue in overview.queues]}
+    door.screen.answer(record, lambda: _print_queues(door, overview))
 
 
 def queue_specs(door: Door) -> tuple[QueueSpec, ...]:
     return queues_of(door.configuration)
 
 
-def _print_queues(door: Door, seen: QueuesSeen) -> None:
-    door.screen.table(*queue_rows(seen.queues, seen.at))
+def _print_queues(door: Door, overview: QueuesSeen) -> None:
+    door.screen.table(*queue_rows(overview.queues, overview.at))
     door.screen.line()
-    limits = [(safe_line(each.name), limit_words(each.spec)) for each in seen.queues]
+    limits = [(safe_line(queue.name), limit_words(queue.spec)) for queue in overview.queues]
     door.screen.facts(limits)
-    for each in seen.queues:
-        if each.trouble:
-            door.screen.aside(each.trouble)
-    people = sum(each.tally.needs_human for each in seen.queues)
+    for queue in overview.queues:
+        if queue.trouble:
+            door.screen.stderr_line(queue.trouble)
+    people = sum(queue.tally.needs_human for queue in overview.queues)
     if people:
-        which = "`podium runs --status needs_human` lists them"
-        door.screen.aside(f"{counted(people, 'run')} for a person: {which}")
+        which = "list them with `podium runs --status needs_human`"
+        door.screen.stderr_line(
+            f"{counted(people, 'run')} {'needs' if people == 1 else 'need'} a person; {which}"
+        )

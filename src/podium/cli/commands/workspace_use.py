@@ -26,19 +26,19 @@ from podium.render.text import counted, shown_line
 _CHUNK_BYTES = 1 << 16
 
 
-class Heard:
-    """The beginning of an output, up to a number of bytes."""
+class CapturedOutput:
+    """Beginning of an output, up to a number of bytes."""
 
     def __init__(self, most_bytes: int) -> None:
-        self._room_bytes = most_bytes
+        self._left_bytes = most_bytes
         self._pieces: list[bytes] = []
         self.dropped_bytes = 0
 
     def add(self, output: bytes) -> None:
-        kept = output[: self._room_bytes]
-        self._pieces.append(kept)
-        self._room_bytes -= len(kept)
-        self.dropped_bytes += len(output) - len(kept)
+        taken = output[: self._left_bytes]
+        self._pieces.append(taken)
+        self._left_bytes -= len(taken)
+        self.dropped_bytes += len(output) - len(taken)
 
     @property
     def text(self) -> str:
@@ -51,9 +51,9 @@ def redacted(output: bytes, redact: Callable[[str], str]) -> bytes:
 
 
 async def joined(
-    process: Process, pass_on: Callable[[bytes], None], is_heard: Callable[[], bool]
+    process: Process, pass_on: Callable[[bytes], None], has_reader: Callable[[], bool]
 ) -> ProcessExit:
-    """Feed it what comes in here, pass on what it writes, and wait for its end.
+    """Feed the process our input, pass on its output, and wait for its end.
 
     It is ended when nobody hears it any more, and when this is cancelled.
     """
@@ -61,7 +61,7 @@ async def joined(
         async with _fed(process):
             async for line in process.lines(ends=True):
                 pass_on(line)
-                if not is_heard():
+                if not has_reader():
                     return await process.end()
             return await process.wait()
     except BaseException:
@@ -89,7 +89,7 @@ async def _feed(process: Process, source: int | None) -> None:
 
 
 def _piped_input() -> int | None:
-    """Where input comes from. Not from a terminal: there is none inside."""
+    """Return the input to pass in; None for a terminal, since there is none inside."""
     try:
         return None if sys.stdin is None or sys.stdin.isatty() else sys.stdin.fileno()
     except (io.UnsupportedOperation, ValueError):
@@ -111,23 +111,23 @@ async def _next_chunk(source: int) -> bytes:
 
 
 NameArgument = Annotated[
-    str, typer.Argument(metavar="WORKSPACE", help="Its id, a short form, or its task.")
+    str, typer.Argument(metavar="WORKSPACE", help="Id of the workspace, a short form, or its task.")
 ]
 _OUTPUT_BYTES = 1_000_000
 _WAITS = 3
 _NOT_THERE = 127
-"""As shells have it for a program that is not there."""
+"""Exit code of shells for a missing program."""
 
 
 def create(
     context: typer.Context,
-    task: Annotated[str, typer.Argument(metavar="TASK", help="A short name for it.")],
-    base: Annotated[str, typer.Option("--base", help="Where it starts from.")] = "HEAD",
+    task: Annotated[str, typer.Argument(metavar="TASK", help="Short name of the task.")],
+    base: Annotated[str, typer.Option("--base", help="Commit or branch to start from.")] = "HEAD",
     branch: Annotated[
-        str, typer.Option("--branch", help="Its branch; without it podium/TASK.")
+        str, typer.Option("--branch", help="Name of its branch; default podium/TASK.")
     ] = "",
 ) -> None:
-    """Make a workspace: a worktree with a branch of its own, set up as podium.yaml says.
+    """Create a workspace: a worktree with its own branch, set up as in podium.yaml.
 
     \b
     Example:
@@ -142,7 +142,7 @@ def create(
 
     record = door.run(work)
 
-    def words() -> None:
+    def render() -> None:
         door.screen.line(f"{short_id(record.id)}: {record.path}")
         door.screen.line(
             f"branch {record.branch.removeprefix('refs/heads/')} from {record.base[:12]}"
@@ -150,25 +150,23 @@ def create(
         for name, port in record.ports.items():
             door.screen.line(f"{name}={port}")
         if is_terminal():
-            door.screen.aside(f"next: podium workspaces exec {record.task} -- COMMAND...")
+            door.screen.stderr_line(f"next: podium workspaces exec {record.task} -- COMMAND...")
 
-    door.screen.answer({"workspace": record.model_dump(mode="json")}, words)
+    door.screen.answer({"workspace": record.model_dump(mode="json")}, render)
 
 
 def exec_(
     context: typer.Context,
     name: NameArgument,
     command: Annotated[
-        list[str], typer.Argument(metavar="-- COMMAND...", help="What to run, and its arguments.")
+        list[str], typer.Argument(metavar="-- COMMAND...", help="Command with its arguments.")
     ],
-    seconds: Annotated[
-        float | None, typer.Option("--seconds", help="How long it may take.", min=0.1)
-    ] = None,
+    seconds: Annotated[float | None, typer.Option("--seconds", help="Time limit.", min=0.1)] = None,
 ) -> None:
-    """Run a command in a workspace, confined as an agent is, and leave with its exit code.
+    """Run a command in a workspace, confined like an agent, and exit with its code.
 
-    There is no terminal inside; what is piped in here is its input. Refused, this exits with 4, for a program
-    that is not there with 127, after a signal with 128 and its number, and when the time is up with 6.
+    There is no terminal inside; piped input is passed on. Exits with 4 when refused, with 127 for a
+    missing program, with 128 and its number after a signal, and with 6 after the time limit.
 
     \b
     Example:
@@ -178,14 +176,14 @@ def exec_(
     """
     door = Door(context.obj)
 
-    heard = Heard(_OUTPUT_BYTES)
-    pass_on = heard.add if door.options.json else door.screen.pass_on
+    captured = CapturedOutput(_OUTPUT_BYTES)
+    pass_on = captured.add if door.options.json else door.screen.pass_on
 
     async def work(podium: Podium) -> tuple[ProcessExit, TurnEnd, bytes]:
         redact = podium.redactor.text
         record = find_workspace(podium.workspaces, name, str(podium.folders.project))
         workspace = await podium.workspaces.open(record.id)
-        seen = await workspace.begin_turn()
+        before = await workspace.begin_turn()
         try:
             process = await podium.launcher.start(
                 ProcessSpec(
@@ -206,7 +204,7 @@ def exec_(
             missing.exit_code = _NOT_THERE
             raise
         finally:
-            end = await workspace.end_turn(seen)
+            end = await workspace.end_turn(before)
         return ended, end, redacted(ended.stderr, redact)
 
     ended, end, errors = door.run(work)
@@ -214,31 +212,33 @@ def exec_(
         "exit_code": ended.exit_code,
         "signal": ended.signal,
         "timed_out": ended.timed_out,
-        "stdout": heard.text,
-        "stdout_dropped_bytes": heard.dropped_bytes,
+        "stdout": captured.text,
+        "stdout_dropped_bytes": captured.dropped_bytes,
         "stderr": errors.decode(errors="replace"),
         "refused_programs": list(ended.refused_execs),
         "refused_hosts": list(ended.refused_hosts),
         "breaches": list(ended.breaches),
         "moved_away": list(end.moved_away),
-        "violations": [each.model_dump(mode="json") for each in end.violations],
+        "violations": [violation.model_dump(mode="json") for violation in end.violations],
     }
     door.screen.answer(record, lambda: None)
     if not door.options.json:
-        door.screen.pass_aside(errors)
+        door.screen.pass_on_stderr(errors)
     if ended.timed_out:
-        door.screen.aside(f"podium: ended after {seconds:g} s; give it more with --seconds")
-    _tell_refused(door, ended, end)
+        door.screen.stderr_line(
+            f"podium: stopped after {seconds:g} s; raise the limit with --seconds"
+        )
+    _print_refusals(door, ended, end)
     raise typer.Exit(_exit_code(ended))
 
 
 def deliver(context: typer.Context, name: NameArgument) -> None:
-    """Bring a workspace's commits into your repository, through the import gate, onto its branch.
+    """Import a workspace's commits into your repository, through the import gate, onto its branch.
 
-    Nothing changes, and this exits with 4, when they are not what may come back: secrets in what they add,
-    forbidden paths, objects that git finds wrong. Changes of files that guard the project or run by themselves
-    (podium.yaml, workflows, hooks, editor tasks) wait for an approval that shows the diff, and this exits with 3;
-    once it is granted, the same command brings them in.
+    Refused with exit code 4, without any change: secrets in added lines,
+    forbidden paths, invalid git objects. Changes of files that guard the project or run by themselves
+    (podium.yaml, workflows, hooks, editor tasks) wait for an approval that shows the diff, with exit code 3;
+    once it is granted, run the same command again.
 
     \b
     Example:
@@ -260,53 +260,53 @@ def deliver(context: typer.Context, name: NameArgument) -> None:
     if isinstance(done, WaitingDelivery):
         waiting = done
         record = {"delivery": None, "waiting": waiting.model_dump(mode="json")}
-        door.screen.answer(record, lambda: _tell_waiting(door, waiting))
+        door.screen.answer(record, lambda: _print_waiting(door, waiting))
         raise typer.Exit(_WAITS)
     branch = done.branch.removeprefix("refs/heads/")
 
-    def words() -> None:
+    def render() -> None:
         if done.before == done.after:
             door.screen.line(f"{branch}: nothing new")
             return
         if not done.commits:
-            door.screen.line(
-                f"{branch}: now at {done.after[:12]}, which another branch has already"
-            )
+            door.screen.line(f"{branch}: now at {done.after[:12]}, already on another branch")
             return
         brought = counted(len(done.commits), "commit")
         changed = counted(len(done.paths), "file")
         door.screen.line(f"{branch}: {brought}, {changed}; now at {done.after[:12]}")
         for lookalike in done.lookalikes:
-            door.screen.aside(
-                f"podium: in test data, check that it is no secret: {shown_line(lookalike)}"
+            door.screen.stderr_line(
+                f"podium: looks like a secret in test data, please check: {shown_line(lookalike)}"
             )
 
-    door.screen.answer({"delivery": done.model_dump(mode="json")}, words)
+    door.screen.answer({"delivery": done.model_dump(mode="json")}, render)
 
 
-def _tell_waiting(door: Door, waiting: WaitingDelivery) -> None:
+def _print_waiting(door: Door, waiting: WaitingDelivery) -> None:
     door.screen.line(
-        f"{waiting.branch}: nothing came back yet; files that guard the project or run by themselves are changed:"
+        f"{waiting.branch}: nothing was delivered yet; these changed files guard the project or run by themselves:"
     )
     for file in waiting.files:
         door.screen.line(f"  {shown_line(file)}")
     approval = short_id(waiting.approval_id)
-    door.screen.aside(
-        f"`podium approvals {approval}` shows the diff; `podium approve {approval}` or `podium reject {approval} --why TEXT`, "
-        f"then `podium workspaces deliver {waiting.task}`"
+    door.screen.stderr_line(
+        f"review the diff with `podium approvals {approval}`; then `podium approve {approval}` or `podium reject {approval} --why TEXT`, "
+        f"and `podium workspaces deliver {waiting.task}`"
     )
 
 
-def _tell_refused(door: Door, ended: ProcessExit, end: TurnEnd) -> None:
+def _print_refusals(door: Door, ended: ProcessExit, end: TurnEnd) -> None:
     for what in ended.refused_execs:
-        door.screen.aside(f"podium: refused: {shown_line(what)}")
+        door.screen.stderr_line(f"podium: refused: {shown_line(what)}")
     for host in ended.refused_hosts:
-        door.screen.aside(f"podium: refused: no way to {shown_line(host)}")
+        door.screen.stderr_line(f"podium: refused host: {shown_line(host)}")
     for path in end.moved_away:
-        door.screen.aside(f"podium: moved away, it would have run as yours: {shown_line(path)}")
+        door.screen.stderr_line(
+            f"podium: moved away, since it would have run as you: {shown_line(path)}"
+        )
     if end.violations:
-        told = ", ".join(each.what for each in end.violations)
-        raise WorkspaceTampered(f"something outside the workspace was changed: {told}")
+        changes = ", ".join(violation.what for violation in end.violations)
+        raise WorkspaceTampered(f"files outside the workspace were changed: {changes}")
 
 
 def _exit_code(ended: ProcessExit) -> int:

@@ -40,25 +40,27 @@ from podium.render.text import counted, moment, shown_line
 
 
 def show_overview(
-    screen: Screen, seen: Overview, now: datetime, *, everywhere: bool = False
+    screen: Screen, overview: Overview, now: datetime, *, everywhere: bool = False
 ) -> None:
-    """All of them in a table, then what kills left, then those that are no more."""
-    if not seen.workspaces:
-        screen.aside("no workspaces")
+    """Print workspaces as a table, then leftovers, then removed ones."""
+    if not overview.workspaces:
+        screen.stderr_line("no workspaces")
     else:
         more = ("REPOSITORY",) if everywhere else ()
         headers = ("WORKSPACE", "TASK", "KEPT", "SIZE", "AGE", *more, "WHERE", "BECAUSE")
-        screen.table(headers, [_row(listing, now, everywhere) for listing in seen.workspaces])
-    if seen.elsewhere:
-        screen.aside(f"{counted(seen.elsewhere, 'workspace')} of other repositories: --all")
-    for leftover in seen.leftovers:
-        screen.line(f"leftover {short_id(leftover.id)}: {_leftover_words(leftover)}")
-    if seen.leftovers:
-        screen.aside("`podium workspaces gc` clears leftovers away")
-    if seen.removed:
+        screen.table(headers, [_row(listing, now, everywhere) for listing in overview.workspaces])
+    if overview.elsewhere:
+        screen.stderr_line(
+            f"{counted(overview.elsewhere, 'workspace')} in other repositories; list them with --all"
+        )
+    for leftover in overview.leftovers:
+        screen.line(f"leftover {short_id(leftover.id)}: {_leftover_text(leftover)}")
+    if overview.leftovers:
+        screen.stderr_line("remove leftovers with `podium workspaces gc`")
+    if overview.removed:
         titles = ("REMOVED", "TASK", "WHEN", "SNAPSHOTS", "REPOSITORY")
-        screen.table(titles, [_removed_row(each) for each in seen.removed])
-        screen.aside("`podium workspaces recover WORKSPACE` makes a branch of the newest snapshot")
+        screen.table(titles, [_removed_row(removed) for removed in overview.removed])
+        screen.stderr_line("recover one as a branch with `podium workspaces recover WORKSPACE`")
 
 
 def _row(listing: WorkspaceListing, now: datetime, everywhere: bool) -> tuple[str, ...]:
@@ -75,28 +77,32 @@ def _row(listing: WorkspaceListing, now: datetime, everywhere: bool) -> tuple[st
     )
 
 
-def tell_snapshot(screen: Screen, made: WorktreeSnapshot) -> None:
-    """Where it is, and what is not in it."""
+def print_snapshot(screen: Screen, made: WorktreeSnapshot) -> None:
+    """Print a snapshot, and what it left out."""
     screen.line(f"{made.ref}: {made.commit}")
-    for each in made.left_out:
-        screen.line(f"left out: {shown_line(each)}")
+    for path in made.left_out:
+        screen.line(f"left out: {shown_line(path)}")
     if made.left_out and made.complete:
-        screen.aside("what git ignores and is large is no work: `gc` removes it with the workspace")
+        screen.stderr_line(
+            "large ignored files do not count as work; `gc` removes them with the workspace"
+        )
 
 
-def tell_recovered(screen: Screen, made: RecoveredBranch) -> None:
-    """Which branch it is, what only the snapshot has, and how to get that."""
+def print_recovered(screen: Screen, made: RecoveredBranch) -> None:
+    """Print the recovered branch, and what only the snapshot has."""
     of = made.snapshot
     screen.line(f"{made.branch}: {made.commit} ({of.why}, {moment(of.at)})")
     for path in made.only_in_snapshot:
         screen.line(f"only in the snapshot: {shown_line(path)}")
     if made.more:
         screen.line(f"only in the snapshot: {made.more} more")
-    screen.aside(f"`git switch {made.branch}` goes there, `git show --stat {made.branch}` looks")
+    screen.stderr_line(
+        f"switch to it with `git switch {made.branch}`, or look with `git show --stat {made.branch}`"
+    )
     if made.only_in_snapshot:
-        screen.aside(
-            "git would not carry those that are only in the snapshot; "
-            f"`git show {of.ref}:PATH` prints one"
+        screen.stderr_line(
+            "files only in the snapshot are not on the branch; "
+            f"print one with `git show {of.ref}:PATH`"
         )
 
 
@@ -106,31 +112,31 @@ def _removed_row(removed: RemovedWorkspace) -> tuple[str, ...]:
     return (short_id(record.id), record.task, moment(removed.removed_at), count, record.repository)
 
 
-def _leftover_words(leftover: Leftover) -> str:
-    places = ", ".join(leftover.places)
-    there = f" (still there: {places})" if places else ""
+def _leftover_text(leftover: Leftover) -> str:
+    paths = ", ".join(leftover.places)
+    there = f" (still there: {paths})" if paths else ""
     return f"{leftover.because}, {size(leftover.bytes)}{there}"
 
 
-def tell_collected(screen: Screen, done: Collected, dry_run: bool) -> None:
-    """What went and what stays, each with the reason."""
+def print_collected(screen: Screen, done: Collected, dry_run: bool) -> None:
+    """Print what was removed and what stays, each with the reason."""
     for removal in done.removals:
-        screen.line(_removal_words(removal, dry_run))
+        screen.line(_removal_text(removal, dry_run))
     gone = sum(removal.removed for removal in done.removals)
     verb = "would be removed" if dry_run else "removed"
     stay = len(done.removals) - gone
-    screen.aside(f"{gone} {verb} ({size(done.bytes)}), {stay} left as they are")
+    screen.stderr_line(f"{gone} {verb} ({size(done.bytes)}), {stay} kept")
 
 
-def _removal_words(removal: WorkspaceRemoval, dry_run: bool) -> str:
+def _removal_text(removal: WorkspaceRemoval, dry_run: bool) -> str:
     name = f"{short_id(removal.id)} {removal.task}".rstrip()
     if not removal.removed:
         return f"stays: {name}: {removal.because}"
-    verb = "would go" if dry_run else "removed"
-    return f"{verb}: {name}: {removal.because}{_kept_words(removal.snapshot)}"
+    verb = "would remove" if dry_run else "removed"
+    return f"{verb}: {name}: {removal.because}{_snapshot_text(removal.snapshot)}"
 
 
-def _kept_words(snapshot: WorktreeSnapshot | None) -> str:
+def _snapshot_text(snapshot: WorktreeSnapshot | None) -> str:
     if snapshot is None:
         return ""
     left_out = (
@@ -164,13 +170,13 @@ _NO_REPOSITORY = "none"
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 AllOption = Annotated[
-    bool, typer.Option("--all", help="Of every repository, not of this project's alone.")
+    bool, typer.Option("--all", help="Workspaces of every repository, not only this project's.")
 ]
 
 
 @app.callback(invoke_without_command=True)
 def workspaces(context: typer.Context) -> None:
-    """List, clean up and recover the worktrees of runs, or make one. Without a command: `list`."""
+    """List, clean up, recover or create the worktrees of runs. Without a command: `list`."""
     if context.invoked_subcommand is None:
         list_(context)
 
@@ -184,11 +190,11 @@ app.command()(deliver)
 def list_(
     context: typer.Context,
     removed: Annotated[
-        bool, typer.Option("--removed", help="Those that are no more, but have snapshots, too.")
+        bool, typer.Option("--removed", help="Include removed ones that have snapshots.")
     ] = False,
     everywhere: AllOption = False,
 ) -> None:
-    """List workspaces with where their work is safe, their size and age.
+    """List workspaces: where their work is stored, size and age.
 
     \b
     Example:
@@ -199,20 +205,20 @@ def list_(
 
     async def work(podium: Podium) -> tuple[Overview, datetime]:
         needed = await _needed(door, podium)
-        seen = await survey_workspaces(
+        overview = await survey_workspaces(
             podium.workspaces,
             needed=needed,
             removed=removed,
             git_dir=await _scope(podium, everywhere),
         )
-        return seen, podium.clock.now()
+        return overview, podium.clock.now()
 
-    seen, now = door.run(work)
+    overview, now = door.run(work)
 
-    def words() -> None:
-        show_overview(door.screen, seen, now, everywhere=everywhere)
+    def render() -> None:
+        show_overview(door.screen, overview, now, everywhere=everywhere)
 
-    door.screen.answer(seen.model_dump(mode="json"), words)
+    door.screen.answer(overview.model_dump(mode="json"), render)
 
 
 @app.command()
@@ -223,15 +229,18 @@ def gc(
         typer.Argument(metavar="[WORKSPACE]...", help="Only these.", show_default=False),
     ] = None,
     older_than: Annotated[
-        str, typer.Option("--older-than", help="Only what nobody changed for so long: 12h, 7d.")
+        str,
+        typer.Option("--older-than", help="Only those unchanged for this long, such as 12h or 7d."),
     ] = "0s",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only list what would be removed.")
+    ] = False,
     everywhere: AllOption = False,
 ) -> None:
-    """Remove workspaces whose work is merged, pushed, snapshotted or none, and what crashes left.
+    """Remove workspaces whose work is merged, pushed, snapshotted or empty, and leftovers of crashes.
 
-    Never removed: work that is nowhere else, and workspaces in use. A workspace that is named and
-    stays makes this leave with 4, or with 7 when somebody works in it.
+    Never removed: work that is stored nowhere else, and workspaces in use. A named workspace that
+    stays makes this exit with 4, or with 7 when it is in use.
 
     \b
     Example:
@@ -255,13 +264,13 @@ def gc(
 
     done = door.run(work)
     record = {"dry_run": dry_run, "bytes": done.bytes, **done.model_dump(mode="json")}
-    door.screen.answer(record, lambda: tell_collected(door.screen, done, dry_run))
+    door.screen.answer(record, lambda: print_collected(door.screen, done, dry_run))
     raise typer.Exit(_exit_code(done, named=bool(names)))
 
 
 @app.command()
 def snapshot(context: typer.Context, name: NameArgument, everywhere: AllOption = False) -> None:
-    """Keep everything in a workspace under a private ref, untracked files too; `gc` may remove it then.
+    """Snapshot a workspace, including untracked files, under a private ref; `gc` may remove it then.
 
     \b
     Example:
@@ -275,7 +284,7 @@ def snapshot(context: typer.Context, name: NameArgument, everywhere: AllOption =
 
     made = door.run(work)
     record = {"snapshot": made.model_dump(mode="json")}
-    door.screen.answer(record, lambda: tell_snapshot(door.screen, made))
+    door.screen.answer(record, lambda: print_snapshot(door.screen, made))
 
 
 @app.command()
@@ -283,14 +292,14 @@ def recover(
     context: typer.Context,
     name: NameArgument,
     branch: Annotated[
-        str, typer.Option("--branch", help="Its name; without it recovered/TASK.")
+        str, typer.Option("--branch", help="Name of the branch; default recovered/TASK.")
     ] = "",
     everywhere: AllOption = False,
 ) -> None:
-    """Make a branch of the newest snapshot of a workspace, also of one that was removed.
+    """Create a branch from the newest snapshot of a workspace, also of a removed one.
 
-    It holds what git would carry. Ignored and copied files stay in the snapshot, which `git show` reads.
-    What may not come back from a workspace becomes no branch either: it exits with 4.
+    It has the files git tracks. Ignored and copied files stay in the snapshot, which `git show` reads.
+    Changes that may not be delivered from a workspace are refused here too: it exits with 4.
 
     \b
     Example:
@@ -303,7 +312,7 @@ def recover(
         return await recover_workspace(podium.workspaces, name, branch, scope)
 
     made = door.run(work)
-    door.screen.answer(made.model_dump(mode="json"), lambda: tell_recovered(door.screen, made))
+    door.screen.answer(made.model_dump(mode="json"), lambda: print_recovered(door.screen, made))
 
 
 @app.command()
@@ -313,7 +322,7 @@ def forget(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     everywhere: AllOption = False,
 ) -> None:
-    """Drop all snapshots of a workspace that was removed. They cannot come back.
+    """Delete all snapshots of a removed workspace. This cannot be undone.
 
     \b
     Example:
@@ -324,48 +333,48 @@ def forget(
     async def look(podium: Podium) -> RemovedWorkspace:
         return await find_removed(podium.workspaces, name, await _scope(podium, everywhere))
 
-    found = door.run(look)
-    count = counted(len(found.snapshots), "snapshot")
+    removed = door.run(look)
+    count = counted(len(removed.snapshots), "snapshot")
     if not yes:
-        _ask(door, f"drop {count} of {found.record.task!r} for good?")
+        _ask(door, f"delete {count} of {removed.record.task!r}? This cannot be undone.")
 
     async def work(podium: Podium) -> Sequence[WorktreeSnapshot]:
-        return await podium.workspaces.forget(found.record.id)
+        return await podium.workspaces.forget(removed.record.id)
 
     dropped = door.run(work)
-    record = {"dropped": [each.model_dump(mode="json") for each in dropped]}
+    record = {"dropped": [snapshot.model_dump(mode="json") for snapshot in dropped]}
 
-    def words() -> None:
-        for each in dropped:
-            door.screen.line(f"dropped {each.ref}: {each.commit}")
+    def render() -> None:
+        for snapshot in dropped:
+            door.screen.line(f"deleted {snapshot.ref}: {snapshot.commit}")
 
-    door.screen.answer(record, words)
+    door.screen.answer(record, render)
 
 
 async def _scope(podium: Podium, everywhere: bool) -> str:
-    """The repository whose workspaces are meant; empty for all. A folder in none has none."""
+    """Return the repository to filter by; empty for all."""
     if everywhere:
         return ""
     return await podium.workspaces.repository_of(str(podium.folders.project)) or _NO_REPOSITORY
 
 
 async def _needed(door: Door, podium: Podium) -> Needed:
-    """What the runs of this project need. Looking must not make a database."""
+    """Return what the runs of this project need, without creating a database."""
     store = await podium.store() if door.has_state else None
     return needed_by_runs(store, str(podium.folders.project), podium.clock, podium.engine)
 
 
 def span(text: str) -> timedelta:
     """`90s`, `30m`, `12h`, `7d`, `2w`."""
-    found = re.fullmatch(r"\s*(\d{1,6})\s*([smhdw])\s*", text)
-    if found is None:
-        raise BadInput(f"{text!r} is no span of time; write a number and a unit, as in 12h or 7d")
-    return timedelta(seconds=int(found[1]) * _UNITS[found[2]])
+    match = re.fullmatch(r"\s*(\d{1,6})\s*([smhdw])\s*", text)
+    if match is None:
+        raise BadInput(f"{text!r} is not a duration; use a number and a unit, such as 12h or 7d")
+    return timedelta(seconds=int(match[1]) * _UNITS[match[2]])
 
 
 def _ask(door: Door, question: str) -> None:
     if door.screen.json or not typer.get_text_stream("stdin").isatty():
-        raise NotPossibleNow(f"{question} nobody is here to answer; say it with --yes")
+        raise NotPossibleNow(f"{question} Not a terminal; pass --yes to confirm")
     typer.confirm(question, abort=True, err=True)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from podium.app.app import Podium
 from podium.app.run_list import RunListing
-from podium.cli.progress import LinesTelling, Progress, result_record
-from podium.cli.run_host import next_words
+from podium.cli.progress import LinesView, Progress, result_record
+from podium.cli.run_host import next_steps
 from podium.core import events as e
 from podium.core.ids import short_id
 from podium.core.work import Run, RunStatus
@@ -39,7 +39,7 @@ _PRINTED_EVENTS: tuple[type[e.EventBody], ...] = (
 _MAX_LENGTH = 300
 
 
-class DuetRunView(LinesTelling):
+class DuetRunView(LinesView):
     """Shows one task from its start, or from where it resumes, to its end."""
 
     def event(self, event: e.Event, progress: Progress) -> None:
@@ -77,7 +77,7 @@ class DuetRunView(LinesTelling):
         if report := str(result.get("report") or ""):
             self._screen.line(shown_text(report))
         for line in _next_steps(run_status):
-            self._screen.aside(line)
+            self._screen.stderr_line(line)
         self._screen.line(f"DONE: {run.status is RunStatus.SUCCEEDED}")
 
 
@@ -88,4 +88,4 @@ def _next_steps(run_status: RunListing) -> list[str]:
             f"podium: {run_status.run.failure.message}",
             f"`podium duet log {short}` shows what was said; `podium duet retry {short}` asks again",
         ]
-    return next_words(run_status)
+    return next_steps(run_status)

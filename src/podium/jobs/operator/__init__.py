@@ -5,11 +5,10 @@ from typing import TYPE_CHECKING
 from podium.platform.lazy_exports import export_lazily
 
 if TYPE_CHECKING:
-    from podium.jobs.operator.brain import Brain, results_of
-    from podium.jobs.operator.deps import OPERATOR, Bench, OperatorFlowDeps
-    from podium.jobs.operator.flow import operator
+    from podium.jobs.operator.flow import Brain, operator, results_of
     from podium.jobs.operator.operator import Operator, OperatorDeps
     from podium.jobs.operator.options import OperatorOptions
+    from podium.jobs.operator.ports import OPERATOR, Bench, OperatorFlowDeps
 
 __all__ = [
     "OPERATOR",
@@ -26,11 +25,11 @@ __all__ = [
 export_lazily(
     __name__,
     {
-        "Brain": "brain",
-        "results_of": "brain",
-        "OPERATOR": "deps",
-        "Bench": "deps",
-        "OperatorFlowDeps": "deps",
+        "Brain": "flow",
+        "results_of": "flow",
+        "OPERATOR": "ports",
+        "Bench": "ports",
+        "OperatorFlowDeps": "ports",
         "Operator": "operator",
         "OperatorDeps": "operator",
         "OperatorOptions": "options",

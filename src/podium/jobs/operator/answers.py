@@ -1,16 +1,18 @@
-"""Answers, one for each way a message can end."""
+"""Answers, one for each way a message can end, with the next steps for a person."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
 
 from podium.core.decisions import Approval, ApprovalStatus, Tier
+from podium.core.ids import short_id
 from podium.core.model import Json
 from podium.core.work import Run, RunStatus
-from podium.jobs.operator import next_steps
 from podium.jobs.operator.models import (
     AnswerStatus,
     CallResult,
+    Directive,
     GateReport,
     Intent,
     IntentClassification,
@@ -21,8 +23,7 @@ from podium.jobs.operator.models import (
     Urgency,
     why_asked,
 )
-from podium.jobs.operator.plan_approval import counts_beforehand
-from podium.jobs.operator.quality_gate import first_problem
+from podium.jobs.operator.plan_gate import counts_beforehand, first_problem
 
 DONE, FAILED, INPUT_NEEDED, REFUSED = 0, 1, 3, 4
 _AFTER_THE_GATE = ("Mend what Reason names, then ask again",)
@@ -46,7 +47,7 @@ class Answers:
             exit_code=INPUT_NEEDED if empty else REFUSED,
             classification=_nothing_read(intent, "; ".join(problems)),
             reason="; ".join(problems),
-            next_actions=next_steps.to_mend_input(problems),
+            next_actions=to_mend_input(problems),
         )
 
     def refused(
@@ -59,7 +60,7 @@ class Answers:
             exit_code=REFUSED,
             classification=classification,
             reason=classification.reasoning,
-            next_actions=next_steps.to_rephrase(classification, self._pack),
+            next_actions=to_rephrase(classification, self._pack),
         )
 
     def unclear(
@@ -77,7 +78,7 @@ class Answers:
             exit_code=INPUT_NEEDED,
             classification=classification,
             plan=plan if plan.steps else None,
-            next_actions=next_steps.to_clarify(classification),
+            next_actions=to_clarify(classification),
             suggestions=suggestions,
         )
 
@@ -96,14 +97,14 @@ class Answers:
             classification=read.model_copy(
                 update={"confidence": round(confidence, 4), "question": question}
             ),
-            next_actions=(f"Answer: {question}", *next_steps.to_choose_pack(message, ways)),
+            next_actions=(f"Answer: {question}", *to_choose_pack(message, ways)),
         )
 
     def with_other_pack(
         self, answer: OperatorAnswer, message: str, pack: str, tool: str
     ) -> OperatorAnswer:
         """A refusal that names another pack which has a tool for the message."""
-        (way,) = next_steps.to_choose_pack(message, [pack])
+        (way,) = to_choose_pack(message, [pack])
         named = f"Pack {pack} has {tool} for it: {way.partition(': ')[2]}"
         return answer.model_copy(update={"next_actions": (named, *answer.next_actions)})
 
@@ -146,8 +147,8 @@ class Answers:
             plan=plan,
             gate=report,
             next_actions=(
-                *next_steps.to_go_on(message, mode, plan),
-                *next_steps.after_lookup(classification),
+                *to_go_on(message, mode, plan),
+                *after_lookup(classification),
             ),
             suggestions=suggestions,
         )
@@ -180,8 +181,8 @@ class Answers:
     ) -> OperatorAnswer:
         """Stored, and either waiting for people or for a worker."""
         pending = approval is not None and approval.status is ApprovalStatus.PENDING
-        followed = next_steps.to_follow(run.id)
-        actions = next_steps.to_approve(approval, job.plan) if pending and approval else followed
+        followed = to_follow(run.id)
+        actions = to_approve(approval, job.plan) if pending and approval else followed
         return OperatorAnswer(
             mode=mode,
             status="awaiting_approval" if pending else "enqueued",
@@ -207,7 +208,7 @@ class Answers:
             grants=approval.grants,
             run_id=approval.run_id,
             reason=f"approved {approval.id} of run {approval.run_id}",
-            next_actions=next_steps.to_follow(approval.run_id),
+            next_actions=to_follow(approval.run_id),
         )
 
     def ended(
@@ -228,7 +229,7 @@ class Answers:
         asked = pending or next((approval for approval in approvals if approval.grants), None)
         status, code = _status(run, results, pending, stopped)
         actions = _next(status, run, plan, results, pending)
-        if status == "succeeded" and (then := next_steps.after_lookup(classification)):
+        if status == "succeeded" and (then := after_lookup(classification)):
             # The lookup is done; what it was for is not.
             code, actions = INPUT_NEEDED, (*then, *actions)
         return OperatorAnswer(
@@ -244,7 +245,7 @@ class Answers:
             run_id=run.id,
             results=tuple(results),
             reason=stopped or _why(run, status),
-            next_actions=next_steps.to_resume(run.id) if stopped else actions,
+            next_actions=to_resume(run.id) if stopped else actions,
         )
 
 
@@ -296,17 +297,17 @@ def _next(
 ) -> tuple[str, ...]:
     match status:
         case "succeeded":
-            return next_steps.to_prove(run.id, plan, results)
+            return to_prove(run.id, plan, results)
         case "in_doubt":
-            return next_steps.to_resolve(run.id)
+            return to_resolve(run.id)
         case "awaiting_approval" if pending is not None:
-            return next_steps.to_approve(pending, plan)
+            return to_approve(pending, plan)
         case "enqueued":
-            return next_steps.to_follow(run.id)
+            return to_follow(run.id)
         case "refused" | "cancelled":
-            return next_steps.to_ask_again(plan.message, plan)
+            return to_ask_again(plan.message, plan)
         case _:
-            return next_steps.to_mend(run.id, plan, results)
+            return to_mend(run.id, plan, results)
 
 
 def _nothing_read(intent: Intent, reasoning: str) -> IntentClassification:
@@ -323,3 +324,172 @@ def _nothing_read(intent: Intent, reasoning: str) -> IntentClassification:
         confidence=0.0,
         reasoning=reasoning,
     )
+
+
+MAX_REPEATED = 300
+"""Longer messages are not said again in a command."""
+MAX_WAYS_BACK = 3
+
+_RESPECTED = {
+    Directive.SAFETY: "safety, confidentiality and the law",
+    Directive.CONTRACT: "what the registered tools can do",
+    Directive.CONTINUITY: "that the system keeps running",
+    Directive.REVENUE: "the way from lead to payment",
+    Directive.BRAND: "the good name of the business",
+    Directive.USER_INTENT: "what was asked for",
+}
+
+
+def to_mend_input(problems: Sequence[str]) -> tuple[str, ...]:
+    """Suggest a fix for each problem. Most name it themselves, after a semicolon."""
+    steps = []
+    for problem in problems:
+        _, separator, advice = problem.partition("; ")
+        steps.append(_as_sentence(advice) if separator else f"Mend this: {problem}")
+    return tuple(dict.fromkeys(steps))
+
+
+def to_clarify(classification: IntentClassification) -> tuple[str, ...]:
+    steps = []
+    if classification.missing_evidence:
+        steps.append(f"Provide missing: {', '.join(classification.missing_evidence)}")
+    if classification.question:
+        steps.append(f"Answer: {classification.question}")
+    if not steps:
+        return ("Say more exactly what is to be done, and to which record",)
+    fields = set(classification.required_fields)
+    to_hand_in = [
+        name
+        for name in classification.missing_evidence
+        if name not in fields and " or " not in name
+    ]
+    if to_hand_in:
+        steps.append(f"Hand in {', '.join(to_hand_in)} as JSON, with --context-file FILE")
+    else:
+        steps.append("Say the whole message again with that in it")
+    return tuple(steps)
+
+
+def to_choose_pack(message: str, packs: Iterable[str]) -> tuple[str, ...]:
+    """The same message for one pack alone."""
+    text = " ".join(message.split())
+    command = f"podium ask -m {shlex.quote(text)}"
+    if len(text) > MAX_REPEATED:
+        command = "the same message with"
+    return tuple(f"For pack {pack}: {command} --pack {shlex.quote(pack)}" for pack in packs)
+
+
+def to_rephrase(classification: IntentClassification, pack: str) -> tuple[str, ...]:
+    if classification.conflict is not None:
+        _, separator, advice = classification.conflict.because.partition("; ")
+        respected = (
+            f"Ask for something that respects {_RESPECTED[classification.conflict.directive]}"
+        )
+        return (
+            _as_sentence(advice) if separator else respected,
+            "Have a person with the authority do it outside of Podium, if it must be done",
+        )
+    candidates = ", ".join(classification.tool_candidates[:3])
+    first = f"Say it in other words, if one of these was meant: {candidates}" if candidates else ""
+    tools = f"See what can be asked for: podium pack show {shlex.quote(pack or 'podium')}"
+    return (first, tools) if first else ("Say it in other words", tools)
+
+
+def to_go_on(message: str, mode: OperatorMode, plan: RunPlan) -> tuple[str, ...]:
+    """After looking at a plan."""
+    steps = []
+    if mode is not OperatorMode.PLAN:
+        steps.append(f"See the whole plan: {_again(message, plan, OperatorMode.PLAN)}")
+    steps.append(f"Do it: {_again(message, plan, OperatorMode.EXECUTE)}")
+    if plan.safer_alternative:
+        steps.append(f"Or safer: {plan.safer_alternative}")
+    return tuple(steps)
+
+
+def after_lookup(classification: IntentClassification | None) -> tuple[str, ...]:
+    """Suggest the message to send once a lookup has shown what was missing."""
+    if classification is None or not classification.question:
+        return ()
+    return (f"Then say the whole message again with it: {classification.question}",)
+
+
+def to_ask_again(message: str, plan: RunPlan) -> tuple[str, ...]:
+    return (f"Ask again if it is still wanted: {_again(message, plan, OperatorMode.EXECUTE)}",)
+
+
+def to_approve(approval: Approval, plan: RunPlan) -> tuple[str, ...]:
+    """The word that releases it, then the same for a shell."""
+    short, who = short_id(approval.id), ""
+    if plan.approvals:
+        group = plan.approvals[min(len(approval.grants), len(plan.approvals) - 1)]
+        who = f", as somebody of {group}"
+    return (
+        f"APPROVE: {approval.id}",
+        f"In a shell{who}: podium ask 'APPROVE: {approval.id}'",
+        f"See it in full: podium approvals {short}",
+        f"Say no: podium reject {short} --why 'not wanted'",
+    )
+
+
+def to_resume(run_id: str) -> tuple[str, ...]:
+    """Suggest how to resume a run that was stopped at its checkpoint."""
+    return (f"Go on where it stopped: podium resume {run_id}",)
+
+
+def to_follow(run_id: str) -> tuple[str, ...]:
+    short = short_id(run_id)
+    return (f"Follow it: podium logs -f {short}", f"End it: podium cancel {short}")
+
+
+def to_prove(run_id: str, plan: RunPlan, results: Sequence[CallResult]) -> tuple[str, ...]:
+    proof = f"See the proof: podium receipts list {short_id(run_id)}"
+    return (proof, *_ways_back(run_id, plan, results))
+
+
+def to_mend(run_id: str, plan: RunPlan, results: Sequence[CallResult]) -> tuple[str, ...]:
+    """After a call failed: what was done before it stays done, and is not done again."""
+    short = short_id(run_id)
+    failed = next((result.number for result in results if result.status == "failed"), None)
+    steps = [f"See what happened: podium show {short}"]
+    if failed is None:
+        steps.append(f"Try again: podium retry {short}")
+    else:
+        steps.append(f"Try again, once that is mended: podium retry {short} --from 'call#{failed}'")
+    return (*steps, *_ways_back(run_id, plan, results))
+
+
+def to_resolve(run_id: str) -> tuple[str, ...]:
+    short = short_id(run_id)
+    return (
+        "Find out whether it happened: nobody here can say, and it is not done twice",
+        f"See the call and the command that says so: podium show {short}",
+        f"Then go on: podium resume {short}",
+    )
+
+
+def _again(message: str, plan: RunPlan, mode: OperatorMode) -> str:
+    """The command that takes the same words so far."""
+    # A chain of people is not replaced by a yes beforehand, nor is a look at what was not said.
+    wants_yes = mode.acts and plan.requires_approval and not plan.approvals and not plan.ungrounded
+    approve = " --approve" if wants_yes else ""
+    if plan.undoes:
+        run, _, number = plan.undoes.rpartition("#")
+        only_plan = "" if mode.acts else f" -M {mode}"
+        return f"podium undo '{short_id(run)}#{number}'{only_plan}{approve}"
+    text = " ".join(message.split())
+    if len(text) > MAX_REPEATED:
+        return f"the same message with -M {mode}{approve}"
+    return f"podium ask -m {shlex.quote(text)} -M {mode}{approve}"
+
+
+def _ways_back(run_id: str, plan: RunPlan, results: Sequence[CallResult]) -> list[str]:
+    undoable = {step.number for step in plan.steps if step.undo}
+    return [
+        f"Take {result.tool} back: podium undo '{short_id(run_id)}#{result.receipt}'"
+        for result in results
+        if result.number in undoable and result.status == "completed"
+    ][:MAX_WAYS_BACK]
+
+
+def _as_sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -17,7 +17,7 @@ from podium.core.packs import ContextShape, Pack
 from podium.core.work import Run
 from podium.jobs.operator import OPERATOR, Bench, Brain, Operator, OperatorDeps, OperatorFlowDeps
 from podium.jobs.operator.answers import Answers
-from podium.jobs.operator.brain import results_of
+from podium.jobs.operator.flow import results_of
 from podium.jobs.operator.models import OperatorAnswer, OperatorJob, OperatorMode
 from podium.jobs.operator.options import OperatorOptions
 from podium.ports import FlowBody, StoreView
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from podium.core.work import Run
     from podium.jobs.operator.habits import FileHabits
     from podium.jobs.operator.models import Message, Reading, ToolIntent
-    from podium.jobs.operator.pack_selection import PackReader, PackSelection
+    from podium.jobs.operator.operator import PackReader, PackSelection
 
 
 Resolve = Callable[["Message", "Reading"], Awaitable[Sequence[Mapping[str, Json]]]]
@@ -128,7 +128,7 @@ def _names_pack(podium: Podium) -> bool:
 
 async def build_selection(podium: Podium, setup: OperatorSetup | None = None) -> PackSelection:
     """Operators for all packs that were chosen, and what decides between them."""
-    from podium.jobs.operator.pack_selection import PackSelection
+    from podium.jobs.operator.operator import PackSelection
 
     setup = setup or OperatorSetup()
     chosen = chosen_packs(podium, setup.pack)
@@ -148,7 +148,7 @@ async def build_selection(podium: Podium, setup: OperatorSetup | None = None) ->
 def _reader(podium: Podium, pack: Pack) -> PackReader:
     from podium.jobs.operator.judgement.embedded import EmbeddedClassifier
     from podium.jobs.operator.judgement.fields import FieldExtractor
-    from podium.jobs.operator.pack_selection import PackReader
+    from podium.jobs.operator.operator import PackReader
 
     zone = zone_of(pack, podium.environ)
     read = EmbeddedClassifier(pack, FieldExtractor(pack)).reading

@@ -1,20 +1,133 @@
-"""Flow body from an ordered plan on: people release it, the gate lets it pass, each call is performed with a receipt."""
+"""Flow of the operator: a plan that may run is handed to the durable engine, which performs its calls."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from itertools import count
+from typing import Literal
 
-from podium.app.kernel_flows import times_not_happened
-from podium.core.decisions import CallOutcome, PlanPosition, Refusal
+from podium.core.decisions import (
+    Approval,
+    CallOutcome,
+    CallRecord,
+    CallStatus,
+    PlanPosition,
+    Receipt,
+    Refusal,
+)
 from podium.core.errors import BadArguments, PlanFailed, PlanNotGated
 from podium.core.model import Json
+from podium.core.packs import Pack
 from podium.core.plan_approval import filled_in
-from podium.jobs.operator.deps import OPERATOR, Bench, OperatorFlowDeps
-from podium.jobs.operator.models import GatedPlan, OperatorJob, PlanStep
-from podium.jobs.operator.plan_approval import released
-from podium.jobs.operator.quality_gate import let_pass, must_have_passed
-from podium.ports import FlowBody, FlowContext, StepContext
+from podium.core.work import Run
+from podium.jobs.operator.models import CallResult, GatedPlan, OperatorJob, PlanStep, RunPlan
+from podium.jobs.operator.plan_gate import (
+    let_pass,
+    must_be_sound,
+    must_have_passed,
+    put_to_people,
+    released,
+)
+from podium.jobs.operator.ports import OPERATOR, Bench, OperatorFlowDeps
+from podium.ports import (
+    Clock,
+    Engine,
+    FlowBody,
+    FlowContext,
+    Ids,
+    StepContext,
+    Store,
+    StoreView,
+    Transaction,
+)
+
+
+@dataclass(frozen=True)
+class Brain:
+    """Starts runs of the operator. It performs nothing itself."""
+
+    engine: Engine
+    store: Store
+    clock: Clock
+    ids: Ids
+    approval_seconds: float
+    settings: dict[str, Json]
+    """Settings that the runs record."""
+    queue: str
+    """Queue of the runs that workers perform."""
+
+    async def begin(
+        self,
+        job: OperatorJob,
+        pack: Pack,
+        *,
+        queued: bool,
+        run_id: str | None = None,
+        along: Callable[[Transaction], None] | None = None,
+    ) -> tuple[Run, Approval | None]:
+        """Store the run, and the question to people where the plan needs one. Both are durable on return.
+
+        The run asks by itself too, whoever hosts it; the question is the same one. Raises
+        `PlanNotGated` for a plan that no approval could release.
+        """
+        must_be_sound(job.plan, pack, max_tool_calls=job.max_tool_calls)
+        run = await self.engine.start(
+            OPERATOR,
+            job.model_dump(mode="json"),
+            task=job.plan.message[:500],
+            queue=self.queue if queued else None,
+            settings=self.settings,
+            run_id=run_id,
+            along=along,
+        )
+        approval = await put_to_people(self, job, run.id) if job.plan.requires_approval else None
+        return run, approval
+
+    async def look(self, run_id: str, plan: RunPlan) -> tuple[CallResult, ...]:
+        """Read the progress of a plan from its receipts."""
+        return await self.store.read(lambda view: results_of(view, run_id, plan))
+
+
+def results_of(view: StoreView, run_id: str, plan: RunPlan) -> tuple[CallResult, ...]:
+    """One line for each call of the plan. Without a receipt none is completed."""
+    receipts = {receipt.number: receipt for receipt in view.receipts(run_id)}
+    records: dict[int, CallRecord] = {}
+    for record in view.calls(run_id):
+        number = record.step_key.rpartition("#")[2]
+        if record.status is not CallStatus.REFUSED and number.isdecimal():
+            records[int(number)] = record
+    return tuple(
+        _result(step.number, step.tool, records.get(step.number), receipts) for step in plan.steps
+    )
+
+
+def _ended_as(receipt: Receipt) -> Literal["completed", "failed", "in_doubt"]:
+    if receipt.status == "abandoned" or receipt.status == "rolled_back":
+        return "failed"
+    return receipt.status
+
+
+def _result(
+    number: int, tool: str, record: CallRecord | None, receipts: dict[int, Receipt]
+) -> CallResult:
+    receipt = receipts.get(record.receipt_number or 0) if record else None
+    if record is None or receipt is None:
+        return CallResult(number=number, tool=tool, status="skipped")
+    seconds = record.outcome.duration_seconds if record.outcome else 0.0
+    return CallResult(
+        number=number,
+        tool=tool,
+        status=_ended_as(receipt),
+        receipt=receipt.number,
+        fields=receipt.fields,
+        error=receipt.error,
+        usd=receipt.usage.usd,
+        seconds=round(seconds, 3),
+        approved_by=receipt.approved_by,
+    )
+
 
 MAX_ATTEMPTS = 5
 """Times that a call is requested again after a person was asked about it alone."""
@@ -44,6 +157,9 @@ async def _performed(
     job: OperatorJob,
 ) -> CallOutcome:
     """Perform the call. A policy may ask about it alone, beside the plan; that is waited for."""
+    # Late: a message that is only read performs no call, and this loads the classes of all events.
+    from podium.app.kernel_flows import times_not_happened
+
     position = PlanPosition(
         step=step.number,
         approval_id=gated.approval_id,

@@ -9,7 +9,7 @@ from podium.core.model import FrozenModel, NonEmpty
 from podium.jobs.operator.answer_blocks import blocks
 from podium.jobs.operator.models import OperatorMode, RunPlan
 from podium.jobs.operator.submission import ask
-from podium.mcp.context import PROVENANCE, Desk, DoorTool
+from podium.mcp.context import PROVENANCE, DoorTool, McpContext
 
 
 class PlanRequest(FrozenModel):
@@ -33,7 +33,7 @@ class Plan(FrozenModel):
     next_actions: tuple[str, ...]
 
 
-async def _plan(context: Desk, request: PlanRequest) -> Plan:
+async def _plan(context: McpContext, request: PlanRequest) -> Plan:
     answer = await ask(
         context.podium,
         request.text,

@@ -13,8 +13,8 @@ from podium.core.errors import BadInput, PlanNotGated, PlanRejected
 from podium.core.plan_approval import SqlQuery
 from podium.core.work import Run
 from podium.jobs.operator.models import OperatorJob, RunPlan
-from podium.jobs.operator.quality_gate import must_be_sound
-from podium.jobs.operator.skills import edited_plan
+from podium.jobs.operator.plan import edited_plan
+from podium.jobs.operator.plan_gate import must_be_sound
 from podium.ports import Transaction
 
 if TYPE_CHECKING:

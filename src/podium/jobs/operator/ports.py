@@ -1,13 +1,42 @@
-"""Protocols of the operator: the classifier that reads a message, and habits, which suggest and never approve."""
+"""Protocols and dependencies of the operator: the classifier, habits, and what a run of it uses."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
+
+from podium.core.packs import Pack
+from podium.ports import Clock, Ids, Store, Toolbox
 
 if TYPE_CHECKING:
     from podium.core.decisions import Usage
     from podium.jobs.operator.models import Message, OperatorAnswer, Reading
+
+OPERATOR = "operator"
+"""The flow, its queue, and the role in which its calls are made."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A pack, and the tools of it."""
+
+    pack: Pack
+    toolbox: Toolbox
+    store: Store
+
+
+@dataclass(frozen=True)
+class OperatorFlowDeps:
+    """Dependencies of a run of the operator."""
+
+    store: Store
+    clock: Clock
+    ids: Ids
+    bench_for: Callable[[str], Awaitable[Bench]]
+    """The pack of this name. Raises what loading it raises."""
+    approval_seconds: float
+    """Seconds that people have to approve a plan."""
 
 
 class Classifier(Protocol):

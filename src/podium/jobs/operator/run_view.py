@@ -133,7 +133,7 @@ async def followed(door: Door, podium: Podium, *, show_progress: bool) -> AsyncI
                 await listener.close()
     for listener in listening:
         for problem in listener.problems:
-            door.screen.aside(f"podium: {problem}")
+            door.screen.stderr_line(f"podium: {problem}")
 
 
 def _print(progress: Progress, event: Event) -> None:
@@ -144,12 +144,12 @@ def _print(progress: Progress, event: Event) -> None:
 def _say_how_to_go_on(door: Door, run: Run) -> None:
     short = short_id(run.id)
     if run.queue is not None:
-        door.options.parting_words = (
+        door.options.parting_note = (
             f"run {run.id} goes on in queue {run.queue!r}: `podium logs -f {short}` follows it, "
             f"`podium cancel {short}` ends it"
         )
         return
-    door.options.parting_words = (
+    door.options.parting_note = (
         f"run {run.id} stays at its checkpoint: `podium resume {short}` goes on, "
         f"`podium cancel {short}` ends it"
     )

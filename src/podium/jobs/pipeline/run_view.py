@@ -12,8 +12,8 @@ from podium.app.app import Podium
 from podium.app.run_list import RunListing
 from podium.app.run_report import show_run
 from podium.cli.context import Door
-from podium.cli.progress import LinesTelling, Progress, result_record
-from podium.cli.run_host import next_words
+from podium.cli.progress import LinesView, Progress, result_record
+from podium.cli.run_host import next_steps
 from podium.cli.screen import Screen
 from podium.core.decisions import Usage
 from podium.core.errors import PodiumError
@@ -227,7 +227,7 @@ def _of(data: Json, key: str) -> Json:
     return data.get(key, "") if isinstance(data, Mapping) else ""
 
 
-class PipelineRunView(LinesTelling):
+class PipelineRunView(LinesView):
     """Shows one run from its launch, or from where it goes on, to its end."""
 
     def __init__(self, door: Door, run: Run) -> None:
@@ -265,7 +265,9 @@ class PipelineRunView(LinesTelling):
         show_report(self._screen, run, self._back, ("cost", usage_words(self._back.usage)))
         if run.status is RunStatus.NEEDS_HUMAN and run.failure is not None:
             self._screen.line(f"\na person has to look\n{run.failure.message}")
-            self._screen.aside(f'podium: it needs a person; `podium resume {run.id} --note "…"`')
+            self._screen.stderr_line(
+                f'podium: it needs a person; `podium resume {run.id} --note "…"`'
+            )
             return
-        for line in next_words(status):
-            self._screen.aside(line)
+        for line in next_steps(status):
+            self._screen.stderr_line(line)

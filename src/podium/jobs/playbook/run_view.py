@@ -5,8 +5,8 @@ from __future__ import annotations
 from podium.app.app import Podium
 from podium.app.run_list import RunListing
 from podium.cli.context import Door
-from podium.cli.progress import LinesTelling, Progress, result_record
-from podium.cli.run_host import next_words
+from podium.cli.progress import LinesView, Progress, result_record
+from podium.cli.run_host import next_steps
 from podium.core import events as e
 from podium.core.ids import short_id
 from podium.core.work import Run, RunStatus
@@ -37,7 +37,7 @@ _MAX_DIFF_LINES = 200
 _END = "end"
 
 
-class PlaybookRunView(LinesTelling):
+class PlaybookRunView(LinesView):
     """Shows one run from its launch, or from where it goes on, to its end."""
 
     def __init__(self, door: Door, run: Run) -> None:
@@ -87,12 +87,12 @@ class PlaybookRunView(LinesTelling):
         if self._result is not None:
             self._show(self._result, run)
         for line in self._next(run_status):
-            self._screen.aside(line)
+            self._screen.stderr_line(line)
 
     def _next(self, run_status: RunListing) -> list[str]:
         run = run_status.run
         if run.status is not RunStatus.FAILED or self._result is None or run.failure is None:
-            return next_words(run_status)
+            return next_steps(run_status)
         short = short_id(run.id)
         return [
             f"podium: {run.failure.message}",

@@ -25,13 +25,13 @@ class PlaybookRequest(FrozenModel):
     profile: str = ""
     """The plugin's profile. Empty: the nearest one upwards from the root."""
     root: str = ""
-    """The plugin's folder. Empty: the project's."""
+    """Folder of the plugin. Empty: the project's."""
     agent: str = ""
     """The agent of podium.yaml that follows it."""
     inputs: Annotated[dict[str, str], Few] = Field(default_factory=dict)
     """Values of the playbook's inputs, by name."""
     dry_run: bool = False
-    """Work in a copy that is thrown away, and show what would change."""
+    """Work in a temporary copy and show what would change."""
 
 
 async def submit(submission: Submission) -> Run:

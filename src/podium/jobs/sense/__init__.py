@@ -18,9 +18,8 @@ if TYPE_CHECKING:
         Weight,
         WorkerDeps,
     )
-    from podium.jobs.sense.effective_options import ORDERS, SENSE
     from podium.jobs.sense.flow import candidate, sense
-    from podium.jobs.sense.options import SenseOptions
+    from podium.jobs.sense.options import ORDERS, SENSE, SenseOptions
     from podium.jobs.sense.orders.flow import work_order
     from podium.jobs.sense.orders.inbox_tender import InboxTender
     from podium.jobs.sense.tick import RunServices, TickDeps, begin_tick, loop, take_in, tick
@@ -57,8 +56,8 @@ export_lazily(
     {
         "candidate": "flow",
         "CANDIDATE": "deps",
-        "ORDERS": "effective_options",
-        "SENSE": "effective_options",
+        "ORDERS": "options",
+        "SENSE": "options",
         "WORK_ORDER": "deps",
         "WORKER": "deps",
         "CandidateJob": "deps",

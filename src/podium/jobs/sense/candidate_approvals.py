@@ -35,7 +35,7 @@ class CandidateApprovals(JobApprovals):
         return find_approval(view, text)
 
     def order(self, approval: Approval) -> OrderSummary | None:
-        from podium.jobs.sense.orders.order_edit import order_in
+        from podium.jobs.sense.orders.work_order import order_in
 
         order = order_in(approval)
         if order is None:
@@ -61,7 +61,7 @@ class CandidateApprovals(JobApprovals):
         return ""
 
     def edit_fields(self, card: Card) -> tuple[EditField, ...] | None:
-        from podium.jobs.sense.orders.order_edit import asked_order, editable_text
+        from podium.jobs.sense.orders.work_order import asked_order, editable_text
 
         text = editable_text(asked_order(card.approval))
         return (EditField(name="order", label="The order, as YAML", text=text),)
@@ -70,7 +70,7 @@ class CandidateApprovals(JobApprovals):
         self, podium: Podium, card: Card, texts: Mapping[str, str], by: Approver
     ) -> Resubmitted:
         from podium.jobs.sense import SENSE, CandidateJob
-        from podium.jobs.sense.orders.order_edit import (
+        from podium.jobs.sense.orders.work_order import (
             asked_order,
             edited_order,
             refuse_impossible,

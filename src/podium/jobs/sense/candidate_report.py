@@ -9,7 +9,7 @@ from pathlib import Path
 
 from podium.app.app import Podium
 from podium.app.workload import see_queues
-from podium.cli.context import from_here, is_elsewhere, root_words
+from podium.cli.context import from_here, is_elsewhere, root_option
 from podium.cli.screen import Screen
 from podium.config.configuration import load_configuration
 from podium.core.events import ToolFailed, ToolRefused
@@ -25,7 +25,6 @@ from podium.jobs.sense.composition import (
     sense_queue,
 )
 from podium.jobs.sense.deps import TEXT_ZONE, WORK_ORDER
-from podium.jobs.sense.effective_options import sense_mode
 from podium.jobs.sense.models import (
     CandidateStatus,
     PlannerStatus,
@@ -34,6 +33,7 @@ from podium.jobs.sense.models import (
     no_operations,
     no_plan,
 )
+from podium.jobs.sense.options import sense_mode
 from podium.jobs.sense.orders.work_order import Ack
 from podium.jobs.sense.tick_report import (
     INDENT,
@@ -85,7 +85,7 @@ class ReportContext:
 
     def command(self, arguments: str) -> str:
         """A command of podium's, which names the root where it would not be found from here."""
-        return f"podium {arguments}{root_words(self.root)}"
+        return f"podium {arguments}{root_option(self.root)}"
 
     def deploy(self, wo_id: str) -> str:
         """The command that says yes to a candidate and delivers it."""

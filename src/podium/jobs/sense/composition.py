@@ -1,42 +1,47 @@
-"""Composition of the sense loop: record, trust book, planner, tick dependencies and its two flows."""
+"""Composition of the sense loop: record, trust book, inbox, planner, dependencies of a tick, two flows, requests of a tick."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AsyncExitStack, suppress
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from podium.core.errors import PodiumError
-from podium.core.model import Json
-from podium.core.work import MODES, Mode, QueueSpec, Run, RunSettings, terms_of
+from podium.core.decisions import Tier
+from podium.core.model import FrozenModel, Json
+from podium.core.work import Mode, QueueSpec, Run, RunSettings, terms_of
 from podium.jobs.sense import (
     SENSE,
+    CandidateDeps,
     PlannerDeps,
     RunServices,
     SenseDeps,
     SenseOptions,
     TickDeps,
+    Weight,
+    begin_tick,
+    candidate,
     sense,
 )
-from podium.jobs.sense.effective_options import options_in_force, sense_mode
-from podium.jobs.sense.idle_tick import MODE_VARIABLE
-from podium.jobs.sense.models import Bundle, PlannerStatus, TickOutcome
-from podium.jobs.sense.options import Profile
-from podium.jobs.sense.orders.work_order import Ack
+from podium.jobs.sense.models import Bundle
+from podium.jobs.sense.options import Profile, options_in_force, sense_mode
+from podium.jobs.sense.orders.work_order import Ack, WorkOrder, order_text
 from podium.jobs.sense.ports import Source
-from podium.jobs.sense.tick import due_at
-from podium.jobs.sense.trust import EarnedTrust, earned_trust
-from podium.ports import FlowBody
+from podium.jobs.sense.trust import EarnedTrust, earned_trust, granted_tier
+from podium.ports import FlowBody, Toolbox
 
 if TYPE_CHECKING:
     from podium.agents.turn_step import RoleAgent
     from podium.app.app import Podium
+    from podium.app.submission import Submission
     from podium.config.configuration import Configuration
     from podium.jobs.sense.io.inbox import FolderInbox
     from podium.jobs.sense.io.record import FileRecord, FileTrustBook
     from podium.jobs.sense.io.tick_files import RecordFiles
+    from podium.policy import RuleGate
 
 
 PLANNER = "planner"
@@ -187,88 +192,6 @@ async def tick_deps(
     )
 
 
-def idle_conditions(podium: Podium) -> dict[str, Json] | None:
-    """Return the conditions an idle tick depends on, taken before it. None: no idle tick can be made from a note here."""
-    from podium.jobs.sense.idle_tick import conditions
-
-    if podium.environ.get(MODE_VARIABLE, "").strip() not in ("", *MODES):
-        return None  # every tick tells that this is no mode
-    try:
-        before = conditions(podium.folders, podium.environ)
-    except (PodiumError, OSError):
-        return None
-    digests = {layer.name: layer.located.digest for layer in podium.configuration.layers}
-    same = all(before[name] == digests.get(name, "") for name in ("user", "project"))
-    return before if same else None
-
-
-def note_if_idle(podium: Podium, deps: TickDeps, outcome: TickOutcome, before: Json) -> None:
-    """Let the ticks after this one be made from a note, where it found nothing to do and files alone can change that.
-
-    `before` is what `idle_conditions` gave. A note that cannot be written is done without.
-    """
-    from podium.jobs.sense.idle_tick import note_idle_tick
-    from podium.jobs.sense.io.sources.base import WatchedSource
-    from podium.jobs.sense.source_factory import own_prefixes
-
-    memory, record = deps.record.memory(), record_of(podium, deps.options)
-    selections = {
-        source.name: source.selection
-        for source in deps.sources
-        if isinstance(source, WatchedSource)
-    }
-    if (
-        not _is_plainly_idle(outcome)
-        or (memory.ticks, memory.run_id, memory.pending) != (outcome.tick, "", {})
-        or deps.record.problems
-        or len(selections) != len(deps.sources)
-        or idle_conditions(podium) != before
-        or _has_trust_news(podium)
-        or not _holds_nothing_to_hide(podium, outcome)
-    ):
-        return
-    with suppress(PodiumError, OSError):
-        note_idle_tick(
-            podium.folders.project,
-            record,
-            outcome.model_dump(mode="json"),
-            conditions=before,
-            sources=selections,
-            own=own_prefixes(deps.options.layout),
-            record_files=record_files(deps.options),
-            limit_bytes=deps.options.log_bytes,
-            due=due_at(deps.options, memory),
-        )
-
-
-def _is_plainly_idle(outcome: TickOutcome) -> bool:
-    """True if the next tick, when nothing changes, differs in its counters and times alone."""
-    shared = {"tick", "at", "seconds", "mode", "digest", "counts", "idle_ticks", "tokens"}
-    plain = TickOutcome(status=PlannerStatus.SKIPPED, **outcome.model_dump(include=shared))
-    return outcome == plain
-
-
-def _has_trust_news(podium: Podium) -> bool:
-    """True if the book has entries that the next tick would count as newer than this one."""
-    from podium.jobs.sense.io import last_tick
-
-    tick = last_tick(podium.folders.project)
-    return tick is None or any(entry.at > tick.at for entry in trust_of(podium).entries())
-
-
-def _holds_nothing_to_hide(podium: Podium, outcome: TickOutcome) -> bool:
-    from podium.jobs.sense.io.redaction import redacted
-
-    record, redact = outcome.model_dump(mode="json"), podium.redactor.text
-    summary = outcome.summary()
-    # A pattern may fit the number of a tick to come.
-    return (
-        not podium.settings.redact
-        and redacted(record, redact) == record
-        and redact(summary) == summary
-    )
-
-
 async def build_sense(podium: Podium) -> FlowBody:
     """Build the flow of a tick that plans."""
     options = sense_options(podium)
@@ -333,3 +256,68 @@ async def thinker(
     # Without a nonce: that an answer is no echo is seen by holding it against what was shown.
     agent = ContractedAgent(medium, new_nonce=None, redact=podium.redactor.text)
     return RoleAgent(role=role, agent=agent, allowed_tools=(), limits=limits)
+
+
+async def build_candidate(podium: Podium) -> FlowBody:
+    """Build the flow that takes one candidate from approval to its result."""
+    from podium.jobs.sense.orders.worker import viewer, weigher, writer_of
+
+    options = sense_options(podium)
+    deps = CandidateDeps(
+        store=await podium.store(),
+        clock=podium.clock,
+        options=options,
+        weigh=await weigher(podium, options),
+        toolbox_for=_sense_toolboxes(podium, options),
+        order_text=order_text,
+        trust=trust_of(podium),
+        writer=await writer_of(podium, options),
+        show=await viewer(podium, options),
+        budget=await podium.budget_tracker(),
+        workspace=empty_workspace(podium),
+    )
+    return candidate(deps)
+
+
+def _sense_toolboxes(
+    podium: Podium, options: SenseOptions
+) -> Callable[[WorkOrder, Weight], Awaitable[Toolbox]]:
+    """The loop's two tools, behind a gate that knows today's mode and what autonomy was granted."""
+    from podium.config.policy_layers import build_gate
+    from podium.jobs.sense.orders.order_tools import sense_tools
+    from podium.jobs.sense.orders.policy import earned_layer, sense_layer
+    from podium.tools import Registry
+
+    registry = Registry(sense_tools(options.layout.inbox, options.layout.candidates))
+    own = sense_layer(options)
+    plain = build_gate(podium.configuration, (own,))
+
+    @lru_cache(maxsize=64)
+    def earned_gate(target: str, zones: tuple[str, ...], granted: Tier) -> RuleGate:
+        return build_gate(podium.configuration, (own, earned_layer(target, zones, granted)))
+
+    def gate_for(order: WorkOrder) -> RuleGate:
+        granted = granted_tier(current_trust(podium), order.target, order.zones)
+        return plain if granted is None else earned_gate(order.target, order.zones, granted)
+
+    async def toolbox_for(order: WorkOrder, weight: Weight) -> Toolbox:
+        gate = await asyncio.to_thread(gate_for, order)
+        mode = todays_mode(podium)
+        door = await podium.tool_door(registry=registry, gate=gate, mode=mode)
+        return podium.toolbox_behind(door, registry=registry, gate=gate)
+
+    return toolbox_for
+
+
+class TickRequest(FrozenModel):
+    """Request of a tick; it has no fields."""
+
+
+async def submit(submission: Submission) -> Run:
+    """Begin a tick; whoever serves the loop's queue plans it."""
+    from podium.app.submission import ASKED_BY
+
+    submission.refuse_queue_slot()
+    queue = sense_queue(submission.podium.configuration).name
+    deps = await tick_deps(submission.podium)
+    return await begin_tick(deps, queue=queue, settings={ASKED_BY: submission.by})

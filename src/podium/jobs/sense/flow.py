@@ -16,8 +16,8 @@ from podium.jobs.sense.deps import (
     SenseJob,
     Weight,
 )
-from podium.jobs.sense.effective_options import SENSE
 from podium.jobs.sense.models import Candidate, CandidateState, CandidateStatus, Planned
+from podium.jobs.sense.options import SENSE
 from podium.jobs.sense.orders.operation_writer import with_ops
 from podium.jobs.sense.orders.work_order import WorkOrder
 from podium.jobs.sense.planning.planner import planned

@@ -12,6 +12,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -23,10 +24,14 @@ from podium.config.trust import TrustBook
 from podium.core.errors import PodiumError
 from podium.jobs.sense.io.sources.file_selection import SECOND_NS, FileSelection
 from podium.jobs.sense.io.tick_files import BOOK, MEMORY, RecordFiles, TickFiles, read_state
-from podium.jobs.sense.tick_summary import summary_line
+from podium.jobs.sense.tick_report import summary_line
 
 if TYPE_CHECKING:
+    from podium.app.app import Podium
     from podium.config.folders import Folders
+    from podium.core.model import Json
+    from podium.jobs.sense.models import TickOutcome
+    from podium.jobs.sense.tick import TickDeps
     from podium.ports import Clock
 
 
@@ -234,6 +239,92 @@ def _summary(record: Document) -> str:
     )
 
 
+def idle_conditions(podium: Podium) -> dict[str, Json] | None:
+    """Return the conditions an idle tick depends on, taken before it. None: no idle tick can be made from a note here."""
+    from podium.core.work import MODES
+
+    if podium.environ.get(MODE_VARIABLE, "").strip() not in ("", *MODES):
+        return None  # every tick tells that this is no mode
+    try:
+        before = conditions(podium.folders, podium.environ)
+    except (PodiumError, OSError):
+        return None
+    digests = {layer.name: layer.located.digest for layer in podium.configuration.layers}
+    same = all(before[name] == digests.get(name, "") for name in ("user", "project"))
+    return before if same else None
+
+
+def note_if_idle(podium: Podium, deps: TickDeps, outcome: TickOutcome, before: Json) -> None:
+    """Let the ticks after this one be made from a note, where it found nothing to do and files alone can change that.
+
+    `before` is what `idle_conditions` gave. A note that cannot be written is done without.
+    """
+    from podium.jobs.sense.composition import record_files, record_of
+    from podium.jobs.sense.io.sources.file_sources import WatchedSource
+    from podium.jobs.sense.source_factory import own_prefixes
+    from podium.jobs.sense.tick import due_at
+
+    memory, record = deps.record.memory(), record_of(podium, deps.options)
+    selections = {
+        source.name: source.selection
+        for source in deps.sources
+        if isinstance(source, WatchedSource)
+    }
+    if (
+        not _is_plainly_idle(outcome)
+        or (memory.ticks, memory.run_id, memory.pending) != (outcome.tick, "", {})
+        or deps.record.problems
+        or len(selections) != len(deps.sources)
+        or idle_conditions(podium) != before
+        or _has_trust_news(podium)
+        or not _holds_nothing_to_hide(podium, outcome)
+    ):
+        return
+    with suppress(PodiumError, OSError):
+        note_idle_tick(
+            podium.folders.project,
+            record,
+            outcome.model_dump(mode="json"),
+            conditions=before,
+            sources=selections,
+            own=own_prefixes(deps.options.layout),
+            record_files=record_files(deps.options),
+            limit_bytes=deps.options.log_bytes,
+            due=due_at(deps.options, memory),
+        )
+
+
+def _is_plainly_idle(outcome: TickOutcome) -> bool:
+    """True if the next tick, when nothing changes, differs in its counters and times alone."""
+    from podium.jobs.sense.models import PlannerStatus, TickOutcome
+
+    shared = {"tick", "at", "seconds", "mode", "digest", "counts", "idle_ticks", "tokens"}
+    plain = TickOutcome(status=PlannerStatus.SKIPPED, **outcome.model_dump(include=shared))
+    return outcome == plain
+
+
+def _has_trust_news(podium: Podium) -> bool:
+    """True if the book has entries that the next tick would count as newer than this one."""
+    from podium.jobs.sense.composition import trust_of
+    from podium.jobs.sense.io import last_tick
+
+    tick = last_tick(podium.folders.project)
+    return tick is None or any(entry.at > tick.at for entry in trust_of(podium).entries())
+
+
+def _holds_nothing_to_hide(podium: Podium, outcome: TickOutcome) -> bool:
+    from podium.jobs.sense.io.content import redacted
+
+    record, redact = outcome.model_dump(mode="json"), podium.redactor.text
+    summary = outcome.summary()
+    # A pattern may fit the number of a tick to come.
+    return (
+        not podium.settings.redact
+        and redacted(record, redact) == record
+        and redact(summary) == summary
+    )
+
+
 @dataclass
 class IdleTickArguments:
     """A command line that asks for one tick, which plans only if something changed."""
@@ -262,7 +353,7 @@ def answer_idle_tick(arguments: list[str]) -> int | None:
 
     screen, record = Screen(json=parsed.json), tick.record
     for problem in tick.problems:
-        screen.aside(f"podium: {problem}")
+        screen.stderr_line(f"podium: {problem}")
 
     def show() -> None:
         show_sensed(screen, record["tick"], record["mode"], record["seconds"], record["counts"])
@@ -274,7 +365,7 @@ def answer_idle_tick(arguments: list[str]) -> int | None:
     try:
         screen.answer({**record, "summary": tick.summary}, show)
     except AnswerLost as lost:
-        screen.aside(f"podium: {lost}")
+        screen.stderr_line(f"podium: {lost}")
         return lost.exit_code
     return 0
 

@@ -11,7 +11,7 @@ JOB = Job(
             "podium.jobs.sense.flow:sense",
         ),
         "candidate": FlowSpec(
-            "podium.jobs.sense.candidate_composition:build_candidate",
+            "podium.jobs.sense.composition:build_candidate",
             "podium.jobs.sense.deps:CandidateJob",
             "podium.jobs.sense.flow:candidate",
         ),
@@ -22,7 +22,7 @@ JOB = Job(
         ),
     },
     options="podium.jobs.sense.options:SenseOptions",
-    queues="podium.jobs.sense.effective_options:order_queues",
+    queues="podium.jobs.sense.options:order_queues",
     approvals="podium.jobs.sense.candidate_approvals:CandidateApprovals",
     uninstall="podium.jobs.sense.io.installation:ScheduledLoops",
     pages="podium.jobs.sense.page:router",
@@ -32,8 +32,8 @@ JOB = Job(
     request_label="",
     worker="podium.jobs.sense.worker_hooks:SenseWorker",
     steering="podium.jobs.sense.composition:project_sources",
-    request="podium.jobs.sense.submission:TickRequest",
-    submit="podium.jobs.sense.submission:submit",
+    request="podium.jobs.sense.composition:TickRequest",
+    submit="podium.jobs.sense.composition:submit",
     commands={
         "sense": Command(
             "podium.jobs.sense.commands.sense:app",
@@ -45,7 +45,7 @@ JOB = Job(
             "Advanced",
         ),
         "deploy": Command(
-            "podium.jobs.sense.commands.deploy:app",
+            "podium.jobs.sense.commands.candidates:deploy_app",
             "Approve a candidate of `sense` and deliver it.",
             "Advanced",
         ),

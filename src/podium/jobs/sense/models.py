@@ -13,7 +13,7 @@ from podium.core.decisions import Usage, digest_of
 from podium.core.model import FrozenModel, Json, NonEmpty, UtcDatetime
 from podium.core.work import MODES, Mode
 from podium.jobs.sense.orders.work_order import Operation
-from podium.jobs.sense.tick_summary import summary_line
+from podium.jobs.sense.tick_report import summary_line
 
 # --- sense -------------------------------------------------------------------------------------
 

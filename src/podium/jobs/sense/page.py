@@ -21,12 +21,11 @@ from podium.core.work import Mode
 from podium.jobs.sense import SenseOptions
 from podium.jobs.sense.candidates import CandidateView, deploy_candidate, load_candidates
 from podium.jobs.sense.composition import record_of, sense_options, trust_of
-from podium.jobs.sense.effective_options import sense_mode
 from podium.jobs.sense.io.tick_files import BOOK, MEMORY, STATE
 from podium.jobs.sense.models import PlannerStatus, SenseMemory, TickOutcome, no_plan
+from podium.jobs.sense.options import sense_mode
 from podium.jobs.sense.orders.work_order import WorkOrder, order_text
-from podium.jobs.sense.promotion import demote, plan_promotion, promote
-from podium.jobs.sense.trust import EarnedTrust, earned_trust
+from podium.jobs.sense.trust import EarnedTrust, demote, earned_trust, plan_promotion, promote
 from podium.ports import StoreView
 from podium.web.access.authentication import Approver, Operator, Viewer
 from podium.web.access.tokens import ConsoleRole, Person

@@ -34,12 +34,12 @@ def build_sources(podium: Podium, options: SenseOptions) -> list[Source]:
     Raises `BadInput` for a source that cannot be. Commands and addresses that a project brought and nobody has
     trusted are not asked, which their looks say.
     """
+    from podium.jobs.sense.io.content import hiding
     from podium.jobs.sense.io.sources import (
         FileSource,
         FolderSource,
         SourceDeps,
         UntrustedSource,
-        hiding,
     )
 
     layout = options.layout

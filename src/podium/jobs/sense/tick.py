@@ -13,7 +13,6 @@ from podium.core.model import Json
 from podium.core.work import Mode, Run, RunStatus
 from podium.jobs.sense.candidate_status import Answered, at_rest, close_what_is_over, statuses_of
 from podium.jobs.sense.deps import SenseJob
-from podium.jobs.sense.effective_options import SENSE
 from podium.jobs.sense.models import (
     Bundle,
     CandidateStatus,
@@ -26,7 +25,7 @@ from podium.jobs.sense.models import (
     notices_of,
     plan_changes,
 )
-from podium.jobs.sense.options import SenseOptions
+from podium.jobs.sense.options import SENSE, SenseOptions
 from podium.jobs.sense.planning.bundle import bundle_of
 from podium.jobs.sense.ports import SenseRecord, Source
 from podium.ports import Clock, Engine, Ids, Store

@@ -18,7 +18,7 @@ from podium.jobs.sense import SENSE, take_in
 from podium.jobs.sense.candidate_lookup import CANDIDATE
 from podium.jobs.sense.composition import sense_queue, tick_deps
 from podium.jobs.sense.deps import WORK_ORDER
-from podium.jobs.sense.effective_options import ORDERS
+from podium.jobs.sense.options import ORDERS
 from podium.jobs.sense.orders.inbox_tender import InboxTender
 from podium.jobs.sense.orders.worker import inbox_tender
 from podium.ports import EventQuery, StoreView

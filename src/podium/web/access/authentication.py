@@ -128,13 +128,13 @@ async def person_here(request: Request) -> Person:
     """Return the person who asks. Raises `NotLetIn` for strangers, and for a change that may come from another site."""
     person = person_of(request)
     if person is None:
-        raise NotLetIn("say who you are: a token of `podium serve` is needed here")
+        raise NotLetIn("authentication required; use a token from `podium serve tokens add NAME`")
     if (
         comes_by_cookie(request)
         and request.method not in HARMLESS
         and not await _is_of_our_form(request)
     ):
-        raise NotLetIn("this did not come from a page of the console; load the page again")
+        raise NotLetIn("the form token is missing or expired; reload the page")
     return person
 
 
@@ -155,7 +155,9 @@ async def _is_of_our_form(request: Request) -> bool:
 def _with(role: ConsoleRole) -> Callable[[Person], Person]:
     def check(person: Annotated[Person, Depends(person_here)]) -> Person:
         if not person.may(role):
-            raise NotAllowed(f"{person.name} is no {role}; ask for a token with that role")
+            raise NotAllowed(
+                f"{person.name} does not have the role {role}; use a token with that role"
+            )
         return person
 
     return check

@@ -91,7 +91,7 @@ class Guards:
             raise error
         elif not answering.is_over:
             _log.error("%s %r failed", scope["method"], scope["path"], exc_info=error)
-            refusal = TurnedAway(500, "something went wrong here; the console's own log says what")
+            refusal = TurnedAway(500, "internal error; see the console's log")
             await self._refuse(scope, receive, answering, refusal)
 
     async def _refuse(
@@ -129,7 +129,7 @@ class Guards:
         if self._context.settings.behind_proxy:
             put_right(scope, headers)
         if scope["type"] == "http" and scope["method"] not in METHODS:
-            raise TurnedAway(405, "the console knows no such method")
+            raise TurnedAway(405, "method not allowed")
         self._names.check_host(scope, headers)
         connection = HTTPConnection(scope)
         self._names.check_origin(scope, headers, by_cookie=comes_by_cookie(connection))
@@ -140,7 +140,9 @@ class Guards:
         if person is None and not _is_open(scope["path"]):
             raise NotLetIn(_who(headers))
         if person is not None and person.card and not _is_of_card(scope["path"], person.card):
-            raise NotAllowed("this link is for one card alone; come in with a token for all else")
+            raise NotAllowed(
+                "this link is for one card only; sign in with a token for anything else"
+            )
 
     def _recognised(self, connection: HTTPConnection) -> Person | None:
         person = recognise(connection)
@@ -158,8 +160,8 @@ class Guards:
 
 def _who(headers: Headers) -> str:
     if "authorization" in headers:
-        return "this token is not known, or no longer; `podium serve tokens add NAME` makes one"
-    return "say who you are: a token of `podium serve` is needed here"
+        return "this token is unknown, expired or revoked; create one with `podium serve tokens add NAME`"
+    return "authentication required; use a token from `podium serve tokens add NAME`"
 
 
 def _is_open(path: str) -> bool:

@@ -50,9 +50,7 @@ class Names:
         hosts = headers.getlist("host")
         address = _host_port(f"{scope['scheme']}://{hosts[0]}") if len(hosts) == 1 else None
         if address is None or not self._is_ours(scope, address):
-            raise TurnedAway(
-                421, "no console goes by this name; `podium serve --name` gives it one"
-            )
+            raise TurnedAway(421, "unknown host name; add it with `podium serve --name HOST`")
 
     def check_origin(self, scope: Scope, headers: Headers, *, by_cookie: bool) -> None:
         """Raise `TurnedAway` for a request sent by a page of another site.
@@ -64,12 +62,10 @@ class Names:
         if changes:
             origin = headers.get("origin") or headers.get("referer") or ""
             if (origin or by_cookie) and not self._is_our_page(scope, headers, origin):
-                raise TurnedAway(
-                    403, "this came from a page of another site; open the console's own"
-                )
+                raise TurnedAway(403, "cross-site request refused; use the console's own pages")
         opens_page = headers.get("sec-fetch-mode") == "navigate" and not changes
         if headers.get("sec-fetch-site") in _OTHER_SITES and not opens_page:
-            raise TurnedAway(403, "pages of other sites get nothing here")
+            raise TurnedAway(403, "cross-site request refused")
 
     def _is_ours(self, scope: Scope, target: HostPort) -> bool:
         if any(target.host == host and port in (None, target.port) for host, port in self._hosts):
@@ -104,7 +100,7 @@ def named(name: str) -> tuple[str, int | None]:
     match, address = _NAME.fullmatch(name), _host_port(f"http://{name}")
     if match is None or address is None:
         raise BadInput(
-            f"--name {name!r} is no name of a host: give it as browsers show it behind https://, "
+            f"--name {name!r} is not a host name: write it as browsers show it after https://, "
             "such as podium.example.org or podium.example.org:8443"
         )
     return address.host, address.port if match["port"] else None

@@ -42,9 +42,9 @@ def check_head(scope: Scope) -> None:
     """Raise `TurnedAway` when path or headers are too large."""
     asked = len(scope.get("raw_path") or b"") + len(scope["query_string"])
     if asked > MAX_PATH_BYTES:
-        raise TurnedAway(414, f"a path has at most {MAX_PATH_BYTES:,} bytes here")
+        raise TurnedAway(414, f"the path is longer than {MAX_PATH_BYTES:,} bytes")
     if sum(len(name) + len(value) for name, value in scope["headers"]) > MAX_HEAD_BYTES:
-        raise TurnedAway(431, f"the headers have at most {MAX_HEAD_BYTES:,} bytes here")
+        raise TurnedAway(431, f"the headers are larger than {MAX_HEAD_BYTES:,} bytes")
 
 
 def has_body(headers: Headers) -> bool:
@@ -65,7 +65,7 @@ async def whole_body(
         async with asyncio.timeout(seconds):
             message = await _read(receive, most_bytes)
     except TimeoutError:
-        raise TurnedAway(408, f"the request did not arrive within {seconds:.0f} s") from None
+        raise TurnedAway(408, f"the request body did not arrive within {seconds:.0f} s") from None
     messages = [message]
 
     async def replay() -> Message:
@@ -88,7 +88,7 @@ async def _read(receive: Receive, most_bytes: int) -> Message:
 
 
 def _too_large(most_bytes: int) -> TurnedAway:
-    return TurnedAway(413, f"a request has at most {most_bytes:,} bytes here")
+    return TurnedAway(413, f"the request body is larger than {most_bytes:,} bytes")
 
 
 MAX_ADDRESS = 64
@@ -174,9 +174,7 @@ class Requests:
     def count(self, key: str) -> None:
         """Raise `TurnedAway` beyond the limit."""
         if wait := self._rates.wait_seconds(key):
-            raise TurnedAway(
-                429, f"too many requests; ask again in {wait} s", retry_after_seconds=wait
-            )
+            raise TurnedAway(429, f"too many requests; retry in {wait} s", retry_after_seconds=wait)
         self._rates.spend(key)
 
 

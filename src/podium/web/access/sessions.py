@@ -21,8 +21,8 @@ from podium.web.access.tokens import ConsoleRole, Person, PrivateJsonFile
 MAX_LEFT = 10_000
 MAX_BYTES = 2_000_000
 _WHEN_BROKEN = (
-    "so nobody knows which sessions were left; move it away together with session.key beside it, and everybody comes in "
-    "anew"
+    "so the sessions that were signed out are unknown; move it away together with session.key, and everybody signs in "
+    "again"
 )
 
 
@@ -89,7 +89,7 @@ def load_key(file: Path) -> bytes:
             beside.unlink()
     key = file.read_bytes()
     if len(key) < SHORTEST_KEY:
-        raise UserMustAct(f"{file} is no key any more; move it away, and a new one is made")
+        raise UserMustAct(f"{file} is not a valid key; move it away to have a new one created")
     return key
 
 

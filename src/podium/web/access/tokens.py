@@ -117,7 +117,7 @@ class PrivateJsonFile(Generic[Value]):
 MAX_BYTES = 1_000_000
 MAX_TOKENS = 1_000
 MAX_NAME = 100
-_WHEN_BROKEN = "so nobody is known; move it away, and `podium serve` makes a new token"
+_WHEN_BROKEN = "so no token is known; move it away, and `podium serve` creates a new one"
 
 
 def console_folder(key_dir: Path) -> Path:
@@ -156,9 +156,7 @@ class TokenBook:
     ) -> tuple[str, TokenRecord]:
         """Create a token; return it in clear text with its stored record."""
         if not name.strip() or len(name) > MAX_NAME or not name.isprintable():
-            raise BadInput(
-                f"a token is for somebody: give it a name, in one line of at most {MAX_NAME} characters"
-            )
+            raise BadInput(f"a token needs a name: one line of at most {MAX_NAME} characters")
         token_id = secrets.token_hex(4)
         token = f"pod_{token_id}_{secrets.token_urlsafe(32)}"
         record = TokenRecord(
@@ -174,7 +172,7 @@ class TokenBook:
             others = self._file.read()
             if len(others) >= MAX_TOKENS:
                 raise BadInput(
-                    f"there are {MAX_TOKENS} tokens; `podium serve tokens revoke` those that nobody needs"
+                    f"there are already {MAX_TOKENS} tokens; revoke unused ones with `podium serve tokens revoke ID`"
                 )
             self._file.write([*others, record])
         return token, record
@@ -187,9 +185,7 @@ class TokenBook:
                 if record.id == token_id:
                     self._file.write([other for other in records if other is not record])
                     return record
-        raise BadInput(
-            f"there is no token with the ID {token_id!r}; `podium serve tokens` lists whose is which"
-        )
+        raise BadInput(f"no token has the ID {token_id!r}; list them with `podium serve tokens`")
 
     def all(self) -> list[TokenRecord]:
         """List every token, oldest first."""

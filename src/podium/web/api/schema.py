@@ -19,24 +19,24 @@ router = APIRouter(include_in_schema=False)
 PREFIX = "/api/v1"
 PROBLEM = "application/problem+json"
 PROBLEMS = {
-    "400": "It cannot be understood at all.",
-    "401": "Nobody known asks.",
-    "403": "The one who asks may not.",
-    "404": "There is nothing of this name.",
-    "405": "This cannot be done to it.",
-    "408": "The request came too slowly.",
-    "409": "It is not possible now, or the short form fits several.",
+    "400": "Malformed request.",
+    "401": "Authentication required.",
+    "403": "Not allowed.",
+    "404": "Not found.",
+    "405": "Method not allowed.",
+    "408": "The request arrived too slowly.",
+    "409": "Not possible now, or the short form is ambiguous.",
     "413": "The body is too large.",
-    "414": "The address is too long.",
-    "421": "The console is not called that.",
-    "422": "The request does not hold.",
-    "429": "Too much was asked; `Retry-After` says when to ask again.",
+    "414": "The path is too long.",
+    "421": "Unknown host name.",
+    "422": "Invalid request.",
+    "429": "Rate limit exceeded; retry after `Retry-After`.",
     "431": "The headers are too large.",
-    "503": "Too many streams are open.",
+    "503": "Too many open streams.",
 }
-DESCRIPTION = """Everything that the command line can do with runs, for programs.
+DESCRIPTION = """Everything the command line can do with runs, for programs.
 
-A token of `podium serve tokens add NAME --role …` goes into every request: `Authorization: Bearer pod_…`.
+Send a token of `podium serve tokens add NAME --role …` with every request: `Authorization: Bearer pod_…`.
 """
 
 

@@ -33,8 +33,8 @@ SHARED = "plain"
 """Service whose messages are authenticated by one secret for all senders."""
 MAX_STRANGERS = 100
 MAX_NAME = 64
-STILL_AT_IT = "Heard. What comes of it is not known yet; `status` tells how things stand."
-TOO_OFTEN = "Too many messages; this one was not heard. Wait a minute."
+STILL_AT_IT = "Received. There is no result yet; `status` shows how it stands."
+TOO_OFTEN = "Too many messages; this one was ignored. Wait a minute."
 
 
 class ChatInbox:
@@ -57,8 +57,8 @@ class ChatInbox:
         if match is None and key not in self._strangers and len(self._strangers) < MAX_STRANGERS:
             self._strangers.add(key)
             self._podium.notify(
-                f"chat: {service} sender {shown_line(sender, MAX_NAME)!r} is not among `senders`, "
-                "and was not heard"
+                f"chat: {service} sender {shown_line(sender, MAX_NAME)!r} is not listed in `senders`; "
+                "the message was ignored"
             )
         return match
 
@@ -177,7 +177,7 @@ def _of_programs(podium: Podium, inbox: ChatInbox, settings: PlainSettings, secr
         if not plain.is_signed(request.headers, body, secret, podium.clock.now()):
             return _not_proved()
         if not await inbox.is_first("plain", request.headers[plain.NONCE]):
-            return _not_proved("this was sent before; take a new nonce")
+            return _not_proved("this nonce was used before; send a new one")
         message = plain.message_in(_json(body))
         if message is None:
             return JSONResponse({"detail": 'send {"id": …, "from": …, "text": …}'}, 422)
@@ -213,7 +213,7 @@ def _secret(podium: Podium, reference: str) -> str:
     try:
         return podium.resolve_secret(reference.removeprefix("secret://"))
     except UserMustAct as error:
-        podium.notify(f"chat is closed to those who prove themselves by {reference}: {error}")
+        podium.notify(f"chat: the webhook that needs {reference} is off: {error}")
         return ""
 
 
@@ -222,8 +222,8 @@ def _nothing() -> Response:
 
 
 def _too_large() -> Response:
-    return JSONResponse({"detail": f"a message has at most {MAX_BYTES} bytes"}, 413)
+    return JSONResponse({"detail": f"a message is limited to {MAX_BYTES} bytes"}, 413)
 
 
-def _not_proved(message: str = "this is not signed as it must be") -> Response:
+def _not_proved(message: str = "the signature is missing or wrong") -> Response:
     return JSONResponse({"detail": message}, 401)

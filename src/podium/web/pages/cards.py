@@ -62,7 +62,7 @@ def changes_of(
         case "write_file":
             return (_cut(f"write {path}", _added(arguments.get("content")), most),)
         case "append_to_file":
-            return (_cut(f"add to the end of {path}", _added(arguments.get("content")), most),)
+            return (_cut(f"append to {path}", _added(arguments.get("content")), most),)
         case "replace_in_file":
             lines = _replaced((arguments.get("find"), arguments.get("replace")))
             return (_cut(f"edit {path}", lines, most),)
@@ -253,7 +253,7 @@ def card_view(
         chain=_chain(card),
         why_not=_why_not(card, person, groups),
         may_answer=may_answer,
-        no_edit=cannot_be_edited(card) if card.is_open else "it is answered",
+        no_edit=cannot_be_edited(card) if card.is_open else "already answered",
         together=may_answer and not _asks(card) and approval.tier <= HIGHEST_TOGETHER,
         whole=whole,
     )
@@ -338,7 +338,7 @@ def _forecast(card: Card) -> str:
     spent = f"its run has cost {money(card.spent_usd)} so far" if card.spent_usd else ""
     question = question_in(card.approval)
     if question is None:
-        return spent or "nothing is known to be charged"
+        return spent or "no known cost"
     estimate = question.estimate
     usd = money(estimate.usd) if estimate.usd else "no cost"
     forecast = f"{usd}, {span(estimate.seconds)}"
@@ -361,12 +361,12 @@ def _chain(card: Card) -> tuple[Link, ...]:
 def _why_not(card: Card, person: Person, groups: Mapping[str, tuple[str, ...]]) -> str:
     approval = card.approval
     if approval.status is not ApprovalStatus.PENDING:
-        return "it is answered"
+        return "already answered"
     if not person.may(ConsoleRole.APPROVER):
-        return "You may look. To answer, come in with a token that has the role approver."
+        return "You can view this. To answer, sign in with a token that has the role approver."
     if any(grant.by == person.name for grant in approval.grants):
-        return "You said yes already. The next yes must come from somebody else."
+        return "You already approved this. The next approval must come from somebody else."
     group = waits_for(approval) if approval.approvers else ""
     if group and person.name not in groups.get(group, ()):
-        return f"The next yes must come from somebody of {shown_line(group)}, and you are not one of them."
+        return f"The next approval must come from a member of {shown_line(group)}, and you are not one."
     return ""

@@ -42,7 +42,7 @@ async def say_yes(
     """Approve. `own_words` answer a question in place of the choice `said`."""
     await _meant(context, approval_id)
     if not digest:
-        raise BadInput("a yes says what it is for; load the page again and answer there")
+        raise BadInput("the digest of the request is missing; reload the page and answer there")
     try:
         granted = await _approve(context, person, approval_id, digest, own_words.strip() or said)
     except NotPossibleNow as late:
@@ -66,7 +66,7 @@ async def say_no(
     except NotPossibleNow as late:
         return await _too_late(request, context, person, approval_id, late)
     goes_on = await how_it_continues(await context.store(), context.podium.engine, refused)
-    note = f"Rejected. Whoever asked is told why. {goes_on.sentence if goes_on.next else ''}"
+    note = f"Rejected. The agent is told why. {goes_on.sentence if goes_on.next else ''}"
     return await _answered(request, context, person, note.strip(), refused.id)
 
 
@@ -90,11 +90,9 @@ async def edit(
     except NotPossibleNow as late:
         return await _too_late(request, context, person, approval_id, late)
     if isinstance(done, Resubmitted):
-        note = f"Edited. It goes on as run {short_id(done.run.id)}, which asks anew under a new digest."
+        note = f"Edited. Run {short_id(done.run.id)} replaces it and asks again with a new digest."
     else:
-        note = (
-            "Rejected with your arguments in the words to the agent, who is to ask again with them."
-        )
+        note = "Rejected. The agent is told your arguments and should ask again with them."
     return await _answered(request, context, person, note, approval_id)
 
 
@@ -109,9 +107,9 @@ async def answer_several(
 ) -> Response:
     """Answer several cards of one tier alike. Each is answered and reported separately."""
     if answer not in ("approve", "reject"):
-        raise BadInput("say whether they are approved or rejected")
+        raise BadInput("choose approve or reject")
     if answer == "reject" and not why.strip():
-        raise BadInput("say why: whoever asked is told")
+        raise BadInput("a reason is required; the agent is told it")
     digests = dict(_id_and_digest(text) for text in chosen)
     if not digests:
         raise BadInput("nothing is selected")
@@ -143,7 +141,7 @@ async def _one_of_several(
 def _id_and_digest(text: str) -> tuple[str, str]:
     approval_id, _, digest = text.partition(" ")
     if not digest:
-        raise BadInput("a yes says what it is for; load the page again and select there")
+        raise BadInput("the digest of the request is missing; reload the page and select there")
     return approval_id, digest
 
 
@@ -155,9 +153,9 @@ async def _refuse_unlike(context: WebContext, ids: list[str]) -> None:
         listed = " and ".join(map(str, sorted(tiers)))
         raise BadInput(f"{listed} are not answered together; select cards of one tier")
     if max(tiers) > HIGHEST_TOGETHER:
-        raise BadInput(f"{max(tiers)} is answered one by one: look at each")
+        raise BadInput(f"{max(tiers)} is answered one by one")
     if any(card.kind is CardKind.QUESTION for card in cards):
-        raise BadInput("a question has an answer of its own; answer it on its card")
+        raise BadInput("questions are answered one by one, on their cards")
 
 
 async def _approve(
@@ -178,7 +176,7 @@ async def _approve(
 
 async def _reject(context: WebContext, person: Person, approval_id: str, why: str) -> Approval:
     if not why.strip():
-        raise BadInput("say why: whoever asked is told")
+        raise BadInput("a reason is required; the agent is told it")
     podium, store = context.podium, await context.store()
     return await reject(
         store, podium.clock, podium.ids, approval_id, by=person.approver, why=why.strip()
@@ -206,7 +204,7 @@ async def _too_late(
         raise late
     answer = card.answer
     if card.approval.status is ApprovalStatus.EXPIRED:
-        ran_out = "its time ran out, and nothing was done under it"
+        ran_out = "it expired, and nothing was done"
         note = f"Too late: {shown_line(card.approval.why) or ran_out}."
     else:
         comment = "no" if card.approval.status is ApprovalStatus.REJECTED else "yes"
@@ -239,6 +237,6 @@ def _is_plain(request: Request) -> bool:
 async def _approved_note(context: WebContext, granted: Approval) -> str:
     """Describe what follows an approval."""
     if granted.status is ApprovalStatus.PENDING:
-        return f"Noted. It still waits for somebody of {shown_line(waits_for(granted))}."
+        return f"Recorded. It still needs an approval by {shown_line(waits_for(granted))}."
     goes_on = await how_it_continues(await context.store(), context.podium.engine, granted)
-    return f"Approved. {goes_on.sentence or 'Its run was cleared away.'}"
+    return f"Approved. {goes_on.sentence or 'Its run no longer exists.'}"

@@ -33,7 +33,7 @@ async def go_on(
     """Resume the run in this process; the note is guidance for one that asked."""
     engine = await context.podium.hosting_engine()
     run = await resume(await context.store(), engine, run_id, note=note.strip(), by=person.name)
-    return await _response(request, context, person, run.id, "It goes on here.")
+    return await _response(request, context, person, run.id, "Resumed in the console's process.")
 
 
 @router.post("/blocked/{run_id}/resolve")
@@ -47,14 +47,14 @@ async def resolve(
 ) -> Response:
     """Record the outcome of a call. The run stays blocked until somebody resumes it."""
     if happened not in ("yes", "no"):
-        raise BadInput("say whether it happened")
+        raise BadInput("choose whether it happened")
     if not call.startswith(f"{run_id}:"):
-        raise BadInput(f"call {call[:100]!r} is none of run {run_id}")
+        raise BadInput(f"call {call[:100]!r} does not belong to run {run_id}")
     did = happened == "yes"
     await resolve_call(
         await context.store(), context.podium.clock, call, happened=did, by=person.name
     )
-    note = "Noted: it happened." if did else "Noted: it did not happen."
+    note = "Recorded: it happened." if did else "Recorded: it did not happen."
     return await _response(request, context, person, run_id, note)
 
 

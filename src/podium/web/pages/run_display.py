@@ -55,10 +55,10 @@ def evidence(row: RunRow) -> str:
 def _evidence(row: RunRow) -> str:
     run = row.listing.run
     if row.listing.interrupted:
-        return "the process that hosted it is gone; it can be resumed"
+        return "its process is gone; it can be resumed"
     match run.status:
         case RunStatus.QUEUED:
-            return f"waits in queue {run.queue}" if run.queue else "not begun"
+            return f"waits in queue {run.queue}" if run.queue else "not started"
         case RunStatus.WAITING:
             return waiting_text(run)
         case RunStatus.SUCCEEDED:
@@ -111,7 +111,7 @@ def _proof(run: Run) -> str:
 COLUMN, ROW, HEAD = 128, 52, 28
 """Pixels: width of one step, height of one lane, and height of the band above the lanes."""
 BAR_WIDTH, BAR_HEIGHT = 112, 40
-LABEL_LETTERS, SAID_LETTERS = 13, 13
+LABEL_LETTERS, DETAIL_LETTERS = 13, 13
 WAITS = (PERSON, TIME)
 SIGNS = {"good": "✓", "bad": "✗", "wait": "…", "live": "▶", "plain": "•"}
 """Signs beside the colour, for people who cannot see it."""
@@ -126,7 +126,7 @@ class Box:
     x: int
     y: int
     label: str
-    said: str
+    detail: str
 
     @property
     def title(self) -> str:
@@ -218,7 +218,7 @@ def _box(bar: Bar, x: int, lanes: dict[str, int]) -> Box:
         x=x,
         y=lanes[bar.lane] + (ROW - BAR_HEIGHT) // 2,
         label=shown_line(label, LABEL_LETTERS - len(turn)) + turn,
-        said=shown_line(bar.text, SAID_LETTERS),
+        detail=shown_line(bar.text, DETAIL_LETTERS),
     )
 
 
@@ -226,7 +226,7 @@ def _post(turning: Turning, x: int) -> Post:
     return Post(
         turning=turning,
         x=x + BAR_WIDTH // 2,
-        label=shown_line(turning.label, SAID_LETTERS),
+        label=shown_line(turning.label, DETAIL_LETTERS),
         title=shown_line(turning.label, 400),
     )
 

@@ -26,7 +26,7 @@ class _Renderer(RendererHTML):
 
     def image(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
         token = tokens[idx]
-        text = f"[picture: {token.content or 'without words'}: {token.attrGet('src') or ''}]"
+        text = f"[image: {token.content or 'no description'}: {token.attrGet('src') or ''}]"
         return escapeHtml(text)
 
     def link_open(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:

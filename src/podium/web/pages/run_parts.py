@@ -258,7 +258,7 @@ async def receipts_part(
     try:
         if receipts and not context.podium.receipt_key.exists():
             raise NotPossibleNow(
-                "the key of the receipts is missing; until it is back no receipt can be proved"
+                "the receipt key is missing; receipts cannot be verified until it is restored"
             )
         if receipts or context.podium.has_heads:
             verdict = await verify_receipts(store, await context.podium.verifier(), run_id)

@@ -47,9 +47,9 @@ OPTION = "option_"
 APPROVE = "approve"
 """Option by which the person who starts a run approves its plan."""
 UNSAID = {
-    ("pipeline", "agent"): "as the roles say",
-    ("playbook", "agent"): "as podium.yaml says",
-    ("operator", "pack"): "as podium.yaml says",
+    ("pipeline", "agent"): "as the roles define",
+    ("playbook", "agent"): "as in podium.yaml",
+    ("operator", "pack"): "as in podium.yaml",
 }
 """Meaning of an empty option, where one is allowed."""
 
@@ -106,7 +106,7 @@ def work_request(form: Mapping[str, str]) -> WorkRequest:
     flow = form.get("flow", "")
     schema = option_schemas().get(flow)
     if schema is None:
-        raise BadInput(f"flow {flow[:60]!r} is not known; flows: {', '.join(option_schemas())}")
+        raise BadInput(f"unknown flow {flow[:60]!r}; flows: {', '.join(option_schemas())}")
     options: dict[str, Json] = {}
     for field in _fields(flow, schema):
         written = form.get(f"{OPTION}{field.name}", "").strip()
@@ -161,7 +161,7 @@ def _value(field: Field, written: str) -> Json:
 def _pair(field: Field, line: str) -> tuple[str, Json]:
     name, equals, value = line.partition("=")
     if not equals:
-        raise BadInput(f"{field.label}: {line[:60]!r} is no NAME=VALUE; write one on each line")
+        raise BadInput(f"{field.label}: {line[:60]!r} is not NAME=VALUE; write one per line")
     try:
         # Numbers and lists as JSON has them; everything else is words.
         return name.strip(), json.loads(value) if field.name == "context" else value.strip()
@@ -170,18 +170,18 @@ def _pair(field: Field, line: str) -> tuple[str, Json]:
 
 
 _HINTS = {
-    ("pipeline", "mode"): "Where it begins: direct, bugfix or research.",
-    ("pipeline", "agent"): "The agent that plays every role.",
-    ("pipeline", "base"): "The branch to start from. Empty: the one that is checked out.",
-    ("operator", "context"): "What is known already: NAME=VALUE, one on each line.",
-    ("operator", "pack"): "The tools that it may use.",
-    ("operator", "approve"): "Say yes to the very plan that comes of it, this once.",
-    ("playbook", "profile"): "The plugin's profile. Empty: the nearest one.",
-    ("playbook", "root"): "The plugin's folder. Empty: the project's.",
-    ("playbook", "agent"): "The agent that follows it.",
-    ("playbook", "inputs"): "Values of the playbook's inputs: NAME=VALUE, one on each line.",
-    ("playbook", "dry_run"): "Work in a copy that is thrown away, and show what would change.",
-    ("duet", "pairs"): "Pairs that may do it. None of them: every pair.",
+    ("pipeline", "mode"): "Starting mode: direct, bugfix or research.",
+    ("pipeline", "agent"): "Agent for every role.",
+    ("pipeline", "base"): "Branch to start from. Empty: the one checked out.",
+    ("operator", "context"): "Known facts: NAME=VALUE, one per line.",
+    ("operator", "pack"): "Tools it may use.",
+    ("operator", "approve"): "Approve the resulting plan in advance, once.",
+    ("playbook", "profile"): "Profile of the plugin. Empty: the nearest one.",
+    ("playbook", "root"): "Folder of the plugin. Empty: the project's.",
+    ("playbook", "agent"): "Agent that follows it.",
+    ("playbook", "inputs"): "Values of the playbook's inputs: NAME=VALUE, one per line.",
+    ("playbook", "dry_run"): "Work in a temporary copy and show what would change.",
+    ("duet", "pairs"): "Pairs that may take it. None selected: any pair.",
 }
 """Hints shown beside the fields."""
 
@@ -195,7 +195,7 @@ def _runs_query(
     status: Filter = "", flow: Filter = "", text: Filter = "", before: Filter = ""
 ) -> RunFilter:
     if status and status not in list(ShownStatus):
-        raise BadInput(f"status {status[:60]!r} is not known; there are: {', '.join(ShownStatus)}")
+        raise BadInput(f"unknown status {status[:60]!r}; choose one of {', '.join(ShownStatus)}")
     return RunFilter(status=status, flow=flow, text=text.strip(), before=before)
 
 

@@ -30,7 +30,7 @@ async def login(
     person = context.tokens.person_with(token.strip(), context.podium.clock.now())
     if person is None:
         context.attempts.failed(address_of(request.scope))
-        problem = "This token is not known, or no longer. `podium serve tokens add NAME` makes one."
+        problem = "This token is unknown, expired or revoked. Create one with `podium serve tokens add NAME`."
         return page(request, "login.html", status_code=401, to=_within(to), words=problem)
     answer = RedirectResponse(_within(to), status_code=303)
     begin_session(answer, request, person, context.session_length)

@@ -127,7 +127,7 @@ class Pane {
     this.terminal.options.disableStdin = !state.mine;
     this.tag.textContent = state.mine ? "you have the keyboard" : state.who ? `${state.who} has the keyboard` : "Podium has the keyboard";
     this.tag.className = state.mine ? "tag live" : state.who ? "tag wait" : "tag";
-    this.tell(state.trouble || (state.dead ? "Its program ended." : ""));
+    this.tell(state.trouble || (state.dead ? "The program has exited." : ""));
     if (this.takeButton) {
       this.takeButton.hidden = state.mine;
       this.takeButton.disabled = Boolean(state.who) || Boolean(state.trouble);

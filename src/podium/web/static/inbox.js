@@ -82,7 +82,7 @@
   function count(waits, came) {
     const plain = document.title.replace(/^\(\d+\) /, "");
     document.title = waits ? "(" + waits + ") " + plain : plain;
-    if (came) document.getElementById("inbox-news").textContent = came === 1 ? "One more card waits." : came + " more cards wait.";
+    if (came) document.getElementById("inbox-news").textContent = came === 1 ? "1 more card is waiting." : came + " more cards are waiting.";
     mark();
   }
 

@@ -20,10 +20,10 @@ document.addEventListener("htmx:beforeSwap", (event) => {
     event.detail.shouldSwap = false;
     const told = new DOMParser().parseFromString(event.detail.xhr.responseText, "text/html");
     const words = told.querySelector(".fault");
-    say(words ? words.textContent : "That was not done (" + status + ").", true);
+    say(words ? words.textContent : "The request failed (" + status + ").", true);
   }
 });
-document.addEventListener("htmx:sendError", () => say("The console does not answer. Is `podium serve` still running?", true));
+document.addEventListener("htmx:sendError", () => say("The console is not responding. Is `podium serve` still running?", true));
 
 function say(words, bad) {
   const said = document.getElementById("said");
@@ -36,7 +36,7 @@ const current = document.querySelector(".top nav [aria-current]");
 if (current) { current.scrollIntoView({ block: "nearest", inline: "center" }); }
 
 // A line that is lost and not back within some seconds is told; what is shown may be old by then.
-const LOST = "The live line to the console is lost. What you see may be old; it is tried again.";
+const LOST = "Live updates are interrupted; reconnecting. The page may be out of date.";
 let lost = 0;
 function lineLost() { lost = lost || setTimeout(() => say(LOST, true), 5000); }
 function lineBack() {

@@ -12,7 +12,7 @@ from podium.core.decisions import Approval, Tier
 from podium.core.plan_approval import ApprovedCall, PlanQuestion, question_in
 from podium.jobs.operator.answer_blocks import blocks
 from podium.jobs.operator.models import OperatorAnswer
-from podium.jobs.operator.plan_approval import MAX_SUMMARY, summary_of
+from podium.jobs.operator.plan_gate import MAX_SUMMARY, summary_of
 from podium.jobs.operator.testing import sure
 from podium.render.argument_text import exact_lines, exactly, shown
 from tests.unit.operator.core.shop import Shop, operator_for

@@ -25,8 +25,8 @@ from podium.jobs.operator.models import (
     Reading,
     RunPlan,
 )
-from podium.jobs.operator.quality_gate import inspect, let_pass, must_have_passed
-from podium.jobs.operator.skills import make_plan
+from podium.jobs.operator.plan import make_plan
+from podium.jobs.operator.plan_gate import inspect, let_pass, must_have_passed
 from podium.jobs.operator.testing import sure
 from podium.ports import Engine, FlowContext
 from podium.testing import FixedClock

@@ -10,8 +10,8 @@ from podium.core.decisions import Approval, Tier
 from podium.core.plan_approval import UngroundedArgument, question_in
 from podium.jobs.operator.answer_blocks import blocks
 from podium.jobs.operator.models import OperatorJob, RunPlan
-from podium.jobs.operator.quality_gate import inspect
-from podium.jobs.operator.skills import edited_plan
+from podium.jobs.operator.plan import edited_plan
+from podium.jobs.operator.plan_gate import inspect
 from podium.jobs.operator.testing import sure
 from podium.render.approval import what_line, what_lines
 from tests.unit.operator.messages import LEAD

@@ -6,7 +6,7 @@ from functools import cache
 
 from podium.core.model import Json
 from podium.core.packs import Pack
-from podium.jobs.operator.bench.utterances import NOW
+from podium.jobs.operator.bench.cases import NOW
 from podium.jobs.operator.judgement.caution import look_again
 from podium.jobs.operator.judgement.fields import FieldExtractor
 from podium.jobs.operator.models import Intent, Message, Reading, ToolIntent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.jobs.operator.bench.utterances import NOW
+from podium.jobs.operator.bench.cases import NOW
 from podium.jobs.operator.judgement.caution import look_again
 from podium.jobs.operator.models import Intent, Message, Reading, ToolIntent
 from tests.unit.operator.judgement.caution_rig import again, question, roofing, wish

@@ -7,9 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.jobs.operator.judgement.embedded.clauses import clauses_of
-from podium.jobs.operator.judgement.embedded.lexicon import agreement, kinds_of
 from podium.jobs.operator.judgement.embedded.moods import mood_of
-from podium.jobs.operator.judgement.embedded.tokens import Speller, clean, distance, stem, tokenize
+from podium.jobs.operator.judgement.embedded.tokens import (
+    Speller,
+    agreement,
+    clean,
+    distance,
+    kinds_of,
+    stem,
+    tokenize,
+)
 from podium.jobs.operator.judgement.embedded.tool_index import build
 from tests.unit.operator.judgement.dental_clinic import PACK
 

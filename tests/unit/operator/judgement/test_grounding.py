@@ -10,13 +10,12 @@ import pytest
 from podium.core.decisions import Tier
 from podium.core.model import Json
 from podium.core.packs import Pack, PackTool
-from podium.jobs.operator.bench.utterances import NOW, UtteranceCase, utterance_cases
+from podium.jobs.operator.bench.cases import NOW, UtteranceCase, utterance_cases
 from podium.jobs.operator.classifier_factory import grounding_check_for
 from podium.jobs.operator.judgement.embedded import EmbeddedClassifier
 from podium.jobs.operator.judgement.fields import FieldExtractor
-from podium.jobs.operator.judgement.grounding import GroundingCheck, Ungrounded
+from podium.jobs.operator.judgement.grounding import GroundingCheck, Sources, Ungrounded
 from podium.jobs.operator.judgement.tiers import highest, tool_arithmetic
-from podium.jobs.operator.judgement.value_sources import Sources
 from podium.jobs.operator.models import Message, Reading, ToolIntent
 from podium.tools.packs import load_pack, shipped_packs
 from tests.linear_cost import assert_linear_cost

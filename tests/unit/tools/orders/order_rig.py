@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from podium.core.decisions import Call, CallOutcome, Permit
-from podium.jobs.sense.operations import order_tools, sense_tools
+from podium.jobs.sense.orders.order_tools import order_tools, sense_tools
 from podium.tools import builtin_tools
 from tests.unit.tools.rig import Rig, make_rig
 

@@ -78,7 +78,7 @@ async def test_an_order_that_was_only_drafted_is_delivered_at_the_next_try(
     for at in ("write_below", "rename_below"):
         with monkeypatch.context() as patched:
             # The moment of the crash: patched because a real one cannot be aimed between two lines.
-            patched.setattr(f"podium.jobs.sense.operations.delivery.{at}", killed)
+            patched.setattr(f"podium.jobs.sense.orders.order_tools.{at}", killed)
             with pytest.raises(Killed):
                 await act_and_crash(rig, delivery(rig))
         assert not delivered(rig).exists()

@@ -97,7 +97,7 @@ async def test_a_change_that_was_fixed_but_not_made_is_made_at_the_next_try(
     call = rig.call("append_to_file", path="a", content="+")
     with monkeypatch.context() as patched:
         # The moment of the crash: patched because a real one cannot be aimed between two lines.
-        patched.setattr("podium.jobs.sense.operations.file_edits.write_below", _killed)
+        patched.setattr("podium.jobs.sense.orders.file_edits.write_below", _killed)
         with pytest.raises(Killed):
             await act_and_crash(rig, call)
 
@@ -214,7 +214,7 @@ async def test_a_content_with_a_secret_is_not_kept(rig: Rig, tmp_path: Path) -> 
 
 
 async def test_without_a_place_for_intents_nothing_is_done(tmp_path: Path) -> None:
-    from podium.jobs.sense.operations import order_tools
+    from podium.jobs.sense.orders.order_tools import order_tools
     from podium.tools import builtin_tools
 
     rig = make_rig(tmp_path, [*builtin_tools(), *order_tools()], keep=False)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from podium.jobs.sense.operations import order_tools, sense_tools
+from podium.jobs.sense.orders.order_tools import order_tools, sense_tools
 from podium.jobs.sense.orders.work_order import OP_TOOLS
 
 PAGE = Path(__file__).parents[4] / "docs/tools.md"

@@ -9,7 +9,7 @@ import yaml
 
 from podium.core.errors import BadArguments
 from podium.core.model import Json
-from podium.jobs.sense.operations import order_tools
+from podium.jobs.sense.orders.order_tools import order_tools
 from podium.tools import builtin_tools
 from tests.unit.tools.orders.order_rig import act_and_crash, order_rig, perform, undo_last
 from tests.unit.tools.rig import Rig, make_rig

@@ -33,6 +33,6 @@ def duet(
     """
     options: Options = context.obj
     screen = Screen(json=options.json)
-    score = asyncio.run(bench_duet(handoffs, screen.aside))
+    score = asyncio.run(bench_duet(handoffs, screen.stderr_line))
     screen.answer(duet_record(score), lambda: print_duet_score(screen, score))
     raise typer.Exit(0 if score.passed else 1)

@@ -252,7 +252,7 @@ def _see_to_grant(podium: Podium, screen: Screen, pair: Pair, *, granted: bool) 
     asked = not granted and not screen.json and typer.get_text_stream("stdin").isatty()
     if asked:
         for folder in missing:
-            screen.aside(
+            screen.stderr_line(
                 f"both programs will be able to read and change everything in {shown_line(folder)}"
             )
         granted = typer.confirm("Grant access?", err=True)

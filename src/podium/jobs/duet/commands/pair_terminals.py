@@ -24,7 +24,7 @@ def open_terminals(
     variables = variables_of(None)
 
     def notify(message: str) -> None:
-        screen.aside(f"podium: {message}")
+        screen.stderr_line(f"podium: {message}")
 
     if at or is_served(podium):
         try:

@@ -94,7 +94,7 @@ async def _serve(door: Door, podium: Podium, run: Run) -> None:
     handed = await see_that_it_is_served(podium, run, spec)
     if not handed.taken and not handed.workers:
         labels = f" --label {','.join(spec.labels)}" if spec.labels else ""
-        door.screen.aside(
+        door.screen.stderr_line(
             f"podium: nobody serves queue {spec.name!r} yet; where it may be done, start "
             f"`podium worker --queue {spec.name}{labels}`"
         )

@@ -198,7 +198,7 @@ def _give_up(door: Door, typed: Typed, first: str, error: BadInput) -> None:
 def _answer(talk: Talk, line: str) -> None:
     if not line:
         return
-    talk.door.options.parting_words = ""
+    talk.door.options.parting_note = ""
     try:
         if line.startswith(":"):
             _command(talk, line)
@@ -207,10 +207,10 @@ def _answer(talk: Talk, line: str) -> None:
         else:
             _message(talk, line)
     except (Interrupted, KeyboardInterrupt):
-        where = talk.door.options.parting_words or "nothing was begun"
-        talk.door.screen.aside(f"podium: interrupted; {where}")
+        where = talk.door.options.parting_note or "nothing was begun"
+        talk.door.screen.stderr_line(f"podium: interrupted; {where}")
     except PodiumError as error:
-        talk.door.screen.aside(f"podium: {error}")
+        talk.door.screen.stderr_line(f"podium: {error}")
 
 
 def _message(talk: Talk, line: str) -> None:
@@ -225,9 +225,11 @@ def _message(talk: Talk, line: str) -> None:
         talk.say("")
     if approve and answer.plan is None:
         talk.armed = True
-        talk.door.screen.aside("podium: there was no plan to say yes to; the next one still has it")
+        talk.door.screen.stderr_line(
+            "podium: there was no plan to say yes to; the next one still has it"
+        )
     elif approve and answer.mode is not None and not answer.mode.acts:
-        talk.door.screen.aside(
+        talk.door.screen.stderr_line(
             f"podium: the yes was for this plan and is used up: {answer.mode} does nothing; "
             ":mode execute, :approve, then say it again"
         )

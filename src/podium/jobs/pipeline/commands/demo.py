@@ -228,7 +228,7 @@ async def _perform(folder: Path, screen: Screen, *, keeps_sample: bool) -> DemoR
     # proved later, so its key lies where the person's own do.
     project = folder if keeps_sample else folder / "shop"
     environ = demo_environ(os.environ, None if keeps_sample else folder / "home")
-    log = screen.aside if screen.json else screen.line
+    log = screen.stderr_line if screen.json else screen.line
     sample = Sample(project, environ)
     await asyncio.to_thread(sample.make)
     log(f"A sample project in {project}; scripted agents play every role.")

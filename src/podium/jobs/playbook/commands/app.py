@@ -252,7 +252,7 @@ def _print(screen: Screen, checked: _PlaybookCheck) -> None:
     if checked.prompt is None:
         for file, problem in checked.problems:
             screen.line(shown_line(problem.sentence(file)))
-        screen.aside(
+        screen.stderr_line(
             f"podium: {counted(len(checked.problems), 'fault')}; nothing can be run with it"
         )
         return

@@ -153,7 +153,7 @@ def _print(door: Door, replayed: ReplayVerdict) -> None:
     for line in _lines(difference):
         screen.line(line)
     if any(field.field == "digest" for field in difference.fields):
-        screen.aside(
+        screen.stderr_line(
             "a digest covers the tool, its arguments and the folder it works in; if that folder was moved, "
             "say where it was: --root DIR"
         )

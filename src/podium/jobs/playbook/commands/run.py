@@ -43,9 +43,7 @@ def run(
     ] = None,
     dry_run: Annotated[
         bool,
-        typer.Option(
-            "--dry-run", help="Work in a copy that is thrown away, and show what would change."
-        ),
+        typer.Option("--dry-run", help="Work in a temporary copy and show what would change."),
     ] = False,
     wait: Annotated[
         bool,
@@ -184,11 +182,11 @@ def _show(door: Door, preview: FolderRestore, over: bool) -> None:
     lines += [(path, "remove") for path in preview.removed]
     for path, what in sorted(lines)[:MAX_PATHS]:
         note = "  (changed after the run)" if path in later else ""
-        door.screen.aside(f"{what:>8}  {shown_line(path)}{note}")
+        door.screen.stderr_line(f"{what:>8}  {shown_line(path)}{note}")
     if len(lines) > MAX_PATHS:
-        door.screen.aside(f"          and {len(lines) - MAX_PATHS} more")
+        door.screen.stderr_line(f"          and {len(lines) - MAX_PATHS} more")
     for entry in preview.left_out:
-        door.screen.aside(f"as it is  {shown_line(entry)}")
+        door.screen.stderr_line(f"as it is  {shown_line(entry)}")
     if later and not over:
         raise NotPossibleNow(
             f"{counted(len(later), 'path')} of these changed after the run, and nothing was put back; save what you "

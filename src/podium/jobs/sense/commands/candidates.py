@@ -1,29 +1,38 @@
-"""`podium candidates`."""
+"""`podium candidates` and `podium deploy`."""
 
 from __future__ import annotations
 
 import shutil
+import sys
 from typing import Annotated
 
 import typer
 
 from podium.app.app import Podium
 from podium.cli.app import command_app
-from podium.cli.context import Door, RootToo, naming_root, root_words, take_root
+from podium.cli.context import Door, RootToo, naming_root, root_option, take_root
+from podium.cli.login import approver
+from podium.cli.progress import Progress
 from podium.cli.screen import Screen, is_terminal
 from podium.core.decisions import Approval
 from podium.core.ids import short_id
 from podium.core.model import Json
-from podium.core.work import Run
+from podium.core.work import Mode, Run
 from podium.jobs.sense.candidate_report import (
     ReportContext,
     next_commands,
     reason_text,
+    render_candidate,
     report_context,
     weight_text,
 )
-from podium.jobs.sense.candidates import CandidateView, load_candidate, load_candidates
-from podium.jobs.sense.models import no_operations
+from podium.jobs.sense.candidates import (
+    CandidateView,
+    deploy_candidate,
+    load_candidate,
+    load_candidates,
+)
+from podium.jobs.sense.models import CandidateState, no_operations
 from podium.jobs.sense.orders.work_order import WorkOrder, order_text
 from podium.jobs.sense.tick_report import INDENT
 from podium.render.text import moment, shown_line, shown_text
@@ -46,7 +55,7 @@ def candidates(
 ) -> None:
     """List the work orders that the sense loop proposes: those that wait for somebody, newest first.
 
-    `podium approve ID`, `podium reject ID --why …` and `podium deploy ID` take their ids, detail or
+    `podium approve ID`, `podium reject ID --why …` and `podium deploy ID` take their ids, whole or
     the beginning. With --all, what a worker performed is done, failed, refused or parked.
 
     \b
@@ -77,7 +86,7 @@ def show(
     ],
     root: RootToo = None,
 ) -> None:
-    """Show a candidate detail: what it would do, how it was weighed, and the order itself.
+    """Show a candidate whole: what it would do, how it was weighed, and the order itself.
 
     \b
     Example:
@@ -147,7 +156,7 @@ class _CandidateDetail:
         for line in shown_text(self.text).splitlines():
             screen.line(f"  {line}")
         for line in next_commands(status, self.around):
-            screen.aside(line)
+            screen.stderr_line(line)
 
 
 def _record(view: CandidateView) -> dict[str, Json]:
@@ -160,7 +169,7 @@ def _record(view: CandidateView) -> dict[str, Json]:
 
 
 def _list(door: Door, views: list[CandidateView], *, all_: bool) -> None:
-    screen, project = door.screen, root_words(door.configuration.folders.project)
+    screen, project = door.screen, root_option(door.configuration.folders.project)
     if views and is_terminal() and shutil.get_terminal_size().columns < WIDE_COLUMNS:
         for view in views:
             _entry(screen, view)
@@ -201,3 +210,64 @@ def _row(view: CandidateView) -> list[str]:
         moment(view.since),
         short_id(status.approval_id) if status.approval_id else "",
     ]
+
+
+deploy_app = command_app()
+
+EXIT_CODES: dict[CandidateState, int] = {
+    "delivered": 0,
+    "waiting": 3,
+    "approved": 3,
+}
+"""Exit codes by state; all others (refused, rejected, expired) exit with 4. In a dry run the person moves the file: 3."""
+REFUSED = 4
+
+
+@deploy_app.command()
+def deploy(
+    context: typer.Context,
+    candidate: Annotated[
+        str, typer.Argument(metavar="ID", help="Of the work order, or the beginning.")
+    ],
+    mode: Annotated[
+        Mode | None, typer.Option("--mode", help="Instead of the mode that is set.")
+    ] = None,
+    root: RootToo = None,
+) -> None:
+    """Say yes to a candidate and see it into the inbox, in one go.
+
+    What was approved already is only seen through. In a dry run nothing is moved; the answer says
+    what to move. Exits with 0 when it was delivered, 3 when it waits for somebody, 4 when it was
+    refused or rejected.
+
+    \b
+    Example:
+      podium deploy WO-FIX-OPAL_API
+    """
+    take_root(context, root)
+    context.obj.mode = mode or ""
+    door = Door(context.obj)
+    folder = door.configuration.folders.project
+    with naming_root(folder):
+        door.must_have_state("candidate", candidate)
+    project = (f" --mode {mode}" if mode else "") + root_option(folder)
+    door.options.parting_note = (
+        f"your yes stands; `podium deploy {candidate}{project}` goes on, and so does "
+        f"`podium worker{root_option(folder)}`"
+    )
+
+    who = approver(door)
+
+    async def work(podium: Podium) -> tuple[CandidateView, ReportContext]:
+        with Progress(sys.stderr) as progress:
+            progress.doing(f"delivering {candidate}")
+            view = await deploy_candidate(podium, candidate, by=who)
+        return view, await report_context(podium, [view.standing])
+
+    with naming_root(folder):
+        view, around = door.run(work)
+    record: dict[str, Json] = {
+        "candidate": {**view.standing.model_dump(mode="json"), "state": view.state}
+    }
+    door.screen.answer(record, lambda: render_candidate(door.screen, view.standing, around))
+    raise typer.Exit(EXIT_CODES.get(view.standing.state, REFUSED))

@@ -53,7 +53,7 @@ def parse(
     parsed = ParsedPlan(error=problem) if problem else parse_plan(content)
     screen.answer(parsed.record(), lambda: _render_plan(screen, parsed))
     if parsed.error:
-        screen.aside(f"podium: {parsed.error if problem else f'{input_!r}: {parsed.error}'}")
+        screen.stderr_line(f"podium: {parsed.error if problem else f'{input_!r}: {parsed.error}'}")
         raise typer.Exit(BROKEN)
 
 

@@ -16,7 +16,7 @@ import typer
 
 from podium.app.app import Podium
 from podium.cli.app import command_app
-from podium.cli.context import Door, root_words, take_root
+from podium.cli.context import Door, root_option, take_root
 from podium.cli.progress import Progress
 from podium.cli.screen import error_record
 from podium.core.decisions import Tier
@@ -30,13 +30,11 @@ from podium.jobs.sense.commands.sense_setup import PLANNERS, add_set_up
 from podium.jobs.sense.commands.sense_trust import trust_app
 from podium.jobs.sense.composition import (
     current_trust,
-    idle_conditions,
-    note_if_idle,
     sense_options,
     tick_deps,
     trust_of,
 )
-from podium.jobs.sense.idle_tick import MODE_VARIABLE, is_scheduled
+from podium.jobs.sense.idle_tick import MODE_VARIABLE, idle_conditions, is_scheduled, note_if_idle
 from podium.jobs.sense.io import last_tick
 from podium.jobs.sense.models import CandidateStatus, PlannerStatus, TickOutcome
 from podium.jobs.sense.trust import EarnedTrust, earned_trust
@@ -74,14 +72,14 @@ class TrustNews:
         if trust.proposes(self._needed) and not before.proposes(self._needed):
             tier = max(trust.highest_agreed, Tier.T1)
             arguments = f"{shlex.quote(trust.target)} --zone {shlex.quote(trust.zone)}"
-            project = root_words(self._podium.folders.project)
+            project = root_option(self._podium.folders.project)
             yield f"{where} has earned autonomy up to {tier}: podium sense trust promote {arguments}{project}"
 
 
 def tick_once(door: Door, *, manual: bool) -> None:
     """Tick, tell what came of it, and leave with its exit code."""
-    door.options.ending_words = "ending the tick; the next one goes on with what this one began"
-    door.options.parting_words = "the next tick goes on with what this one began"
+    door.options.ending_note = "ending the tick; the next one goes on with what this one began"
+    door.options.parting_note = "the next tick goes on with what this one began"
 
     async def work(podium: Podium) -> tuple[TickOutcome, ReportContext, list[str]]:
         options, news = sense_options(podium), TrustNews(podium)
@@ -96,7 +94,7 @@ def tick_once(door: Door, *, manual: bool) -> None:
         if conditions is not None:
             note_if_idle(podium, deps, outcome, conditions)
         for problem in deps.record.problems:
-            door.screen.aside(f"podium: {problem}")
+            door.screen.stderr_line(f"podium: {problem}")
         return outcome, await report_context(podium, outcome.candidates), news.lines()
 
     outcome, around, news = door.run(work)
@@ -179,7 +177,7 @@ class CandidateWatcher:
         now = moment(self._podium.clock.now())
         line = f"{now}  {status.state}: {status.wo_id}  {shown_line(what, 160)}".rstrip()
         screen = self._door.screen
-        (screen.aside if screen.json else screen.line)(line)
+        (screen.stderr_line if screen.json else screen.line)(line)
 
 
 def _ended(view: StoreView, pending: Mapping[str, str]) -> list[CandidateStatus]:
@@ -190,8 +188,8 @@ def _ended(view: StoreView, pending: Mapping[str, str]) -> list[CandidateStatus]
 
 def keep_ticking(door: Door) -> None:
     """Tick until Ctrl-C."""
-    door.options.ending_words = "ending the tick; every run stays at its checkpoint"
-    door.options.parting_words = "every run stays at its checkpoint, for the next loop or worker"
+    door.options.ending_note = "ending the tick; every run stays at its checkpoint"
+    door.options.parting_note = "every run stays at its checkpoint, for the next loop or worker"
 
     async def work(podium: Podium) -> None:
         async with AsyncExitStack() as stack:
@@ -206,14 +204,14 @@ def keep_ticking(door: Door) -> None:
                     *news.lines(),
                     *(problem for problem in deps.record.problems if problem not in reported),
                 ):
-                    door.screen.aside(f"podium: {shown_line(line)}")
+                    door.screen.stderr_line(f"podium: {shown_line(line)}")
                 reported.clear()
                 reported.update(deps.record.problems)
                 between.watch()
 
             async def begun() -> None:
                 every = f"every {deps.options.every_seconds:g} s"
-                door.screen.aside(
+                door.screen.stderr_line(
                     f"sensing {deps.root} in mode {deps.mode}, now and {every}; Ctrl-C ends it"
                 )
                 # What people answered while no loop ran waits in the record, where there is one.
@@ -230,15 +228,15 @@ async def _print_waiting(door: Door, podium: Podium) -> None:
     views = await load_candidates(podium)
     waiting = [view.standing.wo_id for view in views if view.state == "waiting"]
     if waiting:
-        command = f"podium candidates{root_words(podium.folders.project)}"
-        door.screen.aside(f"waiting: {', '.join(waiting)}; `{command}` tells more")
+        command = f"podium candidates{root_option(podium.folders.project)}"
+        door.screen.stderr_line(f"waiting: {', '.join(waiting)}; `{command}` tells more")
 
 
 def _print_tick(door: Door, outcome: TickOutcome | PodiumError, reported: set[str]) -> None:
     screen = door.screen
     if isinstance(outcome, PodiumError):
         message = f"{outcome} (the next tick comes all the same)"
-        screen.aside(f"podium: {message}")
+        screen.stderr_line(f"podium: {message}")
         if screen.json:
             screen.record({"error": error_record(outcome, str(outcome), outcome.exit_code)})
         return
@@ -326,6 +324,6 @@ def sense(
 def _warn_unknown_mode(door: Door) -> None:
     configured = os.environ.get(MODE_VARIABLE, "").strip()
     if configured and configured not in MODES:
-        door.screen.aside(
+        door.screen.stderr_line(
             f"podium: {MODE_VARIABLE}={configured!r} is no mode, so the mode is {MODES[0]}; modes: {', '.join(MODES)}"
         )

@@ -19,7 +19,6 @@ from podium.cli.screen import Screen
 from podium.config.folders import find_folders
 from podium.core.errors import BadInput, PodiumError, ToolMissing
 from podium.core.work import MODES, Mode
-from podium.jobs.sense.effective_options import sense_mode
 from podium.jobs.sense.io import (
     SCHEDULERS,
     Scaffolded,
@@ -30,7 +29,8 @@ from podium.jobs.sense.io import (
     write_layout,
 )
 from podium.jobs.sense.io.installation import home_in, machine_in, not_written_down
-from podium.jobs.sense.io.schedulers import LABEL, Change, Schedule, SchedulerName, SchedulerStatus
+from podium.jobs.sense.io.schedule import LABEL, Change, Schedule, SchedulerName, SchedulerStatus
+from podium.jobs.sense.options import sense_mode
 from podium.render.text import moment, shown_line
 
 
@@ -42,7 +42,7 @@ def render_layout(screen: Screen, done: Scaffolded) -> None:
     for path in done.backups:
         screen.line(f"{'backup':9}{path}")
     for reason in done.refused.values():
-        screen.aside(f"podium: {shown_line(reason)}")
+        screen.stderr_line(f"podium: {shown_line(reason)}")
     screen.line(f"{done.root}: next, `podium sense --once --root {shlex.quote(done.root)}`")
 
 
@@ -157,7 +157,7 @@ def install(
     schedule = _schedule(folder, label=label, every_seconds=every, mode=mode)
     if only_print:
         for note in not_written_down(os.environ):
-            door.screen.aside(f"podium: {note}")
+            door.screen.stderr_line(f"podium: {note}")
         _print(door, which, schedule)
         return
     _warn_lower_mode(door, mode)
@@ -232,7 +232,7 @@ def _warn_lower_mode(door: Door, mode: Mode) -> None:
     except PodiumError:
         return  # a tick tells what is wrong with the settings
     if MODES.index(mode) < MODES.index(configured):
-        door.screen.aside(
+        door.screen.stderr_line(
             f"podium: podium.yaml says mode {configured}, and these ticks go no further than {mode}; install again "
             f"with --mode {configured} to let them"
         )

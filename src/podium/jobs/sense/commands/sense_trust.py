@@ -18,8 +18,14 @@ from podium.core.errors import BadInput, CallRefused
 from podium.core.model import Json
 from podium.jobs.sense import SenseOptions
 from podium.jobs.sense.composition import sense_options, trust_of
-from podium.jobs.sense.promotion import Promotion, demote, plan_promotion, promote
-from podium.jobs.sense.trust import EarnedTrust, earned_trust
+from podium.jobs.sense.trust import (
+    EarnedTrust,
+    Promotion,
+    demote,
+    earned_trust,
+    plan_promotion,
+    promote,
+)
 from podium.render.text import counted, moment, shown_line
 
 trust_app = command_app()
@@ -144,7 +150,7 @@ def _tier(text: str) -> Tier | None:
 
 def _ask(door: Door, plan: Promotion) -> None:
     for trust, tier in plan.grants:
-        door.screen.aside(
+        door.screen.stderr_line(
             f"{shown_line(trust.target)} in {shown_line(trust.zone)}: orders up to {tier} would be delivered "
             f"unasked in autonomous mode ({counted(trust.agreed, 'agreement')} in a row, "
             f"{counted(trust.disagreed, 'disagreement')}, {counted(trust.incidents, 'incident')})"
@@ -177,11 +183,11 @@ def _render_trust(
         for entry in trust:
             if entry.why:
                 where = f"{entry.target} in {entry.zone}"
-                door.screen.aside(f"{shown_line(where)} was demoted: {shown_line(entry.why)}")
+                door.screen.stderr_line(f"{shown_line(where)} was demoted: {shown_line(entry.why)}")
 
     door.screen.answer(record, show)
     for problem in problems:
-        door.screen.aside(f"podium: {problem}")
+        door.screen.stderr_line(f"podium: {problem}")
 
 
 def _row(trust: EarnedTrust, needed: int) -> list[str]:

@@ -8,13 +8,12 @@ if TYPE_CHECKING:
     from podium.jobs.sense.io.inbox import FolderInbox, InboxFolders
     from podium.jobs.sense.io.installation import (
         SCHEDULERS,
-        last_tick,
         schedule_of,
         scheduler,
         scheduler_statuses,
     )
     from podium.jobs.sense.io.layout import Scaffolded, write_layout
-    from podium.jobs.sense.io.record import FileRecord, FileTrustBook
+    from podium.jobs.sense.io.record import FileRecord, FileTrustBook, last_tick
     from podium.jobs.sense.io.sources import (
         CommandSource,
         FiguresSource,
@@ -58,7 +57,7 @@ export_lazily(
         "FolderInbox": "inbox",
         "InboxFolders": "inbox",
         "SCHEDULERS": "installation",
-        "last_tick": "installation",
+        "last_tick": "record",
         "schedule_of": "installation",
         "scheduler": "installation",
         "scheduler_statuses": "installation",

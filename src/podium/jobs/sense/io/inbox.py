@@ -18,8 +18,8 @@ from pydantic_core import ErrorDetails
 from podium.core.errors import BadInput, NotPossibleNow
 from podium.core.ids import tail_of
 from podium.core.model import Json, json_of
+from podium.jobs.sense.io.content import Redact, redacted
 from podium.jobs.sense.io.plain_yaml import NotPlain, parse_plain
-from podium.jobs.sense.io.redaction import Redact, redacted
 from podium.jobs.sense.io.safe_files import (
     explain_errors,
     opened_folder,

@@ -6,60 +6,29 @@ import asyncio
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pydantic import ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from podium.app.inventory import Blocker, UninstallCheck
 from podium.config.folders import STATE_FOLDER
 from podium.core.errors import BadInput, NotPossibleNow, PodiumError
-from podium.core.model import FrozenModel, UtcDatetime
-from podium.jobs.sense.io.safe_files import read_installed
-from podium.jobs.sense.io.schedulers import (
-    Cron,
-    Launchd,
+from podium.jobs.sense.io.cron import Cron
+from podium.jobs.sense.io.launchd import Launchd
+from podium.jobs.sense.io.schedule import (
+    HOME,
     Machine,
     Schedule,
     Scheduler,
     SchedulerName,
     SchedulerStatus,
-    Systemd,
 )
-from podium.jobs.sense.io.schedulers.schedule import HOME
-from podium.jobs.sense.models import PlannerStatus, no_plan
+from podium.jobs.sense.io.systemd import Systemd
 from podium.ports import Launcher
 
 SCHEDULERS: tuple[SchedulerName, ...] = ("launchd", "systemd", "cron")
 _DATABASE = "PODIUM_DATABASE_URL"
-MEMORY_FILE = ".podium/sense/memory.json"
-
-
-class LastTick(FrozenModel):
-    """The last tick, as recorded in the loop's memory."""
-
-    at: UtcDatetime
-    ticks: int
-    idle_ticks: int
-    status: str = ""
-    """Status of the planner's last answer."""
-    no_plan: str = ""
-    """Reason why it gave no plan then."""
-    notices: tuple[str, ...] = ()
-    """Notices of the last plan."""
-
-
-class _Remembered(FrozenModel):
-    """As much of the loop's memory as is told here, whatever else a newer one holds."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    ticks: int
-    idle_ticks: int = 0
-    status: str | None = None
-    why: str = ""
-    notices: tuple[str, ...] = ()
 
 
 def scheduler(name: SchedulerName, machine: Machine) -> Scheduler:
@@ -122,32 +91,6 @@ async def _status(name: SchedulerName, schedule: Schedule, machine: Machine) -> 
         return await scheduler(name, machine).status(schedule)
     except (NotPossibleNow, OSError) as error:
         return SchedulerStatus(scheduler=name, why=str(error))
-
-
-def last_tick(root: Path) -> LastTick | None:
-    """None: there was none, or what is remembered of it cannot be read."""
-    try:
-        content = read_installed(root, MEMORY_FILE)
-        if content is None:
-            return None
-        memory = _Remembered.model_validate_json(content)
-        # The loop writes its memory at the end of every tick, also of an idle one.
-        at = datetime.fromtimestamp((root / MEMORY_FILE).stat().st_mtime, UTC)
-    except (NotPossibleNow, OSError, ValidationError):
-        return None
-    return LastTick(
-        at=at,
-        ticks=memory.ticks,
-        idle_ticks=memory.idle_ticks,
-        status=memory.status or "",
-        no_plan=_no_plan(memory),
-        notices=memory.notices,
-    )
-
-
-def _no_plan(memory: _Remembered) -> str:
-    status = next((status for status in PlannerStatus if status == memory.status), None)
-    return no_plan(status, memory.why)
 
 
 def _problem_text(error: Mapping[str, Any]) -> str:

@@ -12,9 +12,9 @@ from pydantic import Field
 
 from podium.core.errors import NotPossibleNow
 from podium.core.model import FrozenModel
+from podium.jobs.sense.io.launchd import FOLDER, plist_of
 from podium.jobs.sense.io.safe_files import create_file, install_file, make_folder
-from podium.jobs.sense.io.schedulers.launchd import FOLDER, plist_of
-from podium.jobs.sense.io.schedulers.schedule import SHIM, Schedule
+from podium.jobs.sense.io.schedule import SHIM, Schedule
 
 PARSER_SHIM = "g/tools/gmx_clc_parse_plan.py"
 SAMPLES = "g/tools/samples"

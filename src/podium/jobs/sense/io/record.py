@@ -1,4 +1,4 @@
-"""Record of the sense loop in files: memory, last bundle and plan, logs, telemetry of ticks, book of earned autonomy."""
+"""Record of the sense loop in files: memory, last tick, bundle and plan, logs, telemetry, book of earned autonomy."""
 
 from __future__ import annotations
 
@@ -7,23 +7,25 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
-from pydantic import ValidationError
+from pydantic import ConfigDict, ValidationError
 
 from podium.core.errors import NotPossibleNow
-from podium.core.model import Json, json_of, whole_text
-from podium.jobs.sense.io.redaction import Redact, redacted
+from podium.core.model import FrozenModel, Json, UtcDatetime, json_of, whole_text
+from podium.jobs.sense.io.content import Redact, redacted
 from podium.jobs.sense.io.safe_files import (
     append_whole,
     explain_errors,
     opened_folder,
     opened_with_lock,
+    read_installed,
     read_plain,
 )
 from podium.jobs.sense.io.sources.file_selection import NotSensed, find, read_end
 from podium.jobs.sense.io.tick_files import BOOK, MEMORY, STATE, RecordFiles, TickFiles, read_state
-from podium.jobs.sense.models import Bundle, SenseMemory, TickOutcome
+from podium.jobs.sense.models import Bundle, PlannerStatus, SenseMemory, TickOutcome, no_plan
 from podium.jobs.sense.trust import TrustEntry
 from podium.platform.atomic_write import sync
 from podium.ports.engine import Clock
@@ -242,3 +244,55 @@ def _read_outcomes(end: bytes) -> Iterator[TickOutcome]:
             yield TickOutcome.model_validate_json(json.dumps(document))
         except (ValueError, AttributeError, TypeError, RecursionError, ValidationError):
             continue
+
+
+class LastTick(FrozenModel):
+    """The last tick, as recorded in the loop's memory."""
+
+    at: UtcDatetime
+    ticks: int
+    idle_ticks: int
+    status: str = ""
+    """Status of the planner's last answer."""
+    no_plan: str = ""
+    """Reason why it gave no plan then."""
+    notices: tuple[str, ...] = ()
+    """Notices of the last plan."""
+
+
+class _MemorySummary(FrozenModel):
+    """As much of the loop's memory as is told here, whatever else a newer one holds."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    ticks: int
+    idle_ticks: int = 0
+    status: str | None = None
+    why: str = ""
+    notices: tuple[str, ...] = ()
+
+
+def last_tick(root: Path) -> LastTick | None:
+    """None: there was none, or what is remembered of it cannot be read."""
+    try:
+        content = read_installed(root, f"{STATE}/{MEMORY}")
+        if content is None:
+            return None
+        memory = _MemorySummary.model_validate_json(content)
+        # The loop writes its memory at the end of every tick, also of an idle one.
+        at = datetime.fromtimestamp((root / f"{STATE}/{MEMORY}").stat().st_mtime, UTC)
+    except (NotPossibleNow, OSError, ValidationError):
+        return None
+    return LastTick(
+        at=at,
+        ticks=memory.ticks,
+        idle_ticks=memory.idle_ticks,
+        status=memory.status or "",
+        no_plan=_no_plan(memory),
+        notices=memory.notices,
+    )
+
+
+def _no_plan(memory: _MemorySummary) -> str:
+    status = next((status for status in PlannerStatus if status == memory.status), None)
+    return no_plan(status, memory.why)

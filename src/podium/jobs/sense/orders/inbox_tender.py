@@ -13,7 +13,7 @@ from podium.core.ids import minted_at, short_id
 from podium.core.model import Json, json_of
 from podium.core.work import Run, RunStatus
 from podium.jobs.sense.deps import WORK_ORDER
-from podium.jobs.sense.effective_options import ORDERS
+from podium.jobs.sense.options import ORDERS
 from podium.jobs.sense.orders.release import BEGINNING, answer_to, free_name, op_results
 from podium.jobs.sense.orders.work_order import Ack, Claim, OrderJob, WorkOrder
 from podium.jobs.sense.ports import Inbox, Shelf

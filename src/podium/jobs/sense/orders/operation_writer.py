@@ -13,9 +13,8 @@ from podium.agents.turn_step import RoleAgent, ask
 from podium.core.errors import StepFailed
 from podium.core.model import FrozenModel, Json
 from podium.jobs.sense.deps import OpsReply, SenseJob, recorded_without
-from podium.jobs.sense.effective_options import SENSE
 from podium.jobs.sense.models import Bundle, Sensed
-from podium.jobs.sense.options import SenseOptions
+from podium.jobs.sense.options import SENSE, SenseOptions
 from podium.jobs.sense.orders.work_order import WorkOrder
 from podium.jobs.sense.planning.bundle import (
     ONLY_DATA,

@@ -1,4 +1,4 @@
-"""Composition of the order worker: its tools, gate, confinement, inbox, queues and flow."""
+"""Order worker: composition of its tools, gate, confinement, inbox and flow."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from podium.core.errors import BadArguments, UnknownTool
 from podium.core.work import Mode, RunSettings
 from podium.jobs.sense import (
     WORKER,
-    InboxTender,
     SenseOptions,
     Weight,
     WorkerDeps,
@@ -27,6 +26,7 @@ from podium.jobs.sense.composition import (
 from podium.jobs.sense.deps import TEXT_ZONE, WRITER, Weigh
 from podium.jobs.sense.idle_tick import MODE_VARIABLE
 from podium.jobs.sense.models import lower_mode
+from podium.jobs.sense.orders.inbox_tender import InboxTender
 from podium.jobs.sense.orders.operation_writer import ShowFile
 from podium.jobs.sense.orders.policy import OrderConfinement
 from podium.jobs.sense.orders.work_order import Operation, WorkOrder, order_text
@@ -109,7 +109,8 @@ async def viewer(podium: Podium, options: SenseOptions) -> ShowFile:
 
 def _viewer(podium: Podium, bench: _Bench, options: SenseOptions) -> ShowFile:
     """Those in the safe zones, where the gate lets everybody read."""
-    from podium.jobs.sense.io.sources import SourceDeps, file_text, hiding
+    from podium.jobs.sense.io.content import hiding
+    from podium.jobs.sense.io.sources import SourceDeps, file_text
 
     root = podium.folders.project
     deps = SourceDeps(
@@ -167,7 +168,7 @@ async def _bench(podium: Podium, options: SenseOptions) -> _Bench:
 
 
 def _registry(podium: Podium, options: SenseOptions) -> Registry:
-    from podium.jobs.sense.operations import order_tools
+    from podium.jobs.sense.orders.order_tools import order_tools
     from podium.tools import Registry, builtin_tools
 
     tools = [*builtin_tools(), *order_tools(options.layout.sessions)]

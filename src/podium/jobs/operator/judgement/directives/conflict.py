@@ -3,29 +3,11 @@
 from __future__ import annotations
 
 from podium.core.packs import Pack
-from podium.jobs.operator.judgement.directives import (
-    brand,
-    bulk_acts,
-    continuity,
-    contract,
-    disclosure,
-    illegal,
-    revenue,
-    rule_evasion,
-)
+from podium.jobs.operator.judgement.directives import business_rules, safety_rules
 from podium.jobs.operator.judgement.directives.rules import Case, Rule
 from podium.jobs.operator.models import Conflict, Message, Reading
 
-RULES: tuple[Rule, ...] = (
-    *rule_evasion.RULES,
-    *bulk_acts.RULES,
-    *disclosure.RULES,
-    *illegal.RULES,
-    *contract.RULES,
-    *continuity.RULES,
-    *revenue.RULES,
-    *brand.RULES,
-)
+RULES: tuple[Rule, ...] = (*safety_rules.RULES, *business_rules.RULES)
 """In the order of the directives. What a person wants, and how soon, is the last of them and against none."""
 
 

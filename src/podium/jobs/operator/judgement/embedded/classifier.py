@@ -15,7 +15,6 @@ from podium.core.packs import Pack, PackTool, Skill
 from podium.jobs.operator.judgement.caution import look_again
 from podium.jobs.operator.judgement.embedded.clause_meaning import DOTTED, ClauseMeaning, Reader
 from podium.jobs.operator.judgement.embedded.clauses import MAX_CLAUSES, clauses_of, with_tails
-from podium.jobs.operator.judgement.embedded.lexicon import VAGUE
 from podium.jobs.operator.judgement.embedded.moods import (
     COURTESY,
     commanded,
@@ -23,7 +22,13 @@ from podium.jobs.operator.judgement.embedded.moods import (
     without_courtesy,
 )
 from podium.jobs.operator.judgement.embedded.query import marked
-from podium.jobs.operator.judgement.embedded.tokens import STOPWORDS, clean, token_set, tokenize
+from podium.jobs.operator.judgement.embedded.tokens import (
+    STOPWORDS,
+    VAGUE,
+    clean,
+    token_set,
+    tokenize,
+)
 from podium.jobs.operator.judgement.embedded.tool_index import Entry, Index, index_of
 from podium.jobs.operator.judgement.embedded.tool_score import FAINTEST, OPEN, Fit
 from podium.jobs.operator.judgement.fields.tokenized_text import Entity

@@ -8,19 +8,22 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, zip_longest
 
 from podium.jobs.operator.judgement.embedded.clauses import AND, COMMA, REASONS, SENTENCE, Clause
-from podium.jobs.operator.judgement.embedded.lexicon import (
+from podium.jobs.operator.judgement.embedded.moods import EXPLAINS, OPENINGS, Mood, mood_of
+from podium.jobs.operator.judgement.embedded.query import LIGHT, QUOTED, Query, query_of
+from podium.jobs.operator.judgement.embedded.tokens import (
     LISTING,
     MAKING,
     PARTICLES,
     READ,
+    STOPWORDS,
     VAGUE,
     VAGUE_PAIRS,
+    TaggedToken,
     agreement,
     kinds_of,
+    stem,
+    token_set,
 )
-from podium.jobs.operator.judgement.embedded.moods import EXPLAINS, OPENINGS, Mood, mood_of
-from podium.jobs.operator.judgement.embedded.query import LIGHT, QUOTED, Query, query_of
-from podium.jobs.operator.judgement.embedded.tokens import STOPWORDS, TaggedToken, stem, token_set
 from podium.jobs.operator.judgement.embedded.tool_index import IN_NAME, Entry, Index
 from podium.jobs.operator.judgement.embedded.tool_score import (
     ASKABLE,

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from podium.jobs.operator.judgement.embedded.lexicon import ACTION_VERBS, INTRODUCES, READ, kinds_of
 from podium.jobs.operator.judgement.embedded.moods import COMMAND, Mood, mood_of
 from podium.jobs.operator.judgement.embedded.query import (
     BEHIND_VERBS,
@@ -17,7 +16,15 @@ from podium.jobs.operator.judgement.embedded.query import (
     query_of,
     thing_as_verb,
 )
-from podium.jobs.operator.judgement.embedded.tokens import STOPWORDS, TaggedToken, token_set
+from podium.jobs.operator.judgement.embedded.tokens import (
+    ACTION_VERBS,
+    INTRODUCES,
+    READ,
+    STOPWORDS,
+    TaggedToken,
+    kinds_of,
+    token_set,
+)
 from podium.jobs.operator.judgement.embedded.tool_index import Index
 from podium.jobs.operator.judgement.embedded.tool_score import OWN_WORDS, Fit, fits_of
 

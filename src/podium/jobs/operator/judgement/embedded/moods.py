@@ -7,10 +7,10 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from podium.jobs.operator.judgement.embedded.lexicon import kinds_of
 from podium.jobs.operator.judgement.embedded.tokens import (
     DENIALS,
     STOPWORDS,
+    kinds_of,
     plain_tokens,
     stem,
     token_set,

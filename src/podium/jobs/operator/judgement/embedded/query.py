@@ -7,20 +7,18 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import dropwhile, pairwise, zip_longest
 
-from podium.jobs.operator.judgement.embedded.lexicon import (
-    ACTION_VERBS,
-    PARTICLES,
-    PHRASAL,
-    READ,
-    kinds_of,
-)
 from podium.jobs.operator.judgement.embedded.moods import OPENINGS
 from podium.jobs.operator.judgement.embedded.tokens import (
+    ACTION_VERBS,
     DENIALS,
     DENIED,
     EVERYDAY,
+    PARTICLES,
+    PHRASAL,
+    READ,
     STOPWORDS,
     TaggedToken,
+    kinds_of,
     stem,
     token_set,
 )

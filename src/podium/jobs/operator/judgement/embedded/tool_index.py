@@ -19,18 +19,16 @@ from podium.core.packs import (
     Utterance,
     most_specific,
 )
-from podium.jobs.operator.judgement.embedded.lexicon import (
+from podium.jobs.operator.judgement.embedded.moods import EXPLAINS, MOOD_CUES
+from podium.jobs.operator.judgement.embedded.tokens import (
     ACTION_VERBS,
+    DENIED,
     INTRODUCES,
     PARTICLES,
     READ,
-    kinds_of,
-)
-from podium.jobs.operator.judgement.embedded.moods import EXPLAINS, MOOD_CUES
-from podium.jobs.operator.judgement.embedded.tokens import (
-    DENIED,
     STOPWORDS,
     Speller,
+    kinds_of,
     plain_tokens,
     stem,
     stems_of,

@@ -8,9 +8,16 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from podium.core.packs import PackRegistry, Skill
-from podium.jobs.operator.judgement.embedded.lexicon import agreement, kinds_of
 from podium.jobs.operator.judgement.embedded.query import Query, marked, query_of
-from podium.jobs.operator.judgement.embedded.tokens import DENIED, EVERYDAY, clean, stem, tokenize
+from podium.jobs.operator.judgement.embedded.tokens import (
+    DENIED,
+    EVERYDAY,
+    agreement,
+    clean,
+    kinds_of,
+    stem,
+    tokenize,
+)
 from podium.jobs.operator.judgement.embedded.tool_index import (
     IN_DOMAIN,
     IN_SYNONYM,
@@ -21,7 +28,7 @@ from podium.jobs.operator.judgement.embedded.tool_index import (
 )
 
 COVERAGE, PHRASE, VERB, THING, VALUES = 0.225, 0.225, 0.175, 0.15, 0.225
-"""Shares of a score. They add up to 1; tuned on the utterances in `podium.jobs.operator.bench.utterances`."""
+"""Shares of a score. They add up to 1; tuned on the utterances in `podium.jobs.operator.bench`."""
 SAME_KIND_OF_ACT = 0.75
 """Score of a verb that is of the tool's kind, but not in the tool's entry."""
 SYNONYM_VERB = 0.9
@@ -249,7 +256,7 @@ OPEN = 0.45
 ASKABLE = 0.3
 """As sure as one is at least that a thing which was named is meant, so that a question is worth while."""
 """The figures are those of a logistic regression over the registry's own examples, each read without itself, and the
-utterances in `podium.jobs.operator.bench.utterances` that are for tuning.
+utterances in `podium.jobs.operator.bench` that are for tuning.
 """
 LEAST_COVERED = 0.2
 """The share of the words that a tool must account for, however well the rest fits."""

@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING
 from podium.platform.lazy_exports import export_lazily
 
 if TYPE_CHECKING:
-    from podium.jobs.sense.io.sources.base import UntrustedSource, hiding
-    from podium.jobs.sense.io.sources.command_sources import (
+    from podium.jobs.sense.io.sources.asked_sources import (
         CommandSource,
         GetConfinement,
         GitSource,
+        HttpSource,
+        UntrustedSource,
     )
     from podium.jobs.sense.io.sources.figures_source import FiguresSource
     from podium.jobs.sense.io.sources.file_selection import FileSelection, SourceDeps
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
         LogSource,
         file_text,
     )
-    from podium.jobs.sense.io.sources.http_source import HttpSource
 
 __all__ = [
     "CommandSource",
@@ -34,24 +34,22 @@ __all__ = [
     "SourceDeps",
     "UntrustedSource",
     "file_text",
-    "hiding",
 ]
 
 export_lazily(
     __name__,
     {
-        "CommandSource": "command_sources",
-        "GetConfinement": "command_sources",
+        "CommandSource": "asked_sources",
+        "GetConfinement": "asked_sources",
         "FiguresSource": "figures_source",
         "FileSource": "file_sources",
         "FileSelection": "file_selection",
         "FolderSource": "file_sources",
-        "GitSource": "command_sources",
-        "hiding": "base",
-        "HttpSource": "http_source",
+        "GitSource": "asked_sources",
+        "HttpSource": "asked_sources",
         "SourceDeps": "file_selection",
         "LogSource": "file_sources",
         "file_text": "file_sources",
-        "UntrustedSource": "base",
+        "UntrustedSource": "asked_sources",
     },
 )

@@ -15,7 +15,7 @@ from pydantic import Field, ValidationError
 from podium.core.errors import NotPossibleNow
 from podium.core.model import FrozenModel, Json, UtcDatetime, json_of
 from podium.jobs.sense.io.safe_files import opened_folder, read_plain, replace_file
-from podium.jobs.sense.io.sources.base import AskedSource
+from podium.jobs.sense.io.sources.asked_sources import AskedSource
 from podium.jobs.sense.io.sources.file_selection import SourceDeps, as_not_sensed, real_path
 from podium.jobs.sense.io.tick_files import STATE
 from podium.jobs.sense.models import Condition

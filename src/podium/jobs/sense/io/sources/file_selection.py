@@ -13,8 +13,11 @@ import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from podium.platform.safe_files import open_parent
+from podium.platform.safe_open import NotFolder, NotPlainFile, open_plain
 
 if TYPE_CHECKING:
     from podium.core.model import Json
@@ -71,8 +74,6 @@ def without_login(url: str) -> str:
     return f"{scheme}://…@{after}" if at and slashes else url or "(no address)"
 
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 _TRIES = 3
 _KINDS = {
     stat.S_IFDIR: "a folder, not a file",
@@ -157,13 +158,17 @@ def real_path(root: Path, path: str) -> str:
 
 @contextmanager
 def as_not_sensed(path: Path) -> Iterator[None]:
-    """Turns what the file system says into the fault of a look."""
+    """Turn errors of the file system into the condition of a reading."""
     try:
         yield
     except FileNotFoundError:
         if path.is_symlink():
             raise NotSensed("unreadable", "it is a link that leads nowhere") from None
         raise NotSensed("missing", "it is not there") from None
+    except NotPlainFile:
+        raise NotSensed("unreadable", "it is not a plain file any more") from None
+    except NotFolder:
+        raise NotSensed("unreadable", "not a directory") from None
     except OSError as error:
         raise NotSensed("unreadable", f"{error.strerror or error}".lower()) from None
     except ValueError:
@@ -198,23 +203,14 @@ def _too_large(size: int, limit_bytes: int) -> NotSensed:
 
 @contextmanager
 def _opened(root: Path, file: SourceFile) -> Iterator[int]:
-    *folders, name = PurePosixPath(file.real).parts
     with as_not_sensed(root / file.path):
-        handle = os.open(os.path.realpath(root), _FOLDER)
+        top = Path(os.path.realpath(root))
+        with open_parent(top, file.real) as (folder, name):
+            handle = open_plain(name, folder)
         try:
-            for folder in folders:
-                deeper = os.open(folder, _FOLDER, dir_fd=handle)
-                os.close(handle)
-                handle = deeper
-            opened = os.open(name, _FILE, dir_fd=handle)
+            yield handle
         finally:
             os.close(handle)
-        try:
-            if not stat.S_ISREG(os.fstat(opened).st_mode):
-                raise NotSensed("unreadable", "it is not a plain file any more")
-            yield opened
-        finally:
-            os.close(opened)
 
 
 SECOND_NS = 1_000_000_000

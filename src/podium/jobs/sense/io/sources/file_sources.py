@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
 from podium.core.model import Json, whole_text
-from podium.jobs.sense.io.sources.base import WatchedSource, text_of, understand
+from podium.jobs.sense.io.content import named_hidden, redacted, text_of, understand
 from podium.jobs.sense.io.sources.file_selection import (
+    SECOND_NS,
     FileSelection,
     NotSensed,
     SourceDeps,
@@ -14,8 +19,90 @@ from podium.jobs.sense.io.sources.file_selection import (
     find,
     read_end,
     read_whole,
+    settles,
 )
-from podium.jobs.sense.models import Condition, Sensed
+from podium.jobs.sense.models import Condition, Look, Sensed
+
+_FIRST = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST_NS = 253_402_300_799 * SECOND_NS
+"""The end of the year 9999. File systems know later times, which no calendar of ours holds."""
+
+
+@dataclass(frozen=True)
+class _CachedReading:
+    signature: tuple[int, ...]
+    sensed: Sensed
+
+
+class WatchedSource(ABC):
+    """The files of one source, and what was found in them when they were last read."""
+
+    def __init__(self, deps: SourceDeps, name: str, selection: FileSelection) -> None:
+        self._deps = deps
+        self._name = name
+        self.selection = selection
+        self._cache: dict[str, _CachedReading] = {}
+
+    @abstractmethod
+    def _read(self, file: SourceFile) -> tuple[Condition, str, Json]:
+        """Condition, why, content of a file. Raises `NotSensed`."""
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def etag(self) -> str:
+        return await asyncio.to_thread(lambda: self.selection.etag(*self._files(), self._now_ns()))
+
+    async def look(self) -> Look:
+        return await asyncio.to_thread(lambda: self._look(*self._files()))
+
+    def _files(self) -> tuple[Sequence[SourceFile], int]:
+        return self.selection.files(self._deps.root, self._deps.is_own)
+
+    def _look(self, files: Sequence[SourceFile], total: int) -> Look:
+        now = self._now_ns()
+        sensed = tuple(self._sensed(file, now) for file in files)
+        paths = {file.path for file in files}
+        self._cache = {path: cached for path, cached in self._cache.items() if path in paths}
+        etag = self.selection.etag(files, total, now)
+        return Look(source=self._name, found=sensed, total=total, mark=etag)
+
+    def _sensed(self, file: SourceFile, now: int) -> Sensed:
+        cached = self._cache.get(file.path)
+        if cached is not None and cached.signature == file.signature:
+            sensed = cached.sensed
+        else:
+            sensed = self._read_safely(file)
+            if file.signature and not settles(file, now):
+                self._cache[file.path] = _CachedReading(file.signature, sensed)
+        stale = self.selection.is_stale(file, now)
+        return sensed.model_copy(update={"stale": True}) if stale else sensed
+
+    def _read_safely(self, file: SourceFile) -> Sensed:
+        condition: Condition
+        try:
+            if file.problem:
+                raise file.problem
+            condition, why, content = self._read(file)
+        except NotSensed as problem:
+            condition, why, content = problem.condition, problem.why, problem.content
+        redact = self._deps.redact
+        return Sensed(
+            source=self._name,
+            place=redact(whole_text(file.path)),
+            condition=condition,
+            why=redact(whole_text(why)),
+            content=redacted(named_hidden(content), redact),
+            seen_at=datetime_of(file.changed_ns) if file.signature else None,
+        )
+
+    def _now_ns(self) -> int:
+        return int(self._deps.clock.now().timestamp() * SECOND_NS)
+
+
+def datetime_of(nanoseconds: int) -> datetime:
+    return _FIRST + timedelta(microseconds=max(0, min(nanoseconds, _LAST_NS)) // 1000)
 
 
 class FileSource(WatchedSource):

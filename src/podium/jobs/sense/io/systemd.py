@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from podium.jobs.sense.io.safe_files import install_file, make_folder, read_installed, remove_file
-from podium.jobs.sense.io.schedulers.schedule import (
+from podium.jobs.sense.io.schedule import (
     STDERR_LOG,
     STDOUT_LOG,
     Answer,

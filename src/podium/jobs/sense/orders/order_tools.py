@@ -1,4 +1,4 @@
-"""`file_candidate` and `deliver_order`: a work order becomes a file, once, in one step."""
+"""Tools of work orders; and `file_candidate` and `deliver_order`: an order becomes a file, once, in one step."""
 
 from __future__ import annotations
 
@@ -7,7 +7,20 @@ from pathlib import PurePosixPath
 from podium.core.decisions import Access, PathArgument, Tier, ToolSpec
 from podium.core.errors import ToolBroke
 from podium.core.model import Json
-from podium.jobs.sense.operations.file_edits import PATH, schema_of
+from podium.jobs.sense.orders.file_edits import (
+    APPEND_TO_FILE,
+    PATH,
+    REPLACE_IN_FILE,
+    schema_of,
+    set_session,
+)
+from podium.jobs.sense.orders.file_moves import (
+    COPY_FILE,
+    MAKE_FOLDER,
+    MOVE_FILE,
+    TRASH_FILE,
+    UNTRASH_FILE,
+)
 from podium.jobs.sense.orders.work_order import ORDER_ID, WorkOrder
 from podium.platform.completion import in_thread
 from podium.platform.safe_files import find_below, rename_below, status_below, write_below
@@ -21,6 +34,25 @@ from podium.tools.file_changes import (
 )
 from podium.tools.registry import Tool
 from podium.tools.scope import Handler, ToolScope
+
+
+def order_tools(sessions: str = "state/clc_sessions") -> tuple[Tool, ...]:
+    """Beside the built-in ones, which undo most of them. `sessions`: their folder, from the root on."""
+    return (
+        REPLACE_IN_FILE,
+        APPEND_TO_FILE,
+        MAKE_FOLDER,
+        MOVE_FILE,
+        COPY_FILE,
+        TRASH_FILE,
+        UNTRASH_FILE,
+        set_session(sessions),
+    )
+
+
+def sense_tools(inbox: str, candidates: str) -> tuple[Tool, ...]:
+    """Return the loop's two tools; both folders are relative to the root."""
+    return (file_candidate(candidates), deliver_order(inbox))
 
 
 def file_candidate(candidates: str) -> Tool:

@@ -191,7 +191,7 @@ async def _set_session(arguments: dict[str, Json], scope: ToolScope) -> dict[str
 
 def _set(was: bytes | None, values: dict[str, Json], path: str) -> bytes:
     # PyYAML takes a tenth of a second to load, and few calls need it.
-    from podium.jobs.sense.operations.session_yaml import with_values
+    from podium.jobs.sense.io.plain_yaml import with_values
 
     if len(was or b"") > _MAX_BYTES_SIZE:
         raise ToolBroke(f"{path!r} is larger than {_MAX_BYTES_SIZE} bytes; a session is small")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from podium.core.errors import BadInput
 from podium.jobs.sense.io.safe_files import make_folder
-from podium.jobs.sense.io.schedulers.schedule import (
+from podium.jobs.sense.io.schedule import (
     STDERR_LOG,
     STDOUT_LOG,
     Answer,

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from podium.core.decisions import Access, PathArgument, Tier, ToolSpec
 from podium.core.errors import OutcomeUnknown, ToolBroke
 from podium.core.model import Json
-from podium.jobs.sense.operations.file_edits import PATH, schema_of
+from podium.jobs.sense.orders.file_edits import PATH, schema_of
 from podium.platform.completion import in_thread
 from podium.platform.safe_files import (
     make_folder_below,

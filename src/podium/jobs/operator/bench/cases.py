@@ -1,4 +1,8 @@
-"""The cases, as they lie beside this file."""
+"""Cases: messages typed and dictated in a roofing office in Melbourne, with the reading a sensible colleague would give.
+
+Three sets of the same kinds in different words: classifiers are tuned on `tuning` and `practice`, and
+measured on `held_out`. See the README in `utterances` before adding to any.
+"""
 
 from __future__ import annotations
 
@@ -64,6 +68,6 @@ def utterance_cases(kind: str | None = None, half: Half | None = None) -> list[U
 
 
 def _cases_of(half: Half) -> Iterator[UtteranceCase]:
-    text = (files(__package__) / f"{half}.jsonl").read_text(encoding="utf-8")
+    text = (files(__package__) / "utterances" / f"{half}.jsonl").read_text(encoding="utf-8")
     for line in text.splitlines():
         yield UtteranceCase.model_validate({"half": half, **json.loads(line)})

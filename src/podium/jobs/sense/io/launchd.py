@@ -10,7 +10,7 @@ from pathlib import Path
 from podium.core.errors import NotPossibleNow
 from podium.core.model import Json
 from podium.jobs.sense.io.safe_files import install_file, make_folder, read_installed, remove_file
-from podium.jobs.sense.io.schedulers.schedule import (
+from podium.jobs.sense.io.schedule import (
     SCHEDULED,
     SHIM,
     STDERR_LOG,
