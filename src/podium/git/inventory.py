@@ -198,7 +198,7 @@ class WorkspaceLister:
         size = await asyncio.to_thread(measure, Path(record.path), Path(record.private))
         return WorkspaceListing(
             record=record,
-            kept=finding.kept,
+            kept=finding.location,
             because=finding.because,
             bytes=size.bytes,
             changed_at=size.changed_at(self._clock.now(), record.created_at),

@@ -340,6 +340,6 @@ class WorkspaceRebuild:
 def _refuse_loss(record: WorkspaceRecord, snapshot: WorktreeSnapshot) -> None:
     if not snapshot.complete:
         raise NotPossibleNow(
-            f"what is left of workspace {record.task!r} in {record.private!r} could not be kept whole "
+            f"what is left of workspace {record.task!r} in {record.private!r} could not be stored completely "
             f"({''.join(snapshot.left_out[:1])}); save or delete that, then try again"
         )

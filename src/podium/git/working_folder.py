@@ -72,7 +72,7 @@ class GitWorkingFolders:
             working_folder = working_folder.model_copy(update={"closed": closed})
             content = await self._start_content(run_id, folder)
         except (NotPossibleNow, OSError) as error:
-            return working_folder.model_copy(update={"why_none": f"nothing was kept: {error}"})
+            return working_folder.model_copy(update={"why_none": f"no snapshot was taken: {error}"})
         left_out = tuple(map(printable, content.left_out))
         return working_folder.model_copy(
             update={"snapshot": ref_of(run_id, START), "left_out": left_out}
@@ -103,14 +103,14 @@ class GitWorkingFolders:
             return FolderChanges(unknown=f"{error}")
         planted = tuple(path for path in closed if path not in working_folder.closed)
         if not working_folder.snapshot:
-            unknown = working_folder.why_none or f"nothing was kept of {root!r}"
+            unknown = working_folder.why_none or f"no snapshot of {root!r} was taken"
             return FolderChanges(trespasses=planted, unknown=unknown)
         run_id = run_of(working_folder.snapshot)
         try:
             then = await self.shadow.stored(working_folder.snapshot)
             if then is None:
                 return FolderChanges(
-                    trespasses=planted, unknown=f"what was kept of {root!r} is gone"
+                    trespasses=planted, unknown=f"the snapshot of {root!r} is gone"
                 )
             now = await self.shadow.read(Path(working_folder.root), self.index_of(run_id))
             await self.shadow.keep(now, ref_of(run_id, LEFT), f"after {run_id}")
@@ -140,11 +140,11 @@ class GitWorkingFolders:
         await asyncio.to_thread(self.index_of(run_id).unlink, True)
 
     def runs(self) -> list[str]:
-        """All runs that a folder was kept or copied for."""
+        """List all runs with a snapshot or copy of a folder."""
         return sorted({*self._copies.runs(), *self._indexed()})
 
     async def tidy(self, is_over: Callable[[str], bool]) -> None:
-        """Remove copies of runs that are over, and what was kept for old ones.
+        """Remove copies of runs that are over, and snapshots of old ones.
 
         Those of the last runs stay, and those of the last days.
         """
@@ -166,7 +166,7 @@ class GitWorkingFolders:
         return self._folder / "indexes" / _check_run(run_id)
 
     def _old(self) -> list[str]:
-        """Runs beyond the last ones, of which something was kept long ago."""
+        """Runs beyond the last ones, with an old snapshot."""
         indexes = self._folder / "indexes"
         before = self._indexed()[:-_RUNS_TO_KEEP]
         return [name for name in before if _age_seconds(indexes / name) > _SECONDS_TO_KEEP]
@@ -209,7 +209,7 @@ def run_of(ref: str) -> str:
     """Return the run that a ref belongs to. Raises `BadInput` for any other ref."""
     above, _, rest = ref.removeprefix(f"{REFS}/").partition("/")
     if not ref.startswith(f"{REFS}/") or not rest:
-        raise BadInput(f"{ref[:100]!r} names nothing that was kept of a folder")
+        raise BadInput(f"{ref[:100]!r} is not a snapshot of a folder")
     return _check_run(above)
 
 
@@ -307,8 +307,8 @@ class FolderRestorer:
         content = await self._shadow.stored(ref)
         if content is None:
             raise NotPossibleNow(
-                f"nothing is kept of the folder of run {self._run_id}: it was not kept when the run began, or is gone "
-                "since; `podium show` tells of the run"
+                f"there is no snapshot of the folder of run {self._run_id}: none was taken when the run began, or it is "
+                "gone; see `podium show`"
             )
         return content
 
@@ -406,7 +406,7 @@ def _put(staged: Path, path: Path, mode: int | None) -> None:
 
 
 def _set_rights(root: Path, then: FolderContent, off: FolderDifference) -> None:
-    """Folders last, innermost first: one that may not be written in is no trouble any more."""
+    """Set permissions, of folders last and innermost first: files in them are written by then."""
     for path in off.set_rights:
         if path in then.files:
             _chmod(root / path, then.files[path])

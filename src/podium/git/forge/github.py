@@ -32,7 +32,7 @@ _Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True)
-class Answer:
+class ApiResponse:
     """Response of an untrusted server: validate the body before use."""
 
     status: int
@@ -57,7 +57,7 @@ class _AnyStatus(urllib.request.HTTPErrorProcessor):
     https_response = http_response
 
 
-class Line:
+class ApiClient:
     """Asks one API. The token goes to that API's host and nowhere else."""
 
     def __init__(self, base_url: str, headers: Mapping[str, str], *, seconds: float) -> None:
@@ -67,7 +67,7 @@ class Line:
 
     async def ask(
         self, method: str, path: str, *, query: Mapping[str, str] | None = None, body: Json = None
-    ) -> Answer:
+    ) -> ApiResponse:
         """The answer, whatever its status. Raises `ForgeUnavailable` when none came."""
         url = f"{self._base_url}{path}" + (f"?{urlencode(query)}" if query else "")
         data = None if body is None else json.dumps(body).encode()
@@ -84,7 +84,7 @@ class Line:
     def host(self) -> str:
         return urlsplit(self._base_url).netloc
 
-    def _followed(self, method: str, url: str, data: bytes | None) -> Answer:
+    def _followed(self, method: str, url: str, data: bytes | None) -> ApiResponse:
         deadline = time.monotonic() + self._seconds
         for _ in range(_MAX_REDIRECTS + 1):
             answer = self._once(method, url, data, deadline)
@@ -97,14 +97,14 @@ class Line:
             url = _same_host(url, target)
         raise OSError("it redirects in circles")
 
-    def _once(self, method: str, url: str, data: bytes | None, deadline: float) -> Answer:
+    def _once(self, method: str, url: str, data: bytes | None, deadline: float) -> ApiResponse:
         request = urllib.request.Request(url, data, self._headers, method=method)  # noqa: S310 — checked
         if data is not None:
             request.add_header("Content-Type", "application/json")
         opener = urllib.request.build_opener(_AnyStatus)
         with opener.open(request, timeout=self._seconds) as response:
             headers = {name.lower(): value for name, value in response.headers.items()}
-            return Answer(response.status, headers, _read(response, deadline))
+            return ApiResponse(response.status, headers, _read(response, deadline))
 
 
 def _read(response: HTTPResponse, deadline: float) -> bytes:
@@ -280,7 +280,7 @@ class GitHub:
         self.project = project
         self._token = token
         self._clock = clock
-        self._line = Line(api_url, _headers(token), seconds=seconds)
+        self._client = ApiClient(api_url, _headers(token), seconds=seconds)
 
     async def protection(self, branch: str) -> BranchProtection | GitHubRefusal:
         return await self._get(f"/branches/{_quoted(branch)}/protection", BranchProtection)
@@ -356,13 +356,13 @@ class GitHub:
 
     async def _ask(
         self, method: str, path: str, *, query: dict[str, str] | None = None, body: Json = None
-    ) -> Answer:
+    ) -> ApiResponse:
         whole = f"/repos/{self.project.owner}/{self.project.name}{path}"
-        answer = await self._line.ask(method, whole, query=query, body=body)
+        answer = await self._client.ask(method, whole, query=query, body=body)
         self._refuse_passing(answer)
         return answer
 
-    def _refuse_passing(self, answer: Answer) -> None:
+    def _refuse_passing(self, answer: ApiResponse) -> None:
         message = self._refused(answer).message
         spent = (
             answer.headers.get("x-ratelimit-remaining") == "0" or "retry-after" in answer.headers
@@ -372,13 +372,13 @@ class GitHub:
         ):
             until = _retry_at(answer, self._clock.now())
             raise RateLimited(
-                f"{self._line.host} takes no more requests of this token until {until:%Y-%m-%d %H:%M} UTC",
+                f"{self._client.host} takes no more requests of this token until {until:%Y-%m-%d %H:%M} UTC",
                 until,
             )
         if answer.status >= 500 or answer.status < 200:
-            raise ForgeUnavailable(f"{self._line.host} is in trouble: it answered {answer.status}")
+            raise ForgeUnavailable(f"{self._client.host} failed with status {answer.status}")
 
-    def _refused(self, answer: Answer) -> GitHubRefusal:
+    def _refused(self, answer: ApiResponse) -> GitHubRefusal:
         try:
             error = GitHubError.model_validate(answer.json())
         except ValidationError:
@@ -391,7 +391,7 @@ class GitHub:
         except ValidationError:
             # The answer itself is not shown: it may be anything.
             raise ForgeUnavailable(
-                f"{self._line.host} answered with something that is not GitHub's; "
+                f"{self._client.host} answered with something that is not GitHub's; "
                 "check the address of the API"
             ) from None
 
@@ -428,7 +428,7 @@ def _cut(text: str, most: int, end: str) -> str:
     return text if len(text) <= most else text[: most - len(end)] + end
 
 
-def _retry_at(answer: Answer, now: datetime) -> datetime:
+def _retry_at(answer: ApiResponse, now: datetime) -> datetime:
     """Return the time of the next request: as GitHub says, at least a minute and at most a day from now."""
     named = _after(answer.headers.get("retry-after", ""), now) or _timestamp(
         answer.headers.get("x-ratelimit-reset", "")

@@ -133,27 +133,27 @@ def _without_credentials(text: str) -> str:
     return plain(re.sub(r"//[^/\s]*@", "//", text))
 
 
-async def find_remotes(git: Git, repository: str, base: str, wished: str = "") -> Remotes | None:
+async def find_remotes(git: Git, repository: str, base: str, requested: str = "") -> Remotes | None:
     """The remotes that matter for a base branch. None: there is none, or nobody can say which.
 
-    Raises `BadInput` where there is no repository, or none of its remotes has the wished name.
+    Raises `BadInput` where there is no repository, or none of its remotes has the requested name.
     """
     settings = await _settings(git, repository)
     names = _names(settings)
-    if wished and wished not in names:
+    if requested and requested not in names:
         raise BadInput(
-            f"the repository has no remote {wished!r}, which the settings name; `git remote` lists "
+            f"the repository has no remote {requested!r}, which the settings name; `git remote` lists "
             f"those it has: {', '.join(names) or 'none'}"
         )
     upstream = settings.get(f"branch.{base}.remote", "")
-    candidates = (wished, settings.get("remote.pushdefault", ""), "origin", upstream)
+    candidates = (requested, settings.get("remote.pushdefault", ""), "origin", upstream)
     pushed_to = next(
         (name for name in candidates if name in names), names[0] if len(names) == 1 else ""
     )
     if not pushed_to:
         return None
     push = await _read(git, repository, "--push", pushed_to)
-    from_base = upstream if upstream in names and not wished else pushed_to
+    from_base = upstream if upstream in names and not requested else pushed_to
     followed = settings.get(f"branch.{base}.merge", "") if from_base == upstream else ""
     return Remotes(
         pushed_to,
