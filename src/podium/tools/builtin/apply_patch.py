@@ -291,7 +291,9 @@ def _restore(
                 )
             if present.sha256 != previous:
                 content = None if previous is None else stored_content(scope.undo_folder, previous)
-                replacements.append(FileReplacement(path, present, FileState(content, file["mode"])))
+                replacements.append(
+                    FileReplacement(path, present, FileState(content, file["mode"]))
+                )
         replace_all(scope, replacements)
     return {"files": sorted(paths.values()), "count": len(paths)}
 
