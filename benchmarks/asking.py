@@ -13,8 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
 from benchmarks.figures import Figure, median
-from podium.agents import AgentScript, ScriptedAgent
-from podium.agents.scripted import agent as scripted
+from podium.agents import AgentScript, ScriptedAgent, scripted
 from podium.core.decisions import Effect
 from podium.core.turns import Turn
 from podium.platform.system_clock import SystemClock, SystemIds

@@ -13,8 +13,8 @@ from pathlib import Path
 from benchmarks.handoff_stage import Carrier, Ends
 from podium.agents.contract.messages import read_messages
 from podium.agents.tui import Activity, Panes, Program, TerminalSettings, TmuxServer, history
+from podium.agents.tui.activity import watch_folder
 from podium.agents.tui.adapter import TranscriptEntry
-from podium.agents.tui.file_watch import watch_folder
 from podium.agents.tui.jsonl_tail import JsonlTail, NewestFile, Record
 from podium.agents.tui.panes import loading, pasting
 from podium.agents.tui.reply_reader import StreamGate

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from benchmarks.figures import Figure, median
-from podium.agents.scripted import agent as scripted
+from podium.agents import scripted
 from podium.app.app import Podium
 from podium.app.checks import Check
 from podium.core.processes import ProcessSpec

@@ -16,7 +16,7 @@ import yaml
 
 from benchmarks.figures import Figure
 from podium.core.work import RunStatus
-from podium.jobs.pipeline.plain_text import slug_of
+from podium.jobs.pipeline.agent_text import slug_of
 from podium.testing.modelserver import ModelServer
 from tests.integration.contract.media import KEY, NONCE, OPENAI_API
 from tests.integration.pipeline.rig import Project

@@ -27,7 +27,7 @@ ROUNDS = 9
 RUNS = 200
 BARE = "python -c pass"
 FIRST_AGENT = "run, until its first agent starts"
-AGENT_PROGRAM = "scripted/player.py"
+AGENT_PROGRAM = "agents/script_player.py"
 """What the command line of a scripted agent's process holds."""
 POLL_SECONDS = 0.002
 MAX_SECONDS = 120.0

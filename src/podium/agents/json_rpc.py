@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Literal
 
+from podium.agents.program import record_of
 from podium.core.errors import AgentLost
 from podium.core.model import Json
 from podium.ports import Process
@@ -114,7 +115,7 @@ class RpcPeer:
     async def _take(self, line: str) -> None:
         if self._keep is not None:
             self._keep("received", line)
-        message = _message(line)
+        message = record_of(line)
         method = message.get("method")
         params = message.get("params")
         arguments = params if isinstance(params, dict) else {}
@@ -203,15 +204,6 @@ async def talking(
         reading.cancel()
         await asyncio.gather(reading, return_exceptions=True)
         await peer.stop_answering()
-
-
-def _message(line: str) -> Params:
-    """The message in a line; nothing when it holds none. Programs print other things too."""
-    try:
-        message = json.loads(line)
-    except (ValueError, RecursionError):
-        return {}
-    return message if isinstance(message, dict) else {}
 
 
 def _error(value: Json) -> RpcError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from functools import partial
@@ -14,6 +13,7 @@ from podium.app.id_lookup import find_id
 from podium.core.errors import NotPossibleNow, UnknownId
 from podium.core.events import Event
 from podium.core.work import StepRecord
+from podium.platform.safe_open import read_start
 from podium.ports import EventQuery, Store, StoreView
 
 if TYPE_CHECKING:
@@ -101,9 +101,7 @@ def _read(folder: Path, name: str) -> tuple[str, bool]:
     if not folder.is_dir() or name not in {path.name for path in folder.iterdir()}:
         raise UnknownId("transcript", name)
     try:
-        handle = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        with os.fdopen(handle, "rb") as file:
-            content = file.read(MAX_BYTES + 1)
+        content = read_start(folder / name, MAX_BYTES + 1)
     except OSError as error:
         raise NotPossibleNow(f"transcript {name!r} cannot be read ({error.strerror})") from None
     return content[:MAX_BYTES].decode(errors="replace"), len(content) > MAX_BYTES

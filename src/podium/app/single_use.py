@@ -10,6 +10,8 @@ from pathlib import Path
 
 from podium.config.folders import write_whole
 from podium.platform import make_private_folder
+from podium.platform.atomic_write import sync
+from podium.platform.safe_open import create_new
 
 SWEEP_SECONDS = 600.0
 """Interval of sweeps, and the grace after expiry: a new file has no expiry time yet."""
@@ -29,12 +31,11 @@ class OnceBook:
         self._sweep(now)
         file = self._file(key)
         try:
-            handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+            os.close(create_new(file))
         except FileExistsError:
             return False
-        os.close(handle)
         _remember(file, until)
-        self._sync()
+        sync(self._folder)
         return True
 
     def is_taken(self, key: str) -> bool:
@@ -56,13 +57,6 @@ class OnceBook:
 
     def _file(self, key: str) -> Path:
         return self._folder / hashlib.sha256(key.encode(errors="replace")).hexdigest()
-
-    def _sync(self) -> None:
-        handle = os.open(self._folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
     def _sweep(self, now: datetime) -> None:
         timestamp = now.timestamp()

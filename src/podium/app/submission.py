@@ -58,7 +58,7 @@ class Submission:
             queue=queue,
             priority=self.request.priority,
             delay_seconds=self.request.delay_seconds,
-            settings={**self.podium.configuration.terms(), ASKED_BY: self.by},
+            settings={**self.podium.configuration.run_settings(), ASKED_BY: self.by},
         )
 
 
@@ -103,7 +103,7 @@ def asked_by(run: Run) -> str:
 def plain_text(text: str) -> str:
     """The words as they are. Raises `BadInput` for what no text has."""
     if any("\ud800" <= char <= "\udfff" for char in text):
-        raise BadInput("the task is no UTF-8 text; save it as such")
+        raise BadInput("the task is not valid UTF-8; save it as UTF-8")
     if "\0" in text:
         raise BadInput("the task holds a NUL byte, which no text has; save it as plain text")
     return text

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from podium.agents.acp import AcpAgent
+from podium.agents.acp.agent import GeminiSetup, is_gemini
 from podium.agents.acp.gatekeeper import intents_of
-from podium.agents.acp.setup import GeminiSetup, is_gemini
 from podium.agents.deps import AgentDeps, AgentOptions
 from podium.core.decisions import CallOutcome, Effect, HookAnswer
 from podium.core.errors import (

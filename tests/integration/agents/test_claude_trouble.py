@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from podium.agents.headless.claude.agent import error_at_end
-from podium.agents.headless.claude.records import ClaudeStream
-from podium.agents.headless.claude.session import ClaudeDoor
+from podium.agents.headless.claude.session import ClaudeDoor, ClaudeStream
 from podium.core.errors import (
     AgentLost,
     AgentNotLoggedIn,

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field, RootModel
 
 from podium.agents.headless.codex.agent import strict_schema
-from podium.agents.headless.codex.home import _git_folders, _roots, toml
-from podium.agents.headless.codex.trust import refuse_foreign_git
+from podium.agents.headless.codex.home import _git_folders, _roots, refuse_foreign_git, toml
 from podium.core.errors import NotPossibleNow
 from tests.integration.agents.codex_rig import a_repository, git
 

@@ -17,7 +17,7 @@ from podium.agents.headless.claude.session import ClaudeDoor
 from podium.agents.headless.codex.hook import is_spared, spared_by
 from podium.agents.headless.codex.tools import Judged, Toolbox, mcp_only_models
 from podium.agents.headless.gemini import program as gemini_layout
-from podium.agents.headless.mcp_only import NoOwnTools
+from podium.agents.headless.own_tools import NoOwnTools
 from podium.core.approval_steps import grant
 from podium.core.decisions import Effect, HookAnswer
 from podium.core.errors import BadInput, NotPossibleNow

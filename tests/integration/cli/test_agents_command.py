@@ -195,7 +195,7 @@ def test_an_agent_that_does_not_answer_is_still_shown_with_what_is_known(desk: D
     assert said.code == 1
     assert "kind       command" in said.out
     first, last = said.err.splitlines()
-    assert first == "looking at 'mine' and asking it for one word; this may take a while"
+    assert first == "checking 'mine' and asking it for one word; this may take a while"
     assert "podium: agent 'mine' ended without an answer (exit 3)" in last
     assert "fix the problem" not in said.out
 

@@ -66,14 +66,14 @@ def test_a_chain_says_who_said_yes_and_for_whom_it_waits(
     desk.says(CHAIN)
     action_id = asked(desk, "void invoice inv_1 because it was a duplicate")["action_id"]
     before = desk.run("approvals", action_id).out
-    assert "approvers    ops, then owner\nwaits for    ops\n" in before
+    assert "approvers    ops, then owner\nwaiting for  ops\n" in before
     assert "     can be undone by invoice.reinstate\n" in before
     monkeypatch.delenv("PODIUM_USER")
     desk.sign_in("olga")
     out = desk.run("approve", action_id).out
     assert f"recorded; {action_id} still needs an approval by 'owner'" in out
     assert re.search(
-        r"approved by  olga for ops \(token \w+ in account ann\)\nwaits for    owner\n", out
+        r"approved by  olga for ops \(token \w+ in account ann\)\nwaiting for  owner\n", out
     )
 
 

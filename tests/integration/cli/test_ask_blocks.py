@@ -9,7 +9,7 @@ import pytest
 from podium.jobs.operator.answer_blocks import blocks
 from podium.jobs.operator.answers import Answers, to_mend_input
 from podium.jobs.operator.models import CallResult, Directive, OperatorAnswer, OperatorMode
-from podium.render.argument_text import long_values, shown
+from podium.render.argument_text import long_values, value_text
 from tests.integration.cli.asking import five_blocks, object_of
 from tests.integration.cli.desk import Desk, Said
 
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.usefixtures("roofing")
     ],
 )
 def test_a_value_is_shown_as_people_read_it(value: Any, text: str) -> None:
-    assert shown(value) == text
+    assert value_text(value) == text
 
 
 def test_a_table_has_the_columns_that_some_row_fills_and_says_what_is_left_out() -> None:
@@ -75,7 +75,7 @@ def test_a_huge_result_is_cut() -> None:
 def test_what_a_fault_advises_is_the_next_action() -> None:
     assert to_mend_input(["a is b; write c", "a is b; write c", "d is e"]) == (
         "Write c",
-        "Mend this: d is e",
+        "Fix this: d is e",
     )
 
 
@@ -88,11 +88,9 @@ def test_a_conflict_is_told_in_words_for_people(desk: Desk) -> None:
 def test_what_must_be_handed_in_is_told_as_such(desk: Desk) -> None:
     answer = object_of(desk.run("ask", "create inspection with packet data", "--json"))
     assert "Provide missing: inspection_packet" in answer["next_actions"]
-    assert answer["next_actions"][-1] == (
-        "Hand in inspection_packet as JSON, with --context-file FILE"
-    )
+    assert answer["next_actions"][-1] == ("Pass inspection_packet as JSON with --context-file FILE")
     answer = object_of(desk.run("ask", "new lead: Bob", "--json"))
-    assert answer["next_actions"][-1] == "Say the whole message again with that in it"
+    assert answer["next_actions"][-1] == "Send the whole message again, including it"
 
 
 def test_an_answer_without_a_message_has_its_blocks_too() -> None:

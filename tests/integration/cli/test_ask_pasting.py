@@ -90,4 +90,4 @@ def test_other_answers_name_no_command_that_would_not_work(
 def test_a_long_message_is_not_said_again(desk: Desk) -> None:
     answer = put(f"create a note: {'the gutter leaks ' * 40}")(desk)
     assert answer["plan"], answer["text"]
-    assert "Do it: the same message with -M execute" in answer["next_actions"]
+    assert "Run it: the same message with -M execute" in answer["next_actions"]

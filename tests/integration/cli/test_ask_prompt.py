@@ -114,13 +114,16 @@ def test_a_yes_is_for_the_next_plan_and_no_other_and_a_command_may_be_pasted(des
         assert "leads.archive: completed" in terminal.say(command)
         assert "Approval flag: true" in terminal.say(":approve")
         still = terminal.say("please bake a cake")
-        assert "there was no plan to say yes to; the next one still has it" in still
+        assert "there was no plan to approve; :approve still applies to the next one" in still
         approved = terminal.say("create a quote for lead_123")
         assert f"Approved by: {pwd.getpwuid(os.getuid()).pw_name}" in approved
         assert "Status: awaiting_approval" in terminal.say("create a quote for lead_123")
         assert "Mode set to: plan" in terminal.say(":mode plan")
         terminal.say(":approve")
-        assert "is used up: plan does nothing" in terminal.say("create a quote for lead_123")
+        assert (
+            "the approval was used for this plan, and mode plan performs nothing"
+            in terminal.say("create a quote for lead_123")
+        )
         terminal.say(":mode execute")
         assert "Status: awaiting_approval" in terminal.say("create a quote for lead_123")
         assert "say APPROVE: apr_1" in terminal.say(":approve apr_1")
@@ -135,17 +138,17 @@ def test_what_is_known_is_kept_between_messages_and_faults_do_not_end_it(desk: D
         assert "quote.finalize (T2) quote_id=q2" in terminal.say("finalize the quote")
         assert "Context: quote_id=q7" in terminal.say(":context file known.json")
         assert "packet: a=1" in terminal.say(":context")
-        assert "Context: nothing" in terminal.say(":context clear")
+        assert "Context: empty" in terminal.say(":context clear")
         assert "Provide missing: quote_id" in terminal.say("finalize the quote")
-        assert "there is no :dance; :help lists what there is" in terminal.say(":dance")
-        assert "there is no mode 'destroy'" in terminal.say(":mode destroy")
-        assert "is no NAME=VALUE" in terminal.say(":context nonsense")
-        assert "cannot be read" in terminal.say(":context file nowhere.json")
-        assert "nothing was run yet" in terminal.say(":receipts")
+        assert "unknown command :dance; see :help" in terminal.say(":dance")
+        assert "unknown mode 'destroy'" in terminal.say(":mode destroy")
+        assert "is not NAME=VALUE" in terminal.say(":context nonsense")
+        assert "cannot read the context file" in terminal.say(":context file nowhere.json")
+        assert "nothing has run yet" in terminal.say(":receipts")
         assert "no run 'abcd'" in terminal.say(":receipts abcd")
         assert "no approval" in terminal.say("APPROVE: apr_0123")
         assert "close its quotes" in terminal.say("podium show 'abc")
-        assert "only these are taken here" in terminal.say("podium worker")
+        assert "only these commands work at the prompt" in terminal.say("podium worker")
         assert "Status: analyzed" in terminal.say("system status")
     assert nothing_was_made(desk)
 

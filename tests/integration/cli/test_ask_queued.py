@@ -65,7 +65,7 @@ def test_what_is_handed_over_is_done_by_a_worker_that_is_started_for_it_and_so_i
     lead = done(desk, "new lead: Tom 0400123457 in Clayton")["lead_id"]
     answer = put(desk, NEW_LEAD, "enqueue")
     assert (answer["status"], answer["exit_code"]) == ("enqueued", 0)
-    assert "Handed to a worker, who does it" in answer["text"]
+    assert "Handed to a worker" in answer["text"]
     until(desk, answer, "succeeded")
     receipts = desk.run("receipts", "list", answer["run_id"], "--json").json["receipts"]
     assert [receipt["tool"] for receipt in receipts] == ["leads.create"]
@@ -100,7 +100,7 @@ def test_who_stops_waiting_is_told_where_it_stands(desk: Desk) -> None:
     )
     assert waiting.stderr is not None
     told = waiting.stderr.readline()
-    assert "nobody serves queue 'default' yet" in told
+    assert "no worker serves queue 'default'" in told
     assert "podium worker --queue default --label nowhere" in told
     waiting.send_signal(signal.SIGINT)
     out, err = waiting.communicate(timeout=120)

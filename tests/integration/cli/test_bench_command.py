@@ -25,7 +25,7 @@ def test_each_family_and_the_whole_have_a_line_and_the_exit_code_is_0(desk: Desk
     for family in {case.family for case in reply_cases()}:
         assert family in told.out
     assert "10 MB in 100 ms → 100 MB in 500 ms; " in told.out
-    assert "in the last 1,000,000 characters alone" in told.out
+    assert "in the last 1,000,000 characters only" in told.out
     assert "MB/s" not in told.out
     assert "takes 5.00 times as long" in told.out
 
@@ -47,7 +47,7 @@ def test_one_family_alone(desk: Desk) -> None:
 def test_an_unknown_family_is_told_with_those_there_are(desk: Desk) -> None:
     told = desk.run("bench", "contract", "--family", "poems")
     assert told.code == 2
-    assert "no family 'poems'" in told.err
+    assert "unknown family 'poems'" in told.err
     assert "cut off" in told.err
 
 

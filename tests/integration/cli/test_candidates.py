@@ -220,7 +220,10 @@ def test_a_candidate_that_is_not_there_is_named_with_the_root_that_was_looked_in
         for command in (("deploy",), ("candidates", "show")):
             said = desk.run(*command, "WO-X")
             assert said.code == 2
-            assert f"no candidate 'WO-X' in '{desk.project}'; `podium candidates --all`" in said.err
+            assert (
+                f"no candidate 'WO-X' in '{desk.project}'; list them with `podium candidates --all`"
+                in said.err
+            )
         proposed(desk, "opal_api")
 
 

@@ -108,7 +108,7 @@ def test_a_project_moves_to_postgresql_and_back(filled: Desk, postgres_url: str)
     back = filled.project / "back.db"
     said = filled.run("db", "copy", "--from", postgres_url, "--to", str(back))
     assert said.code == 0
-    assert "receipts of 1 run: proved" in said.out
+    assert "receipts of 1 run: verified" in said.out
     assert "verified" in said.out
     assert filled.run("db", "check", "--database", str(back)).code == 0
 
@@ -140,7 +140,7 @@ def test_a_project_comes_back_to_a_host_that_never_saw_its_receipts_and_is_sound
         patch.chdir(other.project)
         said = other.run("db", "copy", "--from", postgres_url)
         assert said.code == 0, said.err
-        assert "receipts of 1 run: proved" in said.out
+        assert "receipts of 1 run: verified" in said.out
         assert other.run("receipts", "verify").out == "2 receipts of 1 run: sound\n"
         assert other.run("db", "check").code == 0
         found = {each["name"]: each for each in other.run("doctor", "--json").json["checks"]}

@@ -20,8 +20,17 @@ from podium.cli.screen import Screen
 from podium.config.configuration import load_configuration
 from podium.core.decisions import Receipt, Usage
 from podium.core.events import ChecksRan
-from podium.jobs.pipeline.commands.demo import PHASES, DemoReport, missing, show
-from podium.jobs.pipeline.demo_run import BASE, DemoFailed, DemoRun, Sample, demo_environ
+from podium.jobs.pipeline.commands.demo import (
+    BASE,
+    PHASES,
+    DemoFailed,
+    DemoReport,
+    DemoRun,
+    Sample,
+    demo_environ,
+    missing,
+    show,
+)
 from podium.jobs.pipeline.events import StageEnded
 from podium.testing import retry_until_blocking
 from tests.integration.cli.desk import Desk

@@ -37,7 +37,7 @@ def test_habits_suggest_and_never_approve(desk: Desk) -> None:
     assert answer["status"] == "awaiting_approval"
     looked = object_of(desk.run("ask", f"create a quote for {lead}", "--json"))
     assert looked["suggestions"] == ["quote.create (asked 4 times before)"]
-    assert "Asked before in such words" not in looked["text"], "it is the plan anyway"
+    assert "Similar request before" not in looked["text"], "it is the plan anyway"
 
 
 def test_one_can_forget_some_or_all(desk: Desk) -> None:
@@ -53,4 +53,7 @@ def test_one_can_forget_some_or_all(desk: Desk) -> None:
 def test_what_to_forget_must_be_said(desk: Desk) -> None:
     for arguments in ((), ("sarah", "--all")):
         said = desk.run("habits", "forget", *arguments)
-        assert (said.code, "say which messages to forget, or --all" in said.err) == (2, True)
+        assert (said.code, "pass the text of the messages to forget, or --all" in said.err) == (
+            2,
+            True,
+        )

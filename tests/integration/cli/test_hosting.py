@@ -73,7 +73,7 @@ def test_a_run_that_still_waits_leaves_with_three(desk: Desk) -> None:
     said = desk.run("resume", run.id)
     assert said.code == 3
     assert said.out == f"run {run.id} waiting\n"
-    assert "it waits for go" in said.err
+    assert "waiting for go" in said.err
 
 
 def test_a_resumed_run_ends_well_with_progress_on_stderr(desk: Desk) -> None:

@@ -296,5 +296,5 @@ def test_addresses_are_of_this_machine_unless_another_is_named() -> None:
 
 @pytest.mark.parametrize("text", ["", "x", "127.0.0.1:", "127.0.0.1:x", "1:65536", "1:-1", "a b:1"])
 def test_what_is_no_address_is_refused_in_words(text: str) -> None:
-    with pytest.raises(BadInput, match=r"give HOST:PORT such as 127\.0\.0\.1:9464"):
+    with pytest.raises(BadInput, match=r"use HOST:PORT such as 127\.0\.0\.1:9464"):
         read_address(text)

@@ -95,7 +95,7 @@ def test_a_script_is_played_until_somebody_interrupts(desk: Desk) -> None:
         assert served.greeting[-1].startswith("  codex -c model_provider=podium -c ")
         out, err = served.end()
     assert out == "POST /v1/chat/completions m-1 hello step 1 200\n"
-    assert err == "podium: ended; 1 request came\n"
+    assert err == "podium: stopped after 1 request\n"
     assert served.process.returncode == 0
 
 
@@ -104,7 +104,7 @@ def test_a_polite_request_to_end_is_the_same(desk: Desk) -> None:
     (desk.project / "s.yaml").write_text(SCRIPT)
     with serving(desk, "--script", "s.yaml") as served:
         _, err = served.end(signal.SIGTERM)
-    assert (served.process.returncode, err) == (0, "podium: ended; 0 requests came\n")
+    assert (served.process.returncode, err) == (0, "podium: stopped after 0 requests\n")
 
 
 def test_json_is_an_object_a_line(desk: Desk) -> None:
@@ -263,7 +263,7 @@ def test_by_hand_a_request_waits_in_the_folder_for_its_answer(desk: Desk) -> Non
     size = len(json.dumps(BODY))
     waiting = f"0001 chat m-1 {size} bytes 0 tools waiting for 0001-answer.json\n"
     assert (told, out) == ([waiting, "0001 answered\n"], "")
-    assert err == "podium: ended; 1 request came\n"
+    assert err == "podium: stopped after 1 request\n"
     assert served.process.returncode == 0
     assert KEY not in "".join(each.read_text() for each in folder.iterdir())
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
@@ -303,7 +303,7 @@ def test_by_hand_a_killed_server_is_followed_by_the_next_on_the_same_folder(desk
             put(folder, "0002-answer.json", '{"text": "Later."}')
             assert said(reply.result(120)[1]) == "Later."
             _, err = again.end()
-    assert (again.process.returncode, err) == (0, "podium: ended; 1 request came\n")
+    assert (again.process.returncode, err) == (0, "podium: stopped after 1 request\n")
 
 
 @pytest.mark.soak
@@ -316,7 +316,7 @@ def test_by_hand_an_interrupt_ends_it_while_a_client_waits(desk: Desk) -> None:
         retry_until_blocking((folder / "0001-request.json").exists)
         _, err = served.end()
         assert isinstance(cut.exception(120), CUT)
-    assert (served.process.returncode, err) == (0, "podium: ended; 1 request came\n")
+    assert (served.process.returncode, err) == (0, "podium: stopped after 1 request\n")
     assert json.loads((folder / "0001-closed.json").read_text())["state"] == "server ended"
 
 

@@ -43,7 +43,7 @@ def test_the_answer_is_for_the_confinement_that_is_set_and_says_which(desk: Desk
     (desk.home / "config.yaml").write_text("sandbox: none\n")
     switched_off = desk.run("policy", "check", "--", PIPED)
     assert switched_off.code == 4
-    assert "confined   no: only the words are judged" in switched_off.out
+    assert "confined   no: only the command line is judged" in switched_off.out
     assert desk.run("policy", "check", "--confined", "--", PIPED).code == 0
 
 
@@ -133,7 +133,7 @@ def test_a_list_of_cases_holds_or_is_told_case_by_case(desk: Desk) -> None:
     said = desk.run("policy", "test", str(cases))
     assert said.code == 1
     assert "expected allow, got deny by git-firewall: git push" in said.out
-    assert "the case says: we wish it were so" in said.out
+    assert "why: we wish it were so" in said.out
     assert "1 of 2 cases hold" in said.out
     assert "wrongly stopped: 50.00%" in said.out
 

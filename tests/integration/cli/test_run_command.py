@@ -431,7 +431,7 @@ def test_a_detached_run_is_worked_on_by_a_worker_that_leaves_when_it_is_done(des
     said = desk.spawn("run", TASK, "--detach")
     assert said.code == 0, said.err
     run_id = run_id_of(said)
-    worker = re.search(rf"run {run_id} continues in the background: worker .*?(\d+)", said.out)
+    worker = re.search(rf"run {run_id} continues in the background: started worker (\d+)", said.out)
     assert worker, said.out
     assert re.search(r"follow it with `podium logs \w{8} -f`", said.out)
     retry_until_blocking(lambda: stored(desk, run_id).status is RunStatus.SUCCEEDED, seconds=60)
@@ -553,7 +553,7 @@ def test_a_place_in_a_queue_that_makes_no_sense_is_refused(desk: Desk) -> None:
         (("--priority", "5"), "--priority and --delay are for runs in a queue; add --detach"),
         (("--delay", "5m"), "--priority and --delay are for runs in a queue; add --detach"),
         (("--queue", "default", "--wait"), "--wait cannot be combined with --detach or --queue"),
-        (("--detach", "--delay", "soon"), "'soon' is no span of time"),
+        (("--detach", "--delay", "soon"), "'soon' is not a duration"),
         (("--detach", "--priority", "9" * 30), "is beyond"),
     ):
         said = desk.run("run", TASK, *words)

@@ -21,7 +21,7 @@ def test_it_is_planned_first_and_then_done_and_linked(desk: Desk) -> None:
     lead, receipt = a_lead(desk)
     plan = five_blocks(desk.run("undo", receipt, "-M", "plan"))
     short = short_id(receipt[:-2])
-    assert f"Takes back receipt 1 of run {short}" in plan["INTENT"]
+    assert f"Reverses receipt 1 of run {short}" in plan["INTENT"]
     assert f"leads.archive (T1) lead_id={lead}" in plan["PLAN"]
     assert f"podium undo '{short}#1'" in plan["NEXT ACTIONS"]
     answer = object_of(desk.run("undo", receipt, "--json"))

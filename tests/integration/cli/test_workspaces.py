@@ -110,7 +110,7 @@ def test_gc_removes_what_is_safe_and_says_why_the_rest_stays(project: Desk) -> N
     file = untracked(with_workspace(project, "other"))
     dry = project.run("workspaces", "gc", "--dry-run")
     assert dry.code == 0
-    assert f"would go: {short_id(safe.id)} fix-login" in dry.out
+    assert f"would remove: {short_id(safe.id)} fix-login" in dry.out
     assert Path(safe.path).exists()
     said = project.run("workspaces", "gc")
     assert said.code == 0

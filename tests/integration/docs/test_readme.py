@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from podium.cli.error_report import run as run_command_line
-from podium.jobs.pipeline.plain_text import slug_of
+from podium.jobs.pipeline.agent_text import slug_of
 from podium.testing.modelserver import ModelServer
 from tests.integration.agents import clis
 from tests.integration.contract.media import CLAUDE, KEY

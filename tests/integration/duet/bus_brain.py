@@ -9,8 +9,7 @@ import asyncio
 import sys
 
 from podium.agents.bus import Asked, BusPeer
-from podium.agents.bus.peer import Notify
-from podium.agents.bus.wire import Join
+from podium.agents.bus.peer import Join, Notify
 from podium.core.turns import MessageBlock, block_of
 from podium.testing.tui_zoo.prompts import wanted_by
 

@@ -163,8 +163,8 @@ async def test_the_token_that_is_made_is_shown_once_on_stderr_and_lets_in(desk: 
     with a_server(desk, "--http", "127.0.0.1:0") as server:
         assert server.stderr is not None
         first, second = server.stderr.readline(), server.stderr.readline()
-        token = re.search(r"shown this once: (\S+)", first)
-        url = re.search(r"MCP at (\S+);", second)
+        token = re.search(r"shown only once\): (\S+)", first)
+        url = re.search(r"MCP server at (\S+);", second)
         assert token
         assert url
         refused = httpx.post(url[1], json=INITIALIZE, headers={"Authorization": "Bearer guessed"})

@@ -15,8 +15,8 @@ from podium.app.app import Podium, open_podium
 from podium.app.approvals import approve, reject
 from podium.config.configuration import load_configuration
 from podium.core.work import Run
+from podium.jobs.pipeline.agent_text import slug_of
 from podium.jobs.pipeline.composition import pipeline_job
-from podium.jobs.pipeline.plain_text import slug_of
 from podium.ports import EventQuery
 from tests.repositories import copy_repository
 

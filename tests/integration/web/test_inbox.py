@@ -326,7 +326,7 @@ async def test_a_chain_is_noted_yes_by_yes_and_one_person_counts_once(tmp_path: 
             assert "It still needs an approval by owners." in noted.text
             assert "You already approved this." in noted.text
             assert (await sam.post(path, data=yes)).status_code == 409
-            assert "yes from sam" in (await other.get(f"/cards/{asked.id}")).text
+            assert "approved by sam" in (await other.get(f"/cards/{asked.id}")).text
             assert "Approved." in (await other.post(path, data=yes)).text
         known = await approval_now(stage.podium, asked.id)
         assert [grant.by for grant in known.grants] == ["sam", "kim"]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.agents.confinement import Needs, with_needs
+from podium.agents.program import Needs, with_needs
 from podium.app.app import Podium
 from podium.core.decisions import Effect
 from podium.core.errors import BadInput

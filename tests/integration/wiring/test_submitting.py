@@ -99,7 +99,7 @@ def test_plain_words_become_a_run_of_the_operator_that_says_who_asked(desk: Desk
 
 
 def test_words_that_the_operator_cannot_act_on_begin_nothing(desk: Desk) -> None:
-    with pytest.raises(NotPossibleNow, match="the operator began nothing: "):
+    with pytest.raises(NotPossibleNow, match="the operator started no run: "):
         submitted(desk, flow="operator", text="please make it nice")
     with pytest.raises(BadInput, match="leave out queue, priority and delay_seconds"):
         submitted(desk, flow="operator", text=LEAD, priority=1)
@@ -107,7 +107,7 @@ def test_words_that_the_operator_cannot_act_on_begin_nothing(desk: Desk) -> None
 
 
 def test_a_yes_beforehand_is_taken_from_those_alone_whose_yes_the_door_takes(desk: Desk) -> None:
-    with pytest.raises(CallRefused, match="bea is no approver"):
+    with pytest.raises(CallRefused, match="bea is not an approver"):
         submitted(desk, flow="operator", text=LEAD, options={"approve": True})
     assert runs_of(desk) == []
 
@@ -133,8 +133,8 @@ def test_a_plan_is_answered_at_once_and_nothing_is_recorded(desk: Desk) -> None:
     [
         (LEAD, {"mode": "execute"}, "'execute' is not answered at once here"),
         (LEAD, {"mode": "enqueue_and_wait"}, "Enqueue it and follow the run"),
-        ("APPROVE: apr_1", {"mode": "plan"}, "an approval is no message here"),
-        (LEAD, {"mode": "enqueue", "approve": True, "provenance": ("mcp",)}, "mcp cannot give one"),
+        ("APPROVE: apr_1", {"mode": "plan"}, "an approval is not a message here"),
+        (LEAD, {"mode": "enqueue", "approve": True, "provenance": ("mcp",)}, "mcp cannot"),
     ],
 )
 def test_the_operator_neither_waits_nor_takes_approvals_here(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.agents.confinement import Needs, with_needs
+from podium.agents.program import Needs, with_needs
 from podium.core.errors import BadInput
 from podium.core.processes import Confinement, Mount
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from podium.agents.headless.login_refresh import refreshed
+from podium.agents.headless.home import refreshed
 from podium.core.model import Json
 
 NOW = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.agents.headless.native_tools import searched_folder
+from podium.agents.headless.own_tools import searched_folder
 from podium.core.model import Json
 
 

@@ -12,8 +12,8 @@ from podium.core.decisions import Usage
 from podium.core.ids import short_id
 from podium.core.work import Failure
 from podium.core.workspaces import Violation
-from podium.jobs.pipeline.event_text import PipelineLines, duration, money
 from podium.jobs.pipeline.events import StageBegan, StageEnded
+from podium.jobs.pipeline.run_view import PipelineLines, duration, money
 from podium.render.event import describe
 
 NOON = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
@@ -165,7 +165,7 @@ def test_a_wait_that_is_over_counts_no_further() -> None:
     terminal = Terminal()
     with Progress(terminal) as progress:
         progress.doing("rate limited", datetime.now(UTC) - timedelta(seconds=5))
-    assert "goes on in 0:00" in terminal.getvalue()
+    assert "continues in 0:00" in terminal.getvalue()
 
 
 def test_durations_and_costs_are_short_and_honest() -> None:

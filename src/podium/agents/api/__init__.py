@@ -8,11 +8,13 @@ if TYPE_CHECKING:
     from podium.agents.api.agent import (
         AnthropicAgent,
         ApiAgent,
+        ApiSettings,
+        Choice,
         GeminiAgent,
         OpenAiAgent,
         OpenRouterAgent,
+        choose,
     )
-    from podium.agents.api.settings import ApiSettings, Choice, choose
 
 __all__ = [
     "AnthropicAgent",
@@ -29,9 +31,9 @@ export_lazily(
     __name__,
     {
         "ApiAgent": "agent",
-        "ApiSettings": "settings",
-        "Choice": "settings",
-        "choose": "settings",
+        "ApiSettings": "agent",
+        "Choice": "agent",
+        "choose": "agent",
         "AnthropicAgent": "agent",
         "GeminiAgent": "agent",
         "OpenAiAgent": "agent",

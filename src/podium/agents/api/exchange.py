@@ -25,8 +25,8 @@ from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RequestUsage
 
+from podium.agents.api.agent import Choice, Key
 from podium.agents.api.errors import RequestFailure, error_in, failure_of
-from podium.agents.api.settings import Choice, Key
 from podium.agents.outcome import cost_of
 from podium.core.decisions import Usage, spent_since
 from podium.core.errors import BudgetSpent
@@ -230,7 +230,7 @@ class Exchange:
             pause = self._pause(answer, repeat)
             if pause is None:
                 raise Rejected(failure) if failure.rejected else failure.error
-            self._door.tell("retry", f"{failure.error}; asking again in {pause:.1f} s")
+            self._door.report_progress("retry", f"{failure.error}; asking again in {pause:.1f} s")
             await self._pace.sleep(pause)
             repeat += 1
         return self._accepted(answer)
@@ -292,7 +292,7 @@ class Exchange:
     def _notify(self, event: ModelResponseStreamEvent) -> None:
         kind, text = _progress(event)
         if text:
-            self._door.tell(kind, whole_text(text))
+            self._door.report_progress(kind, whole_text(text))
 
 
 def model_settings(choice: Choice) -> ModelSettings:

@@ -3,9 +3,7 @@
 Needs the extra `duet`.
 """
 
-from podium.agents.bus.agent import BusAgent
-from podium.agents.bus.bus import Bus, BusSettings
-from podium.agents.bus.peer import BusPeer
-from podium.agents.bus.wire import Asked, endpoint_of, socket_of
+from podium.agents.bus.bus import Bus, BusAgent, BusSettings
+from podium.agents.bus.peer import Asked, BusPeer, endpoint_of, socket_of
 
 __all__ = ["Asked", "Bus", "BusAgent", "BusPeer", "BusSettings", "endpoint_of", "socket_of"]

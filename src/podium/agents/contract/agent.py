@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from pydantic import BaseModel
 
+from podium.agents.contract.json_objects import check_value, quoted
 from podium.agents.contract.messages import bounded_answer
 from podium.agents.contract.payload import read_payload
 from podium.agents.contract.reply_schema import (
@@ -24,7 +25,6 @@ from podium.agents.contract.reply_schema import (
     validated,
 )
 from podium.agents.contract.reply_text import bounded
-from podium.agents.contract.strict_json import check_value, quoted
 from podium.core.decisions import Usage
 from podium.core.errors import BadInput, PodiumError, ReplyInvalid
 from podium.core.model import Json, whole_text

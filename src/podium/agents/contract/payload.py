@@ -16,13 +16,13 @@ from podium.agents.contract.json_objects import (
     Span,
     find_objects,
     is_part_of_more,
+    load_object,
     surroundings,
     thoughts,
 )
 from podium.agents.contract.repair import repair_object
 from podium.agents.contract.reply_schema import ExpectedObject, M, NotAnAnswer
 from podium.agents.contract.reply_text import without_escapes
-from podium.agents.contract.strict_json import load_object
 
 _SELF = r"(?:the|this|that|my)(?: \w{1,20})? (?:above|json|object|answer|verdict|reply|response|result|decision|one)"
 _TAKES_BACK = re.compile(

@@ -15,7 +15,7 @@ import math
 import re
 from itertools import accumulate
 
-from podium.agents.contract.strict_json import MAX_DEPTH, check_value, load_object
+from podium.agents.contract.json_objects import MAX_DEPTH, check_value, load_object
 from podium.core.model import Json
 
 _GAP = re.compile(r"(?:[\s\u200b\u2060\ufeff]++|//[^\n]*+|#[^\n]*+|/\*.*?\*/)*+", re.DOTALL)

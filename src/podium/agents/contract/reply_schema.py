@@ -14,7 +14,7 @@ from pydantic import AliasChoices, AliasPath, BaseModel, RootModel, ValidationEr
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
 from pydantic.fields import FieldInfo
 
-from podium.agents.contract.strict_json import misfit
+from podium.agents.contract.json_objects import misfit
 from podium.core.errors import BadInput, ReplyInvalid
 from podium.core.model import Json
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Literal
 
-from podium.agents.contract.strict_json import load_object
+from podium.agents.contract.json_objects import load_object
 from podium.core.model import Json
 
 MAX_CHARACTERS = 200_000

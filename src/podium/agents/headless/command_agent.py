@@ -10,7 +10,6 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, ValidationError, model_validator
 
-from podium.agents.confinement import Needs, confinement_for, confinement_warnings
 from podium.agents.deps import AgentDeps, AgentOptions
 from podium.agents.headless.home import Home, Login, private_home
 from podium.agents.outcome import (
@@ -24,7 +23,13 @@ from podium.agents.outcome import (
     stderr_end,
     unkept_limits,
 )
-from podium.agents.program import printed_line, received_line
+from podium.agents.program import (
+    Needs,
+    confinement_for,
+    confinement_warnings,
+    printed_line,
+    received_line,
+)
 from podium.core.decisions import Usage
 from podium.core.errors import AgentLost, AgentRejected, BadInput, PodiumError
 from podium.core.model import FrozenModel, Json, NonEmpty
@@ -309,11 +314,11 @@ class CommandAgent:
 
     def _notify(self, line: bytes, door: HookDoor) -> None:
         if self._settings.output == "text":
-            door.tell("text", line.decode(errors="replace") + "\n")
+            door.report_progress("text", line.decode(errors="replace") + "\n")
         elif self._settings.output == "jsonl":
             text = at(record_in(line), self._settings.text)
             if isinstance(text, str):
-                door.tell("text", text)
+                door.report_progress("text", text)
 
     async def _spawn(self, turn: Turn, home: Home, door: HookDoor) -> ProcessSpec:
         template = self._options.command

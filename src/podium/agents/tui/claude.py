@@ -15,7 +15,6 @@ import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from podium.agents.confinement import Needs
 from podium.agents.headless.claude.agent import CONVERSATIONS
 from podium.agents.headless.claude.command import (
     ALONE,
@@ -28,10 +27,11 @@ from podium.agents.headless.claude.command import (
     model_switches,
     translate,
 )
-from podium.agents.headless.claude.records import MADE_UP_MODEL, tool_results
+from podium.agents.headless.claude.session import MADE_UP_MODEL, tool_results
 from podium.agents.headless.home import Folders, copy_login
 from podium.agents.kinds import ABOUT
 from podium.agents.outcome import plain_line
+from podium.agents.program import Needs
 from podium.agents.tui.adapter import Launch, ProgramContext, Status, TranscriptEntry
 from podium.agents.tui.jsonl_tail import JsonlTail, NewestFile, Record
 from podium.agents.tui.screen import (

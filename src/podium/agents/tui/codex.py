@@ -17,16 +17,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from podium.agents.confinement import Needs
-from podium.agents.headless.claude.records import record_of
 from podium.agents.headless.codex import home as codex_home
-from podium.agents.headless.codex.home import CONVERSATIONS
+from podium.agents.headless.codex.home import CONVERSATIONS, refuse_foreign_git, trusting_hook
 from podium.agents.headless.codex.tools import Judged
-from podium.agents.headless.codex.trust import refuse_foreign_git, trusting_hook
 from podium.agents.headless.home import Folders, copy_login
 from podium.agents.kinds import ABOUT
 from podium.agents.outcome import plain_line
 from podium.agents.private_files import real_paths
+from podium.agents.program import Needs, record_of
 from podium.agents.tui.adapter import Launch, ProgramContext, Status, TranscriptEntry, Written
 from podium.agents.tui.jsonl_tail import JsonlTail, NewestFile, Record, opened
 from podium.agents.tui.screen import Composer, Manner, Patience, Screen

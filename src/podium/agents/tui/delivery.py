@@ -16,8 +16,7 @@ from pydantic import ValidationError
 
 from podium.agents.private_files import write_private
 from podium.agents.tui.adapter import Status, Written
-from podium.agents.tui.control import Control
-from podium.agents.tui.errors import DeliveryInDoubt, NotListening, NumberTaken
+from podium.agents.tui.control import Control, DeliveryInDoubt, NotListening, NumberTaken
 from podium.agents.tui.injector import Injector
 from podium.agents.tui.ledger import Entry
 from podium.agents.tui.screen import Screen, history_size, look

@@ -8,9 +8,9 @@ from functools import cached_property
 
 from pydantic import Field, ValidationError, field_validator
 
-from podium.agents.confinement import Needs
 from podium.agents.contract.reply_text import cells
 from podium.agents.deps import AgentOptions
+from podium.agents.program import Needs
 from podium.agents.tui.adapter import Launch, ProgramContext, Status, Written
 from podium.agents.tui.screen import (
     Composer,

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from podium.agents.tui.activity import Activity
-from podium.agents.tui.control import Control
-from podium.agents.tui.errors import (
+from podium.agents.tui.control import (
+    Control,
     DeliveryInDoubt,
     KeyboardElsewhere,
     LineLost,

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from podium.agents.headless.claude.records import record_of
 from podium.agents.private_files import is_really_in, open_plain, real_paths
+from podium.agents.program import record_of
 from podium.agents.tui.adapter import TranscriptEntry
 from podium.core.model import Json
 

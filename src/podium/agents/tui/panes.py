@@ -17,8 +17,7 @@ from pydantic import Field
 
 from podium.agents.contract.reply_text import without_escapes
 from podium.agents.private_files import write_private
-from podium.agents.tui.control import Control, literally, quoted
-from podium.agents.tui.errors import PaneGone
+from podium.agents.tui.control import Control, PaneGone, literally, quoted
 from podium.agents.tui.ledger import forget_input
 from podium.agents.tui.screen import Manner, look
 from podium.agents.tui.server import FREE, PLACEHOLDER, TerminalSettings

@@ -8,8 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from podium.agents.tui.control import Control
-from podium.agents.tui.errors import ProgramEnded
+from podium.agents.tui.control import Control, ProgramEnded
 from podium.agents.tui.ledger import HELD
 from podium.core.model import FrozenModel
 from podium.core.terminals import PaneFrame

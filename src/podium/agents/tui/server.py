@@ -13,8 +13,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from podium.agents.tui.control import Control, quoted
-from podium.agents.tui.errors import LineLost, ServerGone, TmuxRefused
+from podium.agents.tui.control import Control, LineLost, ServerGone, TmuxRefused, quoted
 from podium.core.errors import NotPossibleNow, TimedOut, ToolMissing
 from podium.core.model import FrozenModel, NonEmpty
 from podium.core.processes import ProcessLimits, ProcessSpec

@@ -10,14 +10,13 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from podium.agents.confinement import Needs, with_needs
 from podium.agents.deps import AgentOptions
 from podium.agents.private_files import write_private
+from podium.agents.program import Needs, with_needs
 from podium.agents.tui.activity import Activity
 from podium.agents.tui.adapter import Adapter, ProgramContext, TuiDeps, Written
-from podium.agents.tui.control import Control
+from podium.agents.tui.control import Control, LineLost, NotListening, PaneGone, ServerGone
 from podium.agents.tui.delivery import OutboundMessage, OutboundMessages, ScreenProbe, Sender
-from podium.agents.tui.errors import LineLost, NotListening, PaneGone, ServerGone
 from podium.agents.tui.injector import Injector
 from podium.agents.tui.keyboard import Keyboard, Lapsed
 from podium.agents.tui.panes import Panes, Program, end_program, pressing

@@ -56,7 +56,7 @@ async def terminals_of(podium: Podium, pair: Pair) -> DuetSides:
 @asynccontextmanager
 async def pair_up(podium: Podium, pair: Pair) -> AsyncIterator[TerminalPair]:
     """Bring up both programs, ready and primed. A refused start leaves nothing behind."""
-    from podium.agents.tui.errors import NotListening
+    from podium.agents.tui.control import NotListening
 
     was_there = socket_path(pair.socket, podium.environ).exists()
     claim(podium, pair)

@@ -71,7 +71,7 @@ def _without_reading(answer: OperatorAnswer) -> str:
         return one_line(answer.reason) or "Nothing was left to read"
     if answer.plan.undoes:
         run, _, number = answer.plan.undoes.rpartition("#")
-        return f"Takes back receipt {number} of run {short_id(run)}"
+        return f"Reverses receipt {number} of run {short_id(run)}"
     return "The plan that was shown before"
 
 
@@ -124,7 +124,7 @@ def _result(answer: OperatorAnswer) -> Iterator[str]:
     if answer.plan is not None:
         spent, seconds = sum(e.usd for e in answer.results), sum(e.seconds for e in answer.results)
         foreseen = _cost(answer.plan.estimate.usd)
-        yield f"Cost: {_cost(spent)} ({foreseen} foreseen), {seconds:.2f} s"
+        yield f"Cost: {_cost(spent)} ({foreseen} estimated), {seconds:.2f} s"
 
 
 def _result_line(result: CallResult) -> str:
@@ -155,12 +155,12 @@ def _impact(answer: OperatorAnswer) -> Iterator[str]:
         yield f"Executed: {', '.join(done.values()) or 'none'}"
         left = [result.tool for result in answer.results if result.status == "skipped"]
         if left:
-            yield f"Not begun: {', '.join(left)}"
+            yield f"Not started: {', '.join(left)}"
         yield from _ways_back(plan, [step for step in plan.steps if step.number in done])
         return
     yield f"Tools: {', '.join(dict.fromkeys(plan.tool_sequence))}"
     if answer.status == "enqueued":
-        yield "Handed to a worker, who does it"
+        yield "Handed to a worker"
     elif answer.status not in _ENDED:
         yield "Nothing was done yet"
     yield from _ways_back(plan, plan.steps)
@@ -234,7 +234,7 @@ def _gate(report: GateReport, in_full: bool) -> Iterator[str]:
 
 
 def _next(answer: OperatorAnswer) -> Iterator[str]:
-    actions = [*answer.next_actions, *(f"Asked before in such words: {s}" for s in _others(answer))]
+    actions = [*answer.next_actions, *(f"Similar request before: {s}" for s in _others(answer))]
     for number, action in enumerate(actions or ["Nothing more to do"], start=1):
         yield f"  {number}. {one_line(action)}"
 

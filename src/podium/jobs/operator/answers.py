@@ -26,7 +26,7 @@ from podium.jobs.operator.models import (
 from podium.jobs.operator.plan_gate import counts_beforehand, first_problem
 
 DONE, FAILED, INPUT_NEEDED, REFUSED = 0, 1, 3, 4
-_AFTER_THE_GATE = ("Mend what Reason names, then ask again",)
+_AFTER_THE_GATE = ("Fix what Reason names, then ask again",)
 
 
 class Answers:
@@ -345,7 +345,7 @@ def to_mend_input(problems: Sequence[str]) -> tuple[str, ...]:
     steps = []
     for problem in problems:
         _, separator, advice = problem.partition("; ")
-        steps.append(_as_sentence(advice) if separator else f"Mend this: {problem}")
+        steps.append(_as_sentence(advice) if separator else f"Fix this: {problem}")
     return tuple(dict.fromkeys(steps))
 
 
@@ -356,7 +356,7 @@ def to_clarify(classification: IntentClassification) -> tuple[str, ...]:
     if classification.question:
         steps.append(f"Answer: {classification.question}")
     if not steps:
-        return ("Say more exactly what is to be done, and to which record",)
+        return ("Say more precisely what to do, and to which record",)
     fields = set(classification.required_fields)
     to_hand_in = [
         name
@@ -364,9 +364,9 @@ def to_clarify(classification: IntentClassification) -> tuple[str, ...]:
         if name not in fields and " or " not in name
     ]
     if to_hand_in:
-        steps.append(f"Hand in {', '.join(to_hand_in)} as JSON, with --context-file FILE")
+        steps.append(f"Pass {', '.join(to_hand_in)} as JSON with --context-file FILE")
     else:
-        steps.append("Say the whole message again with that in it")
+        steps.append("Send the whole message again, including it")
     return tuple(steps)
 
 
@@ -390,17 +390,17 @@ def to_rephrase(classification: IntentClassification, pack: str) -> tuple[str, .
             "Have a person with the authority do it outside of Podium, if it must be done",
         )
     candidates = ", ".join(classification.tool_candidates[:3])
-    first = f"Say it in other words, if one of these was meant: {candidates}" if candidates else ""
+    first = f"Rephrase it, if one of these was meant: {candidates}" if candidates else ""
     tools = f"See what can be asked for: podium pack show {shlex.quote(pack or 'podium')}"
-    return (first, tools) if first else ("Say it in other words", tools)
+    return (first, tools) if first else ("Rephrase it", tools)
 
 
 def to_go_on(message: str, mode: OperatorMode, plan: RunPlan) -> tuple[str, ...]:
     """After looking at a plan."""
     steps = []
     if mode is not OperatorMode.PLAN:
-        steps.append(f"See the whole plan: {_again(message, plan, OperatorMode.PLAN)}")
-    steps.append(f"Do it: {_again(message, plan, OperatorMode.EXECUTE)}")
+        steps.append(f"Show the whole plan: {_again(message, plan, OperatorMode.PLAN)}")
+    steps.append(f"Run it: {_again(message, plan, OperatorMode.EXECUTE)}")
     if plan.safer_alternative:
         steps.append(f"Or safer: {plan.safer_alternative}")
     return tuple(steps)
@@ -410,11 +410,11 @@ def after_lookup(classification: IntentClassification | None) -> tuple[str, ...]
     """Suggest the message to send once a lookup has shown what was missing."""
     if classification is None or not classification.question:
         return ()
-    return (f"Then say the whole message again with it: {classification.question}",)
+    return (f"Then send the whole message again with it: {classification.question}",)
 
 
 def to_ask_again(message: str, plan: RunPlan) -> tuple[str, ...]:
-    return (f"Ask again if it is still wanted: {_again(message, plan, OperatorMode.EXECUTE)}",)
+    return (f"Ask again if you still want it: {_again(message, plan, OperatorMode.EXECUTE)}",)
 
 
 def to_approve(approval: Approval, plan: RunPlan) -> tuple[str, ...]:
@@ -427,18 +427,18 @@ def to_approve(approval: Approval, plan: RunPlan) -> tuple[str, ...]:
         f"APPROVE: {approval.id}",
         f"In a shell{who}: podium ask 'APPROVE: {approval.id}'",
         f"See it in full: podium approvals {short}",
-        f"Say no: podium reject {short} --why 'not wanted'",
+        f"Reject it: podium reject {short} --why 'not wanted'",
     )
 
 
 def to_resume(run_id: str) -> tuple[str, ...]:
     """Suggest how to resume a run that was stopped at its checkpoint."""
-    return (f"Go on where it stopped: podium resume {run_id}",)
+    return (f"Resume: podium resume {run_id}",)
 
 
 def to_follow(run_id: str) -> tuple[str, ...]:
     short = short_id(run_id)
-    return (f"Follow it: podium logs -f {short}", f"End it: podium cancel {short}")
+    return (f"Follow it: podium logs -f {short}", f"Cancel it: podium cancel {short}")
 
 
 def to_prove(run_id: str, plan: RunPlan, results: Sequence[CallResult]) -> tuple[str, ...]:
@@ -452,18 +452,18 @@ def to_mend(run_id: str, plan: RunPlan, results: Sequence[CallResult]) -> tuple[
     failed = next((result.number for result in results if result.status == "failed"), None)
     steps = [f"See what happened: podium show {short}"]
     if failed is None:
-        steps.append(f"Try again: podium retry {short}")
+        steps.append(f"Retry: podium retry {short}")
     else:
-        steps.append(f"Try again, once that is mended: podium retry {short} --from 'call#{failed}'")
+        steps.append(f"Retry once that is fixed: podium retry {short} --from 'call#{failed}'")
     return (*steps, *_ways_back(run_id, plan, results))
 
 
 def to_resolve(run_id: str) -> tuple[str, ...]:
     short = short_id(run_id)
     return (
-        "Find out whether it happened: nobody here can say, and it is not done twice",
+        "Check whether it happened: Podium cannot know, and does not repeat it",
         f"See the call and the command that says so: podium show {short}",
-        f"Then go on: podium resume {short}",
+        f"Then resume: podium resume {short}",
     )
 
 
@@ -485,7 +485,7 @@ def _again(message: str, plan: RunPlan, mode: OperatorMode) -> str:
 def _ways_back(run_id: str, plan: RunPlan, results: Sequence[CallResult]) -> list[str]:
     undoable = {step.number for step in plan.steps if step.undo}
     return [
-        f"Take {result.tool} back: podium undo '{short_id(run_id)}#{result.receipt}'"
+        f"Undo {result.tool}: podium undo '{short_id(run_id)}#{result.receipt}'"
         for result in results
         if result.number in undoable and result.status == "completed"
     ][:MAX_WAYS_BACK]

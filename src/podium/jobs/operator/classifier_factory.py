@@ -71,8 +71,8 @@ def _chosen(podium: Podium, requested: str) -> str:
         return MODEL if has_key else EMBEDDED
     if requested == MODEL and not has_key:
         raise BadInput(
-            f"the classifier {MODEL!r} is asked by OpenRouter, and {KEY} is not set; set it, name an "
-            f"agent of podium.yaml, or take {EMBEDDED!r}, which needs no model"
+            f"the classifier {MODEL!r} needs OpenRouter, and {KEY} is not set; set it, name an "
+            f"agent of podium.yaml, or use {EMBEDDED!r}, which needs no model"
         )
     return requested
 

@@ -247,7 +247,7 @@ async def brain_of(podium: Podium) -> Brain:
         clock=podium.clock,
         ids=podium.ids,
         approval_seconds=podium.gate.approval_seconds,
-        settings=podium.configuration.terms(),
+        settings=podium.configuration.run_settings(),
         queue=operator_options(podium).queue,
     )
 
@@ -323,5 +323,5 @@ def _operator_run(view: StoreView, run_id: str, receipt: str) -> Run:
         return operator_run(view, run_id)
     except UnknownId:
         raise NotPossibleNow(
-            f"receipt {receipt!r} is of no plan of the operator; `podium show` tells of its run"
+            f"receipt {receipt!r} is not from a plan of the operator; see its run with `podium show`"
         ) from None

@@ -22,7 +22,7 @@ def context_value(text: str) -> Json:
     except (ValueError, RecursionError) as error:
         raise BadInput(
             f"context value {text[:60]!r} is not JSON ({error}); "
-            "write it as JSON, or put it into a file and name that with --context-file"
+            "fix it, or put it in a file and pass that with --context-file"
         ) from None
 
 
@@ -31,7 +31,7 @@ def unique_keys(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     result: dict[str, Json] = {}
     for name, value in pairs:
         if name in result:
-            raise ValueError(f"{name[:60]!r} is there twice")
+            raise ValueError(f"duplicate key {name[:60]!r}")
         result[name] = value
     return result
 
@@ -64,7 +64,7 @@ class Typed:
 def message_of(argument: str, message: str) -> str:
     """Read the message, given as MESSAGE or with -m; `-` stands for all of stdin."""
     if argument and message:
-        raise BadInput("the message is there twice; say it as MESSAGE or with -m")
+        raise BadInput("the message is given twice; pass it as MESSAGE or with -m")
     text = argument or message
     if text != STDIN:
         return text
@@ -82,7 +82,7 @@ def context_of(pairs: Sequence[str], file: Path | None) -> dict[str, Json]:
     for pair in pairs:
         name, value = parted(pair)
         if name in values:
-            raise BadInput(f"context {name[:60]!r} is there twice; say it once")
+            raise BadInput(f"context {name[:60]!r} is given twice; pass it once")
         values[name] = value
     return {**context, **values}
 
@@ -91,7 +91,7 @@ def parted(pair: str) -> tuple[str, Json]:
     """NAME=VALUE. The value is JSON where it reads as an object, list, number, true or null; else text."""
     name, separator, value = pair.partition("=")
     if not separator or not name.strip():
-        raise BadInput(f"context {pair[:60]!r} is no NAME=VALUE; write it as in quote_id=abc123")
+        raise BadInput(f"context {pair[:60]!r} is not NAME=VALUE; for example: quote_id=abc123")
     return name.strip(), context_value(value)
 
 
@@ -101,22 +101,22 @@ def _read(file: Path) -> dict[str, Json]:
             content = stream.read(MAX_BYTES + 1)
     except OSError as error:
         raise BadInput(
-            f"the context file {str(file)!r} cannot be read ({error.strerror}); name one that can"
+            f"cannot read the context file {str(file)!r} ({error.strerror}); check its path"
         ) from None
     if len(content) > MAX_BYTES:
         raise BadInput(
             f"the context file {str(file)!r} is larger than {MAX_BYTES} bytes; "
-            "name pictures and the like by their paths instead of putting them in"
+            "pass large files by path instead of embedding them"
         )
     try:
         context = json.loads(content, object_pairs_hook=unique_keys)
     except (ValueError, RecursionError) as error:
         raise BadInput(
-            f"the context file {str(file)!r} is not JSON ({error}); mend it there"
+            f"the context file {str(file)!r} is not JSON ({error}); fix the file"
         ) from None
     if not isinstance(context, dict):
         kind = type(context).__name__
         raise BadInput(
-            f"the context file {str(file)!r} holds no object but {kind}; write names and values in {{}}"
+            f"the context file {str(file)!r} holds a {kind}, not an object; write names and values in {{}}"
         )
     return context

@@ -62,11 +62,11 @@ def _message_problems(message: Json) -> Iterator[str]:
         yield f"the message must be text, not {type(message).__name__}"
         return
     if not message.strip():
-        yield "the message is empty; say what is to be done"
+        yield "the message is empty; say what to do"
     if len(message) > MAX_CHARACTERS:
         yield (
-            f"the message has {len(message)} characters and {MAX_CHARACTERS} are read; "
-            "put data into a file and hand it in with --context-file"
+            f"the message has {len(message)} characters, the limit is {MAX_CHARACTERS}; "
+            "put data in a file and pass it with --context-file"
         )
         return
     hidden = next(
@@ -90,14 +90,14 @@ def _hidden_character_problem(message: str, at: int, character: str) -> str:
     before = " ".join(message[:at].split()[-_WORDS_BEFORE:])[-_MAX_BEFORE:]
     where = f"after {before!r}" if before else "at its beginning"
     return (
-        f"the message holds the {kind} {called} {where}, so that it is not what it looks like; "
-        "type it again as plain text"
+        f"the message contains the {kind} {called} {where} and is not what it looks like; "
+        "retype it as plain text"
     )
 
 
 def _mode_problems(mode: Json) -> Iterator[str]:
     if mode not in list(OperatorMode):
-        yield f"there is no mode {str(mode)[:40]!r}; modes: {', '.join(OperatorMode)}"
+        yield f"unknown mode {str(mode)[:40]!r}; modes: {', '.join(OperatorMode)}"
 
 
 def _context_problems(context: Json) -> Iterator[str]:
@@ -113,11 +113,11 @@ def _context_problems(context: Json) -> Iterator[str]:
         yield f"the context is not plain JSON: {error}"
         return
     if holds_reference(context):
-        yield "a name in the context begins with `$`, which only plans write; take it out"
+        yield "a name in the context begins with `$`, which is reserved for plans; rename it"
     if size > MAX_CONTEXT_BYTES:
         yield (
-            f"the context takes {size} bytes and {MAX_CONTEXT_BYTES} are taken; "
-            "name files by their paths instead of putting them in"
+            f"the context has {size} bytes, the limit is {MAX_CONTEXT_BYTES}; "
+            "pass files by path instead of embedding them"
         )
 
 
@@ -194,7 +194,7 @@ class Operator:
         problems = input_problems(message, mode, context)
         action_id = None if problems else approval_named_in(message)
         if action_id is not None and provenance:
-            problems = [f"an approval is a person's; {', '.join(provenance)} cannot give one"]
+            problems = [f"only a person can approve; {', '.join(provenance)} cannot"]
         elif action_id is not None:
             return await self._released(action_id, started)
         problems = problems or list(await self._deps.context_problems(context or {}))

@@ -19,7 +19,7 @@ from podium.core.model import FrozenModel, Json
 from podium.core.work import Run
 from podium.jobs.operator.models import OperatorAnswer, OperatorMode
 from podium.render.approval import what_line
-from podium.render.text import shown_line
+from podium.render.text import escaped_line
 from podium.tools.packs import list_packs, shipped_packs
 
 if TYPE_CHECKING:
@@ -45,7 +45,9 @@ async def submit(submission: Submission) -> Run:
     podium, options = submission.podium, submission.options
     submission.refuse_queue_slot()
     if options.approve and not submission.may_approve:
-        raise CallRefused(f"{submission.by} is no approver; start it without a yes to its plan")
+        raise CallRefused(
+            f"{submission.by} is not an approver; submit it without approving its plan"
+        )
     answer = await ask(
         podium,
         submission.text,
@@ -58,7 +60,7 @@ async def submit(submission: Submission) -> Run:
         approver=submission.approver,
     )
     if answer.run_id is None:
-        raise NotPossibleNow(f"the operator began nothing: {answer.status}: {_why(answer)}")
+        raise NotPossibleNow(f"the operator started no run: {answer.status}: {_why(answer)}")
     store, run_id = await podium.store(), answer.run_id
     run = await store.read(lambda view: view.run(run_id))
     if run is None:
@@ -93,10 +95,10 @@ async def ask(
         )
     if (action_id := approval_named_in(text)) is not None:
         raise BadInput(
-            f"an approval is no message here: `podium approve {action_id}` says yes, and so does its card"
+            f"an approval is not a message here; run `podium approve {action_id}` or use its card"
         )
     if approve and provenance:
-        raise BadInput(f"an approval is a person's; {', '.join(provenance)} cannot give one")
+        raise BadInput(f"only a person can approve; {', '.join(provenance)} cannot")
     if mode == OperatorMode.ENQUEUE:
         queue_named(podium.configuration, operator_options(podium).queue)
     proved = (lambda: approver) if approver else None
@@ -131,7 +133,7 @@ def _chat_lines(answer: OperatorAnswer, approval: Approval | None) -> Iterator[s
         yield f"APPROVE: {short_id(approval.id)}"
     reading = answer.classification
     why = (reading.question or reading.reasoning) if reading and not run else ""
-    yield from (cut_line(shown_line(text)) for text in (answer.reason, why) if text)
+    yield from (cut_line(escaped_line(text)) for text in (answer.reason, why) if text)
 
 
 def option_choices(podium: Podium) -> Mapping[str, Iterable[str]]:

@@ -5,10 +5,15 @@ from typing import TYPE_CHECKING
 from podium.platform.lazy_exports import export_lazily
 
 if TYPE_CHECKING:
-    from podium.jobs.pipeline.deps import PipelineDeps, PipelineJob
     from podium.jobs.pipeline.flow import pipeline
-    from podium.jobs.pipeline.spec import PipelineOptions, PipelineSpec, Stage
-    from podium.jobs.pipeline.stage_prompt import PLACEHOLDER, PLACEHOLDERS
+    from podium.jobs.pipeline.spec import (
+        PLACEHOLDER,
+        PLACEHOLDERS,
+        PipelineOptions,
+        PipelineSpec,
+        Stage,
+    )
+    from podium.jobs.pipeline.state import PipelineDeps, PipelineJob
 
 __all__ = [
     "PLACEHOLDER",
@@ -24,10 +29,10 @@ __all__ = [
 export_lazily(
     __name__,
     {
-        "PLACEHOLDER": "stage_prompt",
-        "PLACEHOLDERS": "stage_prompt",
-        "PipelineJob": "deps",
-        "PipelineDeps": "deps",
+        "PLACEHOLDER": "spec",
+        "PLACEHOLDERS": "spec",
+        "PipelineJob": "state",
+        "PipelineDeps": "state",
         "PipelineOptions": "spec",
         "PipelineSpec": "spec",
         "Stage": "spec",

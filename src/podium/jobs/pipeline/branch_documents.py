@@ -1,4 +1,4 @@
-"""Documents that the supervisor commits to the branch: where they lie, what they say, how lists merge."""
+"""Documents that the supervisor commits to the branch: paths, contents, merging of lists, and results of checks as text."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 
+from podium.app.checks import CheckResult
 from podium.app.kernel_flows import DeliveryDeps, deliver_approved
 from podium.core.decisions import Refusal
 from podium.core.errors import BadInput, ImportRefused, NeedsHuman, NotPossibleNow
@@ -13,11 +14,43 @@ from podium.core.events import NoteTaken
 from podium.core.forge import check_ending, check_passed
 from podium.core.model import FrozenModel, Json
 from podium.core.turns import Reply
-from podium.jobs.pipeline.ledger import with_items
-from podium.jobs.pipeline.memory import with_lessons
+from podium.jobs.pipeline.agent_text import fenced, harmless, in_code, shortened, whole
+from podium.jobs.pipeline.memory import with_items, with_lessons
 from podium.jobs.pipeline.payloads import Answer
-from podium.jobs.pipeline.plain_text import fenced, harmless, in_code, shortened, whole
 from podium.jobs.pipeline.state import BACKLOG, MEMORY, AwaitsApproval, StageContext
+
+_TAIL_CHARACTERS = 4_000
+_NO_TESTS = (
+    "ran 0 tests, which proves nothing and counts as failed. Make this very command find tests: their file names, folders "
+    "and imports decide that; where the command itself is wrong for this project, say so in `disputed_checks`"
+)
+
+
+def results_line(results: Sequence[CheckResult]) -> str:
+    """One line for people: what ran and how it ended."""
+    if not results:
+        return "no checks"
+    return ", ".join(
+        f"`{result.command}` {check_ending(result.model_dump())}" for result in results
+    )
+
+
+def failed_checks_text(results: Sequence[CheckResult]) -> str:
+    """Each failed check with the end of its output, for the role that has to make it pass."""
+    return "\n\n".join(
+        f"`{result.command}` {_NO_TESTS if result.ran_no_tests else 'failed'}{_base_note(result)}:\n"
+        f"{result.tail[-_TAIL_CHARACTERS:]}"
+        for result in results
+        if not result.passed
+    )
+
+
+def _base_note(result: CheckResult) -> str:
+    if not result.before:
+        return ""
+    was = "red" if result.red_before else "green"
+    return f" (it was {was} before this work: {result.before})"
+
 
 _NEEDS_QUOTES = re.compile(r'[\s"\\]|^[#!]')
 _GLOB = re.compile(r"([*?\[\\])")

@@ -20,7 +20,7 @@ from podium.core.forge import PullRequestDraft
 from podium.core.model import Json
 from podium.core.workspaces import CheckoutStatus
 from podium.jobs.pipeline import PipelineDeps, PipelineJob, PipelineSpec, pipeline
-from podium.jobs.pipeline.spec_files import pipeline_prompts, pipeline_spec
+from podium.jobs.pipeline.spec import pipeline_prompts, pipeline_spec
 from podium.ports import FlowBody, Forge
 
 if TYPE_CHECKING:

@@ -8,15 +8,14 @@ from collections.abc import Sequence
 from podium.agents.turn_step import ask_until_answered
 from podium.core.events import NoteTaken
 from podium.core.model import Json
+from podium.jobs.pipeline.agent_text import key_of, shortened
 from podium.jobs.pipeline.branch_documents import Filed, clean_start, file
-from podium.jobs.pipeline.deps import with_tools_for
-from podium.jobs.pipeline.ledger import MAX_ITEMS
+from podium.jobs.pipeline.memory import MAX_ITEMS
 from podium.jobs.pipeline.payloads import Answer, Triage, feedback_points
-from podium.jobs.pipeline.plain_text import key_of, shortened
-from podium.jobs.pipeline.spec import DONE, FORWARD
+from podium.jobs.pipeline.spec import DONE, FORWARD, NONCE_SLOT
 from podium.jobs.pipeline.stage import run_stage
-from podium.jobs.pipeline.stage_prompt import NONCE_SLOT, build_triage_brief
-from podium.jobs.pipeline.state import SENT_BACK, Remark, Settled, StageContext
+from podium.jobs.pipeline.stage_prompt import build_triage_brief
+from podium.jobs.pipeline.state import SENT_BACK, Remark, Settled, StageContext, with_tools_for
 from podium.ports import StepContext
 
 _MAX_CHARACTERS = 4_000

@@ -7,15 +7,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
 
 from podium.core.model import FrozenModel
-from podium.jobs.pipeline.markdown import (
+from podium.jobs.pipeline.agent_text import (
     Block,
     Line,
     blocks_of,
+    fingerprint,
     lines_of,
     says_none,
     says_something,
+    shortened,
+    whole,
 )
-from podium.jobs.pipeline.plain_text import fingerprint, shortened, whole
 
 MAX_FINDINGS = 200
 MAX_FINDING = 2_000

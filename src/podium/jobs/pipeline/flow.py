@@ -19,14 +19,20 @@ from podium.core.events import NoteTaken
 from podium.core.forge import Preflight
 from podium.core.model import Json
 from podium.core.workspaces import WorkspaceRecord
-from podium.jobs.pipeline.deps import PipelineDeps, PipelineJob
 from podium.jobs.pipeline.feedback import triage_feedback
 from podium.jobs.pipeline.handover import deliver
 from podium.jobs.pipeline.quoted_files import conventions_of
 from podium.jobs.pipeline.skills import offer_skill
 from podium.jobs.pipeline.spec import DELIVER
 from podium.jobs.pipeline.stage import run_stage
-from podium.jobs.pipeline.state import Baseline, PipelineState, StageContext, task_name
+from podium.jobs.pipeline.state import (
+    Baseline,
+    PipelineDeps,
+    PipelineJob,
+    PipelineState,
+    StageContext,
+    task_name,
+)
 from podium.jobs.pipeline.verdict_routing import integration_of, next_stage
 from podium.jobs.pipeline.workspace_recovery import restore_workspace
 from podium.ports import FlowBody, FlowContext, StepContext
@@ -71,7 +77,7 @@ async def _set_up(ctx: FlowContext, deps: PipelineDeps, job: PipelineJob) -> Sta
 
     async def make(step: StepContext) -> WorkspaceRecord:
         name = task_name(job.task, step.run_id)
-        for existing in deps.workspaces.known():
+        for existing in deps.workspaces.existing():
             if existing.run_id == step.run_id:
                 return existing
         for left in await deps.workspaces.leftovers():

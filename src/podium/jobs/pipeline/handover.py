@@ -13,8 +13,8 @@ from podium.core.forge import PullRequest, PullRequestDraft, RemoteBase
 from podium.core.model import FrozenModel, Json, UtcDatetime
 from podium.core.protected_paths import GUARDED_TOOL
 from podium.core.work import TIMER
+from podium.jobs.pipeline.agent_text import shortened
 from podium.jobs.pipeline.branch_documents import archived, bring_back, was_made
-from podium.jobs.pipeline.plain_text import shortened
 from podium.jobs.pipeline.plan_check import LOGIC, part_of
 from podium.jobs.pipeline.pull_request import body_of, title_of
 from podium.jobs.pipeline.skills import taken_skills

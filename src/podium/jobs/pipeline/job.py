@@ -7,9 +7,9 @@ JOB = Job(
     flows={
         "pipeline": FlowSpec(
             "podium.jobs.pipeline.composition:build_pipeline",
-            "podium.jobs.pipeline.deps:PipelineJob",
+            "podium.jobs.pipeline.state:PipelineJob",
             "podium.jobs.pipeline.flow:pipeline",
-            check="podium.jobs.pipeline.spec_files:pipeline_spec",
+            check="podium.jobs.pipeline.spec:pipeline_spec",
         ),
     },
     events={

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from podium.jobs.pipeline.markdown import (
+from podium.jobs.pipeline.agent_text import (
     BOLD,
     LOOKED_AT,
     Line,

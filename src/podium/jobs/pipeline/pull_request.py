@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from podium.core.forge import check_ending
 from podium.core.model import Json
-from podium.jobs.pipeline.plain_text import fenced, harmless, in_code, one_line, shortened, whole
+from podium.jobs.pipeline.agent_text import fenced, harmless, in_code, one_line, shortened, whole
 
 MAX_TITLE = 72
 MAX_BODY = 60_000

@@ -9,8 +9,15 @@ from math import inf
 from pathlib import PurePosixPath
 
 from podium.core.model import FrozenModel
-from podium.jobs.pipeline.markdown import Line, blocks_of, lines_of
-from podium.jobs.pipeline.plain_text import fenced, fingerprint, shortened, whole
+from podium.jobs.pipeline.agent_text import (
+    Line,
+    blocks_of,
+    fenced,
+    fingerprint,
+    lines_of,
+    shortened,
+    whole,
+)
 from podium.jobs.pipeline.plan_check import DELIVERABLES, DOCUMENTATION, REFERENCES, part_of
 from podium.ports import Workspace
 

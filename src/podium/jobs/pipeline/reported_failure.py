@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from podium.jobs.pipeline.plain_text import one_line
+from podium.jobs.pipeline.agent_text import one_line
 
 _MAX_REPORT_CHARACTERS = 240
 _MAX_READ = 200_000

@@ -11,8 +11,8 @@ from podium.core.errors import BadInput
 from podium.core.events import NoteTaken, RunRetried
 from podium.core.ids import short_id
 from podium.core.model import FrozenModel, UtcDatetime
+from podium.jobs.pipeline.agent_text import ascii_of, harmless, one_line
 from podium.jobs.pipeline.payloads import SkillProposal
-from podium.jobs.pipeline.plain_text import ascii_of, harmless, one_line
 from podium.jobs.pipeline.state import OfferedSkill, Settled, StageContext
 from podium.ports import EventQuery, StepContext
 

@@ -14,13 +14,17 @@ from podium.core.model import FrozenModel
 from podium.core.turns import Reply
 from podium.core.workspaces import MergeResult, WorktreeSnapshot
 from podium.jobs.pipeline.branch_change import forecast_conflicts
-from podium.jobs.pipeline.branch_documents import bring_back, clean_start, evidence_file, file
-from podium.jobs.pipeline.check_text import failed_checks_text
-from podium.jobs.pipeline.deps import with_tools_for
+from podium.jobs.pipeline.branch_documents import (
+    bring_back,
+    clean_start,
+    evidence_file,
+    failed_checks_text,
+    file,
+)
 from podium.jobs.pipeline.events import StageBegan, StageEnded
-from podium.jobs.pipeline.spec import DONE, FORWARD, Stage
+from podium.jobs.pipeline.spec import DONE, FORWARD, NONCE_SLOT, Stage
 from podium.jobs.pipeline.stage_evaluation import settle
-from podium.jobs.pipeline.stage_prompt import INPUTS, NONCE_SLOT, build_brief
+from podium.jobs.pipeline.stage_prompt import INPUTS, build_brief
 from podium.jobs.pipeline.state import (
     RED,
     SENT_BACK,
@@ -29,6 +33,7 @@ from podium.jobs.pipeline.state import (
     StageSummary,
     approved_step,
     ask_a_person,
+    with_tools_for,
 )
 from podium.ports import StepContext
 

@@ -11,9 +11,9 @@ from podium.core.model import Json
 from podium.core.protected_paths import is_guarded
 from podium.core.turns import Reply
 from podium.core.workspaces import WorkspaceCommit, WorktreeStatus
+from podium.jobs.pipeline.agent_text import in_code, shortened
 from podium.jobs.pipeline.branch_documents import APPENDICES, Filed, file, review_file, was_made
 from podium.jobs.pipeline.payloads import Answer, Edit, Work, feedback_points
-from podium.jobs.pipeline.plain_text import in_code, shortened
 from podium.jobs.pipeline.plan_check import PARTS, SHORT_PLAN, missing_parts
 from podium.jobs.pipeline.reported_failure import reported_failure
 from podium.jobs.pipeline.spec import DONE, FORWARD, Stage

@@ -14,10 +14,10 @@ from podium.agents.turn_step import ANSWERED, ASK_HUMAN
 from podium.app.checks import all_passed
 from podium.core.errors import WorkspaceTampered
 from podium.core.model import FrozenModel
+from podium.jobs.pipeline.agent_text import fenced, in_code, shortened
 from podium.jobs.pipeline.branch_change import sections_of
-from podium.jobs.pipeline.check_text import results_line
+from podium.jobs.pipeline.branch_documents import results_line
 from podium.jobs.pipeline.memory import relevant
-from podium.jobs.pipeline.plain_text import fenced, in_code, shortened
 from podium.jobs.pipeline.quoted_files import (
     HumanNote,
     excerpts,
@@ -26,7 +26,7 @@ from podium.jobs.pipeline.quoted_files import (
     relevant_conventions,
     resolved,
 )
-from podium.jobs.pipeline.spec import Stage
+from podium.jobs.pipeline.spec import NONCE_SLOT, PLACEHOLDER, Stage
 from podium.jobs.pipeline.state import MEMORY, Remark, StageContext
 from podium.ports import StepContext, StoreView
 
@@ -46,11 +46,6 @@ _EXCERPT_CHARACTERS = 8_000
 """Of one file that is too long to be shown whole, in the lines that the plan names."""
 _MAX_NAMED_FILES = 20
 _REMOVED = re.compile(r"^diff --git a/(.+) b/.+\ndeleted file mode", re.MULTILINE)
-PLACEHOLDER = re.compile(r"\{\{\s*(\w+)\s*\}\}")
-NONCE_SLOT = "{{nonce}}"
-"""Stands in a prompt's examples for the word that proves an answer to be of its turn."""
-PLACEHOLDERS = ("inputs", "task", "document", "verification", "feat", "round", "checks", "nonce")
-"""Placeholders that a prompt may have."""
 _JUDGES = ("review", "audit")
 _QUESTION_CHARACTERS = 500
 _MAX_ANSWERS = 20

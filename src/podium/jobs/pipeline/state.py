@@ -1,30 +1,123 @@
-"""State of a pipeline run, the context of a stage, and the question to a person when neither can continue."""
+"""Input, dependencies and state of a pipeline run, and the question to a person when neither can continue."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
 from pydantic import Field
 
-from podium.app.checks import Check, CheckResult, Detection, all_passed
+from podium.agents.budget_tracker import BudgetTracker
+from podium.agents.turn_step import RoleAgent
+from podium.app.checks import Check, CheckResult, Detection, RunCheck, all_passed
 from podium.core.decisions import Usage
 from podium.core.errors import NeedsHuman
 from podium.core.events import NoteTaken
 from podium.core.forge import RemoteBase
 from podium.core.ids import short_id
-from podium.core.model import FrozenModel, Json, UtcDatetime
+from podium.core.model import FrozenModel, Json, NonEmpty, UtcDatetime
 from podium.core.turns import Reply
-from podium.core.workspaces import WorktreeSnapshot
-from podium.jobs.pipeline.deps import PipelineDeps, PipelineJob
+from podium.core.workspaces import WorkspaceSpec, WorktreeSnapshot
+from podium.jobs.pipeline.agent_text import slug_of
 from podium.jobs.pipeline.findings import Finding
 from podium.jobs.pipeline.payloads import SkillProposal
-from podium.jobs.pipeline.plain_text import slug_of
-from podium.jobs.pipeline.spec import Stage
-from podium.ports import FlowContext, StepContext, Workspace
+from podium.jobs.pipeline.spec import Does, PipelineSpec, Stage
+from podium.ports import (
+    Clock,
+    FlowContext,
+    Forge,
+    Journal,
+    StepContext,
+    Toolbox,
+    Workspace,
+    Workspaces,
+)
+
+
+@dataclass(frozen=True)
+class PipelineDeps:
+    """Dependencies of the pipeline's flow."""
+
+    role_agent_for: Callable[[str, str], RoleAgent]
+    """Agent for a role; the second argument names an agent that plays all roles. Raises `BadInput`."""
+    budget: BudgetTracker
+    clock: Clock
+    workspaces: Workspaces
+    workspace_spec: Callable[..., WorkspaceSpec]
+    """A workspace as the settings want it, by task, `base`, `branch` and `run_id`."""
+    forge: Forge
+    checks: Callable[[], tuple[Check, ...] | None]
+    """Checks that podium.yaml names now: they can be corrected while a run waits. None: it names none."""
+    run_check: RunCheck
+    toolbox_in: Callable[[str], Awaitable[Toolbox]]
+    """The tools of a folder, behind the gate."""
+    human_notes: Callable[[], Awaitable[str]]
+    """Current notes of a person for agents, from their own checkout."""
+    journal: Journal
+    """For telling other runs what concerns them."""
+    looks_secret: Callable[[str], str | None]
+    redact: Callable[[str], str]
+    """Takes secrets out of what is written down for others to see."""
+
+
+class PipelineJob(FrozenModel):
+    """A task and how it is to be worked on, whole: a resumed run goes by what it was started with."""
+
+    task: NonEmpty
+    mode: NonEmpty
+    repository: NonEmpty
+    """The user's checkout."""
+    base: NonEmpty
+    """Short name of the branch that the work starts from and is meant for."""
+    agent: str = ""
+    """Plays every role. Empty: whom podium.yaml names."""
+    spec: PipelineSpec
+    prompts: dict[str, str] = Field(default_factory=dict)
+    """Name → text."""
+    warnings: tuple[str, ...] = ()
+    """Warnings for the person who starts it."""
+
+    def prompt(self, stage: str) -> str:
+        own = self.spec.stages[stage].prompt or stage
+        return self.prompts[self.spec.mode(self.mode).prompts.get(stage, own)]
+
+
+Trailers = Mapping[str, str]
+
+
+JUDGING = (
+    "read_file",
+    "list_files",
+    "find_files",
+    "search_text",
+    "git_status",
+    "git_diff",
+    "git_log",
+    "run_command",
+    "ask_human",
+)
+"""Commands are among them: a judge may run the tests."""
+_DOCUMENT = (*JUDGING, "write_file", "edit_file")
+"""CLIs write a new file by either of the two."""
+_TOOLS: Mapping[Does, tuple[str, ...]] = {
+    "review": JUDGING,
+    "audit": _DOCUMENT,
+    "report": _DOCUMENT,
+    "plan": _DOCUMENT,
+}
+"""Stages that are not named have all tools."""
+
+
+def with_tools_for(role_agent: RoleAgent, does: Does) -> RoleAgent:
+    """The player with the tools of such a stage, unless the settings name those of its role."""
+    tools = _TOOLS.get(does)
+    if tools is None or role_agent.allowed_tools is not None:
+        return role_agent
+    return replace(role_agent, allowed_tools=tools)
+
 
 MEMORY = "AGENT_MEMORY.md"
 BACKLOG = "docs/dev_docs/backlog.md"

@@ -15,7 +15,7 @@ from podium.core.model import FrozenModel
 from podium.core.work import Run
 from podium.jobs.pipeline.composition import pipeline_job
 from podium.jobs.pipeline.events import StageEnded
-from podium.jobs.pipeline.spec_files import pipeline_spec
+from podium.jobs.pipeline.spec import pipeline_spec
 
 if TYPE_CHECKING:
     from podium.app.app import Podium

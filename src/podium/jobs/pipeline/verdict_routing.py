@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from podium.core.events import NoteTaken
+from podium.jobs.pipeline.agent_text import in_code, shortened
 from podium.jobs.pipeline.branch_change import why_not_small
 from podium.jobs.pipeline.findings import Finding, findings_of, repeats
-from podium.jobs.pipeline.plain_text import in_code, shortened
 from podium.jobs.pipeline.spec import BACK, DELIVER, FORWARD, HUMAN, PipelineSpec
 from podium.jobs.pipeline.state import RED, SENT_BACK, Settled, StageContext, ask_a_person
 

@@ -12,8 +12,8 @@ from podium.core.errors import LockHeld, NeedsHuman, NotPossibleNow, UserMustAct
 from podium.core.events import Event, NoteTaken, RunRetried, StepStarted
 from podium.core.work import StepRecord, StepStatus
 from podium.core.workspaces import WorkspaceCommit, WorkspaceRecord, WorktreeSnapshot
-from podium.jobs.pipeline.deps import PipelineDeps, PipelineJob
 from podium.jobs.pipeline.stage_evaluation import paths_in
+from podium.jobs.pipeline.state import PipelineDeps, PipelineJob
 from podium.ports import EventQuery, Workspace
 
 _MOVES_BRANCH = ("settle:", "merge:", "checks:", "archive")

@@ -17,8 +17,7 @@ import zmq
 import zmq.asyncio
 
 from podium.agents.bus import Asked, Bus, BusAgent, BusPeer, BusSettings, socket_of
-from podium.agents.bus.peer import Notify
-from podium.agents.bus.wire import Join
+from podium.agents.bus.peer import Join, Notify
 from podium.agents.deps import AgentDeps, AgentOptions
 from podium.core.errors import AgentLost, BadInput, LockHeld, NotPossibleNow, TimedOut
 from podium.core.turns import Turn, TurnLimits

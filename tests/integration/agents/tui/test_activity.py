@@ -12,7 +12,7 @@ import pytest
 
 from podium.agents.tui import Activity, Program, look
 from podium.agents.tui import activity as activity_module
-from podium.agents.tui.file_watch import watch_folder
+from podium.agents.tui.activity import watch_folder
 from podium.core.errors import NotPossibleNow
 from podium.testing import retry_until
 from tests.integration.agents.tui.rig import House, a_server, housed

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from podium.agents.tui import Program, history, look
-from podium.agents.tui.errors import PaneGone, ProgramEnded
+from podium.agents.tui.control import PaneGone, ProgramEnded
 from podium.agents.tui.screen import refuse_dead
 from podium.testing import retry_until
 from tests.integration.agents.tui.rig import House

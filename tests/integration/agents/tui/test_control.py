@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from podium.agents.tui import look
-from podium.agents.tui.control import quoted
-from podium.agents.tui.errors import LineLost, PaneGone, ServerGone, TmuxRefused
+from podium.agents.tui.control import LineLost, PaneGone, ServerGone, TmuxRefused, quoted
 from podium.core.errors import TimedOut
 from podium.sandbox.guard.processes import entry_of
 from podium.testing import retry_until, retry_until_blocking

@@ -13,8 +13,7 @@ import pytest
 from podium.agents.deps import AgentOptions
 from podium.agents.headless.gemini.program import CONVERSATIONS
 from podium.agents.tui.adapter import ProgramContext, TranscriptEntry
-from podium.agents.tui.gemini import GeminiTui
-from podium.agents.tui.gemini_transcript import GeminiWritten
+from podium.agents.tui.gemini import GeminiTui, GeminiWritten
 from podium.core.errors import AgentNotLoggedIn, BadInput
 from podium.ports import nameless_use
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from podium.agents.tui import Program, look
-from podium.agents.tui.errors import (
+from podium.agents.tui.control import (
     DeliveryInDoubt,
     KeyboardElsewhere,
     NotListening,

@@ -11,8 +11,7 @@ import pytest
 
 from podium.agents.deps import AgentOptions
 from podium.agents.tui import Program
-from podium.agents.tui.adapter import Launch, ProgramContext, TranscriptEntry, Written
-from podium.agents.tui.adapter_registry import adapter_for
+from podium.agents.tui.adapter import Launch, ProgramContext, TranscriptEntry, Written, adapter_for
 from podium.agents.tui.generic import GenericTui
 from podium.agents.tui.panes import end_program
 from podium.agents.tui.screen import look

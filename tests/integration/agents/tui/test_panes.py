@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from podium.agents.tui import Panes, Program, look
-from podium.agents.tui.errors import PaneGone
+from podium.agents.tui.control import PaneGone
 from podium.core.errors import BadInput, NotPossibleNow
 from podium.testing import retry_until
 from tests.integration.agents.tui.rig import House, a_server, housed

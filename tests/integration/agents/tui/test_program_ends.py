@@ -10,7 +10,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from podium.agents.tui.file_watch import EndWatch
+from podium.agents.tui.activity import EndWatch
 from tests.integration.agents.tui.rig import House
 from tests.integration.agents.tui.test_activity import shell
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from podium.agents.tui import Injector
+from podium.agents.tui.control import NotListening, NumberTaken
 from podium.agents.tui.delivery import (
     OutboundMessage,
     OutboundMessages,
@@ -15,7 +16,6 @@ from podium.agents.tui.delivery import (
     Sender,
     owner_of,
 )
-from podium.agents.tui.errors import NotListening, NumberTaken
 from podium.agents.tui.ledger import Ledger
 from podium.agents.tui.panes import loading, pasting
 from podium.core.model import Json

@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from podium.agents.tui import Program
-from podium.agents.tui.control import quoted
-from podium.agents.tui.errors import ServerGone
+from podium.agents.tui.control import ServerGone, quoted
 from podium.core.errors import BadInput, NotPossibleNow
 from podium.sandbox import end_orphans
 from podium.testing import retry_until, retry_until_blocking

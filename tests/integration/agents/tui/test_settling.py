@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from podium.agents.tui import TuiAgent
-from podium.agents.tui.errors import DeliveryInDoubt
+from podium.agents.tui.control import DeliveryInDoubt
 from podium.agents.tui.ledger import Ledger
 from podium.core.errors import NeedsHuman
 from podium.core.turns import Turn

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from podium.agents.tui import Manner
-from podium.agents.tui.errors import NotListening, ProgramEnded
+from podium.agents.tui.control import NotListening, ProgramEnded
 from podium.testing import retry_until
 from tests.integration.agents.tui.rig import QUICK, House
 from tests.soaking import in_soak

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from podium.jobs.pipeline.branch_documents import with_union
-from podium.jobs.pipeline.ledger import with_items
-from podium.jobs.pipeline.memory import with_lessons
+from podium.jobs.pipeline.memory import with_items, with_lessons
 
 DAY = date(2026, 11, 15)
 BACKLOG, MEMORY = "docs/dev_docs/backlog.md", "AGENT_MEMORY.md"

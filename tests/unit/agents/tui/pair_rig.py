@@ -20,10 +20,9 @@ from podium.agents.tui.adapter import (
     TuiTimings,
     Written,
 )
-from podium.agents.tui.agent import TuiAgent
 from podium.agents.tui.generic import GenericTui
 from podium.agents.tui.jsonl_tail import JsonlTail, NewestFile, Record
-from podium.agents.tui.pair import TerminalPair
+from podium.agents.tui.pair import TerminalPair, TuiAgent
 from podium.core.keyboards import KeyboardHold
 from podium.core.model import Json
 from podium.core.processes import ProcessSpec
@@ -176,7 +175,7 @@ def a_turn(
 
 def message_in(reply: Reply, turn: Turn) -> MessageBlock | None:
     assert turn.awaits is not None
-    return turn.awaits.found_in(read_messages(reply.text))
+    return turn.awaits.find_in(read_messages(reply.text))
 
 
 @asynccontextmanager

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.agents.tui.control import answer_of, answers_of, refuse_errors
-from podium.agents.tui.errors import PaneGone, TmuxRefused
+from podium.agents.tui.control import PaneGone, TmuxRefused, answer_of, answers_of, refuse_errors
 
 MARK = b"1700000000 290 1"
 BEGIN, END, ERROR = b"%begin " + MARK, b"%end " + MARK, b"%error " + MARK

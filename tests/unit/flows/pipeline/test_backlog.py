@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.jobs.pipeline.ledger import MAX_ITEM, MAX_ITEMS, with_items
-from podium.jobs.pipeline.markdown import lines_of
+from podium.jobs.pipeline.agent_text import lines_of
+from podium.jobs.pipeline.memory import MAX_ITEM, MAX_ITEMS, with_items
 
 DAY = date(2026, 11, 15)
 

@@ -11,14 +11,13 @@ from hypothesis import strategies as st
 
 from podium.app.checks import CheckResult
 from podium.core.errors import BadInput
+from podium.jobs.pipeline.agent_text import fenced, in_code, lines_of, shortened
 from podium.jobs.pipeline.branch_documents import (
     ACTIVE_FOLDERS,
     archived,
     evidence_file,
     review_file,
 )
-from podium.jobs.pipeline.markdown import lines_of
-from podium.jobs.pipeline.plain_text import fenced, in_code, shortened
 from podium.jobs.pipeline.pull_request import MAX_BODY, body_of, title_of
 
 DAY = date(2026, 11, 15)

@@ -23,7 +23,8 @@ from podium.jobs.pipeline.payloads import (
     review_of,
 )
 from podium.jobs.pipeline.plan_check import PARTS, missing_parts
-from podium.jobs.pipeline.stage_prompt import NONCE_SLOT, filled
+from podium.jobs.pipeline.spec import NONCE_SLOT
+from podium.jobs.pipeline.stage_prompt import filled
 
 CONTRACTS: dict[str, type[Answer]] = {
     "investigate": Report,

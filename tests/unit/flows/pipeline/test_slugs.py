@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.jobs.pipeline.plain_text import slug_of
+from podium.jobs.pipeline.agent_text import slug_of
 
 
 @pytest.mark.parametrize(

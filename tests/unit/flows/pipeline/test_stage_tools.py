@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import get_args
 
 from podium.agents.turn_step import RoleAgent
-from podium.jobs.pipeline.deps import with_tools_for
 from podium.jobs.pipeline.spec import Does
+from podium.jobs.pipeline.state import with_tools_for
 from podium.testing import FakeAgent
 from podium.tools import builtin_tools
 

@@ -48,7 +48,7 @@ def must_be_five(answer: OperatorAnswer) -> str:
         ("add\x00", "execute", None, 4, "control character"),
         ("add \x1b[31m", "execute", None, 4, "control character"),
         ("add \ud800", "execute", None, 4, "control character"),
-        ("add", "destroy", None, 4, "no mode 'destroy'; modes: analyze"),
+        ("add", "destroy", None, 4, "unknown mode 'destroy'; modes: analyze"),
         ("add", None, None, 4, "no mode"),
         ("add", "execute", ["a list"], 4, "must be an object"),
         ("add", "execute", {"x": float("nan")}, 4, "not plain JSON"),
@@ -134,7 +134,7 @@ async def test_results_tell_receipts_cost_and_the_way_back(tmp_path: Path) -> No
     assert "Executed: things.add, things.publish" in text
     assert "Approved by: ann" in text
     assert "podium undo " in text
-    assert "Cost: no cost (no cost foreseen)" in text
+    assert "Cost: no cost (no cost estimated)" in text
 
 
 async def test_what_was_asked_before_is_suggested_and_can_be_erased(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_a_message_with_a_hidden_character_is_refused_with_its_name_and_place(
     (fault,) = input_problems(text, "analyze", None)
     assert shown in fault
     assert words in fault
-    assert fault.endswith("; type it again as plain text")
+    assert fault.endswith("; retype it as plain text")
     assert shown in written_out(text)
 
 

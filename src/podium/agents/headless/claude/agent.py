@@ -9,7 +9,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from podium.agents.confinement import Needs, confinement_for, confinement_warnings
 from podium.agents.deps import AgentDeps, AgentOptions
 from podium.agents.headless.claude.command import (
     CONFIG,
@@ -25,10 +24,14 @@ from podium.agents.headless.claude.command import (
     translate,
     unknown_own_tools,
 )
-from podium.agents.headless.claude.records import ClaudeStream
-from podium.agents.headless.claude.session import INTRODUCTION, ClaudeDoor, ClaudeSession
+from podium.agents.headless.claude.session import (
+    INTRODUCTION,
+    ClaudeDoor,
+    ClaudeSession,
+    ClaudeStream,
+)
 from podium.agents.headless.home import Home, Login, private_home
-from podium.agents.headless.mcp_only import (
+from podium.agents.headless.own_tools import (
     NoOwnTools,
     OwnTools,
     in_empty_folder,
@@ -49,7 +52,7 @@ from podium.agents.outcome import (
     reset_time,
     stderr_end,
 )
-from podium.agents.program import untried
+from podium.agents.program import Needs, confinement_for, confinement_warnings, untried
 from podium.core.errors import (
     AgentLost,
     AgentNotLoggedIn,
@@ -280,7 +283,7 @@ class ClaudeCliAgent:
         ):
             turn = home.turn
             async with self._door(turn) as door:
-                stream.notify = door.tell
+                stream.notify = door.report_progress
                 ended = await self._converse(turn, home, door, stream, transcript)
         reply = self._reply(turn, stream, ended, door, transcript.path)
         return home.signed(with_door_outcome(reply, turn, door))
@@ -330,7 +333,7 @@ class ClaudeCliAgent:
             argv=argv_for(self._options, turn, tools),
             cwd=cwd,
             env={**environment_for(self._options, home), **patience},
-            stdin=_opening(turn.words(native=schema_for(turn) is not None)),
+            stdin=_opening(turn.prompt_for(native=schema_for(turn) is not None)),
             interactive=True,
             limits=ProcessLimits(seconds=turn.limits.seconds, output_bytes=STDERR_BYTES),
             confinement=await confinement_for(self._deps, turn, door, needs),

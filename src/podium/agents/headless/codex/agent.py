@@ -14,11 +14,11 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from podium.agents.confinement import Needs, confinement_for, confinement_warnings
-from podium.agents.contract.strict_json import load_object
+from podium.agents.contract.json_objects import load_object
 from podium.agents.deps import AgentDeps, AgentOptions
 from podium.agents.headless.codex import home as codex_home
 from podium.agents.headless.codex.errors import turn_error, without_answers
+from podium.agents.headless.codex.home import refuse_foreign_git
 from podium.agents.headless.codex.session import CodexSession, Meter, is_piece, open_conversation
 from podium.agents.headless.codex.tools import (
     OWN_TOOLS,
@@ -28,9 +28,8 @@ from podium.agents.headless.codex.tools import (
     Toolbox,
     mcp_only_models,
 )
-from podium.agents.headless.codex.trust import refuse_foreign_git
 from podium.agents.headless.home import Home, private_home
-from podium.agents.headless.mcp_only import (
+from podium.agents.headless.own_tools import (
     NoOwnTools,
     OwnTools,
     in_empty_folder,
@@ -50,7 +49,15 @@ from podium.agents.outcome import (
     plain_line,
     unkept_limits,
 )
-from podium.agents.program import received_line, sent_line, untried, version_of
+from podium.agents.program import (
+    Needs,
+    confinement_for,
+    confinement_warnings,
+    received_line,
+    sent_line,
+    untried,
+    version_of,
+)
 from podium.core.errors import (
     AgentLost,
     AgentRefused,
@@ -61,7 +68,7 @@ from podium.core.errors import (
 )
 from podium.core.model import Json
 from podium.core.processes import Confinement, ProcessExit, ProcessLimits, ProcessSpec
-from podium.core.turns import Reply, Turn, unknown_words
+from podium.core.turns import Reply, Turn, unknown_names
 from podium.ports import HookDoor, Process, Transcript
 
 _LEFT_OUT = {
@@ -299,7 +306,7 @@ class CodexCliAgent:
         )
         own_tools = OWN_TOOLS if self._own.hands else ()
         return (
-            *missing_tools(self.name, unknown_words(turn.own_tools, own_tools)),
+            *missing_tools(self.name, unknown_names(turn.own_tools, own_tools)),
             *(() if meter.knows_price else unkept_limits(self.name, turn.limits, "usd")),
             *(left_behind if ended.cancelled else ()),
             *confinement_warnings(self.name, ended),
@@ -381,7 +388,7 @@ class CodexCliAgent:
 
 def _question(turn: Turn) -> dict[str, Any]:
     schema = strict_schema(turn.contract) if turn.contract is not None else None
-    prompt = turn.words(native=schema is not None)
+    prompt = turn.prompt_for(native=schema is not None)
     question: dict[str, Any] = {"input": [{"type": "text", "text": prompt}]}
     return question if schema is None else {**question, "outputSchema": schema}
 

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from podium.agents.headless.mcp_only import CALL_SECONDS, SERVER, START_SECONDS
-from podium.agents.headless.native_tools import whole_edit
+from podium.agents.headless.own_tools import CALL_SECONDS, SERVER, START_SECONDS, whole_edit
 from podium.core.errors import NotPossibleNow
 from podium.core.model import Json
 from podium.core.processes import ProcessLimits, ProcessSpec

@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from contextlib import AbstractAsyncContextManager
 
-from podium.agents.confinement import Needs, confinement_for, confinement_warnings
 from podium.agents.deps import AgentDeps, AgentOptions
 from podium.agents.headless.gemini.program import (
     CONVERSATIONS,
@@ -29,7 +28,7 @@ from podium.agents.headless.gemini.tools import (
 )
 from podium.agents.headless.git_identity import identity_for
 from podium.agents.headless.home import Home, home_off_loop
-from podium.agents.headless.mcp_only import (
+from podium.agents.headless.own_tools import (
     NoOwnTools,
     OwnTools,
     in_empty_folder,
@@ -40,10 +39,10 @@ from podium.agents.headless.mcp_only import (
 )
 from podium.agents.kinds import ABOUT
 from podium.agents.outcome import accounted, missing_tools, unkept_limits
-from podium.agents.program import hear_out, untried
+from podium.agents.program import Needs, confinement_for, confinement_warnings, hear_out, untried
 from podium.core.errors import AgentRejected
 from podium.core.processes import ProcessExit, ProcessLimits, ProcessSpec
-from podium.core.turns import Reply, Turn, unknown_words
+from podium.core.turns import Reply, Turn, unknown_names
 from podium.platform.completion import in_thread
 from podium.ports import HookDoor
 
@@ -172,7 +171,7 @@ class GeminiCliAgent:
             transcript=transcript,
             warnings=(
                 *untried(self.name, version, TRIED_VERSION),
-                *missing_tools(self.name, unknown_words(turn.own_tools, self._own_tools)),
+                *missing_tools(self.name, unknown_names(turn.own_tools, self._own_tools)),
                 *unkept_limits(self.name, turn.limits, "tokens", "usd"),
                 *stream.warnings,
                 *confinement_warnings(self.name, ended),

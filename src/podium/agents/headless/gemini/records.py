@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from podium.agents.headless.gemini.tools import SUBAGENTS, outcome
-from podium.agents.headless.mcp_only import OwnTools
+from podium.agents.headless.own_tools import OwnTools
 from podium.agents.outcome import (
     cost_of,
     error_of_status,
@@ -18,7 +18,7 @@ from podium.agents.outcome import (
     plain_line,
     stderr_end,
 )
-from podium.agents.program import received_line
+from podium.agents.program import received_line, record_of
 from podium.core.decisions import Usage
 from podium.core.errors import (
     AgentLost,
@@ -61,7 +61,7 @@ class GeminiStream:
         self.result: dict[str, Json] | None = None
 
     def attend(self, door: OwnTools, transcript: Transcript) -> None:
-        self._door, self._notify, self._keep = door, door.tell, transcript.write
+        self._door, self._notify, self._keep = door, door.report_progress, transcript.write
 
     def usage(self, seconds: float) -> Usage:
         """Return what was used until now. The CLI reports tokens only at the very end."""
@@ -76,7 +76,7 @@ class GeminiStream:
 
     async def take(self, line: str) -> None:
         """Take in a line of its output. What is no record is only kept: programs print other things too."""
-        record = _record_of(line)
+        record = record_of(line)
         kind = record.get("type")
         is_text = kind == "message" and record.get("role") == "assistant"
         self._count(answering=is_text or kind == "tool_use", over=kind == "tool_result")
@@ -160,13 +160,6 @@ class GeminiStream:
             self.problem = message
         else:
             self.warnings.append(message)
-
-
-def _record_of(line: str) -> Mapping[str, Json]:
-    try:
-        return _mapping(json.loads(line))
-    except (ValueError, RecursionError):
-        return {}
 
 
 def used_by(result: Mapping[str, Json] | None) -> Usage:

@@ -8,21 +8,21 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from podium.agents.confinement import Needs, confinement_for, confinement_warnings
 from podium.agents.deps import AgentDeps, AgentOptions
 from podium.agents.headless.git_identity import identity_for
 from podium.agents.headless.home import Home, home_off_loop
 from podium.agents.headless.opencode.home import (
     CONVERSATIONS,
     environment_for,
+    grantable_tools,
     lay_out,
     login_of,
     model_of,
     own_options,
     refuse_what_it_would_obey,
+    translate,
 )
 from podium.agents.headless.opencode.stream import OpencodeStream, Patience, Spending
-from podium.agents.headless.opencode.tools import grantable_tools, translate
 from podium.agents.kinds import ABOUT
 from podium.agents.outcome import (
     accounted,
@@ -34,7 +34,15 @@ from podium.agents.outcome import (
     out_of_time,
     plain_line,
 )
-from podium.agents.program import hear_out, received_line, untried, version_of
+from podium.agents.program import (
+    Needs,
+    confinement_for,
+    confinement_warnings,
+    hear_out,
+    received_line,
+    untried,
+    version_of,
+)
 from podium.core.decisions import Usage
 from podium.core.errors import (
     AgentLost,
@@ -49,7 +57,7 @@ from podium.core.errors import (
 )
 from podium.core.events import ProgressKind
 from podium.core.processes import ProcessExit, ProcessLimits, ProcessSpec
-from podium.core.turns import Reply, Turn, unknown_words
+from podium.core.turns import Reply, Turn, unknown_names
 from podium.platform.completion import in_thread
 from podium.ports import HookDoor, Transcript
 
@@ -185,7 +193,7 @@ class OpencodeCliAgent:
             turn = home.turn
             with deps.transcripts.open(turn, name) as transcript:
                 async with deps.doors.open(turn, agent=name, translate=translate) as door:
-                    stream.notify = door.tell
+                    stream.notify = door.report_progress
                     stream.expect, stream.expect_no_more = door.expect, door.expect_no_more
                     layout = (home, turn, self._options, self._own, deps, door.hook_env, version)
                     await in_thread(lay_out, *layout)
@@ -283,7 +291,7 @@ class OpencodeCliAgent:
             warnings=(
                 *untried(self.name, version, TRIED_VERSION),
                 *missing_tools(
-                    self.name, unknown_words(turn.own_tools, grantable_tools(self._options))
+                    self.name, unknown_names(turn.own_tools, grantable_tools(self._options))
                 ),
                 *stream.spending.warnings,
                 *(f"opencode was kept from loading {path!r}" for path in stream.blocked_code),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from podium.agents.outcome import cost_of, plain_line, reset_time
+from podium.agents.program import record_of
 from podium.core.decisions import Usage
 from podium.core.errors import (
     AgentRejected,
@@ -179,7 +179,7 @@ class OpencodeStream:
 
     def hear(self, line: str) -> list[Settled]:
         """Take a line. Gives the calls that are settled by it; raises when it is not worth waiting on."""
-        record = _record(line)
+        record = record_of(line)
         relayed = record.get("podium")
         if isinstance(relayed, dict):
             return self._hear_plugin(relayed)
@@ -286,15 +286,6 @@ class OpencodeStream:
         """Count what a step used. It comes twice, from opencode and from the plugin, by one name."""
         step = Step.of(_dict(report.get("tokens")), report.get("cost"))
         self.spending.add(part, step, report.get("reason"))
-
-
-def _record(line: str) -> Record:
-    if not line.startswith("{"):
-        return {}
-    try:
-        return _dict(json.loads(line))
-    except (ValueError, RecursionError):
-        return {}
 
 
 def _dict(value: object) -> Record:

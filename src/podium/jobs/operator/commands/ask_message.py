@@ -95,7 +95,7 @@ async def _serve(door: Door, podium: Podium, run: Run) -> None:
     if not handed.taken and not handed.workers:
         labels = f" --label {','.join(spec.labels)}" if spec.labels else ""
         door.screen.stderr_line(
-            f"podium: nobody serves queue {spec.name!r} yet; where it may be done, start "
+            f"podium: no worker serves queue {spec.name!r}; start one with "
             f"`podium worker --queue {spec.name}{labels}`"
         )
 

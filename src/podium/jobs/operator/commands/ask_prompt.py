@@ -26,7 +26,7 @@ from podium.jobs.operator.models import OperatorAnswer, OperatorMode
 from podium.jobs.operator.run_view import show, show_text
 from podium.platform import make_private_folder
 from podium.render.argument_text import in_line, long_values, short_values
-from podium.render.text import moment
+from podium.render.text import local_time
 
 PROMPT = "operator> "
 HISTORY = "operator_history"
@@ -207,7 +207,7 @@ def _answer(talk: Talk, line: str) -> None:
         else:
             _message(talk, line)
     except (Interrupted, KeyboardInterrupt):
-        where = talk.door.options.parting_note or "nothing was begun"
+        where = talk.door.options.parting_note or "nothing was started"
         talk.door.screen.stderr_line(f"podium: interrupted; {where}")
     except PodiumError as error:
         talk.door.screen.stderr_line(f"podium: {error}")
@@ -226,12 +226,12 @@ def _message(talk: Talk, line: str) -> None:
     if approve and answer.plan is None:
         talk.armed = True
         talk.door.screen.stderr_line(
-            "podium: there was no plan to say yes to; the next one still has it"
+            "podium: there was no plan to approve; :approve still applies to the next one"
         )
     elif approve and answer.mode is not None and not answer.mode.acts:
         talk.door.screen.stderr_line(
-            f"podium: the yes was for this plan and is used up: {answer.mode} does nothing; "
-            ":mode execute, :approve, then say it again"
+            f"podium: the approval was used for this plan, and mode {answer.mode} performs nothing; use "
+            ":mode execute and :approve, then send the message again"
         )
 
 
@@ -243,9 +243,11 @@ def _pass_on(talk: Talk, line: str) -> None:
     try:
         argv = shlex.split(line)[1:]
     except ValueError as error:
-        raise BadInput(f"the command cannot be read ({error}); close its quotes") from None
+        raise BadInput(f"cannot parse the command ({error}); close its quotes") from None
     if not argv or argv[0] not in PASSED_ON or {"-i", "--interactive"} & set(argv):
-        raise BadInput(f"only these are taken here: {', '.join(PASSED_ON)}; for others leave first")
+        raise BadInput(
+            f"only these commands work at the prompt: {', '.join(PASSED_ON)}; for others :quit first"
+        )
     project, as_json = talk.door.options.project, talk.door.screen.json
     options = ["--project", str(project)] if project else []
     run([*options, *(["--json"] if as_json else []), *argv])
@@ -255,15 +257,13 @@ def _command(talk: Talk, line: str) -> None:
     name, _, rest = line[1:].partition(" ")
     command = COMMANDS.get(name)
     if command is None:
-        raise BadInput(f"there is no :{name}; :help lists what there is")
+        raise BadInput(f"unknown command :{name}; see :help")
     command(talk, rest.strip())
 
 
 def _must_be_mode(mode: str) -> None:
     if mode not in list(OperatorMode):
-        raise BadInput(
-            f"there is no mode {mode[:40]!r}; take one of these: {', '.join(OperatorMode)}"
-        )
+        raise BadInput(f"unknown mode {mode[:40]!r}; modes: {', '.join(OperatorMode)}")
 
 
 def _mode(talk: Talk, rest: str) -> None:
@@ -275,7 +275,7 @@ def _mode(talk: Talk, rest: str) -> None:
 
 def _approve(talk: Talk, rest: str) -> None:
     if rest:
-        raise BadInput(f":approve is for the next plan; for one that waits say APPROVE: {rest}")
+        raise BadInput(f":approve approves the next plan; for a pending one enter APPROVE: {rest}")
     talk.armed = True
     talk.say("Approval flag: true (for the next plan, and no other)")
 
@@ -289,7 +289,7 @@ def _context(talk: Talk, rest: str) -> None:
         name, value = parted(rest)
         talk.context[name] = value
     if not talk.context:
-        talk.say("Context: nothing")
+        talk.say("Context: empty")
         return
     talk.say(f"Context: {in_line(short_values(talk.context))}".rstrip())
     for line in long_values(talk.context, indent=2):
@@ -314,7 +314,7 @@ def _pack(talk: Talk, rest: str) -> None:
 
 def _plan(talk: Talk, rest: str) -> None:
     if talk.last is None or talk.last.plan is None:
-        raise BadInput("there is no plan yet; say first what is wanted")
+        raise BadInput("there is no plan yet; send a message first")
     looked = talk.last.model_copy(update={"mode": OperatorMode.PLAN, "results": ()})
     show_text(talk.door, blocks(looked))
     talk.say("")
@@ -323,7 +323,7 @@ def _plan(talk: Talk, rest: str) -> None:
 def _receipts(talk: Talk, rest: str) -> None:
     run_id = rest or (talk.last.run_id if talk.last else None)
     if not run_id:
-        raise BadInput("nothing was run yet; :mode execute, then say what is wanted")
+        raise BadInput("nothing has run yet; use :mode execute and send a message")
 
     async def work(podium: Podium) -> list[Receipt]:
         from podium.app.receipts import list_receipts
@@ -340,7 +340,7 @@ def _receipts(talk: Talk, rest: str) -> None:
 
 def _say_receipt(talk: Talk, receipt: Receipt) -> None:
     people = f", approved by {', '.join(receipt.approved_by)}" if receipt.approved_by else ""
-    at = moment(receipt.settled_at)
+    at = local_time(receipt.settled_at)
     talk.say(f"{receipt.number}. {receipt.tool}: {receipt.status} ({receipt.tier}{people}) {at}")
     fields = {name: value for name, value in receipt.fields.items() if name != "verification"}
     if receipt.error:

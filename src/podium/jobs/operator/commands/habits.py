@@ -12,7 +12,7 @@ from podium.cli.context import Door
 from podium.core.errors import BadInput
 from podium.jobs.operator.composition import habits_of
 from podium.jobs.operator.models import Habit
-from podium.render.text import counted, moment
+from podium.render.text import counted, local_time
 
 app = command_app(group=True)
 
@@ -40,7 +40,7 @@ def list_(context: typer.Context) -> None:
     def show() -> None:
         rows = [
             (
-                moment(habit.at),
+                local_time(habit.at),
                 habit.said,
                 ", ".join(habit.tools),
                 habit.status,
@@ -69,7 +69,7 @@ def forget(
       podium habits forget --all
     """
     if bool(text) == everything:
-        raise BadInput("say which messages to forget, or --all for all of them")
+        raise BadInput("pass the text of the messages to forget, or --all")
     door = Door(context.obj)
 
     async def work(podium: Podium) -> int:

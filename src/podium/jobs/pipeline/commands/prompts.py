@@ -92,7 +92,7 @@ def prompts(
 
 
 def _set_up(door: Door, mode: str) -> list[Prompt]:
-    from podium.jobs.pipeline.spec_files import pipeline_prompts, pipeline_spec
+    from podium.jobs.pipeline.spec import pipeline_prompts, pipeline_spec
 
     spec = pipeline_spec(door.configuration)
     if mode and mode not in spec.modes:

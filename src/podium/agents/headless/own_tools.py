@@ -1,12 +1,16 @@
-"""A CLI whose own tools are off: Podium's toolbox is the only MCP server it has.
+"""A CLI's own tools: edits and searches as a person can judge them, and a CLI that has none but Podium's toolbox (MCP only).
 
-It sits at an empty desk in its private home instead of the workspace. What lies in a workspace
-could otherwise configure it, and what a prompt names there it would read by itself.
+An MCP-only CLI works in an empty folder of its private home instead of the workspace. What lies in a
+workspace could otherwise configure it, and what a prompt names there it would read by itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
 from typing import Protocol
 
 from podium.agents.deps import AgentDeps
@@ -18,6 +22,50 @@ from podium.core.events import ProgressKind
 from podium.core.model import Json
 from podium.core.turns import Reply, Turn
 from podium.ports import HookDoor
+
+MAX_EDIT = 500_000
+
+
+def whole_edit(text: str) -> str:
+    """The edit as it is. A longer one is cut and told apart from others by the digest of its whole."""
+    if len(text) <= MAX_EDIT:
+        return text
+    # Agents may write halves of surrogate pairs, which are no UTF-8.
+    digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+    return f"{text[:MAX_EDIT]}\nsha256:{digest}"
+
+
+def change_text(old: Json, new: Json, more: Mapping[str, Json] | None = None) -> str:
+    """Return removed lines, added lines, and what else has an effect. Different changes never read the same."""
+    return whole_edit("\n".join([*_lines("-", old), *_lines("+", new), *_lines("=", more or None)]))
+
+
+def _lines(sign: str, value: Json) -> Iterator[str]:
+    if value is None:
+        return
+    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+    # By line feeds alone: with other ends of lines it is another change.
+    yield from (f"{sign}{line}" for line in text.split("\n"))
+
+
+_GLOB = re.compile(r"[*?\[{]")
+
+
+def searched_folder(path: Json, pattern: Json) -> Json:
+    """The folder to be judged: a pattern may lead out of the one that was named."""
+    folder = path or "."
+    if not isinstance(folder, str) or not isinstance(pattern, str):
+        return folder
+    match = _GLOB.search(pattern)
+    plain = pattern[: match.start()] if match else pattern
+    behind = pattern[match.start() :] if match else ""
+    if ".." in PurePosixPath(behind).parts:
+        return "/"
+    base = plain.rpartition("/")[0]
+    if pattern.startswith("/"):
+        return base or "/"
+    return str(PurePosixPath(folder, base)) if ".." in PurePosixPath(plain).parts else folder
+
 
 SERVER = "podium"
 """The CLI's name for the server. Without an underscore: Gemini CLI's rules would take it for another."""
@@ -44,7 +92,7 @@ class OwnTools(Protocol):
 
     async def settle(self, ref: str, *, ok: bool, result: Json = None, error: str = "") -> None: ...
 
-    def tell(self, kind: ProgressKind, text: str) -> None: ...
+    def report_progress(self, kind: ProgressKind, text: str) -> None: ...
 
 
 class NoOwnTools:
@@ -76,8 +124,8 @@ class NoOwnTools:
     async def settle(self, ref: str, *, ok: bool, result: Json = None, error: str = "") -> None:
         """Nothing is open here: Podium settles what it performs."""
 
-    def tell(self, kind: ProgressKind, text: str) -> None:
-        self._door.tell(kind, text)
+    def report_progress(self, kind: ProgressKind, text: str) -> None:
+        self._door.report_progress(kind, text)
 
 
 def without_own_tools(turn: Turn) -> Turn:

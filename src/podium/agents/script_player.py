@@ -1,4 +1,4 @@
-"""Plays one turn of a script. Runs alone, as `python -IS player.py`, with the part on stdin.
+"""Plays one turn of a script. Runs alone, as `python -IS script_player.py`, with the part on stdin.
 
 What it says goes to stdout, a JSON object a line: `say`, `did` and `usage` on the way, `reply` or
 `fail` at the end. Calls go to Podium over the socket named in PODIUM_DOOR; what it does with its
