@@ -376,7 +376,7 @@ class GitHub:
                 until,
             )
         if answer.status >= 500 or answer.status < 200:
-            raise ForgeUnavailable(f"{self._client.host} failed with status {answer.status}")
+            raise ForgeUnavailable(f"{self._client.host} answered {answer.status}; it seems to be down")
 
     def _refused(self, answer: ApiResponse) -> GitHubRefusal:
         try:
