@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from podium.app.submission import Submission
-from podium.app.work_request import Few
+from podium.app.work_request import Few, Submission
 from podium.core.errors import BadInput
 from podium.core.model import FrozenModel, NonEmpty
 from podium.core.work import Run

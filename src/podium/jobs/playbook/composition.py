@@ -31,7 +31,7 @@ from podium.ports import Agent, ConfinementProvider, FlowBody, HookServers, Tool
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
-    from podium.app.folder_confinement import PlainFolderConfinement
+    from podium.app.confinement import PlainFolderConfinement
     from podium.jobs.playbook.profile_gate import ProfileGate
     from podium.tools import LocalToolbox, Registry
 
@@ -160,7 +160,7 @@ async def agent_session(
 
     `agent_behind` makes another agent than the configured one; it needs no socket.
     """
-    from podium.app.folder_confinement import ReadOnlyConfinement
+    from podium.app.confinement import ReadOnlyConfinement
     from podium.jobs.playbook.profile_gate import off_limits, profile_gate
     from podium.sandbox import HookServer
 
@@ -221,7 +221,7 @@ def _confinement(
     closed: Callable[[str], bool],
     hidden: Callable[[str], bool] = lambda path: False,
 ) -> PlainFolderConfinement:
-    from podium.app.folder_confinement import PlainFolderConfinement
+    from podium.app.confinement import PlainFolderConfinement
     from podium.policy import exec_rules
 
     empty = podium.folders.user_state / "empty"

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from podium.app.submission import Submission
-from podium.app.work_request import Few
+from podium.app.work_request import Few, Submission
 from podium.core.errors import BadInput
 from podium.core.model import FrozenModel
 from podium.core.work import Run
