@@ -376,7 +376,9 @@ class GitHub:
                 until,
             )
         if answer.status >= 500 or answer.status < 200:
-            raise ForgeUnavailable(f"{self._client.host} answered {answer.status}; it seems to be down")
+            raise ForgeUnavailable(
+                f"{self._client.host} answered {answer.status}; it seems to be down"
+            )
 
     def _refused(self, answer: ApiResponse) -> GitHubRefusal:
         try:
