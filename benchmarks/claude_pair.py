@@ -100,7 +100,7 @@ async def _handoff(
     first = _awaited("PLANNER", number)
     words = task_prompt(f"do {number}", first, on_screen=False)
     reply = await planner.ask(_turn(first, words, place))
-    plan = first.found_in(read_messages(reply.text))
+    plan = first.find_in(read_messages(reply.text))
     if plan is None:
         raise RuntimeError(f"no plan in {reply.text!r}")
     second = _awaited("EXECUTER", number)

@@ -28,7 +28,7 @@ from podium.core.events import (
     ToolRequested,
     UsageRecorded,
 )
-from podium.render.trace_rows import Wanted
+from podium.render.trace_rows import RowFilter
 from podium.store import TraceWriter
 from podium.store.trace_reader import TraceReader, open_trace
 
@@ -50,9 +50,9 @@ def _measure() -> list[Figure]:
         figures = [_first_screen(trace, short)]
         parsed, scanned, told, printed = _in_turn(
             lambda: _parse(trace),
-            lambda: _tell(trace, Wanted(failed=True), as_json=False),
-            lambda: _tell(trace, Wanted(), as_json=True),
-            lambda: _tell(trace, Wanted(), as_json=False),
+            lambda: _tell(trace, RowFilter(failed=True), as_json=False),
+            lambda: _tell(trace, RowFilter(), as_json=True),
+            lambda: _tell(trace, RowFilter(), as_json=False),
             # Whatever else the machine does only ever adds to the time of a processor.
             choose=min,
         )
@@ -93,7 +93,7 @@ def _parse(trace: Path) -> None:
             json.loads(line)
 
 
-def _tell(trace: Path, wanted: Wanted, *, as_json: bool) -> None:
+def _tell(trace: Path, wanted: RowFilter, *, as_json: bool) -> None:
     with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere), open_trace(trace) as file:
         telling = TraceView(Screen(json=as_json), wanted)
         telling.read(TraceReader(file, trace.name))

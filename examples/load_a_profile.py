@@ -42,7 +42,7 @@ def main() -> None:
         try:
             load_profile(file)
         except ConfigInvalid as invalid:
-            for fault in invalid.faults:
+            for fault in invalid.problems:
                 print(f"line {fault.line}, column {fault.column}: {fault.key}: {fault.problem}")
 
 

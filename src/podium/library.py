@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 MADE = "made"
-"""What an agent is called that a program brings along."""
+"""Name of an agent that a program brings along."""
 
 
 def load_profile(path: str | Path = ".") -> PluginProfile:
@@ -95,13 +95,13 @@ async def run_playbook(
             PLAYBOOK,
             job.model_dump(mode="json"),
             task=pages.head.name,
-            settings=configuration.terms(),
+            settings=configuration.run_settings(),
         )
-        run = await _seen_through(podium, run, on_event)
+        run = await _run_to_end(podium, run, on_event)
         return await _result(podium, run)
 
 
-async def _seen_through(podium: Podium, run: Run, on_event: Callable[[Event], None] | None) -> Run:
+async def _run_to_end(podium: Podium, run: Run, on_event: Callable[[Event], None] | None) -> Run:
     """To its end, or to where it waits."""
     engine = await podium.hosting_engine()
     if on_event is None:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from podium.core.decisions import Budget, Usage, counts_of, usage_counted
 from podium.core.errors import BudgetSpent
 from podium.core.events import UsageRecorded
-from podium.core.work import Run, terms_of
+from podium.core.work import Run, run_settings_of
 from podium.ports import Clock, Store, StoreView, Transaction
 
 BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
@@ -56,7 +56,7 @@ class BudgetTracker:
         await self.store.write(count)
 
     def _first_spent(self, view: StoreView, run_id: str, step_key: str) -> BudgetSpent | None:
-        recorded = terms_of(view.run(run_id)).budgets
+        recorded = run_settings_of(view.run(run_id)).budgets
         errors = (
             self._spent(view, budget, run_id, step_key) for budget in (*self.budgets, *recorded)
         )
@@ -82,7 +82,7 @@ class BudgetTracker:
     def _lift_recorded(self, tx: Transaction, run: Run, step_key: str) -> None:
         tx.guard(run.id, run.fence)
         stored = tx.run(run.id)
-        recorded = terms_of(stored).budgets
+        recorded = run_settings_of(stored).budgets
         remaining = [
             budget for budget in recorded if self._spent(tx, budget, run.id, step_key) is None
         ]

@@ -327,7 +327,9 @@ class ScriptedAgent:
         position = self._position(turn)
         with self._transcript(turn) as transcript:
             async with self._doors.open(turn, agent=self._name) as door:
-                played = Played(self._name, door.tell, transcript.write if transcript else None)
+                played = Played(
+                    self._name, door.report_progress, transcript.write if transcript else None
+                )
                 process = await self._launcher.start(await self._fenced(turn, door, position))
                 process.close_input()
                 ended = await hear_out(process, played.hear)

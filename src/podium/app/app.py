@@ -18,7 +18,7 @@ from podium.app.flow_registry import LazyFlow, register_flows
 from podium.app.local_sockets import local_socket
 from podium.app.secrets import resolved, secret_finder, secret_in
 from podium.app.state_lock import StateLock
-from podium.config.folders import has_mark
+from podium.config.folders import is_on_server
 from podium.core.errors import NotPossibleNow, RecordLost
 from podium.platform.system_clock import SystemClock, SystemIds
 
@@ -149,7 +149,7 @@ class Podium:
     @property
     def record_loss(self) -> RecordLoss | None:
         """Problem of a record that is gone or rolled back although receipts were sealed in it. None: there is none."""
-        if self.database_url or has_mark(self.folders):
+        if self.database_url or is_on_server(self.folders):
             return None
         from podium.config.project_identity import is_copy
         from podium.store import Anchors, chain_ends, is_empty
@@ -178,7 +178,7 @@ class Podium:
     @property
     def key_dir(self) -> Path:
         """The key and the heads of the receipts."""
-        return self.folders.vault
+        return self.folders.key_dir
 
     @property
     def receipt_key(self) -> Path:

@@ -13,7 +13,7 @@ from podium.core.approval_steps import (
     close,
     expire,
     grant,
-    mark_expired,
+    store_expired,
 )
 from podium.core.approval_steps import reject as rejected_approval
 from podium.core.approvals import Approver
@@ -138,7 +138,7 @@ def expire_late(tx: Transaction, approval: Approval, now: datetime) -> Approval:
         run = tx.run(approval.run_id)
         if run is not None and run.status.ended:
             return close(tx, approval, _why_closed(tx, approval, run))
-    return mark_expired(tx, approval, now)
+    return store_expired(tx, approval, now)
 
 
 def _why_closed(view: StoreView, approval: Approval, run: Run) -> str:

@@ -22,7 +22,7 @@ from podium.core.model import FrozenModel
 from podium.core.work import Run, RunStatus
 from podium.ports import RunQuery, StoreView
 from podium.render.approval import what_line
-from podium.render.text import shown_line, shown_text
+from podium.render.text import escaped_line, escaped_text
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
@@ -189,11 +189,11 @@ class ChatService:
         waiting = [
             _waiting(approval) for approval in asked if approval.status is ApprovalStatus.PENDING
         ]
-        why = f"\n{cut_line(shown_line(run.failure.message))}" if run.failure else ""
+        why = f"\n{cut_line(escaped_line(run.failure.message))}" if run.failure else ""
         return "\n".join([line + why, *_listed("waits", waiting)])
 
     def _safe(self, text: str) -> str:
-        visible = shown_text(self._podium.redactor.text(text))
+        visible = escaped_text(self._podium.redactor.text(text))
         return visible if len(visible) <= MAX_ANSWER else visible[: MAX_ANSWER - 1] + "…"
 
 
@@ -225,7 +225,9 @@ def _waiting(approval: Approval) -> str:
 
 
 def _run_line(run: Run, status: str) -> str:
-    return f"run {short_id(run.id)} ({run.flow}) {status} {cut_line(shown_line(run.task))}".rstrip()
+    return (
+        f"run {short_id(run.id)} ({run.flow}) {status} {cut_line(escaped_line(run.task))}".rstrip()
+    )
 
 
 def cut_line(line: str) -> str:

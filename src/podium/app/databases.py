@@ -79,12 +79,12 @@ class Databases:
         return done
 
     def _note_where_it_is(self, source: str, target: str) -> None:
-        from podium.config.folders import leave_mark, remove_mark
+        from podium.config.folders import forget_server, note_server
 
         if _is_server(target) and self._is_own_file(source):
-            leave_mark(self._podium.folders, target)
+            note_server(self._podium.folders, target)
         elif self._is_own_file(target):
-            remove_mark(self._podium.folders)
+            forget_server(self._podium.folders)
 
     def _whole(self, name: str) -> WholeDatabase:
         from podium.store.database_copy import database_named

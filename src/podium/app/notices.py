@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from podium.config.chat_settings import NoticeSettings
-from podium.config.configuration import trusted_settings, untrusted_words
+from podium.config.configuration import trusted_settings, untrusted_notice
 from podium.core.calls import Tier
 from podium.core.decisions import Approval, ApprovalStatus
 from podium.core.errors import UserMustAct
@@ -29,7 +29,7 @@ from podium.ports import (
     StoreView,
 )
 from podium.render.approval import diff_counts, diff_lines, what_line
-from podium.render.text import shown_line
+from podium.render.text import escaped_line
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
@@ -136,7 +136,7 @@ class NoticeSender:
             self._sending.cancel()
 
     async def _progress(self) -> DeliveryPosition:
-        stored = await asyncio.to_thread(self._book.mark, self._outlet.name)
+        stored = await asyncio.to_thread(self._book.position, self._outlet.name)
         if stored is not None:
             return stored
         # Whoever is told for the first time has no use for the past.
@@ -148,7 +148,7 @@ class NoticeSender:
     ) -> DeliveryPosition:
         doubtful = DeliveryPosition(told=progress.told, telling=max(position, progress.telling))
         await self._save(doubtful)
-        status = await self._outlet.tell(self._wording(happenings))
+        status = await self._outlet.send(self._wording(happenings))
         self._report(status)
         if status.done:
             return await self._save(DeliveryPosition(told=position, telling=progress.telling))
@@ -250,7 +250,7 @@ def _waits(happening: Happening) -> list[str]:
     approval, body = happening.approval, happening.event.body
     if approval is None:
         reason = body.reason if isinstance(body, RunNeededHuman) else ""
-        return [f"{_run(happening.run)} needs a person: {shown_line(reason, MAX_WHAT)}"]
+        return [f"{_run(happening.run)} needs a person: {escaped_line(reason, MAX_WHAT)}"]
     cut = what_line(approval)
     what = cut if len(cut) <= MAX_WHAT else cut[: MAX_WHAT - 1] + "…"
     until = f"{approval.deadline:%Y-%m-%d %H:%M} UTC"
@@ -267,7 +267,7 @@ def _replaced(diff: str) -> list[str]:
     if not diff:
         return []
     changed = [line for line in diff_lines(diff) if line.startswith(("-", "+"))]
-    lines = [shown_line(line, MAX_DIFF_LINE_CHARS) for line in changed[:MAX_DIFF_LINES]]
+    lines = [escaped_line(line, MAX_DIFF_LINE_CHARS) for line in changed[:MAX_DIFF_LINES]]
     more = len(changed) - len(lines)
     return [diff_counts(diff), *lines, *([f"… and {more} more changed lines"] if more else [])]
 
@@ -275,12 +275,12 @@ def _replaced(diff: str) -> list[str]:
 def _outcome_lines(happening: Happening) -> list[str]:
     body = happening.event.body
     why = f"{body.failure.kind}: {body.failure.message}" if isinstance(body, RunFailed) else ""
-    reason = f": {shown_line(why, MAX_WHAT)}" if why else ""
+    reason = f": {escaped_line(why, MAX_WHAT)}" if why else ""
     return [f"{_run(happening.run)} {_ENDS[body.type]}{reason}"]
 
 
 def _run(run: Run) -> str:
-    task = f" “{shown_line(run.task, MAX_TASK)}”" if run.task else ""
+    task = f" “{escaped_line(run.task, MAX_TASK)}”" if run.task else ""
     return f"run {short_id(run.id)} ({run.flow}){task}"
 
 
@@ -308,7 +308,7 @@ async def notice_service(
     `console_url` is where people reach the console, such as https://podium.example.org; without it, or
     without `path_to`, notices have no links.
     """
-    if problem := untrusted_words(podium.configuration, "notices"):
+    if problem := untrusted_notice(podium.configuration, "notices"):
         podium.notify(problem)
     wished = trusted_settings(podium.configuration, "notices").notices
     if not wished:

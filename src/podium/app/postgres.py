@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from podium.config.folders import leave_mark
+from podium.config.folders import note_server
 from podium.core.errors import StoreUnusable, ToolMissing, UserMustAct
 from podium.core.work import MACHINE
 
@@ -39,7 +39,7 @@ async def open_postgres_store(
     await asyncio.to_thread(_make_dispatchable, url)
     state = folders.make_state()
     await asyncio.to_thread(lock.hold)
-    leave_mark(folders, url)
+    note_server(folders, url)
     return await PostgresStore.open(
         url,
         folder=state,
@@ -47,7 +47,7 @@ async def open_postgres_store(
         ids=ids,
         redact=redact,
         # Only now: the state folder has the id that the vault is found by.
-        key_dir=folders.vault,
+        key_dir=folders.key_dir,
         receipt_key=receipt_key,
         queued=enqueue,
     )

@@ -19,7 +19,7 @@ from podium.config.folders import (
 )
 from podium.core.errors import BadInput, NotPossibleNow
 from podium.core.model import FrozenModel, Json
-from podium.render.text import shown_line
+from podium.render.text import escaped_line
 
 _HEAD = """\
 # Settings of Podium for this project. `podium config show --origin` prints what is in force and why; a key that
@@ -167,7 +167,7 @@ def _checks(proposal: Proposal) -> str:
 
 
 def _check(check: Check) -> str:
-    source = shown_line(check.source, _MAX_COMMENT_CHARACTERS)
+    source = escaped_line(check.source, _MAX_COMMENT_CHARACTERS)
     return _inline(check.command) + (f"  # found in {source}" if source else "")
 
 

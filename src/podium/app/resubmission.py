@@ -23,7 +23,7 @@ from podium.core.json_schema import validator_for
 from podium.core.model import Json
 from podium.core.work import Run
 from podium.ports import Clock, Ids, Store, Transaction
-from podium.render.text import shown_json
+from podium.render.text import escaped_json
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
@@ -140,7 +140,7 @@ def _refuse_huge(texts: Mapping[str, str]) -> None:
 
 def readable_json(value: Json) -> str:
     """Indented, with what cannot be seen written out."""
-    return shown_json(json.dumps(value, ensure_ascii=False, indent=2))
+    return escaped_json(json.dumps(value, ensure_ascii=False, indent=2))
 
 
 def _line(value: Json) -> str:

@@ -136,8 +136,8 @@ async def _read(podium: Podium, branch: Branch, *arguments: str, most: int) -> E
 
 
 async def _workspaces(podium: Podium, run: Run) -> list[WorkspaceRecord]:
-    records = await asyncio.to_thread(podium.workspaces.known)
-    return [record for record in records if record.run_id == run.id]
+    existing = await asyncio.to_thread(podium.workspaces.existing)
+    return [record for record in existing if record.run_id == run.id]
 
 
 def _commit(written: str) -> str:

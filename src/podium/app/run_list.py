@@ -110,12 +110,12 @@ async def find_collisions(store: Store, runs: Sequence[Run]) -> list[RunCollisio
     if not events:
         return []
     # Late: with the first event all classes of events are loaded.
-    from podium.core.events import CollisionSeen
+    from podium.core.events import BranchCollision
 
     collisions: dict[frozenset[str], RunCollision] = {}
     for event in events:
         body = event.body
-        if isinstance(body, CollisionSeen) and {event.run_id, body.other_run} <= live:
+        if isinstance(body, BranchCollision) and {event.run_id, body.other_run} <= live:
             pair = frozenset((event.run_id, body.other_run))
             collisions[pair] = RunCollision(
                 run=event.run_id, other=body.other_run, paths=body.paths

@@ -216,7 +216,7 @@ async def run_timeline(store: Store, run_id: str) -> Timeline:
 def _timeline(view: StoreView, run_id: str) -> Timeline:
     most = 3 * MAX_BARS
     events = newest_in(view, run_id, (*job_event_types(), *_OF_ALL), most)
-    if not any(view_event(event.body).mark for event in events):
+    if not any(view_event(event.body).bar for event in events):
         events = newest_in(view, run_id, (*_STEPS, *_OF_ALL), most)
     return drawn(events, cut=len(events) == most)
 
@@ -266,7 +266,7 @@ class _Drawing:
                 self._end(f"step:{step}", event, "bad", f"{failure.kind}: {failure.message}")
             case e.ChecksRan() as body:
                 self._checked(event, body)
-            case e.EventBody() as body if bar_event := view_event(body).mark:
+            case e.EventBody() as body if bar_event := view_event(body).bar:
                 self._draw(event, bar_event)
             case _:
                 self._of_the_run(event)

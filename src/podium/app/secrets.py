@@ -50,10 +50,10 @@ def secret_in(text: str, redact: Callable[[str], str], environ: Mapping[str, str
 def secret_finder(redactor: Redactor) -> Callable[[str], Sequence[str]]:
     """Names what the redactor would take out, but for shapes that examples in code and manuals often have.
 
-    `KNOWN_SECRET` stands before the name of a secret whose value is known.
+    `SECRET_VALUE_PREFIX` stands before the name of a secret whose value is known.
     """
     # Late: only import gates look for secrets, and every command has this file.
-    from podium.core.workspaces import KNOWN_SECRET
+    from podium.core.workspaces import SECRET_VALUE_PREFIX
 
     def secrets_in(text: str) -> Sequence[str]:
         values = redactor.values_in(text)
@@ -62,7 +62,7 @@ def secret_finder(redactor: Redactor) -> Callable[[str], Sequence[str]]:
         marked = redactor.text(unmarked)
         shapes = () if marked == unmarked else dict.fromkeys(_REDACTED.findall(marked))
         return (
-            *(f"{KNOWN_SECRET}{name}" for name in values),
+            *(f"{SECRET_VALUE_PREFIX}{name}" for name in values),
             *(name for name in shapes if name not in (*values, *_IN_EXAMPLES)),
         )
 

@@ -58,7 +58,7 @@ class Submission:
             queue=queue,
             priority=self.request.priority,
             delay_seconds=self.request.delay_seconds,
-            settings={**self.podium.configuration.terms(), ASKED_BY: self.by},
+            settings={**self.podium.configuration.run_settings(), ASKED_BY: self.by},
         )
 
 

@@ -194,7 +194,7 @@ class Uninstaller:
 
     async def _survey(self, *, everywhere: bool) -> Inventory:
         workspaces, here = self._podium.workspaces, self._folders.project
-        records = workspaces.known()
+        records = workspaces.existing()
         for record in records:
             if here.is_relative_to(record.path):
                 why = f"is workspace {record.task} of {record.repository}; run `{COMMAND}` there"

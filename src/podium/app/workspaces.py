@@ -117,7 +117,7 @@ async def survey_workspaces(
         leftover for leftover in await workspaces.leftovers() if _here(leftover.git_dir, git_dir)
     ]
     gone = await workspaces.removed() if removed else ()
-    records = workspaces.known()
+    records = workspaces.existing()
     return Overview(
         workspaces=tuple(listings),
         leftovers=tuple(left),
@@ -153,7 +153,7 @@ async def collect_workspaces(
     somebody works in or goes on with, is ever removed.
     """
     overview = await survey_workspaces(workspaces, needed=needed, git_dir=git_dir)
-    chosen = _chosen(overview, names, workspaces.known())
+    chosen = _chosen(overview, names, workspaces.existing())
     latest = clock.now() - older_than
     removals = []
     for leftover in overview.leftovers:
@@ -214,7 +214,7 @@ async def recover_workspace(
 
 def find_workspace(workspaces: Workspaces, name: str, repository: str = "") -> WorkspaceRecord:
     """The one that a person means; of several with the task's name the one of this repository."""
-    records = workspaces.known()
+    records = workspaces.existing()
     here = [record for record in records if record.repository == repository and record.task == name]
     return _find(here or records, name)
 
@@ -223,7 +223,7 @@ async def snapshot_workspace(
     workspaces: Workspaces, name: str, why: str, git_dir: str = ""
 ) -> WorktreeSnapshot:
     """Keep everything in a workspace as it is now, so that it may be removed."""
-    record = _find_here(workspaces.known(), name, git_dir)
+    record = _find_here(workspaces.existing(), name, git_dir)
     return await (await workspaces.open(record.id)).snapshot(why)
 
 
@@ -236,7 +236,7 @@ async def find_removed(workspaces: Workspaces, name: str, git_dir: str = "") -> 
 
 async def _any_record(workspaces: Workspaces, name: str, git_dir: str) -> WorkspaceRecord:
     """A living one first: a task's name may come back after its workspace was removed."""
-    living = workspaces.known()
+    living = workspaces.existing()
     gone = [removed.record for removed in await workspaces.removed()]
     for records in (living, gone):
         here = [record for record in records if _here(record.git_dir, git_dir)]

@@ -19,7 +19,7 @@ from podium.app.app import Podium
 from podium.cli.app import Options
 from podium.cli.screen import Screen
 from podium.config.configuration import Configuration, load_configuration, load_readable
-from podium.config.folders import elsewhere_words, find_folders
+from podium.config.folders import elsewhere_notice, find_folders
 from podium.config.os_user import os_user_name
 from podium.core.errors import BadInput, ConfigInvalid, Interrupted, PodiumError, UnknownId
 
@@ -41,7 +41,7 @@ class Door:
     @cached_property
     def configuration(self) -> Configuration:
         configuration = self._loaded()
-        if note := elsewhere_words(configuration.folders, os.environ):
+        if note := elsewhere_notice(configuration.folders, os.environ):
             self._warn(note)
         return configuration
 
@@ -64,7 +64,7 @@ class Door:
         return configuration
 
     def _warn_invalid(self, invalid: ConfigInvalid, what_now: str) -> None:
-        problem, *others = invalid.faults
+        problem, *others = invalid.problems
         more = f" (and {len(others)} more)" if others else ""
         self.screen.stderr_line(f"podium: {problem.sentence(invalid.file)}{more}; {what_now}")
 

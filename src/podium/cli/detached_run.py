@@ -20,7 +20,7 @@ from podium.core.ids import short_id
 from podium.core.model import FrozenModel
 from podium.core.work import QueueSpec, Run, RunStatus
 from podium.ports import Engine, Store
-from podium.render.text import counted, moment
+from podium.render.text import counted, local_time
 
 LOG = "worker.log"
 _A_WORKERS_SECONDS = 2.0
@@ -81,7 +81,9 @@ def _how_it_goes_on(done: HandedOver, spec: QueueSpec) -> str:
     if done.taken:
         return f"continues in the background: {by if done.worker_pid else 'a worker took it'}"
     if done.run.not_before is not None:
-        when = f"is queued in {spec.name!r} and starts at {moment(done.run.not_before)} or later"
+        when = (
+            f"is queued in {spec.name!r} and starts at {local_time(done.run.not_before)} or later"
+        )
         return f"{when}: {by}" if done.worker_pid else when
     if not done.workers:
         labels = ",".join(spec.labels)

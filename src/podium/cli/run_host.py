@@ -23,8 +23,8 @@ from podium.core.job import job_of_flow, load
 from podium.core.run_cost import METERED_TYPES, CostMeter
 from podium.core.work import Run, RunStatus
 from podium.ports import EventQuery, Store
-from podium.render.event import event_line, meter_words
-from podium.render.text import moment
+from podium.render.event import event_line, meter_text
+from podium.render.text import local_time
 from podium.telemetry.event_feed import ListenerThread
 
 Begin = Callable[[Podium], Awaitable[Run]]
@@ -138,7 +138,7 @@ async def _live_view(door: Door, store: Store, run: Run, view: RunView) -> Async
     def show(event: Event) -> None:
         meter.take(event.body)
         view.event(event, progress)
-        progress.cost(meter_words(meter))
+        progress.cost(meter_text(meter))
 
     with Progress(sys.stderr) as progress:
         query = EventQuery(run_id=run.id, after_seq=after_seq)
@@ -194,7 +194,7 @@ def next_steps(status: RunListing) -> list[str]:
     """Return messages on why a run stopped, and the next commands."""
     run, lines = status.run, []
     if status.interrupted:
-        when = "" if run.not_before is None else f"; retry after {moment(run.not_before)}"
+        when = "" if run.not_before is None else f"; retry after {local_time(run.not_before)}"
         lines.append(
             f"interrupted at a checkpoint{when}: continue with `podium resume {run.id}`, "
             f"see why with `podium show {run.id}`"

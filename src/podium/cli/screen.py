@@ -12,7 +12,7 @@ from textwrap import fill
 from typing import Any, Literal, TextIO
 
 from podium.core.errors import PodiumError
-from podium.render.text import coloured_text, safe_line, safe_text, shown_json
+from podium.render.text import coloured_text, escaped_json, safe_line, safe_text
 
 Cells = Sequence[str]
 
@@ -46,7 +46,7 @@ class Screen:
 
     def record(self, record: Mapping[str, Any]) -> None:
         """Print one JSON object on one line of stdout, at once."""
-        self._stdout(shown_json(json.dumps(record, ensure_ascii=False, default=str)) + "\n")
+        self._stdout(escaped_json(json.dumps(record, ensure_ascii=False, default=str)) + "\n")
 
     def line(self, text: str = "") -> None:
         """Print a line of the answer."""

@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING
 
 from podium.app.workload import WorkloadSnapshot
 from podium.render.text import safe_line
-from podium.render.work_tables import Rows, queue_rows, run_rows, summary, troubles, worker_rows
+from podium.render.work_tables import (
+    Rows,
+    problem_lines,
+    queue_rows,
+    run_rows,
+    summary,
+    worker_rows,
+)
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -63,7 +70,7 @@ class TopScreen:
         width = max(20, self._console.size.width)
         problems = [
             line
-            for problem in ([away] if away else troubles(snapshot)[:MAX_PROBLEMS])
+            for problem in ([away] if away else problem_lines(snapshot)[:MAX_PROBLEMS])
             for line in wrap(safe_line(problem), width, break_on_hyphens=False)
         ]
         space = max(3, self._console.size.height - _BARE_LINES - len(problems))

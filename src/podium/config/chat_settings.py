@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field, PositiveInt, model_validator
 from podium.core.model import FrozenModel, NonEmpty
 
 ConsoleRole = Literal["viewer", "operator", "approver"]
-"""What somebody who comes in from afar may do: look; start and steer; answer approvals."""
+"""Permissions of somebody who comes in from afar: look; start and steer; answer approvals."""
 
 _REFERENCE = re.compile(r"secret://[A-Za-z_][A-Za-z0-9_]*")
 
@@ -41,7 +41,7 @@ class NoticeSettings(_Strict):
     person: Annotated[str, Field(max_length=100)] = ""
     """Name on answers given by the link. Empty: yours."""
     role: ConsoleRole = "viewer"
-    """What the link permits: `viewer` looks, `approver` answers."""
+    """Permission of the link: `viewer` looks, `approver` answers."""
     link_hours: Annotated[float, Field(gt=0, le=24 * 30)] = 24.0
     """Hours until the link expires."""
 

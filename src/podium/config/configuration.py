@@ -52,7 +52,7 @@ VARIABLES: Mapping[str, str] = {
 }
 """Every `PODIUM_*` variable, with its meaning."""
 
-KNOWN_VARIABLES = frozenset(VARIABLES)
+ENVIRONMENT_VARIABLES = frozenset(VARIABLES)
 """Every `PODIUM_*` that means something to some part of Podium."""
 
 
@@ -67,7 +67,7 @@ class Configuration:
     """From the weakest to the strongest; the gate takes the policies from here."""
 
     def origin_of(self, key: str) -> str:
-        """Where the value of a dotted key came from: a file and line, a variable, a flag, or `default`."""
+        """Origin of the value of a dotted key: a file and line, a variable, a flag, or `default`."""
         return self.origins.get(key, "default")
 
     def command_of(self, agent: str) -> tuple[str, ...]:
@@ -92,7 +92,7 @@ class Configuration:
         return dict(env)
 
     def base_url_of(self, agent: str) -> str:
-        """Where an agent's model is served; empty when at its provider.
+        """URL of an agent's model; empty when at its provider.
 
         Whoever serves it gets the key and every word. Raises as `env_of` does.
         """
@@ -102,7 +102,7 @@ class Configuration:
         return address
 
     def options_of(self, agent: str) -> dict[str, Json]:
-        """What only the agent's medium knows. Raises as `env_of` does."""
+        """Options that only the agent's medium knows. Raises as `env_of` does."""
         options = self._agent(agent).options
         if options:
             self._refuse_untrusted(agent, "options")
@@ -110,7 +110,7 @@ class Configuration:
 
     @property
     def sandbox(self) -> SandboxSettings:
-        """How what agents start is confined, with the hosts of a project that is trusted."""
+        """Confinement of what agents start, with the hosts of a project that is trusted."""
         held, wished = self.settings.sandbox, self.project_hosts()
         if not wished or not self.project_is_trusted():
             return held
@@ -118,7 +118,7 @@ class Configuration:
 
     @property
     def workspaces(self) -> WorkspacesSettings:
-        """How workspaces are made. Raises `NotPossibleNow` when a project says what nobody has trusted yet."""
+        """Settings for workspaces. Raises `NotPossibleNow` when a project says what nobody has trusted yet."""
         if self.project_set_up() and not self.project_is_trusted():
             raise NotPossibleNow(
                 f"{str(self.folders.project_file)!r} says how workspaces are set up, and nobody has trusted "
@@ -127,7 +127,7 @@ class Configuration:
         return self.settings.workspaces
 
     def project_set_up(self) -> dict[str, Json]:
-        """What the project's file wants done with each new workspace, as far as it needs trust."""
+        """The project file's set-up of new workspaces, as far as it needs trust."""
         project_settings = [
             layer.settings.workspaces for layer in self.layers if layer.name == "project"
         ]
@@ -143,8 +143,8 @@ class Configuration:
             return ()
         return project.hosts
 
-    def unheeded_wishes(self) -> dict[str, str]:
-        """What the project's file wants of the sandbox and does not get, each with where it would count."""
+    def ignored_settings(self) -> dict[str, str]:
+        """Sandbox settings of the project's file that have no effect, each with where it would have one."""
         requested = {layer.name: layer.settings.sandbox for layer in self.layers}.get("project")
         if requested is None:
             return {}
@@ -193,7 +193,7 @@ class Configuration:
         return digests[0] if digests else ""
 
     def project_is_trusted(self) -> bool:
-        """Whether a person trusted the project's file with the content that was read."""
+        """Tell whether a person trusted the project's file with the content that was read."""
         book = TrustBook(self.folders.user_state)
         return bool(self.project_digest) and book.trusts(
             self.folders.project_file, self.project_digest
@@ -205,7 +205,7 @@ class Configuration:
         return {name: a.command for name, a in agents if a.command and self._from_project(name)}
 
     def project_addresses(self) -> dict[str, str]:
-        """Where agents' models are served by the project's file, by agent."""
+        """URLs of agents' models in the project's file, by agent."""
         agents = self.settings.agents.items()
         return {name: a.base_url for name, a in agents if a.base_url and self._from_project(name)}
 
@@ -223,8 +223,8 @@ class Configuration:
             if a.env and self._from_project(name)
         }
 
-    def terms(self) -> dict[str, Json]:
-        """What a run records of the settings it is started with."""
+    def run_settings(self) -> dict[str, Json]:
+        """The settings that a run records when it is started."""
         run_settings = RunSettings(mode=self.settings.mode, budgets=self.settings.budgets.budgets())
         return run_settings.model_dump(mode="json")
 
@@ -234,7 +234,7 @@ class Configuration:
 
     @property
     def has_policy(self) -> bool:
-        """Whether a file says anything of a policy, usable or not."""
+        """Tell whether a file says anything of a policy, usable or not."""
         return any("policy" in layer.located.data for layer in self.layers)
 
     def listing(self) -> list[tuple[str, Json, str]]:
@@ -324,7 +324,7 @@ def _file_layer(name: LayerName, file: Path) -> Layer | None:
 def _layer(name: LayerName, located: Located) -> Layer:
     settings = with_nulls_off(located.validated(SettingsFile), located.data)
     if name == "project" and settings.user:
-        problem = located.fault(("user",), "a project cannot say who you are; use your own file")
+        problem = located.problem(("user",), "a project cannot say who you are; use your own file")
         raise ConfigInvalid(located.file, [problem])
     return Layer(name, located, settings)
 
@@ -338,7 +338,7 @@ def _check_roles(settings: Settings, layers: tuple[Layer, ...]) -> None:
                 if agent not in settings.agents:
                     names = ", ".join(sorted(settings.agents)) or "none"
                     problem = f"there is no agent {agent!r}; known agents: {names}"
-                    problems.append(layer.located.fault(("roles", role, "agent"), problem))
+                    problems.append(layer.located.problem(("roles", role, "agent"), problem))
         if problems:
             raise ConfigInvalid(layer.located.file, problems)
 
@@ -364,7 +364,7 @@ def trusted_settings(configuration: Configuration, key: str) -> Settings:
 
 
 def project_steering(configuration: Configuration) -> dict[str, Json]:
-    """What the project's file wants of notices and chats, by key, as far as it needs trust."""
+    """The settings of the project's file for notices and chats, by key, as far as they need trust."""
     steering: dict[str, Json] = {}
     for layer in configuration.layers:
         if layer.name == "project":
@@ -373,8 +373,8 @@ def project_steering(configuration: Configuration) -> dict[str, Json]:
     return steering
 
 
-def untrusted_words(configuration: Configuration, key: str) -> str:
-    """Why a project's `key` counts for nothing; empty when it counts or there is none."""
+def untrusted_notice(configuration: Configuration, key: str) -> str:
+    """The reason why a project's `key` has no effect; empty when it has one or there is none."""
     wished = any(
         layer.name == "project" and key in layer.located.data for layer in configuration.layers
     )

@@ -31,7 +31,7 @@ class _Part(BaseModel):
 
 
 def flow_options(configuration: Configuration, flow: str) -> dict[str, Json]:
-    """What is set for a flow, completed by its defaults.
+    """The settings of a flow, completed by its defaults.
 
     Raises `ConfigInvalid` with every fault at its place in the file that has the say.
     """

@@ -110,7 +110,7 @@ class Folders:
         return self.state
 
     @property
-    def vault(self) -> Path:
+    def key_dir(self) -> Path:
         """The key and the heads of the project's receipts: outside the project.
 
         Found by an id that lies in the state folder, so that a project may be moved or renamed. A
@@ -125,14 +125,14 @@ class Folders:
 
     @property
     def grounds(self) -> Path:
-        """What is kept of folders that playbooks work in, and copies of them: outside the project, so that no
+        """Folder of snapshots and copies of playbooks' working folders: outside the project, so that no
         git in a copy finds the project's own repository above it."""
         return self.user_state / "grounds" / self._project_id
 
     @property
     def private(self) -> tuple[Path, ...]:
-        """What holds keys, homes and workspaces, with the folder above each."""
-        own = (self.vault, self.homes, self.grounds)
+        """Folders of keys, homes and workspaces, with the folder above each."""
+        own = (self.key_dir, self.homes, self.grounds)
         return (*(folder.parent for folder in own), *own, self.user_state / "workspaces")
 
     @property
@@ -158,7 +158,7 @@ def refuse_foreign_state(state: Path) -> None:
 
     Whoever can write in a checkout, such as an agent in its workspace, could else choose where Podium writes.
     """
-    problem = _fault_of(state)
+    problem = _state_problem(state)
     if problem:
         raise NotPossibleNow(
             f"{str(state)!r} {problem}; Podium uses only a folder that it made itself, and has read and written "
@@ -166,7 +166,7 @@ def refuse_foreign_state(state: Path) -> None:
         )
 
 
-def _fault_of(state: Path) -> str:
+def _state_problem(state: Path) -> str:
     try:
         status = state.lstat()
         if stat.S_ISLNK(status.st_mode):
@@ -240,11 +240,11 @@ def _xdg(environ: Mapping[str, str], name: str, default: str) -> Path:
     return home / default
 
 
-MARK = "database"
+_SERVER_FILE = "database"
 _MAX_BYTES = 500
 
 
-def leave_mark(folders: Folders, url: str) -> None:
+def note_server(folders: Folders, url: str) -> None:
     """Note where the record is, without a password. The state folder must be there."""
     from podium.store.postgres_connection import name_of
 
@@ -255,19 +255,19 @@ def leave_mark(folders: Folders, url: str) -> None:
             write_whole(_file(folders), f"{name}\n", mode=0o600)
 
 
-def remove_mark(folders: Folders) -> None:
+def forget_server(folders: Folders) -> None:
     """The record is here again."""
     with suppress(OSError):
         _file(folders).unlink(missing_ok=True)
 
 
-def has_mark(folders: Folders) -> bool:
-    """Whether the record was put on a server."""
+def is_on_server(folders: Folders) -> bool:
+    """Tell whether the record was put on a server."""
     return bool(record_server(folders))
 
 
-def elsewhere_words(folders: Folders, environ: Mapping[str, str]) -> str:
-    """What to tell somebody who works beside the record; empty when nobody does."""
+def elsewhere_notice(folders: Folders, environ: Mapping[str, str]) -> str:
+    """A notice for somebody who works beside the record; empty when nobody does."""
     if environ.get("PODIUM_DATABASE_URL") or not (name := record_server(folders)):
         return ""
     return (
@@ -289,4 +289,4 @@ def record_server(folders: Folders) -> str:
 
 
 def _file(folders: Folders) -> Path:
-    return folders.state / MARK
+    return folders.state / _SERVER_FILE

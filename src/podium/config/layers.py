@@ -32,13 +32,13 @@ class Layer:
     settings: Settings
 
     def origin_of(self, path: KeyPath) -> str:
-        """Where a value of this layer came from, in words for a person."""
+        """Origin of a value of this layer, in words for a person."""
         key = dotted(path)
         if self.name == "flag":
             return "--" + key.replace("_", "-")
         if self.name == "environment":
             return "PODIUM_" + key.upper()
-        position = self.located.place_of(path)
+        position = self.located.position_of(path)
         return f"{self.located.file}:{position.line}" if position else self.located.file
 
 
@@ -112,7 +112,7 @@ def _mode(layers: tuple[Layer, ...]) -> tuple[str, dict[str, str]]:
 
 
 def _forbidden(files: tuple[Layer, ...]) -> tuple[str, ...]:
-    """What any file keeps from being changed is kept."""
+    """The union of all files' forbidden paths."""
     paths = (path for layer in files for path in layer.settings.workspaces.forbidden)
     return tuple(dict.fromkeys(paths))
 
@@ -120,7 +120,7 @@ def _forbidden(files: tuple[Layer, ...]) -> tuple[str, ...]:
 def _sandbox(
     files: SandboxSettings, layers: tuple[Layer, ...]
 ) -> tuple[SandboxSettings, dict[str, str]]:
-    """What the files make of it, unless a person says just now that it may go without."""
+    """The files' setting, unless a person says just now that it may go without."""
     spoken = [
         layer
         for layer in layers

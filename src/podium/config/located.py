@@ -17,7 +17,7 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
 @dataclass(frozen=True)
-class Place:
+class FilePosition:
     """A spot in a file, counted from 1."""
 
     line: int
@@ -30,19 +30,19 @@ class Located:
 
     file: str
     data: dict[str, Json]
-    places: Mapping[KeyPath, Place] = field(default_factory=dict)
+    positions: Mapping[KeyPath, FilePosition] = field(default_factory=dict)
     digest: str = ""
     """SHA-256 of the bytes it was read from, as `sha256:…`; empty when there was no file."""
 
-    def place_of(self, path: KeyPath) -> Place | None:
-        """Where a key stands; of a key that is not there, where its nearest parent does."""
-        while path and path not in self.places:
+    def position_of(self, path: KeyPath) -> FilePosition | None:
+        """Position of a key; of a key that is not there, that of its nearest parent."""
+        while path and path not in self.positions:
             path = path[:-1]
-        return self.places.get(path)
+        return self.positions.get(path)
 
-    def fault(self, path: KeyPath, problem: str) -> ConfigProblem:
+    def problem(self, path: KeyPath, problem: str) -> ConfigProblem:
         """A fault at the place of a key."""
-        position = self.place_of(path)
+        position = self.position_of(path)
         return ConfigProblem(
             problem,
             line=position.line if position else None,
@@ -57,30 +57,32 @@ class Located:
             return model.model_validate_json(json.dumps(self.data))
         except ValidationError as error:
             details = _without_echoes(error.errors(include_url=False))
-            problems = [self._fault_of(model, detail) for detail in details]
+            problems = [self._problem_of(model, detail) for detail in details]
             in_order = sorted(
                 problems, key=lambda problem: (problem.line or 0, problem.column or 0)
             )
             raise ConfigInvalid(self.file, in_order) from None
 
-    def _fault_of(self, model: type[BaseModel], detail: Mapping[str, Json]) -> ConfigProblem:
+    def _problem_of(self, model: type[BaseModel], detail: Mapping[str, Json]) -> ConfigProblem:
         location: KeyPath = tuple(detail["loc"])
         path = self._as_written(location)
         if detail["type"] == "extra_forbidden":
-            return self.fault(path, f"unknown key {location[-1]!r}{_keys_beside(model, location)}")
+            return self.problem(
+                path, f"unknown key {location[-1]!r}{_keys_beside(model, location)}"
+            )
         if detail["type"] == "missing":
-            return self.fault((*path, location[-1]), "is missing")
+            return self.problem((*path, location[-1]), "is missing")
         # Values of environment variables may be secrets: those are never shown.
         value_text = "" if "env" in location else _short(detail.get("input"))
-        return self.fault(path, f"{_lowered(str(detail['msg']))}{value_text}")
+        return self.problem(path, f"{_lowered(str(detail['msg']))}{value_text}")
 
     def _as_written(self, location: KeyPath) -> KeyPath:
         """The path as it stands in the file: unions add the name of the branch, which is left out."""
-        if not self.places:
+        if not self.positions:
             return location
         path: KeyPath = ()
         for part in location:
-            path = (*path, part) if (*path, part) in self.places else path
+            path = (*path, part) if (*path, part) in self.positions else path
         return path
 
 

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import yaml
 
-from podium.config.located import KeyPath, Located, Place
+from podium.config.located import FilePosition, KeyPath, Located
 from podium.core.errors import ConfigInvalid, ConfigProblem
 from podium.core.model import Json
 from podium.platform.yaml_scalars import core_value
 
 SIZE_LIMIT_BYTES = 1_000_000
 VALUE_LIMIT = 50_000
-"""How many values a file may hold once its aliases are expanded."""
+"""Number of values that a file may hold once its aliases are expanded."""
 DEPTH_LIMIT = 40
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -47,7 +47,7 @@ def parse_located(content: bytes, file: str) -> Located:
     try:
         located = _Builder(file).build(text)
     except yaml.YAMLError as error:
-        raise ConfigInvalid(file, [_syntax_fault(text, error)]) from None
+        raise ConfigInvalid(file, [_syntax_problem(text, error)]) from None
     return replace(located, digest="sha256:" + hashlib.sha256(content).hexdigest())
 
 
@@ -55,7 +55,7 @@ def parse_located(content: bytes, file: str) -> Located:
 class _Value:
     """A value on its way: where it stands and, for collections, what is in it."""
 
-    place: Place
+    position: FilePosition
     scalar: Json = None
     items: list[_Value] | None = None
     keys: list[tuple[str, _Value, _Value]] | None = None
@@ -66,14 +66,14 @@ class _TooMuch(Exception):
 
 
 class _Builder:
-    """Turns parser events into data and places, gathering faults on the way."""
+    """Turns parser events into data and positions, gathering faults on the way."""
 
     def __init__(self, file: str) -> None:
         self._file = file
-        self._faults: list[ConfigProblem] = []
+        self._problems: list[ConfigProblem] = []
         self._anchors: dict[str, _Value] = {}
         self._values_left = VALUE_LIMIT
-        self._places: dict[KeyPath, Place] = {}
+        self._positions: dict[KeyPath, FilePosition] = {}
 
     def build(self, text: str) -> Located:
         events = iter(yaml.parse(text, Loader=_LOADER))
@@ -83,29 +83,29 @@ class _Builder:
             try:
                 data = self._plain(root, ())
             except _TooMuch as too_much:
-                self._fault(root.place, str(too_much))
+                self._note_problem(root.position, str(too_much))
             data = {} if data is None else data
             if not isinstance(data, dict):
-                self._fault(root.place, "must be a mapping of keys to values")
-        if self._faults:
-            raise ConfigInvalid(self._file, self._faults)
-        return Located(self._file, data, self._places)
+                self._note_problem(root.position, "must be a mapping of keys to values")
+        if self._problems:
+            raise ConfigInvalid(self._file, self._problems)
+        return Located(self._file, data, self._positions)
 
     def _document(self, events: Iterator[yaml.Event]) -> _Value | None:
         root: _Value | None = None
         for event in events:
             if isinstance(event, yaml.DocumentStartEvent) and root is not None:
-                self._fault(_place(event), "holds a second document; keep to one")
+                self._note_problem(_position(event), "holds a second document; keep to one")
                 break
             if isinstance(event, yaml.NodeEvent):
                 root = self._value(event, events, 0)
         return root
 
     def _value(self, event: yaml.Event, events: Iterator[yaml.Event], depth: int) -> _Value:
-        position = _place(event)
+        position = _position(event)
         if depth > DEPTH_LIMIT:
             problem = ConfigProblem("nests too deep", line=position.line, column=position.column)
-            raise ConfigInvalid(self._file, [*self._faults, problem])
+            raise ConfigInvalid(self._file, [*self._problems, problem])
         if isinstance(event, yaml.AliasEvent):
             return self._anchored(event, position)
         value = _Value(position)
@@ -119,11 +119,11 @@ class _Builder:
             self._anchors[anchor] = value
         return value
 
-    def _anchored(self, event: yaml.AliasEvent, position: Place) -> _Value:
+    def _anchored(self, event: yaml.AliasEvent, position: FilePosition) -> _Value:
         name = event.anchor or ""
         if name not in self._anchors:
             # Also an alias inside its own anchor: the anchor counts once its value is complete.
-            self._fault(position, f"alias {name!r} has no anchor before it")
+            self._note_problem(position, f"alias {name!r} has no anchor before it")
         return self._anchors.get(name, _Value(position))
 
     def _items(self, events: Iterator[yaml.Event], depth: int) -> Iterator[_Value]:
@@ -143,22 +143,26 @@ class _Builder:
             value = self._value(next(events), events, depth + 1)
             name = self._key_name(event, key)
             if name in lines:
-                self._fault(key.place, f"stands twice, first in line {lines[name]}", name)
-            lines.setdefault(name, key.place.line)
+                self._note_problem(key.position, f"stands twice, first in line {lines[name]}", name)
+            lines.setdefault(name, key.position.line)
             yield name, key, value
 
     def _key_name(self, event: yaml.Event, key: _Value) -> str:
         if not isinstance(event, yaml.ScalarEvent):
-            self._fault(key.place, "a key must be plain text")
+            self._note_problem(key.position, "a key must be plain text")
             return ""
         name = str(event.value)
         if name == "<<":
-            self._fault(key.place, "merge keys are not supported; write the keys out", name)
+            self._note_problem(
+                key.position, "merge keys are not supported; write the keys out", name
+            )
         return name
 
-    def _scalar(self, event: yaml.ScalarEvent, position: Place) -> Json:
+    def _scalar(self, event: yaml.ScalarEvent, position: FilePosition) -> Json:
         if event.tag not in (None, "!", "tag:yaml.org,2002:str"):
-            self._fault(position, f"tag {event.tag!r} is not supported; write the value plainly")
+            self._note_problem(
+                position, f"tag {event.tag!r} is not supported; write the value plainly"
+            )
         if event.style or event.tag is not None:
             return event.value
         return core_value(event.value)
@@ -170,29 +174,29 @@ class _Builder:
             raise _TooMuch(f"expands to more than {VALUE_LIMIT} values")
         if len(path) > DEPTH_LIMIT:
             raise _TooMuch("nests too deep")
-        self._places.setdefault(path, value.place)
+        self._positions.setdefault(path, value.position)
         if value.items is not None:
             return [self._plain(item, (*path, at)) for at, item in enumerate(value.items)]
         if value.keys is None:
             return value.scalar
         data: dict[str, Json] = {}
         for name, key, inner in value.keys:
-            self._places[(*path, name)] = key.place
+            self._positions[(*path, name)] = key.position
             data[name] = self._plain(inner, (*path, name))
         return data
 
-    def _fault(self, position: Place, problem: str, key: str = "") -> None:
-        self._faults.append(
+    def _note_problem(self, position: FilePosition, problem: str, key: str = "") -> None:
+        self._problems.append(
             ConfigProblem(problem, line=position.line, column=position.column, key=key)
         )
 
 
-def _place(event: yaml.Event) -> Place:
+def _position(event: yaml.Event) -> FilePosition:
     position = event.start_mark
-    return Place(position.line + 1, position.column + 1) if position else Place(1, 1)
+    return FilePosition(position.line + 1, position.column + 1) if position else FilePosition(1, 1)
 
 
-def _syntax_fault(text: str, error: yaml.YAMLError) -> ConfigProblem:
+def _syntax_problem(text: str, error: yaml.YAMLError) -> ConfigProblem:
     position = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     if position is None:
         position = getattr(error, "position", None)

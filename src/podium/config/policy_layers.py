@@ -89,4 +89,4 @@ def _policy_layer(layer: Layer) -> PolicyLayer:
 
 def _placed(layer: Layer, problem: InvalidPolicy) -> ConfigProblem:
     named = f"rule {problem.rule!r}: " if problem.rule else ""
-    return layer.located.fault(("policy", *problem.key), f"{named}{problem.problem}")
+    return layer.located.problem(("policy", *problem.key), f"{named}{problem.problem}")

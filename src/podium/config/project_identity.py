@@ -21,11 +21,11 @@ def settle_identity(folders: Folders, notify: Callable[[str], None]) -> None:
 
     Where nothing may be written everything stays as it is: whoever only reads has no use for another id.
     """
-    if noted_path(folders.vault) == str(folders.project):
+    if noted_path(folders.key_dir) == str(folders.project):
         return
     try:
-        with folder_lock(folders.vault):
-            original = noted_path(folders.vault)
+        with folder_lock(folders.key_dir):
+            original = noted_path(folders.key_dir)
             if is_copy(folders):
                 _divide(folders)
                 notify(
@@ -33,23 +33,23 @@ def settle_identity(folders: Folders, notify: Callable[[str], None]) -> None:
                     "on, and both prove their receipts apart"
                 )
             else:
-                _note_path(folders.vault, folders.project)
+                _note_path(folders.key_dir, folders.project)
     except (OSError, PodiumError):
         return
 
 
 def is_copy(folders: Folders) -> bool:
-    """Whether the project is still where it was noted, and this one has its id too."""
-    original = noted_path(folders.vault)
+    """Tell whether the project is still where it was noted, and this one has its id too."""
+    original = noted_path(folders.key_dir)
     state = Path(original, folders.state.name)
     if not original or project_id_in(state) != project_id_in(folders.state):
         return False
     return not state.samefile(folders.state)
 
 
-def vaults_left_behind(folders: Folders) -> list[Path]:
+def key_dirs_left_behind(folders: Folders) -> list[Path]:
     """Vaults with heads of other records that were in this very folder: its state folder was removed since."""
-    own = folders.vault
+    own = folders.key_dir
     vaults = own.parent.iterdir() if own.parent.is_dir() else ()
     return sorted(
         key_dir
@@ -65,7 +65,7 @@ def _divide(folders: Folders) -> None:
     from podium.store import DATABASE_NAME, Anchors, copy_heads
     from podium.store.receipts import BEGUN_ANEW
 
-    old, name = folders.vault, uuid4().hex
+    old, name = folders.key_dir, uuid4().hex
     new = old.with_name(name)
     make_private_folder(new)
     for file in (old / "receipt.key", old / BEGUN_ANEW):
@@ -77,7 +77,7 @@ def _divide(folders: Folders) -> None:
 
 
 def noted_path(key_dir: Path) -> str:
-    """Where the project of this vault is, or was when its record was last opened; empty where that is not noted."""
+    """Folder of this key folder's project when its record was last opened; empty where that is not noted."""
     try:
         noted = json.loads((key_dir / LOCATION).read_text("utf-8"))
         return str(noted["path"])

@@ -1,4 +1,4 @@
-"""What can be set, with its defaults: the shape of `podium.yaml` and of the user's file."""
+"""Settings with their defaults: the shape of `podium.yaml` and of the user's file."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ DEFAULT_NETWORK: NetworkPolicy = "model-only"
 
 
 def _tighter(mine: Limit | None, theirs: Limit | None, own: Limit | None) -> Limit | None:
-    """What holds of a limit of the user's file and a project's. 0: none; `own`: where the user said nothing.
+    """The tighter limit of the user's file and a project's. 0: none; `own`: where the user said nothing.
 
     A project can lower it, and neither raise it nor switch it off.
     """
@@ -122,12 +122,12 @@ class AgentSettings(Section):
 
 
 class RoleSettings(Section):
-    """Which agent plays a role, and with which tools."""
+    """Agent and tools of a role."""
 
     agent: NonEmpty | tuple[NonEmpty, ...]
     """Name of the agent, or a list: the next one is used when one is down, out of quota or not logged in."""
     description: str = ""
-    """What the role is for; shown in lists."""
+    """Purpose of the role; shown in lists."""
     allowed_tools: tuple[NonEmpty, ...] | None = None
     """Tools it is offered. Unset: all that the gate allows; in the pipeline, what the stage needs."""
     own_tools: tuple[NonEmpty, ...] | None = None
@@ -140,7 +140,7 @@ class RoleSettings(Section):
 
 
 class QueueSettings(Section):
-    """How a queue is served."""
+    """Settings of a queue."""
 
     concurrency: PositiveInt | None = None
     """Maximum number of its runs at once, over all workers. Unset: no limit."""
@@ -195,7 +195,7 @@ class BudgetSettings(Section):
 
 
 OWN_RUN_BUDGET = BudgetSettings(tokens=10_000_000, usd=25.0)
-"""What a run may use where nobody said anything: several times what a long task takes, and an end to what loops."""
+"""Limit of a run where nobody said anything: several times what a long task takes, and an end to what loops."""
 
 
 class BudgetsSettings(Section):
@@ -250,7 +250,7 @@ def own_tree_limits() -> dict[str, int]:
 
 
 class SandboxSettings(Section):
-    """How agents and the commands they run are confined. Of your file and the project's the stricter applies."""
+    """Confinement of agents and the commands they run. Of your file and the project's the stricter applies."""
 
     kind: Literal["none", "kernel"] | None = None
     """`kernel` unless set. `none`, in your own file or as `PODIUM_SANDBOX=none`, runs agents with your rights."""
@@ -282,7 +282,7 @@ class SandboxSettings(Section):
         return {key: tuple(v) if isinstance(v, list) else v for key, v in value.items()}
 
     def tightened_by(self, project: SandboxSettings) -> SandboxSettings:
-        """What holds when this is the user's file and the other one a project's."""
+        """The settings when this is the user's file and the other one a project's."""
         network = self._narrower(project.network)
         listed = common(self._listed(), project._listed()) or ()
         return SandboxSettings(
@@ -314,7 +314,7 @@ class SandboxSettings(Section):
 
 
 class WorkspacesSettings(Section):
-    """Where tasks are worked on, and how a new workspace is set up.
+    """Folders for tasks, and the set-up of a new workspace.
 
     In a project's file `folder`, `copy_files`, `after_create` and `ready` need `podium trust`.
     """
@@ -358,12 +358,12 @@ class EnvironmentSettings(Section):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What may be handed on."""
+        """Names that may be handed on."""
         return tuple(name for name in self.inherit or () if name not in self.deny)
 
 
 class ForgeSection(Section):
-    """Where the project's branches are pushed. What is unset is taken from the repository."""
+    """The remote of the project's branches. What is unset is taken from the repository."""
 
     host: NonEmpty = "github.com"
     """github.com, or the host of your GitHub Enterprise; it receives your token. Your own file only."""
@@ -390,7 +390,7 @@ class Settings(Section):
     """Everything that can be set, but for the policy, whose layers the gate keeps apart."""
 
     mode: Mode = "supervised"
-    """How far Podium goes on its own: `sensing` and `dry-run` change nothing, `supervised` asks people, `autonomous` asks less."""
+    """Autonomy of Podium: `sensing` and `dry-run` change nothing, `supervised` asks people, `autonomous` asks less."""
     user: str = ""
     """Your name on what you submit. Empty: your login name. Your own file only."""
     agents: dict[NonEmpty, AgentSettings] = Field(default_factory=dict)
@@ -416,19 +416,19 @@ class Settings(Section):
     checks: tuple[NonEmpty | CheckSettings, ...] | None = None
     """Commands that Podium runs itself before it accepts work. Unset: Podium looks for the project's test command; `[]`: none."""
     forge: ForgeSection = ForgeSection()
-    """Where branches and pull requests go."""
+    """Remote of branches and pull requests."""
     queues: dict[NonEmpty, QueueSettings] = Field(default_factory=dict)
     """Queues by name, beside `default`."""
     budgets: BudgetsSettings = BudgetsSettings()
     """Limits on cost, tokens, turns and time."""
     sandbox: SandboxSettings = SandboxSettings()
-    """How agents and the commands they run are confined."""
+    """Confinement of agents and the commands they run."""
     workspaces: WorkspacesSettings = WorkspacesSettings()
-    """How a task's workspace is set up."""
+    """Set-up of a task's workspace."""
     environment: EnvironmentSettings = EnvironmentSettings()
     """Environment variables that agents and commands may see."""
     notices: tuple[NoticeSettings, ...] = ()
-    """Where to send notices. In a project's file it needs `podium trust`."""
+    """Targets of notices. In a project's file they need `podium trust`."""
     chat: ChatSettings = ChatSettings()
     """Chats that may start work and answer approvals. In a project's file it needs `podium trust`."""
 
@@ -470,7 +470,7 @@ def _is_null(data: Json, *path: str) -> bool:
 
 
 class SettingsFile(Settings):
-    """What a file may hold: the settings, and its layer of the policy."""
+    """Content of a settings file: the settings, and its layer of the policy."""
 
     policy: dict[str, Json] = Field(default_factory=dict)
     """This file's rules, zones and limits for the gate."""

@@ -19,7 +19,7 @@ class TrustBook:
         self._folder = user_state / "trust"
 
     def trusts(self, file: Path, digest: str) -> bool:
-        """Whether exactly this content of this file is trusted. Any edit ends it."""
+        """Tell whether exactly this content of this file is trusted. Any edit ends it."""
         try:
             page = json.loads(self.page(file).read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -39,6 +39,6 @@ class TrustBook:
         return existed
 
     def page(self, file: Path) -> Path:
-        """Where it is noted under which digest a file is trusted. It need not exist."""
+        """File that notes under which digest a file is trusted. It need not exist."""
         name = hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:32]
         return self._folder / f"{name}.json"

@@ -6,11 +6,11 @@ from typing import Literal
 
 from podium.core.decisions import Usage
 from podium.core.model import EventBody, Json
-from podium.core.turns import ModelAnswer, PayloadFound, ReadFrom, TurnStop
+from podium.core.turns import ModelAnswer, PayloadSource, ReadFrom, TurnStop
 from podium.core.workspaces import Violation
 
 ProgressKind = Literal["text", "thinking", "tool", "retry", "note"]
-"""What a piece of progress is: words, thoughts, the use of a tool, another try, or anything else."""
+"""Kinds of progress: text, thoughts, the use of a tool, another try, or anything else."""
 
 
 class AgentAsked(EventBody):
@@ -51,14 +51,14 @@ class AgentReplied(EventBody):
     seconds: float = 0.0
     model: str = ""
     agent_version: str = ""
-    found: PayloadFound = "none"
+    found: PayloadSource = "none"
     transcript: str | None = None
     warnings: tuple[str, ...] = ()
     read_from: ReadFrom = ""
 
 
 class AgentProgressed(EventBody):
-    """What an agent is at, said while the turn lasts. Small pieces come together as one."""
+    """Progress of an agent, reported while the turn lasts. Small pieces come together as one."""
 
     type: Literal["agent_progressed"] = "agent_progressed"
     role: str
@@ -106,7 +106,7 @@ class ChecksRan(EventBody):
     passed: bool
 
 
-class CollisionSeen(EventBody):
+class BranchCollision(EventBody):
     """Another run is at work on a branch that cannot be merged with this one's as they are now."""
 
     type: Literal["collision_seen"] = "collision_seen"
@@ -125,7 +125,7 @@ class BranchDelivered(EventBody):
     url: str = ""
     file: str = ""
     untested: str = ""
-    """Why no check was run on it. Empty: checks ran."""
+    """The reason why no check was run on it. Empty: checks ran."""
 
 
 class NoteTaken(EventBody):

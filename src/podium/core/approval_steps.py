@@ -25,7 +25,7 @@ from podium.core.model import EventBody
 from podium.core.run_events import ApprovalExpired
 
 APPROVAL_TEXT = re.compile(r"^\s*APPROVE:\s*(?P<id>[A-Za-z0-9_]+)\s*$", re.IGNORECASE)
-"""How a person says yes wherever they type."""
+"""The form of an approval typed by a person anywhere."""
 
 
 def approval_named_in(text: str) -> str | None:
@@ -156,7 +156,7 @@ class ApprovalRecord(Protocol):
     def append(self, run_id: str, body: EventBody) -> int: ...
 
 
-def mark_expired(tx: ApprovalRecord, approval: Approval, now: datetime) -> Approval:
+def store_expired(tx: ApprovalRecord, approval: Approval, now: datetime) -> Approval:
     """The approval, stored as expired when it is due; else the very one that was given."""
     expired = expire(approval, now)
     if expired is None:

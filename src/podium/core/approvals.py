@@ -11,7 +11,7 @@ from podium.core.model import FrozenModel, Json, NonEmpty, UtcDatetime
 
 
 class Authentication(StrEnum):
-    """How it was proved who answers. Empty in records: it was not recorded, as before this was known."""
+    """Proof of who answers. Empty in records: it was not recorded, as before this was known."""
 
     OS_USER = "os_user"
     """The operating-system user of the process at the command line."""
@@ -36,14 +36,14 @@ class Approver(FrozenModel):
     authentication: str = ""
     """An `Authentication`. Empty: by a program of one's own, which vouches for the name itself."""
     credential: str = ""
-    """What proved it, without its secret, such as `token:1c0ffee1` or `os:1000`. Empty: nothing to compare."""
+    """The credential, without its secret, such as `token:1c0ffee1` or `os:1000`. Empty: nothing to compare."""
     account: str = ""
     """The operating-system user of the process at a command line; empty for all who came from elsewhere."""
 
     @property
     def how(self) -> str:
         """The proof in words, such as `token 1c0ffee1 in account ann`."""
-        return proof_words(self.authentication, self.credential, self.account)
+        return authentication_text(self.authentication, self.credential, self.account)
 
 
 class Grant(FrozenModel):
@@ -53,18 +53,18 @@ class Grant(FrozenModel):
     group: str = ""
     at: UtcDatetime
     authentication: str = ""
-    """How it was proved who said it, as an `Authentication`. Empty: not recorded."""
+    """Proof of who said it, as an `Authentication`. Empty: not recorded."""
     credential: str = ""
-    """What proved it; see `Approver`."""
+    """The credential; see `Approver`."""
     account: str = ""
 
     @property
     def how(self) -> str:
         """The proof in words; empty where none was recorded."""
-        return proof_words(self.authentication, self.credential, self.account)
+        return authentication_text(self.authentication, self.credential, self.account)
 
 
-def proof_words(authentication: str, credential: str, account: str) -> str:
+def authentication_text(authentication: str, credential: str, account: str) -> str:
     """Say how somebody was authenticated, for people."""
     if authentication != Authentication.TOKEN:
         return authentication.replace("_", " ")
@@ -92,7 +92,7 @@ class Approval(FrozenModel):
     digest: str
     tool: str
     summary: str
-    """What will happen, in a line or more, without secrets."""
+    """Description of the call, in a line or more, without secrets."""
     arguments: dict[str, Json] = Field(default_factory=dict)
     tier: Tier
     arithmetic: tuple[TierTerm, ...] = ()
@@ -107,16 +107,16 @@ class Approval(FrozenModel):
     receipt_number: int | None = None
     rejected_by: str = ""
     rejected_how: str = ""
-    """How whoever rejected it was authenticated, as an `Authentication`. Empty: not recorded."""
+    """Authentication of whoever rejected it, as an `Authentication`. Empty: not recorded."""
     why: str = ""
-    """Why it was rejected; of an expired one, why it was closed before its deadline."""
+    """Reason of the rejection; of an expired one, why it was closed before its deadline."""
     edited_into: str = ""
     """The run that asks about what a person made of it; it was stored with the rejection."""
     said: str = ""
-    """What people said with their yes; the answer, when a question was asked."""
+    """Comment of people on their approval; the answer, when a question was asked."""
     diff: str = ""
     """Unified diff of the file that a write replaces, redacted and bounded. The digest holds the old content's hash."""
     plan_hash: str = ""
     """Set for a yes to a whole plan: it is held by the plan's run, and used up by the last of its calls."""
     plan_calls: int = 0
-    """How many calls the plan has."""
+    """Number of calls of the plan."""

@@ -8,7 +8,7 @@ from podium.core.model import FrozenModel, NonEmpty
 
 
 class Usage(FrozenModel):
-    """What something cost. Figures that are not known are zero and `complete` is False."""
+    """Cost of something. Figures that are not known are zero and `complete` is False."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -44,7 +44,7 @@ class Budget(FrozenModel):
     """A limit on usage over a scope. None means no limit of that kind."""
 
     scope: Literal["call", "step", "run", "day"]
-    """What is limited."""
+    """The limited unit."""
     usd: float | None = None
     """Cost in USD."""
     tokens: int | None = None
@@ -63,7 +63,7 @@ class BudgetState(FrozenModel):
 
 
 class Quota(FrozenModel):
-    """How often something may be done within a window, over all processes."""
+    """A limit to the number of times within a window, over all processes."""
 
     name: NonEmpty
     limit: int

@@ -25,7 +25,7 @@ class Tier(IntEnum):
     T3 = 3
     """Words or effects that leave the machine."""
     T4 = 4
-    """What cannot be taken back."""
+    """Acts that cannot be taken back."""
 
     def __str__(self) -> str:
         return self.name
@@ -39,7 +39,7 @@ class TierTerm(FrozenModel):
 
 
 class Access(StrEnum):
-    """What a call wants to do with a path."""
+    """The kind of access that a call wants to a path."""
 
     READ = "read"
     WRITE = "write"
@@ -57,7 +57,7 @@ class PathUse(FrozenModel):
 
 
 class PathArgument(FrozenModel):
-    """Which argument of a tool is a path, and what is done with it."""
+    """An argument of a tool that is a path, and the access to it."""
 
     name: NonEmpty
     access: Access
@@ -75,7 +75,7 @@ class FileVersion(FrozenModel):
 
 
 class ToolSpec(FrozenModel):
-    """What the registry knows of a tool. The handler is not part of it."""
+    """The registry's description of a tool. The handler is not part of it."""
 
     name: NonEmpty
     description: str = ""
@@ -98,11 +98,11 @@ class ToolSpec(FrozenModel):
     tier_argument: str | None = None
     """The argument that says what was computed of something it hands on, such as the tier of a work order."""
     in_dry_run: Literal["nothing", "ask", "act"] = "nothing"
-    """What a dry run does with it: nothing; asks people, records their answer and does nothing; or does it,
+    """Its part in a dry run: nothing; asks people, records their answer and does nothing; or does it,
     because all it makes is for people to review."""
 
     within_workspace: Literal["no", "files", "commands"] = "no"
-    """Whether all that it changes lies in its workspace: by what it writes itself, or by commands that the kernel
+    """True if all that it changes lies in its workspace: by what it writes itself, or by commands that the kernel
     holds there."""
 
     offered: Literal["always", "in_git", "by_name", "without_contract"] = "always"
@@ -115,7 +115,7 @@ class ToolSpec(FrozenModel):
 
 
 class PlanPosition(FrozenModel):
-    """Where a call stands in the plan that its run is for."""
+    """The position of a call in the plan that its run is for."""
 
     step: int
     """From 1."""
@@ -124,7 +124,7 @@ class PlanPosition(FrozenModel):
     undoes: str = ""
     """The receipt that this call reverses, as `RUN#NUMBER`."""
     planned_at: UtcDatetime | None = None
-    """When the plan was shown: what is changed later was not what people said yes to."""
+    """Time at which the plan was shown: what is changed later was not what people said yes to."""
 
 
 class Call(FrozenModel):
@@ -133,14 +133,14 @@ class Call(FrozenModel):
     run_id: str
     step_key: str
     index: int
-    """How many calls with the same tool and arguments came before it in this step."""
+    """Number of earlier calls with the same tool and arguments in this step."""
     tool: NonEmpty
     arguments: dict[str, Json] = Field(default_factory=dict)
     paths: tuple[PathUse, ...] = ()
     commands: tuple[tuple[str, ...], ...] = ()
     """The simple commands the call would start, each as argv. Empty when it starts none."""
     undecidable: str = ""
-    """Why the command line could not be split into simple commands; empty when it could."""
+    """The reason why the command line could not be split into simple commands; empty when it could."""
     files: tuple[FileVersion, ...] = ()
     """Files of the workspace that the commands name, or that the call would overwrite."""
     role: str = ""
@@ -169,7 +169,7 @@ class Call(FrozenModel):
         return call_fingerprint(self.tool, self.arguments)
 
     def digest(self, spec: ToolSpec | None = None, spec_digest: str = "") -> str:
-        """What an approval is bound to: the tool as registered, the arguments, what they touch.
+        """The digest that an approval is bound to: of the tool as registered, the arguments, what they touch.
 
         The content of files that a command names or a write replaces is part of it. `spec_digest` is the spec's own, for
         who knows it already.
@@ -212,12 +212,12 @@ class Receipt(FrozenModel):
     tier: Tier
     rule: str
     agent: str = ""
-    """Whose wish it was; empty when no agent's."""
+    """The agent that asked for it; empty when none did."""
     role: str = ""
     approval_id: str | None = None
     approved_by: tuple[str, ...] = ()
     approved_how: tuple[str, ...] = ()
-    """How each of them was authenticated, in the same order. Empty: not recorded."""
+    """Authentications of each of them, in the same order. Empty: not recorded."""
     fields: dict[str, Json] = Field(default_factory=dict)
     """The result's `receipt_fields`."""
     error: str = ""

@@ -100,7 +100,7 @@ class BuiltInRule(StrEnum):
     CALL_CHANGED = "call-changed"
     """Done before, and what it names has changed since."""
     UNDONE_ALREADY = "undone-already"
-    """What it would reverse was reversed, or is being reversed."""
+    """Marks a reversal of something that was reversed already, or is being reversed."""
     HOOK_DOOR = "hook-door"
     """The hook door could not make a call of what it was told."""
     CLOSED_DOOR = "closed-door"
@@ -125,7 +125,7 @@ class Zone(FrozenModel):
 
     @property
     def guards(self) -> bool:
-        """Whether it forbids or raises something, rather than only giving a place a name."""
+        """Tell whether it forbids or raises something, rather than only giving a place a name."""
         tiered = self.read_tier is not None or self.write_tier is not None
         return self.kind in ("forbidden", "read-only") or (self.kind == "plain" and tiered)
 
@@ -180,7 +180,7 @@ class CallStatus(StrEnum):
 
 
 class CallOutcome(FrozenModel):
-    """How a performed call ended."""
+    """Outcome of a performed call."""
 
     ok: bool
     result: Json = None
@@ -192,7 +192,7 @@ class CallOutcome(FrozenModel):
 
 
 class CallRecord(FrozenModel):
-    """What is kept of a call, by its idempotency key."""
+    """Record of a call, by its idempotency key."""
 
     key: str
     run_id: str
@@ -208,7 +208,7 @@ class CallRecord(FrozenModel):
     disposable: bool = False
     """All that it can change lies in a workspace that can be rolled back, and the kernel held it there."""
     agent: str = ""
-    """Who wished for it, and in which part."""
+    """The agent that asked for it, and its role."""
     role: str = ""
     approval_id: str | None = None
     undoes: str = ""
@@ -229,7 +229,7 @@ class Permit(FrozenModel):
     settled: CallOutcome | None = None
     """The outcome when this very call was settled before: do not act again."""
     said: str = ""
-    """What people said with the yes that this rests on."""
+    """Comment of people on the approval that this rests on."""
 
 
 class Refusal(FrozenModel):
@@ -244,7 +244,7 @@ class Refusal(FrozenModel):
 
 
 class HookAnswer(FrozenModel):
-    """What a turn's door says to a wish. With deny and ask nothing ran and nothing may."""
+    """Answer of a turn's hook server. With deny and ask nothing ran and nothing may."""
 
     decision: Effect
     say: str = ""
@@ -252,7 +252,7 @@ class HookAnswer(FrozenModel):
     call: str = ""
     """With allow: the key of the call."""
     outcome: CallOutcome | None = None
-    """How the call ended, when Podium performed it."""
+    """Outcome of the call, when Podium performed it."""
     approval_id: str | None = None
     mistake: bool = False
     """With deny: there is no such call. Nobody forbids anything; written rightly it would be judged."""
@@ -279,7 +279,7 @@ class UsageSums(NamedTuple):
     usd: float
     tokens: int
     complete: bool
-    """Whether all of its figures are known."""
+    """True if all of its figures are known."""
 
 
 _SCOPES: tuple[CountedScope, ...] = ("step", "run", "day")
@@ -299,7 +299,7 @@ def usage_counter(
 def usage_counted(
     counted: Callable[[str], float], scope: CountedScope, run_id: str, step_key: str, at: datetime
 ) -> Usage:
-    """What was used of a scope; `counted` gives the sum of a counter."""
+    """Usage of a scope; `counted` gives the sum of a counter."""
     figures = {
         measure: counted(usage_counter(measure, scope, run_id, step_key, at))
         for measure in MEASURES

@@ -25,7 +25,7 @@ from operator import itemgetter
 from struct import Struct
 
 MAX_LEVELS = 4
-"""How often escapes are undone: an escape of an escape takes two."""
+"""Rounds in which escapes are undone: an escape of an escape takes two."""
 MIN_MIXED_CORE = 12
 """Letters and digits that a value needs to be known whatever stands between them. A shorter one could be prose."""
 MIN_WORDLIKE_CORE = 16
@@ -69,7 +69,7 @@ _ESCAPES = (
     (b"\xef", re.compile(rb"\xef[\xbc\xbd][\x80-\xbf]")),  # full-width letters
     (b"\xf0\x9d", re.compile(rb"\xf0\x9d[\x90-\x9f][\x80-\xbf]")),  # mathematical ones
 )
-"""What each kind begins with, and its form. How many backslashes stand there does not matter: quoted again, they
+"""The beginning of each kind, and its form. How many backslashes stand there does not matter: quoted again, they
 double, and what is left of them is dropped as a separator."""
 _LINE_START = b"\n\x00"
 """Stands in for an address or a number at the beginning of a line that was taken out."""
@@ -85,14 +85,14 @@ _LAYOUT = (
     # The characters that a hex dump has behind the bytes of the line before.
     (_LINE_START, re.compile(rb"  (?<=[0-9A-Fa-f]  ) ?[^\n]{1,18}\n(?=\x00)")),
 )
-"""What lays text out between the pieces of a value: what each kind begins with or needs, and its form."""
+"""Layout between the pieces of a value: what each kind begins with or needs, and its form."""
 _DIGITS = b"0123456789"
-_LETTERS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_IN_WORDS = b"-_. "
-_BASE64 = frozenset(_LETTERS + _DIGITS + b"+/-_=")
+_ALPHABET = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_BETWEEN_TOKENS = b"-_. "
+_BASE64 = frozenset(_ALPHABET + _DIGITS + b"+/-_=")
 _VISIBLE = frozenset(range(0x21, 0x7F))
 _LAST_COLUMN = re.compile(rb"(?<=[0-9A-Fa-f]) {2,64}[^\n]{1,18}(?![^\n])")
-"""What a hex dump has behind the last bytes: the characters themselves."""
+"""The column of a hex dump behind the last bytes: the characters themselves."""
 
 
 class _ByteView:
@@ -101,20 +101,20 @@ class _ByteView:
     def __init__(self, *, folded: bool, deleted: bytes = b"") -> None:
         self._table = bytes(range(256)).lower() if folded else None
         self._deleted = deleted
-        self._kept = bytes(0 if byte in deleted else 1 for byte in range(256))
+        self._keep_table = bytes(0 if byte in deleted else 1 for byte in range(256))
 
     def of(self, data: bytes) -> bytes:
         return data.translate(self._table, self._deleted)
 
     def positions(self, block: bytes) -> Sequence[int]:
-        """Where each byte of the view stands in the block."""
+        """The position of each byte of the view in the block."""
         if not self._deleted:
             return range(len(block))
-        return array("L", compress(range(len(block)), block.translate(self._kept)))
+        return array("L", compress(range(len(block)), block.translate(self._keep_table)))
 
 
 class _BlockPositions:
-    """Where the bytes of a view stand in the data, worked out for one block at a time."""
+    """Positions of a view's bytes in the data, worked out for one block at a time."""
 
     def __init__(self, view: _ByteView, data: bytes) -> None:
         self._view, self._data = view, data
@@ -131,7 +131,7 @@ class _BlockPositions:
         return number * _BLOCK + self._block[index - self._begins[number]]
 
 
-_SEPARATORS = bytes(byte for byte in range(256) if byte not in _LETTERS + _DIGITS)
+_SEPARATORS = bytes(byte for byte in range(256) if byte not in _ALPHABET + _DIGITS)
 _BLANKS = bytes(byte for byte in range(256) if not 0x20 < byte < 0x7F)
 _EXACT = _ByteView(folded=False)
 _FOLDED = _ByteView(folded=True)
@@ -176,7 +176,7 @@ class EncodedSecrets:
         self.longest = max((MAX_SPELLING * len(value) for _, value in values), default=0)
 
     def may_be_in(self, text: str) -> bool:
-        """Whether there is anything to hide, in plain text and in serialised JSON alike. Cheap."""
+        """Tell whether there is anything to hide, in plain text and in serialised JSON alike. Cheap."""
         if not self._grouped:
             return False
         return any(map(self._may_be_at, _levels(text.encode(errors="surrogatepass"))))
@@ -355,7 +355,7 @@ def _undone(match: re.Match[bytes]) -> bytes:
 
 @lru_cache(maxsize=2048)
 def _meaning(escape: bytes) -> bytes:
-    """What an escape, without its backslashes, stands for."""
+    """The bytes that an escape, without its backslashes, stands for."""
     kind, digits = escape[:1], escape[1:].strip(b"{}ux")
     if kind >= b"\x80":
         plain = unicodedata.normalize("NFKC", escape.decode())
@@ -396,7 +396,7 @@ def _needles(name: str, value: bytes) -> Iterator[_Needle]:
 
 
 def _encoded_once(value: bytes) -> Iterator[bytes]:
-    """What may be encoded in base64 or hex in place of the value: its base64, its hex, UTF-16."""
+    """Texts that may be encoded in base64 or hex in place of the value: its base64, its hex, UTF-16."""
     for core in _base64_cores(value):
         yield from (core, core.replace(b"+", b"-").replace(b"/", b"_"))
     yield from (value.hex().encode(), value.hex().upper().encode())
@@ -436,9 +436,12 @@ def _loosest_view(value: bytes) -> _ByteView:
     """The view that forgives most, of those in which this value cannot be taken for ordinary words."""
     core = _SOLID.of(value)
     kinds = [
-        any(byte in _LETTERS for byte in value),
+        any(byte in _ALPHABET for byte in value),
         any(byte in _DIGITS for byte in value),
-        any(0x20 < byte < 0x7F and byte not in _LETTERS + _DIGITS + _IN_WORDS for byte in value),
+        any(
+            0x20 < byte < 0x7F and byte not in _ALPHABET + _DIGITS + _BETWEEN_TOKENS
+            for byte in value
+        ),
     ]
     if len(core) >= (MIN_MIXED_CORE if kinds[0] and kinds[1] else MIN_WORDLIKE_CORE):
         return _FOLDED_SOLID
@@ -450,7 +453,7 @@ def _loosest_view(value: bytes) -> _ByteView:
 
 
 def _occurrences(content: bytes, data: bytes) -> Iterator[int]:
-    """Where it begins. What two of them share belongs to the first."""
+    """Yield the starts of occurrences. What two of them share belongs to the first."""
     at = data.find(content)
     while at >= 0:
         yield at

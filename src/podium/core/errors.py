@@ -71,7 +71,7 @@ class PodiumError(Exception):
     exit_code: int = 1
 
     usage: Usage | None = None
-    """What was used although no answer came, where that is known."""
+    """Usage without an answer, where that is known."""
 
 
 class UserMustAct(PodiumError):
@@ -79,7 +79,7 @@ class UserMustAct(PodiumError):
 
 
 class BadInput(UserMustAct):
-    """What was typed or handed in cannot be used."""
+    """Something typed or handed in cannot be used."""
 
     exit_code = 2
 
@@ -117,7 +117,7 @@ class ConfigInvalid(BadInput):
     def __init__(self, file: str, problems: Sequence[ConfigProblem]) -> None:
         super().__init__("\n".join(problem.sentence(file) for problem in problems))
         self.file = file
-        self.faults = tuple(problems)
+        self.problems = tuple(problems)
 
 
 class ConfigProblem:
@@ -160,7 +160,7 @@ class PackInvalid(BadInput):
 
     def __init__(self, problems: Sequence[PackProblem]) -> None:
         super().__init__("\n".join(map(str, problems)))
-        self.faults = tuple(problems)
+        self.problems = tuple(problems)
 
 
 class FlowUnknown(BadInput):
@@ -188,7 +188,7 @@ class StoreReadOnly(StoreUnusable):
 
 
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
-"""What the system says when a disk, or a user's share of it, is full."""
+"""Error numbers of a full disk, or of a user's full share of it."""
 
 
 class StoreFull(StoreUnusable):
@@ -394,7 +394,7 @@ class WorkspaceTampered(RunMustStop):
 
 
 class FlowChanged(RunMustStop):
-    """What is recorded does not fit the flow's code of today."""
+    """The record does not fit the flow's code of today."""
 
 
 class PlanRejected(RunMustStop):

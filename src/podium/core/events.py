@@ -22,9 +22,9 @@ from podium.core.agent_events import (
     AgentReplied,
     AgentStopped,
     AgentSwitched,
+    BranchCollision,
     BranchDelivered,
     ChecksRan,
-    CollisionSeen,
     ModelAnswered,
     NoteTaken,
     ProgressKind,
@@ -82,10 +82,10 @@ __all__ = [
     "ApprovalGranted",
     "ApprovalRejected",
     "ApprovalRequested",
+    "BranchCollision",
     "BranchDelivered",
     "ChecksRan",
     "ChildStarted",
-    "CollisionSeen",
     "Event",
     "EventBody",
     "FlowCodeChanged",
@@ -168,7 +168,7 @@ def event_classes() -> dict[str, type[EventBody]]:
 
 
 class _AnyEvent:
-    """How pydantic validates and describes an event body: by the class of its type."""
+    """Validation and schema of an event body for pydantic: by the class of its type."""
 
     @staticmethod
     def __get_pydantic_core_schema__(source: Any, handler: Any) -> core_schema.CoreSchema:

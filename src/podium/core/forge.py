@@ -20,11 +20,11 @@ Finding = Literal[
     "rate_limited",
     "unreachable",
 ]
-"""What was found out about the remote's base branch, or why nothing was."""
+"""State of the remote's base branch, or why it is not known."""
 
 
 class Preflight(FrozenModel):
-    """Whether the remote keeps the base branch safe."""
+    """True if the remote keeps the base branch safe."""
 
     finding: Finding
     sentence: NonEmpty
@@ -37,14 +37,14 @@ class Preflight(FrozenModel):
 
 
 class RemoteBase(FrozenModel):
-    """Where the base branch is at the remote. Its commits are in the user's repository then."""
+    """Position of the base branch at the remote. Its commits are in the user's repository then."""
 
     commit: str = ""
     """Empty: there is no remote, or it could not be asked."""
     name: str = ""
     """Remote and branch, such as `origin/main`."""
     why_not: str = ""
-    """Why it was not fetched. Empty also where there is no remote."""
+    """The reason why it was not fetched. Empty also where there is no remote."""
 
 
 class PullRequestDraft(FrozenModel):
@@ -57,7 +57,7 @@ class PullRequestDraft(FrozenModel):
     base: NonEmpty
     """Short name of the branch it is to be merged into."""
     commit: NonEmpty
-    """Where the branch is. Nothing else is ever pushed."""
+    """The commit of the branch. Nothing else is ever pushed."""
     title: NonEmpty
     body: str
     run_id: str = ""
@@ -76,7 +76,7 @@ class PullRequest(FrozenModel):
     """The local equivalent."""
     merge_command: str = ""
     why_local: str = ""
-    """Why there is a file and no pull request."""
+    """The reason why there is a file and no pull request."""
     moved_base: str = ""
     """The remote's base branch is at this commit, which the branch does not contain: nothing was pushed or made."""
 
@@ -87,7 +87,7 @@ def check_passed(result: Mapping[str, Json]) -> bool:
 
 
 def check_ending(result: Mapping[str, Json]) -> str:
-    """How a check ended, in a few words: `exit 0`, `exit 0, ran 0 tests`, `exit 1 (before this work: exit 1)`."""
+    """Describe a check's end in a few words: `exit 0`, `exit 0, ran 0 tests`, `exit 1 (before this work: exit 1)`."""
     before = f" (before this work: {result['before']})" if result.get("before") else ""
     return f"{_ending(result)}{before}"
 

@@ -34,7 +34,7 @@ _VALUED: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Options after the subcommand whose value is the next word."""
 _REACHING = ("clone", "fetch", "pull", "push", "ls-remote", "fetch-pack", "send-pack")
-_CHANGED_BY_FIRST_WORD = ("push", "send-pack", "receive-pack")
+_CHANGED_BY_FIRST_OPERAND = ("push", "send-pack", "receive-pack")
 
 
 class GitTarget:
@@ -71,7 +71,7 @@ class GitTarget:
             named += plain[:1] or ["."]
         elif self.name == "clone":
             named += plain[1:2] or ["."]
-        elif self.name in _CHANGED_BY_FIRST_WORD:
+        elif self.name in _CHANGED_BY_FIRST_OPERAND:
             named += plain[:1]
         elif self.name == "worktree":
             named += plain[1:]

@@ -6,7 +6,7 @@ import os
 from datetime import UTC, datetime
 
 SHORT_LENGTH = 8
-"""How many characters of the tail are shown to people."""
+"""Number of characters of the tail that are shown to people."""
 
 SHORTEST_TAIL = 4
 """Fewer characters than this are never taken for a short form."""
@@ -38,11 +38,11 @@ def tail_of(identifier: str) -> str:
 
 
 def short_id(identifier: str) -> str:
-    """What a person sees and may type back: the first characters of the random tail."""
+    """The part of an id that a person sees and may type back: the first characters of the random tail."""
     return tail_of(identifier)[:SHORT_LENGTH]
 
 
 def minted_at(identifier: str) -> datetime:
-    """When an id was made, to the millisecond. Raises ValueError for what is no such id."""
+    """The time an id was made, to the millisecond. Raises ValueError for what is no such id."""
     milliseconds = int(identifier.rpartition("_")[2][:12], 16)
     return datetime.fromtimestamp(milliseconds / 1000, UTC)

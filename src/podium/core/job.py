@@ -18,7 +18,7 @@ GROUP = "podium.jobs"
 BUILT_IN = ("pipeline", "operator", "sense", "playbook", "duet", "rehearsal")
 
 ImportPath = str
-"""Where an object is found, as `module:name`."""
+"""An object's import path, as `module:name`."""
 
 
 class Command(NamedTuple):

@@ -25,16 +25,16 @@ class KeyboardHold(FrozenModel):
 
 
 class KeyboardState(FrozenModel):
-    """Whose a program's keyboard is."""
+    """The owner of a program's keyboard."""
 
     hold: KeyboardHold | None = None
     """None: Podium's."""
     takes: int = 0
-    """How often people took it, in this life of the server."""
+    """Number of times that people took it, in this life of the server."""
     stood_seconds: float = 0.0
-    """How long they had it so far, without the present hold."""
+    """Seconds for which they had it so far, without the present hold."""
 
-    def stood_until(self, now: UtcDatetime) -> float:
+    def held_seconds(self, now: UtcDatetime) -> float:
         """The same with the present hold."""
         held = (now - self.hold.since).total_seconds() if self.hold else 0.0
         return self.stood_seconds + max(held, 0.0)

@@ -51,7 +51,7 @@ def whole_text(value: Json) -> Json:
 
 
 class EventBody(FrozenModel):
-    """What happened. The envelope says when, to which run, and in which order."""
+    """Something that happened. The envelope says when, to which run, and in which order."""
 
     type: str
     version: int = 1

@@ -36,7 +36,7 @@ class DomainRow(FrozenModel):
     """Globs over tool names. Of all rows' patterns the most specific one that fits has the say."""
     default_tier: TierName
     words: tuple[NonEmpty, ...] = ()
-    """What people call the things of this domain, such as `lead`, `enquiry`."""
+    """People's words for the things of this domain, such as `lead`, `enquiry`."""
 
 
 class TierExample(FrozenModel):
@@ -63,7 +63,7 @@ class Dependency(FrozenModel):
 
 
 class Estimate(FrozenModel):
-    """What something takes, roughly."""
+    """A rough estimate of cost and time."""
 
     usd: float = Field(default=0.0, ge=0)
     seconds: float = Field(default=0.0, ge=0)
@@ -86,7 +86,7 @@ class RowCheck(FrozenModel):
     where: dict[str, Json]
     """Column → value. `$arg.NAME` and `$result.NAME` stand for an argument and a field of the result."""
     columns: tuple[NonEmpty, ...] = ()
-    """What is read of the row, for the receipt."""
+    """Columns of the row that are read for the receipt."""
     expect: dict[str, Json] = Field(default_factory=dict)
     """Column → the value it must have, written like those of `where`."""
     absent: bool = False
@@ -138,7 +138,7 @@ class PackTool(FrozenModel):
         return properties
 
     def spec(self, tier: Tier) -> ToolSpec:
-        """What the gate and the toolbox know of it; `tier` is the computed one."""
+        """The tool as the gate and the toolbox know it; `tier` is the computed one."""
         return ToolSpec(
             name=self.name,
             description=self.description,
@@ -180,7 +180,7 @@ class Skill(FrozenModel):
     input_schema: dict[str, Json] = Field(
         default_factory=lambda: {"type": "object", "properties": {}}
     )
-    """What is read from the message, like that of a tool."""
+    """Schema of the values that are read from the message, like that of a tool."""
     needs_context: tuple[NonEmpty, ...] = ()
     """Names of context entries without which it cannot be planned."""
     steps: tuple[SkillStep, ...]
@@ -216,10 +216,10 @@ class PackRegistry(FrozenModel):
     domains: tuple[DomainRow, ...]
     tier_examples: tuple[TierExample, ...] = ()
     time_zone: str = ""
-    """Where `today` is: the name of a setting, or of a zone such as `Australia/Melbourne`. Empty: where
+    """The time zone of `today`: the name of a setting, or of a zone such as `Australia/Melbourne`. Empty: where
     the machine is."""
     reads_at_once: bool = False
-    """Whether a plan of T0 tools is performed when `podium ask` is given no mode."""
+    """True if a plan of T0 tools is performed when `podium ask` is given no mode."""
     vocabulary: dict[str, NonEmpty] = Field(default_factory=dict)
     """Kind of field → file of its known words, one a line, such as `suburb`."""
     contexts: tuple[ContextShape, ...] = ()
@@ -269,7 +269,7 @@ class PatternMatch(NamedTuple):
 
     exact: bool
     literal_length: int
-    """How many characters of the name the pattern spells out."""
+    """Number of characters of the name that the pattern spells out."""
     tier: Tier
     """Between patterns that say equally much, the riskier row is believed."""
     pattern: str

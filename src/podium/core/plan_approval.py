@@ -45,7 +45,7 @@ class ApprovedCall(FrozenModel):
     undo: str | None = None
     """The tool that takes it back."""
     ungrounded: tuple[UngroundedArgument, ...] = ()
-    """What of it was neither in the message nor in its context."""
+    """Arguments that were neither in the message nor in its context."""
 
 
 class PlanQuestion(FrozenModel):
@@ -61,7 +61,7 @@ class PlanQuestion(FrozenModel):
 
 
 def marked_names(question: PlanQuestion) -> tuple[str, ...]:
-    """What is not from the message: tools, and arguments by their names."""
+    """Names of tools and arguments that are not from the message."""
     ungrounded = (argument for call in question.calls for argument in call.ungrounded)
     return tuple(dict.fromkeys(str(argument.field or argument.value) for argument in ungrounded))
 
@@ -102,16 +102,16 @@ def filled_in(value: Json, results: Mapping[int, Json]) -> Json:
     """
     if isinstance(value, dict):
         if set(value) == {"$from"}:
-            return _given(value["$from"], results)
+            return _resolved(value["$from"], results)
         return {name: filled_in(inner, results) for name, inner in value.items()}
     if isinstance(value, list):
         return [filled_in(inner, results) for inner in value]
     return value
 
 
-def _given(source: Json, results: Mapping[int, Json]) -> Json:
+def _resolved(source: Json, results: Mapping[int, Json]) -> Json:
     if source and isinstance(source[0], list):
-        return [_given(item, results) for item in source]
+        return [_resolved(item, results) for item in source]
     step, field = source
     result = results[step]
     if not isinstance(result, dict):

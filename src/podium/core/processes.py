@@ -21,11 +21,11 @@ class Mount(FrozenModel):
 
 
 class ProcessLimits(FrozenModel):
-    """What a process tree may take. None means no limit of that kind."""
+    """Limits of a process tree. None means no limit of that kind."""
 
     seconds: float | None = None
     output_bytes: int = 1_000_000
-    """How much of each of stdout and stderr is kept; the rest is counted and dropped.
+    """Bytes of each of stdout and stderr that are kept; the rest is counted and dropped.
 
     The head is kept, but of an interactive process's stderr the last lines.
     """
@@ -34,20 +34,20 @@ class ProcessLimits(FrozenModel):
     memory_bytes: int | None = None
     """Address space of each process."""
     tree_memory_bytes: int | None = None
-    """What all of its processes together have in memory."""
+    """Memory of all of its processes together."""
     processes: int | None = None
     file_bytes: int | None = None
-    """How large a file may grow."""
+    """Largest size of a file."""
     temporary_bytes: int | None = None
-    """What each of the private folders of a confined tree, such as `/tmp`, may hold. Only where it can be mounted."""
+    """Capacity of each private folder of a confined tree, such as `/tmp`. Only where it can be mounted."""
 
 
 NetworkPolicy = Literal["none", "model-only", "listed", "open"]
-"""What a confined tree may connect to: nothing, the model's endpoint, named hosts too, or all."""
+"""Connections that a confined tree may make: none, to the model's endpoint, to named hosts too, or all."""
 
 
 class SubcommandRules(FrozenModel):
-    """How a subcommand that may be used may not be used."""
+    """Limits to a subcommand that may be used."""
 
     refused_options: tuple[str, ...] = ()
     """Whole names. A long one is refused by every beginning of it too, and with a value behind `=`; a
@@ -55,7 +55,7 @@ class SubcommandRules(FrozenModel):
     other_options: tuple[str, ...] = ()
     """Whole names that are beginnings of refused ones and mean something else: `--text`, not `--textconv`."""
     allowed_subcommands: tuple[str, ...] | None = None
-    """What its first plain word may be. None: anything."""
+    """Permitted first plain words. None: anything."""
     needs_subcommand: bool = False
     """Without any plain word it does more than with one of `allowed_subcommands`."""
     max_arguments: int | None = None
@@ -77,11 +77,11 @@ class ProgramRules(FrozenModel):
     """Keys, lower-case, that `-c KEY=VALUE` before the subcommand may set."""
     subcommands: dict[str, SubcommandRules] = Field(default_factory=dict)
     instead: str = ""
-    """What the agent may do instead, in a few words."""
+    """The agent's alternative, in a few words."""
 
 
 class ExecRules(FrozenModel):
-    """What may be started inside a confined tree. It teaches and records; the mounts are the boundary."""
+    """Programs that may be started inside a confined tree. It teaches and records; the mounts are the boundary."""
 
     refused: dict[str, str] = Field(default_factory=dict)
     """Programs by name, each with the reason."""
@@ -92,7 +92,7 @@ class ExecRules(FrozenModel):
 
 
 class Confinement(FrozenModel):
-    """What a process tree may reach. Launchers refuse what they cannot enforce.
+    """The reach of a process tree. Launchers refuse what they cannot enforce.
 
     A confined tree sees the system's programs and libraries read-only, an empty private `/tmp`, and what is
     mounted here; nothing else of the machine is there, and no process but its own.
@@ -118,7 +118,7 @@ class Confinement(FrozenModel):
 
 
 class FolderConfinement(FrozenModel):
-    """How the kernel holds commands in a folder, as far as judging them depends on it."""
+    """The kernel's confinement of commands in a folder, as far as judging them depends on it."""
 
     network: NetworkPolicy
     hosts: tuple[str, ...] = ()
@@ -127,11 +127,11 @@ class FolderConfinement(FrozenModel):
     holds_zones: bool = False
     """Places with plain names that the policy's zones close can only be read."""
     undoable: bool = True
-    """What they remove can be brought back."""
+    """True if what they remove can be brought back."""
 
     @property
     def is_offline(self) -> bool:
-        """Whether a command reaches nobody: one that Podium performs has no model to talk to."""
+        """Tell whether a command reaches nobody: one that Podium performs has no model to talk to."""
         return self.network in ("none", "model-only") and not self.hosts
 
 
@@ -150,14 +150,14 @@ class ProcessSpec(FrozenModel):
     limits: ProcessLimits = ProcessLimits()
     confinement: Confinement = Confinement()
     farewell_seconds: float = 0.0
-    """How long it may tidy up when Podium is killed. Zero: it is killed at once, as befits an agent."""
+    """Time to tidy up when Podium is killed. Zero: it is killed at once, as befits an agent."""
     leaves_server: str = ""
-    """What it puts into the background goes on when it has ended with 0, also after Podium's own end; it is
+    """Name of a server that it puts into the background, which goes on when it has ended with 0, also after Podium's own end; it is
     ended by this name. Empty: nothing outlives it."""
 
 
 class ProcessExit(FrozenModel):
-    """How a process tree ended. When you hold this, none of its processes is alive but a server it was to leave."""
+    """The end of a process tree. When you hold this, none of its processes is alive but a server it was to leave."""
 
     exit_code: int | None
     """None when a signal ended it."""

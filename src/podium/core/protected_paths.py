@@ -248,7 +248,7 @@ class ExtraProtectedPaths:
         node[_END] = {}
 
     def cover(self, path: str) -> bool:
-        """Whether it is one of them or lies beneath one, or does for some file system."""
+        """Tell whether it is one of them or lies beneath one, or does for some file system."""
         node = self._tree
         for name in _names_of(path):
             if name not in node:
@@ -258,8 +258,8 @@ class ExtraProtectedPaths:
                 return True
         return False
 
-    def lie_beneath(self, path: str) -> bool:
-        """Whether one of them lies beneath this one, or does for some file system."""
+    def lie_below(self, path: str) -> bool:
+        """Tell whether one of them lies beneath this one, or does for some file system."""
         node = self._tree
         for name in _names_of(path):
             if name not in node:
@@ -269,7 +269,7 @@ class ExtraProtectedPaths:
 
 
 def is_guarded(path: str, further: ExtraProtectedPaths | None = None) -> bool:
-    """Whether a path is guarded, or is for some file system."""
+    """Tell whether a path is guarded, or is for some file system."""
     names = _names_of(path)
     if any(_is_guarded_name(name) for name in names):
         return True
@@ -282,7 +282,7 @@ def is_guarded(path: str, further: ExtraProtectedPaths | None = None) -> bool:
 
 
 def is_above_guarded(path: str) -> bool:
-    """Whether a guarded pattern of several names begins with the last of this path: a link there leads to another."""
+    """Tell whether a guarded pattern of several names begins with the last of this path: a link there leads to another."""
     names = _names_of(path)[-_MAX_LENGTH:]
     return any(
         len(names) >= count and all(map(_fits, names[-count:], pattern))
@@ -292,7 +292,7 @@ def is_above_guarded(path: str) -> bool:
 
 
 def is_git_settings(path: str) -> bool:
-    """Whether it has the name of a file of git settings."""
+    """Tell whether it has the name of a file of git settings."""
     return _fits(comparable_parts(path)[-1], GIT_SETTINGS)
 
 
@@ -301,12 +301,12 @@ def _names_of(path: str) -> list[str]:
 
 
 def is_attributes(path: str) -> bool:
-    """Whether git reads attributes from a file of this name, on some file system."""
+    """Tell whether git reads attributes from a file of this name, on some file system."""
     return _fits(comparable_parts(path)[-1], ATTRIBUTES)
 
 
 def drivers_changed(old: str, new: str) -> bool:
-    """Whether two versions of a file of attributes differ in more than attributes that run nothing."""
+    """Tell whether two versions of a file of attributes differ in more than attributes that run nothing."""
     before, after = _driver_lines(old), _driver_lines(new)
     return before != after
 
@@ -353,7 +353,7 @@ def _stems(pattern: str) -> Iterator[tuple[str, str]]:
 
 
 def _shortened(short: re.Match[str], stem: tuple[str, str]) -> bool:
-    """Whether Windows may have shortened the name to this one: `PODIUM~1.YAM`, or `PO1A2B~1.YAM`."""
+    """Tell whether Windows may have shortened the name to this one: `PODIUM~1.YAM`, or `PO1A2B~1.YAM`."""
     base, ending = stem
     first = short[1]
     hashed = len(first) == 6 and first[:2] == base[:2] and _HASHED.fullmatch(first[2:])

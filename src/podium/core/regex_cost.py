@@ -100,7 +100,7 @@ _OPEN = 1_000
 _LONG = 100
 """A repetition that can take so many characters counts as one along the whole text."""
 _MAX_TIMES = 20
-"""How often something that fits in several ways may be repeated."""
+"""Repetitions of something that fits in several ways."""
 
 # Its public name, `sre_parse`, warns of its age since Python 3.11.
 _parse: Any = importlib.import_module("re._parser").parse
@@ -131,7 +131,7 @@ class PatternCost:
 
 @lru_cache(maxsize=2_000)
 def pattern_cost(pattern: str) -> PatternCost:
-    """What it costs to search with this. Raises `RegexTooCostly` when it may take too long, or is no pattern."""
+    """Cost of a search with this. Raises `RegexTooCostly` when it may take too long, or is no pattern."""
     if len(pattern) > MAX_PATTERN:
         raise RegexTooCostly(f"is longer than {MAX_PATTERN} characters; make it shorter")
     try:
@@ -166,7 +166,7 @@ class _Cost(NamedTuple):
     peak: int
 
     def then(self, behind: _Cost) -> _Cost:
-        """What stands behind is tried again for each way in which this fits."""
+        """The cost with what stands behind, which is tried again for each way in which this fits."""
         peak = max(self.peak, self.ways + behind.peak)
         return _Cost(self.factor * behind.factor, self.ways + behind.ways, peak)
 

@@ -35,7 +35,7 @@ METERED_TYPES = (
 """Events that change what the meter shows."""
 
 AGENT = "agent:"
-"""How a source of usage begins that is an agent; others are tools."""
+"""Beginning of a source of usage that is an agent; others are tools."""
 
 
 @dataclass

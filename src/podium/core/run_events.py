@@ -185,7 +185,7 @@ class ToolFailed(EventBody):
     tool: str
     error: str
     result: Json = None
-    """What it gave all the same, such as a command's output."""
+    """The result that it gave all the same, such as a command's output."""
     seconds: float = 0.0
     receipt: int
 
@@ -242,7 +242,7 @@ class ApprovalGranted(EventBody):
     complete: bool = True
     said: str = ""
     authentication: str = ""
-    """How it was proved who said it. Empty: not recorded."""
+    """Proof of who said it. Empty: not recorded."""
 
 
 class ApprovalRejected(EventBody):

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from podium.core.model import Json
 
-_BETWEEN_WORDS = re.compile(r"[\s=;|&<>()'\"]+")
+_SEPARATORS = re.compile(r"[\s=;|&<>()'\"]+")
 _LIKE_A_FILE = re.compile(r"/|\w\.\w")
 
 
@@ -34,8 +34,8 @@ def _pack(name: str) -> Sequence[str]:
 
 
 def _program(argument: str) -> Sequence[str]:
-    """What may be files in a word of a command: also behind `--option=`, and in a line for a shell."""
-    parts = _BETWEEN_WORDS.split(argument)
+    """Parts of a command's word that may be files: also behind `--option=`, and in a line for a shell."""
+    parts = _SEPARATORS.split(argument)
     return [part for part in parts if _LIKE_A_FILE.search(part) and not part.startswith("-")]
 
 

@@ -31,21 +31,21 @@ MAX_PASTED_CHARACTERS = 200_000
 
 
 class Terminal(FrozenModel):
-    """Which program is meant."""
+    """The program that is meant."""
 
     pair: PairName = "main"
     side: Side
 
 
 class TerminalState(FrozenModel):
-    """What a program is at."""
+    """State of a program on a terminal."""
 
     terminal: Terminal
     agent: str
     """Kind of program: `claude`, `codex`, `gemini`, `generic`."""
     status: TerminalStatus
     question: str = ""
-    """What it asks a person, when it is `asking`."""
+    """The question to a person, when it is `asking`."""
     pane: str = ""
     pid: int = 0
     session: str = ""
@@ -53,13 +53,13 @@ class TerminalState(FrozenModel):
     sent: int = 0
     """Messages that it took."""
     active_at: UtcDatetime | None = None
-    """When it last wrote something."""
+    """Time of its last output."""
     keyboard: KeyboardHold | None = None
     """The person who has taken its keyboard."""
 
 
 class TerminalPicture(FrozenModel):
-    """What a program shows."""
+    """Screen of a program."""
 
     lines: tuple[str, ...]
     left_out: int = 0
@@ -94,7 +94,7 @@ class PaneFrame(FrozenModel):
 
 
 class PaneView(FrozenModel):
-    """What a looker-on sees now."""
+    """Screen of a program for onlookers."""
 
     frame: PaneFrame | None = None
     """None: there is nothing to be seen, and `trouble` says why."""
@@ -133,7 +133,7 @@ class TextPasted(FrozenModel):
 
 
 class PairSize(FrozenModel):
-    """How large both panes of a pair are to be."""
+    """Size of both panes of a pair."""
 
     pair: PairName = "main"
     columns: Columns

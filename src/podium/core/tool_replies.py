@@ -13,8 +13,8 @@ from typing import Any
 NO_REASON = "no reason was given; do something else, or end your turn"
 NOTE = "! from Podium"
 """Field of a result that warns of instructions in it. Sorts before every other name, so that it is read first."""
-MARKS = "marks"
-MARKS_BESIDE_OTHERS = "podium_marks"
+PASSAGES_FIELD = "marks"
+PASSAGES_FIELD_FALLBACK = "podium_marks"
 """Fields with the places that the warning means: the second where the tool has one of the first name."""
 INTERNAL = "x-internal"
 """Keyword of an argument's schema: no model is shown the argument. Calls are checked against the whole schema."""
@@ -25,9 +25,9 @@ MAX_STREAM = 10_000
 """Characters of a command's output, or of its errors, that are shown."""
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 _HASH = re.compile(r"(?:sha256:)?[0-9a-f]{64}")
-_WORDS_OF_A_CUT = 80
+_CUT_NOTICE_CHARACTERS = 80
 _SHORT_COMMIT = 10
-_MAX_LAST_WORDS = 200
+_MAX_SUMMARY = 200
 
 
 def offered_names(names: Iterable[str], longest: int) -> dict[str, str]:
@@ -75,8 +75,8 @@ def _is_internal(schema: Any) -> bool:
     return isinstance(schema, dict) and bool(schema.get(INTERNAL))
 
 
-def told_outcome(tool: str, ok: bool, result: object, error: str, longest: int) -> str:
-    """How a performed call ended, as plain text of at most `longest` characters.
+def outcome_text(tool: str, ok: bool, result: object, error: str, longest: int) -> str:
+    """Describe the outcome of a performed call, as plain text of at most `longest` characters.
 
     A warning of Podium about what the result holds comes first.
     """
@@ -84,24 +84,24 @@ def told_outcome(tool: str, ok: bool, result: object, error: str, longest: int) 
     parts = [warning] if warning else []
     if not ok:
         # The warning stands in the error too, for whoever shows nothing else.
-        parts.append(told_failure(error.removeprefix(f"{_note_of(result)}\n")))
+        parts.append(failure_text(error.removeprefix(f"{_note_of(result)}\n")))
     characters_left = longest - sum(map(len, parts))
-    result_text = _shown(tool, rest, characters_left) if ok or _tells_more(rest) else ""
+    result_text = _result_text(tool, rest, characters_left) if ok or _adds_to_error(rest) else ""
     return cut_to(longest, "\n".join([*parts, *([result_text] if result_text else [])]))
 
 
-def told_result(result: object) -> str:
+def result_text(result: object) -> str:
     """A value as text: one text for one value."""
     if isinstance(result, str):
         return result
     return json.dumps(result, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-def told_failure(error: str) -> str:
+def failure_text(error: str) -> str:
     return f"Error: {error or 'the tool failed'}"
 
 
-def told_refusal(say: str, *, mistake: bool = False, waits: bool = False) -> str:
+def refusal_text(say: str, *, mistake: bool = False, waits: bool = False) -> str:
     """For a call that did not run.
 
     `mistake`: nothing forbids it, it was only written wrongly. `waits`: it may run when a person has agreed, as the
@@ -109,14 +109,14 @@ def told_refusal(say: str, *, mistake: bool = False, waits: bool = False) -> str
     """
     if waits:
         return say or NO_REASON
-    return told_failure(say) if mistake else f"Permission Denied: {say or NO_REASON}"
+    return failure_text(say) if mistake else f"Permission Denied: {say or NO_REASON}"
 
 
 def cut_to(longest: int, text: str) -> str:
     """The text; of a longer one its beginning and its end, with words that say how much is missing."""
     if len(text) <= longest:
         return text
-    capacity = max(0, longest - _WORDS_OF_A_CUT)
+    capacity = max(0, longest - _CUT_NOTICE_CHARACTERS)
     head = capacity // 3  # Failures tend to be told last.
     tail = len(text) - (capacity - head)
     return f"{text[:head]}\n[… {len(text) - capacity} characters left out; ask for a part …]\n{text[tail:]}"
@@ -134,7 +134,7 @@ def _warning_and_rest(result: object) -> tuple[str, object]:
     note = _note_of(result)
     if not note or not isinstance(result, dict):
         return "", result
-    name = MARKS_BESIDE_OTHERS if MARKS_BESIDE_OTHERS in result else MARKS
+    name = PASSAGES_FIELD_FALLBACK if PASSAGES_FIELD_FALLBACK in result else PASSAGES_FIELD
     lines = [f"{NOTE}: {note}"]
     for location in result.get(name) or ():
         if "more" in location:
@@ -147,19 +147,19 @@ def _warning_and_rest(result: object) -> tuple[str, object]:
     return "\n".join([*lines, ""]), rest.get("result") if list(rest) == ["result"] else rest
 
 
-def _tells_more(result: object) -> bool:
-    """Whether a failed call's result has something that its error does not say. A refused edit's has not."""
+def _adds_to_error(result: object) -> bool:
+    """Tell whether a failed call's result has something that its error does not say. A refused edit's has not."""
     return bool(result) and not (isinstance(result, dict) and "candidates" in result)
 
 
-def _shown(tool: str, result: object, longest: int) -> str:
+def _result_text(tool: str, result: object, longest: int) -> str:
     if isinstance(result, dict) and tool in _TEXTS:
         try:
             return _TEXTS[tool](result, longest)
         except (LookupError, TypeError, ValueError, AttributeError):
             # A tool of this name with another result, or one that was cut to its limit.
             pass
-    return told_result(_without_hashes(result))
+    return result_text(_without_hashes(result))
 
 
 def _without_hashes(value: object) -> object:
@@ -255,10 +255,10 @@ def _command(result: Fields, longest: int) -> str:
         parts.append("no output")
     if result.get("dropped_bytes"):
         parts.append(f"[{result['dropped_bytes']} more bytes of output were dropped]")
-    return "\n".join([*parts, *_kept_out(result)])
+    return "\n".join([*parts, *_refused_lines(result)])
 
 
-def _kept_out(result: Fields) -> Iterator[str]:
+def _refused_lines(result: Fields) -> Iterator[str]:
     if programs := result.get("refused_programs"):
         yield f"The sandbox did not let these programs start: {', '.join(programs)}"
     if hosts := result.get("refused_hosts"):
@@ -268,19 +268,19 @@ def _kept_out(result: Fields) -> Iterator[str]:
 def _checked(result: Fields, longest: int) -> str:
     checks = result["checks"]
     passed = [check for check in checks if check["passed"]]
-    lines = [f"passed: {check['name']}{_last_words(check['output'])}" for check in passed]
+    lines = [f"passed: {check['name']}{_last_lines(check['output'])}" for check in passed]
     for check in checks:
         if not check["passed"]:
             lines.append(f"FAILED: {check['name']}: {check['error']}")
             lines += [f"$ {check['command']}", *([check["output"]] if check["output"] else [])]
-            lines += _kept_out(check)
+            lines += _refused_lines(check)
     return "\n".join(lines)
 
 
-def _last_words(output: str) -> str:
-    """How a check that passed ended: `Ran 0 tests` is worth knowing."""
+def _last_lines(output: str) -> str:
+    """The last lines of a check that passed: `Ran 0 tests` is worth knowing."""
     lines = [line.strip() for line in output.split("\n") if line.strip()]
-    return f" ({' / '.join(lines[-2:])[-_MAX_LAST_WORDS:]})" if lines else ""
+    return f" ({' / '.join(lines[-2:])[-_MAX_SUMMARY:]})" if lines else ""
 
 
 def _status(result: Fields, longest: int) -> str:

@@ -32,7 +32,7 @@ SECTIONS: dict[str, str] = {
     "status": "STATUS",
     "blocker": "BLOCKER",
 }
-"""How the body of each type is wrapped. It need not be."""
+"""Section headings around the body of each type. They are optional."""
 
 
 class MessageBlock(FrozenModel):
@@ -68,7 +68,7 @@ ADDRESSEES: dict[str, tuple[Address, ...]] = {
     "status": ("PLANNER", "EXECUTER", "USER"),
     "blocker": ("PLANNER", "EXECUTER", "USER"),
 }
-"""Whom a message of each type may be for."""
+"""Possible addressees of a message of each type."""
 
 
 class AwaitedMessage(FrozenModel):
@@ -89,22 +89,22 @@ class AwaitedMessage(FrozenModel):
     def id(self) -> str:
         return f"{self.task}-{self.nonce}"
 
-    def found_in(self, blocks: ParsedBlocks) -> MessageBlock | None:
+    def find_in(self, blocks: ParsedBlocks) -> MessageBlock | None:
         """The last that is the message. None: there is none."""
         return next(
             (message for message in reversed(blocks.messages) if self.is_met_by(message)), None
         )
 
     def is_met_by(self, message: MessageBlock) -> bool:
-        """Whether this is the message: of the turn's id, of a type that was wanted, and for whom that is."""
-        return message.type in (*self.types, "blocker") and not self.fault_of(message)
+        """Tell whether this is the message: of the turn's id, of a type that was wanted, and for whom that is."""
+        return message.type in (*self.types, "blocker") and not self.problem_of(message)
 
     def is_progress(self, message: MessageBlock) -> bool:
-        """Whether the agent tells how far it is."""
-        return message.type == "status" and not self.fault_of(message)
+        """Tell whether the agent tells how far it is."""
+        return message.type == "status" and not self.problem_of(message)
 
-    def fault_of(self, message: MessageBlock) -> str:
-        """Why it is no message of this turn. Empty: it is one."""
+    def problem_of(self, message: MessageBlock) -> str:
+        """The reason why it is no message of this turn. Empty: it is one."""
         if message.id != self.id:
             return "its id is not this turn's"
         if message.to == self.sender:
@@ -128,7 +128,7 @@ def section_of(message: MessageBlock) -> str:
 
 
 class TurnLimits(FrozenModel):
-    """What one turn may take. None means no limit of that kind."""
+    """Limits of one turn. None means no limit of that kind."""
 
     seconds: float | None = 600.0
     tokens: int | None = None
@@ -137,14 +137,14 @@ class TurnLimits(FrozenModel):
     tool_calls: int | None = None
     """Calls that the turn may make, refused ones included."""
     same_results: int | None = None
-    """How often in a row the very same call may come to the very same result."""
+    """Number of times in a row that the very same call may come to the very same result."""
 
 
 StopKind = Literal["turns", "tool_calls", "same_results", "tokens", "usd", "minutes"]
 
 
 class TurnStop(FrozenModel):
-    """Why a turn was ended before its agent was done."""
+    """The limit that ended a turn before its agent was done."""
 
     kind: StopKind
     reason: str
@@ -191,8 +191,8 @@ class Finish(FrozenModel):
     payload: Json = None
 
 
-PayloadFound = Literal["none", "native", "strict", "repaired"]
-"""How a payload was found: not at all, by the medium's own schema, as plain JSON, or mended."""
+PayloadSource = Literal["none", "native", "strict", "repaired"]
+"""Source of a payload: none, the medium's own schema, plain JSON, or repaired JSON."""
 
 
 class Turn(FrozenModel):
@@ -205,7 +205,7 @@ class Turn(FrozenModel):
     native_prompt: str = ""
     """The prompt for a medium that holds the answer to the contract's schema itself: it names no nonce. Empty: `prompt`."""
     news: str = ""
-    """What an agent is told in place of the prompt where its conversation, which begins with it, goes on."""
+    """The prompt for a conversation that goes on, in place of the one with which it begins."""
     workspace: str
     """Folder the agent works in."""
     session: str | None = None
@@ -214,33 +214,33 @@ class Turn(FrozenModel):
     allowed_tools: tuple[str, ...] | None = None
     """Names of tools its calls may ask for. None: all that the gate allows."""
     own_tools: tuple[str, ...] | None = None
-    """What the agent may use of its own beside files and shell, such as `web_search`. None: nothing more."""
+    """The agent's own tools beside files and shell that it may use, such as `web_search`. None: nothing more."""
     contract: type[BaseModel] | None = None
-    """What the payload of the reply must validate as. None: words are enough."""
+    """The model that the payload of the reply must validate as. None: text is enough."""
     nonce_slot: str = ""
     """Text that stands for the turn's nonce in the prompt's own examples of an answer. Empty: it has none."""
     provenance: tuple[str, ...] = ()
     """Untrusted sources that led to the turn."""
     asking: int = 0
-    """Which asking of the step this is: what is wished for again in a later one is done again."""
+    """Number of this attempt at asking in the step: a later one does again what an earlier one asked for."""
     awaits: AwaitedMessage | None = None
     """The message that it is to bring. An agent that hears all that was said need not look for it."""
 
-    def words(self, *, native: bool) -> str:
-        """What the agent is asked, where its medium holds the answer to the contract's schema or not."""
+    def prompt_for(self, *, native: bool) -> str:
+        """The prompt for a medium that holds the answer to the contract's schema, or for one that does not."""
         return self.native_prompt if native and self.native_prompt else self.prompt
 
 
 ReadFrom = Literal["", "transcript", "screen"]
-"""Where the words of a program on a terminal were read: to the byte in what it wrote down, or on its screen."""
+"""Source of a terminal program's text: to the byte in its transcript, or from its screen."""
 
 
 class Reply(FrozenModel):
-    """What an agent answered, validated."""
+    """Answer of an agent, validated."""
 
     text: str
     payload: Json = None
-    found: PayloadFound = "none"
+    found: PayloadSource = "none"
     usage: Usage = Usage()
     agent: str = ""
     model: str = ""
@@ -254,7 +254,7 @@ class Reply(FrozenModel):
     untold: tuple[str, ...] = ()
     """Refusals whose reason its protocol could not carry. They go into the next prompt."""
     warnings: tuple[str, ...] = ()
-    """What a person should know of the answer, such as a version nobody has tried."""
+    """Warnings for a person, such as a version nobody has tried."""
     stopped: TurnStop | None = None
     """Set when a limit ended the turn; the text is then what was said until there."""
     waiting_approvals: tuple[str, ...] = Field(default=())
@@ -268,7 +268,7 @@ class Reply(FrozenModel):
     """The workspace as a turn left it that waits for approvals: where the next turn starts. Filled in likewise."""
 
 
-WORDS: dict[str, tuple[str, ...]] = {
+OWN_TOOL_NAMES: dict[str, tuple[str, ...]] = {
     "web_search": ("google_web_search", "WebSearch", "websearch"),
     "web_fetch": ("WebFetch", "webfetch"),
     "subagents": ("codebase_investigator", "generalist", "invoke_agent", "Task", "Agent", "task"),
@@ -283,19 +283,19 @@ GRANTED_AS = {
 }
 """Registered tools that a role must grant → the word for it."""
 
-_WORD_OF = {name: token for token, names in WORDS.items() for name in names}
+_COMMON_NAME = {name: token for token, names in OWN_TOOL_NAMES.items() for name in names}
 
 
-def granted_words(own_tools: Iterable[str] | None) -> frozenset[str]:
-    """What a role grants: the names as it has them, and the common word for each."""
+def granted_names(own_tools: Iterable[str] | None) -> frozenset[str]:
+    """The tools a role grants: the names as it has them, and the common name for each."""
     names = tuple(own_tools or ())
-    return frozenset((*names, *(_WORD_OF.get(name, name) for name in names)))
+    return frozenset((*names, *(_COMMON_NAME.get(name, name) for name in names)))
 
 
-def unknown_words(own_tools: Iterable[str] | None, available: Iterable[str]) -> tuple[str, ...]:
+def unknown_names(own_tools: Iterable[str] | None, available: Iterable[str]) -> tuple[str, ...]:
     """Names of a role that mean nothing to an agent that knows only these, by whatever word."""
-    there = frozenset((*available, *(_WORD_OF.get(name, name) for name in available)))
-    return tuple(name for name in own_tools or () if not granted_words((name,)) & there)
+    there = frozenset((*available, *(_COMMON_NAME.get(name, name) for name in available)))
+    return tuple(name for name in own_tools or () if not granted_names((name,)) & there)
 
 
 PairName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,40}$")]

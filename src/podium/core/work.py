@@ -16,7 +16,7 @@ TIMER = "timer:"
 APPROVAL_SIGNAL = "approval:"
 """Signals whose name begins so answer an approval."""
 MACHINE = "machine:"
-"""What a run needs when it can go on only on the machine that it was started on."""
+"""Beginning of the need of a run that can go on only on the machine that it was started on."""
 RATE_LIMIT = f"{TIMER}rate-limit:"
 """Of these, waits for an agent that may be asked again then."""
 AGENT_LOST = f"{TIMER}agent-lost:"
@@ -33,16 +33,16 @@ class Role(FrozenModel):
 
 
 class Task(FrozenModel):
-    """What a person wants, in their own words."""
+    """A person's task, in their own words."""
 
     text: NonEmpty
     asked_by: str = ""
     provenance: tuple[str, ...] = ()
-    """Where the words came from when not from a person at a door, such as `github:issue/12`."""
+    """Source of the text when not from a person at an interface, such as `github:issue/12`."""
 
 
 class RunStatus(StrEnum):
-    """Where a run stands. Only the last three are ends."""
+    """Status of a run. Only the last three are ends."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -101,9 +101,9 @@ class Run(FrozenModel):
     waiting_for: str | None = None
     wake_at: UtcDatetime | None = None
     setbacks: int = 0
-    """How often it was let go of by a passing error since its last finished step."""
+    """Number of passing errors that interrupted it since its last finished step."""
     setback_steps: int = 0
-    """How many steps were recorded when that was counted."""
+    """Number of steps that were recorded when that was counted."""
     pinned_to: str | None = None
     """The host that holds what the run has begun, such as its workspace. None: any host may go on with it."""
     needs: tuple[str, ...] = ()
@@ -117,7 +117,7 @@ class Run(FrozenModel):
 
     @property
     def only_sleeps(self) -> bool:
-        """Whether it waits for nothing but time to pass, and goes on by itself then."""
+        """Tell whether it waits for nothing but time to pass, and goes on by itself then."""
         names = (self.waiting_for or "").split(", ")
         return self.status is RunStatus.WAITING and all(name.startswith(TIMER) for name in names)
 
@@ -131,7 +131,7 @@ class StepStatus(StrEnum):
 
 
 class StepRecord(FrozenModel):
-    """What is kept of a step: one row for each run and key."""
+    """Record of a step: one row for each run and key."""
 
     run_id: str
     key: str
@@ -158,7 +158,7 @@ class Signal(FrozenModel):
 
 
 class QueueSpec(FrozenModel):
-    """How a queue is served. Limits hold over all processes on the store."""
+    """Limits of a queue. They hold over all processes on the store."""
 
     name: NonEmpty
     concurrency: int | None = None
@@ -166,14 +166,14 @@ class QueueSpec(FrozenModel):
     worker_concurrency: int = 4
     """Runs of this queue that one worker hosts at once."""
     rate_limit: int | None = None
-    """How many runs may start within `rate_seconds`."""
+    """Number of runs that may start within `rate_seconds`."""
     rate_seconds: float = 1.0
     labels: tuple[str, ...] = ()
-    """What a worker must offer to serve it, such as `gpu` or `repo=app`."""
+    """Labels that a worker must offer to serve it, such as `gpu` or `repo=app`."""
 
 
 class QueueCounts(FrozenModel):
-    """How a queue stands: how many of its runs have each status that is not an end."""
+    """Number of a queue's runs in each status that is not an end."""
 
     queue: str
     queued: int = 0
@@ -183,7 +183,7 @@ class QueueCounts(FrozenModel):
     waiting: int = 0
     needs_human: int = 0
     oldest_queued_at: UtcDatetime | None = None
-    """When the first of those that could start now was made."""
+    """Creation time of the oldest of those that could start now."""
 
 
 class Schedule(FrozenModel):
@@ -248,7 +248,7 @@ MODES: tuple[Mode, ...] = ("sensing", "dry-run", "supervised", "autonomous")
 
 
 class RunSettings(FrozenModel):
-    """What a run records of its settings. Today's settings may tighten it, never loosen it."""
+    """Settings recorded with a run. Today's settings may tighten them, never loosen them."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -264,6 +264,6 @@ class RunSettings(FrozenModel):
         return next(mode for mode in MODES if mode in (self.mode, today))
 
 
-def terms_of(run: Run | None) -> RunSettings:
+def run_settings_of(run: Run | None) -> RunSettings:
     """The terms a run recorded; of a call outside any run, none."""
     return RunSettings() if run is None else RunSettings.model_validate(run.settings)

@@ -11,7 +11,7 @@ from podium.core.processes import NetworkPolicy
 
 
 class SetupSpec(FrozenModel):
-    """What makes a fresh workspace one in which the project can be built and tested."""
+    """Commands that make a fresh workspace one in which the project can be built and tested."""
 
     copy_files: tuple[str, ...] = ()
     """Files of the user's checkout that git does not carry, such as `.env`, by their paths."""
@@ -24,7 +24,7 @@ class SetupSpec(FrozenModel):
     seconds: float = 600.0
     """For all commands together."""
     network: NetworkPolicy = "none"
-    """What the commands may connect to; the settings may tighten it."""
+    """Connections of the commands; the settings may tighten it."""
     hosts: tuple[str, ...] = ()
     """For `listed`, such as a package index."""
 
@@ -37,11 +37,11 @@ class WorkspaceSpec(FrozenModel):
     repository: NonEmpty
     """The user's checkout, or a folder inside it."""
     base: str = "HEAD"
-    """What the work starts from."""
+    """The commit or branch that the work starts from."""
     branch: str = ""
     """Short name of the branch that is made. Empty: `podium/<task>`."""
     folder: str = ""
-    """Where the worktree goes. Empty: `../.worktrees/<task>` beside the checkout."""
+    """The worktree's folder. Empty: `../.worktrees/<task>` beside the checkout."""
     forbidden: tuple[str, ...] = ()
     """Paths from the workspace on that nobody in it may change, whether they exist or not."""
     set_up: SetupSpec = SetupSpec()
@@ -95,15 +95,15 @@ class Violation(FrozenModel):
 
 
 class TurnEnd(FrozenModel):
-    """What was found when a turn in a workspace had ended."""
+    """Findings at the end of a turn in a workspace."""
 
     violations: tuple[Violation, ...] = ()
     moved_away: tuple[str, ...] = ()
     """Repositories that were planted in the worktree, and what stood in place of its own `.git`."""
     changed_meanwhile: tuple[str, ...] = ()
-    """What somebody else changed in the user's repository, out of a confined agent's reach. It stays."""
+    """Changes of somebody else in the user's repository, out of a confined agent's reach. They stay."""
     seen: RepositoryRefs = RepositoryRefs()
-    """What the repository held then, before anything was put back."""
+    """The repository's refs at that time, before anything was put back."""
 
 
 class CheckoutStatus(FrozenModel):
@@ -120,12 +120,12 @@ class CheckoutStatus(FrozenModel):
 
 
 class WorktreeStatus(FrozenModel):
-    """How a worktree stands while nobody works in it."""
+    """Status of a worktree while nobody works in it."""
 
     head: str
     """Commit that is checked out, in the workspace's own history."""
     on_branch: bool
-    """Whether that is the tip of the workspace's branch."""
+    """True if that is the tip of the workspace's branch."""
     changed: tuple[str, ...] = ()
     """Paths that are not as committed, untracked ones included and ignored ones not."""
     merging: bool = False
@@ -145,7 +145,7 @@ class WorkspaceCommit(FrozenModel):
     trailers: dict[str, str] = Field(default_factory=dict)
 
 
-KNOWN_SECRET = "secret:"  # noqa: S105 — a beginning, and no secret
+SECRET_VALUE_PREFIX = "secret:"  # noqa: S105 — a beginning, and no secret
 """Stands before the name of a secret whose value is known, and is nothing that only looks like one."""
 
 
@@ -160,18 +160,18 @@ class SecretMatch(FrozenModel):
 
 
 class CommitScan(FrozenModel):
-    """What was found in the lines that commits add."""
+    """Findings in the lines that commits add."""
 
     found: tuple[SecretMatch, ...] = ()
     whole: bool = True
-    """Whether all of them were looked at."""
+    """True if all of them were looked at."""
 
 
 class MergeResult(FrozenModel):
-    """What became of merging a commit into a workspace's branch."""
+    """Result of merging a commit into a workspace's branch."""
 
     other: NonEmpty
-    """What was merged in."""
+    """The merged commit."""
     commit: str = ""
     """The branch's tip behind it. Empty: there are conflicts, and the merge is left open for whoever solves them."""
     conflicts: tuple[str, ...] = ()
@@ -191,7 +191,7 @@ class BranchConflict(FrozenModel):
 
 
 class GuardedChange(FrozenModel):
-    """What commits change in files that guard the project or run by themselves."""
+    """Changes of commits to files that guard the project or run by themselves."""
 
     files: tuple[str, ...]
     """Each with what becomes of it: `podium.yaml (changed)`."""
@@ -235,9 +235,9 @@ class WorktreeSnapshot(FrozenModel):
     why: str
     at: UtcDatetime
     left_out: tuple[str, ...] = ()
-    """What is not in it, in words."""
+    """Descriptions of what is not in it."""
     complete: bool = True
-    """Whether all work is in it: what was left out is ignored by git, and large."""
+    """True if all work is in it: what was left out is ignored by git, and large."""
     carried: str = ""
     """Commit of what git would carry, without ignored and copied files. Empty: there is none."""
 
@@ -252,11 +252,11 @@ class RecoveredBranch(FrozenModel):
     only_in_snapshot: tuple[str, ...] = ()
     """Paths that the branch does not have, the first of them: git ignores them, or they were copied."""
     more: int = 0
-    """How many further paths there are."""
+    """Number of further paths."""
 
 
 class WorkLocation(StrEnum):
-    """Where a workspace's work is safe, if anywhere."""
+    """The safe place of a workspace's work, if there is one."""
 
     MERGED = "merged"
     PUSHED = "pushed"
@@ -268,7 +268,7 @@ class WorkLocation(StrEnum):
 
     @property
     def is_safe(self) -> bool:
-        """Whether the workspace itself is not needed for its work."""
+        """Tell whether the workspace itself is not needed for its work."""
         return self not in (WorkLocation.IN_USE, WorkLocation.UNKNOWN)
 
 
@@ -300,7 +300,7 @@ class WorkspaceRemoval(FrozenModel):
 
 
 class RemovedWorkspace(FrozenModel):
-    """What is remembered of a workspace that is no more, so that its snapshots can be found."""
+    """Facts about a removed workspace, so that its snapshots can be found."""
 
     record: WorkspaceRecord
     removed_at: UtcDatetime
@@ -310,11 +310,11 @@ class RemovedWorkspace(FrozenModel):
 
 
 class Leftover(FrozenModel):
-    """What a killed Podium left of a workspace that was not wholly made, or not wholly removed."""
+    """Remains of a workspace that a killed Podium had not wholly made, or not wholly removed."""
 
     id: NonEmpty
     because: str
-    """What was going on, and why it can be cleared away."""
+    """Description of the interrupted work, and why it can be cleared away."""
     places: tuple[str, ...] = ()
     """Files and folders that are still there."""
     bytes: int = 0

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any, TypeVar, cast
 
-from podium.core.approval_steps import mark_expired
+from podium.core.approval_steps import store_expired
 from podium.core.decisions import ApprovalStatus
 from podium.core.errors import (
     NO_SPACE,
@@ -397,7 +397,7 @@ class RunContext:
         if not signal.startswith(APPROVAL_SIGNAL):
             return
         if (approval := tx.approval(signal.removeprefix(APPROVAL_SIGNAL))) is not None:
-            mark_expired(tx, approval, approval.deadline)
+            store_expired(tx, approval, approval.deadline)
 
     def _deadline(self, key: str, seconds: float | None, until: datetime | None) -> datetime | None:
         recorded = self._recorded.get(key)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from podium.core.errors import HARMLESS_REMEDY, SecretsCommitted
-from podium.core.workspaces import KNOWN_SECRET, CommitScan, SecretMatch
+from podium.core.workspaces import SECRET_VALUE_PREFIX, CommitScan, SecretMatch
 from podium.git.commit_changes import NO_FILE, CommitChange, CommitHistory, own_changes
 
 MAX_BYTES = 64_000_000
@@ -296,7 +296,7 @@ def _has_secret_value(sighting: SecretMatch) -> bool:
 
 
 def _is_value(what: str) -> bool:
-    return what.startswith(KNOWN_SECRET)
+    return what.startswith(SECRET_VALUE_PREFIX)
 
 
 def _is_an_address(sighting: SecretMatch) -> bool:
@@ -318,5 +318,5 @@ def _location(sighting: SecretMatch) -> str:
 
 def _describe(what: str) -> str:
     if _is_value(what):
-        return f"the value of {what.removeprefix(KNOWN_SECRET)}"
+        return f"the value of {what.removeprefix(SECRET_VALUE_PREFIX)}"
     return f"looks like a {what}"

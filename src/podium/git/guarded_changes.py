@@ -264,7 +264,7 @@ class GuardedReview:
     def _is_guarded(self, row: CommitChange) -> bool:
         """Also a link above a guarded path, which puts another file there."""
         return is_guarded(row.path, self._further) or (
-            row.about_links and (self._further.lie_beneath(row.path) or is_above_guarded(row.path))
+            row.about_links and (self._further.lie_below(row.path) or is_above_guarded(row.path))
         )
 
     async def _of_drivers(self, rows: Sequence[CommitChange]) -> list[CommitChange]:

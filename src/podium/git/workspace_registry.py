@@ -172,7 +172,7 @@ class GitWorkspaces:
         except (PodiumError, OSError):
             return None
 
-    def known(self) -> Sequence[WorkspaceRecord]:
+    def existing(self) -> Sequence[WorkspaceRecord]:
         """List all finished workspaces, oldest first, without reading their worktrees."""
         records = map(self._readable, self.records.ids())
         return [record for record in records if record is not None]
@@ -221,7 +221,7 @@ class GitWorkspaces:
     async def collisions(self, workspace_id: str) -> list[BranchConflict]:
         """Other workspaces of the same repository whose delivered branches conflict with this one's."""
         record = self.records.read(workspace_id)
-        return await collisions_of(self.git, self.records, record, self.known())
+        return await collisions_of(self.git, self.records, record, self.existing())
 
     def _workspace(self, record: WorkspaceRecord) -> GitWorkspace:
         return GitWorkspace(

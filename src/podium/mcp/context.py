@@ -16,7 +16,7 @@ from podium.app.submission import asked_by
 from podium.core.decisions import Approval, ApprovalStatus
 from podium.core.errors import BadInput
 from podium.core.model import FrozenModel, Json, UtcDatetime
-from podium.core.tool_replies import cut_to, told_result
+from podium.core.tool_replies import cut_to, result_text
 from podium.core.work import Run
 from podium.render.approval import what_line
 
@@ -145,7 +145,7 @@ def how_people_decide(approval_id: str) -> str:
 
 def bounded(value: Json, longest: int) -> Json:
     """Return the value, or the beginning of its JSON as text when it is longer."""
-    text = told_result(value)
+    text = result_text(value)
     return value if len(text) <= longest else cut_to(longest, text)
 
 

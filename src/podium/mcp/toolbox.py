@@ -16,7 +16,7 @@ from podium.app.kernel_flows import CALL, CallJob
 from podium.core.decisions import Tier, ToolSpec
 from podium.core.errors import LockHeld, NotPossibleNow
 from podium.core.model import FrozenModel, Json, NonEmpty, digest_of
-from podium.core.tool_replies import offered_names, offered_schema, told_failure, told_refusal
+from podium.core.tool_replies import failure_text, offered_names, offered_schema, refusal_text
 from podium.core.work import Run, RunStatus
 from podium.mcp.context import (
     PROVENANCE,
@@ -120,7 +120,7 @@ class GatedToolbox:
                 self._job(tool, arguments).model_dump(mode="json"),
                 task=tool,
                 dedup_key=key,
-                settings=podium.configuration.terms(),
+                settings=podium.configuration.run_settings(),
             )
         if run.status.ended or await engine.hosted([run.id]):
             return run
@@ -189,10 +189,10 @@ def _run_of(run_id: str, view: StoreView) -> Run | None:
 
 def _failure(run: Run) -> str:
     if run.failure is None:
-        return told_failure(f"run {run.id} is {run.status.value}")
+        return failure_text(f"run {run.id} is {run.status.value}")
     if run.failure.kind == REFUSED:
-        return f"{told_refusal(run.failure.message)} (run {run.id})"
-    return f"{told_failure(run.failure.message)} (run {run.id})"
+        return f"{refusal_text(run.failure.message)} (run {run.id})"
+    return f"{failure_text(run.failure.message)} (run {run.id})"
 
 
 def _listed(name: str, spec: ToolSpec) -> types.Tool:

@@ -1,4 +1,4 @@
-"""Where people are told who look at nothing: chats, mailboxes and phones, by one URL each."""
+"""Outlets for people who look at nothing: chats, mailboxes and phones, by one URL each."""
 
 from podium.notices.outlet import AppriseChannel, FileDeliveryLog
 

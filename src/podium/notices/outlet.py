@@ -62,7 +62,7 @@ def _part(part: NoticeItem) -> str:
 SEND_SECONDS = 30.0
 MAX_REASON = 300
 _REFUSED = re.compile(r"error=4\d\d")
-"""How apprise writes that a service itself said no."""
+"""The form in which apprise writes that a service itself refused."""
 NO_SERVICE = "its value is no URL that apprise knows; its pages list them"
 
 
@@ -88,7 +88,7 @@ class AppriseChannel:
     def name(self) -> str:
         return self._name
 
-    async def tell(self, notice: Notice) -> DeliveryStatus:
+    async def send(self, notice: Notice) -> DeliveryStatus:
         """Send it, and wait for the service's answer for some seconds."""
         if self._thread is not None and self._thread.is_alive():
             return DeliveryStatus(
@@ -166,7 +166,7 @@ def _service(url: str) -> Apprise | None:
 
 
 def _in_doubt(result: AppriseResult) -> bool:
-    """Whether it may have arrived. apprise tells a line that was never there from one that broke off by nothing."""
+    """Tell whether it may have arrived. apprise tells a line that was never there from one that broke off by nothing."""
     log_text = " ".join(entry.message for entry in result.logs())
     return _REFUSED.search(log_text) is None
 
@@ -182,7 +182,7 @@ class FileDeliveryLog:
         self._held: int | None = None
 
     def try_hold(self) -> bool:
-        """Whether this process is now the one that tells; it stays so until `let_go`, or until it dies."""
+        """Tell whether this process is now the one that tells; it stays so until `let_go`, or until it dies."""
         if self._held is None:
             make_private_folder(self._folder)
             try:
@@ -196,7 +196,7 @@ class FileDeliveryLog:
             os.close(self._held)
             self._held = None
 
-    def mark(self, outlet: str) -> DeliveryPosition | None:
+    def position(self, outlet: str) -> DeliveryPosition | None:
         """None also for a file that cannot be read: what is told then begins anew."""
         try:
             return DeliveryPosition.model_validate_json(self._file(outlet).read_bytes())

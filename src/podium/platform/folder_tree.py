@@ -22,7 +22,7 @@ from podium.core.errors import NotPossibleNow, PodiumError, WorkspaceTampered
 
 
 def entries_within(*folders: Path) -> Iterator[os.DirEntry[str]]:
-    """Whatever lies in them at any depth. No link is followed; what cannot be looked into has nothing."""
+    """Yield everything in them at any depth. No link is followed; what cannot be looked into has nothing."""
     waiting = [os.fspath(folder) for folder in folders]
     while waiting:
         for entry in _entries(waiting.pop()):
@@ -55,10 +55,10 @@ _BLOCK_BYTES = 512
 
 @dataclass
 class FolderSize:
-    """What was found beneath some folders."""
+    """Size of some folders."""
 
     bytes: int = 0
-    """What it takes on the disk; a file with several names counts once."""
+    """Bytes on the disk; a file with several names counts once."""
     changed_seconds: float = 0.0
     """Since the epoch."""
 

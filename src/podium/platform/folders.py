@@ -31,7 +31,7 @@ def make_private_folder(folder: Path) -> None:
 
 
 def is_wide(folder: Path) -> bool:
-    """Whether others may enter or list it. False where there is none."""
+    """Tell whether others may enter or list it. False where there is none."""
     try:
         return bool(stat.S_IMODE(folder.stat().st_mode) & ~PRIVATE)
     except OSError:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 _UNSEEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"})
 """Controls, formats, surrogates, private and unassigned ones, separators of lines and words."""
-_BLANK_LETTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+_BLANK_CHARACTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 """Letters and marks by category that nobody can see."""
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
@@ -47,9 +47,9 @@ def hidden_in(text: str) -> Iterator[tuple[int, str]]:
     return ((match.start(), match[0]) for match in _ODD.finditer(text) if _hides(match))
 
 
-def is_seen(char: str) -> bool:
-    """Whether a character alone leaves a mark on the screen."""
-    if unicodedata.category(char) in _UNSEEN_CATEGORIES or char in _BLANK_LETTERS:
+def is_visible(char: str) -> bool:
+    """Tell whether a character alone leaves a mark on the screen."""
+    if unicodedata.category(char) in _UNSEEN_CATEGORIES or char in _BLANK_CHARACTERS:
         return False
     return not ("\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef")
 
@@ -71,4 +71,4 @@ def _hides(match: re.Match[str]) -> bool:
     # Emoji by their range: the newest are not assigned yet where Python is older than they are.
     if match["writing"] or match["emoji"]:
         return False
-    return not is_seen(match[0]) and unicodedata.category(match[0]) != "Zs"
+    return not is_visible(match[0]) and unicodedata.category(match[0]) != "Zs"

@@ -63,7 +63,7 @@ def write_below(
 
 
 def draft_name(call_key: str) -> str:
-    """What a file is called until it is complete. The same at every try of one call."""
+    """The name of a file until it is complete. The same at every try of one call."""
     digest = hashlib.sha256(call_key.encode(errors="surrogateescape")).hexdigest()
     return f".podium-{digest[:16]}.tmp"
 
@@ -77,7 +77,7 @@ def remove_below(root: Path, relative: str) -> None:
 
 
 def status_below(root: Path, relative: str) -> os.stat_result | None:
-    """What stands there, a symlink as itself. None when nothing does."""
+    """Status of a path below the folder, a symlink's own. None when there is none."""
     try:
         with open_parent(root, relative) as (folder, name), named(relative):
             return status_at(folder, name)

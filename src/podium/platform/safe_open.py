@@ -152,7 +152,7 @@ def _in_the_way(what: str, name: str) -> str:
 
 
 def status_at(folder: int, name: str) -> os.stat_result | None:
-    """What has this name in the folder, a link as itself. None when nothing does."""
+    """Status of this name in the folder, a link's own. None when there is none."""
     try:
         return os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -160,7 +160,7 @@ def status_at(folder: int, name: str) -> os.stat_result | None:
 
 
 def why_not_plain(status: os.stat_result, *, single_name: bool = False) -> str:
-    """What keeps this from being a plain file, in words; with `single_name` from being one with no other name.
+    """The reason why this is not a plain file, in words; with `single_name` why it is not one with no other name.
 
     Under a second name, which may lie anywhere, the file can be changed after it was judged. Empty if it will do.
     """
@@ -182,7 +182,7 @@ def check_plain(status: os.stat_result, path: str, *, single_name: bool = False)
 
 
 class OpenOptions(TypedDict, total=False):
-    """How a plain file is opened."""
+    """Options for opening a plain file."""
 
     single_name: bool
     """Refuse a file that has another name, too."""

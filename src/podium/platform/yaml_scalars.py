@@ -10,7 +10,7 @@ from podium.core.model import Json
 
 _INT = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})\Z")
 _FLOAT = re.compile(r"[-+]?((\.[0-9]+|[0-9]+\.[0-9]*)([eE][-+]?[0-9]+)?|[0-9]+[eE][-+]?[0-9]+)\Z")
-_WORDS: Mapping[str, Json] = {
+_LITERALS: Mapping[str, Json] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
@@ -19,8 +19,8 @@ _WORDS: Mapping[str, Json] = {
 
 def core_value(text: str) -> Json:
     """Nothing, a flag, a number that JSON can hold, or the text itself."""
-    if text in _WORDS:
-        return _WORDS[text]
+    if text in _LITERALS:
+        return _LITERALS[text]
     if _INT.match(text):
         return int(text)
     if _FLOAT.match(text) and math.isfinite(float(text)):

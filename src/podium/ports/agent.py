@@ -52,7 +52,7 @@ class TerminalPairs(Protocol):
         ...
 
     async def states(self, pair: str) -> list[TerminalState]:
-        """How both programs stand now, planner first. Starts nothing; one that is not up is `gone`."""
+        """States of both programs now, planner first. Starts nothing; one that is not up is `gone`."""
         ...
 
     async def send_keys(self, pressed: KeysPressed) -> None:
@@ -60,7 +60,7 @@ class TerminalPairs(Protocol):
         ...
 
     async def capture(self, terminal: Terminal, *, whole: bool) -> TerminalPicture:
-        """What the program shows; with `whole` everything that its pane still has."""
+        """Screen of the program; with `whole` everything that its pane still has."""
         ...
 
     async def resize(self, size: PairSize) -> None: ...
@@ -70,7 +70,7 @@ class TerminalPairs(Protocol):
         ...
 
     def watch(self, pair: str) -> AsyncGenerator[TerminalUpdate, None]:
-        """How both programs stand now, then whatever changes, until the iterator is closed. Starts nothing.
+        """Yield the states of both programs now, then whatever changes, until the iterator is closed. Starts nothing.
 
         Whoever reads slowly misses what lay between, and never the last.
         """
@@ -84,7 +84,7 @@ class PaneMirror(Protocol):
     """
 
     def look(self, terminal: Terminal) -> AsyncGenerator[PaneView, None]:
-        """What the pane shows now, then whenever that changes, until the iterator is closed.
+        """Yield the pane as it is now, then whenever it changes, until the iterator is closed.
 
         Many may look at once at the price of one. Whoever reads slowly misses what lay between, and never the last.
         """

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class Retry(FrozenModel):
-    """How often a step is tried again, for errors that pass by themselves."""
+    """Further tries of a step, for errors that pass by themselves."""
 
     attempts: int = 1
     first_delay_seconds: float = 0.5
@@ -56,7 +56,7 @@ StepFunction = Callable[[StepContext], Awaitable[T]]
 
 
 class FlowContext(Protocol):
-    """What a flow's body may use. Between two of these calls it must be deterministic."""
+    """Operations of a flow's body. Between two of these calls it must be deterministic."""
 
     @property
     def run(self) -> Run:
@@ -168,7 +168,7 @@ class Engine(Protocol):
 
     @property
     def worker_id(self) -> str:
-        """What this process is called as the owner of runs."""
+        """This process's name as the owner of runs."""
         ...
 
     def register(self, flow: Flow) -> None: ...
@@ -256,7 +256,7 @@ class Engine(Protocol):
 
 
 class Clock(Protocol):
-    """Where time comes from."""
+    """Source of time."""
 
     def now(self) -> datetime:
         """The present moment, absolute, in UTC. For records and deadlines."""
@@ -268,7 +268,7 @@ class Clock(Protocol):
 
 
 class Ids(Protocol):
-    """Where identifiers come from."""
+    """Source of identifiers."""
 
     def new(self, prefix: str) -> str:
         """A fresh id such as `run_…`, later ones sorting after earlier ones."""

@@ -44,7 +44,7 @@ class Gate(Protocol):
         ...
 
     def passed_over(self, real_path: str, root: str) -> bool:
-        """Whether a tool that walks through folders must leave out the file at this real path."""
+        """Tell whether a tool that walks through folders must leave out the file at this real path."""
         ...
 
     @property
@@ -54,7 +54,7 @@ class Gate(Protocol):
 
     @property
     def approval_seconds(self) -> float:
-        """How long a person has to answer an `ask`."""
+        """Time for a person to answer an `ask`."""
         ...
 
 
@@ -176,7 +176,7 @@ class HookDoor(Protocol):
         ...
 
     async def settle(self, ref: str, *, ok: bool, result: Json = None, error: str = "") -> None:
-        """How a permitted call ended. One that is not open, or was settled before, is let be."""
+        """Settle a permitted call. One that is not open, or was settled before, is let be."""
         ...
 
     async def perform(self, tool: str, arguments: Mapping[str, Json]) -> HookAnswer:
@@ -185,7 +185,7 @@ class HookDoor(Protocol):
 
     @property
     def finished_with(self) -> Finish | None:
-        """What the agent said with the tool `finish`, once that was performed in this turn."""
+        """The agent's message with the tool `finish`, once that was performed in this turn."""
         ...
 
     @property
@@ -193,7 +193,7 @@ class HookDoor(Protocol):
         """The limit that this turn's calls have come to. From then on every call is denied."""
         ...
 
-    def said_before(self, number: int, request: str) -> ModelAnswer | None:
+    def recorded_answer(self, number: int, request: str) -> ModelAnswer | None:
         """The model's answer of this number from before a crash, if it was an answer to this request."""
         ...
 
@@ -204,7 +204,7 @@ class HookDoor(Protocol):
         """
         ...
 
-    def tell(self, kind: ProgressKind, text: str) -> None:
+    def report_progress(self, kind: ProgressKind, text: str) -> None:
         """Say what the agent is at, for whoever follows the run. Small pieces are put together."""
         ...
 

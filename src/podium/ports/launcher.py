@@ -16,7 +16,7 @@ class Process(Protocol):
     def pid(self) -> int: ...
 
     def lines(self, *, ends: bool = False) -> AsyncIterator[bytes]:
-        """What an interactive process writes to stdout, line by line and without the newline, as it comes.
+        """Yield what an interactive process writes to stdout, line by line and without the newline, as it comes.
 
         Ends when the tree is dead. One reader only; a slow one makes the process wait. A last line
         without a newline counts; one longer than the spawn's `line_bytes` is cut. With `ends` each keeps
@@ -79,7 +79,7 @@ class ConfinementProvider(Protocol):
         ...
 
     def held(self, root: str) -> FolderConfinement | None:
-        """How commands there are held, when the kernel holds them and git's own data is out of reach.
+        """The confinement of commands there, when the kernel holds them and git's own data is out of reach.
 
         None: they are not held so, and the gate has to judge them by their words alone.
         """

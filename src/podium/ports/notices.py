@@ -13,22 +13,22 @@ class NoticeItem(FrozenModel):
     text: str
     """Lines for people, with words of agents in them: never to be taken for markup."""
     link: str = ""
-    """Where it can be answered or seen. Podium's own words, to be shown as they are."""
+    """URL at which it can be answered or seen. Podium's own text, to be shown as it is."""
 
 
 class Notice(FrozenModel):
-    """What is told in one message."""
+    """The content of one message."""
 
     title: str
     parts: tuple[NoticeItem, ...]
 
 
 class DeliveryStatus(FrozenModel):
-    """What became of a message."""
+    """Outcome of a delivery."""
 
     done: bool
     why: str = ""
-    """Why it was not taken, without secrets."""
+    """The reason why it was not taken, without secrets."""
     in_doubt: bool = False
     """It may have arrived all the same: the line went away before the answer."""
 
@@ -38,16 +38,16 @@ class NoticeChannel(Protocol):
 
     @property
     def name(self) -> str:
-        """How a person calls it. Holds no secret."""
+        """The name that people use. Holds no secret."""
         ...
 
-    async def tell(self, notice: Notice) -> DeliveryStatus:
+    async def send(self, notice: Notice) -> DeliveryStatus:
         """Hand over one message, in bounded time. Never raises for what the other side does."""
         ...
 
 
 class DeliveryPosition(FrozenModel):
-    """How far an outlet was told, as positions in the journal."""
+    """Progress of an outlet, as positions in the journal."""
 
     told: int
     """Everything up to here is done with."""
@@ -58,7 +58,7 @@ class DeliveryPosition(FrozenModel):
 class DeliveryLog(Protocol):
     """Remembers the marks over restarts. All methods are quick and may block."""
 
-    def mark(self, outlet: str) -> DeliveryPosition | None:
+    def position(self, outlet: str) -> DeliveryPosition | None:
         """None: nothing is remembered of it."""
         ...
 

@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 class RunQuery(FrozenModel):
-    """Which runs to list, newest first."""
+    """A selection of runs, newest first."""
 
     statuses: tuple[RunStatus, ...] = ()
     flow: str | None = None
@@ -53,7 +53,7 @@ class RunQuery(FrozenModel):
 
 
 class EventQuery(FrozenModel):
-    """Which events to read, in the order they were committed."""
+    """A selection of events, in the order they were committed."""
 
     run_id: str | None = None
     types: tuple[str, ...] = ()
@@ -68,7 +68,7 @@ class EventQuery(FrozenModel):
 
 
 class StoreView(Protocol):
-    """What can be read. All answers of one view are of one moment."""
+    """Read access. All answers of one view are of one moment."""
 
     def now(self) -> datetime:
         """The moment, by the clock that all processes on the store share: leases are measured by it."""
@@ -144,7 +144,7 @@ class StoreView(Protocol):
         ...
 
     def next_due_at(self) -> datetime | None:
-        """When a worker next has something to do of itself: a delayed run, a deadline, a schedule."""
+        """The next time when a worker has something to do of itself: a delayed run, a deadline, a schedule."""
         ...
 
     def tallies(self) -> list[QueueCounts]:
@@ -156,7 +156,7 @@ class StoreView(Protocol):
         ...
 
     def ended_since(self, timestamp: datetime) -> dict[str, int]:
-        """How many runs of each queue ended then or later; queues without any are left out."""
+        """Count the runs of each queue that ended then or later; queues without any are left out."""
         ...
 
     def ended_before(self, timestamp: datetime, limit: int) -> list[str]:
@@ -293,7 +293,7 @@ class Journal(Protocol):
     async def read(self, query: EventQuery) -> list[Event]: ...
 
     def follow(self, query: EventQuery) -> AsyncIterator[Event]:
-        """What `query` finds, then every later event as it is committed by any process. Never skips one."""
+        """Yield what `query` finds, then every later event as it is committed by any process. Never skips one."""
         ...
 
 
@@ -317,7 +317,7 @@ class Presence(Protocol):
         ...
 
     def is_gone(self, view: StoreView, worker: WorkerHeartbeat | None) -> bool:
-        """Whether a worker's process has ended, and all that it started with it.
+        """Tell whether a worker's process has ended, and all that it started with it.
 
         None: it has said goodbye, or never was.
         """

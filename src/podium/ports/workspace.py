@@ -70,7 +70,7 @@ class Workspace(Protocol):
         ...
 
     async def state(self) -> WorktreeStatus:
-        """How the worktree stands. Like all below: only while no process of an agent lives in it."""
+        """Status of the worktree. Like all below: only while no process of an agent lives in it."""
         ...
 
     async def read(self, path: str, most_bytes: int = 1_000_000) -> str | None:
@@ -104,7 +104,7 @@ class Workspace(Protocol):
         ...
 
     async def ignored(self) -> Sequence[str]:
-        """What git ignores in the worktree: files, and folders of which all is ignored, with `/` behind them."""
+        """Ignored paths in the worktree: files, and folders of which all is ignored, with `/` behind them."""
         ...
 
     async def clear_ignored(
@@ -114,7 +114,7 @@ class Workspace(Protocol):
         ...
 
     async def was_committed(self, trailers: Mapping[str, str]) -> bool:
-        """Whether `commit` made one with these trailers that is on the branch. No agent can forge that."""
+        """Tell whether `commit` made one with these trailers that is on the branch. No agent can forge that."""
         ...
 
     async def history(self, since: str) -> Sequence[WorkspaceCommit]:
@@ -122,7 +122,7 @@ class Workspace(Protocol):
         ...
 
     async def diff(self, since: str, most_bytes: int = 10_000_000) -> str:
-        """What the branch changed since it left `since`, as `git diff since...HEAD` has it."""
+        """Changes of the branch since it left `since`, as `git diff since...HEAD` has them."""
         ...
 
     async def merge(
@@ -144,7 +144,7 @@ class Workspace(Protocol):
         ...
 
     async def holds(self, commit: str) -> bool:
-        """Whether what was delivered holds this commit."""
+        """Tell whether what was delivered holds this commit."""
         ...
 
     async def stand_at(
@@ -170,7 +170,7 @@ class Workspaces(Protocol):
         ...
 
     async def missing(self, workspace_id: str) -> str:
-        """What is gone here of one that was made before, in words; empty when it is all there."""
+        """Describe what is gone of one that was made before; empty when it is all there."""
         ...
 
     async def rebuild(
@@ -187,7 +187,7 @@ class Workspaces(Protocol):
         """The workspace whose worktree this folder is."""
         ...
 
-    def known(self) -> Sequence[WorkspaceRecord]:
+    def existing(self) -> Sequence[WorkspaceRecord]:
         """All that are whole, oldest first, without a look at what is in them."""
         ...
 
@@ -207,7 +207,7 @@ class Workspaces(Protocol):
         ...
 
     async def leftovers(self) -> Sequence[Leftover]:
-        """What killed processes left of workspaces that were being made or removed."""
+        """Remains of killed processes that were making or removing workspaces."""
         ...
 
     async def clear(self, leftover_id: str) -> WorkspaceRemoval:

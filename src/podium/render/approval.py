@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from podium.core.decisions import Approval, ApprovalStatus, canonical_json
 from podium.core.model import Json
 from podium.core.protected_paths import GUARDED_TOOL
-from podium.render.text import counted, shown_line, shown_text
+from podium.render.text import counted, escaped_line, escaped_text
 
 if TYPE_CHECKING:
     from podium.core.plan_approval import ApprovedCall, PlanQuestion
@@ -38,24 +38,24 @@ def plan_question_in(approval: Approval) -> PlanQuestion | None:
 
 
 def what_lines(approval: Approval) -> Iterator[str]:
-    """What a yes is for, line by line: the arguments as they are, long ones too."""
+    """Describe line by line what an approval is for: the arguments as they are, long ones too."""
     if (question := plan_question_in(approval)) is not None:
         yield from _plan_lines(question)
         return
     if not approval.arguments:
-        yield from shown_text(approval.summary).split("\n")
+        yield from escaped_text(approval.summary).split("\n")
         return
-    yield shown_line(approval.tool)
+    yield escaped_line(approval.tool)
     for name, value in approval.arguments.items():
         first, *more = _argument(value)
-        yield f"  {shown_line(name)}: {first}"
+        yield f"  {escaped_line(name)}: {first}"
         yield from (f"    {line}" for line in more)
     for line in approval.summary.split("\n"):
         if line.startswith(_TOUCHES):
-            yield shown_line(line)
+            yield escaped_line(line)
     if approval.diff:
         yield f"  {diff_counts(approval.diff)}:"
-        yield from (f"    {shown_line(line)}" for line in diff_lines(approval.diff))
+        yield from (f"    {escaped_line(line)}" for line in diff_lines(approval.diff))
 
 
 def diff_lines(diff: str) -> list[str]:
@@ -65,7 +65,7 @@ def diff_lines(diff: str) -> list[str]:
 
 
 def diff_counts(diff: str) -> str:
-    """How much of a file goes and comes, as `replaces the file: -12 +3 lines`."""
+    """Count a file's removed and added lines, as `replaces the file: -12 +3 lines`."""
     if (cut := _CUT.search(diff)) is not None:
         return f"replaces the file: {cut[1]} lines, not all of them shown"
     if diff.startswith("["):
@@ -85,8 +85,8 @@ def what_line(approval: Approval) -> str:
         return _order_line(approval.arguments)
     if approval.tool == GUARDED_TOOL:
         files = ", ".join(map(str, approval.arguments.get("files") or ()))
-        return shown_line(f"guarded files of {approval.arguments.get('branch')}: {files}")
-    return f"{shown_line(approval.tool)} {arguments_line(approval.arguments)}"
+        return escaped_line(f"guarded files of {approval.arguments.get('branch')}: {files}")
+    return f"{escaped_line(approval.tool)} {arguments_line(approval.arguments)}"
 
 
 def summary_line(summary: str) -> str:
@@ -94,27 +94,27 @@ def summary_line(summary: str) -> str:
     first, *lines = [line for line in summary.split("\n") if line.strip()] or [""]
     # What belongs to the fact above stands further in than a fact does.
     more = (
-        f"{' ⏎' if line.startswith('   ') else ';'} {shown_line(line.strip())}" for line in lines
+        f"{' ⏎' if line.startswith('   ') else ';'} {escaped_line(line.strip())}" for line in lines
     )
-    return shown_line(first) + "".join(more)
+    return escaped_line(first) + "".join(more)
 
 
 def arguments_line(arguments: Mapping[str, Json], longest: int = 0) -> str:
     """A call's arguments on one line, with what cannot be seen written out."""
-    return shown_line(canonical_json(dict(arguments)), longest)
+    return escaped_line(canonical_json(dict(arguments)), longest)
 
 
 def _order_line(arguments: Mapping[str, Json]) -> str:
     """A work order to be delivered; one approval shows it whole."""
     zones = ", ".join(map(str, arguments.get("zones") or ()))
     where = f" in {zones}" if zones else ""
-    return shown_line(
+    return escaped_line(
         f"work order {arguments.get('wo_id')} for {arguments.get('target') or 'nobody'}{where}"
     )
 
 
 def waits_for(approval: Approval) -> str:
-    """Whose answer comes next; empty when none is awaited."""
+    """The people whose answer comes next; empty when none is awaited."""
     if approval.status is not ApprovalStatus.PENDING:
         return ""
     answered = len(approval.grants)
@@ -129,7 +129,7 @@ def _plan_lines(question: PlanQuestion) -> Iterator[str]:
     for call in question.calls:
         yield f"{call.number}. {call.tool} ({call.tier})"
         yield from exact_lines(call.arguments, indent=5)
-        yield from (f"   ! {shown_line(argument.line)}" for argument in call.ungrounded)
+        yield from (f"   ! {escaped_line(argument.line)}" for argument in call.ungrounded)
         if call.tool in question.irreversible:
             yield "   cannot be undone"
         elif call.undo:
@@ -138,17 +138,19 @@ def _plan_lines(question: PlanQuestion) -> Iterator[str]:
         run, _, number = question.undoes.rpartition("#")
         yield f"reverses receipt {number} of run {run}"
     if question.safer_alternative:
-        yield f"safer: {shown_line(question.safer_alternative)}"
+        yield f"safer: {escaped_line(question.safer_alternative)}"
     cost = f"{question.estimate.usd:.4f} USD" if question.estimate.usd else "no cost"
     yield f"estimate: {cost}, {question.estimate.seconds:g} s"
 
 
 def _plan_line(question: PlanQuestion) -> str:
     from podium.core.plan_approval import marked_names
-    from podium.render.argument_text import shown
+    from podium.render.argument_text import value_text
 
     def call_text(call: ApprovedCall) -> str:
-        arguments = (f"{name}={shown(call.arguments[name], MAX_VALUE)}" for name in call.arguments)
+        arguments = (
+            f"{name}={value_text(call.arguments[name], MAX_VALUE)}" for name in call.arguments
+        )
         return f"{call.tool} ({call.tier}) {', '.join(arguments)}".rstrip()
 
     first = "; ".join(map(call_text, question.calls[:MAX_CALLS]))
@@ -156,11 +158,11 @@ def _plan_line(question: PlanQuestion) -> str:
     all_of_it = f"{first}; and {counted(left, 'more call')}" if left > 0 else first
     # First, because lists, notices and chats cut what comes behind.
     names = ", ".join(marked_names(question))
-    return shown_line(f"! not in the message: {names}! {all_of_it}" if names else all_of_it)
+    return escaped_line(f"! not in the message: {names}! {all_of_it}" if names else all_of_it)
 
 
 def _argument(value: Json) -> list[str]:
     if isinstance(value, str):
-        lines = shown_text(value).split("\n")
+        lines = escaped_text(value).split("\n")
         return lines if len(lines) == 1 else ["", *lines]
-    return [shown_line(canonical_json(value))]
+    return [escaped_line(canonical_json(value))]

@@ -16,14 +16,14 @@ _LOOKS_LIKE_MORE = re.compile(r"[,;] *[^ ,;=]+=|^$|^\s|\s$|^[\"{\[]|^\(from ")
 
 
 def is_reference(value: Json) -> bool:
-    """Whether a value stands for what an earlier call will give."""
+    """Tell whether a value stands for what an earlier call will give."""
     if not isinstance(value, dict) or set(value) != {"$from"}:
         return False
     sources = _sources(value["$from"])
     return bool(sources) and all(_is_source(part) for part in sources)
 
 
-def reference_words(value: Json) -> str:
+def reference_text(value: Json) -> str:
     """`(from 1: lead_id)`."""
     return ", ".join(
         f"(from {step}: {written_out(field)})" for step, field in _sources(value["$from"])
@@ -31,9 +31,9 @@ def reference_words(value: Json) -> str:
 
 
 def exactly(arguments: Mapping[str, Json], indent: int) -> tuple[str, list[str]]:
-    """What fits on the call's own line without a doubt, and the lines beneath it for all the rest."""
+    """Split arguments into what fits on the call's own line without a doubt, and the lines beneath it for the rest."""
     plain = {name: value for name, value in arguments.items() if _is_plain(name, value)}
-    inline = ", ".join(f"{name}={_words(value)}" for name, value in plain.items())
+    inline = ", ".join(f"{name}={_scalar_text(value)}" for name, value in plain.items())
     rest = {name: value for name, value in arguments.items() if name not in plain}
     return inline, list(exact_lines(rest, indent))
 
@@ -50,7 +50,7 @@ def exact_lines(arguments: Mapping[str, Json], indent: int) -> Iterator[str]:
 def digested(value: Json, longest: int) -> str:
     """A value on one line; a longer one by its beginning, its end, how much is between them, and a digest."""
     if is_reference(value):
-        return reference_words(value)
+        return reference_text(value)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if len(text) <= longest:
         return repr(text) if isinstance(value, str) else written_out(text)
@@ -76,7 +76,7 @@ def _is_source(source: Json) -> bool:
 def _is_plain(name: str, value: Json) -> bool:
     if isinstance(value, (dict, list)) and not is_reference(value):
         return False
-    text = _words(value)
+    text = _scalar_text(value)
     return _name(name) == name and "\n" not in text and len(text) <= MAX_IN_LINE
 
 
@@ -89,10 +89,10 @@ def _lines(value: Json) -> list[str]:
         if len(text) > MAX_IN_LINE:
             return written_out(json.dumps(value, ensure_ascii=False, indent=2)).split("\n")
         return [text]
-    return [_words(value)]
+    return [_scalar_text(value)]
 
 
-def _words(value: Json) -> str:
+def _scalar_text(value: Json) -> str:
     """A value that is no record. A text that could pass for something else is quoted."""
     match value:
         case str():
@@ -103,7 +103,7 @@ def _words(value: Json) -> str:
         case bool():
             return "yes" if value else "no"
         case dict():
-            return reference_words(value)
+            return reference_text(value)
         case _:
             return json.dumps(value)
 
@@ -117,14 +117,14 @@ MAX_CELL = 40
 MAX_ROWS = 50
 MAX_LINES = 40
 _MAX_DEPTH = 4
-_MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::\d\d(?:\.\d+)?)?(?:Z|\+00:00)")
+_TIMESTAMP = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::\d\d(?:\.\d+)?)?(?:Z|\+00:00)")
 _BLANKS = re.compile(r"[ \t\r\n\xa0\u1680\u2000-\u200a\u202f\u205f\u3000]+")
-"""What is between words. Other characters that Python takes for blanks are controls."""
+"""Blanks between words. Other characters that Python takes for blanks are controls."""
 
 
 def in_line(values: Mapping[str, Json]) -> str:
     """`name=value, …`, each value cut to what is read at a glance."""
-    return ", ".join(f"{one_line(name)}={shown(value)}" for name, value in values.items())
+    return ", ".join(f"{one_line(name)}={value_text(value)}" for name, value in values.items())
 
 
 def short_values(fields: Mapping[str, Json]) -> dict[str, Json]:
@@ -139,10 +139,10 @@ def long_values(fields: Mapping[str, Json], indent: int) -> Iterator[str]:
             yield from _written_out(name, value, indent, 1)
 
 
-def shown(value: Json, longest: int = MAX_VALUE) -> str:
+def value_text(value: Json, longest: int = MAX_VALUE) -> str:
     """One value on a line."""
     if is_reference(value):
-        return reference_words(value)
+        return reference_text(value)
     text = one_line(_as_text(value))
     return text if len(text) <= longest else f"{text[:longest]}…"
 
@@ -154,7 +154,7 @@ def one_line(text: str) -> str:
 def _as_text(value: Json) -> str:
     match value:
         case str():
-            match = _MOMENT.fullmatch(value)
+            match = _TIMESTAMP.fullmatch(value)
             return f"{match[1]} {match[2]}Z" if match else value
         case None:
             return "-"
@@ -194,7 +194,7 @@ def _written_out(name: str, value: Json, indent: int, depth: int) -> Iterator[st
             if _is_long(part):
                 yield from _written_out(inner, part, indent + 2, depth + 1)
     else:
-        yield f"{start} {shown(value)}"
+        yield f"{start} {value_text(value)}"
 
 
 def _text(text: str, indent: int) -> Iterator[str]:
@@ -220,4 +220,4 @@ def _table(rows: Sequence[Mapping[str, Json]], indent: int) -> Iterator[str]:
 
 
 def _cell(row: Mapping[str, Json], name: str) -> str:
-    return shown(row[name], MAX_CELL) if name in row else "-"
+    return value_text(row[name], MAX_CELL) if name in row else "-"

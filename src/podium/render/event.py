@@ -18,7 +18,7 @@ from podium.core.turns import TurnStop
 from podium.core.work import AGENT_LOST, RATE_LIMIT
 from podium.render.approval import arguments_line, summary_line
 from podium.render.event_view import EventView, Outcome
-from podium.render.text import safe_line, shown_line
+from podium.render.text import escaped_line, safe_line
 
 MAX_ARGUMENTS = 200
 _MAX_CACHED_TYPES = 1000
@@ -65,13 +65,13 @@ def view_event(body: e.EventBody) -> EventView:
 
 
 def describe(body: e.EventBody) -> str:
-    """What matters of an event, on one line."""
+    """Describe an event on one line."""
     return view_event(body).text
 
 
 @lru_cache(_MAX_CACHED_TYPES)
 def _view_of_job(name: str) -> Callable[[e.EventBody], EventView] | None:
-    """How the job that a type of event belongs to shows it. None: the kernel does."""
+    """The job's function that shows its type of event. None: the kernel does."""
     job = None if name in e.KERNEL_EVENTS else job_of_event(name)
     if job is None:
         return None
@@ -88,7 +88,7 @@ def _kernel_outcome(body: e.EventBody) -> Outcome:
 
 
 def _kernel_text(body: e.EventBody) -> str:
-    """What matters of an event of the kernel. Empty: its fields say it."""
+    """Describe an event of the kernel. Empty: its fields say it."""
     match body:
         case e.RunQueued():
             return f"{body.flow} v{body.flow_version} {body.task!r}" if body.task else body.flow
@@ -102,16 +102,16 @@ def _kernel_text(body: e.EventBody) -> str:
             until = f" until {body.deadline:%Y-%m-%d %H:%M:%S}Z" if body.deadline else ""
             return f"for {shorten(body.signal)}{until}"
         case e.RunSucceeded(result=result) if result is not None:
-            return f"result={shown_line(canonical_json(result), MAX_ARGUMENTS)}"
+            return f"result={escaped_line(canonical_json(result), MAX_ARGUMENTS)}"
         case e.RunFailed():
             return f"{body.failure.kind}: {body.failure.message}"
         case e.RunParked() | e.RunNeededHuman():
             # Not shortened: such a reason names keys and commands to be typed again.
             return body.reason
         case e.RunPinned():
-            return f"to host {shown_line(body.host)}, which holds its workspace"
+            return f"to host {escaped_line(body.host)}, which holds its workspace"
         case e.RunUnpinned():
-            return f"{shown_line(body.reason)}; any other host may go on"
+            return f"{escaped_line(body.reason)}; any other host may go on"
         case e.StepCompleted():
             return f"{body.step} ({body.seconds:.1f} s)"
         case e.StepBroke():
@@ -122,7 +122,7 @@ def _kernel_text(body: e.EventBody) -> str:
             return f"{body.tool} {arguments_text} [{body.tier}, {body.rule}]"
         case e.ToolRefused():
             arguments_text = arguments_line(body.arguments, MAX_ARGUMENTS)
-            return f"{body.tool} {arguments_text} [{body.effect}: {shown_line(body.reason)}]"
+            return f"{body.tool} {arguments_text} [{body.effect}: {escaped_line(body.reason)}]"
         case e.ToolCompleted():
             return f"{body.tool} ({body.seconds:.1f} s), receipt {body.receipt}"
         case e.ToolFailed():
@@ -140,14 +140,14 @@ def _kernel_text(body: e.EventBody) -> str:
         case e.AgentSwitched():
             return f"{body.role}: {body.next_agent} instead of {body.agent}: {body.reason}"
         case e.UsageRecorded():
-            return f"{body.source}: {usage_words(body.usage)}"
+            return f"{body.source}: {usage_text(body.usage)}"
         case e.ModelAnswered():
             return _answered(body)
         case e.AgentStopped():
-            return f"{body.role} ({body.agent}): {stop_words(body.stop)}"
+            return f"{body.role} ({body.agent}): {stop_text(body.stop)}"
         case e.NoteTaken():
             return body.text
-        case e.CollisionSeen():
+        case e.BranchCollision():
             return f"{body.branch} and {body.other_branch} conflict in {', '.join(body.paths[:5])}"
         case e.ChecksRan():
             ran = ", ".join(
@@ -199,7 +199,7 @@ def _short_text(body: e.EventBody) -> str:
 
 
 def _answered(body: e.ModelAnswered) -> str:
-    """Who answered, what for, and what it cost. The words come last, since they are cut."""
+    """Describe an answer: agent, calls and cost. The text comes last, since it is cut."""
     answer = body.answer
     calls = ", ".join(call.tool for call in answer.calls)
     calls_text = f" asks for {calls}" if calls else ""
@@ -209,20 +209,20 @@ def _answered(body: e.ModelAnswered) -> str:
     return f"{body.role} ({body.agent}){model} #{answer.number}{calls_text} [{used}]{text}"
 
 
-def stop_words(stop: TurnStop) -> str:
-    """Which limit ended a turn."""
+def stop_text(stop: TurnStop) -> str:
+    """Describe the limit that ended a turn."""
     return f"stopped at the limit of {stop.kind.replace('_', ' ')}: {stop.reason}"
 
 
-def usage_words(used: Usage) -> str:
-    """What was used, on one line."""
+def usage_text(used: Usage) -> str:
+    """Describe usage on one line."""
     incomplete_note = "" if used.complete else ", not all is known"
     tokens = f"{used.input_tokens} + {used.output_tokens} tokens"
     return f"{tokens}, ${used.usd:.4f}, {used.seconds:.1f} s{incomplete_note}"
 
 
-def meter_words(meter: CostMeter) -> str:
-    """What a run has cost by now, for the line beneath its progress; empty while it cost nothing."""
+def meter_text(meter: CostMeter) -> str:
+    """Describe the cost of a run so far, for the line beneath its progress; empty while it cost nothing."""
     used = meter.usage
     if not (used.input_tokens or used.output_tokens or used.usd):
         return ""
@@ -231,7 +231,7 @@ def meter_words(meter: CostMeter) -> str:
 
 
 def _checked(body: e.WorkspaceChecked) -> str:
-    """What a turn left of the repository around its workspace."""
+    """Describe what a turn left of the repository around its workspace."""
     changes = [
         *(
             f"changed {violation.what}" + (", put back" if violation.restored else "")
@@ -240,15 +240,13 @@ def _checked(body: e.WorkspaceChecked) -> str:
         *(f"moved away {path}" for path in body.moved_away),
         *(f"meanwhile {what}" for what in body.changed_meanwhile),
     ]
-    return (
-        f"{shorten(body.workspace)}: {shown_line('; '.join(changes)) or 'nothing else was touched'}"
-    )
+    return f"{shorten(body.workspace)}: {escaped_line('; '.join(changes)) or 'nothing else was touched'}"
 
 
 def about(arguments: Mapping[str, Json]) -> str:
-    """What a call is about, in a word or two: the path, the command, the message."""
+    """Summarize a call in a word or two: the path, the command, the message."""
     values = (arguments.get(name) for name in ("path", "command", "message"))
-    return shown_line(next((str(value) for value in values if value not in (None, ".")), ""))
+    return escaped_line(next((str(value) for value in values if value not in (None, ".")), ""))
 
 
 def shorten(text: str) -> str:

@@ -17,7 +17,7 @@ class BarStart(NamedTuple):
     round: int = 1
     """Above 1: it does again what was sent back."""
     ends_open: Outcome | None = None
-    """How an open piece of work with this key ended. None: nobody knows, so it is drawn as lost."""
+    """Outcome of an open piece of work with this key. None: nobody knows, so it is drawn as lost."""
 
 
 class BarEnd(NamedTuple):
@@ -30,13 +30,13 @@ class BarEnd(NamedTuple):
 
 
 class EventView(NamedTuple):
-    """How an event is shown."""
+    """View of an event."""
 
     text: str
     """One line. Empty: its fields are shown as they are."""
     outcome: Outcome = "plain"
-    """How its line stands out. `bad` also counts as a failure where failures are looked for."""
+    """Style of its line. `bad` also counts as a failure where failures are looked for."""
     brief: str = ""
-    """What a list of runs says of a run that is at work. Empty: nothing."""
-    mark: BarStart | BarEnd | None = None
-    """What it begins or ends on the timeline."""
+    """Text in a list of runs for a run that is at work. Empty: nothing."""
+    bar: BarStart | BarEnd | None = None
+    """The bar that it begins or ends on the timeline."""

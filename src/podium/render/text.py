@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
-from podium.platform.invisible_text import is_seen, written
+from podium.platform.invisible_text import is_visible, written
 
 _ESCAPES = re.compile(
     r"""
@@ -36,7 +36,7 @@ def safe_text(text: str) -> str:
 
 
 def coloured_text(text: str) -> str:
-    """What a program wrote, with its lines, tabs, colours and joined letters, and without all that steers
+    """Clean a program's output: keep its lines, tabs, colours and joined letters, and remove all that steers
     a terminal otherwise."""
     cleaned = _ESCAPES.sub(lambda match: match[0] if _COLOUR.fullmatch(match[0]) else "", text)
     return _STEERING.sub("", cleaned)
@@ -47,30 +47,30 @@ def safe_line(text: str, longest: int = 0) -> str:
     return _cut(" ".join(safe_text(text).split()), longest)
 
 
-def shown_text(text: str) -> str:
+def escaped_text(text: str) -> str:
     r"""The text with every character that cannot be seen written out, as in `\x1b` or `\u202e`.
 
     For what somebody is asked to answer for: there nothing may be left out. Keeps lines and tabs.
     """
-    return _ODD.sub(lambda match: _shown(match[0]), text)
+    return _ODD.sub(lambda match: _escaped(match[0]), text)
 
 
-def shown_line(text: str, longest: int = 0) -> str:
+def escaped_line(text: str, longest: int = 0) -> str:
     r"""The same on one line: also ends of lines are written out, as `\n`."""
-    return _cut(_ODD_OR_BREAK.sub(lambda match: _shown(match[0]), text), longest)
+    return _cut(_ODD_OR_BREAK.sub(lambda match: _escaped(match[0]), text), longest)
 
 
-def shown_json(text: str) -> str:
+def escaped_json(text: str) -> str:
     """JSON with the characters that cannot be seen written in its own way. It means the same."""
-    return _ODD.sub(lambda match: _shown(match[0], json=True), text)
+    return _ODD.sub(lambda match: _escaped(match[0], json=True), text)
 
 
 def _cut(line: str, longest: int) -> str:
     return line if not longest or len(line) <= longest else line[: longest - 1] + "…"
 
 
-def _shown(char: str, *, json: bool = False) -> str:
-    return char if is_seen(char) else written(char, json=json)
+def _escaped(char: str, *, json: bool = False) -> str:
+    return char if is_visible(char) else written(char, json=json)
 
 
 def counted(number: int, what: str) -> str:
@@ -78,6 +78,6 @@ def counted(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
-def moment(at: datetime | None) -> str:
+def local_time(at: datetime | None) -> str:
     """A point in time as the person's own clock shows it."""
     return at.astimezone().strftime("%Y-%m-%d %H:%M:%S") if at else ""

@@ -11,14 +11,14 @@ from pydantic_core import to_json
 from podium.core.decisions import canonical_json
 from podium.core.model import Json
 from podium.render.event import MAX_ARGUMENTS, about, describe, shorten
-from podium.render.text import counted, moment, safe_line, shown_line
+from podium.render.text import counted, escaped_line, local_time, safe_line
 from podium.render.trace_rows import Data, Row, Totals, body_of, figures, number
 
 MAX_NAME = 60
 _STEPS = {"step_started", "step_completed"}
 
 
-def quick_words(row: Row) -> str | None:
+def quick_text(row: Row) -> str | None:
     """The same as the slower words would be; None where only those can tell."""
     text = _call(row) if row.outcome else _step_line(row.data)
     if text and text.isascii() and text.isprintable() and "  " not in text:
@@ -68,10 +68,10 @@ def _proof(data: Data) -> str:
 NARROW_COLUMNS = 100
 """On a terminal with fewer columns a call is shown without its step and rule."""
 
-MAX_WORDS = 2000
+MAX_LINE_CHARACTERS = 2000
 """More of one event is not shown, also when piped: `--json` has it whole."""
 
-_LEAST_ROOM = 24
+_MIN_WIDTH = 24
 _REASON_LINES = 6
 _TO_ACT_ON = {"run_failed", "run_needed_human", "run_waiting", "approval_requested", "step_broke"}
 _ENVELOPE = {"run", "seq", "at", "type", "version"}
@@ -91,7 +91,7 @@ class Timeline:
 
     def begins(self, data: Data) -> None:
         """Count from this event on, whether it is shown or not."""
-        self._first = self._first or _moment(data)
+        self._first = self._first or _timestamp(data)
 
     def header(self) -> str:
         clock = "AT".ljust(8 if self._columns else 19)
@@ -105,26 +105,26 @@ class Timeline:
         # Not as format specifications: these are read anew for every row.
         front = f"{clock} {since.rjust(7)} {str(data['seq']).rjust(6)} {what} {took} "
         if not self._columns:
-            text = quick_words(row)
+            text = quick_text(row)
             return front + (_on_one_line(row, totals) if text is None else text)
         width = self._columns - len(front)
-        if width < _LEAST_ROOM:
-            front, width = f"{front.rstrip()}\n  ", max(self._columns, _LEAST_ROOM) - 2
+        if width < _MIN_WIDTH:
+            front, width = f"{front.rstrip()}\n  ", max(self._columns, _MIN_WIDTH) - 2
         first_line, below = self._folded(row, totals, width)
         return f"{day}{front}{first_line}".rstrip() + below
 
     def _folded(self, row: Row, totals: Totals, width: int) -> tuple[str, str]:
-        """What of a row fits, and below it the reasons that nobody must miss the end of."""
+        """Cut a row to the width, and give the reasons whose end nobody must miss on lines below it."""
         if row.outcome:
-            first_line = _call_words(row, width, self._columns)
+            first_line = _call_text(row, width, self._columns)
             reason = _reason(row.data, brief=self._columns < NARROW_COLUMNS)
         else:
-            first_line, reason = _words(row.data, totals), ""
+            first_line, reason = _event_text(row.data, totals), ""
             if row.data["type"] in _TO_ACT_ON and len(first_line) > width:
                 first_line, reason = "", first_line
-        indent = " " * (25 if self._columns > 2 * _LEAST_ROOM + 20 else 2)
+        indent = " " * (25 if self._columns > 2 * _MIN_WIDTH + 20 else 2)
         wrapped = wrap(
-            safe_line(reason, MAX_WORDS),
+            safe_line(reason, MAX_LINE_CHARACTERS),
             max(20, self._columns - len(indent)),
             max_lines=_REASON_LINES,
             placeholder=" …",
@@ -133,14 +133,14 @@ class Timeline:
 
     def _when(self, data: Data) -> tuple[str, str, str]:
         """A line when another day has begun, the time of day, and how long since the first event."""
-        at = _moment(data)
+        at = _timestamp(data)
         if at is None:
             return "", "?".ljust(8 if self._columns else 19), ""
         since = _since((at - self._first).total_seconds()) if self._first else ""
         second = data["at"][:19]
         if second != self._second or at.tzinfo is not self._zone:
             # The person's own time costs more than all else of a line: to ask once a second will do.
-            self._second, self._zone, self._clock = second, at.tzinfo, moment(at)
+            self._second, self._zone, self._clock = second, at.tzinfo, local_time(at)
         clock = self._clock
         if not self._columns:
             return "", clock, since
@@ -148,8 +148,8 @@ class Timeline:
         return (f"-- {self._day}\n" if new else ""), clock[11:], since
 
 
-def _moment(data: Data) -> datetime | None:
-    """When it happened; None when that is no time which a clock here could show."""
+def _timestamp(data: Data) -> datetime | None:
+    """The time of an event; None when that is no time which a clock here could show."""
     try:
         at = datetime.fromisoformat(data["at"])
         if not 1 < at.year < 9999:  # at the ends of time there is no going to another zone
@@ -160,7 +160,7 @@ def _moment(data: Data) -> datetime | None:
 
 
 def totals_line(totals: Totals) -> str:
-    """What there was in all."""
+    """Describe the totals."""
     ended = totals.completed + totals.failed + totals.refused
     counts = (
         (totals.completed, "completed"),
@@ -177,16 +177,16 @@ def totals_line(totals: Totals) -> str:
 
 def _on_one_line(row: Row, totals: Totals) -> str:
     if not row.outcome:
-        return _safe(_words(row.data, totals), MAX_WORDS)
-    text, reason = _call_words(row, MAX_WORDS, 0), _reason(row.data, brief=False)
-    return _safe(f"{text}: {reason}" if reason else text, MAX_WORDS)
+        return _safe(_event_text(row.data, totals), MAX_LINE_CHARACTERS)
+    text, reason = _call_text(row, MAX_LINE_CHARACTERS, 0), _reason(row.data, brief=False)
+    return _safe(f"{text}: {reason}" if reason else text, MAX_LINE_CHARACTERS)
 
 
 def _safe(text: str, longest: int) -> str:
     """`safe_line`, quicker for what most lines are, and for what is much longer than what is seen of it."""
     if len(text) <= longest and text.isascii() and text.isprintable() and "  " not in text:
         return text
-    return safe_line(text[: longest + MAX_WORDS], longest)
+    return safe_line(text[: longest + MAX_LINE_CHARACTERS], longest)
 
 
 def _type(data: Data) -> str:
@@ -204,7 +204,7 @@ def _took(data: Data) -> str:
     return f"{seconds:.1f}s" if seconds < 100 else _long_span(int(seconds))
 
 
-def _call_words(row: Row, width: int, columns: int) -> str:
+def _call_text(row: Row, width: int, columns: int) -> str:
     """Tool, arguments, step, rule and receipt; where room is short the arguments give way."""
     request = row.request or row.data
     tool = _name(row.data.get("tool"))
@@ -225,7 +225,7 @@ def _arguments(arguments: Json, *, brief: bool) -> str:
         text = to_json(arguments).decode()
     except (ValueError, RecursionError):  # such as half a surrogate pair
         text = repr(arguments)
-    return shown_line(_cut(text), MAX_ARGUMENTS)
+    return escaped_line(_cut(text), MAX_ARGUMENTS)
 
 
 def _cut(value: Json) -> Json:
@@ -234,28 +234,28 @@ def _cut(value: Json) -> Json:
 
 
 def _tail(data: Data, request: Data, *, brief: bool) -> str:
-    """Where a call was made, what the gate said, and its receipt."""
+    """Describe the step of a call, the gate's decision, and its receipt."""
     decision = _name(request.get("tier"))
     prefix = ""
     if not brief:
         decision = f"{decision} {_name(request.get('rule'))}"
-        step = shown_line(_step(data.get("call"))[:61], 60)
+        step = escaped_line(_step(data.get("call"))[:61], 60)
         prefix = f"in {step} " if step else ""
     if approval := request.get("approval_id"):
-        decision += f" approval {shown_line(shorten(str(approval)), 40)}"
+        decision += f" approval {escaped_line(shorten(str(approval)), 40)}"
     receipt = data.get("receipt")
     proof = f" #{number(receipt):.0f}" if receipt is not None else ""
     return f"{prefix}[{decision.strip() or 'unknown'}]{proof}"
 
 
 def _name(value: Json) -> str:
-    return _shown_name(value[:61]) if isinstance(value, str) else ""
+    return _name_text(value[:61]) if isinstance(value, str) else ""
 
 
 @lru_cache(maxsize=200)
-def _shown_name(name: str) -> str:
+def _name_text(name: str) -> str:
     """Of tools, tiers and rules there are few."""
-    return shown_line(name, 60)
+    return escaped_line(name, 60)
 
 
 def _step(call: Json) -> str:
@@ -264,17 +264,17 @@ def _step(call: Json) -> str:
 
 
 def _reason(data: Data, *, brief: bool) -> str:
-    """Why a call did not do what it was asked for; `brief` rows left its step and rule to this."""
+    """The reason why a call did not do what it was asked for; `brief` rows left its step and rule to this."""
     why = data.get("error") or (data.get("reason") if data["type"] == "tool_refused" else "")
     if not why:
         return ""
     prefix = f"{_step(data.get('call'))} {_name(data.get('rule'))}".strip() if brief else ""
     text = f"{prefix}: {why}" if prefix else str(why)
-    return shown_line(text[: MAX_WORDS + 1], MAX_WORDS)
+    return escaped_line(text[: MAX_LINE_CHARACTERS + 1], MAX_LINE_CHARACTERS)
 
 
-def _words(data: Data, totals: Totals) -> str:
-    """What matters of an event that is no call. Kinds of a newer Podium are shown as they are."""
+def _event_text(data: Data, totals: Totals) -> str:
+    """Describe an event that is no call. Kinds of a newer Podium are shown as they are."""
     if data["type"] in ("step_started", "step_completed") and isinstance(data.get("step"), str):
         attempt = data.get("attempt", 1)
         return data["step"] if attempt == 1 else f"{data['step']} attempt {attempt}"
@@ -294,7 +294,7 @@ def _described(data: Data) -> str:
 def _plain(data: Data) -> str:
     try:
         rest = {key: value for key, value in data.items() if key not in _ENVELOPE}
-        return shown_line(canonical_json(rest)[: MAX_WORDS + 1], MAX_WORDS)
+        return escaped_line(canonical_json(rest)[: MAX_LINE_CHARACTERS + 1], MAX_LINE_CHARACTERS)
     except (ValueError, RecursionError):
         return "?"
 

@@ -15,10 +15,10 @@ from podium.render.event import view_event
 Data = dict[str, Json]
 
 OPEN = "open"
-"""How a call is shown of which nothing more is known."""
+"""Outcome of a call of which nothing more is known."""
 
 BEGUN = "begun"
-"""How it is shown to somebody who watches, while it goes on."""
+"""Outcome of a call that goes on, for somebody who watches."""
 
 MAX_OPEN = 10_000
 MAX_OPEN_CHARACTERS = 64 * 1024 * 1024
@@ -58,7 +58,7 @@ _new = tuple.__new__
 
 @dataclass
 class Totals:
-    """What there was so far, shown or not."""
+    """Totals so far, of shown and hidden rows."""
 
     events: int = 0
     calls: int = 0
@@ -127,7 +127,7 @@ class Folding:
         """Calls are also shown when they begin, for somebody who watches."""
 
     def rows(self, data: Data, characters: int = 0) -> Sequence[Row]:
-        """What there is to show now that this has happened, which took so many characters to say."""
+        """The rows to show now that this has happened, which took so many characters to say."""
         kind = data["type"]
         if self._every_event or kind[:5] != "tool_":
             return (_new(Row, ("", data, None)),)
@@ -162,21 +162,21 @@ class Folding:
             yield Row(OPEN, data, data)
 
 
-class Wanted(NamedTuple):
-    """Which rows are shown."""
+class RowFilter(NamedTuple):
+    """A filter of rows."""
 
     tool: str = ""
     failed: bool = False
 
     def fits(self, data: Data) -> bool:
-        """Whether the row is shown that this event ends."""
+        """Tell whether the row is shown that this event ends."""
         if self.tool and data.get("tool") != self.tool:
             return False
         return not self.failed or has_failed(data)
 
 
 def has_failed(data: Data) -> bool:
-    """Whether this event tells of something that went wrong. To be asked about something is no failure."""
+    """Tell whether this event tells of something that went wrong. To be asked about something is no failure."""
     match data["type"]:
         case "tool_refused":
             return bool(data.get("effect") != "ask")
@@ -205,7 +205,7 @@ def _failed_in_job(data: Data) -> bool:
 
 
 class Figures(NamedTuple):
-    """What one event says was used."""
+    """Usage in one event."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -213,7 +213,7 @@ class Figures(NamedTuple):
 
 
 def figures(data: Data) -> Figures:
-    """What this event says was used; nothing where it says nothing."""
+    """The usage of this event; nothing where it says nothing."""
     used = data.get("usage")
     if not isinstance(used, dict):
         return Figures()

@@ -36,7 +36,7 @@ def worker_name(worker_id: str) -> str:
 
 
 def age(at: datetime | None, now: datetime) -> str:
-    """How long ago that was, in the two largest units."""
+    """The time since then, in the two largest units."""
     if at is None:
         return ""
     seconds = max(0, int((now - at).total_seconds()))
@@ -71,7 +71,7 @@ def worker_rows(workers: Sequence[WorkerSeen], now: datetime) -> Rows:
 
 
 def held_rows(workers: Sequence[WorkerSeen], now: datetime) -> Rows:
-    """What those alive work on."""
+    """Runs that those alive work on."""
     rows = [
         (
             short_id(held.run_id),
@@ -128,8 +128,8 @@ def _of_limit(count: int, limit: int | None) -> str:
     return str(count) if limit is None else f"{count}/{limit}"
 
 
-def limit_words(spec: QueueSpec) -> str:
-    """What holds for the runs of a queue, and for who serves it."""
+def limits_text(spec: QueueSpec) -> str:
+    """Describe the limits of a queue's runs, and of its workers."""
     limits = [f"{spec.concurrency} at once"] if spec.concurrency is not None else []
     limits.append(f"{spec.worker_concurrency} a worker")
     if spec.rate_limit is not None:
@@ -170,7 +170,7 @@ def summary(overview: WorkloadSnapshot) -> str:
     )
 
 
-def troubles(overview: WorkloadSnapshot) -> list[str]:
+def problem_lines(overview: WorkloadSnapshot) -> list[str]:
     """What a person has to see to, a line each."""
     gone = [worker_name(worker.id) for worker in overview.workers if not worker.alive]
     left = [f"{', '.join(gone)} gone with runs: `podium workers` tells what next"] if gone else []

@@ -32,7 +32,7 @@ from podium.core.errors import (
 from podium.core.events import ModelAnswered, NoteTaken, ToolRefused
 from podium.core.model import Json
 from podium.core.tool_replies import offered_schema
-from podium.core.turns import GRANTED_AS, Finish, ModelAnswer, Turn, granted_words
+from podium.core.turns import GRANTED_AS, Finish, ModelAnswer, Turn, granted_names
 from podium.ports import Journal, Toolbox, ToolDoor, Translate, nameless_use
 from podium.sandbox.hook_messages import (
     Answer,
@@ -335,7 +335,7 @@ class TurnCalls:
         grant = GRANTED_AS.get(tool)
         if grant is None:
             return self._is_allowed(tool)
-        granted = granted_words(self._turn.own_tools)
+        granted = granted_names(self._turn.own_tools)
         # What an agent calls its subagent is its own choice; what it calls a tool is not.
         names = (grant, tool, asked, *([arguments.get("name")] if tool == "own_tool" else []))
         return any(name in granted for name in names)

@@ -178,7 +178,7 @@ class TurnHookServer:
     def stopped(self) -> TurnStop | None:
         return self._calls.limits.stopped
 
-    def said_before(self, number: int, request: str) -> ModelAnswer | None:
+    def recorded_answer(self, number: int, request: str) -> ModelAnswer | None:
         return self._calls.memory.answer(number, request)
 
     async def record_answer(self, answer: ModelAnswer) -> None:
@@ -224,8 +224,8 @@ class TurnHookServer:
             # It stays open, and is abandoned with the turn.
             self._calls.problems.add(unexpected)
 
-    def tell(self, kind: ProgressKind, text: str) -> None:
-        self._calls.progress.tell(kind, text)
+    def report_progress(self, kind: ProgressKind, text: str) -> None:
+        self._calls.progress.report_progress(kind, text)
 
     async def _asked(self, message: dict[str, Json]) -> HookAnswer:
         """Answer the agent as a program at the socket would be answered, without the socket."""

@@ -221,7 +221,7 @@ class ProgressNotes:
         self._noted = 0
         self._timer: asyncio.TimerHandle | None = None
 
-    def tell(self, kind: ProgressKind, text: str) -> None:
+    def report_progress(self, kind: ProgressKind, text: str) -> None:
         if not text or self._noted >= MAX_EVENTS:
             return
         if kind != self._kind:

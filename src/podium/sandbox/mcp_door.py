@@ -53,7 +53,7 @@ class McpToolbox:
     def performed(self, name: str, arguments: dict[str, object]) -> dict[str, object]:
         """Perform a call; the result is as the model is to see it."""
         if self._is_finished:
-            return as_tool_result(tool_replies.told_refusal(FINISHED), ok=False)
+            return as_tool_result(tool_replies.refusal_text(FINISHED), ok=False)
         spec = self._specs.get(name, {})
         properties = _schema(spec).get("properties")
         own = properties if isinstance(properties, dict) else {}
@@ -90,17 +90,17 @@ def _performed(tool: str, arguments: dict[str, object]) -> dict[str, object]:
     outcome, say = answer.get("outcome"), str(answer.get("say") or "")
     if answer.get("decision") != "allow" or not isinstance(outcome, dict):
         waits = answer.get("decision") == "ask"
-        text = tool_replies.told_refusal(say, mistake=bool(answer.get("mistake")), waits=waits)
+        text = tool_replies.refusal_text(say, mistake=bool(answer.get("mistake")), waits=waits)
         return as_tool_result(text, ok=False)
     ok, error_text = bool(outcome.get("ok")), str(outcome.get("error") or "")
-    text = tool_replies.told_outcome(
+    text = tool_replies.outcome_text(
         tool, ok, outcome.get("result"), error_text, MAX_RESULT_CHARACTERS
     )
     return as_tool_result(text, ok=ok)
 
 
 def failed(message: str) -> dict[str, object]:
-    return as_tool_result(tool_replies.told_failure(message), ok=False)
+    return as_tool_result(tool_replies.failure_text(message), ok=False)
 
 
 def as_tool_result(text: str, *, ok: bool) -> dict[str, object]:

@@ -112,7 +112,7 @@ class MemoryOutlet:
         """What it was told, part by part."""
         return [part.text for notice in self.told for part in notice.parts]
 
-    async def tell(self, notice: Notice) -> DeliveryStatus:
+    async def send(self, notice: Notice) -> DeliveryStatus:
         self.tries += 1
         answer = self._answers.pop(0) if self._answers else DeliveryStatus(done=True)
         if answer.done:

@@ -158,7 +158,7 @@ class FakeTurnDoor:
     remembered: dict[int, ModelAnswer] = field(default_factory=dict)
     """What the model said before a crash, and says now."""
 
-    def said_before(self, number: int, request: str) -> ModelAnswer | None:
+    def recorded_answer(self, number: int, request: str) -> ModelAnswer | None:
         known = self.remembered.get(number)
         return known if known is not None and known.request == request else None
 
@@ -186,7 +186,7 @@ class FakeTurnDoor:
     async def settle(self, ref: str, *, ok: bool, result: Json = None, error: str = "") -> None:
         self.settled[ref] = ok
 
-    def tell(self, kind: ProgressKind, text: str) -> None:
+    def report_progress(self, kind: ProgressKind, text: str) -> None:
         self.told.append((kind, text))
 
     def _answer(self, how: str, tool: str, arguments: Mapping[str, Json]) -> HookAnswer:

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from podium.core.approval_steps import mark_expired
+from podium.core.approval_steps import store_expired
 from podium.core.decisions import (
     Approval,
     ApprovalStatus,
@@ -141,7 +141,7 @@ def _open(tx: Transaction, approval: Approval, request: CallRequest) -> bool:
         return approval.reserved_by == request.call.run_id
     if approval.status is not ApprovalStatus.GRANTED:
         return False
-    return mark_expired(tx, approval, request.now) is approval
+    return store_expired(tx, approval, request.now) is approval
 
 
 def _used(tx: Transaction, request: CallRequest, approval: Approval, number: int) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from podium.core.approval_steps import hold_plan, mark_expired, reserve
+from podium.core.approval_steps import hold_plan, reserve, store_expired
 from podium.core.decisions import (
     Approval,
     ApprovalStatus,
@@ -31,7 +31,7 @@ from podium.core.decisions import (
 from podium.core.errors import CallInDoubt, LeaseLost
 from podium.core.events import ToolRefused, ToolRequested
 from podium.core.processes import FolderConfinement
-from podium.core.work import Run, terms_of
+from podium.core.work import Run, run_settings_of
 from podium.ports import Clock, Gate, Ids, Transaction
 from podium.tools import output_text
 from podium.tools.call_replay import answer_from_record, look_back
@@ -143,7 +143,7 @@ class RequestJudge:
     ) -> tuple[Decision, tuple[Quota, ...]]:
         """The gate's word. Whatever it raises is a no."""
         try:
-            run_settings = terms_of(request.run or tx.run(request.call.run_id))
+            run_settings = run_settings_of(request.run or tx.run(request.call.run_id))
             root = request.call.root or self.settings.root
             held = self.held(root)
             context = GateContext(
@@ -303,7 +303,7 @@ def _was_refused_before(earlier: CallRecord | None, refused: CallRecord) -> bool
 
 def expired(tx: Transaction, approval: Approval, now: datetime) -> bool:
     """Check whether the deadline passed. If so, record that."""
-    return mark_expired(tx, approval, now) is not approval
+    return store_expired(tx, approval, now) is not approval
 
 
 def _approval_for_gate(approval: Approval | None, request: CallRequest) -> Approval | None:

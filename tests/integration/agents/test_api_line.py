@@ -241,7 +241,7 @@ async def test_fifty_megabytes_come_whole_and_memory_stays_bounded(
     step = {"flood_bytes": size, "then": "THE END"}
     async with ModelServer(script(x=[step]), key=KEY) as server:
         rig = ApiRig(tmp_path, server, provider)
-        rig.doors.door.tell = lambda kind, text: None  # type: ignore[method-assign]
+        rig.doors.door.report_progress = lambda kind, text: None  # type: ignore[method-assign]
         before = _peak_bytes()
         reply = await rig.agent.ask(rig.turn("SCRIPT:x"))
         grown = _peak_bytes() - before

@@ -21,7 +21,7 @@ from podium.core.errors import SecretsCommitted
 from podium.core.events import Event, NoteTaken, RunFailed
 from podium.core.turns import Turn
 from podium.core.work import Failure, Run, RunStatus
-from podium.core.workspaces import KNOWN_SECRET
+from podium.core.workspaces import SECRET_VALUE_PREFIX
 from podium.ports import Transaction
 from podium.store import FileTranscripts, Redactor
 from podium.tools.packs.pack_handler import PackSecrets
@@ -88,7 +88,7 @@ def test_every_encoding_is_hidden_and_named(podium: Podium, how: str) -> None:
     assert MARK in podium.redactor.text(text)
     assert MARK in podium.redactor.json_text(to_json({"a": [text]}).decode())
     assert "[redacted:T]" in PackSecrets({"T": VALUE}).text(text)
-    assert secret_finder(podium.redactor)(text) == (f"{KNOWN_SECRET}DEPLOY_TOKEN",)
+    assert secret_finder(podium.redactor)(text) == (f"{SECRET_VALUE_PREFIX}DEPLOY_TOKEN",)
 
 
 @pytest.mark.parametrize("step", [8, in_soak(1)])

@@ -12,7 +12,7 @@ from podium.core.ids import short_id
 from podium.core.model import Json
 from podium.core.work import Run
 from podium.ports import Transaction
-from podium.render.text import shown_json, shown_line, shown_text
+from podium.render.text import escaped_json, escaped_line, escaped_text
 from tests.integration.cli.desk import Desk
 
 HIDDEN = "first\n\x1b[2Jrm \u202e-rf\u200b /\nlast"
@@ -32,16 +32,16 @@ HIDDEN = "first\n\x1b[2Jrm \u202e-rf\u200b /\nlast"
     ],
 )
 def test_what_cannot_be_seen_is_written_out(text: str, shown: str) -> None:
-    assert shown_text(text) == shown
+    assert escaped_text(text) == shown
 
 
 def test_on_one_line_ends_of_lines_are_written_out_too() -> None:
-    assert shown_line("a\nb\tc") == "a\\nb\\tc"
-    assert shown_line("abcdef", 4) == "abc…"
+    assert escaped_line("a\nb\tc") == "a\\nb\\tc"
+    assert escaped_line("abcdef", 4) == "abc…"
 
 
 def test_json_hides_nothing_either_and_means_the_same(desk: Desk) -> None:
-    assert shown_json('"\u202e\U000e0041"') == '"\\u202e\\udb40\\udc41"'
+    assert escaped_json('"\u202e\U000e0041"') == '"\\u202e\\udb40\\udc41"'
     desk.add_run(task="a\u202eb\x9b2J")
     said = desk.run("runs", "--json")
     assert "\u202e" not in said.out

@@ -9,7 +9,7 @@ import pytest
 from podium.jobs.operator.answer_blocks import blocks
 from podium.jobs.operator.answers import Answers, to_mend_input
 from podium.jobs.operator.models import CallResult, Directive, OperatorAnswer, OperatorMode
-from podium.render.argument_text import long_values, shown
+from podium.render.argument_text import long_values, value_text
 from tests.integration.cli.asking import five_blocks, object_of
 from tests.integration.cli.desk import Desk, Said
 
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.usefixtures("roofing")
     ],
 )
 def test_a_value_is_shown_as_people_read_it(value: Any, text: str) -> None:
-    assert shown(value) == text
+    assert value_text(value) == text
 
 
 def test_a_table_has_the_columns_that_some_row_fills_and_says_what_is_left_out() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from podium.config.configuration import KNOWN_VARIABLES
+from podium.config.configuration import ENVIRONMENT_VARIABLES
 from tests.integration.deploy.rig import DEPLOY, podium_words
 from tests.integration.deploy.test_containers import COMPOSE, WORKERS
 from tests.integration.deploy.test_systemd import unit
@@ -102,4 +102,4 @@ def test_every_variable_that_is_set_means_something_to_podium() -> None:
     in_pods = {entry["name"] for container in containers() for entry in container.get("env", ())}
     in_compose = {name for worker in WORKERS for name in COMPOSE["services"][worker]["environment"]}
     named_so = {name for name in in_unit | in_pods | in_compose if name.startswith("PODIUM_")}
-    assert named_so <= KNOWN_VARIABLES
+    assert named_so <= ENVIRONMENT_VARIABLES

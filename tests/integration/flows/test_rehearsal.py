@@ -341,7 +341,7 @@ def test_a_spent_budget_leaves_with_five_and_a_raised_one_goes_on(
 
 def test_a_run_records_the_mode_and_the_budgets_it_is_started_with(tmp_path: Path) -> None:
     podium = project(tmp_path, budgets={"day": {"usd": 2.5}}, mode="sensing")
-    terms = podium.configuration.terms()
+    terms = podium.configuration.run_settings()
     assert terms["mode"] == "sensing"
     budgets = [(each["scope"], each["usd"]) for each in terms["budgets"]]
     assert budgets == [("run", 25.0), ("day", 2.5)]  # a run has limits by default

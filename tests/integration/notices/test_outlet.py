@@ -28,7 +28,7 @@ def outlet(url: str, **more: float) -> AppriseChannel:
 
 async def test_a_service_is_told_by_http_and_only_podiums_own_link_can_be_opened() -> None:
     with listening() as service:
-        told = await outlet(service.url).tell(NOTICE)
+        told = await outlet(service.url).send(NOTICE)
     assert told.done, told.why
     (body,) = service.bodies
     assert body["title"] == "Podium: 1 waiting ‹script›"
@@ -42,7 +42,7 @@ async def test_a_service_is_told_by_http_and_only_podiums_own_link_can_be_opened
 async def test_a_mailbox_is_told_by_a_real_mail_server() -> None:
     async with serving(SmtpServer()) as server:
         url = f"mailto://127.0.0.1:{server.port}?from=podium@example.org&to=ann@example.org"
-        told = await outlet(url).tell(NOTICE)
+        told = await outlet(url).send(NOTICE)
     assert told.done, told.why
     (mail,) = server.received
     assert mail.recipients == ["ann@example.org"]
@@ -70,7 +70,7 @@ async def test_what_is_too_long_for_a_service_comes_in_several_messages_with_eve
     part = NoticeItem(text="word " * 200, link="https://podium.example.org/l/" + "A" * 210)
     with listening() as service:
         url = f"mmost://127.0.0.1:{service.port}/atokenofeightormore"
-        told = await outlet(url).tell(Notice(title="Podium: 10 ended", parts=(part,) * 10))
+        told = await outlet(url).send(Notice(title="Podium: 10 ended", parts=(part,) * 10))
     assert told.done, told.why
     texts = [body["text"] for body in service.bodies]
     assert len(texts) == 3
@@ -85,7 +85,7 @@ async def test_what_a_service_refuses_was_not_told_and_what_broke_in_it_is_a_dou
 ) -> None:
     with listening() as service:
         service.statuses = [status]
-        told = await outlet(service.url).tell(NOTICE)
+        told = await outlet(service.url).send(NOTICE)
     assert not told.done
     assert told.in_doubt is in_doubt
     assert str(status) in told.why
@@ -97,7 +97,7 @@ async def test_a_service_that_is_not_there_is_a_doubt_that_says_so() -> None:
         url = service.url
     told = await AppriseChannel(
         "CHAT", url, redact=lambda text: text.replace("127.0.0.1", "[redacted]")
-    ).tell(NOTICE)
+    ).send(NOTICE)
     assert (told.done, told.in_doubt) == (False, True)
     assert "onnection" in told.why
     assert "[redacted]" in told.why
@@ -108,9 +108,9 @@ async def test_a_service_that_never_answers_is_left_and_is_not_asked_twice_at_on
     with listening() as service:
         service.held.clear()
         slow = outlet(f"{service.url}?rto=60", seconds=0.2)
-        told = await slow.tell(NOTICE)
+        told = await slow.send(NOTICE)
         assert (told.done, told.in_doubt, told.why) == (False, True, "no answer within 0.2 seconds")
-        again = await slow.tell(NOTICE)
+        again = await slow.send(NOTICE)
         assert again.why == "the message before is still on its way"
         service.held.set()
         await retry_until(lambda: service.bodies)
@@ -119,6 +119,6 @@ async def test_a_service_that_never_answers_is_left_and_is_not_asked_twice_at_on
 
 @pytest.mark.parametrize("url", ["", "nonsense", "nothing://x", "json://", "\x00", "a" * 100_000])
 async def test_a_value_that_is_no_service_is_named_and_not_shown(url: str) -> None:
-    told = await outlet(url).tell(NOTICE)
+    told = await outlet(url).send(NOTICE)
     assert (told.done, told.in_doubt) == (False, False)
     assert told.why == "its value is no URL that apprise knows; its pages list them"

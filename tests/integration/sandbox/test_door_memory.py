@@ -103,13 +103,13 @@ async def test_a_long_turn_is_remembered_to_its_end() -> None:
 async def test_the_next_door_of_the_turn_says_what_was_recorded_at_the_first() -> None:
     rig = DoorRig()
     async with rig.hook_door.open(TURN, agent="api") as door:
-        assert door.said_before(0, "r") is None
+        assert door.recorded_answer(0, "r") is None
         await door.record_answer(_answer(0, text="Hello."))
-        assert door.said_before(0, "r") is not None
+        assert door.recorded_answer(0, "r") is not None
     async with rig.hook_door.open(TURN, agent="api") as door:
-        assert door.said_before(0, "r") == _answer(0, text="Hello.")
+        assert door.recorded_answer(0, "r") == _answer(0, text="Hello.")
     async with rig.hook_door.open(TURN, agent="another") as door:
-        assert door.said_before(0, "r") is None
+        assert door.recorded_answer(0, "r") is None
 
 
 async def test_an_answer_that_cannot_be_written_is_an_error_and_not_remembered() -> None:
@@ -122,7 +122,7 @@ async def test_an_answer_that_cannot_be_written_is_an_error_and_not_remembered()
     async with doors.open(TURN, agent="api") as door:
         with pytest.raises(NotPossibleNow):
             await door.record_answer(_answer(0))
-        assert door.said_before(0, "r") is None
+        assert door.recorded_answer(0, "r") is None
 
 
 async def test_a_wish_that_the_door_refused_before_is_refused_again_without_a_second_record() -> (

@@ -651,9 +651,9 @@ async def test_what_an_agent_is_at_is_put_together_and_noted(rig_of: RigOf) -> N
     rig = rig_of()
     async with rig.hook_door.open(TURN, agent="gemini") as door:
         for piece in ("Let ", "me ", "see."):
-            door.tell("text", piece)
-        door.tell("tool", "run_command ls")
-        door.tell("text", "y" * 5_000)
+            door.report_progress("text", piece)
+        door.report_progress("tool", "run_command ls")
+        door.report_progress("text", "y" * 5_000)
     told = await retry_until(lambda: _progress(rig, 3))
     assert [(event.kind, event.text) for event in told[:2]] == [
         ("text", "Let me see."),
@@ -703,9 +703,9 @@ async def test_a_secret_that_comes_in_two_pieces_is_not_noted_in_two_halves() ->
     hide = lambda text: text.replace("hunter2-hunter2", "[redacted]")  # noqa: E731
     doors = HookServer(rig.tool_door, rig.toolbox, rig.journal, redact=hide)
     async with doors.open(TURN) as door:
-        door.tell("text", "x" * 500 + " the key is hunter2-")
+        door.report_progress("text", "x" * 500 + " the key is hunter2-")
         await retry_until(lambda: _progress(rig, 1))
-        door.tell("text", "hunter2 and more")
+        door.report_progress("text", "hunter2 and more")
     told = "".join(each.text for each in await retry_until(lambda: _progress(rig, 2)))
     assert told == "x" * 500 + " the key is [redacted] and more"
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from podium.core.decisions import CallOutcome
-from podium.core.tool_replies import MAX_STREAM, NOTE, offered_schema, told_outcome
+from podium.core.tool_replies import MAX_STREAM, NOTE, offered_schema, outcome_text
 from podium.tools import builtin_tools
 from podium.tools.builtin import checks_tool
 from tests.unit.tools.rig import Rig, a_tool, make_rig
@@ -24,7 +24,7 @@ def rig(tmp_path: Path) -> Rig:
 
 
 def told(tool: str, outcome: CallOutcome, longest: int = MAX_LENGTH) -> str:
-    return told_outcome(tool, outcome.ok, outcome.result, outcome.error, longest)
+    return outcome_text(tool, outcome.ok, outcome.result, outcome.error, longest)
 
 
 async def shown(rig: Rig, tool: str, index: int = 0, **arguments: Any) -> str:

@@ -111,7 +111,7 @@ async def test_a_project_that_was_moved_still_finds_its_receipts(tmp_path: Path)
     vault = before.key_dir
     moved = before.folders.project.rename(tmp_path / "elsewhere")
     after = load_configuration({"PODIUM_HOME": str(before.folders.user_config)}, project=moved)
-    assert after.folders.vault == vault
+    assert after.folders.key_dir == vault
 
 
 async def test_children_see_what_the_users_file_hands_on_and_no_more(tmp_path: Path) -> None:

@@ -175,12 +175,12 @@ async def test_a_record_that_cannot_be_read_is_no_trouble_for_the_other_workspac
 ) -> None:
     mine, other = await place.make("mine"), await place.make("other")
     Path(other.record.private, "record.json").write_text("{")
-    assert place.workspaces.known() == [mine.record]
+    assert place.workspaces.existing() == [mine.record]
     assert place.workspaces.at(mine.record.path) == mine.record
     assert place.workspaces.at(other.record.path) is None
     Path(other.record.private, "record.json").write_text(other.record.model_dump_json())
     assert place.workspaces.at(other.record.path) == other.record
-    assert [each.task for each in place.workspaces.known()] == ["mine", "other"]
+    assert [each.task for each in place.workspaces.existing()] == ["mine", "other"]
 
 
 async def test_only_the_record_that_is_asked_for_is_read_again(

@@ -107,7 +107,9 @@ async def test_a_prompt_with_examples_is_the_only_form() -> None:
     assert inner.turns[0].prompt == EXAMPLED.replace("[slot]", "aaaa1111")
     asked = "Give your answer once, at the end, as your structured output, filled in like this:"
     native = EXAMPLED.replace("End with exactly one JSON object, and nothing after it:", asked)
-    assert inner.turns[0].words(native=True) == native.replace(', "podium_nonce": "[slot]"', "")
+    assert inner.turns[0].prompt_for(native=True) == native.replace(
+        ', "podium_nonce": "[slot]"', ""
+    )
 
 
 async def test_a_conversation_that_goes_on_is_told_the_news_alone() -> None:
@@ -130,7 +132,7 @@ async def test_a_conversation_that_goes_on_shows_the_examples_of_its_first_promp
         "Approved.\n\nEnd with exactly one JSON object and nothing after it. "
         f"The value of `podium_nonce` is a new one:\n\n{example.rstrip()}\n"
     )
-    assert inner.turns[0].words(native=True) == "Approved."
+    assert inner.turns[0].prompt_for(native=True) == "Approved."
 
 
 async def test_a_schema_that_is_shown_again_says_that_its_nonce_is_a_new_one() -> None:

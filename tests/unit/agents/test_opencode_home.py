@@ -25,7 +25,7 @@ from podium.agents.headless.opencode.home import (
 )
 from podium.core.errors import AgentUnavailable, BadInput, ConfigInvalid, NotPossibleNow
 from podium.core.processes import ProcessExit
-from podium.core.turns import Turn, TurnLimits, unknown_words
+from podium.core.turns import Turn, TurnLimits, unknown_names
 from podium.testing import (
     FakeEnclosures,
     FakeHookDoors,
@@ -165,10 +165,10 @@ def test_what_a_role_was_not_given_is_denied(tmp_path: Path) -> None:
 def test_only_what_it_has_counts_as_given() -> None:
     wished = ("web_fetch", "Task", "google_web_search", "dancing")
     served = AgentOptions(**SERVED)
-    assert unknown_words(wished, grantable_tools(served)) == ("google_web_search", "dancing")
+    assert unknown_names(wished, grantable_tools(served)) == ("google_web_search", "dancing")
     searching = AgentOptions(name="coder", env={"OPENCODE_ENABLE_EXA": "1"})
-    assert unknown_words(wished, grantable_tools(searching)) == ("dancing",)
-    assert unknown_words(wished, grantable_tools(AgentOptions(name="c", model="opencode/x"))) == (
+    assert unknown_names(wished, grantable_tools(searching)) == ("dancing",)
+    assert unknown_names(wished, grantable_tools(AgentOptions(name="c", model="opencode/x"))) == (
         "dancing",
     )
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from podium.render.trace import _on_one_line, quick_words
+from podium.render.trace import _on_one_line, quick_text
 from podium.render.trace_rows import Row, Totals
 
 CALL = "run_x:turn#3:00aa.0"
@@ -37,7 +37,7 @@ def call(request: dict[str, Any] | None = None, **ended: Any) -> Row:
     ],
 )
 def test_a_plain_row_is_made_quickly_and_reads_the_same(row: Row) -> None:
-    assert quick_words(row) == _on_one_line(row, Totals())
+    assert quick_text(row) == _on_one_line(row, Totals())
 
 
 @pytest.mark.parametrize(
@@ -70,5 +70,5 @@ def test_a_plain_row_is_made_quickly_and_reads_the_same(row: Row) -> None:
     ],
 )
 def test_a_row_that_is_not_plain_is_left_to_the_words_that_take_their_time(row: Row) -> None:
-    assert quick_words(row) is None
+    assert quick_text(row) is None
     assert _on_one_line(row, Totals()).isprintable()

@@ -47,8 +47,8 @@ def test_further_folders_count_with_all_beneath_them() -> None:
     assert is_guarded("Tools/Git/check", further)
     assert not is_guarded("tools/github", further)
     assert not is_guarded("tools", further)
-    assert further.lie_beneath("Tools")
-    assert not further.lie_beneath("tools/git")
+    assert further.lie_below("Tools")
+    assert not further.lie_below("tools/git")
 
 
 @pytest.mark.parametrize(

@@ -215,10 +215,10 @@ class SlowOutlet(MemoryOutlet):
         super().__init__()
         self.began, self.may_end = asyncio.Event(), asyncio.Event()
 
-    async def tell(self, notice: Notice) -> DeliveryStatus:
+    async def send(self, notice: Notice) -> DeliveryStatus:
         self.began.set()
         await self.may_end.wait()
-        return await super().tell(notice)
+        return await super().send(notice)
 
 
 async def test_a_crash_between_sending_and_noting_it_is_a_doubt(
@@ -266,7 +266,7 @@ def test_one_process_tells_and_another_takes_over_when_it_is_gone(tmp_path: Path
 
 def test_a_mark_that_cannot_be_read_is_none(book: FileDeliveryLog, tmp_path: Path) -> None:
     book.save("a/../b", DeliveryPosition(told=7))
-    assert book.mark("a/../b") == DeliveryPosition(told=7)
+    assert book.position("a/../b") == DeliveryPosition(told=7)
     (file,) = tmp_path.glob("*.json")
     file.write_text('{"told": "x')
-    assert book.mark("a/../b") is None
+    assert book.position("a/../b") is None

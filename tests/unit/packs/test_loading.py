@@ -16,8 +16,8 @@ from tests.unit.packs.bikes import REGISTRY, registry_with, write_pack
 def faults(folder: Path) -> list[PackProblem]:
     with pytest.raises(PackInvalid) as raised:
         load_pack(folder)
-    assert str(raised.value).splitlines() == [str(fault) for fault in raised.value.faults]
-    return list(raised.value.faults)
+    assert str(raised.value).splitlines() == [str(fault) for fault in raised.value.problems]
+    return list(raised.value.problems)
 
 
 def only_fault(folder: Path) -> PackProblem:

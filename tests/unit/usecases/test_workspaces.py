@@ -66,7 +66,7 @@ class PaperWorkspaces:
     def at(self, path: str) -> WorkspaceRecord | None:
         return next((each.record for each in self.listings if each.record.path == path), None)
 
-    def known(self) -> Sequence[WorkspaceRecord]:
+    def existing(self) -> Sequence[WorkspaceRecord]:
         return [listing.record for listing in self.listings]
 
     async def repository_of(self, folder: str) -> str:

@@ -172,8 +172,8 @@ def test_all_faults_of_a_file_are_told_at_once_with_line_and_key(place: Place) -
     )
     with pytest.raises(ConfigInvalid) as caught:
         place.load()
-    faults = {(fault.line, fault.key) for fault in caught.value.faults}
-    assert faults == {
+    problems = {(fault.line, fault.key) for fault in caught.value.problems}
+    assert problems == {
         (1, "mode"),
         (2, "agnets"),
         (6, "agents.dev.comand"),

@@ -38,7 +38,7 @@ def test_every_fault_in_a_plan_is_named_with_file_line_and_key(tmp_path: Path) -
     with pytest.raises(ConfigInvalid) as raised:
         rehearsal_plan(configuration)
     assert raised.value.file.endswith("podium.yaml")
-    assert [(fault.line, fault.key) for fault in raised.value.faults] == [
+    assert [(fault.line, fault.key) for fault in raised.value.problems] == [
         (3, "flows.rehearsal.most_turns"),
         (5, "flows.rehearsal.scenes[0].prompt"),
         (6, "flows.rehearsal.scenes[1].name"),

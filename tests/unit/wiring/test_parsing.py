@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.config.located import Place
+from podium.config.located import FilePosition
 from podium.config.located_yaml import SIZE_LIMIT_BYTES, parse_located, read_located
 from podium.core.errors import ConfigInvalid
 
@@ -22,13 +22,13 @@ def fault_of(text: str | bytes) -> str:
 def test_every_key_and_item_knows_its_place() -> None:
     located = parse_located(b"a: 1\nb:\n  c: [x, y]\n", "f")
     assert located.data == {"a": 1, "b": {"c": ["x", "y"]}}
-    assert located.places[("b", "c")] == Place(3, 3)
-    assert located.places[("b", "c", 1)] == Place(3, 10)
+    assert located.positions[("b", "c")] == FilePosition(3, 3)
+    assert located.positions[("b", "c", 1)] == FilePosition(3, 10)
 
 
 def test_a_key_that_is_not_there_is_placed_at_its_parent() -> None:
     located = parse_located(b"a: 1\nb:\n  c: 1\n", "f")
-    assert located.place_of(("b", "missing", 3)) == Place(2, 1)
+    assert located.position_of(("b", "missing", 3)) == FilePosition(2, 1)
 
 
 def test_words_that_other_readers_take_for_numbers_and_truth_stay_text() -> None:

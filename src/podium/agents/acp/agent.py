@@ -51,7 +51,7 @@ from podium.agents.program import Needs, confinement_for, confinement_warnings, 
 from podium.core.errors import BadInput, ConfigInvalid, ConfigProblem, PodiumError, ToolMissing
 from podium.core.model import FrozenModel, Json
 from podium.core.processes import ProcessExit, ProcessLimits, ProcessSpec
-from podium.core.turns import WORDS, Reply, Turn, granted_words, unknown_words
+from podium.core.turns import OWN_TOOL_NAMES, Reply, Turn, granted_names, unknown_names
 from podium.platform.completion import in_thread
 from podium.ports import HookDoor, Process, Transcript
 
@@ -132,10 +132,12 @@ class PlainSetup:
         """Words that no question of the protocol stands for. Any other name may be that of a tool of its."""
         name = self._options.name
         common = [
-            tool for tool in turn.own_tools or () if granted_words((tool,)) & frozenset(WORDS)
+            tool
+            for tool in turn.own_tools or ()
+            if granted_names((tool,)) & frozenset(OWN_TOOL_NAMES)
         ]
         return (
-            *missing_tools(name, unknown_words(common, ("web_fetch",))),
+            *missing_tools(name, unknown_names(common, ("web_fetch",))),
             *unkept_limits(name, turn.limits, "tokens", "usd", "turns"),
         )
 
@@ -223,7 +225,7 @@ class GeminiSetup:
         name = self._options.name
         return (
             *untried(name, version, TRIED_VERSION),
-            *missing_tools(name, unknown_words(turn.own_tools, WITHOUT_SUBAGENTS)),
+            *missing_tools(name, unknown_names(turn.own_tools, WITHOUT_SUBAGENTS)),
             *unkept_limits(name, turn.limits, "tokens", "usd"),
         )
 

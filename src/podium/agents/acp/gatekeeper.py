@@ -17,7 +17,7 @@ from podium.agents.headless.own_tools import change_text, whole_edit
 from podium.agents.json_rpc import METHOD_NOT_FOUND, Params, RpcError
 from podium.core.decisions import CallOutcome, HookAnswer
 from podium.core.model import Json
-from podium.core.tool_replies import told_refusal
+from podium.core.tool_replies import refusal_text
 from podium.ports import HookDoor
 
 ACTING = frozenset({"execute", "edit", "delete", "move"})
@@ -303,7 +303,7 @@ class Gatekeeper:
         if answer.approval_id is None:
             self._keep_untold(f"writing {path}", answer.say)
         waits = answer.approval_id is not None
-        raise RpcError(REFUSED, told_refusal(answer.say, mistake=answer.mistake, waits=waits))
+        raise RpcError(REFUSED, refusal_text(answer.say, mistake=answer.mistake, waits=waits))
 
     def _keep_untold(self, what: str, reason: str) -> None:
         if len(self.untold) < _MAX_UNTOLD:

@@ -77,7 +77,7 @@ class AcpStream:
 
     def attend(self, door: HookDoor, gatekeeper: Gatekeeper) -> None:
         """From here on progress is told, and ends of tools are handed on."""
-        self._notify, self._gatekeeper = door.tell, gatekeeper
+        self._notify, self._gatekeeper = door.report_progress, gatekeeper
 
     @property
     def model(self) -> str:

@@ -230,7 +230,7 @@ class Exchange:
             pause = self._pause(answer, repeat)
             if pause is None:
                 raise Rejected(failure) if failure.rejected else failure.error
-            self._door.tell("retry", f"{failure.error}; asking again in {pause:.1f} s")
+            self._door.report_progress("retry", f"{failure.error}; asking again in {pause:.1f} s")
             await self._pace.sleep(pause)
             repeat += 1
         return self._accepted(answer)
@@ -292,7 +292,7 @@ class Exchange:
     def _notify(self, event: ModelResponseStreamEvent) -> None:
         kind, text = _progress(event)
         if text:
-            self._door.tell(kind, whole_text(text))
+            self._door.report_progress(kind, whole_text(text))
 
 
 def model_settings(choice: Choice) -> ModelSettings:

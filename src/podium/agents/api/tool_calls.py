@@ -20,11 +20,11 @@ from podium.core.errors import AgentRejected
 from podium.core.model import Json
 from podium.core.tool_replies import (
     cut_to,
+    failure_text,
     offered_names,
+    outcome_text,
     plain_name,
-    told_failure,
-    told_outcome,
-    told_refusal,
+    refusal_text,
 )
 from podium.ports import HookDoor
 
@@ -184,20 +184,20 @@ class Calling:
                 f"the arguments are not a JSON object ({error}); nothing was done, call it again"
             )
             self._notify(f"{name}: {problem}", reported)
-            return self._result(call, told_failure(problem), "failed")
+            return self._result(call, failure_text(problem), "failed")
         self._count(name, arguments)
         self._notify(f"{name} {canonical_json(arguments)[:MAX_PROGRESS_CHARACTERS]}", reported)
         answer = await self._door.perform(name, arguments)
         if answer.decision is Effect.ASK:
             return None
         if answer.outcome is None or not answer.allowed:
-            text = told_refusal(answer.say, mistake=answer.mistake)
+            text = refusal_text(answer.say, mistake=answer.mistake)
             return self._result(call, text, "failed" if answer.mistake else "denied")
         return self._ended(call, name, answer.outcome)
 
     def _ended(self, call: ToolCallPart, tool: str, outcome: CallOutcome) -> ToolReturnPart:
         longest = self._settings.longest_result_characters
-        text = told_outcome(tool, outcome.ok, outcome.result, outcome.error, longest)
+        text = outcome_text(tool, outcome.ok, outcome.result, outcome.error, longest)
         if tool == _READ and outcome.ok:
             text = self._once(text)
         return self._result(call, text, "success" if outcome.ok else "failed")
@@ -221,7 +221,7 @@ class Calling:
 
     def _notify(self, text: str, reported: bool) -> None:
         if not reported:
-            self._door.tell("tool", text)
+            self._door.report_progress("tool", text)
 
     def _count(self, name: str, arguments: dict[str, Json]) -> None:
         """Notice a model that goes in a circle. Another call in between begins anew."""

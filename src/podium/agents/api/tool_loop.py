@@ -166,7 +166,7 @@ class Answers:
         number, self._number = self._number, self._number + 1
         self._spending.begin_request()
         request = self._request(messages)
-        recorded = self._door.said_before(number, request)
+        recorded = self._door.recorded_answer(number, request)
         response = None if recorded is None else _read(recorded.kept)
         if recorded is None or response is None:
             response = await self._ask(messages, number, request, plain_prompt)
@@ -382,7 +382,7 @@ class ModelSession:
             self._keep(parts)
             return None
         # A turn that goes on after an approval is asked in the words it was asked in before.
-        prompt = self._turn.words(native=self._offer.native)
+        prompt = self._turn.prompt_for(native=self._offer.native)
         if not calls or prompt != self._conversation.last_prompt:
             parts.append(UserPromptPart(prompt))
         return parts

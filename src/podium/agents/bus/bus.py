@@ -340,7 +340,7 @@ class BusAgent:
         try:
             async with asyncio.timeout(turn.limits.seconds):
                 ended = await self._bus.ask(
-                    self._pair, self._side, asked, lambda text: door.tell("note", text)
+                    self._pair, self._side, asked, lambda text: door.report_progress("note", text)
                 )
         except TimeoutError:
             raise TimedOut(

@@ -472,12 +472,12 @@ def bounded_answer(text: str, awaited: AwaitedMessage) -> str:
     """
     if len(text) <= MAX_ANSWER:
         return text
-    meant = awaited.found_in(read_messages(text))
+    meant = awaited.find_in(read_messages(text))
     if meant is None and awaited.or_words and awaited.id not in text:
         return bounded(text)
     end = text[-MAX_ANSWER:].partition("\n")[2]
     # What is cut at its beginning may quote another that is whole.
-    if meant is None or awaited.found_in(read_messages(end)) != meant:
+    if meant is None or awaited.find_in(read_messages(end)) != meant:
         raise ReplyInvalid(
             f"{awaited.sender} answered with {len(text):,} characters, and no whole message is in the last {MAX_ANSWER:,}, "
             "which is all that is read; have it write what is long into a file and name that in its message"

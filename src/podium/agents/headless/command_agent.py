@@ -314,11 +314,11 @@ class CommandAgent:
 
     def _notify(self, line: bytes, door: HookDoor) -> None:
         if self._settings.output == "text":
-            door.tell("text", line.decode(errors="replace") + "\n")
+            door.report_progress("text", line.decode(errors="replace") + "\n")
         elif self._settings.output == "jsonl":
             text = at(record_in(line), self._settings.text)
             if isinstance(text, str):
-                door.tell("text", text)
+                door.report_progress("text", text)
 
     async def _spawn(self, turn: Turn, home: Home, door: HookDoor) -> ProcessSpec:
         template = self._options.command

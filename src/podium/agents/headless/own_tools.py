@@ -92,7 +92,7 @@ class OwnTools(Protocol):
 
     async def settle(self, ref: str, *, ok: bool, result: Json = None, error: str = "") -> None: ...
 
-    def tell(self, kind: ProgressKind, text: str) -> None: ...
+    def report_progress(self, kind: ProgressKind, text: str) -> None: ...
 
 
 class NoOwnTools:
@@ -124,8 +124,8 @@ class NoOwnTools:
     async def settle(self, ref: str, *, ok: bool, result: Json = None, error: str = "") -> None:
         """Nothing is open here: Podium settles what it performs."""
 
-    def tell(self, kind: ProgressKind, text: str) -> None:
-        self._door.tell(kind, text)
+    def report_progress(self, kind: ProgressKind, text: str) -> None:
+        self._door.report_progress(kind, text)
 
 
 def without_own_tools(turn: Turn) -> Turn:

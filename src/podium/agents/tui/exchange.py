@@ -263,7 +263,7 @@ class Exchange:
         awaited = self.turn.awaits
         if awaited is None or awaited.or_words:
             return bool(text.strip())
-        return awaited.found_in(read_messages(text)) is not None
+        return awaited.find_in(read_messages(text)) is not None
 
     async def _is_on_screen(self, message: OutboundMessage) -> bool:
         """Return whether the screen has the block. One that was begun anew has nothing of what was before."""
@@ -308,7 +308,7 @@ class Exchange:
 
     async def _keyboard(self) -> tuple[bool, float]:
         state = await self.side.keyboard.settled(self.lapsed)
-        return state.hold is not None, state.stood_until(self.deps.clock.now())
+        return state.hold is not None, state.held_seconds(self.deps.clock.now())
 
     async def _listen(self, message: OutboundMessage, gate: StreamGate) -> Answer:
         side, sight, written = self.side, self.side.sight, self.side.written
@@ -369,11 +369,11 @@ class Exchange:
         )
 
     def _progressed(self, message: MessageBlock) -> None:
-        self.door.tell("note", message.body)
+        self.door.report_progress("note", message.body)
         self._time.begin_anew()
 
     async def _nudge(self, message: OutboundMessage) -> None:
-        self.door.tell("note", f"{self.side.name} is reminded of its answer")
+        self.door.report_progress("note", f"{self.side.name} is reminded of its answer")
         with suppress(NotListening):  # it may have begun to say something
             await self.side.send(f"{message.owner} nudge", self.deps.timings.nudge_text)
 

@@ -170,7 +170,7 @@ class Keyboard:
 
     def _freed(self, state: KeyboardState, hold: KeyboardHold) -> _StoredState:
         until = min(self._clock.now(), hold.until)
-        return _StoredState(takes=state.takes, stood_seconds=state.stood_until(until))
+        return _StoredState(takes=state.takes, stood_seconds=state.held_seconds(until))
 
 
 def _read(raw: str) -> _StoredState:

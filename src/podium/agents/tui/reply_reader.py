@@ -185,7 +185,7 @@ class TranscriptReplyReader:
             self._texts.clear()
         elif entry.kind == "words" and self._prompt != "none":
             self._texts.append(entry.text)
-            self.door.tell("text", entry.text)
+            self.door.report_progress("text", entry.text)
             if self.awaited is not None:
                 _report_progress(self.awaited, read_messages(entry.text), self.progress)
         return entry.kind == "end" and self._prompt != "none" and self._is_end_of_ours(entry)
@@ -203,7 +203,7 @@ class TranscriptReplyReader:
     def _brought_message(self) -> bool:
         if self.awaited is None:
             return False
-        return self.awaited.found_in(read_messages("\n".join(self._texts))) is not None
+        return self.awaited.find_in(read_messages("\n".join(self._texts))) is not None
 
     async def _silence(self) -> Answer | None:
         """An end without a word may be the last turn's, told late: only one that rests has said nothing."""
@@ -269,17 +269,17 @@ class ScreenReplyReader:
         if self.awaited is None:
             return None
         _, blocks = await self._read()
-        if self.awaited.found_in(blocks) is None:
+        if self.awaited.find_in(blocks) is None:
             return None
         return self._blocks(self.awaited, blocks)
 
     async def has_block(self, awaited: AwaitedMessage) -> bool:
         """Return whether the block is there, ready or not."""
-        return awaited.found_in((await self._read())[1]) is not None
+        return awaited.find_in((await self._read())[1]) is not None
 
     def _answer(self, awaited: AwaitedMessage, blocks: ParsedBlocks) -> Answer | None:
         """The block counts when its program is ready, or has rested: one that works may send a better one."""
-        message = awaited.found_in(blocks)
+        message = awaited.find_in(blocks)
         serialized = "" if message is None else message.model_dump_json()
         if serialized != self._candidate:
             self._candidate, self._candidate_at = serialized, _now()
@@ -292,7 +292,7 @@ class ScreenReplyReader:
         )
 
     def _blocks(self, awaited: AwaitedMessage, blocks: ParsedBlocks) -> Answer:
-        ours = [message for message in blocks.messages if not awaited.fault_of(message)]
+        ours = [message for message in blocks.messages if not awaited.problem_of(message)]
         text = "\n\n".join(map(block_of, ours))
         self.transcript.write(text)
         return Answer(text, "screen")
@@ -315,7 +315,7 @@ class ScreenReplyReader:
         new = size - before if size >= before else size
         if self.awaited is not None:
             text, blocks = await self._last_lines(new)
-            if new == size or self.awaited.found_in(blocks) is not None:
+            if new == size or self.awaited.find_in(blocks) is not None:
                 return text, blocks
         return await self._last_lines(min(size, new + _ROUGHLY_LINES))
 

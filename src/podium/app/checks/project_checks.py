@@ -169,7 +169,7 @@ class ProjectChecks:
 
     async def _workspace(self, run_id: str, commit: str) -> Workspace:
         """The one that an earlier attempt of the same run made, else a new one."""
-        for record in self.workspaces.known():
+        for record in self.workspaces.existing():
             if record.run_id == run_id:
                 return await self.workspaces.open(record.id)
         spec = self.new_workspace(f"checks-{run_id[-8:]}", base=commit, run_id=run_id)

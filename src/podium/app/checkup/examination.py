@@ -35,7 +35,7 @@ from podium.app.checkup.record import (
     check_space,
     check_traces,
 )
-from podium.config.configuration import KNOWN_VARIABLES
+from podium.config.configuration import ENVIRONMENT_VARIABLES
 
 
 async def examine(podium: Podium, environ: Mapping[str, str]) -> list[Finding]:
@@ -72,10 +72,10 @@ async def examine(podium: Podium, environ: Mapping[str, str]) -> list[Finding]:
 def check_variables(environ: Mapping[str, str]) -> Finding:
     """A mistyped variable does nothing, and nobody notices."""
     strange = sorted(
-        name for name in environ if name.startswith("PODIUM_") and name not in KNOWN_VARIABLES
+        name for name in environ if name.startswith("PODIUM_") and name not in ENVIRONMENT_VARIABLES
     )
     if strange:
-        names = ", ".join(sorted(KNOWN_VARIABLES))
+        names = ", ".join(sorted(ENVIRONMENT_VARIABLES))
         return weak("variables", f"{', '.join(strange)} mean nothing", f"known are {names}")
     return good("variables", "no unknown PODIUM_* variable is set")
 

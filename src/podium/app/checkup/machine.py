@@ -195,7 +195,7 @@ def _tree_limits(
 async def check_sandbox(podium: Podium, ways: Awaitable[Ways]) -> Finding:
     """Check if and how agents' processes can be confined here, and which settings of a project do not count."""
     finding = _confinement(podium, await ways)
-    unheeded = podium.configuration.unheeded_wishes()
+    unheeded = podium.configuration.ignored_settings()
     if not unheeded or finding.state == "fail":
         return finding
     wants = ", ".join(

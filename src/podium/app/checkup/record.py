@@ -15,7 +15,7 @@ from podium.app.checkup.check import Finding, bad, good, weak
 from podium.app.databases import Databases
 from podium.app.receipts import verify_receipts
 from podium.app.scratch_store import scratch_store
-from podium.config.project_identity import vaults_left_behind
+from podium.config.project_identity import key_dirs_left_behind
 from podium.core.errors import PodiumError
 from podium.core.events import Event
 from podium.platform import is_wide
@@ -170,7 +170,7 @@ async def check_heads(podium: Podium) -> Finding:
     """Check that the end of every chain is anchored: otherwise it could be cut off unnoticed."""
     if podium.record_loss:
         return good("heads", f"kept in {podium.key_dir / 'heads'}; they prove what is lost")
-    if left := vaults_left_behind(podium.folders):
+    if left := key_dirs_left_behind(podium.folders):
         says = f"{left[0]} has heads of a record that was in this folder before and is gone"
         mend = (
             f"restore {podium.folders.state} from a backup; if it was meant to go, remove {left[0]}"

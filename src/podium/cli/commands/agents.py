@@ -14,7 +14,7 @@ from podium.cli.screen import error_record
 from podium.core.errors import PodiumError
 from podium.core.model import Json
 from podium.core.turns import Reply
-from podium.render.text import shown_line
+from podium.render.text import escaped_line
 
 app = command_app()
 
@@ -113,17 +113,17 @@ def _show(door: Door, status: Standing, reply: Reply | None, asked: bool) -> Non
         rows["configured"] = "no; add it under `agents:` in podium.yaml"
     if reply is not None:
         used = reply.usage
-        rows["answered"] = shown_line(reply.text.strip())[:MAX_ANSWER]
+        rows["answered"] = escaped_line(reply.text.strip())[:MAX_ANSWER]
         rows["took"] = (
             f"{reply.seconds:.1f} s, {used.input_tokens} + {used.output_tokens} tokens, "
             f"${used.usd:.4f}{'' if used.complete else ' (incomplete)'}, {reply.model}"
         )
         rows |= {"warning": "; ".join(reply.warnings)} if reply.warnings else {}
     for label, value in rows.items():
-        door.screen.line(f"{label:<10} {shown_line(value)}")
+        door.screen.line(f"{label:<10} {escaped_line(value)}")
     for label, lines in (("warning", status.warnings), ("problem", status.troubles)):
         for line in lines:
-            door.screen.line(f"{label:<10} {shown_line(line)}")
+            door.screen.line(f"{label:<10} {escaped_line(line)}")
     if asked and reply is None:
         door.screen.line(f"{'asked':<10} no: fix the problem first")
 
@@ -131,7 +131,7 @@ def _show(door: Door, status: Standing, reply: Reply | None, asked: bool) -> Non
 def _row(status: Standing) -> tuple[str, ...]:
     name = status.name if status.configured else f"({status.name})"
     installed = status.version or status.installed
-    return (shown_line(name), status.kind, shown_line(installed), status.logged_in, status.door)
+    return (escaped_line(name), status.kind, escaped_line(installed), status.logged_in, status.door)
 
 
 def _record(status: Standing) -> dict[str, Json]:

@@ -24,7 +24,7 @@ from podium.core.model import FrozenModel, Json
 from podium.core.work import Run
 from podium.ports import Store, StoreView
 from podium.render.approval import DELIVERY, plan_question_in, waits_for, what_line, what_lines
-from podium.render.text import moment, shown_line
+from podium.render.text import escaped_line, local_time
 
 if TYPE_CHECKING:
     from podium.core.plan_approval import PlanQuestion
@@ -36,29 +36,29 @@ MAX_MESSAGE = 300
 def print_approval(screen: Screen, approval: Approval) -> None:
     """Print everything an approval is bound to, with its approvers and deadline."""
     question = plan_question_in(approval)
-    asked = shown_line(question.message, MAX_MESSAGE) if question else ""
+    asked = escaped_line(question.message, MAX_MESSAGE) if question else ""
     screen.facts(
         [
             ("approval", approval.id),
             ("status", approval.status.value),
             ("run", approval.run_id),
-            ("tool", "" if question else shown_line(approval.tool)),
+            ("tool", "" if question else escaped_line(approval.tool)),
             ("plan for", asked),
             ("tier", str(approval.tier)),
-            ("reason", shown_line(approval.reason)),
+            ("reason", escaped_line(approval.reason)),
             ("approvers", ", then ".join(approval.approvers) or "anybody"),
             ("approved by", ", ".join(map(_grant_text, approval.grants))),
-            ("comment", shown_line(approval.said)),
+            ("comment", escaped_line(approval.said)),
             ("waiting for", waits_for(approval) if approval.approvers else ""),
             ("rejected by", _rejected_text(approval)),
-            ("because", shown_line(approval.why)),
-            ("deadline", moment(approval.deadline)),
+            ("because", escaped_line(approval.why)),
+            ("deadline", local_time(approval.deadline)),
         ]
     )
     if approval.arithmetic:
         screen.line("\ntier")
         for term in approval.arithmetic:
-            screen.line(f"  {term.tier}: {shown_line(term.because)}")
+            screen.line(f"  {term.tier}: {escaped_line(term.because)}")
     screen.line(f"\nwhat will run{_how_many(question)}")
     for line in what_lines(approval):
         # What is hidden is written out in it already, and joined emoji are to stay joined.
@@ -72,13 +72,13 @@ def _how_many(question: PlanQuestion | None) -> str:
 
 def _grant_text(grant: Grant) -> str:
     group = f" for {grant.group}" if grant.group else ""
-    how = f" ({shown_line(grant.how)})" if grant.how else ""
-    return f"{shown_line(grant.by)}{group}{how}"
+    how = f" ({escaped_line(grant.how)})" if grant.how else ""
+    return f"{escaped_line(grant.by)}{group}{how}"
 
 
 def _rejected_text(approval: Approval) -> str:
     how = f" ({approval.rejected_how.replace('_', ' ')})" if approval.rejected_how else ""
-    return f"{shown_line(approval.rejected_by)}{how}"
+    return f"{escaped_line(approval.rejected_by)}{how}"
 
 
 app = command_app()
@@ -149,7 +149,7 @@ def _row(approval: Approval) -> tuple[str, ...]:
         str(approval.tier),
         short_id(approval.run_id),
         waits_for(approval),
-        moment(approval.deadline),
+        local_time(approval.deadline),
         what_line(approval),
     )
 
@@ -308,8 +308,8 @@ def _print_undelivered(screen: Screen, refused: Approval) -> None:
     screen.facts(
         [
             ("what", what_line(refused)),
-            ("rejected by", shown_line(refused.rejected_by)),
-            ("because", shown_line(refused.why)),
+            ("rejected by", escaped_line(refused.rejected_by)),
+            ("because", escaped_line(refused.why)),
         ]
     )
 

@@ -21,7 +21,7 @@ from podium.cli.reply_bench import (
 from podium.cli.screen import Screen
 from podium.core.errors import BadInput
 from podium.core.model import Json
-from podium.render.text import shown_line
+from podium.render.text import escaped_line
 from podium.testing.replies import ReplyCase, reply_cases
 
 app = command_app()
@@ -121,7 +121,7 @@ def _ratio(sizes: Sequence[Length]) -> float:
 
 def _show(screen: Screen, reading: RatedReply) -> None:
     screen.line(f"\n{reading.mark} wrongly: {reading.case.family} / {reading.case.name}")
-    screen.line(f"  text: {shown_line(reading.case.text[-300:])}")
+    screen.line(f"  text: {escaped_line(reading.case.text[-300:])}")
     expected = reading.case.expect
-    screen.line(f"  right: {shown_line(str(expected.error or expected.payload))}")
-    screen.line(f"  read: {shown_line(str(reading.words or reading.payload))}")
+    screen.line(f"  right: {escaped_line(str(expected.error or expected.payload))}")
+    screen.line(f"  read: {escaped_line(str(reading.words or reading.payload))}")

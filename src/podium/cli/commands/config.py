@@ -21,7 +21,7 @@ from podium.core.decisions import canonical_json
 from podium.core.errors import BadInput, NotPossibleNow
 from podium.core.job import all_jobs, load
 from podium.core.model import Json
-from podium.render.text import shown_line
+from podium.render.text import escaped_line
 
 app = command_app(group=True)
 
@@ -171,23 +171,23 @@ def _record(configuration: Configuration, trusted: bool) -> dict[str, Json]:
 def _show_steering(screen: Screen, configuration: Configuration) -> None:
     """Print everything in podium.yaml that needs trust."""
     for name, command in configuration.project_commands().items():
-        screen.line(f"agent {shown_line(name)}: {shown_line(shlex.join(command))}")
+        screen.line(f"agent {escaped_line(name)}: {escaped_line(shlex.join(command))}")
     for name, lines in configuration.project_variables().items():
-        screen.line(f"agent {shown_line(name)}: {shown_line(shlex.join(lines))}")
+        screen.line(f"agent {escaped_line(name)}: {escaped_line(shlex.join(lines))}")
     for name, address in configuration.project_addresses().items():
-        screen.line(f"agent {shown_line(name)}: model at {shown_line(address)}")
+        screen.line(f"agent {escaped_line(name)}: model at {escaped_line(address)}")
     for name, options in configuration.project_options().items():
-        screen.line(f"agent {shown_line(name)}: options {shown_line(canonical_json(options))}")
+        screen.line(f"agent {escaped_line(name)}: options {escaped_line(canonical_json(options))}")
     for job, name, source in _sources(configuration):
-        screen.line(f"{job} source {shown_line(name)}: {shown_line(source)}")
+        screen.line(f"{job} source {escaped_line(name)}: {escaped_line(source)}")
     for key, wished in project_steering(configuration).items():
-        screen.line(f"{key}: {shown_line(canonical_json(wished))}")
+        screen.line(f"{key}: {escaped_line(canonical_json(wished))}")
     if hosts := configuration.project_hosts():
-        screen.line(f"network: processes of agents may reach {shown_line(', '.join(hosts))}")
+        screen.line(f"network: processes of agents may reach {escaped_line(', '.join(hosts))}")
     for key, value in configuration.project_set_up().items():
         for line in value if isinstance(value, list) else [value]:
             text = line if isinstance(line, str) else canonical_json(line)
-            screen.line(f"workspaces: {shown_line(key)}: {shown_line(text)}")
+            screen.line(f"workspaces: {escaped_line(key)}: {escaped_line(text)}")
 
 
 def _sources(configuration: Configuration) -> Iterator[tuple[str, str, str]]:

@@ -18,7 +18,7 @@ from podium.cli.commands.workspaces import span
 from podium.cli.context import Door
 from podium.cli.progress import Progress
 from podium.core.errors import BadInput
-from podium.render.text import counted, moment
+from podium.render.text import counted, local_time
 
 app = command_app(group=True)
 
@@ -208,7 +208,7 @@ def prune_(
         else:
             verb = "would be deleted" if dry_run else "deleted"
             door.screen.line(
-                f"{counted(done.runs, 'run')} {verb} that ended before {moment(done.before)}"
+                f"{counted(done.runs, 'run')} {verb} that ended before {local_time(done.before)}"
             )
 
     door.screen.answer(record, render)

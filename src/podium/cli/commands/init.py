@@ -16,7 +16,7 @@ from podium.cli.screen import error_record
 from podium.config.folders import PROJECT_FILE
 from podium.core.errors import BadInput, NotPossibleNow
 from podium.core.model import Json
-from podium.render.text import shown_line
+from podium.render.text import escaped_line
 
 if TYPE_CHECKING:
     from podium.app.checks import Check, CheckTrial
@@ -95,15 +95,15 @@ def init(
     if try_checks and proposal.checks:
         check = proposal.checks[0]
         context.obj.parting_note = f"{PROJECT_FILE} was written; its check was not tried"
-        door.screen.stderr_line(f"trying `{shown_line(check.command)}` in the sandbox …")
+        door.screen.stderr_line(f"trying `{escaped_line(check.command)}` in the sandbox …")
         trial = door.run(lambda podium: podium.project_checks.try_check(check))
     next_command = ASK if name else _next_command(proposal, trial)
 
     def show() -> None:
         for role, names in proposal.roles.items():
-            door.screen.line(f"role {role}: {', then '.join(map(shown_line, names))}")
+            door.screen.line(f"role {role}: {', then '.join(map(escaped_line, names))}")
         if trial:
-            door.screen.line(f"check `{shown_line(trial.command)}`: {trial.summary}")
+            door.screen.line(f"check `{escaped_line(trial.command)}`: {trial.summary}")
         _show_made(door, folder, made, next_command)
 
     record: dict[str, Json] = {
@@ -139,7 +139,7 @@ def _try_checks(door: Door) -> None:
 
     def show() -> None:
         for trial in trials:
-            door.screen.line(f"check `{shown_line(trial.command)}`: {trial.summary}")
+            door.screen.line(f"check `{escaped_line(trial.command)}`: {trial.summary}")
         if not trials:
             door.screen.line("podium.yaml has `checks: []`; nothing to try")
 
@@ -184,7 +184,7 @@ def _ask(proposal: Proposal, try_checks: bool) -> tuple[Proposal, bool]:
     """Ask the person to confirm or change the proposal; return it, and whether to try the check."""
     if len(proposal.candidates) > 1 and proposal.roles:
         writer = _prompt(
-            f"Which agent writes the code? ({', '.join(map(shown_line, proposal.candidates))})",
+            f"Which agent writes the code? ({', '.join(map(escaped_line, proposal.candidates))})",
             proposal.candidates[0],
             proposal.candidates,
         )
@@ -206,7 +206,7 @@ def _ask(proposal: Proposal, try_checks: bool) -> tuple[Proposal, bool]:
 def _prompt(question: str, default: str, choices: tuple[str, ...] = ()) -> str:
     while True:
         answer = typer.prompt(
-            question, default=default, show_default=False, prompt_suffix=f" [{shown_line(default)}]: ", err=True
+            question, default=default, show_default=False, prompt_suffix=f" [{escaped_line(default)}]: ", err=True
         )  # fmt: skip
         if not choices or answer in choices:
             return str(answer).strip()
@@ -218,18 +218,18 @@ def _show_findings(door: Door, proposal: Proposal) -> None:
         screen.line(f"agents installed and logged in: {', '.join(proposal.agents)}")
     elif proposal.candidates:
         screen.line(
-            f"agents in your own settings: {', '.join(map(shown_line, proposal.candidates))}"
+            f"agents in your own settings: {', '.join(map(escaped_line, proposal.candidates))}"
         )
     for check in proposal.checks or ():
-        screen.line(f"check found in {shown_line(check.source)}: {shown_line(check.command)}")
+        screen.line(f"check found in {escaped_line(check.source)}: {escaped_line(check.command)}")
     for check in proposal.other_checks:
-        screen.line(f"also found in {shown_line(check.source)}: {shown_line(check.command)}")
+        screen.line(f"also found in {escaped_line(check.source)}: {escaped_line(check.command)}")
     _show_notes(door, proposal)
 
 
 def _show_notes(door: Door, proposal: Proposal) -> None:
     for note in _notes(proposal):
-        door.screen.line(f"note: {shown_line(note)}")
+        door.screen.line(f"note: {escaped_line(note)}")
 
 
 def _notes(proposal: Proposal) -> list[str]:

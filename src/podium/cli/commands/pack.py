@@ -14,7 +14,7 @@ from podium.config.trust import TrustBook
 from podium.core.errors import BadInput, PackInvalid
 from podium.core.model import Json
 from podium.core.packs import Pack, PackTool, floor_tier, most_specific
-from podium.render.text import counted, safe_line, shown_line
+from podium.render.text import counted, escaped_line, safe_line
 from podium.tools.packs import (
     REGISTRY_FILE,
     PackFolder,
@@ -134,7 +134,7 @@ def trust(
 
     def render() -> None:
         for line in performed:
-            door.screen.line(f"runs {shown_line(line)}")
+            door.screen.line(f"runs {escaped_line(line)}")
         state = "trusted as it is now" if trusted else "not trusted"
         door.screen.line(f"{loaded.folder}: {state}")
 
@@ -190,13 +190,13 @@ def _print_problems(screen: Screen, folder: Path, invalid: PackInvalid) -> None:
             "pointer": problem.pointer,
             "problem": problem.problem,
         }
-        for problem in invalid.faults
+        for problem in invalid.problems
     ]
     record = {"folder": str(folder), "sound": False, "faults": problems}
 
     def render() -> None:
-        for problem in invalid.faults:
-            screen.line(shown_line(str(problem)))
+        for problem in invalid.problems:
+            screen.line(escaped_line(str(problem)))
         screen.stderr_line(
             f"podium: {folder} has {counted(len(problems), 'problem')}; it does not load"
         )

@@ -28,7 +28,7 @@ from podium.core.errors import BadInput
 from podium.core.model import Json
 from podium.core.processes import FolderConfinement
 from podium.ports import Toolbox
-from podium.render.text import shown_line
+from podium.render.text import escaped_line
 
 app = command_app(group=True)
 
@@ -198,11 +198,11 @@ def _print_results(screen: Screen, tried: list[Tried], wrong: list[Tried]) -> No
         text = command if isinstance(command, str) else shlex.join(command)
         expected = one.case.decision.value + (f" by {one.case.rule}" if one.case.rule else "")
         screen.line(
-            f"expected {expected}, got {one.decision.value} by {one.rule}: {shown_line(text)}"
+            f"expected {expected}, got {one.decision.value} by {one.rule}: {escaped_line(text)}"
         )
-        screen.line(f"  {shown_line(one.reason)}")
+        screen.line(f"  {escaped_line(one.reason)}")
         if one.case.why:
-            screen.line(f"  why: {shown_line(one.case.why)}")
+            screen.line(f"  why: {escaped_line(one.case.why)}")
     screen.line(f"{len(tried) - len(wrong)} of {len(tried)} cases hold")
     if any(one.case.decision is Effect.ALLOW for one in tried):
         screen.line(f"wrongly stopped: {_stopped_share(tried):.2%} of allowed cases")
@@ -247,10 +247,10 @@ def _print_decision(screen: Screen, decision: Decision, held: FolderConfinement 
             ("decision", decision.effect.value),
             ("rule", decision.rule),
             ("tier", str(decision.tier)),
-            ("why", shown_line(decision.reason)),
+            ("why", escaped_line(decision.reason)),
             ("confined", _confinement_text(held)),
             ("approvers", ", then ".join(decision.approvers)),
         ]
     )
     for term in decision.arithmetic:
-        screen.line(f"  {term.tier}: {shown_line(term.because)}")
+        screen.line(f"  {term.tier}: {escaped_line(term.because)}")

@@ -14,7 +14,7 @@ from podium.cli.context import Door
 from podium.core.decisions import Receipt
 from podium.core.errors import NotPossibleNow
 from podium.core.ids import short_id
-from podium.render.text import counted, moment
+from podium.render.text import counted, local_time
 
 app = command_app(group=True)
 
@@ -128,5 +128,5 @@ def _row(receipt: Receipt) -> tuple[str, ...]:
         receipt.status,
         str(receipt.tier),
         ", ".join(receipt.approved_by),
-        moment(receipt.settled_at),
+        local_time(receipt.settled_at),
     )

@@ -23,7 +23,7 @@ from podium.core.decisions import CallRecord
 from podium.core.errors import BadInput, TimedOut
 from podium.core.ids import short_id
 from podium.core.work import Run
-from podium.render.text import shown_line
+from podium.render.text import escaped_line
 
 cancel_app = command_app()
 
@@ -122,7 +122,7 @@ def _only_one(runs: Sequence[Run]) -> str:
     if len(runs) == 1:
         return runs[0].id
     commands = [
-        f"  podium resume {short_id(run.id)}  # {shown_line(run.task or run.flow, MAX_TASK_CHARACTERS)}"
+        f"  podium resume {short_id(run.id)}  # {escaped_line(run.task or run.flow, MAX_TASK_CHARACTERS)}"
         for run in runs
     ]
     raise BadInput("\n".join([f"{len(runs)} runs can be resumed; name one:", *commands]))

@@ -18,7 +18,7 @@ from podium.app.run_list import (
 from podium.cli.app import command_app
 from podium.cli.context import Door
 from podium.core.ids import short_id
-from podium.render.text import moment, shown_line
+from podium.render.text import escaped_line, local_time
 
 app = command_app()
 
@@ -81,7 +81,7 @@ def runs(
         for collision in collide:
             door.screen.stderr_line(
                 f"{short_id(collision.run)} and {short_id(collision.other)} change the same lines of "
-                f"{shown_line(', '.join(collision.paths[:5]))}: the one merged second will conflict"
+                f"{escaped_line(', '.join(collision.paths[:5]))}: the one merged second will conflict"
             )
 
     record = {
@@ -93,4 +93,10 @@ def runs(
 
 def _row(run_status: RunListing) -> tuple[str, ...]:
     run = run_status.run
-    return (short_id(run.id), run_status.shown_status, run.flow, moment(run.created_at), run.task)
+    return (
+        short_id(run.id),
+        run_status.shown_status,
+        run.flow,
+        local_time(run.created_at),
+        run.task,
+    )

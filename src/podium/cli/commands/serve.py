@@ -22,7 +22,7 @@ from podium.config.os_user import os_user_name
 from podium.config.project_identity import settle_identity
 from podium.core.errors import BadInput
 from podium.core.work import QueueSpec
-from podium.render.text import moment
+from podium.render.text import local_time
 from podium.web.access.tokens import ConsoleRole, TokenBook, TokenRecord, console_folder
 
 if TYPE_CHECKING:
@@ -146,12 +146,12 @@ def _record(record: TokenRecord) -> dict[str, Any]:
 
 
 def _row(record: TokenRecord) -> tuple[str, ...]:
-    until = moment(record.expires_at) if record.expires_at else "never"
+    until = local_time(record.expires_at) if record.expires_at else "never"
     return (
         record.id,
         record.name,
         ", ".join(sorted(record.roles)) or "viewer",
-        moment(record.made_at),
+        local_time(record.made_at),
         record.made_by,
         until,
     )

@@ -22,8 +22,8 @@ from podium.core.job import job_of_flow, load
 from podium.core.model import Json
 from podium.core.work import Run, WorkerHeartbeat
 from podium.render.approval import what_line
-from podium.render.event import about, event_line, shorten, usage_words
-from podium.render.text import counted, moment
+from podium.render.event import about, event_line, shorten, usage_text
+from podium.render.text import counted, local_time
 
 
 class RunSection(Protocol):
@@ -92,7 +92,7 @@ def _print(
                     step.status.value,
                     str(step.attempts),
                     ", ".join(report.work.agents.get(step.key, ())),
-                    moment(step.finished_at),
+                    local_time(step.finished_at),
                 )
                 for step in report.steps
             ],
@@ -122,7 +122,7 @@ def _print(
                     short_id(one.id),
                     one.status.value,
                     str(one.tier),
-                    moment(one.deadline),
+                    local_time(one.deadline),
                     what_line(one),
                 )
                 for one in report.approvals
@@ -144,8 +144,8 @@ def _facts(report: RunReport, status: RunListing) -> list[tuple[str, str]]:
         ("status", status.shown_status + (" (cancel requested)" if run.cancel_requested else "")),
         ("in flight", ", ".join(report.in_flight)),
         ("waits for", run.waiting_for or ""),
-        ("created", moment(run.created_at)),
-        ("finished", moment(run.finished_at)),
+        ("created", local_time(run.created_at)),
+        ("finished", local_time(run.finished_at)),
         ("cost", _cost(report)),
         ("owner", _owner(run.owner, report.owner, alive=status.hosted) if run.owner else ""),
         ("queue", run.queue or ""),
@@ -165,7 +165,7 @@ def _cost(report: RunReport) -> str:
     ]
     several = work.used_by if len(work.used_by) > 1 else {}
     shares = [f"{name} ${used.usd:.4f}" for name, used in several.items()]
-    return "; ".join([usage_words(work.usage), *counts, *shares])
+    return "; ".join([usage_text(work.usage), *counts, *shares])
 
 
 def _owner(owner: str, heartbeat: WorkerHeartbeat | None, *, alive: bool) -> str:

@@ -18,8 +18,8 @@ from podium.cli.context import Door
 from podium.cli.screen import Screen, is_terminal
 from podium.core.errors import Interrupted, Passing
 from podium.ports import Store
-from podium.render.text import moment
-from podium.render.work_tables import queue_rows, run_rows, summary, troubles, worker_rows
+from podium.render.text import local_time
+from podium.render.work_tables import problem_lines, queue_rows, run_rows, summary, worker_rows
 
 PATIENCE_SECONDS = 2.0
 """Seconds a refresh may take before the screen says that the data is old."""
@@ -55,13 +55,15 @@ class LiveSnapshot:
         )
         leaving.cancel()
         if not self._looking.done():
-            self.away = f"the database does not respond; data is from {moment(self.snapshot.at)}"
+            self.away = (
+                f"the database does not respond; data is from {local_time(self.snapshot.at)}"
+            )
             return
         looked, self._looking = self._looking, None
         try:
             self.snapshot, self.away = looked.result(), ""
         except Passing as error:
-            self.away = f"{error}; data is from {moment(self.snapshot.at)}"
+            self.away = f"{error}; data is from {local_time(self.snapshot.at)}"
 
     def close(self) -> None:
         """Cancel a refresh that has not ended."""
@@ -183,8 +185,8 @@ async def _within(event: asyncio.Event, seconds: float) -> bool:
 
 
 def _print(screen: Screen, snapshot: WorkloadSnapshot, away: str = "") -> None:
-    screen.line(f"{moment(snapshot.at)}  {summary(snapshot)}")
-    for line in [away] if away else troubles(snapshot):
+    screen.line(f"{local_time(snapshot.at)}  {summary(snapshot)}")
+    for line in [away] if away else problem_lines(snapshot):
         screen.line(line)
     tables = (
         worker_rows(snapshot.workers, snapshot.at),

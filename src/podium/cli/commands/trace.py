@@ -27,9 +27,9 @@ from podium.core.events import Event
 from podium.core.ids import short_id
 from podium.core.model import Json
 from podium.ports import EventQuery, Store, StoreView
-from podium.render.text import shown_json, shown_line
+from podium.render.text import escaped_json, escaped_line
 from podium.render.trace import Timeline, totals_line
-from podium.render.trace_rows import BEGUN, Data, Folding, Row, Totals, Wanted
+from podium.render.trace_rows import BEGUN, Data, Folding, Row, RowFilter, Totals
 from podium.store.trace import TraceWriter
 from podium.store.trace_reader import TraceReader, open_trace
 
@@ -44,7 +44,7 @@ class TraceView:
     def __init__(
         self,
         screen: Screen,
-        row_filter: Wanted,
+        row_filter: RowFilter,
         *,
         every_event: bool = False,
         limit: int = 0,
@@ -59,7 +59,7 @@ class TraceView:
         """True when nothing more is to be printed."""
         self._screen = screen
         self._filter = row_filter
-        self._shows_all = row_filter == Wanted()
+        self._shows_all = row_filter == RowFilter()
         self._limit = limit
         self._folding = Folding(every_event=every_event)
         self._timeline = Timeline(shutil.get_terminal_size().columns if is_terminal() else 0)
@@ -105,7 +105,7 @@ class TraceView:
             self._page.append(totals_line(self.totals))
         elif not self._json_lines:
             record = {**beside, "totals": self.totals.record()}
-            self._page.append("], " + shown_json(json.dumps(record, ensure_ascii=False))[1:])
+            self._page.append("], " + escaped_json(json.dumps(record, ensure_ascii=False))[1:])
         self.flush()
 
     def flush(self) -> None:
@@ -141,10 +141,10 @@ class TraceView:
 def _json_line(data: Data, line: bytes) -> str:
     """Return the event as the trace has it, with invisible characters escaped."""
     if not line:
-        return shown_json(json.dumps(data, ensure_ascii=False, default=str))
+        return escaped_json(json.dumps(data, ensure_ascii=False, default=str))
     text = line.decode().strip()
     # No other control character may stand in JSON.
-    return text if text.isascii() and "\x7f" not in text else shown_json(text)
+    return text if text.isascii() and "\x7f" not in text else escaped_json(text)
 
 
 STDIN = "-"
@@ -229,7 +229,7 @@ def trace(
     door = Door(context.obj, lenient=True)
     view = TraceView(
         door.screen,
-        Wanted(tool, failed),
+        RowFilter(tool, failed),
         every_event=events,
         limit=limit or 0,
         at_once=source == STDIN,
@@ -312,7 +312,7 @@ def _print_hints(door: Door, view: TraceView, source: str, tool: str, limit: int
     elif not totals.events:
         door.screen.stderr_line("no events")
     elif not view.printed and tool and tool not in totals.tools:
-        called = ", ".join(shown_line(name[:61], 60) for name in sorted(totals.tools)) or "none"
+        called = ", ".join(escaped_line(name[:61], 60) for name in sorted(totals.tools)) or "none"
         door.screen.stderr_line(f"no call of {tool!r}; called tools: {called}")
     elif not view.printed:
         door.screen.stderr_line("no matching events")

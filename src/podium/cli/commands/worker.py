@@ -15,7 +15,7 @@ from podium.cli.queue_worker import WorkerTask, select_queues, serve_queues
 from podium.core.job import job_of_flow, load
 from podium.core.model import Json
 from podium.core.work import Run, RunStatus
-from podium.render.text import shown_line
+from podium.render.text import escaped_line
 
 app = command_app()
 
@@ -125,7 +125,7 @@ def _run_record(run: Run) -> dict[str, Json]:
     if (job := job_of_flow(run.flow)) and job.worker:
         task: type[WorkerTask] = load(job.worker)
         record.update(task.facts(run))
-    return {**record, "reason": shown_line(reason, MAX_REASON)} if reason else record
+    return {**record, "reason": escaped_line(reason, MAX_REASON)} if reason else record
 
 
 def _exit_code(served: Sequence[Run]) -> int:

@@ -13,7 +13,7 @@ from podium.cli.app import command_app
 from podium.cli.context import Door
 from podium.core.work import QueueCounts, QueueSpec
 from podium.render.text import counted, safe_line
-from podium.render.work_tables import dead_lines, held_rows, limit_words, queue_rows, worker_rows
+from podium.render.work_tables import dead_lines, held_rows, limits_text, queue_rows, worker_rows
 
 app = command_app()
 
@@ -99,7 +99,7 @@ def queue_specs(door: Door) -> tuple[QueueSpec, ...]:
 def _print_queues(door: Door, overview: QueuesSeen) -> None:
     door.screen.table(*queue_rows(overview.queues, overview.at))
     door.screen.line()
-    limits = [(safe_line(queue.name), limit_words(queue.spec)) for queue in overview.queues]
+    limits = [(safe_line(queue.name), limits_text(queue.spec)) for queue in overview.queues]
     door.screen.facts(limits)
     for queue in overview.queues:
         if queue.trouble:

@@ -21,7 +21,7 @@ from podium.core.ids import short_id
 from podium.core.processes import ProcessExit, ProcessLimits, ProcessSpec
 from podium.core.workspaces import Delivery, TurnEnd, WaitingDelivery, WorkspaceRecord
 from podium.ports import Process
-from podium.render.text import counted, shown_line
+from podium.render.text import counted, escaped_line
 
 _CHUNK_BYTES = 1 << 16
 
@@ -276,7 +276,7 @@ def deliver(context: typer.Context, name: NameArgument) -> None:
         door.screen.line(f"{branch}: {brought}, {changed}; now at {done.after[:12]}")
         for lookalike in done.lookalikes:
             door.screen.stderr_line(
-                f"podium: looks like a secret in test data, please check: {shown_line(lookalike)}"
+                f"podium: looks like a secret in test data, please check: {escaped_line(lookalike)}"
             )
 
     door.screen.answer({"delivery": done.model_dump(mode="json")}, render)
@@ -287,7 +287,7 @@ def _print_waiting(door: Door, waiting: WaitingDelivery) -> None:
         f"{waiting.branch}: nothing was delivered yet; these changed files guard the project or run by themselves:"
     )
     for file in waiting.files:
-        door.screen.line(f"  {shown_line(file)}")
+        door.screen.line(f"  {escaped_line(file)}")
     approval = short_id(waiting.approval_id)
     door.screen.stderr_line(
         f"review the diff with `podium approvals {approval}`; then `podium approve {approval}` or `podium reject {approval} --why TEXT`, "
@@ -297,12 +297,12 @@ def _print_waiting(door: Door, waiting: WaitingDelivery) -> None:
 
 def _print_refusals(door: Door, ended: ProcessExit, end: TurnEnd) -> None:
     for what in ended.refused_execs:
-        door.screen.stderr_line(f"podium: refused: {shown_line(what)}")
+        door.screen.stderr_line(f"podium: refused: {escaped_line(what)}")
     for host in ended.refused_hosts:
-        door.screen.stderr_line(f"podium: refused host: {shown_line(host)}")
+        door.screen.stderr_line(f"podium: refused host: {escaped_line(host)}")
     for path in end.moved_away:
         door.screen.stderr_line(
-            f"podium: moved away, since it would have run as you: {shown_line(path)}"
+            f"podium: moved away, since it would have run as you: {escaped_line(path)}"
         )
     if end.violations:
         changes = ", ".join(violation.what for violation in end.violations)

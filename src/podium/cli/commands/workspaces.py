@@ -36,7 +36,7 @@ from podium.core.workspaces import (
     WorkspaceRemoval,
     WorktreeSnapshot,
 )
-from podium.render.text import counted, moment, shown_line
+from podium.render.text import counted, escaped_line, local_time
 
 
 def show_overview(
@@ -81,7 +81,7 @@ def print_snapshot(screen: Screen, made: WorktreeSnapshot) -> None:
     """Print a snapshot, and what it left out."""
     screen.line(f"{made.ref}: {made.commit}")
     for path in made.left_out:
-        screen.line(f"left out: {shown_line(path)}")
+        screen.line(f"left out: {escaped_line(path)}")
     if made.left_out and made.complete:
         screen.stderr_line(
             "large ignored files do not count as work; `gc` removes them with the workspace"
@@ -91,9 +91,9 @@ def print_snapshot(screen: Screen, made: WorktreeSnapshot) -> None:
 def print_recovered(screen: Screen, made: RecoveredBranch) -> None:
     """Print the recovered branch, and what only the snapshot has."""
     of = made.snapshot
-    screen.line(f"{made.branch}: {made.commit} ({of.why}, {moment(of.at)})")
+    screen.line(f"{made.branch}: {made.commit} ({of.why}, {local_time(of.at)})")
     for path in made.only_in_snapshot:
-        screen.line(f"only in the snapshot: {shown_line(path)}")
+        screen.line(f"only in the snapshot: {escaped_line(path)}")
     if made.more:
         screen.line(f"only in the snapshot: {made.more} more")
     screen.stderr_line(
@@ -109,7 +109,13 @@ def print_recovered(screen: Screen, made: RecoveredBranch) -> None:
 def _removed_row(removed: RemovedWorkspace) -> tuple[str, ...]:
     record = removed.record
     count = str(len(removed.snapshots))
-    return (short_id(record.id), record.task, moment(removed.removed_at), count, record.repository)
+    return (
+        short_id(record.id),
+        record.task,
+        local_time(removed.removed_at),
+        count,
+        record.repository,
+    )
 
 
 def _leftover_text(leftover: Leftover) -> str:
@@ -140,7 +146,7 @@ def _snapshot_text(snapshot: WorktreeSnapshot | None) -> str:
     if snapshot is None:
         return ""
     left_out = (
-        f", without {', '.join(map(shown_line, snapshot.left_out))}" if snapshot.left_out else ""
+        f", without {', '.join(map(escaped_line, snapshot.left_out))}" if snapshot.left_out else ""
     )
     return f" (snapshot {snapshot.ref}{left_out})"
 

@@ -8,7 +8,7 @@ from podium.core.model import EventBody
 from podium.core.turns import Address, MessageBlock, Side
 from podium.jobs.duet.models import Hop
 from podium.render.event_view import BarEnd, BarStart, EventView
-from podium.render.text import shown_line
+from podium.render.text import escaped_line
 
 
 class PairSeated(EventBody):
@@ -96,12 +96,12 @@ def view_event(body: EventBody) -> EventView:
             expected = " or ".join(hop.expected)
             return EventView(
                 f"{expected} awaited from {hop.expected_from}, round {hop.round}",
-                mark=BarStart(_HOP_BAR, hop.expected_from, expected, hop.round, ends_open="plain"),
+                bar=BarStart(_HOP_BAR, hop.expected_from, expected, hop.round, ends_open="plain"),
             )
         case MessageHeard():
             return EventView(
                 _message_text(body),
-                mark=BarEnd(_HOP_BAR, "good" if body.routed_to else "bad", body.message.type),
+                bar=BarEnd(_HOP_BAR, "good" if body.routed_to else "bad", body.message.type),
             )
         case BlockIgnored():
             return EventView(f"of {body.sender}: {body.why}: {body.shown}")
@@ -109,11 +109,11 @@ def view_event(body: EventBody) -> EventView:
             return EventView(f"{body.side}: {body.why}")
         case KeyboardTaken():
             return EventView(
-                f"of {body.side} by {shown_line(body.by)}; nothing is typed there meanwhile"
+                f"of {body.side} by {escaped_line(body.by)}; nothing is typed there meanwhile"
             )
         case KeyboardReturned():
-            why = f"; {shown_line(body.why)}" if body.why else ""
-            return EventView(f"of {body.side} by {shown_line(body.by)}{why}")
+            why = f"; {escaped_line(body.why)}" if body.why else ""
+            return EventView(f"of {body.side} by {escaped_line(body.by)}{why}")
     return EventView("")
 
 

@@ -203,7 +203,7 @@ class MessageRouter:
     def _read(self, number: int, awaited: AwaitedMessage, reply: Reply) -> MessageBlock | str:
         """Return the message in a reply, or the reason why there is none. Records every block."""
         blocks = self.deps.read(reply.text)
-        message = awaited.found_in(blocks) or _as_report(awaited, blocks, reply, self._past)
+        message = awaited.find_in(blocks) or _as_report(awaited, blocks, reply, self._past)
         for body in _block_events(number, awaited, blocks, message):
             self.ctx.note(body)
         return message or _missing(awaited, blocks)
@@ -256,7 +256,7 @@ def _block_events(
     side = awaited.sender
     for message in blocks.messages:
         if message is not accepted:
-            why = awaited.fault_of(message) or _unused(awaited, message)
+            why = awaited.problem_of(message) or _unused(awaited, message)
             events.append(MessageHeard(leg=number, sender=side, message=message, why=why))
     events += [
         BlockIgnored(leg=number, sender=side, why=ignored.why, shown=ignored.shown)
@@ -281,7 +281,7 @@ def _missing(awaited: AwaitedMessage, blocks: ParsedBlocks) -> str:
     if blocks.ignored:
         return f"a block could not be read ({blocks.ignored[-1].why})"
     problems = [
-        awaited.fault_of(message) or _unused(awaited, message)
+        awaited.problem_of(message) or _unused(awaited, message)
         for message in blocks.messages
         if message.type != "status"
     ]

@@ -20,7 +20,7 @@ from podium.jobs.duet.events import (
     first_line,
 )
 from podium.render.event import describe
-from podium.render.text import safe_line, shown_text
+from podium.render.text import escaped_text, safe_line
 
 _PRINTED_EVENTS: tuple[type[e.EventBody], ...] = (
     PairSeated,
@@ -75,7 +75,7 @@ class DuetRunView(LinesView):
         run = run_status.run
         result = run.result if isinstance(run.result, dict) else {}
         if report := str(result.get("report") or ""):
-            self._screen.line(shown_text(report))
+            self._screen.line(escaped_text(report))
         for line in _next_steps(run_status):
             self._screen.stderr_line(line)
         self._screen.line(f"DONE: {run.status is RunStatus.SUCCEEDED}")

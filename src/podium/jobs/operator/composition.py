@@ -247,7 +247,7 @@ async def brain_of(podium: Podium) -> Brain:
         clock=podium.clock,
         ids=podium.ids,
         approval_seconds=podium.gate.approval_seconds,
-        settings=podium.configuration.terms(),
+        settings=podium.configuration.run_settings(),
         queue=operator_options(podium).queue,
     )
 

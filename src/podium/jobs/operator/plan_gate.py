@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Protocol
 
-from podium.core.approval_steps import approver_of, grant, mark_expired
+from podium.core.approval_steps import approver_of, grant, store_expired
 from podium.core.decisions import Approval, ApprovalStatus, digest_of
 from podium.core.errors import PlanNotGated
 from podium.core.json_schema import validator_for
@@ -365,7 +365,7 @@ def _question(deps: Asking, plan: RunPlan, run_id: str, digest: str) -> Approval
 
 def _looked_at(tx: Transaction, deps: Asking, approval: Approval) -> Approval:
     current = tx.approval(approval.id) or approval
-    return mark_expired(tx, current, deps.clock.now())
+    return store_expired(tx, current, deps.clock.now())
 
 
 def _must_be_yes(approval: Approval) -> None:

@@ -19,7 +19,7 @@ from podium.core.model import FrozenModel, Json
 from podium.core.work import Run
 from podium.jobs.operator.models import OperatorAnswer, OperatorMode
 from podium.render.approval import what_line
-from podium.render.text import shown_line
+from podium.render.text import escaped_line
 from podium.tools.packs import list_packs, shipped_packs
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def _chat_lines(answer: OperatorAnswer, approval: Approval | None) -> Iterator[s
         yield f"APPROVE: {short_id(approval.id)}"
     reading = answer.classification
     why = (reading.question or reading.reasoning) if reading and not run else ""
-    yield from (cut_line(shown_line(text)) for text in (answer.reason, why) if text)
+    yield from (cut_line(escaped_line(text)) for text in (answer.reason, why) if text)
 
 
 def option_choices(podium: Podium) -> Mapping[str, Iterable[str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator
 
-from podium.core.events import CollisionSeen
+from podium.core.events import BranchCollision
 from podium.core.model import FrozenModel
 from podium.core.protected_paths import is_guarded
 from podium.jobs.pipeline.branch_documents import ACTIVE_FOLDERS
@@ -109,7 +109,7 @@ async def _colliding(context: StageContext) -> list[_Other]:
     deps, own = context.deps, context.state.workspace.record
     runs = {
         workspace.branch: workspace.run_id
-        for workspace in deps.workspaces.known()
+        for workspace in deps.workspaces.existing()
         if workspace.run_id
     }
     others = []
@@ -129,5 +129,7 @@ async def _is_live(context: StageContext, run_id: str) -> bool:
     return run is not None and not run.status.ended
 
 
-def _collision_event(branch: str, other: str, run_id: str, collision: _Other) -> CollisionSeen:
-    return CollisionSeen(branch=branch, other_branch=other, other_run=run_id, paths=collision.paths)
+def _collision_event(branch: str, other: str, run_id: str, collision: _Other) -> BranchCollision:
+    return BranchCollision(
+        branch=branch, other_branch=other, other_run=run_id, paths=collision.paths
+    )

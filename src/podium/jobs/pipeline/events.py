@@ -59,13 +59,13 @@ def view_event(body: EventBody) -> EventView:
         case StageBegan():
             return EventView(
                 f"{body.stage} ({body.role}), round {body.round}",
-                mark=BarStart(body.stage, body.role, body.stage, body.round),
+                bar=BarStart(body.stage, body.role, body.stage, body.round),
             )
         case StageEnded():
             return EventView(
                 _stage_text(body),
                 brief=f"{body.role}: {body.verdict}, round {body.round}",
-                mark=BarEnd(body.stage, _outcome(body.verdict), body.verdict, body.agent),
+                bar=BarEnd(body.stage, _outcome(body.verdict), body.verdict, body.agent),
             )
     return EventView("")
 

@@ -77,7 +77,7 @@ async def _set_up(ctx: FlowContext, deps: PipelineDeps, job: PipelineJob) -> Sta
 
     async def make(step: StepContext) -> WorkspaceRecord:
         name = task_name(job.task, step.run_id)
-        for existing in deps.workspaces.known():
+        for existing in deps.workspaces.existing():
             if existing.run_id == step.run_id:
                 return existing
         for left in await deps.workspaces.leftovers():

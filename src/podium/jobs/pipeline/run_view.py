@@ -28,8 +28,8 @@ from podium.core.work import AGENT_LOST, RATE_LIMIT, Run, RunStatus
 from podium.jobs.pipeline.events import StageBegan, StageEnded
 from podium.ports import EventQuery, Store, StoreView
 from podium.render.approval import arguments_line
-from podium.render.event import MAX_ARGUMENTS, about, describe, shorten, usage_words
-from podium.render.text import counted, safe_line, shown_line
+from podium.render.event import MAX_ARGUMENTS, about, describe, shorten, usage_text
+from podium.render.text import counted, escaped_line, safe_line
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
@@ -127,10 +127,10 @@ def _of_the_run(body: e.EventBody, run_id: str) -> str:
             return f"{who} is played by {body.next_agent} now, not by {body.agent}: {body.reason}"
         case e.ApprovalRequested():
             name = short_id(body.approval_id)
-            what = shown_line(" ".join(body.summary.split()), MAX_ARGUMENTS)
+            what = escaped_line(" ".join(body.summary.split()), MAX_ARGUMENTS)
             return f"A person is asked [{body.tier}]: {what}; `podium approve {name}` says yes"
-        case e.CollisionSeen():
-            paths = shown_line(", ".join(body.paths[:5]))
+        case e.BranchCollision():
+            paths = escaped_line(", ".join(body.paths[:5]))
             return f"{body.other_branch!r} of run {short_id(body.other_run)} changes the same lines of {paths}"
         case e.RunWaiting():
             return f"Waiting {describe(body)}".replace("Waiting rate", "Rate")
@@ -139,7 +139,7 @@ def _of_the_run(body: e.EventBody, run_id: str) -> str:
         case e.RunParked():
             return f"Let go of at its checkpoint: {body.reason}"
         case e.RunUnpinned():
-            return f"Going on on another host: {shown_line(body.reason)}"
+            return f"Going on on another host: {escaped_line(body.reason)}"
         case e.RunNeededHuman():
             return f"A person has to look: {body.reason.splitlines()[0] if body.reason else ''}"
         case e.RunCancelRequested():
@@ -218,9 +218,7 @@ def check_line(check: Mapping[str, Json]) -> str:
 
 def _call(body: e.ToolRefused) -> str:
     arguments = about(body.arguments) or arguments_line(body.arguments, MAX_ARGUMENTS)
-    return (
-        f"{body.tool} {shown_line(arguments, MAX_ARGUMENTS)} ({shorten(shown_line(body.reason))})"
-    )
+    return f"{body.tool} {escaped_line(arguments, MAX_ARGUMENTS)} ({shorten(escaped_line(body.reason))})"
 
 
 def _where(body: StageBegan) -> str:
@@ -304,7 +302,7 @@ async def look_back(podium: Podium, run: Run) -> LookBack:
     """Gather it. What git cannot tell any more is left out."""
     store = await podium.store()
     report = await show_run(store, run.id, last_events=0)
-    mine = [workspace for workspace in podium.workspaces.known() if workspace.run_id == run.id]
+    mine = [workspace for workspace in podium.workspaces.existing() if workspace.run_id == run.id]
     branch = mine[-1].branch.removeprefix("refs/heads/") if mine else ""
     job = run.input if isinstance(run.input, Mapping) else {}
     base, repository = str(job.get("base", "")), str(job.get("repository", ""))
@@ -479,7 +477,7 @@ class PipelineRunView(LinesView):
     def _report(self, status: RunListing) -> None:
         run = status.run
         self._screen.line(f"run {run.id} {status.shown_status}")
-        show_report(self._screen, run, self._back, ("cost", usage_words(self._back.usage)))
+        show_report(self._screen, run, self._back, ("cost", usage_text(self._back.usage)))
         if run.status is RunStatus.NEEDS_HUMAN and run.failure is not None:
             self._screen.line(f"\na person has to look\n{run.failure.message}")
             self._screen.stderr_line(

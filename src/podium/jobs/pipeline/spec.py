@@ -369,5 +369,5 @@ def _located(configuration: Configuration, error: ValidationError) -> ConfigInva
         path = ("flows", FLOW, *detail["loc"])
         if not detail["loc"]:
             path = ("flows", FLOW, *message.split(": ")[:-1])
-        problems.append(located.fault(path, message))
+        problems.append(located.problem(path, message))
     return ConfigInvalid(located.file, problems)

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from podium.core.model import EventBody, Json
 from podium.core.turns import TurnStop
-from podium.render.event import stop_words
+from podium.render.event import stop_text
 from podium.render.event_view import EventView
 
 
@@ -67,6 +67,6 @@ def view_event(body: EventBody) -> EventView:
 def _ending_text(body: PlaybookEnded) -> str:
     criteria = f"{len(body.criteria)} criteria"
     met = f"met, by {criteria}" if body.met else f"NOT met, by {criteria}"
-    stop = f"; {stop_words(body.stop)}" if body.stop else ""
+    stop = f"; {stop_text(body.stop)}" if body.stop else ""
     changed = f"; changed {', '.join(body.changed)}" if body.changed else ""
     return f"{met}{stop}{changed}"

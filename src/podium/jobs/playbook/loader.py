@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from podium.config.located import Located, Place
+from podium.config.located import FilePosition, Located
 from podium.config.located_yaml import parse_located
 from podium.core.errors import HARMLESS_REMEDY, BadInput, ConfigInvalid, ConfigProblem
 from podium.core.model import Json
@@ -87,7 +87,7 @@ def default_problems(located: Located) -> Iterator[ConfigProblem]:
             if spec.default is not None:
                 fitting(spec, spec.default)
         except ValueError as unfit:
-            yield placed(located.file, located.fault(("inputs", name, "default"), str(unfit)))
+            yield placed(located.file, located.problem(("inputs", name, "default"), str(unfit)))
 
 
 def input_names(located: Iterable[Located]) -> frozenset[str]:
@@ -155,15 +155,15 @@ def secret_problems(located: Located) -> Iterator[ConfigProblem]:
     """Find problems of `secrets`, without showing a value: it may be the secret itself."""
     secrets = located.data.get("secrets", {})
     if not isinstance(secrets, dict):
-        yield located.fault(("secrets",), "must be a mapping of names to secret://NAME")
+        yield located.problem(("secrets",), "must be a mapping of names to secret://NAME")
         return
     for name, value in secrets.items():
         if not re.fullmatch(_NAME, name):
-            yield located.fault(
+            yield located.problem(
                 ("secrets", name), "must be called like a variable: letters, digits, _"
             )
         if not isinstance(value, str) or not _REFERENCE.fullmatch(value):
-            yield located.fault(
+            yield located.problem(
                 ("secrets", name), "name the secret, as secret://NAME; keep its value out"
             )
 
@@ -172,7 +172,7 @@ def model_problems(located: Located, model: type[PluginProfile]) -> list[ConfigP
     try:
         located.validated(model)
     except ConfigInvalid as broken:
-        return list(broken.faults)
+        return list(broken.problems)
     return []
 
 
@@ -191,7 +191,7 @@ class LoadedPlaybook:
     def disagreements(self, profile: PluginProfile) -> list[ConfigProblem]:
         """List what it asks for and the profile lacks, each with its location."""
         conflicts = disagreements(profile, self.playbook.head)
-        return [self.located.fault(path, problem) for path, problem in conflicts]
+        return [self.located.problem(path, problem) for path, problem in conflicts]
 
 
 def find_profile(start: Path) -> Path:
@@ -269,14 +269,14 @@ def _front_of(gathered: GatheredPages, file: str) -> Located | None:
     try:
         return _parsed(page.front, file)
     except ConfigInvalid as broken:
-        gathered.problems += [placed(file, problem) for problem in broken.faults]
+        gathered.problems += [placed(file, problem) for problem in broken.problems]
         return None
 
 
 def _parsed(text: str, file: str) -> Located:
     """Parse YAML. An empty one gets a start location, so that missing keys have one."""
     located = parse_located(text.encode(), file)
-    return located if located.places else replace(located, places={(): Place(1, 1)})
+    return located if located.positions else replace(located, positions={(): FilePosition(1, 1)})
 
 
 def _head_of(gathered: GatheredPages, located: Located) -> PlaybookHead | None:
@@ -284,7 +284,7 @@ def _head_of(gathered: GatheredPages, located: Located) -> PlaybookHead | None:
     try:
         return located.validated(PlaybookHead)
     except ConfigInvalid as broken:
-        gathered.problems += [placed(located.file, problem) for problem in broken.faults]
+        gathered.problems += [placed(located.file, problem) for problem in broken.problems]
         return None
 
 

@@ -312,7 +312,7 @@ class PageLoader:
         try:
             text = read_text(target, inner_name)
         except ConfigInvalid as unreadable:
-            why = "; ".join(problem.problem for problem in unreadable.faults)
+            why = "; ".join(problem.problem for problem in unreadable.problems)
             self._report(name, line, f"{line.include!r} cannot be included: {why}")
             return []
         lines = self._gather_page(target, inner_name, text, above)

@@ -13,8 +13,8 @@ from podium.core.work import Run, RunStatus
 from podium.jobs.playbook.events import PlaybookBegan
 from podium.jobs.playbook.models import PROFILE_FILE
 from podium.jobs.playbook.run_models import Criterion, PlaybookResult
-from podium.render.event import describe, usage_words
-from podium.render.text import counted, safe_line, shown_line, shown_text
+from podium.render.event import describe, usage_text
+from podium.render.text import counted, escaped_line, escaped_text, safe_line
 
 _PRINTED_EVENTS: tuple[type[e.EventBody], ...] = (
     PlaybookBegan,
@@ -105,20 +105,20 @@ class PlaybookRunView(LinesView):
         if not result.criteria:
             self._screen.line("no success criteria: nothing proves that it worked")
         if result.stop is not None:
-            self._screen.line(f"stopped: {shown_line(result.stop.reason)}")
+            self._screen.line(f"stopped: {escaped_line(result.stop.reason)}")
         self._show_changes(result, run)
         if result.words.strip():
             self._screen.line(
-                f"\nthe agent said (no proof of anything):\n{shown_text(result.words.strip())}\n"
+                f"\nthe agent said (no proof of anything):\n{escaped_text(result.words.strip())}\n"
             )
         self._screen.line(
-            f"{usage_words(result.usage)}; `podium trace {short_id(run.id)}` shows every call"
+            f"{usage_text(result.usage)}; `podium trace {short_id(run.id)}` shows every call"
         )
 
     def _show_changes(self, result: PlaybookResult, run: Run) -> None:
         changes = result.changes
         if changes.unknown:
-            self._screen.line(f"what was changed is not known: {shown_line(changes.unknown)}")
+            self._screen.line(f"what was changed is not known: {escaped_line(changes.unknown)}")
             return
         if not changes.paths:
             self._screen.line("no file was changed")
@@ -126,7 +126,7 @@ class PlaybookRunView(LinesView):
         would = "would change (dry run: nothing was)" if result.dry_run else "changed"
         self._screen.line(f"{counted(len(changes.paths), 'file')} {would}:")
         for path in changes.paths[:_MAX_PATHS]:
-            self._screen.line(f"  {shown_line(path)}")
+            self._screen.line(f"  {escaped_line(path)}")
         if len(changes.paths) > _MAX_PATHS:
             self._screen.line(f"  and {len(changes.paths) - _MAX_PATHS} more")
         if PROFILE_FILE in changes.paths and not result.dry_run:
@@ -141,14 +141,14 @@ class PlaybookRunView(LinesView):
     def _show_diff(self, diff: str) -> None:
         lines = diff.splitlines()
         for line in lines[:_MAX_DIFF_LINES]:
-            self._screen.line(shown_line(line))
+            self._screen.line(escaped_line(line))
         if len(lines) > _MAX_DIFF_LINES:
             self._screen.line(f"… {len(lines) - _MAX_DIFF_LINES} more lines; --json has all")
 
 
 def _criterion_line(criterion: Criterion) -> str:
     if criterion.met:
-        return f"  met      {shown_line(criterion.command)}"
+        return f"  met      {escaped_line(criterion.command)}"
     last = criterion.said.strip().splitlines()
-    last_line = f"\n             {shown_line(last[-1], _MAX_LENGTH)}" if last else ""
-    return f"  NOT MET  {shown_line(criterion.command)}: {shown_line(criterion.why)}{last_line}"
+    last_line = f"\n             {escaped_line(last[-1], _MAX_LENGTH)}" if last else ""
+    return f"  NOT MET  {escaped_line(criterion.command)}: {escaped_line(criterion.why)}{last_line}"

@@ -35,7 +35,7 @@ def rehearse(
     """
     door = Door(context.obj)
     plan = rehearsal_plan(door.configuration).model_dump(mode="json")
-    settings = door.configuration.terms()
+    settings = door.configuration.run_settings()
 
     async def begin(podium: Podium) -> Run:
         engine = await podium.hosting_engine()

@@ -45,7 +45,7 @@ from podium.jobs.sense.tick_report import (
 )
 from podium.jobs.sense.trust import EarnedTrust
 from podium.ports import EventQuery, RunQuery, StoreView
-from podium.render.text import shown_line
+from podium.render.text import escaped_line
 
 MAX_RUNS = 500
 
@@ -201,7 +201,7 @@ def render_candidate(screen: Screen, status: CandidateStatus, around: ReportCont
         if line:
             show_value(screen, "", line)
     for command in next_commands(status, around):
-        screen.line(f"{'':{INDENT}}{shown_line(command)}")
+        screen.line(f"{'':{INDENT}}{escaped_line(command)}")
 
 
 def weight_text(status: CandidateStatus) -> str:

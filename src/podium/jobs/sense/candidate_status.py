@@ -8,12 +8,12 @@ from contextlib import aclosing, suppress
 from datetime import datetime, timedelta
 from functools import partial
 
-from podium.core.approval_steps import mark_expired
+from podium.core.approval_steps import store_expired
 from podium.core.decisions import ApprovalStatus
 from podium.core.errors import NotPossibleNow
 from podium.core.events import RunCancelRequested
 from podium.core.model import Json
-from podium.core.work import Mode, Run, RunStatus, terms_of
+from podium.core.work import Mode, Run, RunStatus, run_settings_of
 from podium.jobs.sense.deps import CANDIDATE, SenseDeps
 from podium.jobs.sense.models import Candidate, CandidateStatus, Planned, PlannerStatus
 from podium.jobs.sense.options import SENSE
@@ -156,7 +156,7 @@ async def close_what_is_over(
                 run.id,
                 f"it was moved by hand, and the worker answered: {done.status}",
             )
-        elif terms_of(run).mode == "dry-run" and mode in REAL_MODES:
+        elif run_settings_of(run).mode == "dry-run" and mode in REAL_MODES:
             why = f"it was of a dry run, which delivers nothing; now the mode is {mode}, and it is proposed anew"
             anew |= await _end(engine, store, run.id, why)
     return anew
@@ -192,7 +192,7 @@ async def _end(engine: Engine, store: Store, run_id: str, why: str) -> bool:
 def _withdraw(tx: Transaction, run_id: str) -> None:
     for approval in tx.approvals(run_id=run_id, statuses=(ApprovalStatus.PENDING,)):
         # There is nothing left to say yes to, so its time has come.
-        mark_expired(tx, approval, approval.deadline)
+        store_expired(tx, approval, approval.deadline)
 
 
 MAX_LOOKED_AT = 1_000

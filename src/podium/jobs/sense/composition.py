@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from podium.core.decisions import Tier
 from podium.core.model import FrozenModel, Json
-from podium.core.work import Mode, QueueSpec, Run, RunSettings, terms_of
+from podium.core.work import Mode, QueueSpec, Run, RunSettings, run_settings_of
 from podium.jobs.sense import (
     SENSE,
     CandidateDeps,
@@ -55,7 +55,7 @@ def sense_options(podium: Podium) -> SenseOptions:
 
 def candidate_mode(podium: Podium, run: Run) -> str:
     """Return the mode a candidate may use now: the one its run recorded, lowered by today's."""
-    return terms_of(run).mode_with(todays_mode(podium))
+    return run_settings_of(run).mode_with(todays_mode(podium))
 
 
 def todays_mode(podium: Podium) -> Mode:

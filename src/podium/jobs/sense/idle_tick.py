@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from podium import __version__
-from podium.config.folders import has_mark
+from podium.config.folders import is_on_server
 from podium.config.trust import TrustBook
 from podium.core.errors import PodiumError
 from podium.jobs.sense.io.sources.file_selection import SECOND_NS, FileSelection
@@ -179,7 +179,7 @@ def conditions(folders: Folders, environ: Mapping[str, str]) -> Document:
 
     Raises `OSError` or a `PodiumError` where that cannot be told.
     """
-    if environ.get(DATABASE_VARIABLE) or has_mark(folders):
+    if environ.get(DATABASE_VARIABLE) or is_on_server(folders):
         raise OSError("the record is on a server")
     variables = sorted(
         (name, value)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from podium.render.text import counted, shown_line
+from podium.render.text import counted, escaped_line
 
 if TYPE_CHECKING:
     from podium.cli.screen import Screen
@@ -47,7 +47,7 @@ def show_value(screen: Screen, name: str, line: str) -> None:
     from podium.cli.screen import is_terminal
 
     width = shutil.get_terminal_size().columns - INDENT if is_terminal() else 0
-    text = shown_line(line)
+    text = escaped_line(line)
     parts = wrap(text, max(40, width), break_on_hyphens=False) if width else [text]
     for number, part in enumerate(parts):
         screen.line(f"{'' if number else name:<{INDENT}}{part}")

@@ -22,7 +22,7 @@ from podium.jobs.sense.options import ORDERS
 from podium.jobs.sense.orders.inbox_tender import InboxTender
 from podium.jobs.sense.orders.worker import inbox_tender
 from podium.ports import EventQuery, StoreView
-from podium.render.text import shown_line
+from podium.render.text import escaped_line
 
 AGAIN_SECONDS = 5.0
 """Seconds before the inbox is tried again after an unexpected error."""
@@ -51,7 +51,7 @@ async def tended(
         taken = await tender.tend()
         for why in tender.inbox.passed_over:
             if why not in reported:
-                notify(f"podium: left in the inbox: {shown_line(why)}")
+                notify(f"podium: left in the inbox: {escaped_line(why)}")
         reported.update(tender.inbox.passed_over)
         return taken
 

@@ -90,9 +90,9 @@ class Composer:
 
     def shown_lines(self) -> list[str]:
         working = [f"* Working {BUSY_WORDS}"] if self.busy else []
-        return [*working, "-" * 20, PROMPT + self.shown_text(), "-" * 20]
+        return [*working, "-" * 20, PROMPT + self.escaped_text(), "-" * 20]
 
-    def shown_text(self) -> str:
+    def escaped_text(self) -> str:
         lines = self.text.decode(errors="replace").split("\n")
         if len(lines) > MAX_LINES_SHOWN:
             return STAND_IN.format(lines=len(lines))

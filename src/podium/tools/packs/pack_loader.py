@@ -78,7 +78,7 @@ def _vocabulary(
         except ValueError as error:
             registry_check.problems.add(location, str(error))
         except PackInvalid as error:
-            beside.extend(error.faults)
+            beside.extend(error.problems)
     return vocabulary
 
 
@@ -100,7 +100,7 @@ def _context_schemas(
         except ValueError as error:
             registry_check.problems.add(f"/contexts/{number}/schema_file", str(error))
         except PackInvalid as error:
-            beside.extend(error.faults)
+            beside.extend(error.problems)
     return schemas
 
 

@@ -19,10 +19,10 @@ from podium.config.chat_settings import (
     SenderSettings,
     TelegramSettings,
 )
-from podium.config.configuration import trusted_settings, untrusted_words
+from podium.config.configuration import trusted_settings, untrusted_notice
 from podium.core.errors import UserMustAct
 from podium.core.model import Json
-from podium.render.text import shown_line
+from podium.render.text import escaped_line
 from podium.web.access.limits import Rates
 from podium.web.chat import discord, plain, telegram
 
@@ -57,7 +57,7 @@ class ChatInbox:
         if match is None and key not in self._strangers and len(self._strangers) < MAX_STRANGERS:
             self._strangers.add(key)
             self._podium.notify(
-                f"chat: {service} sender {shown_line(sender, MAX_NAME)!r} is not listed in `senders`; "
+                f"chat: {service} sender {escaped_line(sender, MAX_NAME)!r} is not listed in `senders`; "
                 "the message was ignored"
             )
         return match
@@ -114,7 +114,7 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 def chat_router(podium: Podium) -> APIRouter:
     """Router of the webhooks that `chat` in podium.yaml configures; others do not exist."""
-    if warning := untrusted_words(podium.configuration, "chat"):
+    if warning := untrusted_notice(podium.configuration, "chat"):
         podium.notify(warning)
     settings = trusted_settings(podium.configuration, "chat").chat
     inbox = ChatInbox(podium, podium.key_dir / "console" / "chat", per_minute=settings.per_minute)

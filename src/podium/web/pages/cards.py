@@ -18,7 +18,7 @@ from podium.core.model import Json
 from podium.core.plan_approval import SqlQuery, question_in
 from podium.render.approval import diff_counts, diff_lines, waits_for, what_lines
 from podium.render.argument_text import exact_lines
-from podium.render.text import counted, shown_line
+from podium.render.text import counted, escaped_line
 from podium.web.access.tokens import ConsoleRole, Person
 from podium.web.pages.templates import money, span
 
@@ -53,7 +53,7 @@ def changes_of(
 
     `diff` is against the file that a write replaces.
     """
-    path = shown_line(str(arguments.get("path", "")))
+    path = escaped_line(str(arguments.get("path", "")))
     match tool:
         case "write_file" if diff:
             return (
@@ -71,7 +71,7 @@ def changes_of(
         case "apply_patch":
             return (_cut("apply a patch", _patched(arguments.get("patch")), most),)
         case protected_paths.GUARDED_TOOL:
-            branch = shown_line(str(arguments.get("branch", "")))
+            branch = escaped_line(str(arguments.get("branch", "")))
             return (_cut(f"guarded files of {branch}", _patched(arguments.get("diff")), most),)
         case _:
             return ()
@@ -82,7 +82,7 @@ def changes_in(order: OrderSummary, *, most: int | None = MAX_LINES) -> tuple[Ch
     changes = []
     for number, op in enumerate(order.operations, start=1):
         made = changes_of(op.tool, op.arguments, most=most)
-        title = f"{number}. {shown_line(op.line)}"
+        title = f"{number}. {escaped_line(op.line)}"
         changes.append(Change(title, made[0].lines, made[0].left_out) if made else Change(title))
     return tuple(changes)
 
@@ -94,7 +94,7 @@ def _cut(title: str, lines: Iterator[ChangedLine], most: int | None) -> Change:
 
 
 def _added(content: Json) -> Iterator[ChangedLine]:
-    yield from (ChangedLine("add", shown_line(line)) for line in _lines(content))
+    yield from (ChangedLine("add", escaped_line(line)) for line in _lines(content))
 
 
 def _replaced(*edits: tuple[Json, Json]) -> Iterator[ChangedLine]:
@@ -107,8 +107,8 @@ def _replaced(*edits: tuple[Json, Json]) -> Iterator[ChangedLine]:
             # The heads that stand first, by their place: a changed line may look like one.
             yield from map(_diff_line, islice(diff, 2, None))
         else:
-            yield from (ChangedLine("del", shown_line(line)) for line in before)
-            yield from (ChangedLine("add", shown_line(line)) for line in after)
+            yield from (ChangedLine("del", escaped_line(line)) for line in before)
+            yield from (ChangedLine("add", escaped_line(line)) for line in after)
 
 
 def _edits(arguments: Mapping[str, Json]) -> Iterator[ChangedLine]:
@@ -122,13 +122,13 @@ def _edits(arguments: Mapping[str, Json]) -> Iterator[ChangedLine]:
 def _patched(patch: Json) -> Iterator[ChangedLine]:
     for line in _lines(patch):
         is_head = line.startswith(("+++ ", "--- ", "*** ", "diff "))
-        yield ChangedLine("at", shown_line(line)) if is_head else _diff_line(line)
+        yield ChangedLine("at", escaped_line(line)) if is_head else _diff_line(line)
 
 
 def _diff_line(line: str) -> ChangedLine:
     kinds: dict[str, LineKind] = {"+": "add", "-": "del", "@": "at"}
     kind = kinds.get(line[:1], "same")
-    return ChangedLine(kind, shown_line(line[1:] if kind in ("add", "del") else line))
+    return ChangedLine(kind, escaped_line(line[1:] if kind in ("add", "del") else line))
 
 
 def _lines(text: Json) -> list[str]:
@@ -303,7 +303,8 @@ def _beside(arguments: Mapping[str, Json]) -> tuple[str, ...]:
     """Return the call's arguments besides the command: working folder, environment."""
     more = {name: value for name, value in arguments.items() if name != "command"}
     return tuple(
-        f"{shown_line(name)}: {shown_line(canonical_json(value))}" for name, value in more.items()
+        f"{escaped_line(name)}: {escaped_line(canonical_json(value))}"
+        for name, value in more.items()
     )
 
 
@@ -368,5 +369,5 @@ def _why_not(card: Card, person: Person, groups: Mapping[str, tuple[str, ...]]) 
         return "You already approved this. The next approval must come from somebody else."
     group = waits_for(approval) if approval.approvers else ""
     if group and person.name not in groups.get(group, ()):
-        return f"The next approval must come from a member of {shown_line(group)}, and you are not one."
+        return f"The next approval must come from a member of {escaped_line(group)}, and you are not one."
     return ""

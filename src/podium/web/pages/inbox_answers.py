@@ -15,7 +15,7 @@ from podium.core.decisions import Approval, ApprovalStatus
 from podium.core.errors import BadInput, NotPossibleNow, UnknownId, UserMustAct
 from podium.core.ids import short_id
 from podium.render.approval import waits_for, what_line
-from podium.render.text import shown_line
+from podium.render.text import escaped_line
 from podium.web.access.authentication import FORM_FIELD, Approver
 from podium.web.access.tokens import Person
 from podium.web.context import CurrentContext, WebContext
@@ -205,11 +205,11 @@ async def _too_late(
     answer = card.answer
     if card.approval.status is ApprovalStatus.EXPIRED:
         ran_out = "it expired, and nothing was done"
-        note = f"Too late: {shown_line(card.approval.why) or ran_out}."
+        note = f"Too late: {escaped_line(card.approval.why) or ran_out}."
     else:
         comment = "no" if card.approval.status is ApprovalStatus.REJECTED else "yes"
         at = f" at {answer.at:%H:%M:%S} UTC" if answer.at else ""
-        note = f"{shown_line(answer.by)} said {comment} first{at}. Your answer changed nothing."
+        note = f"{escaped_line(answer.by)} said {comment} first{at}. Your answer changed nothing."
     return await _answered(request, context, person, note, approval_id, bad=True)
 
 
@@ -237,6 +237,6 @@ def _is_plain(request: Request) -> bool:
 async def _approved_note(context: WebContext, granted: Approval) -> str:
     """Describe what follows an approval."""
     if granted.status is ApprovalStatus.PENDING:
-        return f"Recorded. It still needs an approval by {shown_line(waits_for(granted))}."
+        return f"Recorded. It still needs an approval by {escaped_line(waits_for(granted))}."
     goes_on = await how_it_continues(await context.store(), context.podium.engine, granted)
     return f"Approved. {goes_on.sentence or 'Its run no longer exists.'}"

@@ -13,7 +13,7 @@ from podium.core.forge import check_passed
 from podium.core.model import Json
 from podium.core.work import Run, RunStatus
 from podium.render.event import describe, shorten, view_event
-from podium.render.text import counted, safe_line, shown_line
+from podium.render.text import counted, escaped_line, safe_line
 
 MAX_SUMMARY = 240
 _TONES = {
@@ -137,7 +137,7 @@ class Box:
             shorten(bar.text) or OUTCOME_TEXTS[bar.outcome],
             f"by {bar.agent}" if bar.agent else "",
         ]
-        return shown_line(", ".join(part for part in parts if part), 400)
+        return escaped_line(", ".join(part for part in parts if part), 400)
 
     @property
     def sign(self) -> str:
@@ -199,7 +199,7 @@ def picture_of(timeline: Timeline) -> Picture:
     return Picture(
         width=x,
         height=HEAD + len(lanes) * ROW + 4,
-        lanes=tuple(Lane(shown_line(name.replace("_", " "), 30), y) for name, y in lanes.items()),
+        lanes=tuple(Lane(escaped_line(name.replace("_", " "), 30), y) for name, y in lanes.items()),
         boxes=tuple(boxes),
         links=tuple(_link(a, b) for a, b in pairwise(boxes)),
         posts=tuple(posts),
@@ -217,8 +217,8 @@ def _box(bar: Bar, x: int, lanes: dict[str, int]) -> Box:
         bar=bar,
         x=x,
         y=lanes[bar.lane] + (ROW - BAR_HEIGHT) // 2,
-        label=shown_line(label, LABEL_LETTERS - len(turn)) + turn,
-        detail=shown_line(bar.text, DETAIL_LETTERS),
+        label=escaped_line(label, LABEL_LETTERS - len(turn)) + turn,
+        detail=escaped_line(bar.text, DETAIL_LETTERS),
     )
 
 
@@ -226,8 +226,8 @@ def _post(turning: Turning, x: int) -> Post:
     return Post(
         turning=turning,
         x=x + BAR_WIDTH // 2,
-        label=shown_line(turning.label, DETAIL_LETTERS),
-        title=shown_line(turning.label, 400),
+        label=escaped_line(turning.label, DETAIL_LETTERS),
+        title=escaped_line(turning.label, 400),
     )
 
 

@@ -14,7 +14,7 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markupsafe import Markup
 
-from podium.render.text import safe_text, shown_line, shown_text
+from podium.render.text import escaped_line, escaped_text, safe_text
 
 MAX_RENDERED = 40_000
 """Maximum characters; some texts take quadratic time."""
@@ -117,7 +117,7 @@ def _take(file: FileDiff, line: str, *, in_hunk: bool) -> None:
         return
     file.added += tone == "added"
     file.gone += tone == "gone"
-    file.lines.append((tone, shown_text(line[:MAX_LINE]) + "…" * (len(line) > MAX_LINE)))
+    file.lines.append((tone, escaped_text(line[:MAX_LINE]) + "…" * (len(line) > MAX_LINE)))
 
 
 def _tone(line: str) -> Tone:
@@ -131,5 +131,5 @@ def _named(line: str) -> str:
     half = both[: len(both) // 2]
     same = both[len(half) :].strip()
     if half.removeprefix('"').removeprefix("a/") == same.removeprefix('"').removeprefix("b/"):
-        return shown_line(half.removeprefix("a/"), MAX_LINE)
-    return shown_line(both, MAX_LINE)
+        return escaped_line(half.removeprefix("a/"), MAX_LINE)
+    return escaped_line(both, MAX_LINE)

@@ -27,7 +27,7 @@ from podium.core.errors import NotPossibleNow, PodiumError, UnknownId
 from podium.core.events import AgentAsked, AgentReplied, ChecksRan, ModelAnswered
 from podium.core.forge import check_ending
 from podium.core.work import Run
-from podium.render.event import shorten, usage_words
+from podium.render.event import shorten, usage_text
 from podium.web.access.authentication import Viewer
 from podium.web.context import CurrentContext, WebContext
 from podium.web.pages.run_display import picture_of, status_text, tone
@@ -145,7 +145,7 @@ def _message(body: object) -> tuple[str, str, str]:
         case AgentAsked():
             return f"Podium to {body.role} ({body.agent})", "asked", _cut(body.prompt)
         case AgentReplied():
-            about = usage_words(body.usage)
+            about = usage_text(body.usage)
             return f"{body.role} ({body.agent}), {about}", "replied", _cut(body.text)
         case ModelAnswered(answer=answer):
             calls = "".join(f"\n→ {call.tool} {_json(call.arguments)}" for call in answer.calls)

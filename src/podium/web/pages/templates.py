@@ -11,7 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from podium.core.ids import short_id
 from podium.render.event import shorten
-from podium.render.text import counted, safe_text, shown_line, shown_text
+from podium.render.text import counted, escaped_line, escaped_text, safe_text
 from podium.web.access.authentication import (
     FORM_FIELD,
     FORM_HEADER,
@@ -62,8 +62,8 @@ def _environment() -> Environment:
         money=money,
         short=short_id,
         shorten=shorten,
-        shown=shown_text,
-        shown_line=shown_line,
+        shown=escaped_text,
+        escaped_line=escaped_line,
         safe=safe_text,
         counted=counted,
     )

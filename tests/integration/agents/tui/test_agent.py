@@ -110,7 +110,7 @@ async def test_the_door_is_open_for_its_hook_during_the_turn_alone(root: Path) -
         agent = podium.seat("composer", "status")
         file = agent.side.folders.door_file
         seen: list[str] = []
-        podium.doors.door.tell = lambda *_: seen.append(file.read_text())  # type: ignore[method-assign]
+        podium.doors.door.report_progress = lambda *_: seen.append(file.read_text())  # type: ignore[method-assign]
         await agent.ask(a_turn())
         assert [json.loads(text) for text in seen] == [podium.doors.door.hook_env] * 2
         assert podium.doors.door.expected == ["*"]

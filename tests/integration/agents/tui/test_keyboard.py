@@ -146,13 +146,13 @@ async def test_time_that_a_person_had_it_unseen_is_left_out_too(root: Path) -> N
         _, keyboard = await up_with(podium)
         await keyboard.take("ann", LONG_SECONDS)
         clock.advance(7)
-        assert (await keyboard.state()).stood_until(clock.now()) == 7
+        assert (await keyboard.state()).held_seconds(clock.now()) == 7
         await keyboard.give("ann")
         clock.advance(3)
         await keyboard.take("bob", LONG_SECONDS)
         clock.advance(2)
         state = await keyboard.state()
-        assert (state.takes, state.stood_until(clock.now())) == (2, 9)
+        assert (state.takes, state.held_seconds(clock.now())) == (2, 9)
 
 
 async def test_what_the_program_says_meanwhile_is_heard(root: Path) -> None:

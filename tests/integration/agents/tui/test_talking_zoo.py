@@ -55,7 +55,7 @@ async def found(house: House, pane: str, nonce: str) -> MessageBlock:
     messages: list[MessageBlock] = []
 
     async def is_there() -> bool:
-        message = awaited(nonce).found_in(await seen(house, pane))
+        message = awaited(nonce).find_in(await seen(house, pane))
         messages[:] = [message] if message else []
         return bool(messages)
 
@@ -114,7 +114,7 @@ async def test_one_that_stops_in_the_middle_goes_on_when_its_terminal_is_resized
     pane = await opened(house, "resizing", Answers(("resize",), (BODY,)))
     await house.injector(pane).deliver(1, prompt("aaaa1111"))
     await tells(house, "half")
-    assert not awaited("aaaa1111").found_in(await seen(house, pane))
+    assert not awaited("aaaa1111").find_in(await seen(house, pane))
     await house.panes.resize(120, 40)
     assert (await found(house, pane, "aaaa1111")).body == BODY
 

@@ -175,7 +175,7 @@ def a_turn(
 
 def message_in(reply: Reply, turn: Turn) -> MessageBlock | None:
     assert turn.awaits is not None
-    return turn.awaits.found_in(read_messages(reply.text))
+    return turn.awaits.find_in(read_messages(reply.text))
 
 
 @asynccontextmanager

@@ -14,7 +14,7 @@ from podium.jobs.operator.answer_blocks import blocks
 from podium.jobs.operator.models import OperatorAnswer
 from podium.jobs.operator.plan_gate import MAX_SUMMARY, summary_of
 from podium.jobs.operator.testing import sure
-from podium.render.argument_text import exact_lines, exactly, shown
+from podium.render.argument_text import exact_lines, exactly, value_text
 from tests.unit.operator.core.shop import Shop, operator_for
 
 LONG = "Dear Kim, " + "all is well. " * 60 + "PS: pay to BSB 000-000 instead"
@@ -104,7 +104,7 @@ def test_only_what_cannot_be_mistaken_stands_on_the_line_of_its_call() -> None:
 
 def test_a_reference_that_is_none_is_shown_as_it_is() -> None:
     for broken in ([], None, [1], ["x", 1], [[1, "a"], "b"]):
-        assert shown({"$from": broken}).startswith('{"$from": ')
+        assert value_text({"$from": broken}).startswith('{"$from": ')
 
 
 async def asked(tmp_path: Path, text: str) -> tuple[OperatorAnswer, Approval]:

@@ -283,7 +283,7 @@ class ClaudeCliAgent:
         ):
             turn = home.turn
             async with self._door(turn) as door:
-                stream.notify = door.tell
+                stream.notify = door.report_progress
                 ended = await self._converse(turn, home, door, stream, transcript)
         reply = self._reply(turn, stream, ended, door, transcript.path)
         return home.signed(with_door_outcome(reply, turn, door))
@@ -333,7 +333,7 @@ class ClaudeCliAgent:
             argv=argv_for(self._options, turn, tools),
             cwd=cwd,
             env={**environment_for(self._options, home), **patience},
-            stdin=_opening(turn.words(native=schema_for(turn) is not None)),
+            stdin=_opening(turn.prompt_for(native=schema_for(turn) is not None)),
             interactive=True,
             limits=ProcessLimits(seconds=turn.limits.seconds, output_bytes=STDERR_BYTES),
             confinement=await confinement_for(self._deps, turn, door, needs),

@@ -22,7 +22,7 @@ from podium.agents.headless.own_tools import (
 from podium.agents.outcome import missing_tools
 from podium.core.errors import AgentRejected, BadInput
 from podium.core.model import FrozenModel, Json
-from podium.core.turns import Turn, granted_words, unknown_words
+from podium.core.turns import Turn, granted_names, unknown_names
 
 ANSWER_TOOL = "StructuredOutput"
 """The CLI's tool for an answer that has to fit a schema. It has no effect."""
@@ -64,7 +64,7 @@ _TEXTS = (("old_string", "-"), ("new_string", "+"), ("new_source", "+"))
 
 def tools_for(turn: Turn) -> tuple[str, ...]:
     """The CLI's tools that this turn has. All others are not there at all."""
-    allowed, granted = turn.allowed_tools, granted_words(turn.own_tools)
+    allowed, granted = turn.allowed_tools, granted_names(turn.own_tools)
     working = [tool for tool, name in WORKING_TOOLS.items() if allowed is None or name in allowed]
     own = [tool for grant, tool in _OWN_TOOLS.items() if grant in granted]
     return tuple(sorted((*working, *own)))
@@ -72,7 +72,7 @@ def tools_for(turn: Turn) -> tuple[str, ...]:
 
 def unknown_own_tools(agent: str, turn: Turn) -> tuple[str, ...]:
     """Warnings for what the role grants and the CLI does not have."""
-    return missing_tools(agent, unknown_words(turn.own_tools, _OWN_TOOLS))
+    return missing_tools(agent, unknown_names(turn.own_tools, _OWN_TOOLS))
 
 
 def translate(tool: str, arguments: Mapping[str, Json]) -> tuple[str, dict[str, Json]]:

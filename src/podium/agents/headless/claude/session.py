@@ -19,7 +19,7 @@ from podium.core.decisions import Effect, HookAnswer, Usage
 from podium.core.errors import AgentLost
 from podium.core.events import ProgressKind
 from podium.core.model import Json
-from podium.core.tool_replies import told_refusal
+from podium.core.tool_replies import refusal_text
 from podium.ports import Clock, Process, Transcript
 
 MAX_WAIT_SECONDS = 5.0
@@ -350,7 +350,7 @@ def _permission_refused(answer: HookAnswer) -> dict[str, Json]:
 
 def _refusal_text(answer: HookAnswer) -> str:
     waits = answer.decision is Effect.ASK
-    return told_refusal(answer.say, mistake=answer.mistake, waits=waits)
+    return refusal_text(answer.say, mistake=answer.mistake, waits=waits)
 
 
 CLOSING_SECONDS = 15.0

@@ -68,7 +68,7 @@ from podium.core.errors import (
 )
 from podium.core.model import Json
 from podium.core.processes import Confinement, ProcessExit, ProcessLimits, ProcessSpec
-from podium.core.turns import Reply, Turn, unknown_words
+from podium.core.turns import Reply, Turn, unknown_names
 from podium.ports import HookDoor, Process, Transcript
 
 _LEFT_OUT = {
@@ -306,7 +306,7 @@ class CodexCliAgent:
         )
         own_tools = OWN_TOOLS if self._own.hands else ()
         return (
-            *missing_tools(self.name, unknown_words(turn.own_tools, own_tools)),
+            *missing_tools(self.name, unknown_names(turn.own_tools, own_tools)),
             *(() if meter.knows_price else unkept_limits(self.name, turn.limits, "usd")),
             *(left_behind if ended.cancelled else ()),
             *confinement_warnings(self.name, ended),
@@ -388,7 +388,7 @@ class CodexCliAgent:
 
 def _question(turn: Turn) -> dict[str, Any]:
     schema = strict_schema(turn.contract) if turn.contract is not None else None
-    prompt = turn.words(native=schema is not None)
+    prompt = turn.prompt_for(native=schema is not None)
     question: dict[str, Any] = {"input": [{"type": "text", "text": prompt}]}
     return question if schema is None else {**question, "outputSchema": schema}
 

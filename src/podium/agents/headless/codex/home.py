@@ -24,7 +24,7 @@ from podium.agents.headless.home import Folders, Home, Login
 from podium.agents.json_rpc import RpcError, RpcPeer
 from podium.core.errors import BadInput, NotPossibleNow
 from podium.core.model import FrozenModel, Json
-from podium.core.turns import Turn, granted_words
+from podium.core.turns import Turn, granted_names
 
 CODEX_HOME = ".codex"
 CONVERSATIONS = f"{CODEX_HOME}/sessions"
@@ -117,7 +117,7 @@ def lay_out(
         Path(turn.workspace),
         sandbox,
         _person_home(deps),
-        granted=granted_words(turn.own_tools),
+        granted=granted_names(turn.own_tools),
         zone=deps.environ.get("TZ", ""),
     )
     spared: tuple[str, ...] = ()

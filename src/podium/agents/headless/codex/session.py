@@ -208,7 +208,7 @@ class CodexSession:
 
     def _progress(self, method: str, params: Params) -> None:
         if params.get("threadId") == self._thread:
-            self._door.tell(_PROGRESS[method], str(params.get("delta") or ""))
+            self._door.report_progress(_PROGRESS[method], str(params.get("delta") or ""))
 
     def _began(self, item: Params) -> None:
         kind = item.get("type")
@@ -223,7 +223,7 @@ class CodexSession:
             self._breach(f"{_item_summary(item)} began before the tool door had answered")
         if difference := self._judged.difference(item):
             self._breach(f"{_item_summary(item)} is not what was judged: {difference}")
-        self._door.tell("tool", _item_summary(item))
+        self._door.report_progress("tool", _item_summary(item))
 
     async def _finished(self, params: Params, item: Params) -> None:
         kind = item.get("type")
@@ -274,7 +274,7 @@ class CodexSession:
 
     def _breach(self, what: str) -> None:
         text = plain_line(what)
-        self._door.tell("note", text)
+        self._door.report_progress("note", text)
         raise NeedsHuman(
             f"agent {self._agent!r} was ended: {text}. Look at its workspace before you go on"
         )
@@ -291,7 +291,7 @@ class CodexSession:
         if not params.get("willRetry") or not isinstance(error, dict):
             return
         reason = {**error, "message": error.get("additionalDetails") or error.get("message")}
-        self._door.tell("retry", plain_line(str(reason["message"])))
+        self._door.report_progress("retry", plain_line(str(reason["message"])))
         if not is_worth_a_retry(reason):
             self._complete({"status": "failed", "error": reason})
 

@@ -42,7 +42,7 @@ from podium.agents.outcome import accounted, missing_tools, unkept_limits
 from podium.agents.program import Needs, confinement_for, confinement_warnings, hear_out, untried
 from podium.core.errors import AgentRejected
 from podium.core.processes import ProcessExit, ProcessLimits, ProcessSpec
-from podium.core.turns import Reply, Turn, unknown_words
+from podium.core.turns import Reply, Turn, unknown_names
 from podium.platform.completion import in_thread
 from podium.ports import HookDoor
 
@@ -171,7 +171,7 @@ class GeminiCliAgent:
             transcript=transcript,
             warnings=(
                 *untried(self.name, version, TRIED_VERSION),
-                *missing_tools(self.name, unknown_words(turn.own_tools, self._own_tools)),
+                *missing_tools(self.name, unknown_names(turn.own_tools, self._own_tools)),
                 *unkept_limits(self.name, turn.limits, "tokens", "usd"),
                 *stream.warnings,
                 *confinement_warnings(self.name, ended),

@@ -61,7 +61,7 @@ class GeminiStream:
         self.result: dict[str, Json] | None = None
 
     def attend(self, door: OwnTools, transcript: Transcript) -> None:
-        self._door, self._notify, self._keep = door, door.tell, transcript.write
+        self._door, self._notify, self._keep = door, door.report_progress, transcript.write
 
     def usage(self, seconds: float) -> Usage:
         """Return what was used until now. The CLI reports tokens only at the very end."""

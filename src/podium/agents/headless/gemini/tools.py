@@ -20,7 +20,7 @@ from podium.agents.headless.own_tools import (
 from podium.agents.outcome import plain_line
 from podium.core.errors import ContextOverflow
 from podium.core.model import Json
-from podium.core.turns import Turn, granted_words
+from podium.core.turns import Turn, granted_names
 from podium.ports import Translate
 
 SHELL = "run_shell_command"
@@ -54,7 +54,7 @@ _NOTES = frozenset({"write_todos", "update_topic", REPORTING})
 def tools_for(turn: Turn) -> tuple[str, ...]:
     """The tools a turn may use whatever their arguments are; the shell has a rule of its own."""
     # A subagent that is named stands for itself, not for all of them.
-    granted = granted_words(name for name in turn.own_tools or () if name not in AGENTS)
+    granted = granted_names(name for name in turn.own_tools or () if name not in AGENTS)
     wished = [tool for grant, tools in _MORE.items() if grant in granted for tool in tools]
     if agents_for(turn):
         wished.append(REPORTING)

@@ -57,7 +57,7 @@ from podium.core.errors import (
 )
 from podium.core.events import ProgressKind
 from podium.core.processes import ProcessExit, ProcessLimits, ProcessSpec
-from podium.core.turns import Reply, Turn, unknown_words
+from podium.core.turns import Reply, Turn, unknown_names
 from podium.platform.completion import in_thread
 from podium.ports import HookDoor, Transcript
 
@@ -193,7 +193,7 @@ class OpencodeCliAgent:
             turn = home.turn
             with deps.transcripts.open(turn, name) as transcript:
                 async with deps.doors.open(turn, agent=name, translate=translate) as door:
-                    stream.notify = door.tell
+                    stream.notify = door.report_progress
                     stream.expect, stream.expect_no_more = door.expect, door.expect_no_more
                     layout = (home, turn, self._options, self._own, deps, door.hook_env, version)
                     await in_thread(lay_out, *layout)
@@ -291,7 +291,7 @@ class OpencodeCliAgent:
             warnings=(
                 *untried(self.name, version, TRIED_VERSION),
                 *missing_tools(
-                    self.name, unknown_words(turn.own_tools, grantable_tools(self._options))
+                    self.name, unknown_names(turn.own_tools, grantable_tools(self._options))
                 ),
                 *stream.spending.warnings,
                 *(f"opencode was kept from loading {path!r}" for path in stream.blocked_code),

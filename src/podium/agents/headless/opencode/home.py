@@ -20,7 +20,7 @@ from podium.agents.headless.home import Home, Login
 from podium.agents.headless.own_tools import change_text, whole_edit
 from podium.core.errors import BadInput, ConfigInvalid, ConfigProblem, NotPossibleNow
 from podium.core.model import FrozenModel, Json, NonEmpty
-from podium.core.turns import Turn, granted_words
+from podium.core.turns import Turn, granted_names
 
 Arguments = dict[str, Json]
 Translated = tuple[str, Arguments]
@@ -47,7 +47,7 @@ SEARCHES = (
 
 def permission_for(turn: Turn) -> Arguments:
     """Return what opencode itself lets through to the door: files and shell, and the role's grants."""
-    granted = granted_words(turn.own_tools)
+    granted = granted_names(turn.own_tools)
     own = {name: "allow" if granted & set(grants) else "deny" for name, grants in GRANTS.items()}
     # Nobody is there to be asked, and paths outside the workspace are the gate's to judge.
     return {

@@ -189,7 +189,7 @@ async def _outcome(side: FakeSide, turn: Turn) -> str:
         return HANG
     except PodiumError as error:
         return type(error).__name__
-    message = turn.awaits.found_in(read_messages(reply.text)) if turn.awaits else None
+    message = turn.awaits.find_in(read_messages(reply.text)) if turn.awaits else None
     if message is None:
         return "nothing"
     return ANSWERED if message.type == "plan" else message.type

@@ -26,7 +26,7 @@ from podium.jobs.duet.bench.fake_pair import (
     open_runner,
 )
 from podium.jobs.duet.events import MessageHeard
-from podium.render.text import counted, shown_line
+from podium.render.text import counted, escaped_line
 from podium.testing import retry_until
 from podium.testing.tui_zoo import Answers
 from podium.testing.tui_zoo.bodies import LONG, SHORT
@@ -354,7 +354,7 @@ def print_duet_score(screen: Screen, score: DuetScore) -> None:
         ("TRULY", *(f"SEEN {status.upper()}" for status in _STATUSES)), _confusion_rows(score)
     )
     for failure in score.failed:
-        screen.line(f"failed: {shown_line(failure)}")
+        screen.line(f"failed: {escaped_line(failure)}")
 
 
 def _kind_row(score: KindScore) -> tuple[str, ...]:

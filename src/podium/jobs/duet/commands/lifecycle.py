@@ -36,7 +36,7 @@ from podium.jobs.duet.pairs import (
     socket_path,
 )
 from podium.jobs.duet.task_table import DuetTask
-from podium.render.text import shown_line
+from podium.render.text import escaped_line
 
 ENDING_SECONDS = 60.0
 
@@ -253,7 +253,7 @@ def _see_to_grant(podium: Podium, screen: Screen, pair: Pair, *, granted: bool) 
     if asked:
         for folder in missing:
             screen.stderr_line(
-                f"both programs will be able to read and change everything in {shown_line(folder)}"
+                f"both programs will be able to read and change everything in {escaped_line(folder)}"
             )
         granted = typer.confirm("Grant access?", err=True)
     if granted:

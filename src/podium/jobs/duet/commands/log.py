@@ -15,7 +15,7 @@ from podium.jobs.duet.events import MessageHeard
 from podium.jobs.duet.task_table import DuetTask, find_duet, list_duets
 from podium.ports import EventQuery, Store
 from podium.render.event import describe
-from podium.render.text import safe_line, shown_text
+from podium.render.text import escaped_text, safe_line
 
 _LOGGED_TYPES = (
     "pair_seated", "leg_opened", "agent_asked", "agent_replied", "agent_progressed", "agent_stopped", "agent_switched",
@@ -83,7 +83,7 @@ def _line(event: e.Event, full: bool) -> str:
     body, whole = _in_short(event.body)
     summary = safe_line(describe(body), 0 if isinstance(body, _NOT_CUT) else _MAX_LENGTH)
     head = f"[{at}] {body.type.replace('_', ' ')}: {summary}"
-    return f"{head}\n{shown_text(whole)}" if full and whole else head
+    return f"{head}\n{escaped_text(whole)}" if full and whole else head
 
 
 def _in_short(body: e.EventBody) -> tuple[e.EventBody, str]:

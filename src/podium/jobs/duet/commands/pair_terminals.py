@@ -12,7 +12,7 @@ from podium.core.errors import ToolMissing
 from podium.jobs.duet.commands.pair_options import variables_of
 from podium.jobs.duet.models import PairStatus
 from podium.ports import TerminalPairs
-from podium.render.text import shown_line
+from podium.render.text import escaped_line
 
 
 def open_terminals(
@@ -69,7 +69,7 @@ def print_pair_status(screen: Screen, status: PairStatus) -> None:
             side.agent,
             side.pane,
             side.status,
-            shown_line(side.keyboard.who) if side.keyboard else "podium",
+            escaped_line(side.keyboard.who) if side.keyboard else "podium",
             side.question or side.cwd,
         )
         for side in status.sides

@@ -16,7 +16,7 @@ from podium.jobs.duet.models import Pair, PairStatus
 from podium.jobs.duet.project_terminals import absent_pair_status, is_served, pair_status
 from podium.jobs.duet.task_control import abort_task, nudge_task, pairs_in_use
 from podium.jobs.duet.task_table import DuetTask, list_duets, with_hosts
-from podium.render.text import moment, safe_line
+from podium.render.text import local_time, safe_line
 
 
 def status(context: typer.Context) -> None:
@@ -115,7 +115,7 @@ def _print(screen: Screen, statuses: list[PairStatus], tasks: list[DuetTask]) ->
             task.shown_status,
             task.leg.expected_from if task.leg else "-",
             " or ".join(task.leg.expected) if task.leg else "-",
-            moment(task.since),
+            local_time(task.since),
             safe_line(task.text, 60),
         )
         for task in tasks

@@ -74,7 +74,7 @@ def send(
         job = DuetJob(text=text, pairs=(resolved,), limits=limits)
         engine = await podium.hosting_engine()
         return await engine.start(
-            DUET, job.model_dump(mode="json"), task=text, settings=door.configuration.terms()
+            DUET, job.model_dump(mode="json"), task=text, settings=door.configuration.run_settings()
         )
 
     host(door, begin, wait=wait)
@@ -176,7 +176,7 @@ def add(
         runs = []
         for text in texts:
             job_input = job.model_copy(update={"text": text}).model_dump(mode="json")
-            settings = door.configuration.terms()
+            settings = door.configuration.run_settings()
             runs.append(await engine.start(DUET, job_input, task=text, settings=settings, **where))
         queue = duet_queue(door.configuration)
         return runs, await see_that_it_is_served(podium, runs[0], queue)

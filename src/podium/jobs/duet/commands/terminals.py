@@ -27,7 +27,7 @@ from podium.core.turns import Side
 from podium.jobs.duet.commands.pair_options import MAIN, PairOption, variables_of
 from podium.jobs.duet.commands.pair_terminals import open_terminals, typed_api
 from podium.ports import PaneMirror, Store
-from podium.render.text import moment, shown_line
+from podium.render.text import escaped_line, local_time
 
 SideArgument = Annotated[str, typer.Argument(metavar="SIDE", help="planner or executer.")]
 _MINUTE = 60.0
@@ -66,7 +66,7 @@ def take(
     door.screen.answer(
         {"pair": pair, "side": terminal.side, "keyboard": hold.model_dump(mode="json")},
         lambda: door.screen.line(
-            f"the keyboard of {terminal.side} is yours until {moment(hold.until)}; "
+            f"the keyboard of {terminal.side} is yours until {local_time(hold.until)}; "
             f"`podium duet give {side.lower()}` returns it"
         ),
     )
@@ -118,7 +118,7 @@ def as_bad_input() -> Iterator[None]:
         yield
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]
-        value = shown_line(repr(problem["input"]), _MAX_VALUE_CHARACTERS)
+        value = escaped_line(repr(problem["input"]), _MAX_VALUE_CHARACTERS)
         raise BadInput(f"{problem['loc'][0]} {value}: {problem['msg']}") from None
 
 
@@ -270,7 +270,7 @@ def watch(
     def print_update(update: TerminalUpdate) -> None:
         state = update.state
         question = (
-            f": {shown_line(state.question, _MAX_QUESTION_CHARACTERS)}" if state.question else ""
+            f": {escaped_line(state.question, _MAX_QUESTION_CHARACTERS)}" if state.question else ""
         )
         line = f"{state.terminal.side} is {state.status}{question}"
         if printed.get(state.terminal.side) != line:

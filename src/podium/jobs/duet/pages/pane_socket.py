@@ -30,7 +30,7 @@ from podium.core.turns import Side
 from podium.jobs.duet.keyboard import return_keyboard, take_keyboard
 from podium.jobs.duet.project_terminals import mirror_of_project
 from podium.ports import PaneMirror
-from podium.render.text import safe_text, shown_line
+from podium.render.text import escaped_line, safe_text
 from podium.web.access.authentication import person_of
 from podium.web.access.responses import GONE, is_still_valid
 from podium.web.access.tokens import ConsoleRole, Person
@@ -270,7 +270,7 @@ class _PaneViewer:
                 async for view in views:
                     await self._show(view)
         except PodiumError as error:
-            await self._websocket.close(_NO_SUCH_PANE, shown_line(str(error), 100))
+            await self._websocket.close(_NO_SUCH_PANE, escaped_line(str(error), 100))
         except TimeoutError:
             await self._websocket.close(_TOO_SLOW, "too slow")
 
@@ -287,7 +287,7 @@ class _PaneViewer:
             "type": "state",
             "trouble": safe_text(view.trouble),
             "dead": frame is not None and frame.dead,
-            "who": shown_line(hold.who) if hold else "",
+            "who": escaped_line(hold.who) if hold else "",
             "mine": self._mine,
         }
         if state != self._sent_state:

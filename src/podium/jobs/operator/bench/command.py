@@ -14,7 +14,7 @@ from podium.core.errors import BadInput
 from podium.core.model import FrozenModel, Json
 from podium.jobs.operator.bench.cases import HALVES, Half, UtteranceCase, utterance_cases
 from podium.jobs.operator.bench.score import NEEDS_APPROVAL, MarkedUtterance, score_roofing
-from podium.render.text import shown_line
+from podium.render.text import escaped_line
 
 FLOORS: dict[str, float] = {
     "plain": 0.84,
@@ -212,12 +212,12 @@ def _share_text(share: Share) -> str:
 def _show(screen: Screen, utterance: MarkedUtterance) -> None:
     executed = "; WRONGLY EXECUTED" if utterance.wrongly_executed else ""
     screen.line(
-        f"\n{utterance.case.kind} ({utterance.case.half}): {shown_line(utterance.case.say)}{executed}"
+        f"\n{utterance.case.kind} ({utterance.case.half}): {escaped_line(utterance.case.say)}{executed}"
     )
     for problem in utterance.problems:
-        screen.line(f"  {shown_line(problem)}")
+        screen.line(f"  {escaped_line(problem)}")
     screen.line(
-        f"  read with {utterance.read.confidence:.0%}: {shown_line(utterance.read.reasoning)}"
+        f"  read with {utterance.read.confidence:.0%}: {escaped_line(utterance.read.reasoning)}"
     )
 
 

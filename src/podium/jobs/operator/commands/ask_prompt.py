@@ -26,7 +26,7 @@ from podium.jobs.operator.models import OperatorAnswer, OperatorMode
 from podium.jobs.operator.run_view import show, show_text
 from podium.platform import make_private_folder
 from podium.render.argument_text import in_line, long_values, short_values
-from podium.render.text import moment
+from podium.render.text import local_time
 
 PROMPT = "operator> "
 HISTORY = "operator_history"
@@ -340,7 +340,7 @@ def _receipts(talk: Talk, rest: str) -> None:
 
 def _say_receipt(talk: Talk, receipt: Receipt) -> None:
     people = f", approved by {', '.join(receipt.approved_by)}" if receipt.approved_by else ""
-    at = moment(receipt.settled_at)
+    at = local_time(receipt.settled_at)
     talk.say(f"{receipt.number}. {receipt.tool}: {receipt.status} ({receipt.tier}{people}) {at}")
     fields = {name: value for name, value in receipt.fields.items() if name != "verification"}
     if receipt.error:

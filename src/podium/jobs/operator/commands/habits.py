@@ -12,7 +12,7 @@ from podium.cli.context import Door
 from podium.core.errors import BadInput
 from podium.jobs.operator.composition import habits_of
 from podium.jobs.operator.models import Habit
-from podium.render.text import counted, moment
+from podium.render.text import counted, local_time
 
 app = command_app(group=True)
 
@@ -40,7 +40,7 @@ def list_(context: typer.Context) -> None:
     def show() -> None:
         rows = [
             (
-                moment(habit.at),
+                local_time(habit.at),
                 habit.said,
                 ", ".join(habit.tools),
                 habit.status,

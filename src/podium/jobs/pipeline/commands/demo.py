@@ -36,7 +36,7 @@ from podium.core.model import FrozenModel
 from podium.jobs.pipeline.events import StageBegan, StageEnded
 from podium.jobs.pipeline.run_view import PipelineLines, check_line, look_back, result_of
 from podium.ports import EventQuery, Journal
-from podium.render.event import about, describe, usage_words
+from podium.render.event import about, describe, usage_text
 from podium.render.text import counted
 
 
@@ -392,7 +392,7 @@ def show(screen: Screen, report: DemoReport, *, keeps_sample: bool) -> None:
         [
             *((f"checks on {ran.commit[:7]}", _checks(ran)) for ran in report.checks),
             ("receipts", f"{report.verdict.receipts} verified, chained and sealed: {sound}"),
-            ("cost", usage_words(report.usage)),
+            ("cost", usage_text(report.usage)),
             ("pull request", f"{report.pull_request}{gone}"),
             ("to merge", report.merge_command),
         ]

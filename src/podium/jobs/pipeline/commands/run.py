@@ -98,7 +98,7 @@ def run(
         # Before the store is opened: what is refused leaves nothing behind.
         job = await pipeline_job(podium, text, mode=mode, agent=agent, base=base)
         engine = await podium.hosting_engine()
-        settings = door.configuration.terms()
+        settings = door.configuration.run_settings()
         job_input = job.model_dump(mode="json")
         where = slot.model_dump() if slot else {}
         return await engine.start(FLOW, job_input, task=job.task, settings=settings, **where)

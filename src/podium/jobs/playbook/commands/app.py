@@ -17,7 +17,7 @@ from podium.cli.screen import Screen
 from podium.core.errors import BadInput, ConfigInvalid, ConfigProblem
 from podium.core.model import Json
 from podium.jobs.playbook.commands.run import parse_inputs, restore, run
-from podium.render.text import counted, shown_line
+from podium.render.text import counted, escaped_line
 
 if TYPE_CHECKING:
     from podium.jobs.playbook.loader import LoadedPlaybook
@@ -139,7 +139,7 @@ class _PlaybookCheck:
     def fails(self, error: BadInput, file: str) -> None:
         if isinstance(error, ConfigInvalid):
             self.problems += [
-                (getattr(problem, "file", error.file), problem) for problem in error.faults
+                (getattr(problem, "file", error.file), problem) for problem in error.problems
             ]
         else:
             self.problems += [(file, ConfigProblem(line)) for line in str(error).splitlines()]
@@ -251,7 +251,7 @@ def _section_records(prompt: PlaybookPrompt) -> list[dict[str, Json]]:
 def _print(screen: Screen, checked: _PlaybookCheck) -> None:
     if checked.prompt is None:
         for file, problem in checked.problems:
-            screen.line(shown_line(problem.sentence(file)))
+            screen.line(escaped_line(problem.sentence(file)))
         screen.stderr_line(
             f"podium: {counted(len(checked.problems), 'fault')}; nothing can be run with it"
         )
@@ -262,6 +262,6 @@ def _print(screen: Screen, checked: _PlaybookCheck) -> None:
     total = ["all", str(len(prompt.text)), str(prompt.estimated_tokens)]
     screen.table(("SECTION", "CHARACTERS", "TOKENS, ABOUT"), [*rows, total])
     for note in checked.notes:
-        screen.line(f"note: {shown_line(note)}")
+        screen.line(f"note: {escaped_line(note)}")
     screen.line("\nThe prompt:\n")
     screen.line(prompt.text)

@@ -15,7 +15,7 @@ from podium.cli.context import Door
 from podium.core.errors import BadInput, UnknownId
 from podium.core.ids import short_id
 from podium.core.model import Json
-from podium.render.text import shown_line
+from podium.render.text import escaped_line
 from podium.store.trace import TraceWriter
 from podium.store.trace_reader import open_trace
 
@@ -174,4 +174,4 @@ def _value_text(value: Json) -> str:
     if value is None:
         return "(nothing)"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return shown_line(text, MAX_VALUE_CHARACTERS)
+    return escaped_line(text, MAX_VALUE_CHARACTERS)

@@ -13,7 +13,7 @@ from podium.cli.run_host import host
 from podium.cli.screen import Screen
 from podium.core.errors import BadInput, NotPossibleNow
 from podium.core.work import Run
-from podium.render.text import counted, shown_line
+from podium.render.text import counted, escaped_line
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
@@ -85,7 +85,7 @@ def run(
             dry_run=dry_run,
         )
         engine = await podium.hosting_engine()
-        settings = door.configuration.terms()
+        settings = door.configuration.run_settings()
         job_input = job.model_dump(mode="json")
         where = slot.model_dump() if slot else {}
         return await engine.start(
@@ -182,11 +182,11 @@ def _show(door: Door, preview: FolderRestore, over: bool) -> None:
     lines += [(path, "remove") for path in preview.removed]
     for path, what in sorted(lines)[:MAX_PATHS]:
         note = "  (changed after the run)" if path in later else ""
-        door.screen.stderr_line(f"{what:>8}  {shown_line(path)}{note}")
+        door.screen.stderr_line(f"{what:>8}  {escaped_line(path)}{note}")
     if len(lines) > MAX_PATHS:
         door.screen.stderr_line(f"          and {len(lines) - MAX_PATHS} more")
     for entry in preview.left_out:
-        door.screen.stderr_line(f"as it is  {shown_line(entry)}")
+        door.screen.stderr_line(f"as it is  {escaped_line(entry)}")
     if later and not over:
         raise NotPossibleNow(
             f"{counted(len(later), 'path')} of these changed after the run, and nothing was put back; save what you "
@@ -206,7 +206,7 @@ def _record(done: FolderRestore) -> dict[str, object]:
 
 def _print(screen: Screen, done: FolderRestore, run: str) -> None:
     if not done.paths:
-        screen.line(f"nothing to put back: {shown_line(done.root)} is as it was")
+        screen.line(f"nothing to put back: {escaped_line(done.root)} is as it was")
         return
-    screen.line(f"put back {counted(len(done.paths), 'path')} in {shown_line(done.root)}")
-    screen.line(f"`podium playbook restore {shown_line(run)} --undo` takes that back")
+    screen.line(f"put back {counted(len(done.paths), 'path')} in {escaped_line(done.root)}")
+    screen.line(f"`podium playbook restore {escaped_line(run)} --undo` takes that back")

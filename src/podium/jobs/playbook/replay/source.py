@@ -131,7 +131,7 @@ def source_of_file(podium: Podium, recording: Recording, file: Path | None) -> R
     job = with_texts_of_today(recording, [*own, *beside])
     roots = tuple(str(root) for root in (*own, project))
     is_own = podium.folders.state.resolve() in above
-    return ReplaySource(recording, job, roots, podium.configuration.terms(), is_own)
+    return ReplaySource(recording, job, roots, podium.configuration.run_settings(), is_own)
 
 
 async def journal_difference(podium: Podium, recording: Recording) -> EventDifference | None:

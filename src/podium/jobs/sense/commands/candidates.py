@@ -35,7 +35,7 @@ from podium.jobs.sense.candidates import (
 from podium.jobs.sense.models import CandidateState, no_operations
 from podium.jobs.sense.orders.work_order import WorkOrder, order_text
 from podium.jobs.sense.tick_report import INDENT
-from podium.render.text import moment, shown_line, shown_text
+from podium.render.text import escaped_line, escaped_text, local_time
 
 app = command_app()
 
@@ -135,14 +135,14 @@ class _CandidateDetail:
             [
                 ("candidate", status.wo_id),
                 ("state", self.view.state),
-                ("why", shown_line(reason_text(status, self.around))),
-                ("no ops", shown_line("" if self.order.ops else no_operations(status))),
-                ("title", shown_line(status.title)),
-                ("target", shown_line(status.target)),
+                ("why", escaped_line(reason_text(status, self.around))),
+                ("no ops", escaped_line("" if self.order.ops else no_operations(status))),
+                ("title", escaped_line(status.title)),
+                ("target", escaped_line(status.target)),
                 ("tier", status.tier),
                 ("zones", ", ".join(status.zones)),
-                ("led to by", shown_line(", ".join(self.order.provenance))),
-                ("since", moment(self.view.since)),
+                ("led to by", escaped_line(", ".join(self.order.provenance))),
+                ("since", local_time(self.view.since)),
                 ("approval", status.approval_id),
                 ("run", status.run_id),
                 ("file", status.file),
@@ -151,9 +151,9 @@ class _CandidateDetail:
         ops = [op.line for op in self.order.ops]
         screen.line(f"\n{'operations' if ops else 'in words; nobody has made operations of it'}")
         for number, line in enumerate(ops or self.order.tasks, start=1):
-            screen.line(f"  {number}. {shown_line(line)}")
+            screen.line(f"  {number}. {escaped_line(line)}")
         screen.line("\nthe order")
-        for line in shown_text(self.text).splitlines():
+        for line in escaped_text(self.text).splitlines():
             screen.line(f"  {line}")
         for line in next_commands(status, self.around):
             screen.stderr_line(line)
@@ -192,8 +192,8 @@ def _entry(screen: Screen, view: CandidateView) -> None:
     status = view.standing
     asked = f", approval {short_id(status.approval_id)}" if status.approval_id else ""
     screen.line(f"{view.state:<{INDENT}}{status.wo_id}")
-    about = f"{status.target}: {shown_line(status.title, MAX_TITLE)}"
-    for line in (about, weight_text(status), f"since {moment(view.since)}{asked}"):
+    about = f"{status.target}: {escaped_line(status.title, MAX_TITLE)}"
+    for line in (about, weight_text(status), f"since {local_time(view.since)}{asked}"):
         if line:
             screen.line(f"{'':{INDENT}}{line}")
 
@@ -206,8 +206,8 @@ def _row(view: CandidateView) -> list[str]:
         status.tier,
         ", ".join(status.zones),
         status.target,
-        shown_line(status.title, MAX_TITLE),
-        moment(view.since),
+        escaped_line(status.title, MAX_TITLE),
+        local_time(view.since),
         short_id(status.approval_id) if status.approval_id else "",
     ]
 

@@ -39,7 +39,7 @@ from podium.jobs.sense.io import last_tick
 from podium.jobs.sense.models import CandidateStatus, PlannerStatus, TickOutcome
 from podium.jobs.sense.trust import EarnedTrust, earned_trust
 from podium.ports import StoreView
-from podium.render.text import counted, moment, shown_line
+from podium.render.text import counted, escaped_line, local_time
 
 NOTHING = EarnedTrust(target="", zone="")
 
@@ -174,8 +174,8 @@ class CandidateWatcher:
         if status.state == "delivered":
             around = await report_context(self._podium)
             what = f"in {around.path(status.file)}; {around.command('worker')} performs it"
-        now = moment(self._podium.clock.now())
-        line = f"{now}  {status.state}: {status.wo_id}  {shown_line(what, 160)}".rstrip()
+        now = local_time(self._podium.clock.now())
+        line = f"{now}  {status.state}: {status.wo_id}  {escaped_line(what, 160)}".rstrip()
         screen = self._door.screen
         (screen.stderr_line if screen.json else screen.line)(line)
 
@@ -204,7 +204,7 @@ def keep_ticking(door: Door) -> None:
                     *news.lines(),
                     *(problem for problem in deps.record.problems if problem not in reported),
                 ):
-                    door.screen.stderr_line(f"podium: {shown_line(line)}")
+                    door.screen.stderr_line(f"podium: {escaped_line(line)}")
                 reported.clear()
                 reported.update(deps.record.problems)
                 between.watch()
@@ -246,9 +246,9 @@ def _print_tick(door: Door, outcome: TickOutcome | PodiumError, reported: set[st
 def tick_line(outcome: TickOutcome, reported: Container[str] = ()) -> str:
     """A tick on one line, without the candidates whose end was `told` when it came."""
     candidates = [candidate for candidate in outcome.candidates if candidate.wo_id not in reported]
-    parts = [f"{moment(outcome.at)}  tick {outcome.tick}", outcome.status.value]
+    parts = [f"{local_time(outcome.at)}  tick {outcome.tick}", outcome.status.value]
     if outcome.why:
-        parts.append(shown_line(outcome.why, 160))
+        parts.append(escaped_line(outcome.why, 160))
     elif outcome.status == "SKIPPED":
         parts.append(f"nothing changed ({outcome.idle_ticks} idle)")
     for state in dict.fromkeys(candidate.state for candidate in candidates):
@@ -256,7 +256,7 @@ def tick_line(outcome: TickOutcome, reported: Container[str] = ()) -> str:
         parts.append(f"{state}: {', '.join(ids)}")
     if outcome.notices:
         parts.append(
-            f"{counted(len(outcome.notices), 'notice')}: {shown_line(outcome.notices[0], 120)}"
+            f"{counted(len(outcome.notices), 'notice')}: {escaped_line(outcome.notices[0], 120)}"
         )
     if outcome.status != "SKIPPED" and not candidates and not outcome.why:
         parts.append("nothing to do")

@@ -31,7 +31,7 @@ from podium.jobs.sense.io import (
 from podium.jobs.sense.io.installation import home_in, machine_in, not_written_down
 from podium.jobs.sense.io.schedule import LABEL, Change, Schedule, SchedulerName, SchedulerStatus
 from podium.jobs.sense.options import sense_mode
-from podium.render.text import moment, shown_line
+from podium.render.text import escaped_line, local_time
 
 
 def render_layout(screen: Screen, done: Scaffolded) -> None:
@@ -42,7 +42,7 @@ def render_layout(screen: Screen, done: Scaffolded) -> None:
     for path in done.backups:
         screen.line(f"{'backup':9}{path}")
     for reason in done.refused.values():
-        screen.stderr_line(f"podium: {shown_line(reason)}")
+        screen.stderr_line(f"podium: {escaped_line(reason)}")
     screen.line(f"{done.root}: next, `podium sense --once --root {shlex.quote(done.root)}`")
 
 
@@ -216,11 +216,11 @@ def status(context: typer.Context, root: Root = None, label: Label = LABEL) -> N
             return
         planner = f"; planner {tick.status}" if tick.status else ""
         counts = f"{tick.ticks} ticks, {tick.idle_ticks} idle"
-        door.screen.line(f"last tick {moment(tick.at)} ({counts}{planner})")
+        door.screen.line(f"last tick {local_time(tick.at)} ({counts}{planner})")
         if tick.no_plan:
-            door.screen.line(shown_line(tick.no_plan))
+            door.screen.line(escaped_line(tick.no_plan))
         for notice in tick.notices:
-            door.screen.line(f"notice: {shown_line(notice)}")
+            door.screen.line(f"notice: {escaped_line(notice)}")
 
     door.screen.answer(record, show)
 

@@ -26,7 +26,7 @@ from podium.jobs.sense.trust import (
     plan_promotion,
     promote,
 )
-from podium.render.text import counted, moment, shown_line
+from podium.render.text import counted, escaped_line, local_time
 
 trust_app = command_app()
 
@@ -151,7 +151,7 @@ def _tier(text: str) -> Tier | None:
 def _ask(door: Door, plan: Promotion) -> None:
     for trust, tier in plan.grants:
         door.screen.stderr_line(
-            f"{shown_line(trust.target)} in {shown_line(trust.zone)}: orders up to {tier} would be delivered "
+            f"{escaped_line(trust.target)} in {escaped_line(trust.zone)}: orders up to {tier} would be delivered "
             f"unasked in autonomous mode ({counted(trust.agreed, 'agreement')} in a row, "
             f"{counted(trust.disagreed, 'disagreement')}, {counted(trust.incidents, 'incident')})"
         )
@@ -183,7 +183,9 @@ def _render_trust(
         for entry in trust:
             if entry.why:
                 where = f"{entry.target} in {entry.zone}"
-                door.screen.stderr_line(f"{shown_line(where)} was demoted: {shown_line(entry.why)}")
+                door.screen.stderr_line(
+                    f"{escaped_line(where)} was demoted: {escaped_line(entry.why)}"
+                )
 
     door.screen.answer(record, show)
     for problem in problems:
@@ -193,7 +195,7 @@ def _render_trust(
 def _row(trust: EarnedTrust, needed: int) -> list[str]:
     granted = "nothing"
     if trust.granted is not None:
-        day = moment(trust.granted_at).partition(" ")[0]
+        day = local_time(trust.granted_at).partition(" ")[0]
         granted = f"up to {trust.granted} by {trust.granted_by}, {day}"
     # Agreements are counted anew after a promotion: those that are missing are for a higher tier.
     further = "for a higher tier " if trust.granted is not None else ""

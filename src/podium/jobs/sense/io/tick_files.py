@@ -21,7 +21,7 @@ from podium.jobs.sense.io.safe_files import (
     read_plain,
     replace_file,
 )
-from podium.platform.invisible_text import is_seen, written
+from podium.platform.invisible_text import is_visible, written
 
 if TYPE_CHECKING:
     from podium.core.model import Json, UtcDatetime
@@ -176,4 +176,4 @@ def read_state(root: Path, name: str, limit_bytes: int = _MEMORY_LIMIT_BYTES) ->
 def one_line(text: str) -> str:
     r"""The text on one line that steers no terminal: what cannot be seen is written out, as `\n` or `\x1b`."""
     cut = text if len(text) <= _MAX_LINE else f"{text[:_MAX_LINE]}…"
-    return "".join(char if char == " " or is_seen(char) else written(char) for char in cut)
+    return "".join(char if char == " " or is_visible(char) else written(char) for char in cut)

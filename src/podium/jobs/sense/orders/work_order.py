@@ -20,7 +20,7 @@ from podium.core.decisions import Approval, Tier, digest_of
 from podium.core.errors import BadInput
 from podium.core.model import FrozenModel, Json, NonEmpty, UtcDatetime
 from podium.core.plan_approval import PlannedCall
-from podium.render.text import shown_text
+from podium.render.text import escaped_text
 
 if TYPE_CHECKING:
     import yaml
@@ -309,7 +309,7 @@ def editable_text(order: WorkOrder) -> str:
     record = order.model_dump(mode="json", exclude_defaults=True, exclude=set(OF_PODIUM))
     plain = _dumped(record, unicode=True)
     # What cannot be seen is written in YAML's own way, and means the same.
-    return plain if shown_text(plain) == plain else _dumped(record, unicode=False)
+    return plain if escaped_text(plain) == plain else _dumped(record, unicode=False)
 
 
 def edited_order(asked: WorkOrder, text: str) -> WorkOrder:

@@ -194,7 +194,7 @@ def load_rules(file: Path | None = None) -> LoadedRules:
 def _tried(located: Located) -> LoadedRules:
     book = located.validated(RuleBook)
     if problems := rule_problems(book):
-        raise ConfigInvalid(located.file, [located.fault(*problem) for problem in problems])
+        raise ConfigInvalid(located.file, [located.problem(*problem) for problem in problems])
     return LoadedRules(located.file, book)
 
 

@@ -87,7 +87,7 @@ class PackModules:
         except SyntaxError as error:
             raise ValueError(f"{file}:{error.lineno or 1}: no Python: {error.msg}") from None
         except PackInvalid as invalid:
-            raise ValueError(f"{file} {invalid.faults[0].problem}") from None
+            raise ValueError(f"{file} {invalid.problems[0].problem}") from None
         except (ValueError, RecursionError, MemoryError) as error:
             reason = str(error) or "it is nested too deep"
             raise ValueError(f"{file} cannot be read: {reason}") from None
