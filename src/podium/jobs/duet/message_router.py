@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field, replace
 
 from podium.agents.budget_tracker import BudgetTracker
-from podium.agents.turn_step import RoleAgent, ask_until_answered
+from podium.agents.conversation import ask_until_answered
+from podium.agents.turn_step import RoleAgent
 from podium.core.errors import ReplyInvalid, StepFailed, TimedOut
 from podium.core.turns import (
     ADDRESSEES,

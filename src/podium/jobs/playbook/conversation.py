@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
-from podium.agents.turn_step import Conversation, TurnText, WriteText
+from podium.agents.conversation import Conversation, TurnText, WriteText
 from podium.core.decisions import CallRecord, CallStatus, Tier
 from podium.core.events import (
     AgentReplied,

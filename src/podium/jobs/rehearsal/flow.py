@@ -9,7 +9,8 @@ from typing import Annotated
 from pydantic import PositiveInt, Strict
 
 from podium.agents.budget_tracker import BudgetTracker
-from podium.agents.turn_step import MAX_TURNS, RoleAgent, ask_until_answered
+from podium.agents.conversation import MAX_TURNS, ask_until_answered
+from podium.agents.turn_step import RoleAgent
 from podium.core.model import FrozenModel, Json, NonEmpty
 from podium.ports import FlowBody, FlowContext
 
