@@ -148,7 +148,7 @@ class ReadingAgent:
 
     async def ask(self, turn: Turn) -> Reply:
         from podium.agents import sweep_homes
-        from podium.app.scratch_store import scratch_store
+        from podium.app.dry_run import scratch_store
         from podium.sandbox import HookServer
         from podium.store import StoreJournal
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from podium.app.packs import is_shipped, open_pack, shipped_pack_names, zone_of
-from podium.app.undoable_receipt import find_undoable
+from podium.app.receipts import find_undoable
 from podium.config.flow_options import flow_options
 from podium.core.approvals import Approver
 from podium.core.errors import NotPossibleNow, UnknownId

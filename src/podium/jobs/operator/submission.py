@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from podium.app.chat import cut_line
-from podium.app.submission import Submission
-from podium.app.work_request import ShallowJson, queue_named
+from podium.app.work_request import ShallowJson, Submission, queue_named
 from podium.core.approval_steps import approval_named_in
 from podium.core.approvals import Approver
 from podium.core.decisions import Approval
