@@ -18,7 +18,7 @@ import typer
 from podium.app.app import Podium
 from podium.app.id_lookup import find_id
 from podium.app.run_list import RunListing, with_host_status
-from podium.app.run_log import follow_logs
+from podium.app.run_report import follow_logs
 from podium.cli.app import command_app
 from podium.cli.context import Door
 from podium.cli.screen import Screen, is_terminal

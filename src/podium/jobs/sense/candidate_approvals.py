@@ -15,7 +15,7 @@ from podium.app.inbox import (
     Resubmitted,
 )
 from podium.app.resubmission import resubmit
-from podium.app.submission import ASKED_BY
+from podium.app.work_request import ASKED_BY
 from podium.core.approvals import Approver
 from podium.core.decisions import Approval, ApprovalStatus
 from podium.core.errors import AmbiguousId, UnknownId

@@ -13,7 +13,7 @@ from fastapi.responses import Response
 from pydantic import ValidationError
 
 from podium.app.approvals import reject
-from podium.app.submission import WorkRequest, submit
+from podium.app.work_request import WorkRequest, submit
 from podium.core.decisions import Approval, ApprovalStatus, Tier
 from podium.core.errors import BadInput
 from podium.core.model import FrozenModel
