@@ -169,7 +169,7 @@ OTHER_NAMES = {
     "version": ("--version", "it prints the version"),
     "web": ("serve", "it starts the web console"),
 }
-"""What people type first → the command they mean, and what that does."""
+"""Common first guesses → the command they mean, with its effect."""
 
 KERNEL_COMMANDS: dict[str, Command] = {
     "init": Command(

@@ -31,7 +31,7 @@ LOOK_SECONDS = 1.0
 
 
 class WorkerTask(AbstractAsyncContextManager["WorkerTask"]):
-    """What a worker does for one job beside hosting runs, while it is open. As it is, it does nothing."""
+    """Task of a worker for one job besides hosting runs, while it is open. The base does nothing."""
 
     brief_queues: frozenset[str] = frozenset()
     """Queues whose distant timers a worker with `--once` does not wait for."""
@@ -50,17 +50,17 @@ class WorkerTask(AbstractAsyncContextManager["WorkerTask"]):
         return None
 
     async def take_more(self) -> int:
-        """Begin what has come meanwhile. Gives how much that was."""
+        """Start work that arrived meanwhile; return how much."""
         return 0
 
     @staticmethod
     def facts(run: Run) -> Mapping[str, Json]:
-        """What the worker's answer says of a run of this job, besides its id and status."""
+        """Return facts about a run of this job for the worker's answer, besides id and status."""
         return {}
 
 
 def worker_tasks() -> Iterator[type[WorkerTask]]:
-    """Those of all jobs."""
+    """Yield the worker tasks of all jobs."""
     return (load(job.worker) for job in all_jobs() if job.worker)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import importlib
 import os
 import sys
 
@@ -14,7 +13,7 @@ GC_THRESHOLD = 200_000
 
 
 FAST_ANSWERS = ((("sense", "--once"), "podium.jobs.sense.idle_tick:answer_idle_tick"),)
-"""Words of a command line, and what may answer it without loading settings: `(arguments) -> exit code, or None`.
+"""Arguments of a command line, and a function that may answer it without loading settings: `(arguments) -> exit code, or None`.
 
 Not part of the job registry: loading that takes longer than such an answer.
 """
@@ -34,8 +33,10 @@ def run_command(arguments: list[str]) -> int:
         if arguments in (["--version"], ["-V"]) and _printed_version():
             return 0
         gc.set_threshold(GC_THRESHOLD)
-        for words, path in FAST_ANSWERS:
-            if all(word in arguments for word in words):
+        for flags, path in FAST_ANSWERS:
+            if all(flag in arguments for flag in flags):
+                import importlib
+
                 module, name = path.split(":")
                 answer = getattr(importlib.import_module(module), name)
                 if (code := answer(arguments)) is not None:

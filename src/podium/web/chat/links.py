@@ -34,7 +34,7 @@ MAX_TOKEN = 1_000
 OPENED_FOR = timedelta(minutes=15)
 """Length of the session that a link begins."""
 SLACK = timedelta(minutes=1)
-"""How long a used link is remembered beyond its expiry: clocks of processes differ."""
+"""Time a used link is remembered beyond its expiry: clocks of processes differ."""
 
 
 class CardLink(FrozenModel):
