@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import stat
 import sys
 import threading
 import time
 from pathlib import Path
 
 from podium.core.errors import NO_SPACE
+from podium.platform.safe_open import open_or_create, open_plain
 
 RESERVE_NAME = "reserve"
 RESERVE_BYTES = 2 * 1024 * 1024
@@ -94,13 +94,10 @@ def _size_of(path: Path) -> int:
 def _shorten(path: Path, size: int) -> bool:
     """Cut the file down. False where it cannot be done, or the file is a link to something else."""
     try:
-        handle = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        handle = open_plain(path, single_name=True, flags=os.O_RDWR)
     except OSError:
         return False
     try:
-        about = os.fstat(handle)
-        if not stat.S_ISREG(about.st_mode) or about.st_nlink != 1:
-            return False
         os.ftruncate(handle, size)
     except OSError:
         return False
@@ -110,8 +107,7 @@ def _shorten(path: Path, size: int) -> bool:
 
 
 def _allocate(path: Path, size: int) -> None:
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-    handle = os.open(path, flags, 0o600)
+    handle = open_or_create(path)
     try:
         if hasattr(os, "posix_fallocate"):
             os.posix_fallocate(handle, 0, size)
