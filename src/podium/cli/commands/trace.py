@@ -30,8 +30,7 @@ from podium.ports import EventQuery, Store, StoreView
 from podium.render.text import escaped_json, escaped_line
 from podium.render.trace import Timeline, totals_line
 from podium.render.trace_rows import BEGUN, Data, Folding, Row, RowFilter, Totals
-from podium.store.trace import TraceWriter
-from podium.store.trace_reader import TraceReader, open_trace
+from podium.store.trace import TraceReader, TraceWriter, open_trace
 
 FIRST_PAGE = 20
 LATER_PAGE = 500

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from podium.core.model import Json
-from podium.notices.outlet import tamed
+from podium.notices import tamed
 
 SIGNATURE, TIMESTAMP = "x-signature-ed25519", "x-signature-timestamp"
 WINDOW_SECONDS = 300.0

@@ -16,7 +16,7 @@ from podium.core.events import AnyEvent, Event, RunQueued, UnknownEvent, read_bo
 from podium.core.model import Json
 from podium.jobs.playbook.events import PlaybookBegan
 from podium.jobs.playbook.run_models import PLAYBOOK, PlaybookJob
-from podium.store.trace_reader import TraceEntry, TraceReader
+from podium.store.trace import TraceEntry, TraceReader
 
 MAX_EVENTS = 200_000
 MAX_BYTES = 256 * 2**20
