@@ -30,7 +30,7 @@ from podium.core.events import (
 )
 from podium.render.trace_rows import RowFilter
 from podium.store import TraceWriter
-from podium.store.trace import TraceReader, open_trace
+from podium.store.trace_reader import TraceReader, open_trace
 
 EVENTS = 100_000
 SCREENS = 15

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
-import secrets
 import shutil
-import stat
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from podium.core.errors import NotPossibleNow
+from podium.platform.atomic_write import atomic_write_at
+from podium.platform.folders import PRIVATE
+from podium.platform.safe_open import open_folder, open_plain
 
 MAX_NAME = 80
 
@@ -26,38 +25,6 @@ def plain_name(name: str) -> str:
     if plain == name and 0 < len(name) <= MAX_NAME:
         return name
     return f"{plain[:MAX_NAME]}-{hashlib.sha256(name.encode(errors='replace')).hexdigest()[:8]}"
-
-
-def write_private(target: Path, content: bytes, *, survives: bool = True) -> None:
-    """Replace a file in one step, readable by nobody else. On return it survives a crash, unless it need not."""
-    folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        write_private_at(folder, target.name, content, survives=survives)
-    finally:
-        os.close(folder)
-
-
-def write_private_at(folder: int, name: str, content: bytes, *, survives: bool = True) -> None:
-    """The same for a folder that was opened, whatever has its path by now."""
-    draft = f".{secrets.token_hex(8)}"
-    anew = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    handle = os.open(draft, anew, 0o600, dir_fd=folder)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            if survives:
-                os.fsync(file.fileno())
-        os.replace(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.unlink(draft, dir_fd=folder)
-        raise
-
-
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_PLAIN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-"""Not blocking: what lies there may be a pipe."""
 
 
 def real_folder(folder: Path) -> None:
@@ -74,33 +41,29 @@ def real_folder(folder: Path) -> None:
 
 def make_folder(home: Path, name: str) -> None:
     """Have a folder of the home, and on the way to it nothing but folders. What else stood there is removed."""
-    with _opened_way(home, Path(name), make=True):
+    with open_folder(home, name, make=True, mode=PRIVATE, replace=True):
         pass
 
 
 def write_within(home: Path, name: str, content: bytes) -> Path:
     """Write a private file of the home, in one step. A link in its place or on the way to it is removed."""
-    target = home / name
-    with _opened_way(home, Path(name).parent, make=True) as folder:
+    target, parent = home / name, str(Path(name).parent)
+    with open_folder(home, parent, make=True, mode=PRIVATE, replace=True) as folder:
         # A folder cannot be replaced by a file.
         if target.is_dir() and not target.is_symlink():
             remove(target)
-        write_private_at(folder, target.name, content)
+        atomic_write_at(folder, target.name, content)
     return target
 
 
-def open_plain(home: Path, name: str | Path) -> int | None:
-    """A plain file of the home for reading. None: there is none, or a link is on the way to it."""
-    way = Path(name)
+def open_within(home: Path, name: str | Path) -> int | None:
+    """Open a plain file of the home for reading. None: there is none, or a link is on the way to it."""
+    path = Path(name)
     try:
-        with _opened_way(home, way.parent, make=False) as folder:
-            handle = os.open(way.name, _PLAIN, dir_fd=folder)
+        with open_folder(home, str(path.parent)) as folder:
+            return open_plain(path.name, folder)
     except OSError:
         return None
-    if stat.S_ISREG(os.fstat(handle).st_mode):
-        return handle
-    os.close(handle)
-    return None
 
 
 def is_really_in(home: Path, name: str | Path) -> bool:
@@ -151,34 +114,6 @@ def sweep(folder: Path, keep: Collection[Path], inner: Path = Path()) -> None:
             sweep(Path(entry.path), keep, path)
         else:
             remove(Path(entry.path))
-
-
-@contextmanager
-def _opened_way(home: Path, way: Path, *, make: bool) -> Iterator[int]:
-    """The folder at the end of the way, reached step by step, so that nobody leads us elsewhere meanwhile."""
-    folder = os.open(home, _FOLDER)
-    try:
-        for part in way.parts:
-            child = _made(folder, part) if make else os.open(part, _FOLDER, dir_fd=folder)
-            os.close(folder)
-            folder = child
-        yield folder
-    finally:
-        os.close(folder)
-
-
-def _made(folder: int, name: str) -> int:
-    """The folder of this name, made if it is not there; what else has the name is removed."""
-    try:
-        return os.open(name, _FOLDER, dir_fd=folder)
-    except OSError as error:
-        if error.errno in (errno.ENOTDIR, errno.ELOOP):
-            os.unlink(name, dir_fd=folder)
-        elif error.errno != errno.ENOENT:
-            raise
-    with suppress(FileExistsError):
-        os.mkdir(name, 0o700, dir_fd=folder)
-    return os.open(name, _FOLDER, dir_fd=folder)
 
 
 def _unlinked(folder: Path, pattern: str) -> list[Path]:

@@ -14,8 +14,7 @@ from podium.agents.kinds import ABOUT, About
 from podium.agents.program import newer_than, version_of
 from podium.app.agent_builder import build_medium
 from podium.app.app import Podium
-from podium.app.dry_run import ClosedDoor, NoDoors
-from podium.app.scratch_store import scratch_store
+from podium.app.dry_run import ClosedDoor, NoDoors, scratch_store
 from podium.config.settings import AgentSettings
 from podium.core.errors import BadInput, NotPossibleNow, PodiumError, ToolMissing
 from podium.core.model import FrozenModel

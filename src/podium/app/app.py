@@ -382,7 +382,7 @@ class Podium:
     @cached_property
     def launcher(self) -> Launcher:
         """Starts every child process, and what agents wished for the way the settings confine it."""
-        from podium.app.project_venv import ProjectVenv
+        from podium.app.confining_launcher import ProjectVenv
         from podium.sandbox import visible_paths
 
         venv = ProjectVenv(self.folders.project, self.environ, self.repository_git)
@@ -437,7 +437,7 @@ class Podium:
 
     def workspace_spec(self, task: str, **options: str) -> WorkspaceSpec:
         """A workspace for this task as the settings want it: `base`, `branch` and `run_id` may be named."""
-        from podium.app.workspace_spec import workspace_spec
+        from podium.app.workspaces import workspace_spec
 
         return workspace_spec(self.configuration, self.gate.closed_paths, task, **options)
 
@@ -459,7 +459,7 @@ class Podium:
         )
 
     def _guarded_paths(self, repository: str) -> list[str]:
-        from podium.app.workspace_spec import guarded_paths
+        from podium.app.workspaces import guarded_paths
 
         return guarded_paths(self.configuration, repository)
 

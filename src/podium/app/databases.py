@@ -91,9 +91,9 @@ class Databases:
 
         if not _is_server(name):
             return database_named(name)
-        from podium.app.dispatched_database import DispatchedDatabase
+        from podium.app.postgres import dispatched_database
 
-        return DispatchedDatabase(name)
+        return dispatched_database(name)
 
     def _proof(self, *, alone: bool) -> ReceiptKeys | None:
         from podium.store.database_copy import proof_with

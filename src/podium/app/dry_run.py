@@ -1,8 +1,11 @@
-"""Tool door, launcher and confinement that refuse every call, for looking without acting."""
+"""Tool door, launcher, confinement and store for looking without acting: calls are refused, records are temporary."""
 
 from __future__ import annotations
 
-from contextlib import AbstractAsyncContextManager
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from podium.core.decisions import (
@@ -21,7 +24,9 @@ from podium.core.processes import Confinement, FolderConfinement, ProcessExit, P
 from podium.ports import Checkpoint, HookDoor, Process, Translate
 
 if TYPE_CHECKING:
+    from podium.app.app import Podium
     from podium.core.turns import Turn
+    from podium.store import SqlStore
 
 
 class ClosedDoor:
@@ -78,3 +83,19 @@ class NoDoors:
         self, turn: Turn, *, agent: str = "", translate: Translate | None = None
     ) -> AbstractAsyncContextManager[HookDoor]:
         raise NotPossibleNow(f"agent {agent!r} was made to be looked at, not to be asked")
+
+
+@asynccontextmanager
+async def scratch_store(podium: Podium, key_dir: Path | None = None) -> AsyncIterator[SqlStore]:
+    """A store in a folder for temporary files, gone at the end."""
+    from podium.store import SqlStore
+
+    with tempfile.TemporaryDirectory(prefix="podium-doctor-") as folder:
+        path = Path(folder)
+        store = await SqlStore.open(
+            path, clock=podium.clock, ids=podium.ids, key_dir=key_dir or path / "vault"
+        )
+        try:
+            yield store
+        finally:
+            await store.close()

@@ -25,12 +25,12 @@ class FlowHost(Protocol):
 
 KERNEL_FLOWS: dict[str, FlowSpec] = {
     "call": FlowSpec(
-        "podium.app.flow_builders:build_call",
+        "podium.app.kernel_flows:build_call",
         "podium.app.kernel_flows:CallJob",
         "podium.app.kernel_flows:calling",
     ),
     "delivery": FlowSpec(
-        "podium.app.flow_builders:build_delivery",
+        "podium.app.kernel_flows:build_delivery",
         "podium.app.kernel_flows:DeliveryJob",
         "podium.app.kernel_flows:delivery",
     ),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from podium.engine import RunEngine
     from podium.git.git_command import Git
     from podium.ports import Clock, Ids, Store
+    from podium.store.postgres_snapshot import PostgresDatabase
     from podium.store.postgres_store import PostgresStore
 
 
@@ -79,6 +80,19 @@ def distributed_engine(
         presence=PostgresPresence(url),
         settings=settings,
     )
+
+
+def dispatched_database(url: str) -> PostgresDatabase:
+    """PostgreSQL database with DBOS's tables beside Podium's own: migrating it makes what dispatches the queues, too."""
+    from podium.engine.distributed.database import migrate
+    from podium.store.postgres_snapshot import PostgresDatabase
+
+    class DispatchedDatabase(PostgresDatabase):
+        def migrate(self) -> None:
+            super().migrate()
+            migrate(self.url)
+
+    return DispatchedDatabase(url)
 
 
 def _make_dispatchable(url: str) -> None:

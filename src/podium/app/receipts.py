@@ -1,17 +1,21 @@
-"""Receipts: list, follow, verify the chain."""
+"""Receipts: list, follow, verify the chains, and find one that can be undone."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
+from datetime import UTC, datetime
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from podium.app.id_lookup import find_id
-from podium.core.decisions import Receipt
-from podium.core.events import ToolAbandoned, ToolCompleted, ToolFailed, ToolInDoubt
+from podium.core.decisions import Receipt, undo_counter, undone_by
+from podium.core.errors import BadInput, NotPossibleNow
 from podium.core.model import FrozenModel, Json
 from podium.ports import EventQuery, Store, StoreView
+
+if TYPE_CHECKING:
+    from podium.app.app import Podium
 
 SETTLEMENT_TYPES = ("tool_completed", "tool_failed", "tool_in_doubt", "tool_abandoned")
 PAGE = 500
@@ -42,6 +46,9 @@ def _run_id(view: StoreView, run: str | None) -> str | None:
 
 def _settled(run_id: str | None, position: int, view: StoreView) -> tuple[list[Receipt], int, bool]:
     """Receipts of the events behind a position, the position reached, and whether there may be more."""
+    # Late: who looks for a receipt to undo loads no classes of events.
+    from podium.core.events import ToolAbandoned, ToolCompleted, ToolFailed, ToolInDoubt
+
     query = EventQuery(run_id=run_id, types=SETTLEMENT_TYPES, after_position=position, limit=PAGE)
     events = view.events(query)
     numbers_by_run: dict[str, set[int]] = {}
@@ -119,3 +126,71 @@ async def verify_receipts(store: Store, verifier: Verifier, run: str | None = No
 
 def _read(view: StoreView, run: str | None) -> tuple[str | None, list[Receipt]]:
     return (None if run is None else find_id(view, "run", run)), view.receipts()
+
+
+async def proven(podium: Podium, run: str | None = None) -> Verdict:
+    """Check all chains, and report on one run or on all of them.
+
+    Raises `UnknownId`, `RecordLost` where nothing is left to check, and `NotPossibleNow` where the key is missing: without it no receipt can be told
+    from a forged one.
+    """
+    from podium.store import is_empty
+
+    store = await podium.store(although_lost=not (podium.database_url or is_empty(podium.database)))
+    if podium.receipt_key.exists():
+        return await verify_receipts(store, await podium.verifier(), run)
+    await list_receipts(store, run)  # an unknown run is an error here too
+    if await list_receipts(store) or podium.has_heads:
+        raise NotPossibleNow(
+            f"the key of the receipts is missing: {str(podium.receipt_key)!r}; restore it from a "
+            "backup, or bring it along when the project came from another machine or home. "
+            "Until then no receipt can be proved, nor called forged"
+        )
+    return Verdict(runs=0, receipts=0)
+
+
+_BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+async def find_undoable(store: Store, text: str) -> Receipt:
+    """The receipt that `RUN#NUMBER` names, to be reversed.
+
+    Raises `BadInput` for a name that fits nothing and `NotPossibleNow` for a receipt of something that
+    was not done, cannot be taken back, or was taken back already.
+    """
+    return await store.read(lambda view: _undoable(view, text))
+
+
+def _undoable(view: StoreView, text: str) -> Receipt:
+    receipt = _named(view, text)
+    name = f"receipt {receipt.number} of run {receipt.run_id} ({receipt.tool})"
+    if receipt.status != "completed":
+        raise NotPossibleNow(f"{name} is {receipt.status}, so there is nothing to undo")
+    if receipt.undo is None:
+        raise NotPossibleNow(f"{name} cannot be undone: no inverse is recorded on it")
+    done = _undone(view, f"{receipt.run_id}#{receipt.number}")
+    if done is not None:
+        raise NotPossibleNow(
+            f"{name} was undone already, by receipt {done.number} of run {done.run_id}"
+        )
+    return receipt
+
+
+def _undone(view: StoreView, name: str) -> Receipt | None:
+    """Receipt of the undo, if any. All receipts are searched only if the counter says so."""
+    if view.counted(undo_counter(name), _BEGINNING) <= 0:
+        return None
+    return undone_by(view.receipts(), name)
+
+
+def _named(view: StoreView, text: str) -> Receipt:
+    run, separator, number = text.strip().partition("#")
+    if not separator or not number.isdecimal():
+        raise BadInput(
+            f"{text!r} names no receipt; write RUN#NUMBER as `podium receipts list` shows them"
+        )
+    run_id = find_id(view, "run", run)
+    for receipt in view.receipts(run_id):
+        if receipt.number == int(number):
+            return receipt
+    raise BadInput(f"run {run_id} has no receipt {number}; `podium receipts list {run}` lists them")

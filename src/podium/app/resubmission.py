@@ -114,7 +114,7 @@ async def _return_to_agent(podium: Podium, approval: Approval, text: str, by: Ap
 
 def _refuse_unfit(tool: str, arguments: dict[str, Json]) -> None:
     """Raise `BadInput` for arguments that do not fit the schema of one of Podium's own tools. Other tools check theirs when they are called."""
-    from podium.app.flow_builders import callable_specs
+    from podium.app.kernel_flows import callable_specs
 
     schema = next((spec.input_schema for spec in callable_specs() if spec.name == tool), None)
     problems = [error.message[:300] for error in validator_for(schema).iter_errors(arguments)] if schema else []  # fmt: skip

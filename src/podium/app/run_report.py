@@ -1,14 +1,19 @@
-"""Report of one run: steps, calls, approvals, agents and usage at one point in time."""
+"""Report of one run at one point in time: steps, calls, approvals, agents, usage; its log and transcripts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import aclosing
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
 from podium.app.id_lookup import find_id
 from podium.core.decisions import Approval, CallRecord, Receipt, Usage
-from podium.core.errors import UnknownId
+from podium.core.errors import NotPossibleNow, UnknownId
 from podium.core.events import (
     AgentReplied,
     Event,
@@ -20,10 +25,14 @@ from podium.core.events import (
 from podium.core.model import FrozenModel, Json
 from podium.core.run_cost import METERED_TYPES, CostMeter
 from podium.core.work import Run, StepRecord, WorkerHeartbeat
+from podium.platform.safe_open import read_start
 from podium.ports import EventQuery, Store, StoreView
 
+if TYPE_CHECKING:
+    from podium.app.app import Podium
+
 TYPES = (*METERED_TYPES, "run_started", "step_started", "agent_replied")
-PAGE = 1000
+EVENT_PAGE = 1000
 
 
 class Work(FrozenModel):
@@ -83,7 +92,9 @@ def _keeps(step: StepRecord, transcript: str) -> bool:
 
 def _events(view: StoreView, run_id: str) -> Iterator[Event]:
     after = 0
-    while page := view.events(EventQuery(run_id=run_id, types=TYPES, after_seq=after, limit=PAGE)):
+    while page := view.events(
+        EventQuery(run_id=run_id, types=TYPES, after_seq=after, limit=EVENT_PAGE)
+    ):
         yield from page
         after = page[-1].seq
 
@@ -178,3 +189,90 @@ def _in_flight(view: StoreView, run_id: str, last: int) -> tuple[str, ...]:
             case StepCompleted(step=step) | StepBroke(step=step):
                 begun.pop(step, None)
     return tuple(begun)
+
+
+LOG_PAGE = 500
+
+
+async def follow_logs(
+    store: Store, run: str, *, follow: bool = False, after_seq: int = 0
+) -> AsyncIterator[Event]:
+    """Yield a run's events in order; with `follow` until the run has ended, whoever hosts it.
+
+    Raises `UnknownId` or `AmbiguousId` before the first event.
+    """
+    run_id = await store.read(lambda view: find_id(view, "run", run))
+    changes = store.changes()
+    async with aclosing(changes):  # type: ignore[type-var]  # stores give async generators
+        async for _ in changes:
+            more = True
+            while more:
+                events, ended = await store.read(partial(_page, run_id, after_seq))
+                for event in events:
+                    yield event
+                    after_seq = event.seq
+                more = len(events) == LOG_PAGE
+            if ended or not follow:
+                return
+
+
+def _page(run_id: str, after_seq: int, view: StoreView) -> tuple[list[Event], bool]:
+    """The next events, and whether the run had ended when they were read."""
+    run = view.run(run_id)
+    if run is None:
+        raise UnknownId("run", run_id)
+    query = EventQuery(run_id=run_id, after_seq=after_seq, limit=LOG_PAGE)
+    return view.events(query), run.status.ended
+
+
+async def list_events(
+    store: Store, *, after: int = 0, limit: int, types: Sequence[str] = ()
+) -> list[Event]:
+    """Events of all runs behind this position."""
+    query = EventQuery(after_position=after, types=tuple(types), limit=limit)
+    return await store.read(lambda view: view.events(query))
+
+
+async def list_run_events(
+    store: Store, run: str, *, after: int = 0, limit: int, types: Sequence[str] = ()
+) -> list[Event]:
+    """Events of one run behind this `seq`. Raises `UnknownId` or `AmbiguousId`."""
+
+    def look(view: StoreView) -> list[Event]:
+        run_id = find_id(view, "run", run)
+        query = EventQuery(run_id=run_id, after_seq=after, types=tuple(types), limit=limit)
+        return view.events(query)
+
+    return await store.read(look)
+
+
+async def list_steps(store: Store, run: str, *, after: int = -1, limit: int) -> list[StepRecord]:
+    """Steps behind this ordinal, in their order. Raises `UnknownId` or `AmbiguousId`."""
+
+    def look(view: StoreView) -> list[StepRecord]:
+        return view.steps(find_id(view, "run", run), after=after, limit=limit)
+
+    return await store.read(look)
+
+
+MAX_BYTES = 400_000
+
+
+async def transcript_of(podium: Podium, run_id: str, name: str) -> tuple[str, bool]:
+    """The beginning of a transcript of a run, and whether that is not all of it.
+
+    Raises `UnknownId` for any other file.
+    """
+    folder = podium.folders.state / "runs" / run_id / "replies"
+    return await asyncio.to_thread(_read, folder, name)
+
+
+def _read(folder: Path, name: str) -> tuple[str, bool]:
+    # Only what is listed there: a name is never followed as a path.
+    if not folder.is_dir() or name not in {path.name for path in folder.iterdir()}:
+        raise UnknownId("transcript", name)
+    try:
+        content = read_start(folder / name, MAX_BYTES + 1)
+    except OSError as error:
+        raise NotPossibleNow(f"transcript {name!r} cannot be read ({error.strerror})") from None
+    return content[:MAX_BYTES].decode(errors="replace"), len(content) > MAX_BYTES

@@ -72,7 +72,7 @@ class Job(NamedTuple):
     request: ImportPath = ""
     """Model of what a request for work may say beside its text."""
     submit: ImportPath = ""
-    """`async (Submission) -> Run`: takes a request; see `podium.app.submission`."""
+    """`async (Submission) -> Run`: takes a request; see `podium.app.work_request`."""
     request_label: str = "The task"
     """Label of a request's text in forms; empty when it takes none."""
     choices: ImportPath = ""

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from podium.app.app import Podium
 from podium.app.approvals import MAX_OPEN, list_approvals
 from podium.app.run_list import RunListing, with_host_status
-from podium.app.submission import asked_by
+from podium.app.work_request import asked_by
 from podium.core.decisions import Approval, ApprovalStatus
 from podium.core.errors import BadInput
 from podium.core.model import FrozenModel, Json, UtcDatetime

@@ -8,14 +8,12 @@ from typing import Annotated
 from pydantic import Field
 
 from podium.app.approvals import newest_approvals, show_approval
-from podium.app.receipt_proof import proven
-from podium.app.receipts import Verdict, list_receipts
+from podium.app.receipts import Verdict, list_receipts, proven
 from podium.app.run_continuation import how_it_continues
 from podium.app.run_control import cancel as wish_ended
 from podium.app.run_list import ShownStatus, list_by_status
-from podium.app.run_log import follow_logs
-from podium.app.run_report import show_run
-from podium.app.submission import WorkRequest, submit
+from podium.app.run_report import follow_logs, show_run
+from podium.app.work_request import WorkRequest, submit
 from podium.core.decisions import ApprovalStatus, Receipt
 from podium.core.errors import UnknownId
 from podium.core.model import FrozenModel, Json, NonEmpty, UtcDatetime

@@ -11,8 +11,7 @@ from typing import Literal
 import mcp_types as types
 from pydantic import Field
 
-from podium.app.flow_builders import callable_specs
-from podium.app.kernel_flows import CALL, CallJob
+from podium.app.kernel_flows import CALL, CallJob, callable_specs
 from podium.core.decisions import Tier, ToolSpec
 from podium.core.errors import LockHeld, NotPossibleNow
 from podium.core.model import FrozenModel, Json, NonEmpty, digest_of

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 from podium.platform.lazy_exports import export_lazily
 
 if TYPE_CHECKING:
-    from podium.store.open_store import StoreJournal
     from podium.store.receipts import Anchors, copy_heads, verify
     from podium.store.redaction import Redactor
     from podium.store.sqlite import chain_ends, is_empty, quick_check, run_statuses
     from podium.store.sqlite_store import DATABASE_NAME, SqlStore
+    from podium.store.store_journal import StoreJournal
     from podium.store.trace import TraceWriter
     from podium.store.transcripts import FileTranscripts
 
@@ -34,7 +34,7 @@ export_lazily(
     {
         "Anchors": "receipts",
         "copy_heads": "receipts",
-        "StoreJournal": "open_store",
+        "StoreJournal": "store_journal",
         "verify": "receipts",
         "Redactor": "redaction",
         "chain_ends": "sqlite",

@@ -1,4 +1,4 @@
-"""Behaviour of an open store whatever its database is: notifications, receipts' heads, the thread that writes traces; its events alone."""
+"""Behaviour of an open store whatever its database is: notifications, receipts' heads, the thread that writes traces."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import asyncio
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, TypeVar
 
-from podium.core.events import Event, EventBody
-from podium.ports import EventQuery, Store
 from podium.store.receipts import Anchors
 from podium.store.rows import ClosableConnection, StoreConnection
 from podium.store.trace import TraceWriter
@@ -31,31 +29,6 @@ if TYPE_CHECKING:
     from podium.store.rows import ClosableConnection
     from podium.store.transaction import SqlTransaction
     from podium.store.writer import StoreDriver
-
-
-class StoreJournal:
-    """Appends, reads and follows events on any store."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    async def append(self, run_id: str, body: EventBody) -> int:
-        return await self._store.write(lambda tx: tx.append(run_id, body))
-
-    def note(self, run_id: str, body: EventBody) -> None:
-        self._store.note(run_id, body)
-
-    async def read(self, query: EventQuery) -> list[Event]:
-        return await self._store.read(lambda view: view.events(query))
-
-    async def follow(self, query: EventQuery) -> AsyncIterator[Event]:
-        # Positions rise with every commit, so what lies behind the last one seen is all there is.
-        position = query.after_position
-        async for _ in self._store.changes():
-            while events := await self.read(query.model_copy(update={"after_position": position})):
-                for event in events:
-                    yield event
-                position = events[-1].position
 
 
 PAUSE_SECONDS = 0.1

@@ -28,7 +28,7 @@ from podium.core.turns import Turn, TurnLimits
 from podium.ports import Translate
 from podium.sandbox import HookServer, ProcessLauncher, hook_command
 from podium.testing import (
-    FakeEnclosures,
+    FakeConfinementProvider,
     FakeHookDoors,
     FakeTurnDoor,
     FixedClock,
@@ -64,7 +64,7 @@ def an_agent(
     transcripts: MemoryTranscripts | None = None,
 ) -> CommandAgent:
     kit = AgentDeps(
-        confinement_provider=FakeEnclosures(),
+        confinement_provider=FakeConfinementProvider(),
         launcher=ProcessLauncher(resolve_secret={"KEY": "the-key-itself"}.__getitem__),
         doors=doors or FakeHookDoors(),
         transcripts=transcripts or MemoryTranscripts(),
@@ -341,7 +341,7 @@ async def test_every_line_of_the_transcript_is_json(tmp_path: Path, output: str)
         transcripts=transcripts,
     )
     await agent.ask(a_turn(tmp_path))
-    lines = [json.loads(line) for line in transcripts.kept[0].lines]
+    lines = [json.loads(line) for line in transcripts.transcripts[0].lines]
     last = {"text": "Hello."} if output == "jsonl" else {"printed": said}
     assert lines == [{"printed": 'say "grüße"'}, last]
 

@@ -97,7 +97,7 @@ def duet_gives(score: DuetScore, monkeypatch: pytest.MonkeyPatch) -> list[int]:
         asked.append(handoffs)
         return score
 
-    monkeypatch.setattr("podium.jobs.duet.bench.command.bench_duet", bench)
+    monkeypatch.setattr("podium.jobs.duet.bench.handoffs.bench_duet", bench)
     return asked
 
 

@@ -29,7 +29,7 @@ def listed(desk: Desk, *words: str) -> dict[str, str]:
 def test_where_nothing_was_proposed_the_list_is_empty_and_no_database_is_made(desk: Desk) -> None:
     said = desk.run("candidates")
     assert said.code == 0
-    assert said.out.startswith("no candidate waits")
+    assert said.out.startswith("no open candidates")
     assert listed(desk, "--all") == {}
     assert not (desk.project / ".podium").exists()
     assert desk.run("candidates", "show", "WO-X").code == 2
@@ -125,7 +125,7 @@ def test_a_mode_that_was_lowered_since_keeps_a_candidate_waiting(desk: Desk) -> 
     desk.says("flows: {sense: {planner: rules, mode: sensing}}\n")
     said = desk.run("deploy", only)
     assert said.code == 4
-    assert "the mode is sensing" in said.err
+    assert "mode is sensing" in said.err
     assert listed(desk) == {only: "waiting"}
     assert desk.run("deploy", only, "--mode", "supervised").code == 0
     assert delivered(desk) == [f"{only}.yaml"]

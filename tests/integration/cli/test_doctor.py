@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from podium.app.app import Podium
-from podium.app.checkup.agents import check_any, check_kinds
 from podium.app.checkup.check import Finding
 from podium.app.checkup.machine import (
     Ways,
+    check_any,
     check_approvers,
+    check_kinds,
     check_limits,
     check_sandbox,
     confining_ways,

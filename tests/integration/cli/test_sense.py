@@ -89,7 +89,7 @@ def test_the_variable_lowers_the_mode_and_never_raises_it(
     monkeypatch.setenv("GMX_ORCH_MODE", "dryrun")
     said = desk.run("sense", "--once", "--if-changed", "--json")
     assert said.json["mode"] == "sensing"
-    assert "GMX_ORCH_MODE='dryrun' is no mode, so the mode is sensing" in said.err
+    assert "GMX_ORCH_MODE='dryrun' is not a mode; using sensing" in said.err
 
 
 def test_where_nobody_set_a_mode_the_loop_only_watches_and_a_person_may_say_more(
@@ -181,7 +181,7 @@ def test_the_loop_says_what_waits_when_it_begins_and_acts_on_an_approval_between
         assert loop.stdout
         lines = [loop.stdout.readline() for _ in range(3)]
         assert "sensing " in lines[0]
-        assert lines[1] == f"waiting: {only}; `podium candidates` tells more\n"
+        assert lines[1] == f"waiting: {only}; `podium candidates` shows them\n"
         assert "  tick 2  OK  waiting: WO-FIX-REDIS-" in lines[2]
         said = desk.run("approve", only, env=AS_OS_USER)
         assert "delivered" in said.err

@@ -29,7 +29,7 @@ def standing(desk: Desk) -> dict[str, object]:
 
 def test_where_nobody_said_anything_nothing_is_earned(desk: Desk) -> None:
     said = desk.run("sense", "trust")
-    assert (said.code, said.out[:29]) == (0, "no target has earned anything")
+    assert (said.code, said.out[:29]) == (0, "no target has earned autonomy")
     refused = desk.run("sense", "trust", "promote", "opal_api", "--yes")
     assert refused.code == 4
     assert desk.run("sense", "trust", "demote", "opal_api").code == 2
@@ -129,7 +129,7 @@ def test_a_tick_tells_what_was_delivered_unasked_by_whose_word_and_what_was_earn
     (row,) = desk.run("sense", "trust").out.splitlines()[1:]
     assert row.endswith("for a higher tier after 1 more")
     desk.says("flows: {sense: {planner: rules, mode: autonomous, again_seconds: 0.001}}\n")
-    assert "unasked, by the autonomy that ann granted" in desk.run("sense", "--once").out
+    assert "unasked, with autonomy granted by ann" in desk.run("sense", "--once").out
     desk.run("sense", "trust", "demote", "opal_api", "--why", "made it worse")
     lost = desk.run("sense", "--once").out
     assert "trust       opal_api in words lost its autonomy" in lost

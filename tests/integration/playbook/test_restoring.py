@@ -8,7 +8,7 @@ import pytest
 
 from podium.app.app import Podium
 from podium.core.work import Run, RunStatus
-from podium.jobs.playbook.run_models import PLAYBOOK
+from podium.jobs.playbook.models import PLAYBOOK
 from tests.integration.cli.desk import Desk, Said
 from tests.integration.playbook.stage import EDIT, Stage, call, result_of
 

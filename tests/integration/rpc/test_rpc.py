@@ -91,7 +91,7 @@ async def test_nobody_but_its_user_can_reach_the_socket(socket: Path) -> None:
 
 async def test_words_too_long_for_an_answer_are_cut(socket: Path) -> None:
     behind = MemoryTerminals()
-    behind.fault = NotPossibleNow("漢\ud800" * 5000)
+    behind.next_error = NotPossibleNow("漢\ud800" * 5000)
 
     async with serve(behind, socket), reach(socket) as terminals:
         with pytest.raises(NotPossibleNow, match=r"^(漢\?)+漢?$"):

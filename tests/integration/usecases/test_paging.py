@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podium.app.costs import see_budgets
-from podium.app.run_log import list_events, list_run_events, list_steps
+from podium.app.run_report import list_events, list_run_events, list_steps
 from podium.core.decisions import Budget, Usage, counts_of
 from podium.core.errors import UnknownId
 from podium.core.work import Run, StepRecord, StepStatus

@@ -11,8 +11,7 @@ import pytest
 from podium.app.id_lookup import find_call_key
 from podium.app.receipts import Fault, Finding, follow_receipts, list_receipts, verify_receipts
 from podium.app.run_list import list_runs
-from podium.app.run_log import follow_logs
-from podium.app.run_report import PAGE, show_run
+from podium.app.run_report import EVENT_PAGE, follow_logs, show_run
 from podium.core.decisions import Receipt, Usage
 from podium.core.errors import BadInput, UnknownId
 from podium.core.events import AgentReplied, EventBody, StepCompleted, StepStarted, UsageRecorded
@@ -90,11 +89,11 @@ async def test_what_was_used_is_counted_over_more_events_than_are_read_at_once(
     run = await scene.add_run()
 
     def write(tx: Transaction) -> None:
-        for _ in range(PAGE + 1):
+        for _ in range(EVENT_PAGE + 1):
             tx.append(run.id, UsageRecorded(source="agent:a", usage=Usage(turns=1)))
 
     await scene.store.write(write)
-    assert (await show_run(scene.store, run.id)).work.usage.turns == PAGE + 1
+    assert (await show_run(scene.store, run.id)).work.usage.turns == EVENT_PAGE + 1
 
 
 async def test_an_unknown_run_is_said_to_be_unknown(scene: Scene) -> None:

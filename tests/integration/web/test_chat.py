@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.app.submission import asked_by
+from podium.app.work_request import asked_by
 from podium.core.decisions import ApprovalStatus
 from podium.core.ids import short_id
 from podium.core.model import Json

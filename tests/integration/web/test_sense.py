@@ -72,7 +72,7 @@ async def test_a_candidate_is_deployed_with_one_click_and_the_next_rejected_with
         await refuse_barriers(page)
         card = page.locator("article", has_text="see to FIX-A")
         await card.get_by_role("button", name="Deploy").click()
-        await page.get_by_text("Your yes stands").wait_for()
+        await page.get_by_text("Approved:").wait_for()
         delivered = station.files(INBOX)
         assert len(delivered) == 1
         assert delivered[0].startswith("WO-FIX-A")
@@ -108,10 +108,10 @@ async def test_trust_is_given_and_taken_back_on_a_phone_in_the_dark(
         await refuse_sideways(page)
         await refuse_barriers(page)
         await page.get_by_role("button", name="Promote to T1").click()
-        await page.get_by_text("goes unasked up to T1").wait_for()
+        await page.get_by_text("is delivered unasked up to T1").wait_for()
         assert granted(stage)[zone] is Tier.T1
         await page.get_by_role("button", name="Demote").click()
-        await page.get_by_text("is asked about again").wait_for()
+        await page.get_by_text("needs approval again").wait_for()
         assert granted(stage)[zone] is None
         await refuse_sideways(page)
 

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from podium.app.app import Podium
-from podium.app.submission import WorkRequest, asked_by, option_schemas, submit
+from podium.app.work_request import WorkRequest, asked_by, option_schemas, submit
 from podium.core.errors import BadInput, CallRefused, NotPossibleNow
 from podium.core.work import Run, RunStatus
 from podium.jobs.operator.submission import ask

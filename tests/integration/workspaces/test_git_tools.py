@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from podium.app.app import Podium
-from podium.app.flow_builders import supervisor_toolboxes
+from podium.app.kernel_flows import supervisor_toolboxes
 from podium.core.decisions import CallOutcome
 from podium.core.processes import ProcessSpec
 from podium.ports import Workspace

@@ -12,7 +12,8 @@ import pytest
 from pydantic import BaseModel
 
 from podium.agents.budget_tracker import BudgetTracker
-from podium.agents.turn_step import GO_ON, RoleAgent, ask, ask_until_answered
+from podium.agents.conversation import GO_ON, ask_until_answered
+from podium.agents.turn_step import RoleAgent, ask
 from podium.core.decisions import Approval, Budget, Tier, Usage
 from podium.core.errors import AgentLost, AgentRefused, RateLimited
 from podium.core.events import AgentReplied, AnyEvent, ModelAnswered, StepBroke, UsageRecorded

@@ -14,8 +14,8 @@ import pytest
 from podium.core import events
 from podium.core.errors import BadInput
 from podium.core.events import Event, NoteTaken
-from podium.store import TraceWriter, trace
-from podium.store.trace import LINES_TRIED, TraceReader, open_trace
+from podium.store import TraceWriter, trace_reader
+from podium.store.trace_reader import LINES_TRIED, TraceReader, open_trace
 
 RUN = "run_one"
 
@@ -104,7 +104,7 @@ def test_many_faults_are_counted_and_few_named() -> None:
 def test_a_line_without_measure_is_passed_over_and_never_held_whole(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(trace, "MAX_LINE_BYTES", 500)
+    monkeypatch.setattr(trace_reader, "MAX_LINE_BYTES", 500)
     found, reading = read(line(1) + line(2, text="x" * 300_000) + line(3))
     assert found == [1, 3]
     assert reading.problem_count == 1

@@ -36,12 +36,13 @@ from podium.agents.api.exchange import (
 from podium.agents.api.tool_calls import Calling, Offer, Performed, arguments_of, unanswered
 from podium.agents.contract.json_objects import load_object
 from podium.agents.contract.reply_text import bounded
-from podium.agents.private_files import plain_name, write_private
+from podium.agents.private_files import plain_name
 from podium.core.decisions import digest_of, spent_since
 from podium.core.errors import BadInput, NotPossibleNow
 from podium.core.model import Json
 from podium.core.turns import Finish, ModelAnswer, RequestedCall, Turn, TurnStop
 from podium.platform import make_private_folder
+from podium.platform.atomic_write import atomic_write
 from podium.ports import HookDoor
 
 _ID = re.compile(r"conv_[0-9a-f]{32}")
@@ -105,7 +106,7 @@ class Conversations:
             make_private_folder(folder)
         session = f"conv_{secrets.token_hex(16)}"
         content = ModelMessagesTypeAdapter.dump_json(conversation.messages).decode()
-        write_private(self._folder / f"{session}.json", self._redact(content).encode())
+        atomic_write(self._folder / f"{session}.json", self._redact(content).encode())
         return session
 
     def _unknown(self, session: str) -> BadInput:

@@ -16,10 +16,10 @@ import zmq
 import zmq.asyncio
 from pydantic import Field, TypeAdapter
 
-from podium.agents.private_files import write_private
 from podium.core.errors import BadInput, NotPossibleNow
 from podium.core.model import FrozenModel, json_of
 from podium.core.turns import PairName, Side
+from podium.platform.atomic_write import atomic_write
 from podium.platform.private_sockets import make_private, refuse_long
 
 MAX_FRAME_BYTES = 16_000_000
@@ -256,7 +256,7 @@ class BusPeer:
             del self._answers[oldest]
             self._unheard.discard(oldest)
         if self._memory is not None:
-            write_private(self._memory, json.dumps(self._answers).encode())
+            atomic_write(self._memory, json.dumps(self._answers).encode())
 
     def _send(self, message: FromPeer) -> None:
         """Never waits: while Podium is not there the socket keeps it, or it is said again."""

@@ -22,19 +22,19 @@ from pathlib import Path
 from podium.agents.deps import AgentDeps
 from podium.agents.private_files import (
     make_folder,
-    open_plain,
+    open_within,
     plain_name,
     real_folder,
     remove,
     sweep,
     take_away,
-    write_private,
     write_within,
 )
 from podium.core.errors import NotPossibleNow, PodiumError, TimedOut
 from podium.core.model import Json
 from podium.core.turns import Reply, Turn
 from podium.platform import make_private_folder
+from podium.platform.atomic_write import atomic_write
 from podium.platform.completion import in_thread
 from podium.platform.file_lock import take_file_lock
 
@@ -400,7 +400,7 @@ def copy_login(login: Login, home: Path) -> bytes | None:
         raise NotPossibleNow(f"{str(login.source)!r} is too large for a login; look at it")
     # First its name, so that a copy a killed Podium leaves behind is found.
     names = sorted({*_login_names(home), login.target})
-    write_private(home.parent / LOGINS, json.dumps(names).encode())
+    atomic_write(home.parent / LOGINS, json.dumps(names).encode())
     write_within(home, login.target, content)
     return content
 
@@ -414,12 +414,12 @@ def _hand_back(login: Login, home: Path, seed: bytes, now: datetime) -> None:
             return
         target = login.source.resolve()
         if target.read_bytes() == seed:
-            write_private(target, newer)
+            atomic_write(target, newer)
 
 
 def _plain_content(home: Path, name: str) -> bytes | None:
     """Return the content of a plain file of the home. Anything else an agent may have put there could keep us waiting."""
-    handle = open_plain(home, name)
+    handle = open_within(home, name)
     if handle is None:
         return None
     with os.fdopen(handle, "rb") as file:

@@ -14,7 +14,6 @@ from typing import Literal, Protocol
 
 from pydantic import ValidationError
 
-from podium.agents.private_files import write_private
 from podium.agents.tui.adapter import Status, Written
 from podium.agents.tui.control import Control, DeliveryInDoubt, NotListening, NumberTaken
 from podium.agents.tui.injector import Injector
@@ -24,6 +23,7 @@ from podium.agents.tui.server import ServerIdentity
 from podium.core.decisions import digest_of
 from podium.core.model import FrozenModel, Json, json_of
 from podium.platform import make_private_folder
+from podium.platform.atomic_write import atomic_write
 
 MAX_MESSAGES = 300
 """Older ones are removed. The ledger knows far fewer owners."""
@@ -82,7 +82,7 @@ class OutboundMessages:
     def keep(self, message: OutboundMessage) -> None:
         """On return it survives a crash."""
         make_private_folder(self._folder)
-        write_private(self._file(message.owner), json_of(message).encode())
+        atomic_write(self._file(message.owner), json_of(message).encode())
 
     def remove_old(self) -> None:
         """All but the newest."""

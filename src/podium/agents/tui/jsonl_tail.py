@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from podium.agents.private_files import is_really_in, open_plain, real_paths
+from podium.agents.private_files import is_really_in, open_within, real_paths
 from podium.agents.program import record_of
 from podium.agents.tui.adapter import TranscriptEntry
 from podium.core.model import Json
@@ -229,7 +229,7 @@ def _digest(end: bytes) -> str:
 @contextmanager
 def opened(home: Path, path: Path | None) -> Iterator[BinaryIO | None]:
     """The file of the home for reading. None: there is none, it is no plain one, or a link leads to it."""
-    handle = None if path is None else open_plain(home, path.relative_to(home))
+    handle = None if path is None else open_within(home, path.relative_to(home))
     if path is None or handle is None:
         yield None
         return

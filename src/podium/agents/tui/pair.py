@@ -14,7 +14,6 @@ from pathlib import Path
 
 from podium.agents.deps import AgentOptions
 from podium.agents.outcome import accounted, plain_line, unkept_limits
-from podium.agents.private_files import write_private
 from podium.agents.tui.activity import Activity
 from podium.agents.tui.adapter import Adapter, Status, TuiDeps
 from podium.agents.tui.control import Control, LineLost, PaneGone, ProgramEnded, ServerGone
@@ -31,6 +30,7 @@ from podium.core.keyboards import KeyboardHold
 from podium.core.terminals import PaneView
 from podium.core.turns import Reply, Turn
 from podium.platform import make_private_folder
+from podium.platform.atomic_write import atomic_write
 from podium.platform.file_lock import take_file_lock_async
 from podium.ports import ANY_USE, HookDoor
 
@@ -155,7 +155,7 @@ class TuiAgent:
 def _door_file(file: Path, door: HookDoor) -> Iterator[None]:
     """Write the file by which the program's hook finds this turn's door. Without it every use of a tool is denied."""
     content = json.dumps(dict(door.hook_env)).encode()
-    write_private(file, content, survives=False)
+    atomic_write(file, content, durable=False)
     try:
         yield
     finally:

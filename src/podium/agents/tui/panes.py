@@ -16,7 +16,6 @@ from pathlib import Path
 from pydantic import Field
 
 from podium.agents.contract.reply_text import without_escapes
-from podium.agents.private_files import write_private
 from podium.agents.tui.control import Control, PaneGone, literally, quoted
 from podium.agents.tui.ledger import forget_input
 from podium.agents.tui.screen import Manner, look
@@ -24,6 +23,7 @@ from podium.agents.tui.server import FREE, PLACEHOLDER, TerminalSettings
 from podium.core.errors import BadInput, NotPossibleNow
 from podium.core.model import FrozenModel
 from podium.platform import make_private_folder
+from podium.platform.atomic_write import atomic_write
 
 Reveal = Callable[[str], str]
 """Gives the value of a variable whose setting names a secret. Raises when it is not known."""
@@ -249,7 +249,7 @@ def referring_to(folder: Path, name: str, text: str) -> str:
     """Write the words to a private file and give one line that says where they are. Blocks meanwhile."""
     make_private_folder(folder)
     file = folder.absolute() / name
-    write_private(file, text.encode(errors="replace"))
+    atomic_write(file, text.encode(errors="replace"))
     return f"Your message is in the file {file} - read all of it, then do what it says."
 
 

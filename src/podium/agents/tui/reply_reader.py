@@ -29,6 +29,7 @@ from podium.core.errors import (
 )
 from podium.core.model import Json
 from podium.core.turns import TAG, AwaitedMessage, MessageBlock, ParsedBlocks, ReadFrom, block_of
+from podium.platform.safe_open import open_plain
 from podium.ports import Clock, HookDoor, Transcript
 
 _LIMITED = re.compile(r"\b429\b|rate.?limit|usage limit|quota|too many requests", re.IGNORECASE)
@@ -96,7 +97,7 @@ class StreamGate:
             if inode == self._inode:
                 return False
             self.close()
-            self._handle = os.open(self._file, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+            self._handle = open_plain(self._file)
         except OSError:
             return False  # it is just being put aside
         self._inode, self._at, self._end = inode, 0, b""

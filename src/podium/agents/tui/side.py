@@ -11,7 +11,6 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from podium.agents.deps import AgentOptions
-from podium.agents.private_files import write_private
 from podium.agents.program import Needs, with_needs
 from podium.agents.tui.activity import Activity
 from podium.agents.tui.adapter import Adapter, ProgramContext, TuiDeps, Written
@@ -27,6 +26,7 @@ from podium.core.errors import NeedsHuman, NotPossibleNow, TimedOut
 from podium.core.keyboards import KeyboardState
 from podium.core.model import FrozenModel, Json, json_of
 from podium.core.processes import ProcessSpec
+from podium.platform.atomic_write import atomic_write
 
 
 class SideRecord(FrozenModel):
@@ -61,7 +61,7 @@ class SideBook:
 
     def keep(self, record: SideRecord) -> None:
         """On return it survives a crash."""
-        write_private(self.file, json_of(record).encode())
+        atomic_write(self.file, json_of(record).encode())
 
 
 DOOR_FILE = "PODIUM_DOOR_FILE"

@@ -5,11 +5,22 @@ from typing import TYPE_CHECKING
 from podium.platform.lazy_exports import export_lazily
 
 if TYPE_CHECKING:
-    from podium.app.checks.check import Check, CheckResult, Detection, all_passed, ran_no_tests
+    from podium.app.checks.check import (
+        ADVICE,
+        Check,
+        CheckResult,
+        CheckRunner,
+        Detection,
+        RunCheck,
+        all_passed,
+        cannot_test,
+        missing_programs,
+        named_checks,
+        ran_no_tests,
+        remedy_for,
+    )
     from podium.app.checks.detection import detect, detect_all, detect_in, probe_in
-    from podium.app.checks.programs import ADVICE, cannot_test, missing_programs, remedy_for
     from podium.app.checks.project_checks import ChecksReport, CheckTrial, ProjectChecks
-    from podium.app.checks.runner import CheckRunner, RunCheck, named_checks
 
 __all__ = [
     "ADVICE",
@@ -36,24 +47,24 @@ __all__ = [
 export_lazily(
     __name__,
     {
-        "ADVICE": "programs",
+        "ADVICE": "check",
         "Check": "check",
         "CheckResult": "check",
-        "CheckRunner": "runner",
+        "CheckRunner": "check",
         "CheckTrial": "project_checks",
         "ChecksReport": "project_checks",
         "Detection": "check",
         "ProjectChecks": "project_checks",
-        "RunCheck": "runner",
+        "RunCheck": "check",
         "all_passed": "check",
-        "cannot_test": "programs",
+        "cannot_test": "check",
         "detect": "detection",
         "detect_all": "detection",
         "detect_in": "detection",
-        "missing_programs": "programs",
-        "named_checks": "runner",
+        "missing_programs": "check",
+        "named_checks": "check",
         "probe_in": "detection",
         "ran_no_tests": "check",
-        "remedy_for": "programs",
+        "remedy_for": "check",
     },
 )

@@ -1,12 +1,22 @@
-"""A check, its result, what is found of checks in a project, and test runs that ran no test."""
+"""A check, its result, the programs that it needs, and its run confined to a workspace."""
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
-from collections.abc import Sequence
+import shlex
+import shutil
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 
+from podium.app.confining_launcher import VENV_NAMES, is_venv
+from podium.config.configuration import Configuration
+from podium.core.errors import NotPossibleNow
 from podium.core.forge import check_passed
 from podium.core.model import FrozenModel, NonEmpty
+from podium.core.processes import ProcessLimits, ProcessSpec
+from podium.ports import ConfinementProvider, Launcher, Workspace
 
 
 class Check(FrozenModel):
@@ -108,3 +118,166 @@ def ran_no_tests(output: str) -> bool:
     plain = _ESCAPES.sub("", output).replace("\r\n", "\n")
     summaries = [match.lastgroup and match[match.lastgroup] for match in _SUMMARIES.finditer(plain)]
     return bool(summaries) and all(count in (None, "0") for count in summaries)
+
+
+Run = Callable[[str], Awaitable[str]]
+"""Runs a shell line where checks run, and gives what it wrote."""
+
+ADVICE = "`podium help add-a-check`"
+_SYSTEM_PATH = "/usr/bin:/bin"
+"""Folders that every workspace sees: their programs need no probe."""
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*")
+_PLAIN = re.compile(r"[\w./@+-]+")
+_MISSING = re.compile(r"^podium-missing ([0-9]+)$", re.MULTILINE)
+
+
+async def missing_programs(checks: Sequence[Check], run: Run) -> tuple[str, ...]:
+    """Name the checks whose program cannot be started, each with the reason.
+
+    A file of the workspace may still be written by whoever does the work, and is not missed.
+    """
+    programs = [
+        (check, program)
+        for check in checks
+        for program in _program(check.command)
+        if not (_may_be_written(program) or _is_in_system(program))
+    ]
+    if not programs:
+        return ()
+    lines = (
+        f"command -v {shlex.quote(program)} >/dev/null 2>&1 || echo podium-missing {number}"
+        for number, (_, program) in enumerate(programs)
+    )
+    output = await run("\n".join([*lines, "true"]))
+    missing = [programs[int(number)] for number in _MISSING.findall(output)]
+    return tuple(f"`{check.command}`: {_reason(program)}" for check, program in missing)
+
+
+def _program(command: str) -> Iterator[str]:
+    """The first word that is not an assignment, unless only a shell understands it."""
+    try:
+        tokens = shlex.split(command)
+    except ValueError:
+        return
+    for token in tokens:
+        if not _ASSIGNMENT.fullmatch(token):
+            if _PLAIN.fullmatch(token):
+                yield token
+            return
+
+
+def _is_in_system(program: str) -> bool:
+    # A relative path would be looked up from where Podium was started.
+    return "/" not in program and shutil.which(program, path=_SYSTEM_PATH) is not None
+
+
+def _may_be_written(program: str) -> bool:
+    return "/" in program and not program.startswith("/") and _top(program) not in VENV_NAMES
+
+
+def _top(program: str) -> str:
+    return program.removeprefix("./").split("/")[0]
+
+
+def _reason(program: str) -> str:
+    if "/" not in program:
+        return f"{program} is not installed"
+    name = _top(program)
+    if name in VENV_NAMES:
+        short = os.path.basename(program)  # noqa: PTH119 — a name on PATH, not a path
+        return f"there is no {name} in a workspace; write `{short}`, which is that of your checkout's {name}"
+    return f"{program} is not visible in a workspace"
+
+
+def cannot_test(missing: Sequence[str], remedy: str) -> str:
+    """One sentence about tests that nothing can run, and the ways on."""
+    first = f"Run `{remedy}`, or name" if remedy else "Install it, or name"
+    return (
+        f"the tests cannot be run: {'; '.join(missing)}. {first} another command under `checks:` in podium.yaml "
+        f"(`checks: []`: without tests); see {ADVICE}"
+    )
+
+
+def remedy_for(detection: Detection, checkout: Path) -> str:
+    """The command that installs what the first check lacks. Empty: that depends on the system."""
+    if not detection.module:
+        return ""
+    for name in VENV_NAMES:
+        if is_venv(checkout / name):
+            return f"{name}/bin/python -m pip install {detection.module}"
+    return f"python3 -m venv .venv && .venv/bin/pip install {detection.module}"
+
+
+CHECK_SECONDS = 1200.0
+"""Time that a check may take where no setting says otherwise."""
+_OUTPUT_BYTES = 2_000_000
+_TAIL_CHARACTERS = 8_000
+
+RunCheck = Callable[[Workspace, Check, float], Awaitable[CheckResult]]
+"""Runs a check confined to the workspace, within so many seconds."""
+
+
+def named_checks(configuration: Configuration) -> tuple[Check, ...] | None:
+    """The checks that podium.yaml names. None: it names none, and they are looked for.
+
+    Raises `NotPossibleNow` for those of a project that nobody has trusted, where nothing would confine them.
+    """
+    settings = configuration.settings.checks
+    if settings is None:
+        return None
+    if configuration.sandbox.kind == "none" and not configuration.project_is_trusted():
+        raise NotPossibleNow(
+            "podium.yaml names checks, which would run unconfined here; read it, then say `podium trust`"
+        )
+    return tuple(
+        Check(name=check, command=check)
+        if isinstance(check, str)
+        else Check(name=check.name, command=check.run)
+        for check in settings
+    )
+
+
+class CheckRunner:
+    """Runs checks. A workspace or a folder is all that one can change."""
+
+    def __init__(
+        self,
+        confinement_provider: ConfinementProvider,
+        launcher: Launcher,
+        redact: Callable[[str], str],
+    ) -> None:
+        self._confinement_provider = confinement_provider
+        self._launcher = launcher
+        self._redact = redact
+
+    async def run(self, workspace: Workspace, check: Check, seconds: float) -> CheckResult:
+        """Run a check in a workspace, with its ports as variables."""
+        record = workspace.record
+        return await self.run_in(record.path, check, seconds, ports=record.ports)
+
+    async def run_in(
+        self, folder: str, check: Check, seconds: float, *, ports: Mapping[str, int] | None = None
+    ) -> CheckResult:
+        """Run a check in a folder. `ports` are variables for it."""
+        confinement = await self._confinement_provider.confinement(folder)
+        ended = await self._launcher.run(
+            ProcessSpec(
+                argv=("/bin/sh", "-c", f"exec 2>&1; {check.command}"),
+                cwd=folder,
+                env={name: str(port) for name, port in (ports or {}).items()},
+                limits=ProcessLimits(seconds=seconds, output_bytes=_OUTPUT_BYTES),
+                # A project's tests may use git as they like: what they reach is the workspace alone.
+                confinement=confinement.model_copy(update={"execs": None}),
+            )
+        )
+        text = self._redact(ended.stdout.decode(errors="replace"))
+        return CheckResult(
+            name=check.name,
+            command=check.command,
+            exit_code=None if ended.timed_out else ended.exit_code,
+            seconds=round(ended.seconds, 3),
+            output_sha256=hashlib.sha256(ended.stdout).hexdigest(),
+            tail=text[-_TAIL_CHARACTERS:],
+            timed_out=ended.timed_out,
+            ran_no_tests=ran_no_tests(text),
+        )

@@ -12,9 +12,7 @@ import tomllib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from podium.app.checks.check import Check, Detection
-from podium.app.checks.programs import Run
-from podium.app.checks.runner import RunCheck
+from podium.app.checks.check import Check, Detection, Run, RunCheck
 from podium.core.errors import WorkspaceTampered
 from podium.core.model import Json
 from podium.ports import Workspace

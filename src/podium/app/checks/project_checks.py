@@ -10,10 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from podium.app.checks.check import Check, CheckResult, Detection
+from podium.app.checks.check import (
+    ADVICE,
+    Check,
+    CheckResult,
+    CheckRunner,
+    Detection,
+    cannot_test,
+    missing_programs,
+    named_checks,
+    remedy_for,
+)
 from podium.app.checks.detection import detect_all, detect_in, probe_in
-from podium.app.checks.programs import ADVICE, cannot_test, missing_programs, remedy_for
-from podium.app.checks.runner import CheckRunner, named_checks
 from podium.config.configuration import Configuration
 from podium.core.errors import NotPossibleNow, PodiumError
 from podium.core.model import FrozenModel

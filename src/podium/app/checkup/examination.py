@@ -1,30 +1,29 @@
-"""Examination of the machine: all checks, run concurrently."""
+"""Examination of the machine: all checks, run concurrently, and fixes that need no person's decision."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Mapping
+from contextlib import suppress
 
 from podium.app.app import Podium
-from podium.app.checkup.agents import (
-    check_agent,
-    check_any,
-    check_configured,
-    check_hooks,
-    check_kinds,
-    other_programs,
-)
 from podium.app.checkup.check import Finding, bad, good, weak
 from podium.app.checkup.machine import (
+    check_agent,
+    check_any,
     check_approvers,
     check_checks,
+    check_configured,
     check_git,
+    check_hooks,
     check_jobs,
+    check_kinds,
     check_limits,
     check_python,
     check_sandbox,
     check_tmux,
     confining_ways,
+    other_programs,
 )
 from podium.app.checkup.record import (
     check_chains,
@@ -35,7 +34,10 @@ from podium.app.checkup.record import (
     check_space,
     check_traces,
 )
+from podium.app.workspaces import survey_workspaces
 from podium.config.configuration import ENVIRONMENT_VARIABLES
+from podium.core.errors import PodiumError
+from podium.platform import is_wide, tighten
 
 
 async def examine(podium: Podium, environ: Mapping[str, str]) -> list[Finding]:
@@ -85,3 +87,30 @@ async def _whatever(name: str, check: Awaitable[Finding]) -> Finding:
         return await check
     except Exception as error:
         return bad(name, f"could not be checked: {type(error).__name__}: {error}", "see the words")
+
+
+_NO_REPOSITORY = "none"
+
+
+async def fix_what_is_safe(podium: Podium) -> list[str]:
+    """Close folders to others, end processes of killed Podiums and clear away what they left.
+
+    Returns what was done, a sentence each. What cannot be done stays as it is, and `podium workspaces list` shows it.
+    """
+    done = []
+    folders = podium.folders
+    for folder in (folders.state, folders.user_state, *folders.private):
+        if is_wide(folder):
+            tighten(folder)
+            if not is_wide(folder):
+                done.append(f"{folder} is closed to others")
+    if podium.record_loss or not folders.state.is_dir():
+        return done
+    await podium.end_orphans()
+    repository = await podium.workspaces.repository_of(str(folders.project)) or _NO_REPOSITORY
+    overview = await survey_workspaces(podium.workspaces, git_dir=repository)
+    for leftover in overview.leftovers:
+        with suppress(PodiumError):
+            removal = await podium.workspaces.clear(leftover.id)
+            done.append(f"{leftover.id} is cleared away: {removal.because}")
+    return done

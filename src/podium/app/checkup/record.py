@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from podium.app.app import Podium
 from podium.app.checkup.check import Finding, bad, good, weak
 from podium.app.databases import Databases
+from podium.app.dry_run import scratch_store
 from podium.app.receipts import verify_receipts
-from podium.app.scratch_store import scratch_store
 from podium.config.project_identity import key_dirs_left_behind
 from podium.core.errors import PodiumError
 from podium.core.events import Event

@@ -76,8 +76,7 @@ def init(
     if file.is_symlink() and not file.exists():
         raise NotPossibleNow(f"{str(file)!r} is a link to a missing file; remove the link")
     # Late: the example needs none of this.
-    from podium.app.project_setup import check_writable
-    from podium.app.project_survey import survey
+    from podium.app.project_setup import check_writable, survey
 
     if file.exists() and try_checks:
         _try_checks(door)

@@ -71,7 +71,7 @@ def verify(context: typer.Context, run: RunArgument = None) -> None:
         door.must_have_state("run", run)
 
     async def work(podium: Podium) -> Verdict:
-        from podium.app.receipt_proof import proven
+        from podium.app.receipts import proven
 
         return await proven(podium, run)
 

@@ -10,8 +10,7 @@ import typer
 from podium.app.app import Podium
 from podium.app.run_continuation import left_alone
 from podium.app.run_list import RunListing, with_host_status
-from podium.app.run_log import follow_logs
-from podium.app.run_report import RunReport, show_run
+from podium.app.run_report import RunReport, follow_logs, show_run
 from podium.cli.app import command_app
 from podium.cli.context import Door
 from podium.cli.screen import Screen

@@ -18,7 +18,7 @@ import typer
 from podium.app.app import Podium
 from podium.app.id_lookup import find_id
 from podium.app.run_list import RunListing, with_host_status
-from podium.app.run_log import follow_logs
+from podium.app.run_report import follow_logs
 from podium.cli.app import command_app
 from podium.cli.context import Door
 from podium.cli.screen import Screen, is_terminal
@@ -30,7 +30,8 @@ from podium.ports import EventQuery, Store, StoreView
 from podium.render.text import escaped_json, escaped_line
 from podium.render.trace import Timeline, totals_line
 from podium.render.trace_rows import BEGUN, Data, Folding, Row, RowFilter, Totals
-from podium.store.trace import TraceReader, TraceWriter, open_trace
+from podium.store.trace import TraceWriter
+from podium.store.trace_reader import TraceReader, open_trace
 
 FIRST_PAGE = 20
 LATER_PAGE = 500

@@ -252,7 +252,7 @@ def deliver(context: typer.Context, name: NameArgument) -> None:
             return await (await podium.workspaces.open(record.id)).deliver()
         except GuardedFilesChanged as changed:
             # Late: only such a delivery needs a run.
-            from podium.app.flow_builders import deliver_with_approval
+            from podium.app.kernel_flows import deliver_with_approval
 
             return await deliver_with_approval(podium, record, changed.change)
 

@@ -10,8 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from podium.app.confinement import held_in_workspaces
-from podium.app.folder_confinement import PlainFolderConfinement
+from podium.app.confinement import PlainFolderConfinement, held_in_workspaces
 from podium.config.settings import SandboxSettings
 from podium.core.decisions import Budget, Call, Decision, Effect, GateContext, Quota, Tier
 from podium.core.errors import BadInput, CallRefused

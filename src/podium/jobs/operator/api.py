@@ -41,7 +41,7 @@ class UndoRequest(Asked):
 async def ask_operator(
     context: CurrentContext, person: Operator, message: Message
 ) -> OperatorAnswer:
-    """The operator's answer to a message. Nothing is done in the modes analyze and plan."""
+    """Answer a message. Nothing is done in the modes analyze and plan."""
     return await ask(
         context.podium,
         message.text,
@@ -56,5 +56,5 @@ async def ask_operator(
 async def plan_undo(
     context: CurrentContext, person: Operator, request: UndoRequest
 ) -> OperatorAnswer:
-    """The plan that would take back what a receipt proves. Nothing is done."""
+    """Plan the reversal of a receipt. Nothing is done."""
     return await undo(context.podium, request.receipt, mode=OperatorMode.PLAN, by=person.name)

@@ -21,14 +21,14 @@ class PlanRequest(FrozenModel):
 
 
 class Plan(FrozenModel):
-    """What the operator would do. Nothing was done."""
+    """Plan of the operator for a message. Nothing was done."""
 
     status: str
     """planned, clarify, refused, quality_gate_failed or error."""
     words: str
     """Intent, plan, impact, risks and next actions, for people."""
     question: str
-    """With `clarify`: what one answer would settle."""
+    """With `clarify`: a question that one answer settles."""
     plan: RunPlan | None
     next_actions: tuple[str, ...]
 

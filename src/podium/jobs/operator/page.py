@@ -11,7 +11,7 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 
 from podium.app.id_lookup import find_id
-from podium.app.receipt_proof import proven
+from podium.app.receipts import proven
 from podium.app.run_list import with_host_status
 from podium.app.work_request import queues_of
 from podium.app.workload import see_queues

@@ -214,7 +214,7 @@ async def _cancel(podium: Podium, arguments: Fields, scope: ToolScope) -> Fields
 
 async def _asked_by(podium: Podium, scope: ToolScope) -> str:
     """The person whose message led to the call."""
-    from podium.app.submission import asked_by
+    from podium.app.work_request import asked_by
 
     run = await (await podium.store()).read(lambda view: view.run(scope.call.run_id))
     return (asked_by(run) if run else "") or podium.settings.user
@@ -252,15 +252,14 @@ async def _checks(podium: Podium, arguments: Fields, scope: ToolScope) -> Fields
 
 def check_seconds(configuration: Configuration) -> float:
     """Time that one check may take: that of `podium run`, which runs the same commands."""
-    from podium.app.checks.runner import CHECK_SECONDS
+    from podium.app.checks.check import CHECK_SECONDS
     from podium.config.flow_options import flow_options
 
     return flow_options(configuration, "pipeline").get("check_seconds") or CHECK_SECONDS
 
 
 async def _start_task(podium: Podium, arguments: Fields, scope: ToolScope) -> Fields:
-    from podium.app.submission import submit
-    from podium.app.work_request import WorkRequest
+    from podium.app.work_request import WorkRequest, submit
 
     by = await _asked_by(podium, scope)
     request = WorkRequest(flow="pipeline", text=arguments["task"])

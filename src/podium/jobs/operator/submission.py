@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from podium.app.chat import cut_line
-from podium.app.submission import Submission
-from podium.app.work_request import ShallowJson, queue_named
+from podium.app.work_request import ShallowJson, Submission, queue_named
 from podium.core.approval_steps import approval_named_in
 from podium.core.approvals import Approver
 from podium.core.decisions import Approval
@@ -81,7 +80,7 @@ async def ask(
     worker_is_there: WorkerIsThere | None = None,
     approver: Approver | None = None,
 ) -> OperatorAnswer:
-    """The operator's answer to a message, in a mode that is answered at once.
+    """Answer a message, in a mode that is answered at once.
 
     Raises `BadInput` for a mode that waits for the end of a run, and for words that would approve something: each
     door has its own way of knowing who says yes.

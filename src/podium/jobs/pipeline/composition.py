@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from podium.agents.turn_step import RoleAgent
 from podium.app.agent_builder import agents_by_role, build_agent
 from podium.app.checks import named_checks
-from podium.app.flow_builders import supervisor_toolboxes
+from podium.app.kernel_flows import supervisor_toolboxes
 from podium.config.folders import PROJECT_FILE
 from podium.core.decisions import Tier, ToolSpec
 from podium.core.errors import BadInput

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from podium.agents.turn_step import ask_until_answered
+from podium.agents.conversation import ask_until_answered
 from podium.core.events import NoteTaken
 from podium.core.model import Json
 from podium.jobs.pipeline.agent_text import key_of, shortened

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import count
 
-from podium.agents.turn_step import ask_until_answered
+from podium.agents.conversation import ask_until_answered
 from podium.app.checks import Check, CheckResult, all_passed, detect_in
 from podium.core.errors import BadInput, ImportRefused, NotPossibleNow
 from podium.core.events import ChecksRan, NoteTaken

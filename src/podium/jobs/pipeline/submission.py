@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from podium.app.run_branch import BranchWork, Document
 from podium.app.run_timeline import newest_events
-from podium.app.submission import Submission
-from podium.app.submission import submit as submit_request
-from podium.app.work_request import WorkRequest
+from podium.app.work_request import Submission, WorkRequest
+from podium.app.work_request import submit as submit_request
 from podium.core.ids import short_id
 from podium.core.model import FrozenModel
 from podium.core.work import Run

@@ -7,8 +7,6 @@ from podium.platform.lazy_exports import export_lazily
 if TYPE_CHECKING:
     from podium.jobs.sense.candidate_status import status_of
     from podium.jobs.sense.deps import (
-        CANDIDATE,
-        WORK_ORDER,
         WORKER,
         CandidateDeps,
         CandidateJob,
@@ -19,7 +17,8 @@ if TYPE_CHECKING:
         WorkerDeps,
     )
     from podium.jobs.sense.flow import candidate, sense
-    from podium.jobs.sense.options import ORDERS, SENSE, SenseOptions
+    from podium.jobs.sense.job import CANDIDATE, SENSE, WORK_ORDER
+    from podium.jobs.sense.options import ORDERS, SenseOptions
     from podium.jobs.sense.orders.flow import work_order
     from podium.jobs.sense.orders.inbox_tender import InboxTender
     from podium.jobs.sense.tick import RunServices, TickDeps, begin_tick, loop, take_in, tick
@@ -55,10 +54,10 @@ export_lazily(
     __name__,
     {
         "candidate": "flow",
-        "CANDIDATE": "deps",
+        "CANDIDATE": "job",
         "ORDERS": "options",
-        "SENSE": "options",
-        "WORK_ORDER": "deps",
+        "SENSE": "job",
+        "WORK_ORDER": "job",
         "WORKER": "deps",
         "CandidateJob": "deps",
         "CandidateDeps": "deps",

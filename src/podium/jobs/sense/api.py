@@ -112,7 +112,7 @@ async def reject_candidate(
     candidate_view, _ = await load_candidate(podium, candidate)
     if not candidate_view.standing.approval_id:
         raise NotPossibleNow(
-            f"candidate {candidate_view.standing.wo_id} asks nobody; it is {candidate_view.state}"
+            f"candidate {candidate_view.standing.wo_id} is not waiting for approval; it is {candidate_view.state}"
         )
     meant = await store.read(
         lambda view: resolve_approval(view, candidate_view.standing.approval_id)

@@ -15,7 +15,7 @@ from podium.config.configuration import load_configuration
 from podium.core.events import ToolFailed, ToolRefused
 from podium.core.work import MODES, Mode, Run, RunStatus
 from podium.jobs.sense import SenseOptions
-from podium.jobs.sense.candidate_lookup import wo_id_of
+from podium.jobs.sense.candidate_approvals import wo_id_of
 from podium.jobs.sense.candidate_status import PUT_OFF
 from podium.jobs.sense.candidates import Answers, answer_to
 from podium.jobs.sense.composition import (
@@ -24,7 +24,8 @@ from podium.jobs.sense.composition import (
     sense_options,
     sense_queue,
 )
-from podium.jobs.sense.deps import TEXT_ZONE, WORK_ORDER
+from podium.jobs.sense.deps import TEXT_ZONE
+from podium.jobs.sense.job import WORK_ORDER
 from podium.jobs.sense.models import (
     CandidateStatus,
     PlannerStatus,
@@ -103,7 +104,7 @@ class ReportContext:
 
 
 async def report_context(podium: Podium, statuses: Sequence[CandidateStatus] = ()) -> ReportContext:
-    """For these candidates, as things are now. Without any, the database is left alone."""
+    """Gather the context of a report on these candidates. Without any, the database is not opened."""
     options = sense_options(podium)
     acks = dict(_answers(podium, statuses))
     left = [status for status in statuses if status.wo_id not in acks]
@@ -221,7 +222,7 @@ def reason_text(status: CandidateStatus, around: ReportContext) -> str:
     if hindrance := around.hindrances.get(status.wo_id):
         return hindrance
     if people := around.grantors(status):
-        return f"unasked, by the autonomy that {' and '.join(people)} granted"
+        return f"unasked, with autonomy granted by {' and '.join(people)}"
     stated = status.state == "approved" or _asks(status)
     return "" if stated else status.why
 
@@ -291,7 +292,7 @@ def _how_it_ended(run: Run) -> str:
 
 def _after_yes(around: ReportContext, wo_id: str, mode: str, served: bool) -> str:
     if mode == "sensing":
-        return f"the mode is sensing now, in which nothing is delivered; `{around.deploy(wo_id)}` delivers it"
+        return f"mode is sensing now, which delivers nothing; `{around.deploy(wo_id)}` delivers it"
     if mode == "dry-run":
         return f"a dry run moves nothing: `{around.move(wo_id)}` hands it to the worker"
     if served:

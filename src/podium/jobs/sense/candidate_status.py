@@ -14,9 +14,9 @@ from podium.core.errors import NotPossibleNow
 from podium.core.events import RunCancelRequested
 from podium.core.model import Json
 from podium.core.work import Mode, Run, RunStatus, run_settings_of
-from podium.jobs.sense.deps import CANDIDATE, SenseDeps
+from podium.jobs.sense.deps import SenseDeps
+from podium.jobs.sense.job import CANDIDATE, SENSE
 from podium.jobs.sense.models import Candidate, CandidateStatus, Planned, PlannerStatus
-from podium.jobs.sense.options import SENSE
 from podium.jobs.sense.orders.operation_writer import writer_refusal
 from podium.jobs.sense.orders.work_order import Ack
 from podium.ports import (

@@ -17,7 +17,7 @@ from podium.core.errors import CallRefused, LockHeld, NotPossibleNow, PodiumErro
 from podium.core.model import FrozenModel, Json
 from podium.core.work import Run
 from podium.jobs.sense import status_of
-from podium.jobs.sense.candidate_lookup import candidate_runs, find_candidate, wo_id_of
+from podium.jobs.sense.candidate_approvals import candidate_runs, find_candidate, wo_id_of
 from podium.jobs.sense.composition import candidate_mode, inbox_of, sense_options
 from podium.jobs.sense.models import CandidateStatus
 from podium.jobs.sense.orders.work_order import Ack
@@ -72,7 +72,7 @@ async def list_candidates(
     ended: bool = False,
     limit: int = MAX_COUNT,
 ) -> list[CandidateView]:
-    """Newest first: those of which something is still to become, or with `ended` all."""
+    """List the open candidates, or with `ended` all, newest first."""
     await list_approvals(store, clock)  # marks those whose deadline has passed
     views = await store.read(partial(_listed, status_of, ended, limit))
     return await asyncio.to_thread(lambda: [_with_its_end(view, answered) for view in views])
@@ -86,7 +86,7 @@ async def show_candidate(
     *,
     answered: Answered = lambda _: None,
 ) -> tuple[CandidateView, Run]:
-    """The one that was meant, by id of its work order, run or approval."""
+    """Load a candidate by the id of its work order, run or approval."""
     await list_approvals(store, clock)
 
     def look(view: StoreView) -> tuple[CandidateView, Run]:
@@ -147,7 +147,7 @@ async def say_yes_to_candidate(
     groups: Mapping[str, tuple[str, ...]],
     asked: str = "",
 ) -> Run:
-    """The run of the candidate that was meant, with a yes where it waited for one.
+    """Approve a candidate if it waits for that, and return its run.
 
     With `asked` the yes is for that approval alone, whatever waits by now.
     """
@@ -202,7 +202,7 @@ class Answers:
 async def load_candidates(
     podium: Podium, *, ended: bool = False, limit: int = 200
 ) -> list[CandidateView]:
-    """Newest first: those of which something is still to become, or with `ended` all."""
+    """List the open candidates, or with `ended` all, newest first."""
     store = await podium.store()
     return await list_candidates(
         store, podium.clock, status_of, answered=Answers(podium), ended=ended, limit=limit
@@ -210,7 +210,7 @@ async def load_candidates(
 
 
 async def load_candidate(podium: Podium, text: str) -> tuple[CandidateView, Run]:
-    """The one that was meant, by id of its work order, run or approval."""
+    """Load a candidate by the id of its work order, run or approval."""
     store = await podium.store()
     return await show_candidate(store, podium.clock, status_of, text, answered=Answers(podium))
 
@@ -253,9 +253,8 @@ def _refuse_another(view: StoreView, run: Run, asked: str) -> None:
 
 
 def _refuse_sensing(podium: Podium, run: Run) -> None:
-    """In sensing a delivery is refused for good; better not to try."""
+    """Refuse early: in sensing mode a delivery would be refused for good."""
     if not run.status.ended and candidate_mode(podium, run) == "sensing":
         raise CallRefused(
-            "the mode is sensing, in which nothing is delivered; it waits on until podium.yaml, GMX_ORCH_MODE or "
-            "--mode says otherwise"
+            "mode is sensing, which delivers nothing; set another mode in podium.yaml or GMX_ORCH_MODE, or pass --mode"
         )

@@ -36,7 +36,7 @@ from podium.ports import FlowBody, Toolbox
 if TYPE_CHECKING:
     from podium.agents.turn_step import RoleAgent
     from podium.app.app import Podium
-    from podium.app.submission import Submission
+    from podium.app.work_request import Submission
     from podium.config.configuration import Configuration
     from podium.jobs.sense.io.inbox import FolderInbox
     from podium.jobs.sense.io.record import FileRecord, FileTrustBook
@@ -315,7 +315,7 @@ class TickRequest(FrozenModel):
 
 async def submit(submission: Submission) -> Run:
     """Begin a tick; whoever serves the loop's queue plans it."""
-    from podium.app.submission import ASKED_BY
+    from podium.app.work_request import ASKED_BY
 
     submission.refuse_queue_slot()
     queue = sense_queue(submission.podium.configuration).name

@@ -16,10 +16,6 @@ from podium.jobs.sense.orders.work_order import Operation, WorkOrder
 from podium.jobs.sense.ports import Inbox, TrustBook
 from podium.ports import Clock, Ids, Store, StoreView, Toolbox
 
-CANDIDATE = "candidate"
-"""The flow that sees one candidate through."""
-WORK_ORDER = "work_order"
-"""The flow that performs one order of the inbox."""
 WORKER = "worker"
 """The role in which an order's operations are performed."""
 WRITER = "order_writer"

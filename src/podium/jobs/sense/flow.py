@@ -8,16 +8,9 @@ from itertools import count
 from podium.core.decisions import Approval, ApprovalStatus, CallOutcome, Refusal, Tier
 from podium.core.model import Json
 from podium.jobs.sense.candidate_status import held_back
-from podium.jobs.sense.deps import (
-    CANDIDATE,
-    CandidateDeps,
-    CandidateJob,
-    SenseDeps,
-    SenseJob,
-    Weight,
-)
+from podium.jobs.sense.deps import CandidateDeps, CandidateJob, SenseDeps, SenseJob, Weight
+from podium.jobs.sense.job import CANDIDATE, SENSE
 from podium.jobs.sense.models import Candidate, CandidateState, CandidateStatus, Planned
-from podium.jobs.sense.options import SENSE
 from podium.jobs.sense.orders.operation_writer import with_ops
 from podium.jobs.sense.orders.work_order import WorkOrder
 from podium.jobs.sense.planning.planner import planned
@@ -26,7 +19,7 @@ from podium.ports import FlowBody, FlowContext, StepContext, Toolbox
 
 
 def sense(deps: SenseDeps) -> FlowBody:
-    """The flow, with its kit in hand."""
+    """Build the flow with its dependencies."""
 
     async def make_plan(ctx: FlowContext, job: SenseJob) -> Json:
         result = await planned(ctx, deps, job)
@@ -83,7 +76,7 @@ NEVER_SETTLED = (ApprovalStatus.PENDING, ApprovalStatus.EXPIRED)
 
 
 def candidate(deps: CandidateDeps) -> FlowBody:
-    """The flow, with its kit in hand."""
+    """Build the flow with its dependencies."""
 
     async def see_through(ctx: FlowContext, job: CandidateJob) -> Json:
         worded = await with_ops(
@@ -137,7 +130,7 @@ async def _filed(
 async def _delivered(
     ctx: FlowContext, deps: CandidateDeps, order: WorkOrder, weight: Weight
 ) -> Json:
-    """Asked for until it is done, or refused for good."""
+    """Ask for the delivery until it is done, or refused for good."""
     asked: str | None = None
     for attempt in count():
 

@@ -175,7 +175,7 @@ def note_idle_tick(
 
 
 def conditions(folders: Folders, environ: Mapping[str, str]) -> Document:
-    """All that settings and trust are made of, besides what was said on the command line.
+    """Return digests of everything that settings and trust are made of, except the command line.
 
     Raises `OSError` or a `PodiumError` where that cannot be told.
     """

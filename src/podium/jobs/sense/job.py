@@ -2,20 +2,27 @@
 
 from podium.core.job import Command, FlowSpec, Job
 
+SENSE = "sense"
+"""The flow of a tick that plans, the role of its calls, and the queue of its candidates."""
+CANDIDATE = "candidate"
+"""The flow that takes a candidate from approval to its result."""
+WORK_ORDER = "work_order"
+"""The flow that performs one order of the inbox."""
+
 JOB = Job(
-    name="sense",
+    name=SENSE,
     flows={
-        "sense": FlowSpec(
+        SENSE: FlowSpec(
             "podium.jobs.sense.composition:build_sense",
             "podium.jobs.sense.deps:SenseJob",
             "podium.jobs.sense.flow:sense",
         ),
-        "candidate": FlowSpec(
+        CANDIDATE: FlowSpec(
             "podium.jobs.sense.composition:build_candidate",
             "podium.jobs.sense.deps:CandidateJob",
             "podium.jobs.sense.flow:candidate",
         ),
-        "work_order": FlowSpec(
+        WORK_ORDER: FlowSpec(
             "podium.jobs.sense.orders.worker:build_work_order",
             "podium.jobs.sense.orders.work_order:OrderJob",
             "podium.jobs.sense.orders.flow:work_order",

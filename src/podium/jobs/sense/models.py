@@ -65,7 +65,7 @@ class Bundle(FrozenModel):
 
     @cached_property
     def digest(self) -> str:
-        """Of what was found, not of when it was looked for."""
+        """Digest of the readings, independent of the time."""
         return digest_of([_lasting(sensed) for look in self.looks for sensed in look.found])
 
     @cached_property
@@ -170,7 +170,7 @@ class ParsedPlan(FrozenModel):
         return tuple(item for item in self.items if item.action == "alert")
 
     def record(self) -> dict[str, Json]:
-        """As programs read it: the counts the parser has always printed, and what is behind them."""
+        """Return the JSON record: the counts the parser has always printed, and their details."""
         return {
             "candidate_count": len(self.candidates),
             "candidates": [_candidate_record(candidate) for candidate in self.candidates],

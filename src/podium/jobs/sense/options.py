@@ -13,6 +13,7 @@ from podium.core.model import FrozenModel, Json, NonEmpty
 from podium.core.steering_files import PACK_FOLDER, PROGRAM_FILES, STEERING_FILE
 from podium.core.work import MODES, Mode, QueueSpec
 from podium.jobs.sense.idle_tick import MODE_VARIABLE
+from podium.jobs.sense.job import SENSE
 from podium.jobs.sense.models import lower_mode
 
 if TYPE_CHECKING:
@@ -164,8 +165,6 @@ class SenseOptions(FrozenModel):
         return self.model_dump(mode="json")
 
 
-SENSE = "sense"
-"""The flow of a tick that plans, the role of its calls, and the queue of its candidates."""
 ORDERS = "orders"
 """The queue of claimed orders."""
 
@@ -228,7 +227,7 @@ def _keys_of(layer: Layer) -> set[str]:
 
 
 def _within(options: SenseOptions, other: SenseOptions, keys: set[str]) -> SenseOptions:
-    """The options, as far as another file's word about the same keys lets them go."""
+    """Restrict the options to what another file allows for the same keys."""
     changed: dict[str, object] = {}
     if "safe_zones" in keys:
         changed["safe_zones"] = _common(options.safe_zones, other.safe_zones)
@@ -245,7 +244,7 @@ def _within(options: SenseOptions, other: SenseOptions, keys: set[str]) -> Sense
 
 
 def _common(zones: tuple[str, ...], allowed: tuple[str, ...]) -> tuple[str, ...]:
-    """Of two lists of places, what lies in both."""
+    """Intersect two lists of zones."""
     common = [zone for zone in zones if any(_inside(zone, other) for other in allowed)]
     common += [other for other in allowed if any(_inside(other, zone) for zone in zones)]
     return tuple(dict.fromkeys(common))

@@ -13,7 +13,7 @@ from fastapi.responses import Response
 from pydantic import ValidationError
 
 from podium.app.approvals import reject
-from podium.app.submission import WorkRequest, submit
+from podium.app.work_request import WorkRequest, submit
 from podium.core.decisions import Approval, ApprovalStatus, Tier
 from podium.core.errors import BadInput
 from podium.core.model import FrozenModel
@@ -50,7 +50,7 @@ class CandidateCard(FrozenModel):
 
 
 class SenseView(FrozenModel):
-    """All of it at one moment."""
+    """State of the sense loop, as the page shows it."""
 
     at: datetime
     mode: Mode
@@ -97,7 +97,7 @@ class SenseView(FrozenModel):
         return self.memory.tokens * self.memory.idle_ticks // planned if planned > 0 else 0
 
     def proposal(self, trust: EarnedTrust) -> Tier | None:
-        """Up to which tier a promotion is worth a person's thought. None: it is not yet."""
+        """Return the tier up to which a promotion is proposed. None: none is yet."""
         earned = trust.proposes(self.promote_after)
         return max(trust.highest_agreed, Tier.T1) if earned else None
 
@@ -107,7 +107,7 @@ MAX_CANDIDATES = 40
 
 
 async def see_sense(podium: Podium) -> SenseView:
-    """As `podium sense status`, `candidates` and `sense trust` tell it, in one look. Changes nothing."""
+    """Load what `podium sense status`, `candidates` and `sense trust` show. Changes nothing."""
     options = sense_options(podium)
     from_files = await asyncio.to_thread(_from_files, podium, options)
     views = (
@@ -154,7 +154,7 @@ def _card(view: StoreView, candidate: CandidateView) -> CandidateCard:
 
 
 def _text(view: StoreView, run_id: str, approval: Approval | None) -> str:
-    """As somebody was asked about it, else as it was planned."""
+    """Return the order's text: as it was submitted for approval, else as planned."""
     if approval is not None:
         return str(approval.arguments.get("content", ""))
     run = view.run(run_id)
@@ -198,7 +198,7 @@ async def sense_now(request: Request, context: CurrentContext, person: Viewer) -
 
 @router.get("/live/sense")
 async def sense_live(context: CurrentContext, person: Viewer) -> Response:
-    """Says `sense` whenever there is something new to see."""
+    """Stream `sense` whenever the page has changed."""
 
     async def version() -> object:
         return await asyncio.to_thread(_written_at, context)
@@ -230,8 +230,8 @@ async def deploy(
     view = await deploy_candidate(
         context.podium, candidate, by=person.approver, asked=asked, most_seconds=DELIVERY_SECONDS
     )
-    where = f" It lies in {view.standing.file}." if view.standing.file else ""
-    message = f"Your yes stands: {view.standing.wo_id} is {view.state}.{where}"
+    where = f" File: {view.standing.file}." if view.standing.file else ""
+    message = f"Approved: {view.standing.wo_id} is {view.state}.{where}"
     return await _page(request, context, person, "sense_now.html", message=message)
 
 
@@ -240,7 +240,7 @@ async def say_no(
     request: Request, context: CurrentContext, person: Approver, asked: Name, why: FreeText = ""
 ) -> Response:
     if not why.strip():
-        raise BadInput("say why: the reason is recorded, and counts against what the loop earns")
+        raise BadInput("a reason is required; it is recorded and counts against earned autonomy")
     podium = context.podium
     store = await podium.store()
     await reject(store, podium.clock, podium.ids, asked, by=person.approver, why=why.strip())
@@ -257,7 +257,9 @@ async def grant(
     needed, trust = sense_options(podium).promote_after, earned_trust(book.entries())
     plan = plan_promotion(trust, target, (zone,), up_to=None, needed=needed, anyway=False)
     promote(book, podium.clock, plan, by=person.name)
-    message = f"{target} in {zone} goes unasked up to {plan.grants[0][1]}, in autonomous mode."
+    message = (
+        f"{target} in {zone} is delivered unasked up to {plan.grants[0][1]} in autonomous mode."
+    )
     return await _page(request, context, person, "sense_now.html", message=message)
 
 
@@ -277,12 +279,12 @@ async def take_back(
         context,
         person,
         "sense_now.html",
-        message=f"{target} in {zone} is asked about again.",
+        message=f"{target} in {zone} needs approval again.",
     )
 
 
 def _written_at(context: WebContext) -> list[tuple[int, int, int]]:
-    """Of the loop's own files: a tick that finds nothing new leaves the record alone, and trust has a book."""
+    """Return times and sizes of the loop's own files: an idle tick writes no events, and trust has its own file."""
     paths = (
         f"{STATE}/{MEMORY}",
         f"{STATE}/{BOOK}",

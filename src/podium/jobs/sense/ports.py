@@ -34,7 +34,7 @@ class Inbox(Protocol):
         ...
 
     def claims(self) -> Sequence[Claim]:
-        """Everything that was taken and not put away."""
+        """Claims that were not put away yet."""
         ...
 
     def open(self, claim: Claim) -> OpenedOrder:
@@ -66,7 +66,7 @@ class SenseRecord(Protocol):
         ...
 
     def alone(self) -> AbstractContextManager[None]:
-        """While open, no other loop ticks on this root. Raises `LockHeld`."""
+        """Hold the loop's lock: no other loop ticks on this root. Raises `LockHeld`."""
         ...
 
     def memory(self) -> SenseMemory:
@@ -107,11 +107,11 @@ class Source(Protocol):
 
     @property
     def name(self) -> str:
-        """Under which it stands in bundles and counts, such as `health`."""
+        """Name in bundles and counts, such as `health`."""
         ...
 
     async def etag(self) -> str:
-        """Changes when what `look` would find has changed, and is the same in every process.
+        """Return a text that changes when `look` would find something else, the same in every process.
 
         Where there are files it is made of what the file system tells, and nothing is read; it may then change
         once more although nothing did: two seconds after a file was written. For commands, addresses and

@@ -209,7 +209,7 @@ _BUILDERS: Mapping[str, Callable[[Podium, SourceDeps, SourceOptions], Source]] =
 
 
 def read_only_confinement(podium: Podium) -> Confinement:
-    """For commands that only look: the root is there to be read, and nothing can be written."""
+    """Return the confinement of commands that only read: the root is visible, and nothing can be written."""
     settings = podium.configuration.sandbox
     if settings.kind == "none":
         return Confinement()

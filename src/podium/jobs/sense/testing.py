@@ -107,13 +107,13 @@ class FixedSource:
     def show(
         self, path: str, content: Json = None, *, condition: Condition = "ok", why: str = ""
     ) -> None:
-        """From now on this is found there. What is not ok has no content and says why."""
+        """Set a reading. One that is not ok has no content and a reason."""
         self._sensed[path] = Sensed(
             source=self._name, place=path, condition=condition, why=why, content=content
         )
 
     def hide(self, path: str) -> None:
-        """From now on nothing is found there."""
+        """Remove a reading."""
         self._sensed.pop(path, None)
 
     async def etag(self) -> str:
@@ -130,7 +130,7 @@ class FixedSource:
 
 
 class MemorySenseRecord:
-    """Everything that was kept can be looked at. Nothing fails to be written but what a test says."""
+    """Record in memory. Writing fails only when a test says so."""
 
     def __init__(self) -> None:
         self._held = False

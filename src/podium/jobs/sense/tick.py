@@ -1,4 +1,4 @@
-"""The story of a tick: see after the last one, look, plan if something changed, act as the gate lets, record."""
+"""One tick: finish the last one, read the sources, plan if something changed, start candidates, record."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from podium.core.model import Json
 from podium.core.work import Mode, Run, RunStatus
 from podium.jobs.sense.candidate_status import Answered, at_rest, close_what_is_over, statuses_of
 from podium.jobs.sense.deps import SenseJob
+from podium.jobs.sense.job import SENSE
 from podium.jobs.sense.models import (
     Bundle,
     CandidateStatus,
@@ -25,7 +26,7 @@ from podium.jobs.sense.models import (
     notices_of,
     plan_changes,
 )
-from podium.jobs.sense.options import SENSE, SenseOptions
+from podium.jobs.sense.options import SenseOptions
 from podium.jobs.sense.planning.bundle import bundle_of
 from podium.jobs.sense.ports import SenseRecord, Source
 from podium.ports import Clock, Engine, Ids, Store
@@ -37,7 +38,7 @@ MAX_DOUBLINGS = 30
 
 @dataclass(frozen=True)
 class RunServices:
-    """The rooms that only a tick which plans needs."""
+    """Services that only a tick which plans needs."""
 
     engine: Engine
     store: Store
@@ -63,7 +64,7 @@ class TickDeps:
 
 
 async def tick(deps: TickDeps, *, manual: bool) -> TickOutcome:
-    """One round. `manual` plans whether or not something changed.
+    """Run one tick. `manual` plans whether or not something changed.
 
     Raises `LockHeld` while another loop ticks on this root.
     """

@@ -16,7 +16,7 @@ INDENT = 12
 """Column at which the values of a report begin."""
 MAX_LINES = 12
 """Of one kind; the logs have all of them."""
-NOTHING_CHANGED = "nothing has changed, so nobody was asked"
+NOTHING_CHANGED = "nothing changed; the planner was not asked"
 
 
 def show_sensed(

@@ -73,7 +73,7 @@ class EarnedTrust(FrozenModel):
 
 
 def earned_trust(entries: Iterable[TrustEntry]) -> tuple[EarnedTrust, ...]:
-    """The book, read from its beginning, by target and zone."""
+    """Compute earned trust from the whole book, by target and zone."""
     by_zone: dict[tuple[str, str], EarnedTrust] = defaultdict(
         lambda: EarnedTrust(target="", zone="")
     )
@@ -116,7 +116,7 @@ def _demoted() -> dict[str, object]:
 
 
 def granted_tier(earned: Sequence[EarnedTrust], target: str, zones: Iterable[str]) -> Tier | None:
-    """Up to which tier an order for this target that acts in these zones goes unasked. None: it does not."""
+    """Return the tier up to which orders for this target in these zones are delivered unasked. None: none are."""
     grants = {(trust.target, trust.zone): trust.granted for trust in earned}
     tiers = [grants.get((target, zone)) for zone in zones]
     if not tiers or any(tier is None for tier in tiers):
@@ -144,7 +144,7 @@ def plan_promotion(
     needed: int,
     anyway: bool,
 ) -> Promotion:
-    """Without `zones` it is for those that earned it; without `up_to` as far as people said yes to.
+    """Plan a promotion: without `zones` for those that earned it; without `up_to` as far as people approved.
 
     Raises `CallRefused` where fewer than `needed` agreements stand in a row, unless `anyway`.
     """

@@ -15,9 +15,8 @@ from podium.core.events import Event
 from podium.core.model import Json
 from podium.core.work import QueueSpec, Run
 from podium.jobs.sense import SENSE, take_in
-from podium.jobs.sense.candidate_lookup import CANDIDATE
 from podium.jobs.sense.composition import sense_queue, tick_deps
-from podium.jobs.sense.deps import WORK_ORDER
+from podium.jobs.sense.job import CANDIDATE, WORK_ORDER
 from podium.jobs.sense.options import ORDERS
 from podium.jobs.sense.orders.inbox_tender import InboxTender
 from podium.jobs.sense.orders.worker import inbox_tender
@@ -36,7 +35,7 @@ TakeMore = Callable[[], Awaitable[int]]
 async def tended(
     podium: Podium, queues: Sequence[QueueSpec], notify: Notify, *, once: bool
 ) -> AsyncIterator[TakeMore]:
-    """While open, work orders of the inbox are taken, where their queue is served.
+    """Take work orders from the inbox while open, if their queue is served.
 
     With `once` only what lies there now: whoever waits for the end of the work takes more then.
     """
@@ -75,7 +74,7 @@ async def _in_the_background(tender: InboxTender, notify: Notify) -> AsyncIterat
 
 
 async def _tend_on(tender: InboxTender, stop: asyncio.Event, notify: Notify) -> None:
-    """Until told to stop. The tender tells what it cannot do; nothing else ends it silently either."""
+    """Tend the inbox until told to stop; errors are reported and it is tried again."""
     while not stop.is_set():
         try:
             await tender.serve(stop)
@@ -97,9 +96,9 @@ ENDS = ("run_succeeded", "run_failed", "run_cancelled")
 async def ticks_ended(
     podium: Podium, queues: Sequence[QueueSpec], last_position: int, notify: Callable[[str], None]
 ) -> AsyncIterator[None]:
-    """While open, a tick is recorded when its planning has ended, where the loop's queue is served.
+    """Record ticks whose planning has ended while open, if the loop's queue is served.
 
-    `seen` is the last event that was there before. What is missed here, the next tick takes in.
+    `last_position` is the last event that was there before. What is missed here, the next tick takes in.
     """
     if sense_queue(podium.configuration).name not in {queue.name for queue in queues}:
         yield

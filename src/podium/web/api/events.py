@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
-from podium.app.run_log import list_events, list_run_events
+from podium.app.run_report import list_events, list_run_events
 from podium.app.run_timeline import look_at_run
 from podium.core.events import Event
 from podium.core.model import FrozenModel, json_of

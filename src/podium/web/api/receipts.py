@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from podium.app.receipt_proof import proven
-from podium.app.receipts import Verdict, list_receipts
+from podium.app.receipts import Verdict, list_receipts, proven
 from podium.core.decisions import Receipt
 from podium.core.model import FrozenModel
 from podium.web.access.authentication import Viewer

@@ -7,8 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from podium.app.run_list import ShownStatus
-from podium.app.run_log import list_steps
 from podium.app.run_overview import RunFilter, RunRow, see_runs
+from podium.app.run_report import list_steps
 from podium.app.run_timeline import calls_of, look_at_run, newest_events
 from podium.core.decisions import Approval, CallRecord, Usage
 from podium.core.events import BranchDelivered

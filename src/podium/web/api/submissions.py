@@ -9,7 +9,7 @@ from pydantic import Field
 
 from podium.app.id_lookup import find_call_key
 from podium.app.run_control import cancel, resolve_call, resume, retry
-from podium.app.submission import WorkRequest, option_schemas, submit
+from podium.app.work_request import WorkRequest, option_schemas, submit
 from podium.core.decisions import CallRecord
 from podium.core.model import FrozenModel, Json
 from podium.core.work import Run

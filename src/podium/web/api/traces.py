@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
 
-from podium.app.run_log import follow_logs
+from podium.app.run_report import follow_logs
 from podium.app.run_timeline import look_at_run
 from podium.core.model import whole_text
 from podium.ports import Store

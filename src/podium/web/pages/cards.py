@@ -11,7 +11,7 @@ from typing import Literal
 
 from podium.app.inbox import Blocked, Card, CardKind, OrderSummary, job_approvals
 from podium.app.resubmission import cannot_be_edited
-from podium.app.submission import asked_by
+from podium.app.work_request import asked_by
 from podium.core import protected_paths
 from podium.core.decisions import ApprovalStatus, Tier, canonical_json
 from podium.core.model import Json

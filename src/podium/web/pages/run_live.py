@@ -17,7 +17,7 @@ from podium.app.id_lookup import find_id
 from podium.app.run_branch import branch_name_of
 from podium.app.run_overview import RunFilter, RunRow, fits, see_rows
 from podium.app.run_timeline import RunHead, look_at_run, run_timeline
-from podium.app.submission import asked_by
+from podium.app.work_request import asked_by
 from podium.core.events import Event
 from podium.core.job import job_event_types
 from podium.core.work import RunStatus

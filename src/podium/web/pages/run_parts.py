@@ -13,7 +13,7 @@ from fastapi.responses import HTMLResponse, Response, StreamingResponse
 from podium.app.id_lookup import find_id
 from podium.app.receipts import list_receipts, verify_receipts
 from podium.app.run_branch import branch_of, diff_of, document_of
-from podium.app.run_log import follow_logs, transcript_of
+from podium.app.run_report import follow_logs, transcript_of
 from podium.app.run_timeline import (
     calls_of,
     log_after,

@@ -15,8 +15,7 @@ from podium.app.app import Podium
 from podium.app.flow_registry import flow_builders
 from podium.app.run_list import ShownStatus
 from podium.app.run_overview import RunFilter, RunsPage, see_runs
-from podium.app.submission import WorkRequest, option_schemas, submit
-from podium.app.work_request import request_model
+from podium.app.work_request import WorkRequest, option_schemas, request_model, submit
 from podium.core.errors import BadInput, PodiumError
 from podium.core.job import all_jobs, job_of_flow, load
 from podium.core.model import FrozenModel, Json

@@ -22,7 +22,7 @@ from podium.agents.deps import AgentDeps, AgentOptions
 from podium.core.errors import AgentLost, BadInput, LockHeld, NotPossibleNow, TimedOut
 from podium.core.turns import Turn, TurnLimits
 from podium.testing import (
-    FakeEnclosures,
+    FakeConfinementProvider,
     FakeHookDoors,
     FakeLauncher,
     FixedClock,
@@ -54,7 +54,7 @@ async def bus_in(folder: Path, **fields: float) -> AsyncIterator[Bus]:
 def agent_on(bus: Bus, doors: FakeHookDoors | None = None, **options: str) -> BusAgent:
     kit = AgentDeps(
         launcher=FakeLauncher(),
-        confinement_provider=FakeEnclosures(),
+        confinement_provider=FakeConfinementProvider(),
         doors=doors or FakeHookDoors(),
         transcripts=MemoryTranscripts(),
         clock=FixedClock(),
@@ -131,7 +131,7 @@ async def test_a_program_of_another_process_is_asked_and_answers(folder: Path) -
 
     assert reply.text == ("é漢字🙂" * 20_000)[::-1]
     assert (reply.agent, reply.usage.turns, reply.usage.complete) == ("outsider", 1, False)
-    assert ("note", "half way") in doors.door.told
+    assert ("note", "half way") in doors.door.progress
     assert len(done_in(folder)) == 1
 
 

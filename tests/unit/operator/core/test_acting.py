@@ -11,7 +11,7 @@ import pytest
 from podium.app.app import Podium
 from podium.app.approvals import approve, reject
 from podium.app.packs import open_pack
-from podium.app.undoable_receipt import find_undoable
+from podium.app.receipts import find_undoable
 from podium.core.decisions import ApprovalStatus
 from podium.core.errors import NotPossibleNow
 from podium.jobs.operator import Operator

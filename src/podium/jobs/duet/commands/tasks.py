@@ -18,7 +18,6 @@ from podium.core.errors import BadInput, NotPossibleNow
 from podium.core.work import Run, RunStatus
 from podium.jobs.duet.claims import refuse_ungranted
 from podium.jobs.duet.commands.pair_options import (
-    MAIN,
     EnvFileOption,
     PairOption,
     TaskArgument,
@@ -27,7 +26,7 @@ from podium.jobs.duet.commands.pair_options import (
     variables_of,
 )
 from podium.jobs.duet.models import DUET, DuetJob
-from podium.jobs.duet.pairs import duet_limits, duet_queue
+from podium.jobs.duet.pairs import MAIN, duet_limits, duet_queue
 from podium.jobs.duet.task_control import MAX_TASK_BYTES, checked_task, queued_duet
 from podium.jobs.duet.task_table import DuetTask, find_duet, list_duets, with_hosts
 from podium.render.text import counted, safe_line

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from podium.app.app import Podium
-from podium.app.undoable_receipt import find_undoable
+from podium.app.receipts import find_undoable
 from podium.cli.app import command_app
 from podium.cli.context import Door
 from podium.jobs.operator.commands.ask_message import answer_or_error, put

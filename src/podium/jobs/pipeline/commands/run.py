@@ -122,7 +122,7 @@ def _queue_slot(queue: str, priority: int, delay: str) -> QueueSlot:
 
 
 def _task_text(task: str) -> str:
-    from podium.app.submission import plain_text
+    from podium.app.work_request import plain_text
 
     return plain_text(_from_stdin() if task == STDIN else task)
 

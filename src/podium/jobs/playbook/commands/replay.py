@@ -16,7 +16,8 @@ from podium.core.errors import BadInput, UnknownId
 from podium.core.ids import short_id
 from podium.core.model import Json
 from podium.render.text import escaped_line
-from podium.store.trace import TraceWriter, open_trace
+from podium.store.trace import TraceWriter
+from podium.store.trace_reader import open_trace
 
 if TYPE_CHECKING:
     from podium.app.app import Podium

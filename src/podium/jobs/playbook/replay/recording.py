@@ -15,8 +15,8 @@ from podium.core.errors import BadInput
 from podium.core.events import AnyEvent, Event, RunQueued, UnknownEvent, read_body
 from podium.core.model import Json
 from podium.jobs.playbook.events import PlaybookBegan
-from podium.jobs.playbook.run_models import PLAYBOOK, PlaybookJob
-from podium.store.trace import TraceEntry, TraceReader
+from podium.jobs.playbook.models import PLAYBOOK, PlaybookJob
+from podium.store.trace_reader import TraceEntry, TraceReader
 
 MAX_EVENTS = 200_000
 MAX_BYTES = 256 * 2**20

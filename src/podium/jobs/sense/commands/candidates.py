@@ -149,7 +149,9 @@ class _CandidateDetail:
             ]
         )
         ops = [op.line for op in self.order.ops]
-        screen.line(f"\n{'operations' if ops else 'in words; nobody has made operations of it'}")
+        screen.line(
+            f"\n{'operations' if ops else 'tasks; no operations have been derived from them'}"
+        )
         for number, line in enumerate(ops or self.order.tasks, start=1):
             screen.line(f"  {number}. {escaped_line(line)}")
         screen.line("\nthe order")
@@ -178,17 +180,15 @@ def _list(door: Door, views: list[CandidateView], *, all_: bool) -> None:
         screen.table(HEADERS, [_row(view) for view in views])
         return
     if all_:
-        screen.line(
-            f"the sense loop has proposed nothing yet; `podium sense --once{project}` makes a tick"
-        )
+        screen.line(f"no candidates yet; run a tick with `podium sense --once{project}`")
     else:
         screen.line(
-            f"no candidate waits; `podium candidates --all{project}` lists those that have ended"
+            f"no open candidates; `podium candidates --all{project}` lists those that have ended"
         )
 
 
 def _entry(screen: Screen, view: CandidateView) -> None:
-    """For screens on which a table would break the ids that people copy."""
+    """Print a candidate on a terminal too narrow for a table: it would break the ids that people copy."""
     status = view.standing
     asked = f", approval {short_id(status.approval_id)}" if status.approval_id else ""
     screen.line(f"{view.state:<{INDENT}}{status.wo_id}")
@@ -252,7 +252,7 @@ def deploy(
         door.must_have_state("candidate", candidate)
     project = (f" --mode {mode}" if mode else "") + root_option(folder)
     door.options.parting_note = (
-        f"your yes stands; `podium deploy {candidate}{project}` goes on, and so does "
+        f"approved; continue with `podium deploy {candidate}{project}` or "
         f"`podium worker{root_option(folder)}`"
     )
 

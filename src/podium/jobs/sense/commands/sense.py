@@ -45,7 +45,7 @@ NOTHING = EarnedTrust(target="", zone="")
 
 
 class TrustNews:
-    """Made before a tick, asked after it; asked again, it tells what happened since."""
+    """Changes of earned trust since it was made or last asked."""
 
     def __init__(self, podium: Podium) -> None:
         self._podium = podium
@@ -68,7 +68,7 @@ class TrustNews:
         before = self._before.get((trust.target, trust.zone), NOTHING)
         where = f"{trust.target} in {trust.zone}"
         if before.granted is not None and trust.granted is None:
-            yield f"{where} lost its autonomy, its orders are asked about again: {trust.why}"
+            yield f"{where} lost its autonomy; its orders need approval again: {trust.why}"
         if trust.proposes(self._needed) and not before.proposes(self._needed):
             tier = max(trust.highest_agreed, Tier.T1)
             arguments = f"{shlex.quote(trust.target)} --zone {shlex.quote(trust.zone)}"
@@ -78,8 +78,8 @@ class TrustNews:
 
 def tick_once(door: Door, *, manual: bool) -> None:
     """Tick, tell what came of it, and leave with its exit code."""
-    door.options.ending_note = "ending the tick; the next one goes on with what this one began"
-    door.options.parting_note = "the next tick goes on with what this one began"
+    door.options.ending_note = "stopping; the next tick continues what this one began"
+    door.options.parting_note = "the next tick continues what this one began"
 
     async def work(podium: Podium) -> tuple[TickOutcome, ReportContext, list[str]]:
         options, news = sense_options(podium), TrustNews(podium)
@@ -143,7 +143,7 @@ class CandidateWatcher:
         """Orders whose end was told, so that the next tick need not."""
 
     def watch(self) -> None:
-        """From the end of a tick on. Where nothing waits, nothing is watched."""
+        """Start watching the candidates that wait when a tick ends."""
         if self._watching is not None:
             self._watching.cancel()
         pending = self._deps.record.memory().pending
@@ -188,8 +188,10 @@ def _ended(view: StoreView, pending: Mapping[str, str]) -> list[CandidateStatus]
 
 def keep_ticking(door: Door) -> None:
     """Tick until Ctrl-C."""
-    door.options.ending_note = "ending the tick; every run stays at its checkpoint"
-    door.options.parting_note = "every run stays at its checkpoint, for the next loop or worker"
+    door.options.ending_note = "stopping; every run stays at its checkpoint"
+    door.options.parting_note = (
+        "every run stays at its checkpoint; the next loop or worker continues"
+    )
 
     async def work(podium: Podium) -> None:
         async with AsyncExitStack() as stack:
@@ -229,13 +231,13 @@ async def _print_waiting(door: Door, podium: Podium) -> None:
     waiting = [view.standing.wo_id for view in views if view.state == "waiting"]
     if waiting:
         command = f"podium candidates{root_option(podium.folders.project)}"
-        door.screen.stderr_line(f"waiting: {', '.join(waiting)}; `{command}` tells more")
+        door.screen.stderr_line(f"waiting: {', '.join(waiting)}; `{command}` shows them")
 
 
 def _print_tick(door: Door, outcome: TickOutcome | PodiumError, reported: set[str]) -> None:
     screen = door.screen
     if isinstance(outcome, PodiumError):
-        message = f"{outcome} (the next tick comes all the same)"
+        message = f"{outcome} (the loop continues with the next tick)"
         screen.stderr_line(f"podium: {message}")
         if screen.json:
             screen.record({"error": error_record(outcome, str(outcome), outcome.exit_code)})
@@ -306,12 +308,11 @@ def sense(
     if context.invoked_subcommand is not None:
         if once or if_changed or mode:
             raise BadInput(
-                f"--once, --if-changed and --mode are for a tick; say them behind "
-                f"`{context.invoked_subcommand}` if that takes them"
+                f"--once, --if-changed and --mode do not apply to `{context.invoked_subcommand}`; give its own options after it"
             )
         return
     if if_changed and not once:
-        raise BadInput("the loop plans only if something changed anyway; add --once")
+        raise BadInput("--if-changed is for a single tick; add --once")
     options.mode = mode or ""
     door = Door(options)
     _warn_unknown_mode(door)
@@ -325,5 +326,5 @@ def _warn_unknown_mode(door: Door) -> None:
     configured = os.environ.get(MODE_VARIABLE, "").strip()
     if configured and configured not in MODES:
         door.screen.stderr_line(
-            f"podium: {MODE_VARIABLE}={configured!r} is no mode, so the mode is {MODES[0]}; modes: {', '.join(MODES)}"
+            f"podium: {MODE_VARIABLE}={configured!r} is not a mode; using {MODES[0]}. Modes: {', '.join(MODES)}"
         )

@@ -212,7 +212,7 @@ def status(context: typer.Context, root: Root = None, label: Label = LABEL) -> N
         headers = ("SCHEDULER", "INSTALLED", "LOADED", "LAST EXIT", "WHERE", "WHY")
         door.screen.table(headers, [status_cells(status) for status in statuses])
         if tick is None:
-            door.screen.line("no tick yet; `podium sense --once` makes one")
+            door.screen.line("no tick yet; run one with `podium sense --once`")
             return
         planner = f"; planner {tick.status}" if tick.status else ""
         counts = f"{tick.ticks} ticks, {tick.idle_ticks} idle"
@@ -226,7 +226,7 @@ def status(context: typer.Context, root: Root = None, label: Label = LABEL) -> N
 
 
 def _warn_lower_mode(door: Door, mode: Mode) -> None:
-    """Nobody who set a mode should wait for what scheduled ticks never do."""
+    """Warn that scheduled ticks go less far than the configured mode."""
     try:
         configured = sense_mode(door.configuration, {})
     except PodiumError:
@@ -244,7 +244,7 @@ def _made(folder: Path) -> Path:
     try:
         folder.mkdir(exist_ok=True)
     except FileExistsError:
-        raise BadInput(f"{str(folder)!r} is no folder; name one with --root") from None
+        raise BadInput(f"{str(folder)!r} is not a folder; name one with --root") from None
     except FileNotFoundError:
         raise BadInput(
             f"there is no folder {str(folder.parent)!r} to make {folder.name!r} in"
@@ -273,14 +273,12 @@ def _program() -> str:
     beside = Path(sys.executable).with_name("podium")
     program = str(beside) if os.access(beside, os.X_OK) else shutil.which("podium")
     if program is None:
-        raise ToolMissing(
-            "podium is no program on PATH; install it so that a scheduler can start it"
-        )
+        raise ToolMissing("podium is not on PATH; install it so that a scheduler can start it")
     return str(Path(program).absolute())
 
 
 def _in_use(names: Sequence[SchedulerName]) -> list[SchedulerName]:
-    """Elsewhere than on macOS the agent's file is a part of the layout, and goes only when it is named."""
+    """Leave out launchd on other systems than macOS: there its file is part of the layout, removed only when named."""
     return [name for name in names if name != "launchd" or sys.platform == "darwin"]
 
 

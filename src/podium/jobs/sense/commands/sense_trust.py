@@ -144,7 +144,7 @@ def _tier(text: str) -> Tier | None:
     if not text:
         return None
     if text.upper() not in ("T0", "T1", "T2"):
-        raise BadInput(f"--up-to {text!r} is no tier that can be granted; say T0, T1 or T2")
+        raise BadInput(f"--up-to {text!r} cannot be granted; use T0, T1 or T2")
     return Tier[text.upper()]
 
 
@@ -156,9 +156,9 @@ def _ask(door: Door, plan: Promotion) -> None:
             f"{counted(trust.disagreed, 'disagreement')}, {counted(trust.incidents, 'incident')})"
         )
     if not sys.stdin.isatty():
-        raise BadInput("a promotion needs a person at a terminal, or --yes")
-    if typer.prompt("type yes to grant it", default="no", err=True).strip().lower() != "yes":
-        raise CallRefused("nothing was granted")
+        raise BadInput("not a terminal; pass --yes to confirm")
+    if typer.prompt("Type yes to confirm", default="no", err=True).strip().lower() != "yes":
+        raise CallRefused("cancelled; nothing was granted")
 
 
 def _render_trust(
@@ -178,7 +178,7 @@ def _render_trust(
             door.screen.table(HEADERS, rows)
         else:
             door.screen.line(
-                "no target has earned anything yet; answers in supervised mode are what counts"
+                "no target has earned autonomy yet; approvals in supervised mode count"
             )
         for entry in trust:
             if entry.why:

@@ -41,7 +41,7 @@ def _object(value: dict[str, Json], redact: Redact) -> dict[str, Json]:
 
 
 def _item(name: str, item: Json, redact: Redact) -> Json:
-    """Some secrets are known by the name before them, as in `Authorization: Bearer …`."""
+    """Redact a value with its key in front: some secrets are known by that, as in `Authorization: Bearer …`."""
     if not isinstance(item, str):
         return redacted(item, redact)
     before = f"{name}: "
@@ -66,7 +66,7 @@ _NO_SECRETS = ("true", "false", "null", "none", "yes", "no", "required", "missin
 
 
 def hiding(redact: Callable[[str], str]) -> Callable[[str], str]:
-    """The same, and what stands behind words such as password, token or api_key is hidden too."""
+    """Extend a redaction: values behind words such as password, token or api_key are hidden too."""
 
     def redact_and_hide(text: str) -> str:
         return _NAMED.sub(_hidden, redact(text))
@@ -102,7 +102,7 @@ DEPTH_LIMIT = 40
 
 
 def understand(name: str, content: bytes) -> Json:
-    """By the ending of the name: JSON, YAML or text. Raises `NotSensed`."""
+    """Parse content by the ending of the file name: JSON, YAML or text. Raises `NotSensed`."""
     text = text_of(content)
     ending = name.rpartition(".")[2].lower()
     if ending not in ("json", "yaml", "yml"):
@@ -115,7 +115,7 @@ def understand(name: str, content: bytes) -> Json:
 
 
 def understand_output(content: bytes) -> Json:
-    """JSON where it is, else text. Raises `NotSensed` when it is not even that."""
+    """Parse the output of a program: JSON where it is, else text. Raises `NotSensed` for neither."""
     text = text_of(content)
     if text.lstrip()[:1] not in ("{", "["):
         return text

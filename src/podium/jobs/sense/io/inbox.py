@@ -149,7 +149,7 @@ def _validated(data: dict[str, Json]) -> OpenedOrder:
 
 
 def _addressed(data: dict[str, Json]) -> WorkOrder | None:
-    """No more of a faulty order than whom to answer: its id, and its title if it has one."""
+    """Reduce an invalid order to what an answer needs: its id, and its title if it has one."""
     wo_id, title = data.get("id"), data.get("title")
     for fields in ({"id": wo_id, "title": title}, {"id": wo_id, "title": wo_id}):
         try:
@@ -322,7 +322,7 @@ class FolderInbox:
         return ack if ack.wo_id == wo_id else None
 
     def _taken(self, inbox: int, claim: Claim) -> bool:
-        """Raises `FileNotFoundError` when somebody else was faster."""
+        """Claim the file. Raises `FileNotFoundError` if another worker was faster."""
         if not may_hold_order(claim.file) or why_not_claimed(claim.file):
             return False
         stat = os.stat(claim.file, dir_fd=inbox, follow_symlinks=False)

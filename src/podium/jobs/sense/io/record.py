@@ -56,7 +56,7 @@ class FileRecord(TickFiles):
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Raises also `NotPossibleNow`, when the state folder cannot be written."""
+        """Hold the loop's lock. Raises also `NotPossibleNow`, when the state folder cannot be written."""
         with super().alone():
             try:
                 yield
@@ -82,13 +82,13 @@ class FileRecord(TickFiles):
         return lasts
 
     def keep_bundle(self, bundle: Bundle) -> str:
-        """Gives its path from the root on; nothing if it could not be written."""
+        """Write the bundle. Returns its path relative to the root; empty if it could not be written."""
         return self.keep(
             BUNDLE, lambda: redacted(json.loads(self._bundle_text(bundle)), self._redact)
         )
 
     def keep_plan(self, document: Json) -> str:
-        """As `keep_bundle`, for the plan as the planner gave it."""
+        """Write the plan as the planner gave it. Returns as `keep_bundle`."""
         return self.keep(PLAN, lambda: redacted(whole_text(document), self._redact))
 
     def tick_ended(self, outcome: TickOutcome) -> None:
@@ -157,7 +157,7 @@ class FileTrustBook:
         return pages.entries
 
     def add(self, entry: TrustEntry) -> None:
-        """Raises `NotPossibleNow` when it cannot be made durable."""
+        """Add an entry. Raises `NotPossibleNow` when it cannot be made durable."""
         cleaned = TrustEntry.model_validate(redacted(json.loads(json_of(entry)), self._redact))
         line = json.dumps(json.loads(json_of(cleaned))).encode() + b"\n"
         with (
@@ -220,7 +220,7 @@ _END_BYTES = 400_000
 
 
 def last_ticks(root: Path, telemetry: str, *, most: int = 20) -> tuple[TickOutcome, ...]:
-    """Newest first, of the file that is written to now. Lines of anybody else are passed over."""
+    """Read the last ticks from the current telemetry file, newest first. Other lines are skipped."""
     file = find(root, telemetry, lambda _: False)
     if file.problem is not None:
         return ()
@@ -261,7 +261,7 @@ class LastTick(FrozenModel):
 
 
 class _MemorySummary(FrozenModel):
-    """As much of the loop's memory as is told here, whatever else a newer one holds."""
+    """The part of the loop's memory that `last_tick` needs, whatever else a newer one holds."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -273,7 +273,7 @@ class _MemorySummary(FrozenModel):
 
 
 def last_tick(root: Path) -> LastTick | None:
-    """None: there was none, or what is remembered of it cannot be read."""
+    """Read the last tick. None: there was none, or the memory cannot be read."""
     try:
         content = read_installed(root, f"{STATE}/{MEMORY}")
         if content is None:

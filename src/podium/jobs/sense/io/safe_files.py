@@ -179,7 +179,7 @@ def install_file(
     mode: int = 0o644,
     is_ours: Callable[[bytes], bool] = lambda _: False,
 ) -> str:
-    """Put a file in place of the one that is there, which is kept beside it unless it is ours.
+    """Replace a file; the old one is kept as a backup unless `is_ours`.
 
     Gives the path of what was kept, if anything. The same content again changes nothing. Raises
     `NotPossibleNow` for what is no plain file.

@@ -119,7 +119,7 @@ class TickFiles:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Raises also `NotPossibleNow`, when the state folder cannot be written."""
+        """Hold the loop's lock. Raises also `NotPossibleNow`, when the state folder cannot be written."""
         what = f"the sense loop of {str(self._root)!r}"
         with (
             opened_folder(self._root, STATE, make=True, mode=0o700) as folder,

@@ -120,7 +120,7 @@ def _replaced(was: bytes | None, path: str, find: str, replace: str) -> bytes:
 
 
 def schema_of(required: dict[str, Json]) -> dict[str, Json]:
-    """Of arguments that must all be given."""
+    """Return a JSON Schema of arguments that are all required."""
     return {
         "type": "object",
         "properties": required,

@@ -66,7 +66,7 @@ class Poisonous(Exception):
 
 
 def work_order(deps: WorkerDeps) -> FlowBody:
-    """The flow, with its kit in hand."""
+    """Build the flow with its dependencies."""
 
     async def carry_out(ctx: FlowContext, job: OrderJob) -> Json:
         order, poison = job.order, None
@@ -89,7 +89,7 @@ def work_order(deps: WorkerDeps) -> FlowBody:
 
 
 async def _usable(ctx: FlowContext, deps: WorkerDeps, job: OrderJob) -> WorkOrder:
-    """The order with operations to perform. Raises `Poisonous`."""
+    """Return the order with operations to perform. Raises `Poisonous`."""
     order = job.order
     if order is None or job.fault:
         raise Poisonous("parked", job.fault or "it holds no order")
@@ -143,7 +143,7 @@ async def _opened(deps: WorkerDeps, job: OrderJob, step: StepContext) -> OpenedO
 
 
 async def _weighed(ctx: FlowContext, deps: WorkerDeps, order: WorkOrder) -> None:
-    """Nothing is done of an order of which a part never could be. Raises `Poisonous`."""
+    """Weigh the order. Raises `Poisonous` if any of its operations could never be done."""
 
     async def look(step: StepContext) -> Weight:
         return deps.weigh(order)
@@ -154,7 +154,7 @@ async def _weighed(ctx: FlowContext, deps: WorkerDeps, order: WorkOrder) -> None
 
 
 async def _released(ctx: FlowContext, deps: WorkerDeps, job: OrderJob) -> Approval | None:
-    """The yes under which it was delivered, as it holds for these very operations."""
+    """Return the approval under which it was delivered, valid for exactly these operations."""
 
     async def look(step: StepContext) -> Approval | None:
         entries = await asyncio.to_thread(deps.trust.entries)
@@ -171,7 +171,7 @@ async def _do(
     approval: Approval | None,
     order: WorkOrder,
 ) -> None:
-    """The operation, tried a few times. Raises `Poisonous` when it cannot be done."""
+    """Perform the operation, in a few attempts. Raises `Poisonous` if it cannot be done."""
     tries = 0
     for attempt in count():
         name = f"call.again-{attempt}" if attempt else "call"
@@ -268,7 +268,7 @@ async def _answered(
 
 
 def _addressee(deps: WorkerDeps, job: OrderJob, order: WorkOrder | None) -> str:
-    """Under which name it is answered. A file that cannot be done never hides that an order of its id was."""
+    """Return the name of the answer. A file that cannot be done never hides that an order of its id was."""
     if order is None:
         return job.file
     return job.file if job.fault and was_done(deps.inbox, order.id) else order.id

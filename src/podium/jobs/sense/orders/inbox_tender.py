@@ -12,7 +12,7 @@ from podium.core.errors import BadInput, PodiumError
 from podium.core.ids import minted_at, short_id
 from podium.core.model import Json, json_of
 from podium.core.work import Run, RunStatus
-from podium.jobs.sense.deps import WORK_ORDER
+from podium.jobs.sense.job import WORK_ORDER
 from podium.jobs.sense.options import ORDERS
 from podium.jobs.sense.orders.release import BEGINNING, answer_to, free_name, op_results
 from podium.jobs.sense.orders.work_order import Ack, Claim, OrderJob, WorkOrder
@@ -170,7 +170,7 @@ class InboxTender:
         )
 
     def _addressed(self, order: WorkOrder) -> WorkOrder | None:
-        """No more of it than whom to answer; None where that holds a secret, too."""
+        """Reduce an order to what an answer needs; None if that holds a secret, too."""
         reduced = (WorkOrder(id=order.id, title=title) for title in (order.title, order.id))
         return next((candidate for candidate in reduced if not self._holds_secret(candidate)), None)
 

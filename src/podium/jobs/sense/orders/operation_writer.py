@@ -13,8 +13,9 @@ from podium.agents.turn_step import RoleAgent, ask
 from podium.core.errors import StepFailed
 from podium.core.model import FrozenModel, Json
 from podium.jobs.sense.deps import OpsReply, SenseJob, recorded_without
+from podium.jobs.sense.job import SENSE
 from podium.jobs.sense.models import Bundle, Sensed
-from podium.jobs.sense.options import SENSE, SenseOptions
+from podium.jobs.sense.options import SenseOptions
 from podium.jobs.sense.orders.work_order import WorkOrder
 from podium.jobs.sense.planning.bundle import (
     ONLY_DATA,
@@ -39,7 +40,7 @@ ShowFile = Callable[[str], Sensed]
 
 
 class Evidence(FrozenModel):
-    """As it was when the agent was asked."""
+    """The state and the files that the writer is shown."""
 
     state: str = ""
     """The bundle that was planned for, as JSON. Empty: nobody planned for it."""
@@ -55,7 +56,7 @@ async def gather_evidence(
     *,
     before: str,
 ) -> Evidence:
-    """Looked at once for a run, and remembered. `before` is the step that it is for."""
+    """Gather the evidence once per run, as a step in front of the step `before`."""
     run_id = ctx.run.id
 
     async def look(step: StepContext) -> Evidence:
@@ -81,7 +82,7 @@ def paths_in(order: WorkOrder, safe_zones: Sequence[str]) -> list[str]:
 
 
 def _within(files: Iterator[Sensed]) -> Iterator[Sensed]:
-    """All of them, and of those that have no room any more the names."""
+    """Yield all files; those that no longer fit only by name."""
     left = FILES_CHARACTERS
     for file in files:
         size = len(file.content) if isinstance(file.content, str) else 0
@@ -182,7 +183,7 @@ async def with_ops(
     options: SenseOptions,
     show: ShowFile,
 ) -> Worded:
-    """The order with operations. As it is where it has some, or where nobody could make any of its words."""
+    """Return the order with operations; unchanged if it has some, or if none could be derived from its text."""
     if order.ops or not order.tasks or writer is None:
         return Worded(order)
     evidence = await gather_evidence(ctx, store, show, order, options.safe_zones, before=OPERATIONS)

@@ -37,7 +37,7 @@ from podium.tools.scope import Handler, ToolScope
 
 
 def order_tools(sessions: str = "state/clc_sessions") -> tuple[Tool, ...]:
-    """Beside the built-in ones, which undo most of them. `sessions`: their folder, from the root on."""
+    """Return the tools of orders besides the built-in ones. `sessions`: their folder, relative to the root."""
     return (
         REPLACE_IN_FILE,
         APPEND_TO_FILE,
@@ -123,7 +123,7 @@ def _put_once(scope: ToolScope, path: str, content: bytes) -> None:
 
 
 def _is_delivered(scope: ToolScope, path: str, content: bytes) -> bool:
-    """Raises `ToolBroke` when something else does."""
+    """True if exactly this content is there. Raises `ToolBroke` for other content."""
     present = find_below(scope.root, path, MAX_BYTES, single_name=True)
     if present is not None and present != content:
         raise ToolBroke(

@@ -63,7 +63,7 @@ def steering(options: SenseOptions) -> tuple[str, ...]:
 
 
 def unconfined_layer() -> PolicyLayer:
-    """Without kernel confinement no command of an order runs unasked, whatever rules for developers say."""
+    """Return the layer that asks before every command of an order where there is no kernel confinement."""
     rule = {
         "name": "orders-run-nothing-unconfined",
         "tool": "run_command",
@@ -182,7 +182,7 @@ class OrderConfinement:
             yield Mount(source=str(self._empty), target=hidden)
 
     def _hold_launchers(self, root: Path) -> None:
-        """One that is not there yet could be made by a command, and started by a scheduler later on."""
+        """Make sure that the launchers exist: a command could create a missing one, and a scheduler would start it."""
         from podium.jobs.sense.io.layout import write_shims
 
         writable = list(_plain_folders(root, self._options.safe_zones))
@@ -240,7 +240,7 @@ def _is_plain_file(file: Path) -> bool:
 
 
 def _plain_folders(root: Path, paths: Iterable[str]) -> Iterator[str]:
-    """Those that are really there: a link would lead the mount somewhere else."""
+    """Yield the folders that exist and are no links: a link would lead the mount somewhere else."""
     for path in paths:
         folder = root / path
         if folder.is_dir() and folder.resolve() == folder:

@@ -9,7 +9,8 @@ from datetime import UTC, datetime, timedelta
 from podium.core.decisions import Approval, ApprovalStatus, Grant, Receipt, Tier, digest_of
 from podium.core.errors import NotPossibleNow
 from podium.core.events import ApprovalGranted, ApprovalRequested
-from podium.jobs.sense.deps import CANDIDATE, WorkerDeps
+from podium.jobs.sense.deps import WorkerDeps
+from podium.jobs.sense.job import CANDIDATE
 from podium.jobs.sense.orders.work_order import (
     MAX_OUTPUT,
     Ack,
@@ -204,7 +205,7 @@ def op_results(
 
 
 def _number_of(receipt: Receipt) -> str:
-    """Of the operation that a receipt proves: its step is `call#NUMBER`, or `call.again-TRY#NUMBER`."""
+    """Return the number of the operation a receipt proves: its step is `call#NUMBER`, or `call.again-TRY#NUMBER`."""
     step = receipt.call_key.removeprefix(f"{receipt.run_id}:").rpartition(":")[0]
     name, _, number = step.partition("#")
     return number if name.startswith("call") else ""

@@ -254,7 +254,7 @@ class OpenedOrder(FrozenModel):
 
 
 def order_text(order: WorkOrder) -> str:
-    """The same text for the same order, in the order of its fields; what is not set is left out."""
+    """Dump the order as YAML: deterministic, in the order of its fields, without unset ones."""
     # PyYAML takes a while to load, and most commands write no orders.
     import yaml
 
@@ -298,7 +298,7 @@ def order_in(approval: Approval) -> WorkOrder | None:
 
 
 def asked_order(approval: Approval) -> WorkOrder:
-    """The same. Raises `BadInput` where there is none."""
+    """Return the work order that an approval hands over. Raises `BadInput` where there is none."""
     if (order := order_in(approval)) is None:
         raise BadInput(f"approval {approval.id} has no order that can be read; reject it")
     return order
@@ -358,7 +358,7 @@ def _parsed_yaml(text: str) -> Json:
 
 
 def _dumped(record: Json, *, unicode: bool) -> str:
-    """As YAML, texts of several lines as such."""
+    """Dump as YAML, with texts of several lines as blocks."""
     import yaml
 
     class Dumper(yaml.SafeDumper):

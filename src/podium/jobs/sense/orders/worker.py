@@ -108,7 +108,7 @@ async def viewer(podium: Podium, options: SenseOptions) -> ShowFile:
 
 
 def _viewer(podium: Podium, bench: _Bench, options: SenseOptions) -> ShowFile:
-    """Those in the safe zones, where the gate lets everybody read."""
+    """Return a reader of text files in the safe zones that the gate leaves open."""
     from podium.jobs.sense.io.content import hiding
     from podium.jobs.sense.io.sources import SourceDeps, file_text
 

@@ -97,7 +97,7 @@ class _Packing:
 
 
 def _shortened(sensed: Sensed, most_bytes: int) -> Sensed | None:
-    """As much of its beginning, as text, as has room. None: too little to tell anything."""
+    """Cut the content, as text, to the size. None: too little would be left."""
     content = sensed.content
     text = content if isinstance(content, str) else _written(content)
     fits = bisect_right(
@@ -182,7 +182,7 @@ def clean_text(text: str) -> str:
 
 
 def clean_line(text: str) -> str:
-    """The same on one line."""
+    """Clean the text and put it on one line."""
     return " ".join(clean_text(text).split())
 
 
@@ -192,7 +192,7 @@ def is_clean_line(text: str) -> bool:
 
 
 def cut(text: str, most: int) -> str:
-    """At most so many characters; an ellipsis says that there were more."""
+    """Cut the text to at most so many characters, with an ellipsis."""
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"
 
 

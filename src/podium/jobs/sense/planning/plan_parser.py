@@ -299,7 +299,7 @@ class _Taken:
 
 
 def identity(item: PlanItem) -> str:
-    """At most one order is made for one target and hint, whatever its words."""
+    """Return a digest that is equal for items with one target and hint: at most one order is made of them."""
     if item.action == "create_wo" and item.wo_suggestion:
         return digest_of([item.target.casefold(), item.wo_suggestion.wo_id_hint])
     return digest_of(item.model_dump(mode="json", exclude={"index"}))

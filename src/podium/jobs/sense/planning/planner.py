@@ -24,7 +24,8 @@ from podium.core.model import FrozenModel, Json, UtcDatetime
 from podium.core.turns import Reply, Turn
 from podium.core.work import Run, RunStatus
 from podium.jobs.sense.candidate_status import status_of
-from podium.jobs.sense.deps import CANDIDATE, WORK_ORDER, SenseDeps, SenseJob, recorded_without
+from podium.jobs.sense.deps import SenseDeps, SenseJob, recorded_without
+from podium.jobs.sense.job import CANDIDATE, WORK_ORDER
 from podium.jobs.sense.models import Bundle, ParsedPlan, Planned, PlannerStatus
 from podium.jobs.sense.options import Profile, SenseOptions
 from podium.jobs.sense.planning.bundle import ONLY_DATA, as_data, bundle_json, clean_line, cut
@@ -38,7 +39,7 @@ MAX_LINE_LENGTH = 500
 
 
 class Situation(FrozenModel):
-    """At the moment in which the planner is asked. Newest first."""
+    """Candidates that wait or were rejected when the planner is asked, newest first."""
 
     now: UtcDatetime
     waiting: tuple[dict[str, Json], ...] = ()
@@ -46,7 +47,7 @@ class Situation(FrozenModel):
 
 
 async def situation(ctx: FlowContext, deps: SenseDeps, *, before: str) -> Situation:
-    """Looked at once for a run, and remembered. `before` is the step that it is for."""
+    """Read the situation once per run, as a step in front of the step `before`."""
     run_id = ctx.run.id
 
     async def look(step: StepContext | None = None) -> Situation:

@@ -73,7 +73,7 @@ class Find:
 
 
 def finds(when: When, bundle: Bundle, now: datetime) -> Iterator[Find]:
-    """All that a rule's `when` is true of, in the bundle's order."""
+    """Yield everything a rule's `when` is true of, in the bundle's order."""
     for source in dict.fromkeys(when.sources):
         for sensed in bundle.sensed_by(source):
             if sensed.condition in when.conditions and when.stale in (None, sensed.stale):
@@ -104,7 +104,7 @@ def _holds(when: When, find: Find, bundle: Bundle, now: datetime) -> bool:
 
 @dataclass(frozen=True)
 class _Judge:
-    """Says whether clauses hold for one find."""
+    """Evaluates clauses for one find."""
 
     find: Find
     bundle: Bundle

@@ -39,7 +39,7 @@ _FRESH_SECONDS = 10.0
 
 
 class AskedSource(ABC):
-    """One thing that is asked for: once for a mark and the look after it."""
+    """Source of one thing that is queried, once for an etag and the look after it."""
 
     def __init__(self, deps: SourceDeps, name: str, location: str) -> None:
         """`place` is what it is called in a look: a command, an address, a path."""
@@ -95,7 +95,7 @@ NOT_TRUSTED = "nobody has trusted podium.yaml as it is now; read it, then say `p
 
 
 class UntrustedSource(AskedSource):
-    """Stands where a command or an address would be, and says what a person has to do."""
+    """Placeholder of an untrusted command or URL; its look says what a person has to do."""
 
     def __init__(self, deps: SourceDeps, name: str, target: str) -> None:
         """`wish` is the command or the address that the project's file names."""
@@ -203,7 +203,7 @@ _MAX_CHANGED_FILES = 50
 
 
 class GitSource(AskedSource):
-    """Asks git, which starts nothing else and writes nothing."""
+    """Source of a git repository. Git starts no other program and writes nothing."""
 
     def __init__(
         self,

@@ -43,14 +43,14 @@ class Remembered(FrozenModel):
     """Oldest first, at least an hour apart."""
 
     def with_step(self, key: str, value: float) -> Remembered:
-        """The figure moves on when it is clearly beyond its step."""
+        """Move a figure to its next step when it is clearly beyond the present one."""
         before = self.steps.get(key)
         if before is not None and abs(value - before) < 0.75:
             return self
         return self.model_copy(update={"steps": {**self.steps, key: round(value)}})
 
     def with_reading(self, percent: int, now: datetime) -> Remembered:
-        """One more reading, if the disk has moved on and the last is old enough. Old ones are forgotten with it."""
+        """Add a reading if the disk has moved on and the last is old enough; drop old ones."""
         # A clock that was set back leaves readings of the future behind.
         past = [reading for reading in self.readings if reading.at <= now]
         if past and (past[-1].percent == percent or now - past[-1].at < APART):
@@ -60,7 +60,7 @@ class Remembered(FrozenModel):
         return self.model_copy(update={"readings": readings})
 
     def disk_summary(self, percent: int) -> dict[str, Json]:
-        """The readings as a planner sees them, the present one last. It is the same until the disk moves on."""
+        """Summarise the readings for a planner, the present one last. Stays the same until the disk moves on."""
         moved = not self.readings or self.readings[-1].percent != percent
         readings = self.readings[-MAX_READINGS + moved :]
         percents = [reading.percent for reading in readings] + [percent] * moved
@@ -77,7 +77,7 @@ class Remembered(FrozenModel):
 
 
 class FiguresFile:
-    """Holds it in the loop's state. A file that cannot be used is forgotten; one that cannot be written is done without."""
+    """File of the readings in the loop's state. An unusable file counts as empty; one that cannot be written is ignored."""
 
     def __init__(self, root: Path, source: str) -> None:
         self._root = root
@@ -90,7 +90,7 @@ class FiguresFile:
         return self._memory
 
     def remember(self, remembered: Remembered) -> None:
-        """Written when it differs from what was there."""
+        """Write the readings if they changed."""
         if remembered == self.remembered():
             return
         self._memory = remembered

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SourceDeps:
-    """One for all sources of a root."""
+    """Dependencies of all sources of a root."""
 
     root: Path
     """The project folder. Sources that look at files see nothing outside it."""
@@ -41,7 +41,7 @@ class SourceDeps:
 
 
 class NotSensed(Exception):
-    """Something is not as it should be; what it is stands in the look."""
+    """A source could not be read as it should; the look records the condition."""
 
     def __init__(self, condition: Condition, why: str, content: Json = None) -> None:
         super().__init__(why)
@@ -51,7 +51,7 @@ class NotSensed(Exception):
 
 
 def etag_of(*facts: object) -> str:
-    """One short text for these facts, the same in every process."""
+    """Hash these facts to a short text, the same in every process."""
     return hashlib.sha256(repr(facts).encode(errors="backslashreplace")).hexdigest()[:32]
 
 
@@ -61,14 +61,14 @@ def trim_cut_end(text: str) -> str:
 
 
 def text_tail(text: str, characters: int) -> str:
-    """The end of a text, likewise."""
+    """Return the end of a text, without an incomplete first word."""
     if len(text) <= characters:
         return text
     return "".join(re.split(r"\s", text[-characters:], maxsplit=1)[1:])
 
 
 def without_login(url: str) -> str:
-    """An address as it may be shown. What is none stays as it is."""
+    """Remove the login from a URL. Other text stays as it is."""
     before, at, after = url.partition("@")
     scheme, slashes, _ = before.partition("://")
     return f"{scheme}://…@{after}" if at and slashes else url or "(no address)"
@@ -89,7 +89,7 @@ Signature = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file as the file system tells of it."""
+    """A file with its status in the file system."""
 
     path: str
     """From the root on, as it was asked for."""
@@ -124,7 +124,7 @@ def find(root: Path, path: str, is_own: Callable[[str], bool]) -> SourceFile:
 
 
 def file_from_status(path: str, real: str, status: os.stat_result) -> SourceFile:
-    """The same, of a file whose status is known and that is no symlink."""
+    """Describe a file whose status is known and that is no symlink."""
     problem = None
     if not stat.S_ISREG(status.st_mode):
         kind = _KINDS.get(stat.S_IFMT(status.st_mode), "not a plain file")
@@ -176,7 +176,7 @@ def as_not_sensed(path: Path) -> Iterator[None]:
 
 
 def read_whole(root: Path, file: SourceFile, limit_bytes: int) -> bytes:
-    """The whole file. Raises `NotSensed` when it is too large, or never stands still."""
+    """Read the whole file. Raises `NotSensed` if it is too large or keeps changing."""
     if file.size > limit_bytes:
         raise _too_large(file.size, limit_bytes)
     with _opened(root, file) as handle:
@@ -191,7 +191,7 @@ def read_whole(root: Path, file: SourceFile, limit_bytes: int) -> bytes:
 
 
 def read_end(root: Path, file: SourceFile, limit_bytes: int) -> tuple[bytes, bool]:
-    """The last bytes of a file, and whether these are all of it."""
+    """Read the last bytes of a file; True: these are all of it."""
     with _opened(root, file) as handle:
         start = max(0, os.fstat(handle).st_size - limit_bytes)
         return os.pread(handle, limit_bytes, start), start == 0
@@ -241,7 +241,7 @@ class FileSelection:
     stale_seconds: float | None = None
 
     def files(self, root: Path, is_own: IsOwn) -> tuple[Sequence[SourceFile], int]:
-        """The files that are shown, in order, and how many there are."""
+        """Return the files that are shown, in order, and the total number."""
         if self.pattern is None:
             file = find(root, self.path, is_own)
             return (file,), 1 if file.signature else 0
@@ -255,7 +255,7 @@ class FileSelection:
         return [_file_in_folder(folder, real, name, entry) for _, name, entry in rows], total
 
     def etag(self, files: Sequence[SourceFile], total: int, now_ns: int) -> str:
-        """A text that changes exactly when looking would find something else."""
+        """Return a text that changes exactly when looking would find something else."""
         return etag_of(
             total,
             *((file.facts, self.is_stale(file, now_ns), settles(file, now_ns)) for file in files),
@@ -269,7 +269,7 @@ class FileSelection:
     def _newest_rows(
         self, root: Path, folder: str, real: str, is_own: IsOwn
     ) -> tuple[list[_Row], int]:
-        """The rows that are shown, in order, and how many files there are."""
+        """Return the rows that are shown, in order, and the total number of files."""
         rows: list[_Row] = []
         total, oldest, capacity = 0, -math.inf, 4 * self.newest + 100
         for name, status in self._entries(root, real, is_own):
@@ -289,7 +289,7 @@ class FileSelection:
     def _entries(
         self, root: Path, real: str, is_own: IsOwn
     ) -> Iterator[tuple[str, os.stat_result]]:
-        """Everything in the folder that counts. Thousands come by here at every tick."""
+        """Yield the files of the folder that count. Called for thousands of files at every tick."""
         matches, beginning = _matcher(self.pattern or "*"), _beginning(real)
         with os.scandir(root / real) as entries:
             for entry in entries:
@@ -318,7 +318,7 @@ def _file_in_folder(
 
 
 def _beginning(folder: str) -> str:
-    """Of the paths of its files. The root has none."""
+    """Return the prefix of the paths of its files; empty for the root."""
     return "" if folder in ("", ".") else f"{folder}/"
 
 

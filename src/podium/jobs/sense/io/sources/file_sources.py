@@ -172,7 +172,7 @@ FILES = "files"
 
 
 def file_text(deps: SourceDeps, path: str, may_see: Callable[[str], bool]) -> Sensed:
-    """Its text without secrets, or why it is not shown. `may_see` is asked of its real path, from the root on."""
+    """Read a text file without secrets, or the reason why it is not shown. `may_see` gets its real path, relative to the root."""
     file = find(deps.root, path, deps.is_own)
     label = deps.redact(whole_text(path))
     try:

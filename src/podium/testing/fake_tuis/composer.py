@@ -1,4 +1,4 @@
-"""A program with a composer, as the terminal AIs have one; the others of the zoo misbehave in one way each.
+"""A program with a composer, as the terminal agents have one; the variants misbehave in one way each.
 
 It takes input in raw mode, draws `> ` and what was typed or pasted, and on Enter adds one JSON string to
 its record, byte for byte what it was given. Many lines are shown by a stand-in, as the real ones do it.
@@ -13,16 +13,58 @@ import termios
 import time
 import tty
 from typing import NoReturn
+from unicodedata import combining, east_asian_width
 
-from podium.testing.tui_zoo.answers import read_answers
-from podium.testing.tui_zoo.brain import Brain
-from podium.testing.tui_zoo.painting import rows_of
+from podium.testing.fake_tuis.answers import read_answers
+from podium.testing.fake_tuis.brain import Brain
+
+
+def width_of(text: str) -> int:
+    """Return the width in columns."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if combining(character) else 1 + (east_asian_width(character) in "WF")
+        for character in text
+    )
+
+
+def rows_of(line: str, columns: int) -> int:
+    return max(1, -(-width_of(line) // columns))
+
+
+def wrap_lines(line: str, columns: int) -> list[str]:
+    """Wrap between words where that is possible, as Ink breaks lines."""
+    rows, row = [], ""
+    for number, word in enumerate(line.split(" ")):
+        longer = f"{row} {word}" if number else word
+        if width_of(longer) <= columns:
+            row = longer
+            continue
+        if row.strip():
+            rows.append(row)
+            longer = word
+        *full, row = cut(longer, columns)
+        rows.extend(full)
+    return [*rows, row]
+
+
+def cut(line: str, columns: int) -> list[str]:
+    """Cut wherever the row is full."""
+    rows, row = [], ""
+    for character in line:
+        if width_of(row + character) > columns:
+            rows.append(row)
+            row = ""
+        row += character
+    return [*rows, row]
+
 
 PROMPT = "> "
 STAND_IN = "[Pasted text +{lines} lines]"
-MAX_LINES_SHOWN = 3
-BUSY_WORDS = "(esc to interrupt)"
-ASKING_WORDS = "(y/n)"
+MAX_INPUT_LINES = 3
+BUSY_TEXT = "(esc to interrupt)"
+ASKING_TEXT = "(y/n)"
 
 _PASTE_BEGINS, _PASTE_ENDS = b"\x1b[200~", b"\x1b[201~"
 _ESCAPE, _CONTROL_C, _ENTER, _BACKSPACE = 0x1B, 0x03, 0x0D, 0x7F
@@ -33,7 +75,7 @@ class Composer:
 
     takes_brackets = True
     tick_seconds: float | None = None
-    """How often `tick` is called while nothing is typed. None: never."""
+    """Interval of `tick` while nothing is typed. None: never."""
 
     def __init__(self, record: str, answers: str = "") -> None:
         self.record = record
@@ -75,7 +117,7 @@ class Composer:
         self.draw()
 
     def erasing(self) -> str:
-        """What takes the lower part off the screen."""
+        """Return the escape sequence that erases the lower part."""
         up = f"\x1b[{self._rows - 1}A" if self._rows > 1 else ""
         return f"\r{up}\x1b[J"
 
@@ -86,15 +128,15 @@ class Composer:
 
     def live_lines(self) -> list[str]:
         """The lower part: what it is at, and the composer, or a question in its place."""
-        return [self.question] if self.question else self.shown_lines()
+        return [self.question] if self.question else self.screen_lines()
 
-    def shown_lines(self) -> list[str]:
-        working = [f"* Working {BUSY_WORDS}"] if self.busy else []
-        return [*working, "-" * 20, PROMPT + self.escaped_text(), "-" * 20]
+    def screen_lines(self) -> list[str]:
+        working = [f"* Working {BUSY_TEXT}"] if self.busy else []
+        return [*working, "-" * 20, PROMPT + self.input_text(), "-" * 20]
 
-    def escaped_text(self) -> str:
+    def input_text(self) -> str:
         lines = self.text.decode(errors="replace").split("\n")
-        if len(lines) > MAX_LINES_SHOWN:
+        if len(lines) > MAX_INPUT_LINES:
             return STAND_IN.format(lines=len(lines))
         return "\r\n  ".join(lines)
 
@@ -113,13 +155,13 @@ class Composer:
         """Some time passed."""
 
     def die(self, exit_code: int) -> NoReturn:
-        """As a program dies that was not asked to."""
+        """Crash."""
         if self._brain:
             self._brain.die()
         os._exit(exit_code)
 
     def typed(self, data: bytes) -> None:
-        """What came in one read, outside of a paste."""
+        """Take the input of one read, outside of a paste."""
         if self.question:
             self._answered(data)
             return
@@ -183,7 +225,7 @@ class Composer:
         due = [self._brain.due_seconds() if self._brain else None]
         if self.tick_seconds is not None:
             due.append(max(0.0, self._next_tick - time.monotonic()))
-        return min((each for each in due if each is not None), default=None)
+        return min((seconds for seconds in due if seconds is not None), default=None)
 
     def _go_on(self) -> None:
         if self._brain and self._brain.due_seconds() == 0:
@@ -193,18 +235,14 @@ class Composer:
             self.tick()
 
     def _part(self, data: bytes) -> None:
-        """Tell what is pasted from what is typed, and Escape from both."""
+        """Separate pasted from typed input, and Escape from both."""
         if data == bytes([_ESCAPE]) and not self._pasting:
             self._interrupt()
             return
         while data:
             ends = _PASTE_ENDS if self._pasting else _PASTE_BEGINS
-            piece, found, data = data.partition(ends)
+            piece, delimiter, data = data.partition(ends)
             if piece:
                 self.pasted(piece) if self._pasting else self.typed(piece)
-            if found:
+            if delimiter:
                 self._pasting = not self._pasting
-
-
-def main(record: str, answers: str = "") -> None:
-    Composer(record, answers).run()

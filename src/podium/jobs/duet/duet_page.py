@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
-from podium.app.submission import WorkRequest, submit
+from podium.app.work_request import WorkRequest, submit
 from podium.core.errors import BadInput
 from podium.core.turns import PairName
 from podium.jobs.duet.project_terminals import pair_status
