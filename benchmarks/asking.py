@@ -20,7 +20,7 @@ from podium.platform.system_clock import SystemClock, SystemIds
 from podium.ports import Gate
 from podium.sandbox import HookServer, ProcessLauncher, hook_command
 from podium.store import FileTranscripts, SqlStore, StoreJournal
-from podium.testing import FakeEnclosures, ScriptedGate, decision
+from podium.testing import FakeConfinementProvider, ScriptedGate, decision
 from podium.tools import (
     DoorSettings,
     GatedDoor,
@@ -169,7 +169,7 @@ def _doors(store: SqlStore, folder: Path) -> HookServer:
         registry,
         door,
         ProcessLauncher(),
-        confinements=FakeEnclosures(),
+        confinements=FakeConfinementProvider(),
         clock=SystemClock(),
         settings=ToolboxSettings(root=str(folder)),
         split_command=lambda text: ((tuple(text.split()),), ""),

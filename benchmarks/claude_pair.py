@@ -29,9 +29,9 @@ from podium.core.turns import (
 from podium.jobs.duet.prompts import plan_prompt, task_prompt
 from podium.platform.system_clock import SystemClock
 from podium.sandbox import LauncherSettings, ProcessLauncher, end_left_server
-from podium.testing import FakeEnclosures, FakeHookDoors, MemoryTranscripts
-from podium.testing.modelserver import ModelServer, SeenRequest
-from podium.testing.tui_zoo.bodies import CODE, LONG_LINE, MARKDOWN
+from podium.testing import FakeConfinementProvider, FakeHookDoors, MemoryTranscripts
+from podium.testing.fake_tuis.answers import CODE, LONG_LINE, MARKDOWN
+from podium.testing.modelserver import LoggedRequest, ModelServer
 from tests.integration.agents import clis
 
 HANDOFFS = int(os.environ.get("PODIUM_BENCH_CLAUDE_HANDOFFS", "15"))
@@ -47,7 +47,7 @@ class Told:
 
     at: list[tuple[float, str]] = field(default_factory=list)
 
-    def __call__(self, seen: SeenRequest) -> None:
+    def __call__(self, seen: LoggedRequest) -> None:
         if seen.is_ask:
             self.at.append((time.monotonic(), seen.prompt))
 
@@ -157,7 +157,7 @@ def _kit(place: Path) -> TuiDeps:
         launcher=ProcessLauncher(
             LauncherSettings(grace_seconds=1.0), resolve_secret={"KEY": KEY}.__getitem__
         ),
-        confinement_provider=FakeEnclosures(),
+        confinement_provider=FakeConfinementProvider(),
         doors=FakeHookDoors(),
         transcripts=MemoryTranscripts(),
         clock=SystemClock(),

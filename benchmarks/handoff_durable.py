@@ -15,7 +15,7 @@ from podium.jobs.duet.bench.fake_pair import (
     open_fake_pair,
     open_runner,
 )
-from podium.testing.tui_zoo import Answers
+from podium.testing.fake_tuis import Answers
 
 _SETTLE_SECONDS = 0.0
 """For a program that is known to take an Enter as soon as it shows a paste."""

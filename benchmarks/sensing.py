@@ -17,7 +17,7 @@ from benchmarks.ticking import Idled, idle_tick, idled
 from podium.jobs.sense.io import FileSource, FolderSource, SourceDeps
 from podium.jobs.sense.options import SenseOptions
 from podium.jobs.sense.planning.bundle import bundle_json, bundle_of
-from podium.jobs.sense.ports import Source
+from podium.jobs.sense.ports import StateSource
 from podium.platform.system_clock import SystemClock
 from podium.store import Redactor
 
@@ -76,7 +76,7 @@ def _idle_figures(idle: Idled) -> list[Figure]:
     ]
 
 
-def sources_of(root: Path) -> list[Source]:
+def sources_of(root: Path) -> list[StateSource]:
     """As the loop has them."""
     redactor = Redactor({"API_KEY": "sk-not-a-real-one-0123456789"})
     own = {LAYOUT.log, LAYOUT.telemetry, LAYOUT.parser_log}
@@ -120,17 +120,17 @@ async def _bare(root: Path) -> None:
                 entry.stat(follow_symlinks=False)
 
 
-async def _marked(sources: list[Source]) -> None:
+async def _marked(sources: list[StateSource]) -> None:
     for source in sources:
         await source.etag()
 
 
-async def _looked(sources: list[Source]) -> None:
+async def _looked(sources: list[StateSource]) -> None:
     for source in sources:
         await source.look()
 
 
-async def _bundled(root: Path, sources: list[Source]) -> None:
+async def _bundled(root: Path, sources: list[StateSource]) -> None:
     looks = [await source.look() for source in sources]
     bundle = bundle_of(str(root), looks, limit_bytes=OPTIONS.bundle_bytes)
     assert bundle.digest

@@ -23,8 +23,8 @@ from podium.core.turns import AwaitedMessage, Turn, TurnLimits
 from podium.jobs.duet.prompts import task_prompt
 from podium.platform.system_clock import SystemClock
 from podium.sandbox import ProcessLauncher, end_left_server
-from podium.testing import FakeEnclosures, FakeHookDoors, MemoryTranscripts, retry_until
-from podium.testing.tui_zoo import Answers, happened, zoo_command
+from podium.testing import FakeConfinementProvider, FakeHookDoors, MemoryTranscripts, retry_until
+from podium.testing.fake_tuis import Answers, happened, tui_command
 
 PANES = int(os.environ.get("PODIUM_BENCH_PANES", "50"))
 SECONDS = 20.0
@@ -82,18 +82,18 @@ def _close_pipes(settings: TerminalSettings) -> None:
 
 def _settings(folder: Path) -> TerminalSettings:
     folder.mkdir(mode=0o700)
-    Answers(ways=("stuck",)).kept_in(folder / "answers.json")
+    Answers(ways=("stuck",)).write_to(folder / "answers.json")
     return TerminalSettings(socket=folder / "s", folder=folder / "own", columns=100, rows=30)
 
 
 def _command(folder: Path, number: int) -> tuple[str, ...]:
-    return zoo_command("spinning", folder / f"{number}.jsonl", folder / "answers.json")
+    return tui_command("spinning", folder / f"{number}.jsonl", folder / "answers.json")
 
 
 def _kit(folder: Path) -> TuiDeps:
     return TuiDeps(
         launcher=ProcessLauncher(),
-        confinement_provider=FakeEnclosures(),
+        confinement_provider=FakeConfinementProvider(),
         doors=FakeHookDoors(),
         transcripts=MemoryTranscripts(),
         clock=SystemClock(),

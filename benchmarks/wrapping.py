@@ -32,7 +32,7 @@ from podium.policy.policy import Policy, PolicyRule
 from podium.ports import EventQuery, StoreView, Transaction
 from podium.sandbox import HookServer, ProcessLauncher, TurnHookServer
 from podium.store import Redactor, SqlStore, StoreJournal
-from podium.testing import FakeEnclosures
+from podium.testing import FakeConfinementProvider
 from podium.tools import (
     DoorSettings,
     GatedDoor,
@@ -231,7 +231,7 @@ def _doors(store: SqlStore, place: Path, redactor: Redactor, acts: list[Spent]) 
         registry,
         door,
         ProcessLauncher(),
-        confinements=FakeEnclosures(),
+        confinements=FakeConfinementProvider(),
         clock=SystemClock(),
         settings=ToolboxSettings(root=str(place)),
         split_command=split_command,

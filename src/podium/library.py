@@ -21,8 +21,7 @@ from podium.core.events import Event
 from podium.core.work import Run, RunStatus
 from podium.jobs.playbook import build_prompt
 from podium.jobs.playbook import loader as files
-from podium.jobs.playbook.models import Playbook, PluginProfile
-from podium.jobs.playbook.run_models import PLAYBOOK, PlaybookResult
+from podium.jobs.playbook.models import PLAYBOOK, Playbook, PlaybookResult, PluginProfile
 from podium.ports import EventQuery
 from podium.telemetry.event_feed import ListenerThread
 

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 from podium.platform.lazy_exports import export_lazily
 
 if TYPE_CHECKING:
-    from podium.git.folder_restore import FolderRestorer
-    from podium.git.working_folder import GitWorkingFolders
+    from podium.git.working_folder import FolderRestorer, GitWorkingFolders
     from podium.git.workspace_registry import GitWorkspaces
 
 __all__ = [
@@ -19,7 +18,7 @@ export_lazily(
     __name__,
     {
         "GitWorkingFolders": "working_folder",
-        "FolderRestorer": "folder_restore",
+        "FolderRestorer": "working_folder",
         "GitWorkspaces": "workspace_registry",
     },
 )

@@ -116,10 +116,10 @@ async def check_size(git: Git, record: WorkspaceRecord, commit: str) -> None:
 
     trees = await read_trees(ask, [record.base, commit])
     if commit not in trees.roots:
-        raise NotPossibleNow(f"{commit[:12]} is no commit")
+        raise NotPossibleNow(f"{commit[:12]} is not a commit")
     if large := await asyncio.to_thread(trees.larger_than_may_be, [commit], record.base):
         raise NotPossibleNow(
-            f"{large}; say `podium workspaces exec {record.task} -- git reset --hard {record.base[:12]}`"
+            f"{large}; run `podium workspaces exec {record.task} -- git reset --hard {record.base[:12]}`"
         )
 
 

@@ -13,10 +13,10 @@ from pathlib import Path
 from podium.core.errors import NotPossibleNow
 from podium.core.workspaces import BranchConflict, WorkspaceRecord
 from podium.git.commit_trees import FRUGAL, MEMORY_BYTES
-from podium.git.copied_files import ignoring
 from podium.git.git_command import Git, GitFailed
 from podium.git.private_dir import PRIVATE_CONFIG
 from podium.git.records import WorkspaceRecords
+from podium.git.worktree_files import ignoring
 from podium.git.worktree_objects import add_all, describe_large, too_large
 from podium.platform import make_private_folder
 from podium.platform.atomic_write import atomic_write

@@ -12,15 +12,13 @@ from typing import NamedTuple
 from podium.core.errors import GuardedFilesChanged, ImportRefused, NotPossibleNow
 from podium.core.processes import Confinement
 from podium.core.workspaces import Delivery, GuardedChange, WorkspaceRecord
-from podium.git.commit_changes import CommitHistory
+from podium.git.commit_changes import MAX_PACK_BYTES, CommitHistory, quarantined, read_bundle
 from podium.git.commit_scan import Find, refuse_secrets
-from podium.git.git_command import Git, GitFailed, clear_stale_lock, no_object
+from podium.git.git_command import OWN_REFS, Git, GitFailed, clear_stale_lock, no_object
 from podium.git.guarded_changes import Guarded, GuardedReview, named_by_settings, none_more
 from podium.git.import_gate import ImportGate
 from podium.git.private_dir import make_borrower, mend_private_dir, read_head, read_ref
-from podium.git.quarantine import MAX_PACK_BYTES, quarantined, read_bundle
 from podium.git.records import RemovedWorkspaces, WorkspaceRecords, merged_bases
-from podium.git.turns import OWN_REFS
 from podium.git.worktree_objects import ObjectKeeper
 from podium.platform.atomic_write import atomic_write
 
@@ -108,7 +106,7 @@ class Deliveries:
         raise NotPossibleNow(
             f"{record.branch.removeprefix('refs/heads/')!r} was at {delivered[:12]} and is "
             f"{f'at {current[:12]}' if current else 'gone'} now: somebody else moved it; keep that under "
-            f"another name, then say `git update-ref {record.branch} {delivered}`"
+            f"another name, then run `git update-ref {record.branch} {delivered}`"
         )
 
     async def _bundled(

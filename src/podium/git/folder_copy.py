@@ -278,7 +278,7 @@ class FolderCopies:
         """Remove the copy at this place; gives the run that it was made for."""
         run_id = copy.parent.name
         if copy.parent.parent != self._copies or not run_id or run_id.startswith(_DRAFT):
-            raise BadInput(f"{str(copy)!r} is no copy that Podium made, so it is left as it is")
+            raise BadInput(f"{str(copy)!r} is not a copy made by Podium; it was left unchanged")
         await self.drop(run_id)
         return run_id
 

@@ -114,7 +114,7 @@ class FolderDifference:
 
     @property
     def paths(self) -> list[str]:
-        """All that a person would see: a folder is told, with `/`, where no file of it is."""
+        """List all changes for a person: a folder, with `/`, only where none of its files is listed."""
         files = self.files
         folders = [*self.make_folders, *self.remove_folders]
         above = set(_all_above([*files, *folders]))
@@ -182,7 +182,7 @@ REFS = "refs/grounds"
 SCRATCH = "looking-"
 _MAX_BYTES = 100_000_000
 _MAX_INDEX_BYTES = 100_000_000
-# What Linux takes for a name is kept, also where Windows and macOS would take it for another.
+# Names are stored as on Linux, also where Windows and macOS would take them for others.
 _SETTINGS = (
     *BYTE_EXACT,
     "core.protectNTFS=false",
@@ -196,7 +196,7 @@ class FolderShadow:
     """Stores the content of folders, each state under a ref of its own."""
 
     def __init__(self, git: Git, folder: Path, limits: FolderLimits) -> None:
-        """`folder` is made when something is kept first; nobody else may look into it."""
+        """`folder` is made with the first snapshot; nobody else may read it."""
         self.folder = folder
         self._git = git
         self._limits = limits
@@ -247,7 +247,7 @@ class FolderShadow:
         return content_from_manifest(rest) if kind == b"blob" else None
 
     async def refs(self, run_id: str) -> list[str]:
-        """Names of all that is kept for a run, those with numbers in their order."""
+        """List the refs of a run, numbered ones in their order."""
         if not self._dir.is_dir():
             return []
         await asyncio.to_thread(self._make)
@@ -301,9 +301,9 @@ class FolderShadow:
         return (await self._run("write-tree", index=index)).decode().strip()
 
     async def _large(self, root: Path, index: Path) -> list[str]:
-        """Files and folders that git ignores and that are too large to be kept.
+        """Files and folders that git ignores and that are too large to be stored.
 
-        What was kept once, or is tracked in the folder's own repository, is kept again.
+        Files that were stored once, or are tracked in the folder's own repository, are stored again.
         """
         async with self._scratch() as scratch:
             tracked, exclude = scratch / "index", scratch / "exclude"

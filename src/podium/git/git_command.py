@@ -12,6 +12,9 @@ from podium.core.errors import NotPossibleNow
 from podium.core.processes import Confinement, ProcessExit, ProcessLimits, ProcessSpec
 from podium.ports.launcher import Launcher
 
+OWN_REFS = "refs/podium/"
+BASE_REFS = f"{OWN_REFS}bases/"
+"""Refs that protect fetched commits of the remote's base branch from garbage collection."""
 _OFF = (
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
@@ -67,7 +70,7 @@ class GitFailed(NotPossibleNow):
         self.stderr = _CONTROL.sub("", ended.stderr.decode(errors="replace")).strip()
         self.git_exit_code = ended.exit_code
         self.timed_out = ended.timed_out
-        reason = "it took too long" if ended.timed_out else self.stderr[-500:] or "it said nothing"
+        reason = "timed out" if ended.timed_out else self.stderr[-500:] or "no output"
         super().__init__(f"`git {arguments[0] if arguments else ''}` failed: {reason}")
 
 

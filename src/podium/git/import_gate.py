@@ -199,7 +199,6 @@ def repository_part(path: str, repositories: set[Folder]) -> Folder:
 
 MAX_FILE_BYTES = 500_000_000
 _MAX_CHANGES = 500_000
-_MAX_MERGED = 1000
 
 Parents = dict[str, list[str]]
 

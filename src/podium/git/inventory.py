@@ -25,12 +25,11 @@ from podium.core.workspaces import (
     WorktreeSnapshot,
 )
 from podium.git.creation import admin_folders, forget_parent, points_at, undo_creation
-from podium.git.git_command import Git, clear_stale_lock
+from podium.git.git_command import BASE_REFS, Git, clear_stale_lock
 from podium.git.layout import tidy
 from podium.git.planted import find_planted
 from podium.git.records import RemovalRecord, RemovedWorkspaces, WorkspaceRecords, merged_bases
 from podium.git.snapshots import Snapshots
-from podium.git.turns import BASE_REFS
 from podium.git.work_safety import ContentsReader, SafetyFinding, WorkComparison
 from podium.platform.atomic_write import atomic_write
 from podium.platform.folder_tree import clear_away, measure, remove_if_empty
@@ -199,7 +198,7 @@ class WorkspaceLister:
         size = await asyncio.to_thread(measure, Path(record.path), Path(record.private))
         return WorkspaceListing(
             record=record,
-            kept=finding.kept,
+            kept=finding.location,
             because=finding.because,
             bytes=size.bytes,
             changed_at=size.changed_at(self._clock.now(), record.created_at),
@@ -352,9 +351,7 @@ class WorkspaceCollector:
         because = listing.because
         if snapshot is not None and not whole:
             left_out = "".join(snapshot.left_out[:1])
-            because = (
-                f"a snapshot could not keep {left_out}; save or delete that, then say it again"
-            )
+            because = f"a snapshot could not keep {left_out}; save or delete that, then try again"
         if listing.kept.is_safe and whole:
             await self._remover.remove(record, listing.because)
         return WorkspaceRemoval(
@@ -416,5 +413,5 @@ def _removal_errors(record: WorkspaceRecord) -> Iterator[None]:
     except OSError as error:
         raise NotPossibleNow(
             f"workspace {record.task!r} cannot be removed: {error.strerror} ({error.filename!r}); "
-            "mend that, then say `podium workspaces gc` again"
+            "fix that, then run `podium workspaces gc` again"
         ) from error

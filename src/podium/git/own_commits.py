@@ -297,9 +297,7 @@ class Merger:
         changes = await changes_since(self._supervisor_repo, self._record, tip)
         if not changes.paths:
             self._supervisor_repo.forget_merge()
-        return NotPossibleNow(
-            f"{other[:12]} cannot be merged: {output[-500:] or 'git said nothing'}"
-        )
+        return NotPossibleNow(f"{other[:12]} cannot be merged: {output[-500:] or 'gno output'}")
 
 
 def _output_of(ended: ProcessExit) -> str:

@@ -285,7 +285,7 @@ def alternates_of(objects: str) -> list[tuple[str, str]]:
         level = [path for folder in level for path in _named_in(folder) if path not in folders]
         for path in level:
             folders[path] = os.path.realpath(path)
-    # A folder that is gone is git's own trouble, which it tells of by itself.
+    # Git itself reports a folder that is gone.
     return [(named, real) for named, real in folders.items() if Path(real).is_dir()]
 
 

@@ -21,17 +21,15 @@ from podium.core.workspaces import (
     WorkspaceSpec,
     WorktreeSnapshot,
 )
-from podium.git.commit_changes import CommitHistory
+from podium.git.commit_changes import CommitHistory, quarantined
 from podium.git.commit_scan import Find
-from podium.git.creation import undo_creation
+from podium.git.creation import folder_of, forbidden_paths, undo_creation
 from podium.git.delivery import Deliveries
 from podium.git.git_command import Git, GitFailed, no_object
-from podium.git.quarantine import quarantined
 from podium.git.records import RecordLookup, RemovedWorkspaces, WorkspaceRecords
 from podium.git.repository import RepositoryState, find_repository
 from podium.git.snapshots import Snapshots
 from podium.git.workspace_reset import is_within, keep_tip, refuse_missing
-from podium.git.workspace_spec import folder_of, forbidden_paths
 
 _MAX_NAMED = 20
 
@@ -92,7 +90,7 @@ class SnapshotRecovery:
         commit = newest.carried or await self._git.resolve(f"{newest.commit}^1", record.git_dir)
         if not commit:
             raise NotPossibleNow(
-                f"{newest.ref!r} is no snapshot that Podium made; look at it yourself"
+                f"{newest.ref!r} is not a snapshot made by Podium; check it by hand"
             )
         await self._refuse_unsafe(record, name, newest, commit)
         why = f"podium: recovered from {newest.ref}"
@@ -286,7 +284,7 @@ class WorkspaceRebuild:
         short, was = record.branch.removeprefix("refs/heads/"), self._delivered or commit
         raise NotPossibleNow(
             f"{short!r} was at {was[:12]} and is at {current[:12]} now: somebody else moved it; keep that under "
-            f"another name (`git branch NAME {short}`), then say `git update-ref {record.branch} {was}`"
+            f"another name (`git branch NAME {short}`), then run `git update-ref {record.branch} {was}`"
         )
 
     async def _is_of_run(self, record: WorkspaceRecord, commit: str) -> bool:
@@ -342,6 +340,6 @@ class WorkspaceRebuild:
 def _refuse_loss(record: WorkspaceRecord, snapshot: WorktreeSnapshot) -> None:
     if not snapshot.complete:
         raise NotPossibleNow(
-            f"what is left of workspace {record.task!r} in {record.private!r} could not be kept whole "
+            f"what is left of workspace {record.task!r} in {record.private!r} could not be stored completely "
             f"({''.join(snapshot.left_out[:1])}); save or delete that, then try again"
         )

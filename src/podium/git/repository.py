@@ -112,7 +112,7 @@ def _not_usable(folder: str, failed: GitFailed) -> BadInput | NotPossibleNow:
     message = failed.stderr
     if "dubious ownership" in message:
         return NotPossibleNow(
-            f"the repository of {folder!r} belongs to another user; if you trust it, say "
+            f"the repository of {folder!r} belongs to another user; if you trust it, run "
             f"`git config --global --add safe.directory {os.path.realpath(folder)}`"
         )
     if "must be run in a work tree" in message:
@@ -225,7 +225,7 @@ def _path(row: str) -> str:
 def _why_not(folder: str, failed: GitFailed) -> str:
     if "dubious ownership" in failed.stderr:
         return (
-            f"{folder!r} belongs to another user, and git trusts no such repository; if you do, say "
+            f"{folder!r} belongs to another user, and git trusts no such repository; if you do, run "
             f"`git config --global --add safe.directory {folder}`"
         )
     if "must be run in a work tree" in failed.stderr:

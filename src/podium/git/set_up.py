@@ -1,29 +1,159 @@
-"""Set-up of a fresh workspace, so that the project can be built and tested, with ports of its own.
+"""Set-up of a fresh workspace: files that git does not carry, ports of its own, and the project's commands.
 
-The commands are the project's own and run as the agent's processes do: inside the workspace's
-confinement, with nothing of the user's repository in reach.
-"""
+The commands run as the agent's processes do: inside the workspace's confinement, with nothing of the user's repository
+in reach. Every folder on the way of a copied file is opened by the handle of the one before it, on both sides: the base
+commit may hold a link where the checkout has a folder, and a listed name may be a link that leads away."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
+import os
 import random
 import re
 import shlex
 import socket
+import stat
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from podium.core.errors import BadInput, NotPossibleNow, SetUpFailed
 from podium.core.model import json_of
 from podium.core.processes import Confinement, ProcessExit, ProcessLimits, ProcessSpec
 from podium.core.workspaces import SetupSpec, WorkspaceRecord, WorkspaceSpec
-from podium.git.copied_files import check_files, copy_files, ignoring
 from podium.git.records import CREATING, WorkspaceRecords
+from podium.git.worktree_files import ignoring
 from podium.platform.atomic_write import atomic_write
+from podium.platform.safe_open import UnusableFile, create_new, open_folder, open_plain
 from podium.ports import Launcher, Process, Workspace
+
+MAX_FILE_BYTES = 16_000_000
+MAX_IN_ALL_BYTES = 64_000_000
+
+
+def check_files(checkout: Path, names: Sequence[str]) -> None:
+    """Raise `BadInput` for the first name that cannot be copied. Nothing is changed."""
+    total = 0
+    for name in names:
+        with _opened(checkout, name) as handle:
+            total += os.fstat(handle).st_size
+    if total > MAX_IN_ALL_BYTES:
+        raise BadInput(
+            f"the files to copy have {total} bytes in all, and {MAX_IN_ALL_BYTES} may be copied; "
+            "fetch or build what is large by an `after_create` command"
+        )
+
+
+def copy_files(checkout: Path, worktree: Path, names: Sequence[str]) -> tuple[str, ...]:
+    """Copy each file to the same place in the worktree, with its permission bits; gives what was copied.
+
+    A file that is there already with the same content is left alone. Raises `BadInput` for what
+    cannot be copied; what was copied before it stays.
+    """
+    copied = []
+    for name in names:
+        with _opened(checkout, name) as handle:
+            mode = stat.S_IMODE(os.fstat(handle).st_mode) & 0o777
+            content = _content(handle, name)
+        if _put(worktree, name, content, mode):
+            copied.append("/".join(_parts(name)))
+    return tuple(copied)
+
+
+@contextlib.contextmanager
+def _opened(checkout: Path, name: str) -> Iterator[int]:
+    """The handle of a plain file of the checkout that is not too large."""
+    parts = _parts(name)
+    try:
+        with open_folder(checkout, "/".join(parts[:-1])) as folder:
+            handle = open_plain(parts[-1], folder)
+    except OSError as error:
+        raise BadInput(f"cannot copy {name!r} from {str(checkout)!r}: {_why(error)}") from error
+    try:
+        _must_be_small(os.fstat(handle), name)
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _parts(name: str) -> tuple[str, ...]:
+    path = PurePosixPath(name)
+    odd = path.is_absolute() or ".." in path.parts or "\0" in name or "\n" in name
+    inside = path.parts and not odd
+    if not inside:
+        raise BadInput(
+            f"cannot copy {name!r}: name a file by its path from the checkout's root on, as in '.env'"
+        )
+    if any(part.lower() == ".git" for part in path.parts):
+        raise BadInput(f"cannot copy {name!r}: what belongs to git itself stays where it is")
+    return path.parts
+
+
+def _must_be_small(status: os.stat_result, name: str) -> None:
+    if status.st_size > MAX_FILE_BYTES:
+        raise BadInput(
+            f"cannot copy {name!r}: it has {status.st_size} bytes, and {MAX_FILE_BYTES} may be "
+            "copied; fetch or build it by an `after_create` command"
+        )
+
+
+def _content(handle: int, name: str) -> bytes:
+    """All of it, at most a byte more than may be: it can grow while it is read."""
+    with open(handle, "rb", closefd=False) as file:
+        content = file.read(MAX_FILE_BYTES + 1)
+    if len(content) > MAX_FILE_BYTES:
+        raise BadInput(f"cannot copy {name!r}: it grew while it was read; try again")
+    return content
+
+
+def _put(worktree: Path, name: str, content: bytes, mode: int) -> bool:
+    """Write the file. Return False when it was there with the same content."""
+    parts = _parts(name)
+    try:
+        with open_folder(worktree, "/".join(parts[:-1]), make=True) as folder:
+            # A forbidden path that was not there is an empty folder by now.
+            with contextlib.suppress(OSError):
+                os.rmdir(parts[-1], dir_fd=folder)
+            _create(folder, parts[-1], content, mode)
+    except FileExistsError:
+        _must_be_the_same(worktree, name, content)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise BadInput(f"cannot copy {name!r} into the workspace: {_why(error)}") from error
+    else:
+        return True
+    return False
+
+
+def _create(folder: int, leaf: str, content: bytes, mode: int) -> None:
+    # Private until it is whole: it may hold secrets.
+    handle = create_new(leaf, folder)
+    with open(handle, "wb") as file:  # noqa: PTH123 - a handle, not a path
+        file.write(content)
+        file.flush()
+        os.fchmod(handle, mode)
+
+
+def _must_be_the_same(worktree: Path, name: str, content: bytes) -> None:
+    with _opened(worktree, name) as handle:
+        same = _content(handle, name) == content
+    if not same:
+        raise BadInput(
+            f"cannot copy {name!r}: the base commit has one with other content; commit yours, or "
+            "take it off the list"
+        )
+
+
+def _why(error: OSError) -> str:
+    if error.errno == errno.ENOENT:
+        return "there is no such file; make it, or take it off the list"
+    if error.errno == errno.EISDIR:
+        return "it is a folder; list the files in it one by one"
+    return f"it {error.strerror}" if isinstance(error, UnusableFile) else f"{error.strerror}"
+
 
 PORTS = range(20_000, 32_000)
 """Beneath the ports that kernels give to outgoing connections, which would come and go in them."""
@@ -280,13 +410,13 @@ class SetupCommands:
         how = f"exit code {ended.exit_code}" if ended.signal is None else f"signal {ended.signal}"
         refused = "".join(f"\n  refused: {exec_}" for exec_ in ended.refused_execs)
         return _set_up_failed(
-            f"{command!r} failed with {how}; mend it, then try again{refused}", tail
+            f"{command!r} failed with {how}; fix it, then try again{refused}", tail
         )
 
     def _never_ready(self, argv: Sequence[str], tail: Sequence[str]) -> SetUpFailed:
         command = _command_line(argv)
         return _set_up_failed(
-            f"{command!r} never succeeded, so the workspace is not ready; mend it, or "
+            f"{command!r} never succeeded, so the workspace is not ready; fix it, or "
             f"{self._give_more_time()}",
             tail,
         )
@@ -317,7 +447,7 @@ def _lines(output: bytes) -> list[str]:
 
 def _set_up_failed(problem: str, tail: Sequence[str]) -> SetUpFailed:
     lines = "".join(f"\n  {line}" for line in tail)
-    excerpt = f"\nit said last:{lines}" if lines else "\nit said nothing"
+    excerpt = f"\nlast output:{lines}" if lines else "\nno output"
     return SetUpFailed(f"the workspace was not made: {problem}{excerpt}", output=tuple(tail))
 
 

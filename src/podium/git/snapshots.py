@@ -19,6 +19,7 @@ from typing import NamedTuple
 from podium.core.errors import BadInput, ImportRefused, NotPossibleNow
 from podium.core.processes import Confinement, ProcessExit
 from podium.core.workspaces import WorkspaceRecord, WorktreeSnapshot
+from podium.git.commit_changes import MAX_PACK_BYTES, quarantined
 from podium.git.commit_trees import check_size
 from podium.git.committable_tree import store_committable
 from podium.git.git_command import Git, GitFailed, clear_stale_lock, no_object
@@ -33,7 +34,6 @@ from podium.git.private_dir import (
     read_refs,
     stray_objects,
 )
-from podium.git.quarantine import MAX_PACK_BYTES, quarantined
 from podium.git.records import WorkspaceRecords
 from podium.git.worktree_objects import ObjectKeeper
 from podium.ports.engine import Clock
@@ -306,7 +306,7 @@ async def check_own(git: Git, record: WorkspaceRecord, snapshot: WorktreeSnapsho
     """Raise unless the snapshot is one of this workspace and still there."""
     if not snapshot.ref.startswith(f"{_folder(record)}/"):
         raise BadInput(
-            f"{snapshot.ref!r} is no snapshot of workspace {record.id}; name one of its own"
+            f"{snapshot.ref!r} is not a snapshot of workspace {record.id}; name one of its own"
         )
     if await git.resolve(snapshot.ref, record.git_dir) != snapshot.commit:
         raise NotPossibleNow(

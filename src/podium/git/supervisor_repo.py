@@ -17,11 +17,10 @@ from pathlib import Path, PurePosixPath
 
 from podium.core.processes import Confinement, Mount, ProcessExit
 from podium.core.workspaces import WorkspaceRecord
-from podium.git.copied_files import ignoring
 from podium.git.git_command import Git
 from podium.git.layout import confinement_of
 from podium.git.private_dir import BASE_OBJECTS, PRIVATE_CONFIG, mend_private_dir, read_plain
-from podium.git.worktree_files import remove_file, write_files
+from podium.git.worktree_files import ignoring, remove_file, write_files
 from podium.platform import make_private_folder
 from podium.platform.atomic_write import atomic_write
 

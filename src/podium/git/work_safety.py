@@ -135,7 +135,7 @@ _SQUASHES_TRIED = 100
 class SafetyFinding(NamedTuple):
     """Location of the work, and the reason."""
 
-    kept: WorkLocation
+    location: WorkLocation
     because: str
 
 

@@ -1,23 +1,37 @@
-"""Folders that playbooks work in: stored before, compared after, copied for a rehearsal."""
+"""Folders that playbooks work in: stored before, compared after, copied for a rehearsal, restored."""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 import re
+import shutil
+import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from podium.core.errors import BadInput, NotPossibleNow
-from podium.core.folder_snapshots import FolderChanges, WorkingFolder
+from podium.core.folder_snapshots import FolderChanges, FolderRestore, WorkingFolder
 from podium.git.folder_copy import STATE, FolderCopies, FolderLimits, printable
-from podium.git.folder_snapshot import REFS, SCRATCH, FolderContent, FolderShadow, difference
+from podium.git.folder_snapshot import (
+    REFS,
+    SCRATCH,
+    FolderContent,
+    FolderDifference,
+    FolderShadow,
+    difference,
+    in_the_way,
+)
 from podium.git.git_command import Git
-from podium.git.worktree_files import closed_paths, is_memory
+from podium.git.worktree_files import closed_paths, is_memory, kind_of, open_folders, remove_file
 from podium.platform import make_private_folder
 from podium.platform.folder_tree import clear_away
+from podium.platform.safe_open import create_new
 
 START, LEFT = "start", "left"
 MAX_DIFF_BYTES = 200_000
@@ -58,7 +72,7 @@ class GitWorkingFolders:
             working_folder = working_folder.model_copy(update={"closed": closed})
             content = await self._start_content(run_id, folder)
         except (NotPossibleNow, OSError) as error:
-            return working_folder.model_copy(update={"why_none": f"nothing was kept: {error}"})
+            return working_folder.model_copy(update={"why_none": f"no snapshot was taken: {error}"})
         left_out = tuple(map(printable, content.left_out))
         return working_folder.model_copy(
             update={"snapshot": ref_of(run_id, START), "left_out": left_out}
@@ -89,14 +103,14 @@ class GitWorkingFolders:
             return FolderChanges(unknown=f"{error}")
         planted = tuple(path for path in closed if path not in working_folder.closed)
         if not working_folder.snapshot:
-            unknown = working_folder.why_none or f"nothing was kept of {root!r}"
+            unknown = working_folder.why_none or f"no snapshot of {root!r} was taken"
             return FolderChanges(trespasses=planted, unknown=unknown)
         run_id = run_of(working_folder.snapshot)
         try:
             then = await self.shadow.stored(working_folder.snapshot)
             if then is None:
                 return FolderChanges(
-                    trespasses=planted, unknown=f"what was kept of {root!r} is gone"
+                    trespasses=planted, unknown=f"the snapshot of {root!r} is gone"
                 )
             now = await self.shadow.read(Path(working_folder.root), self.index_of(run_id))
             await self.shadow.keep(now, ref_of(run_id, LEFT), f"after {run_id}")
@@ -126,11 +140,11 @@ class GitWorkingFolders:
         await asyncio.to_thread(self.index_of(run_id).unlink, True)
 
     def runs(self) -> list[str]:
-        """All runs that a folder was kept or copied for."""
+        """List all runs with a snapshot or copy of a folder."""
         return sorted({*self._copies.runs(), *self._indexed()})
 
     async def tidy(self, is_over: Callable[[str], bool]) -> None:
-        """Remove copies of runs that are over, and what was kept for old ones.
+        """Remove copies of runs that are over, and snapshots of old ones.
 
         Those of the last runs stay, and those of the last days.
         """
@@ -152,7 +166,7 @@ class GitWorkingFolders:
         return self._folder / "indexes" / _check_run(run_id)
 
     def _old(self) -> list[str]:
-        """Runs beyond the last ones, of which something was kept long ago."""
+        """Runs beyond the last ones, with an old snapshot."""
         indexes = self._folder / "indexes"
         before = self._indexed()[:-_RUNS_TO_KEEP]
         return [name for name in before if _age_seconds(indexes / name) > _SECONDS_TO_KEEP]
@@ -195,13 +209,13 @@ def run_of(ref: str) -> str:
     """Return the run that a ref belongs to. Raises `BadInput` for any other ref."""
     above, _, rest = ref.removeprefix(f"{REFS}/").partition("/")
     if not ref.startswith(f"{REFS}/") or not rest:
-        raise BadInput(f"{ref[:100]!r} names nothing that was kept of a folder")
+        raise BadInput(f"{ref[:100]!r} is not a snapshot of a folder")
     return _check_run(above)
 
 
 def _check_run(run_id: str) -> str:
     if not _RUN.fullmatch(run_id):
-        raise BadInput(f"{run_id[:100]!r} is no id of a run; see `podium runs`")
+        raise BadInput(f"{run_id[:100]!r} is not a run id; see `podium runs`")
     return run_id
 
 
@@ -215,3 +229,220 @@ def _age_seconds(path: Path) -> float:
     with suppress(OSError):
         return time.time() - path.lstat().st_mtime
     return 0.0
+
+
+_BACKUP = "aside"
+"""Refs of states that were replaced by a restore, numbered, newest last."""
+_MAX_NAMED = 5
+
+
+@dataclass(frozen=True)
+class _RestorePlan:
+    then: FolderContent
+    now: FolderContent
+    off: FolderDifference
+    summary: FolderRestore
+
+
+class FolderRestorer:
+    """Shows and does it for the folder of one run."""
+
+    def __init__(
+        self, working_folders: GitWorkingFolders, run_id: str, ended_at: datetime | None
+    ) -> None:
+        """`ended_at` is when the run let go of the folder: without a look at it then, files that were
+        changed later count as somebody else's."""
+        self._working_folders = working_folders
+        self._shadow = working_folders.shadow
+        self._run_id = run_id
+        self._ended_at = ended_at
+
+    async def look(self, *, undo: bool) -> FolderRestore:
+        """Plan a restore without changing anything. `undo` reverts the last restore.
+
+        Raises `NotPossibleNow` when no snapshot exists, or something is in the way.
+        """
+        return (await self._plan(undo)).summary
+
+    async def put_back(self, expected: FolderRestore, *, undo: bool, over: bool) -> FolderRestore:
+        """Restore the folder as `look` described. After a kill it can be called again.
+
+        Raises `NotPossibleNow` when the folder is no longer as `look` described it, or holds changes of others and
+        `over` is not set.
+        """
+        plan = await self._plan(undo)
+        if plan.summary.seen != expected.seen:
+            raise NotPossibleNow(
+                f"something in {plan.summary.root!r} was changed meanwhile, and nothing was put back; look again"
+            )
+        if plan.summary.conflicts and not over:
+            raise NotPossibleNow(
+                f"{_some(plan.summary.conflicts)} in {plan.summary.root!r} changed after the run, and would be lost; save "
+                "what you need of it, then run it again with --over"
+            )
+        if not plan.summary.paths:
+            return plan.summary
+        backup = await self._back_up(plan.now)
+        await self._do(plan.then, plan.off)
+        await self._prove(plan.then)
+        return plan.summary.model_copy(update={"kept": backup})
+
+    async def _plan(self, undo: bool) -> _RestorePlan:
+        then = await self._then(undo)
+        now = await self._now(then)
+        off = difference(then, now)
+        if blocked := in_the_way(now, off):
+            raise NotPossibleNow(
+                f"{_some(blocked)} in {then.root!r} would have to go, and nobody looked into that; move it away first"
+            )
+        return _RestorePlan(then, now, off, await self._describe(then, now, off))
+
+    async def _then(self, undo: bool) -> FolderContent:
+        ref = ref_of(self._run_id, START)
+        if undo:
+            backups = await self._backups()
+            if not backups:
+                raise NotPossibleNow(f"nothing of run {self._run_id} was put back yet")
+            ref = backups[-1]
+        content = await self._shadow.stored(ref)
+        if content is None:
+            raise NotPossibleNow(
+                f"there is no snapshot of the folder of run {self._run_id}: none was taken when the run began, or it is "
+                "gone; see `podium show`"
+            )
+        return content
+
+    async def _now(self, then: FolderContent) -> FolderContent:
+        root = Path(then.root)
+        if not root.is_dir():  # noqa: ASYNC240 — one look
+            raise NotPossibleNow(f"the folder {then.root!r} is not there; make it, then try again")
+        return await self._shadow.read(root, self._working_folders.index_of(self._run_id))
+
+    async def _backups(self) -> list[str]:
+        names = await self._shadow.refs(self._run_id)
+        return [name for name in names if name.startswith(f"{ref_of(self._run_id, _BACKUP)}/")]
+
+    async def _describe(
+        self, then: FolderContent, now: FolderContent, off: FolderDifference
+    ) -> FolderRestore:
+        removed = {*off.remove, *(f"{folder}/" for folder in off.remove_folders)}
+        paths = off.paths
+        return FolderRestore(
+            root=then.root,
+            written=tuple(printable(path) for path in paths if path not in removed),
+            removed=tuple(printable(path) for path in paths if path in removed),
+            conflicts=tuple(map(printable, await self._conflicts(now, off))),
+            left_out=tuple(map(printable, then.left_out)),
+            seen=_sign(now),
+        )
+
+    async def _conflicts(self, now: FolderContent, off: FolderDifference) -> list[str]:
+        """Return paths that would change and are not as Podium left them."""
+        left = await self._shadow.stored(ref_of(self._run_id, LEFT))
+        if left is not None:
+            return sorted(off.files & difference(left, now).files)
+        since = self._ended_at.timestamp() if self._ended_at else float("inf")
+        return sorted(path for path in off.files if _changed(Path(now.root, path)) > since)
+
+    async def _back_up(self, now: FolderContent) -> str:
+        numbers = [int(name.rpartition("/")[2]) for name in await self._backups()]
+        ref = f"{ref_of(self._run_id, _BACKUP)}/{max(numbers, default=0) + 1}"
+        await self._shadow.keep(now, ref, f"before putting back the folder of {self._run_id}")
+        return ref
+
+    async def _do(self, then: FolderContent, off: FolderDifference) -> None:
+        root = Path(then.root)
+        async with self._shadow.written_out(then, off.write) as staged:
+            await asyncio.to_thread(_clear_the_way, root, off)
+            await asyncio.to_thread(_write, root, then, off, staged)
+        await asyncio.to_thread(_set_rights, root, then, off)
+
+    async def _prove(self, then: FolderContent) -> None:
+        """Read it again, and let that stand for how Podium left it."""
+        now = await self._now(then)
+        off = difference(then, now)
+        if off.files or off.make_folders:
+            raise NotPossibleNow(
+                f"{_some(off.paths)} in {then.root!r} did not become what it was; something else writes there, or the "
+                "disk does not take it. End that, then try again"
+            )
+        await self._shadow.keep(now, ref_of(self._run_id, LEFT), f"put back: {self._run_id}")
+
+
+def _clear_the_way(root: Path, off: FolderDifference) -> None:
+    for path in off.remove:
+        open_folders(root, path)
+        remove_file(root, path)
+    for path in off.remove_folders:
+        open_folders(root, path)
+        # One that something is left in, such as a repository of its own, stays.
+        with suppress(OSError):
+            (root / path).rmdir()
+
+
+def _write(root: Path, then: FolderContent, off: FolderDifference, staged: Path) -> None:
+    for path in off.make_folders:
+        open_folders(root, path)
+        if kind_of(root, path) == "missing":
+            (root / path).mkdir(mode=0o700)
+    for path in off.write:
+        open_folders(root, path)
+        kind_of(root, path)  # raises where a link stands in place of a folder above it
+        _put(staged / path, root / path, then.files.get(path))
+
+
+def _put(staged: Path, path: Path, mode: int | None) -> None:
+    """In one step: nobody ever sees half a file. A link has no mode."""
+    draft = path.with_name(f".podium-{os.getpid()}.tmp")
+    draft.unlink(missing_ok=True)
+    if mode is None:
+        draft.symlink_to(os.readlink(staged))  # noqa: PTH115 — a `Path` is not the text as it stands
+    else:
+        # Private until it is whole: it may hold secrets.
+        with staged.open("rb") as source, os.fdopen(create_new(draft), "wb") as target:
+            shutil.copyfileobj(source, target)
+            os.fchmod(target.fileno(), mode)
+    draft.replace(path)
+
+
+def _set_rights(root: Path, then: FolderContent, off: FolderDifference) -> None:
+    """Set permissions, of folders last and innermost first: files in them are written by then."""
+    for path in off.set_rights:
+        if path in then.files:
+            _chmod(root / path, then.files[path])
+    for path in sorted(_folders_touched(then, off), reverse=True):
+        _chmod(root / path, then.folders[path])
+
+
+def _folders_touched(then: FolderContent, off: FolderDifference) -> Iterator[str]:
+    """Those whose own rights were others, and all above something that was put back or removed."""
+    for path in {*off.write, *off.remove, *off.make_folders, *off.remove_folders, *off.set_rights}:
+        inner = path
+        while inner:
+            if inner in then.folders:
+                yield inner
+            inner = inner.rpartition("/")[0]
+
+
+def _chmod(path: Path, mode: int) -> None:
+    """Set the permission bits. Further mode bits, such as an inherited group, stay."""
+    current = path.lstat().st_mode
+    if not stat.S_ISLNK(current):
+        path.chmod(mode | current & 0o7000)
+
+
+def _changed(path: Path) -> float:
+    with suppress(OSError):
+        return path.lstat().st_ctime
+    return 0.0
+
+
+def _sign(now: FolderContent) -> str:
+    """Changes with whatever is in the folder."""
+    return hashlib.sha256(now.tree.encode() + now.manifest()).hexdigest()
+
+
+def _some(paths: Sequence[str]) -> str:
+    more = len(paths) - _MAX_NAMED
+    names = ", ".join(repr(printable(path)) for path in paths[:_MAX_NAMED])
+    return f"{names} and {more} more" if more > 0 else names

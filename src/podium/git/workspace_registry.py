@@ -21,7 +21,15 @@ from podium.core.workspaces import (
 )
 from podium.git.commit_scan import Find
 from podium.git.committable_tree import collisions_of, note_set_up
-from podium.git.creation import Plan, make_workspace, tighten_worktree
+from podium.git.creation import (
+    Plan,
+    branch_of,
+    check_task,
+    folder_of,
+    forbidden_paths,
+    make_workspace,
+    tighten_worktree,
+)
 from podium.git.delivery import Deliveries
 from podium.git.git_command import Git
 from podium.git.guarded_changes import Guarded, none_more
@@ -32,7 +40,6 @@ from podium.git.repository import RepositoryState, find_git_dir, locate, read_re
 from podium.git.set_up import check_set_up, set_up
 from podium.git.snapshots import Snapshots
 from podium.git.workspace import GitWorkspace
-from podium.git.workspace_spec import branch_of, check_task, folder_of, forbidden_paths
 from podium.ports.engine import Clock, Ids
 from podium.ports.launcher import Launcher
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 import errno
 import os
+import re
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -37,7 +38,7 @@ def check_paths(paths: Sequence[str], forbidden: Sequence[str]) -> None:
         parts = PurePosixPath(path).parts
         if not parts or path.startswith("/") or ".." in parts or not _can_be_a_name(path):
             raise WorkspaceTampered(
-                f"{path[:200]!r} is no path inside the workspace; name it from the top of the worktree on"
+                f"{path[:200]!r} is not a path inside the workspace; use one relative to the top of the worktree"
             )
         if (protected := protected_in(path)) is not None:
             raise WorkspaceTampered(
@@ -230,3 +231,15 @@ def _walk(root: Path, is_closed: Callable[[str], bool]) -> Iterator[str]:
                 closed.add(name)
                 yield path
         folders[:] = [name for name in folders if name not in closed]
+
+
+_PATTERN_SIGNS = re.compile(r"[\\*?\[\]! #]")
+
+
+def ignoring(names: Sequence[str]) -> str:
+    """Lines for a file of patterns that make git ignore just these paths."""
+    return "".join(f"/{_PATTERN_SIGNS.sub(_escaped, name)}\n" for name in names)
+
+
+def _escaped(sign: re.Match[str]) -> str:
+    return f"\\{sign[0]}"

@@ -4,7 +4,7 @@ from podium.testing.agents import FakeAgent, MemoryOutlet, MemoryTranscripts
 from podium.testing.clock import FixedClock, SteadyIds, retry_until, retry_until_blocking
 from podium.testing.memory_store import MemoryJournal, MemoryStore
 from podium.testing.processes import (
-    FakeEnclosures,
+    FakeConfinementProvider,
     FakeHookDoors,
     FakeLauncher,
     FakeProcess,
@@ -15,7 +15,7 @@ from podium.testing.tools import FakeTool, FakeToolbox, ScriptedGate, ScriptedTo
 
 __all__ = [
     "FakeAgent",
-    "FakeEnclosures",
+    "FakeConfinementProvider",
     "FakeHookDoors",
     "FakeLauncher",
     "FakeProcess",

@@ -48,8 +48,8 @@ class FakeAgent:
             return Reply(text=prepared)
         if isinstance(prepared, Reply):
             return prepared
-        given = prepared(turn)
-        return given if isinstance(given, Reply) else await self._in_time(given, turn)
+        result = prepared(turn)
+        return result if isinstance(result, Reply) else await self._in_time(result, turn)
 
     async def _in_time(self, acting: Awaitable[Reply], turn: Turn) -> Reply:
         deadline = asyncio.timeout(turn.limits.seconds)
@@ -65,7 +65,7 @@ class FakeAgent:
 
 @dataclass
 class MemoryTranscript:
-    """What was said in one turn."""
+    """Lines of one turn."""
 
     path: str
     lines: list[str] = field(default_factory=list)
@@ -79,28 +79,28 @@ class MemoryTranscripts:
 
     def __init__(self) -> None:
         self.turns: list[Turn] = []
-        self.kept: list[MemoryTranscript] = []
+        self.transcripts: list[MemoryTranscript] = []
 
     @contextmanager
     def open(self, turn: Turn, agent: str) -> Iterator[MemoryTranscript]:
         self.turns.append(turn)
-        self.kept.append(MemoryTranscript(f"memory:{agent}:{len(self.kept)}"))
-        yield self.kept[-1]
+        self.transcripts.append(MemoryTranscript(f"memory:{agent}:{len(self.transcripts)}"))
+        yield self.transcripts[-1]
 
     @property
     def text(self) -> str:
-        """All that was said, in every turn."""
-        return "\n".join(line for transcript in self.kept for line in transcript.lines)
+        """Return the lines of all turns."""
+        return "\n".join(line for transcript in self.transcripts for line in transcript.lines)
 
 
 class MemoryOutlet:
-    """Takes every message, after it gave the answers it was made with."""
+    """Delivers every notice, after returning the prepared statuses."""
 
     def __init__(self, name: str = "memory", answers: Iterable[DeliveryStatus] = ()) -> None:
         self._name = name
         self._answers = list(answers)
-        self.told: list[Notice] = []
-        """Messages that it took."""
+        self.delivered: list[Notice] = []
+        """Delivered notices."""
         self.tries = 0
 
     @property
@@ -109,12 +109,12 @@ class MemoryOutlet:
 
     @property
     def texts(self) -> list[str]:
-        """What it was told, part by part."""
-        return [part.text for notice in self.told for part in notice.parts]
+        """List the texts of all delivered notices, part by part."""
+        return [part.text for notice in self.delivered for part in notice.parts]
 
     async def send(self, notice: Notice) -> DeliveryStatus:
         self.tries += 1
         answer = self._answers.pop(0) if self._answers else DeliveryStatus(done=True)
         if answer.done:
-            self.told.append(notice)
+            self.delivered.append(notice)
         return answer

@@ -14,14 +14,14 @@ from typing import Any, TypeVar, overload
 from podium.core.errors import BadInput, TimedOut
 from podium.core.ids import mint_id
 
-FIRST_MOMENT = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
-"""When a `FixedClock` starts unless it is told otherwise."""
+START_TIME = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
+"""Default start time of a `FixedClock`."""
 
 
 class FixedClock:
     """A clock that moves only when it is told to."""
 
-    def __init__(self, start: datetime = FIRST_MOMENT) -> None:
+    def __init__(self, start: datetime = START_TIME) -> None:
         if start.tzinfo is None:
             raise BadInput(f"a clock cannot start at {start!r}: say in which time zone")
         self._start = start.astimezone(UTC)
@@ -51,7 +51,7 @@ class SteadyIds:
     Two sources on one store need different seeds.
     """
 
-    def __init__(self, seed: int = 0, start: datetime = FIRST_MOMENT) -> None:
+    def __init__(self, seed: int = 0, start: datetime = START_TIME) -> None:
         self._seed = seed
         self._first_millisecond = int(start.timestamp() * 1000)
         self._counter = itertools.count(1)

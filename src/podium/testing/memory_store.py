@@ -34,7 +34,7 @@ from podium.testing.memory_view import MemoryView, Tables
 
 N = TypeVar("N", bound=FrozenModel)
 
-_NOT_KNOWN = (CallStatus.REQUESTED, CallStatus.IN_DOUBT)
+_UNSETTLED = (CallStatus.REQUESTED, CallStatus.IN_DOUBT)
 
 Clean = Callable[[str], str]
 """Takes a JSON text and gives it back without secrets."""
@@ -68,12 +68,12 @@ class MemoryTx(MemoryView):
         twin = self._unfinished_twin(run)
         if twin is not None:
             return twin.model_copy(deep=True)
-        self._tables.runs[run.id] = self._kept(run)
+        self._tables.runs[run.id] = self._stored(run)
         return run
 
     def save_run(self, run: Run) -> None:
         # What was let in can also be claimed and ended; a result is new.
-        self._tables.runs[run.id] = self._kept(run) if run.result is not None else self._copy(run)
+        self._tables.runs[run.id] = self._stored(run) if run.result is not None else self._copy(run)
 
     def drop_runs(self, run_ids: Sequence[str]) -> None:
         for run_id in run_ids:
@@ -120,19 +120,19 @@ class MemoryTx(MemoryView):
         return claimed.model_copy(deep=True)
 
     def save_step(self, step: StepRecord) -> StepRecord:
-        kept = self._kept(step)
-        self._tables.steps[step.run_id, step.key] = kept
-        return kept.model_copy(deep=True)
+        stored = self._stored(step)
+        self._tables.steps[step.run_id, step.key] = stored
+        return stored.model_copy(deep=True)
 
     def drop_steps(self, run_id: str, keys: Sequence[str]) -> None:
         for key in keys:
             self._tables.steps.pop((run_id, key), None)
         for call in self.calls(run_id):
-            if call.step_key in keys and call.status not in _NOT_KNOWN:
+            if call.step_key in keys and call.status not in _UNSETTLED:
                 del self._tables.calls[call.key]
 
     def add_signal(self, signal: Signal) -> None:
-        self._tables.signals.append(self._kept(signal))
+        self._tables.signals.append(self._stored(signal))
         run = self.run(signal.run_id)
         if (
             run is not None
@@ -143,8 +143,8 @@ class MemoryTx(MemoryView):
             self.save_run(run.model_copy(update={"status": RunStatus.QUEUED, "not_before": None}))
 
     def drop_signals(self, run_id: str) -> None:
-        kept = [signal for signal in self._tables.signals if signal.run_id != run_id]
-        self._tables.signals[:] = kept
+        remaining = [signal for signal in self._tables.signals if signal.run_id != run_id]
+        self._tables.signals[:] = remaining
 
     def take_signal(self, run_id: str, name: str) -> Signal | None:
         waiting = self.signals(run_id, name)
@@ -154,17 +154,17 @@ class MemoryTx(MemoryView):
         return waiting[0]
 
     def save_call(self, call: CallRecord) -> None:
-        self._tables.calls[call.key] = self._kept(call)
+        self._tables.calls[call.key] = self._stored(call)
 
     def save_approval(self, approval: Approval) -> None:
-        self._tables.approvals[approval.id] = self._kept(approval)
+        self._tables.approvals[approval.id] = self._stored(approval)
 
     def must_be_able_to_seal(self) -> None:
         """A memory can always."""
 
     def add_receipt(self, draft: Receipt) -> Receipt:
         last = self.last_receipt(draft.run_id)
-        numbered = self._kept(draft).model_copy(
+        numbered = self._stored(draft).model_copy(
             update={
                 "number": last.number + 1 if last else 1,
                 "previous": last.seal if last else "",
@@ -181,26 +181,26 @@ class MemoryTx(MemoryView):
         self._tables.counts.append((counter, at, amount))
 
     def save_schedule(self, schedule: Schedule) -> None:
-        self._tables.schedules[schedule.name] = self._kept(schedule)
+        self._tables.schedules[schedule.name] = self._stored(schedule)
 
     def drop_schedule(self, name: str) -> None:
         self._tables.schedules.pop(name, None)
 
-    def save_worker(self, beat: WorkerHeartbeat) -> None:
-        self._tables.workers[beat.id] = self._kept(beat)
+    def save_worker(self, heartbeat: WorkerHeartbeat) -> None:
+        self._tables.workers[heartbeat.id] = self._stored(heartbeat)
 
     def drop_worker(self, worker_id: str) -> None:
         self._tables.workers.pop(worker_id, None)
 
-    def _kept(self, noun: N) -> N:
-        """A copy of a noun that may be kept; raises `BadInput` for one that may not."""
-        refuse_long_keys(noun)
-        refuse_heavy(noun, json_of(noun))
-        return self._copy(noun)
+    def _stored(self, model: N) -> N:
+        """Validate and copy a model to be stored. Raises `BadInput` if it is too large."""
+        refuse_long_keys(model)
+        refuse_heavy(model, json_of(model))
+        return self._copy(model)
 
-    def _copy(self, noun: N) -> N:
-        """The noun as a database would give it back: through JSON, sharing nothing with the caller."""
-        return type(noun).model_validate_json(self._clean(json_of(noun)))
+    def _copy(self, model: N) -> N:
+        """Copy a model as a database would: through JSON, sharing nothing with the caller."""
+        return type(model).model_validate_json(self._clean(json_of(model)))
 
     def _unfinished_twin(self, run: Run) -> Run | None:
         if run.dedup_key is None:
@@ -299,7 +299,7 @@ class MemoryStore:
         self._closed = True
         self._writer.shutdown()
         self._readers.shutdown()
-        self._memory.tell_listeners()
+        self._memory.notify_listeners()
 
     async def _in_thread(self, thread: ThreadPoolExecutor, work: Callable[[], T]) -> T:
         if self._closed:
@@ -315,7 +315,7 @@ class MemoryStore:
             tables = self._memory.tables.copy()
             result = work(MemoryTx(tables, self._clock.now(), self._clean))
             self._memory.tables = tables
-        self._memory.tell_listeners()
+        self._memory.notify_listeners()
         return result
 
     def _write_notes(self) -> None:
@@ -335,13 +335,13 @@ class MemoryStore:
 
 
 class _Listener:
-    """Wakes one `changes` loop from a store's thread. Several tellings before it looks are one."""
+    """Wakes one `changes` loop from a store's thread. Several notifications before it looks are one."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._changed = asyncio.Event()
 
-    def tell(self) -> None:
+    def notify(self) -> None:
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._changed.set)
 
@@ -352,15 +352,15 @@ class _Listener:
 
 @dataclass
 class _Memory:
-    """What stores beside each other share."""
+    """Memory shared by several stores."""
 
     tables: Tables = field(default_factory=Tables)
     lock: threading.Lock = field(default_factory=threading.Lock)
     listeners: set[_Listener] = field(default_factory=set)
 
-    def tell_listeners(self) -> None:
+    def notify_listeners(self) -> None:
         for listener in tuple(self.listeners):
-            listener.tell()
+            listener.notify()
 
 
 class MemoryJournal:

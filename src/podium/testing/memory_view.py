@@ -1,4 +1,4 @@
-"""What a `MemoryStore` holds, and how it is read."""
+"""Tables of a `MemoryStore`, and the view that reads them."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ class MemoryView:
         return self._now
 
     def events(self, query: EventQuery) -> list[Event]:
-        found = [event for event in self._tables.events if _fits(event, query)]
-        return _fresh(found[: query.limit])
+        events = [event for event in self._tables.events if _fits(event, query)]
+        return _fresh(events[: query.limit])
 
     def last_position(self) -> int:
         return self._tables.last_position
@@ -82,38 +82,38 @@ class MemoryView:
         return _fresh_one(self._tables.runs.get(run_id))
 
     def runs(self, query: RunQuery) -> list[Run]:
-        found = [run for run in self._tables.runs.values() if _is_asked_for(run, query)]
-        found.sort(key=lambda run: run.id, reverse=True)
-        return _fresh(found[: query.limit])
+        runs = [run for run in self._tables.runs.values() if _is_asked_for(run, query)]
+        runs.sort(key=lambda run: run.id, reverse=True)
+        return _fresh(runs[: query.limit])
 
     def run_back(self, run_id: str | None, many: int) -> str | None:
-        older = sorted(each for each in self._tables.runs if run_id is None or each < run_id)
+        older = sorted(other for other in self._tables.runs if run_id is None or other < run_id)
         return older[-many] if len(older) >= many else None
 
     def find_ids(self, kind: str, text: str) -> list[str]:
-        known: dict[str, Iterable[str]] = {
+        ids: dict[str, Iterable[str]] = {
             "run": self._tables.runs,
             "approval": self._tables.approvals,
         }
-        if kind not in known:
-            raise BadInput(f"ids of {kind!r} cannot be looked up; kinds: {', '.join(known)}")
-        if text in known[kind]:
+        if kind not in ids:
+            raise BadInput(f"ids of {kind!r} cannot be looked up; kinds: {', '.join(ids)}")
+        if text in ids[kind]:
             return [text]
         beginning = text.rpartition("_")[2].lower()
         if len(beginning) < SHORTEST_TAIL:
             return []
-        return sorted(one for one in known[kind] if tail_of(one).startswith(beginning))
+        return sorted(one for one in ids[kind] if tail_of(one).startswith(beginning))
 
     def step(self, run_id: str, key: str) -> StepRecord | None:
         return _fresh_one(self._tables.steps.get((run_id, key)))
 
     def steps(self, run_id: str, *, after: int = -1, limit: int | None = None) -> list[StepRecord]:
-        found = [
+        steps = [
             step
             for step in self._tables.steps.values()
             if step.run_id == run_id and step.ordinal > after
         ]
-        return _fresh(sorted(found, key=lambda step: step.ordinal)[:limit])
+        return _fresh(sorted(steps, key=lambda step: step.ordinal)[:limit])
 
     def signals(self, run_id: str, name: str | None = None) -> list[Signal]:
         return _fresh(
@@ -126,12 +126,12 @@ class MemoryView:
         return _fresh_one(self._tables.calls.get(key))
 
     def calls(self, run_id: str, status: CallStatus | None = None) -> list[CallRecord]:
-        found = [
+        calls = [
             call
             for call in self._tables.calls.values()
             if call.run_id == run_id and status in (None, call.status)
         ]
-        return _fresh(sorted(found, key=lambda call: call.requested_at))
+        return _fresh(sorted(calls, key=lambda call: call.requested_at))
 
     def approval(self, approval_id: str) -> Approval | None:
         return _fresh_one(self._tables.approvals.get(approval_id))
@@ -144,27 +144,27 @@ class MemoryView:
         before_id: str | None = None,
         limit: int = 200,
     ) -> list[Approval]:
-        found = [
+        approvals = [
             approval
             for approval in self._tables.approvals.values()
             if run_id in (None, approval.run_id)
             and (not statuses or approval.status in statuses)
             and (before_id is None or approval.id < before_id)
         ]
-        found.sort(key=lambda approval: approval.id, reverse=True)
-        return _fresh(found[:limit])
+        approvals.sort(key=lambda approval: approval.id, reverse=True)
+        return _fresh(approvals[:limit])
 
     def approval_for(self, digest: str, statuses: Sequence[ApprovalStatus]) -> Approval | None:
-        found = [
+        approvals = [
             approval
             for approval in self._tables.approvals.values()
             if approval.digest == digest and approval.status in statuses
         ]
-        return _fresh_one(max(found, key=lambda approval: approval.id, default=None))
+        return _fresh_one(max(approvals, key=lambda approval: approval.id, default=None))
 
     def receipts(self, run_id: str | None = None) -> list[Receipt]:
-        found = [one for one in self._tables.receipts if run_id in (None, one.run_id)]
-        return _fresh(sorted(found, key=lambda one: (one.run_id, one.number)))
+        receipts = [one for one in self._tables.receipts if run_id in (None, one.run_id)]
+        return _fresh(sorted(receipts, key=lambda one: (one.run_id, one.number)))
 
     def last_receipt(self, run_id: str) -> Receipt | None:
         return next(iter(self.receipts(run_id)[::-1]), None)
@@ -205,12 +205,12 @@ class MemoryView:
 
     def next_due_at(self) -> datetime | None:
         runs = self._tables.runs.values()
-        moments = [
+        times = [
             *(run.not_before for run in runs if run.status is RunStatus.QUEUED),
             *(run.wake_at for run in self._parked_waits()),
             *(one.next_at for one in self._tables.schedules.values() if not one.paused),
         ]
-        return min((moment for moment in moments if moment is not None), default=None)
+        return min((time for time in times if time is not None), default=None)
 
     def tallies(self) -> list[QueueCounts]:
         at_work = [run for run in self._tables.runs.values() if run.queue and not run.status.ended]
@@ -220,7 +220,7 @@ class MemoryView:
         ]
 
     def spent(self, since: datetime, after_position: int, limit: int) -> list[UsageSums]:
-        found = [
+        sums = [
             UsageSums(
                 event.position,
                 event.at,
@@ -236,26 +236,26 @@ class MemoryView:
             and event.position > after_position
             and event.at >= since
         ]
-        return found[:limit]
+        return sums[:limit]
 
-    def ended_since(self, moment: datetime) -> dict[str, int]:
+    def ended_since(self, since: datetime) -> dict[str, int]:
         runs = self._tables.runs.values()
-        ended = (run for run in runs if run.finished_at and run.finished_at >= moment)
+        ended = (run for run in runs if run.finished_at and run.finished_at >= since)
         return dict(Counter(run.queue for run in ended if run.queue))
 
-    def ended_before(self, moment: datetime, limit: int) -> list[str]:
+    def ended_before(self, before: datetime, limit: int) -> list[str]:
         runs = self._tables.runs
-        kept = {run.parent_id for run in runs.values() if not run.status.ended}
-        found = [
+        parents = {run.parent_id for run in runs.values() if not run.status.ended}
+        ended = [
             (run.finished_at, run.id)
             for run in runs.values()
             if run.status.ended
             and run.finished_at is not None
-            and run.finished_at < moment
-            and run.id not in kept
+            and run.finished_at < before
+            and run.id not in parents
             and (run.parent_id not in runs or runs[run.parent_id].status.ended)
         ]
-        return [run_id for _, run_id in sorted(found)[:limit]]
+        return [run_id for _, run_id in sorted(ended)[:limit]]
 
     def schedules(self) -> list[Schedule]:
         return _fresh(sorted(self._tables.schedules.values(), key=lambda one: one.name))
@@ -264,14 +264,14 @@ class MemoryView:
         return _fresh(sorted(self._tables.workers.values(), key=lambda one: one.id))
 
     def _tally(self, queue: str, runs: Sequence[Run]) -> QueueCounts:
-        stands = Counter(self._stands(run) for run in runs)
-        ready = [run for run in runs if self._stands(run) == "queued"]
+        statuses = Counter(self._status(run) for run in runs)
+        ready = [run for run in runs if self._status(run) == "queued"]
         oldest = min(ready, key=lambda run: run.id, default=None)
         return QueueCounts(
-            queue=queue, oldest_queued_at=oldest.created_at if oldest else None, **stands
+            queue=queue, oldest_queued_at=oldest.created_at if oldest else None, **statuses
         )
 
-    def _stands(self, run: Run) -> str:
+    def _status(self, run: Run) -> str:
         is_queued = run.status is RunStatus.QUEUED
         is_delayed = is_queued and run.not_before is not None and run.not_before > self._now
         return "delayed" if is_delayed else run.status.value
@@ -309,9 +309,9 @@ def _is_asked_for(run: Run, query: RunQuery) -> bool:
     )
 
 
-def _fresh(found: Iterable[N]) -> list[N]:
-    return [noun.model_copy(deep=True) for noun in found]
+def _fresh(models: Iterable[N]) -> list[N]:
+    return [model.model_copy(deep=True) for model in models]
 
 
-def _fresh_one(found: N | None) -> N | None:
-    return found.model_copy(deep=True) if found is not None else None
+def _fresh_one(model: N | None) -> N | None:
+    return model.model_copy(deep=True) if model is not None else None

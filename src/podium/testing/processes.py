@@ -19,7 +19,7 @@ from podium.core.turns import Finish, ModelAnswer, Turn, TurnStop
 from podium.ports import Translate
 
 PreparedEnd = ProcessExit | Callable[[ProcessSpec], ProcessExit] | None
-"""How a process ends: so, by a function of its spawn, or (None) not until it is ended."""
+"""End of a process: a result, a function of its spawn, or None: it runs until it is ended."""
 
 
 class FakeProcess:
@@ -27,7 +27,7 @@ class FakeProcess:
 
     def __init__(self, pid: int, spawn: ProcessSpec, prepared: PreparedEnd) -> None:
         self._pid = pid
-        self.heard = spawn.stdin
+        self.received = spawn.stdin
         self.input_open = spawn.interactive
         self._ended: asyncio.Future[ProcessExit] = asyncio.get_running_loop().create_future()
         if prepared is not None:
@@ -52,7 +52,7 @@ class FakeProcess:
         await self.wait()
 
     async def send(self, data: bytes) -> None:
-        self.heard += data
+        self.received += data
 
     def close_input(self) -> None:
         self.input_open = False
@@ -92,7 +92,7 @@ class FakeLauncher:
             await process.end()
 
     async def on_terminal(self, spawn: ProcessSpec) -> tuple[str, ...]:
-        """Its own words: who starts them starts it as it is."""
+        """Return its argv unchanged."""
         self._end_of(spawn)
         self.spawns.append(spawn)
         return spawn.argv
@@ -116,20 +116,20 @@ def _killed(seconds: float = 0.0, timed_out: bool = False, cancelled: bool = Fal
     )
 
 
-class FakeEnclosures:
+class FakeConfinementProvider:
     """Gives the same answer for every folder, and remembers which were asked for."""
 
     def __init__(
-        self, fence: Confinement | None = None, held: FolderConfinement | None = None
+        self, confinement: Confinement | None = None, held: FolderConfinement | None = None
     ) -> None:
-        """Without a fence nothing is confined."""
-        self._fence = fence or Confinement()
+        """Without a confinement nothing is confined."""
+        self._confinement = confinement or Confinement()
         self._held = held
         self.asked: list[str] = []
 
     async def confinement(self, root: str) -> Confinement:
         self.asked.append(root)
-        return self._fence
+        return self._confinement
 
     def held(self, root: str) -> FolderConfinement | None:
         return self._held
@@ -140,7 +140,7 @@ DENIED = HookAnswer(decision=Effect.DENY, say="no answer is prepared for this ca
 
 @dataclass
 class FakeTurnDoor:
-    """A door that says what it was told to say. No process can come in by it."""
+    """Hook door with prepared answers. No process can connect to it."""
 
     env: Mapping[str, str] = field(default_factory=dict)
     waiting_approvals: tuple[str, ...] = ()
@@ -151,16 +151,16 @@ class FakeTurnDoor:
     settled: dict[str, bool] = field(default_factory=dict)
     expected: list[str] = field(default_factory=list)
     """Uses that a hook may ask for at the moment."""
-    told: list[tuple[ProgressKind, str]] = field(default_factory=list)
+    progress: list[tuple[ProgressKind, str]] = field(default_factory=list)
     hook_env: Mapping[str, str] = field(default_factory=dict)
     finished_with: Finish | None = None
     stopped: TurnStop | None = None
     remembered: dict[int, ModelAnswer] = field(default_factory=dict)
-    """What the model said before a crash, and says now."""
+    """Answers of the model from before a crash, and from now."""
 
     def recorded_answer(self, number: int, request: str) -> ModelAnswer | None:
-        known = self.remembered.get(number)
-        return known if known is not None and known.request == request else None
+        answer = self.remembered.get(number)
+        return answer if answer is not None and answer.request == request else None
 
     async def record_answer(self, answer: ModelAnswer) -> None:
         self.remembered[answer.number] = answer
@@ -187,7 +187,7 @@ class FakeTurnDoor:
         self.settled[ref] = ok
 
     def report_progress(self, kind: ProgressKind, text: str) -> None:
-        self.told.append((kind, text))
+        self.progress.append((kind, text))
 
     def _answer(self, how: str, tool: str, arguments: Mapping[str, Json]) -> HookAnswer:
         self.asked.append((how, tool, dict(arguments)))

@@ -31,14 +31,14 @@ class MemoryTerminals:
 
     def __init__(self) -> None:
         self.lines: dict[Side, list[str]] = {}
-        """What each program shows. Empty: the pair is not up."""
+        """Screen lines of each program. Empty: the pair is not up."""
         self.holds: dict[Side, KeyboardHold] = {}
-        """Who has taken which keyboard."""
+        """Holders of the keyboards."""
         self.columns, self.rows = 200, 50
         self.starts = 0
         self.watchers = 0
-        self.fault: PodiumError | None = None
-        """Raised by whatever is asked next."""
+        self.next_error: PodiumError | None = None
+        """Error that the next call raises."""
         self._changes = 0
         self._changed = asyncio.Condition()
 
@@ -47,7 +47,7 @@ class MemoryTerminals:
         if not self.lines:
             self.starts += 1
             self.lines = {side: [] for side in SIDES}
-            await self._tell()
+            await self._notify()
         return [self._state(side) for side in SIDES]
 
     async def states(self, pair: str) -> list[TerminalState]:
@@ -55,46 +55,46 @@ class MemoryTerminals:
         return [self._state(side) for side in SIDES]
 
     async def send_keys(self, pressed: KeysPressed) -> None:
-        self._shown(pressed.terminal).append(" ".join(pressed.keys))
-        await self._tell()
+        self._lines_of(pressed.terminal).append(" ".join(pressed.keys))
+        await self._notify()
 
     async def capture(self, terminal: Terminal, *, whole: bool) -> TerminalPicture:
-        shown = self._shown(terminal)
-        return self._picture(shown if whole else shown[-self.rows :])
+        lines = self._lines_of(terminal)
+        return self._picture(lines if whole else lines[-self.rows :])
 
     async def resize(self, size: PairSize) -> None:
         self._check(size.pair)
         self.columns, self.rows = size.columns, size.rows
-        await self._tell()
+        await self._notify()
 
     async def resume(self, terminal: Terminal) -> TerminalState:
-        self._shown(terminal).clear()
-        await self._tell()
+        self._lines_of(terminal).clear()
+        await self._notify()
         return self._state(terminal.side)
 
     async def watch(self, pair: str) -> AsyncGenerator[TerminalUpdate, None]:
         self._check(pair)
-        seen = -1
+        last = -1
         self.watchers += 1
         try:
             while True:
                 async with self._changed:
-                    while self._changes <= seen:
+                    while self._changes <= last:
                         await self._changed.wait()
-                seen = self._changes
+                last = self._changes
                 for side in SIDES:
                     yield TerminalUpdate(state=self._state(side), picture=self._now(side))
         finally:
             self.watchers -= 1
 
     def _check(self, pair: str) -> None:
-        fault, self.fault = self.fault, None
-        if fault is not None:
-            raise fault
+        error, self.next_error = self.next_error, None
+        if error is not None:
+            raise error
         if pair != "main":
             raise BadInput(f"no pair is called {pair!r}; pairs: main")
 
-    def _shown(self, terminal: Terminal) -> list[str]:
+    def _lines_of(self, terminal: Terminal) -> list[str]:
         self._check(terminal.pair)
         if terminal.side not in self.lines:
             raise NotPossibleNow(f"the pair {terminal.pair!r} is not up; bring it up first")
@@ -115,7 +115,7 @@ class MemoryTerminals:
     def _picture(self, lines: list[str]) -> TerminalPicture:
         return TerminalPicture(lines=tuple(lines), columns=self.columns, rows=self.rows)
 
-    async def _tell(self) -> None:
+    async def _notify(self) -> None:
         async with self._changed:
             self._changes += 1
             self._changed.notify_all()
@@ -131,12 +131,12 @@ class MemoryMirror:
         self._changed = asyncio.Condition()
 
     async def look(self, terminal: Terminal) -> AsyncGenerator[PaneView, None]:
-        known = None
+        previous = None
         while True:
             async with self._changed:
-                while (view := self._view(terminal)) == known:
+                while (view := self._view(terminal)) == previous:
                     await self._changed.wait()
-            known = view
+            previous = view
             yield view
 
     async def press(self, pressed: KeysPressed) -> None:
@@ -145,15 +145,17 @@ class MemoryMirror:
     async def paste(self, pasted: TextPasted) -> None:
         await self._typed(pasted.terminal, pasted.who, pasted.text)
 
-    async def take(self, wish: KeyboardRequest) -> KeyboardHold:
-        held = self._hold(wish.terminal)
-        if held is not None and held.who != wish.who:
+    async def take(self, request: KeyboardRequest) -> KeyboardHold:
+        held = self._hold(request.terminal)
+        if held is not None and held.who != request.who:
             raise NotPossibleNow(f"{held.who!r} has the keyboard; wait, or have them return it")
         now = self._clock.now()
         since = held.since if held else now
-        hold = KeyboardHold(who=wish.who, since=since, until=now + timedelta(seconds=wish.seconds))
-        self.holds[wish.terminal] = hold
-        await self._tell()
+        hold = KeyboardHold(
+            who=request.who, since=since, until=now + timedelta(seconds=request.seconds)
+        )
+        self.holds[request.terminal] = hold
+        await self._notify()
         return hold
 
     async def give(self, terminal: Terminal, who: str = "") -> KeyboardHold | None:
@@ -161,15 +163,15 @@ class MemoryMirror:
         if held is not None and who not in ("", held.who):
             raise NotPossibleNow(f"{held.who!r} has the keyboard; only they return it")
         self.holds.pop(terminal, None)
-        await self._tell()
+        await self._notify()
         return held
 
-    async def _typed(self, terminal: Terminal, who: str, words: str) -> None:
+    async def _typed(self, terminal: Terminal, who: str, text: str) -> None:
         held = self._hold(terminal)
         if (held.who if held else "") != who:
             raise NotPossibleNow("the keyboard is another's; take it first")
-        self.lines.setdefault(terminal, []).append(words)
-        await self._tell()
+        self.lines.setdefault(terminal, []).append(text)
+        await self._notify()
 
     def _hold(self, terminal: Terminal) -> KeyboardHold | None:
         held = self.holds.get(terminal)
@@ -179,6 +181,6 @@ class MemoryMirror:
         frame = PaneFrame(columns=80, rows=24, lines=tuple(self.lines.get(terminal, ())[-24:]))
         return PaneView(frame=frame, keyboard=KeyboardState(hold=self._hold(terminal)))
 
-    async def _tell(self) -> None:
+    async def _notify(self) -> None:
         async with self._changed:
             self._changed.notify_all()

@@ -70,8 +70,8 @@ class ScriptedGate:
         self.judged.append(call)
         try:
             return self._judge(call, context)
-        except Exception as fault:  # a crashed check means deny, whatever crashed
-            return decision(Effect.DENY, f"the check crashed: {fault!r}")
+        except Exception as error:  # a crashed check means deny, whatever crashed
+            return decision(Effect.DENY, f"the check crashed: {error!r}")
 
     def passed_over(self, real_path: str, root: str) -> bool:
         return False
@@ -94,8 +94,8 @@ def _one_by_one(decisions: Iterable[Decision | Effect]) -> Judge:
     def judge(call: Call, context: GateContext) -> Decision:
         if not left:
             return decision(Effect.DENY, f"no decision is left for {call.tool!r}")
-        given = left.popleft()
-        return given if isinstance(given, Decision) else decision(given)
+        effect = left.popleft()
+        return effect if isinstance(effect, Decision) else decision(effect)
 
     return judge
 
@@ -308,7 +308,7 @@ def _requested(tx: Transaction, permit: Permit) -> CallRecord:
 
 
 FakeHandler = Callable[[dict[str, Json]], Awaitable[Json]]
-"""What a fake tool does with its arguments. What it raises becomes a failed outcome."""
+"""Handler of a fake tool. An exception becomes a failed outcome."""
 
 
 class FakeTool(NamedTuple):
@@ -345,7 +345,7 @@ class FakeToolbox:
         if tool not in self._tools:
             raise UnknownTool(tool, list(self._tools))
         schema = self._tools[tool].spec.input_schema
-        problems = [fault.message for fault in Draft202012Validator(schema).iter_errors(arguments)]
+        problems = [error.message for error in Draft202012Validator(schema).iter_errors(arguments)]
         if problems:
             raise BadArguments(tool, problems)
         return Call(
@@ -380,5 +380,5 @@ class FakeToolbox:
     async def _act(self, call: Call) -> CallOutcome:
         try:
             return CallOutcome(ok=True, result=await self._tools[call.tool].handler(call.arguments))
-        except Exception as fault:  # whatever the tool raises is its outcome
-            return CallOutcome(ok=False, error=str(fault) or type(fault).__name__)
+        except Exception as error:  # whatever the tool raises is its outcome
+            return CallOutcome(ok=False, error=str(error) or type(error).__name__)

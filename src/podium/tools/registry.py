@@ -256,7 +256,7 @@ def _argument_problems(spec: ToolSpec) -> Iterator[str]:
         named.append(("command_argument", spec.command_argument))
     for field, argument in named:
         if argument not in properties:
-            yield f"{field} names {argument!r}, which is no property of input_schema"
+            yield f"{field} names {argument!r}, which is not a property of input_schema"
     whole = Draft202012Validator(spec.input_schema)
     for argument, schema in properties.items():
         default = isinstance(schema, dict) and "default" in schema

@@ -17,7 +17,7 @@ from podium.core.model import Json
 from podium.core.turns import Turn, TurnLimits
 from podium.ports import HookServers
 from podium.testing import (
-    FakeEnclosures,
+    FakeConfinementProvider,
     FakeHookDoors,
     FakeLauncher,
     FixedClock,
@@ -156,7 +156,7 @@ class ApiRig:
 
     @property
     def told(self) -> list[tuple[str, str]]:
-        return [(kind, text) for kind, text in self.doors.door.told]
+        return [(kind, text) for kind, text in self.doors.door.progress]
 
     def files(self) -> list[Path]:
         return sorted((self.folder / "homes").rglob("*.json"))
@@ -167,7 +167,7 @@ class ApiRig:
 
     def kit(self) -> AgentDeps:
         return AgentDeps(
-            confinement_provider=FakeEnclosures(),
+            confinement_provider=FakeConfinementProvider(),
             launcher=FakeLauncher(),
             doors=self.other_doors or self.doors,
             transcripts=self.transcripts,

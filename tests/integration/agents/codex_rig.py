@@ -23,7 +23,13 @@ from podium.sandbox import (
     hook_command,
     mcp_server_command,
 )
-from podium.testing import FakeEnclosures, MemoryJournal, MemoryTranscripts, ScriptedGate, decision
+from podium.testing import (
+    FakeConfinementProvider,
+    MemoryJournal,
+    MemoryTranscripts,
+    ScriptedGate,
+    decision,
+)
 from podium.testing.modelserver import ModelServer, Script
 from podium.tools import builtin_tools, own_tools
 from tests.integration.agents import clis
@@ -107,7 +113,7 @@ async def codex_rig(
     transcripts = MemoryTranscripts()
     async with ModelServer(script or Script.by_marker(steps), key=KEY) as server:
         kit = AgentDeps(
-            confinement_provider=FakeEnclosures(),
+            confinement_provider=FakeConfinementProvider(),
             launcher=ProcessLauncher(resolve_secret={"OPENAI": KEY}.__getitem__),
             doors=HookServer(
                 tools.door, tools.toolbox, MemoryJournal(tools.store), HookServerSettings()

@@ -22,7 +22,13 @@ from podium.sandbox import (
     hook_command,
     mcp_server_command,
 )
-from podium.testing import FakeEnclosures, MemoryJournal, MemoryTranscripts, ScriptedGate, decision
+from podium.testing import (
+    FakeConfinementProvider,
+    MemoryJournal,
+    MemoryTranscripts,
+    ScriptedGate,
+    decision,
+)
 from podium.testing.modelserver import ModelServer, Script
 from podium.tools import builtin_tools, own_tools
 from tests.integration.agents import clis
@@ -114,7 +120,7 @@ async def gemini_rig(
     kept = MemoryTranscripts()
     async with ModelServer(script or Script.by_marker(steps), key=KEY) as server:
         kit = AgentDeps(
-            confinement_provider=FakeEnclosures(),
+            confinement_provider=FakeConfinementProvider(),
             launcher=ProcessLauncher(resolve_secret={"GEMINI_KEY": KEY}.__getitem__),
             doors=HookServer(
                 tools.door, tools.toolbox, MemoryJournal(tools.store), HookServerSettings()

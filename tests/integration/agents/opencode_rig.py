@@ -15,7 +15,13 @@ from podium.core.events import EventBody, ToolCompleted, ToolFailed, ToolRefused
 from podium.core.turns import Reply, Turn
 from podium.platform.system_clock import SystemClock
 from podium.sandbox import HookServer, LauncherSettings, ProcessLauncher, hook_command
-from podium.testing import FakeEnclosures, MemoryJournal, MemoryTranscripts, ScriptedGate, decision
+from podium.testing import (
+    FakeConfinementProvider,
+    MemoryJournal,
+    MemoryTranscripts,
+    ScriptedGate,
+    decision,
+)
 from podium.testing.modelserver import ModelServer, Script
 from podium.tools import builtin_tools, own_tools
 from tests.integration.agents import clis
@@ -93,7 +99,7 @@ async def opencode_rig(
     kept = MemoryTranscripts()
     async with ModelServer(Script.by_marker(steps), key=KEY) as server:
         kit = AgentDeps(
-            confinement_provider=FakeEnclosures(),
+            confinement_provider=FakeConfinementProvider(),
             launcher=ProcessLauncher(
                 LauncherSettings(grace_seconds=1.0),
                 resolve_secret={"MODEL_KEY": KEY, "WRONG_KEY": "wrong-key-1"}.__getitem__,

@@ -35,7 +35,13 @@ from podium.core.errors import (
 from podium.core.model import Json
 from podium.core.turns import Reply, Turn, TurnLimits
 from podium.sandbox import ProcessLauncher
-from podium.testing import FakeEnclosures, FakeHookDoors, FixedClock, MemoryTranscripts, retry_until
+from podium.testing import (
+    FakeConfinementProvider,
+    FakeHookDoors,
+    FixedClock,
+    MemoryTranscripts,
+    retry_until,
+)
 
 PRETENDER = str(Path(__file__).with_name("acp_pretender.py"))
 ALLOW = HookAnswer(decision=Effect.ALLOW, call="c1")
@@ -72,7 +78,7 @@ class Stage:
         self.doors = FakeHookDoors(answers=answers)
         self.transcripts = MemoryTranscripts()
         self.kit = AgentDeps(
-            confinement_provider=FakeEnclosures(),
+            confinement_provider=FakeConfinementProvider(),
             launcher=ProcessLauncher(),
             doors=self.doors,
             transcripts=self.transcripts,
@@ -125,7 +131,7 @@ async def test_the_answer_is_what_it_said_after_its_last_tool(tmp_path: Path) ->
     assert (reply.session, reply.version, reply.agent) == ("s1", "3.2.1", "other")
     assert not reply.usage.complete
     assert '{"agent_message_chunk": "All."}' in stage.transcripts.text.splitlines()
-    assert [kind for kind, _ in stage.doors.door.told] == ["text", "tool", "text", "text"]
+    assert [kind for kind, _ in stage.doors.door.progress] == ["text", "tool", "text", "text"]
 
 
 async def test_a_permission_is_given_once_and_never_for_good(tmp_path: Path) -> None:
@@ -385,7 +391,7 @@ async def test_what_nobody_foresaw_is_still_an_error_of_the_tree(
     def fail(kind: str, text: str) -> None:
         raise fault
 
-    monkeypatch.setattr(stage.doors.door, "tell", fail)
+    monkeypatch.setattr(stage.doors.door, "report_progress", fail)
     error = await stage.trouble(says("Hi."), {"hang": True})
     assert type(error) is AgentLost
     assert error.usage is not None
@@ -479,7 +485,7 @@ async def test_a_silent_agent_ends_with_the_seconds_of_the_turn(tmp_path: Path) 
 async def test_cancelling_tells_the_agent_and_ends_it(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
     asking = asyncio.create_task(stage.ask(says("x"), {"hang": True}))
-    await retry_until(lambda: bool(stage.doors.door.told))
+    await retry_until(lambda: bool(stage.doors.door.progress))
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asking

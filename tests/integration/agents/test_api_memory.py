@@ -140,7 +140,7 @@ async def test_what_is_remembered_costs_no_request_and_is_not_told_again(
     async with ModelServer(script(x=[note("milk"), "Noted."]), key=KEY) as server:
         rig = ApiRig(tmp_path, server, provider, [allowed("kept")] * 2, [NOTE])
         first = await rig.agent.ask(rig.turn("SCRIPT:x"))
-        rig.doors.door.told.clear()
+        rig.doors.door.progress.clear()
         again = await rig.new_agent().ask(rig.turn("SCRIPT:x"))
         assert len(server.requests) == 2
     assert rig.told == []
@@ -148,7 +148,7 @@ async def test_what_is_remembered_costs_no_request_and_is_not_told_again(
     assert again.usage.model_copy(update={"seconds": 0}) == first.usage.model_copy(
         update={"seconds": 0}
     )
-    lines = [next(iter(json.loads(line))) for line in rig.transcripts.kept[1].lines]
+    lines = [next(iter(json.loads(line))) for line in rig.transcripts.transcripts[1].lines]
     assert lines == ["remembered", "result", "remembered"]
 
 

@@ -320,7 +320,7 @@ async def test_the_transcript_holds_what_was_said_and_no_key(provider: str, tmp_
     async with ModelServer(script(tool=[note("milk"), "Noted."]), key=KEY) as server:
         rig = ApiRig(tmp_path, server, provider, [allowed("kept")], [NOTE])
         reply = await rig.agent.ask(rig.turn("SCRIPT:tool"))
-    lines = [json.loads(line) for line in rig.transcripts.kept[0].lines]
+    lines = [json.loads(line) for line in rig.transcripts.transcripts[0].lines]
     assert [next(iter(line)) for line in lines] == [
         "request",
         "response",
@@ -328,7 +328,7 @@ async def test_the_transcript_holds_what_was_said_and_no_key(provider: str, tmp_
         "request",
         "response",
     ]
-    assert reply.transcript == rig.transcripts.kept[0].path
+    assert reply.transcript == rig.transcripts.transcripts[0].path
     assert "milk" in rig.transcripts.text
     assert "Noted." in rig.transcripts.text
     assert KEY not in rig.transcripts.text

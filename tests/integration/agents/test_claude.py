@@ -101,7 +101,7 @@ async def test_progress_is_told_while_it_works(tmp_path: Path) -> None:
 async def test_the_transcript_keeps_what_was_said(tmp_path: Path) -> None:
     async with claude_rig(tmp_path, {"hello": ["Hello there."]}) as rig:
         reply = await rig.ask("hello")
-        (kept,) = rig.transcripts.kept
+        (kept,) = rig.transcripts.transcripts
     assert reply.transcript == kept.path
     assert any('"type":"result"' in line.replace(" ", "") for line in kept.lines)
     assert KEY not in rig.transcripts.text

@@ -439,7 +439,7 @@ async def test_every_line_of_the_transcript_is_json(tmp_path: Path) -> None:
     )
     async with claude_rig(tmp_path, {}, options=pretending(then)) as rig:
         await rig.ask("anything")
-        kept = [json.loads(line) for line in rig.transcripts.kept[0].lines]
+        kept = [json.loads(line) for line in rig.transcripts.transcripts[0].lines]
     assert {"printed": "noise"} in kept
     assert [line["sent"]["type"] for line in kept if "sent" in line] == ["control_response"]
 

@@ -238,7 +238,7 @@ async def test_the_transcript_is_json_and_has_no_pieces_of_what_is_told_whole(
 ) -> None:
     async with codex_rig(tmp_path, {"talks": ["Word after word after word."]}) as rig:
         await rig.ask("talks")
-        lines = [json.loads(line) for line in rig.transcripts.kept[0].lines]
+        lines = [json.loads(line) for line in rig.transcripts.transcripts[0].lines]
     sent = [line["sent"]["method"] for line in lines if "sent" in line and "method" in line["sent"]]
     heard = [line["method"] for line in lines if "method" in line]
     assert sent[:2] == ["initialize", "initialized"]

@@ -13,7 +13,7 @@ from podium.agents.headless import git_identity
 from podium.agents.headless.git_identity import identity_for
 from podium.core.processes import ProcessExit, ProcessSpec
 from podium.sandbox import ProcessLauncher
-from podium.testing import FakeEnclosures, FakeHookDoors, FixedClock, MemoryTranscripts
+from podium.testing import FakeConfinementProvider, FakeHookDoors, FixedClock, MemoryTranscripts
 
 
 class CountingLauncher(ProcessLauncher):
@@ -34,7 +34,7 @@ class Somebody:
         self.home.mkdir()
         self.launcher = CountingLauncher()
         self.kit = AgentDeps(
-            confinement_provider=FakeEnclosures(),
+            confinement_provider=FakeConfinementProvider(),
             launcher=self.launcher,
             doors=FakeHookDoors(),
             transcripts=MemoryTranscripts(),

@@ -53,7 +53,7 @@ async def test_it_answers_and_then_does_what_the_gate_allows_and_nothing_else(
         assert (reply.version, reply.warnings) == (clis.versions()["opencode"], ())
         assert reply.usage.input_tokens > 0
         assert reply.usage.turns == 1
-        assert reply.transcript == rig.transcripts.kept[0].path
+        assert reply.transcript == rig.transcripts.transcripts[0].path
         # No title was asked for, and no list of models.
         assert rig.server.request_count == 1
         again = await rig.ask("work", session=reply.session)

@@ -129,12 +129,12 @@ async def test_what_it_says_is_told_while_the_turn_runs(tmp_path: Path) -> None:
     doors = FakeHookDoors()
     slow = agent({"say": "one"}, {"say": "two"}, {"hang": True}, doors=doors)
     asking = asyncio.create_task(slow.ask(turn(tmp_path, seconds=60)))
-    await retry_until(lambda: len(doors.door.told) == 2)
+    await retry_until(lambda: len(doors.door.progress) == 2)
     assert not asking.done()
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asking
-    assert doors.door.told == [("text", "one\n"), ("text", "two\n")]
+    assert doors.door.progress == [("text", "one\n"), ("text", "two\n")]
 
 
 async def test_every_line_of_it_is_kept_in_a_transcript(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ async def test_every_line_of_it_is_kept_in_a_transcript(tmp_path: Path) -> None:
         "player", script, ProcessLauncher(), FakeHookDoors(), transcripts=transcripts
     )
     reply = await player.ask(turn(tmp_path))
-    (kept,) = transcripts.kept
+    (kept,) = transcripts.transcripts
     assert reply.transcript == kept.path
     assert kept.lines == ['{"say": "hello"}', '{"reply": "hello", "next_act": null}']
 
@@ -331,7 +331,7 @@ async def test_bytes_that_are_no_text_are_replaced(tmp_path: Path) -> None:
     reply = await agent({"bad_bytes": True}, {"say": "\ud800"}, doors=doors).ask(turn(tmp_path))
     assert reply.text == "caf\ufffd \ufffd\ufffd\n?"
     reply.model_dump_json().encode()
-    assert doors.door.told == [("text", "caf\ufffd \ufffd\ufffd\n"), ("text", "?\n")]
+    assert doors.door.progress == [("text", "caf\ufffd \ufffd\ufffd\n"), ("text", "?\n")]
 
 
 async def test_fifty_megabytes_of_rubbish_do_not_hide_the_answer(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from podium.jobs.sense.io.safe_files import (
     read_installed,
     remove_file,
 )
-from podium.jobs.sense.io.schedule import Schedule
+from podium.jobs.sense.io.schedule import TickSchedule
 
 SAMPLES = {"gmx_plan_idle.json": '{"items": []}\n'}
 SHIM = "g/tools/gmx_clc_orchestrator.zsh"
@@ -55,7 +55,7 @@ ODD_NAMES = [
 
 def written(root: Path, *, force: bool = False) -> Scaffolded:
     root.mkdir(exist_ok=True)
-    return write_layout(Schedule(root=str(root), program="/opt/podium"), SAMPLES, force=force)
+    return write_layout(TickSchedule(root=str(root), program="/opt/podium"), SAMPLES, force=force)
 
 
 def told(program: Path) -> Path:

@@ -23,7 +23,7 @@ from podium.jobs.sense.io.installation import (
 )
 from podium.jobs.sense.io.launchd import Launchd, plist_of
 from podium.jobs.sense.io.record import last_tick
-from podium.jobs.sense.io.schedule import Machine, Schedule
+from podium.jobs.sense.io.schedule import Machine, TickSchedule
 from podium.jobs.sense.io.systemd import Systemd, service_of, timer_of
 from podium.jobs.sense.models import PlannerStatus, SenseMemory
 from podium.sandbox import ProcessLauncher
@@ -76,7 +76,7 @@ esac""",
         )
         return kept
 
-    def schedule(self, **wishes: object) -> Schedule:
+    def schedule(self, **wishes: object) -> TickSchedule:
         return schedule_of(root=str(self.root), program="/opt/podium/bin/podium", **wishes)
 
     def machine(self, platform: str = "linux") -> Machine:
@@ -122,13 +122,13 @@ def test_what_no_scheduler_can_take_is_refused(wishes: dict[str, object], words:
 
 
 def test_two_roots_of_one_name_have_different_units() -> None:
-    names = {Schedule(root=root, program="/p").name for root in ("/a/02luka", "/b/02luka", "/")}
+    names = {TickSchedule(root=root, program="/p").name for root in ("/a/02luka", "/b/02luka", "/")}
     assert len(names) == 3
     assert all(name.startswith("podium-sense-") for name in names)
 
 
 def test_a_folder_with_a_colon_does_not_split_the_path() -> None:
-    schedule = Schedule(root="/a:/evil", program="/opt/p/podium", folders=("/x:y", "/opt/node"))
+    schedule = TickSchedule(root="/a:/evil", program="/opt/p/podium", folders=("/x:y", "/opt/node"))
     assert schedule.path.split(":") == [
         *("/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin", "/opt/p", "/opt/node")
     ]
@@ -137,12 +137,12 @@ def test_a_folder_with_a_colon_does_not_split_the_path() -> None:
 @pytest.mark.parametrize("name", ODD_NAMES)
 def test_the_home_that_was_chosen_is_carried_by_every_scheduler(name: str) -> None:
     home = f"/srv/{name}"
-    schedule = Schedule(root="/r", program="/p", home=home)
+    schedule = TickSchedule(root="/r", program="/p", home=home)
     assert plistlib.loads(plist_of(schedule))["EnvironmentVariables"]["PODIUM_HOME"] == home
     escaped = f"PODIUM_HOME={home}".replace('"', '\\"').replace("%", "%%")
     assert f'Environment="{escaped}"\n' in service_of(schedule)
     assert f" PODIUM_HOME={shlex.quote(home)} ".replace("%", "\\%") in line_of(schedule)
-    assert "PODIUM_HOME" not in line_of(Schedule(root="/r", program="/p"))
+    assert "PODIUM_HOME" not in line_of(TickSchedule(root="/r", program="/p"))
 
 
 def test_a_home_is_named_by_its_whole_path_and_a_database_is_only_told_of(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_a_home_is_named_by_its_whole_path_and_a_database_is_only_told_of(tmp_pa
 @pytest.mark.parametrize("name", ODD_NAMES)
 def test_the_plist_says_what_the_table_says(name: str) -> None:
     root = f"/Users/ann/{name}"
-    table = plistlib.loads(plist_of(Schedule(root=root, program="/opt/podium/bin/podium")))
+    table = plistlib.loads(plist_of(TickSchedule(root=root, program="/opt/podium/bin/podium")))
     assert table == {
         "Label": LABEL,
         "ProgramArguments": ["/bin/zsh", f"{root}/g/tools/gmx_clc_orchestrator.zsh"],
@@ -184,7 +184,7 @@ def test_the_plist_says_what_the_table_says(name: str) -> None:
 @pytest.mark.parametrize("name", ODD_NAMES)
 def test_the_plist_passes_plutil(tmp_path: Path, name: str) -> None:
     file = tmp_path / "agent.plist"
-    file.write_bytes(plist_of(Schedule(root=f"/Users/ann/{name}", program="/opt/podium")))
+    file.write_bytes(plist_of(TickSchedule(root=f"/Users/ann/{name}", program="/opt/podium")))
     lint = subprocess.run(["plutil", "-lint", str(file)], check=False, capture_output=True)
     assert lint.returncode == 0, lint.stdout
 
@@ -306,7 +306,7 @@ def test_the_units_pass_systemds_own_check(tmp_path: Path, name: str) -> None:
     (root / "logs").mkdir(parents=True)
     program = root / "podium"
     program.write_text("#!/bin/sh\n")
-    schedule = Schedule(root=str(root), program=str(program))
+    schedule = TickSchedule(root=str(root), program=str(program))
     for unit, text in (("service", service_of(schedule)), ("timer", timer_of(schedule))):
         (tmp_path / f"{schedule.name}.{unit}").write_text(text)
     service, timer = (tmp_path / f"{schedule.name}.{kind}" for kind in ("service", "timer"))
@@ -337,7 +337,7 @@ def _verified(unit: Path, runtime: Path) -> str:
 
 def test_a_unit_quotes_what_systemd_would_take_for_its_own() -> None:
     root = '/r/50% $HOME "x" \\'
-    unit = service_of(Schedule(root=root, program="/opt/$p %n/podium", mode="dry-run"))
+    unit = service_of(TickSchedule(root=root, program="/opt/$p %n/podium", mode="dry-run"))
     lines = unit.splitlines()
     assert (
         r'''ExecStart="/opt/$p %%n/podium" "sense" "--once" "--root" "/r/50%% $$HOME \"x\" \\"'''
@@ -448,20 +448,20 @@ async def test_units_go_where_a_linked_configuration_leads(rig: Rig) -> None:
     ],
 )
 def test_whole_minutes_that_divide_an_hour_are_crons(seconds: int, when: str) -> None:
-    line = line_of(Schedule(root="/r", program="/p", every_seconds=seconds))
+    line = line_of(TickSchedule(root="/r", program="/p", every_seconds=seconds))
     assert line.startswith(f"{when} cd /r && ")
 
 
 @pytest.mark.parametrize("seconds", [30, 90, 420, 2700, 7200, 86_400])
 def test_other_times_are_left_to_systemd(seconds: int) -> None:
     with pytest.raises(BadInput, match="systemd"):
-        line_of(Schedule(root="/r", program="/p", every_seconds=seconds))
+        line_of(TickSchedule(root="/r", program="/p", every_seconds=seconds))
 
 
 @pytest.mark.parametrize("root", ["/a\\b", "/" + "long/" * 200])
 def test_paths_that_crons_read_differently_are_left_to_systemd(root: str) -> None:
     with pytest.raises(BadInput, match="systemd"):
-        line_of(Schedule(root=root, program="/p"))
+        line_of(TickSchedule(root=root, program="/p"))
 
 
 @pytest.mark.parametrize("name", ODD_NAMES)
@@ -472,7 +472,7 @@ def test_the_line_runs_podium_on_the_root_whatever_its_name(tmp_path: Path, name
     told = "$GMX_ORCH_MODE $PODIUM_SENSE_SCHEDULED"
     program.write_text(f'#!/bin/sh\nprintf "%s\\n" "{told}" "$PWD" "$PYTHONPATH" "$@"\n')
     program.chmod(0o755)
-    line = line_of(Schedule(root=str(root), program=str(program), mode="supervised"))
+    line = line_of(TickSchedule(root=str(root), program=str(program), mode="supervised"))
     assert line.count("\n") == 1
     command = line.split(maxsplit=5)[5].rstrip("\n")
     # What cron does with a line: an escaped percent sign is one, a bare one would be a new line.

@@ -12,7 +12,7 @@ import pytest
 from podium.core.errors import CallRefused
 from podium.core.processes import Confinement, Mount, ProcessExit, ProcessSpec
 from podium.jobs.sense.io import CommandSource, FiguresSource, GitSource
-from podium.jobs.sense.ports import Source
+from podium.jobs.sense.ports import StateSource
 from podium.ports import Launcher
 from podium.sandbox import ProcessLauncher
 from podium.testing import FakeLauncher
@@ -242,7 +242,7 @@ def _snapshot(folder: Path) -> dict[str, tuple[int, bytes]]:
 
 
 async def test_sources_may_be_looked_at_all_at_once(rig: Rig, repository: Path) -> None:
-    sources: list[Source] = [
+    sources: list[StateSource] = [
         repository_source(rig),
         FiguresSource(rig.kit, "machine"),
         python(rig, "print(1)"),

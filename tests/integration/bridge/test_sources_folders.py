@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from podium.jobs.sense.io import FileSource, FolderSource, LogSource
 from podium.jobs.sense.models import Look
-from podium.jobs.sense.ports import Source
+from podium.jobs.sense.ports import StateSource
 from tests.soaking import examples
 from tests.unit.bridge.sources_rig import LONG_AGO, NOON, Rig, names
 
@@ -214,7 +214,7 @@ async def test_that_the_loop_begins_to_write_is_no_change(rig: Rig) -> None:
     (rig.root / "logs").mkdir()
     (rig.root / "link").symlink_to("logs")
     rig.own |= {"logs/loop.log"}
-    sources: list[Source] = [
+    sources: list[StateSource] = [
         LogSource(rig.kit, "log", "logs/loop.log"),
         LogSource(rig.kit, "around", "logs/../logs/loop.log"),
         FolderSource(rig.kit, "top", "."),

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from podium.core.decisions import Tier
 from podium.core.errors import NotPossibleNow
 from podium.jobs.sense.io.record import FileTrustBook
-from podium.jobs.sense.ports import TrustBook
+from podium.jobs.sense.ports import EarnedTrustBook
 from podium.jobs.sense.trust import TrustEntry, earned_trust, granted_tier
 from tests.soaking import examples
 from tests.unit.bridge.inbox_rig import without_secret
@@ -49,7 +49,7 @@ def _granted(root: Path) -> Tier | None:
 
 
 def test_entries_come_back_in_their_order(tmp_path: Path) -> None:
-    book: TrustBook = book_at(tmp_path)
+    book: EarnedTrustBook = book_at(tmp_path)
     assert list(book.entries()) == []
     told = [
         entry("agreed", wo_id="A", tier="T2"),

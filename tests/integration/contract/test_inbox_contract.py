@@ -13,7 +13,7 @@ import pytest
 from podium.core.errors import BadInput
 from podium.jobs.sense.io import FolderInbox
 from podium.jobs.sense.orders.work_order import Ack, Claim, Operation, WorkOrder, order_text
-from podium.jobs.sense.ports import Inbox
+from podium.jobs.sense.ports import OrderInbox
 from podium.jobs.sense.testing import MemoryInbox
 from tests.unit.bridge.inbox_rig import FOLDERS, RUN, inbox_at
 
@@ -25,7 +25,7 @@ class Mailbox(Protocol):
     """An inbox and the hands of those who put things into it."""
 
     @property
-    def inbox(self) -> Inbox: ...
+    def inbox(self) -> OrderInbox: ...
     def drop(self, file: str, holds: WorkOrder | str) -> None: ...
     def rewrite(self, claim: Claim, holds: WorkOrder) -> None: ...
     def shelved(self, shelf: str) -> list[str]:

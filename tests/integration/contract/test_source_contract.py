@@ -19,7 +19,7 @@ from podium.jobs.sense.io import (
     SourceDeps,
 )
 from podium.jobs.sense.models import Sensed
-from podium.jobs.sense.ports import Source
+from podium.jobs.sense.ports import StateSource
 from podium.jobs.sense.testing import FixedSource
 from podium.sandbox import LauncherSettings, ProcessLauncher
 from podium.testing import FixedClock
@@ -31,7 +31,7 @@ EARLIER = NOON.timestamp() - 3600
 class Place(Protocol):
     """Something to look at that can be changed."""
 
-    def source(self) -> Source:
+    def source(self) -> StateSource:
         """A source that knows nothing yet, as in another process."""
         ...
 
@@ -42,13 +42,13 @@ class Place(Protocol):
 class FilePlace:
     """A file beneath a root, looked at by one of the sources of `bridge`."""
 
-    def __init__(self, root: Path, make: Callable[[SourceDeps], Source]) -> None:
+    def __init__(self, root: Path, make: Callable[[SourceDeps], StateSource]) -> None:
         self._root, self._make = root, make
         self._file = root / "place" / "said.txt"
         self._file.parent.mkdir(parents=True)
         self._written = 0
 
-    def source(self) -> Source:
+    def source(self) -> StateSource:
         kit = SourceDeps(self._root, FixedClock(NOON), lambda text: text, lambda path: False)
         return self._make(kit)
 
@@ -68,7 +68,7 @@ class FixedPlace:
     def __init__(self) -> None:
         self._source = FixedSource("state")
 
-    def source(self) -> Source:
+    def source(self) -> StateSource:
         return self._source
 
     def say(self, text: str) -> None:
@@ -94,7 +94,7 @@ PLACES: dict[str, Callable[[Path], Place]] = {
         ),
     ),
 }  # fmt: skip
-UNREACHABLE: dict[str, Callable[[SourceDeps], Source]] = {
+UNREACHABLE: dict[str, Callable[[SourceDeps], StateSource]] = {
     "FileSource": lambda kit: FileSource(kit, "state", "../outside"),
     "FolderSource": lambda kit: FolderSource(kit, "state", "nowhere"),
     "LogSource": lambda kit: LogSource(kit, "state", "nowhere.log"),
@@ -152,7 +152,7 @@ async def test_what_vanished_changes_the_mark_and_breaks_nothing(place: Place) -
 
 @pytest.mark.parametrize("make", UNREACHABLE.values(), ids=list(UNREACHABLE))
 async def test_what_cannot_be_looked_at_is_said_and_nothing_is_raised(
-    tmp_path: Path, make: Callable[[SourceDeps], Source]
+    tmp_path: Path, make: Callable[[SourceDeps], StateSource]
 ) -> None:
     source = make(SourceDeps(tmp_path, FixedClock(NOON), str, lambda path: False))
     assert await source.etag()

@@ -172,7 +172,7 @@ async def test_a_pair_that_is_not_known_or_not_up_is_refused_in_words(bench: Ben
     ],
 )
 async def test_errors_come_through_as_they_are(bench: Bench, error: PodiumError) -> None:
-    bench.behind.fault = error
+    bench.behind.next_error = error
 
     with pytest.raises(type(error)) as raised:
         await bench.terminals.start("main")

@@ -8,27 +8,27 @@ from pathlib import Path
 
 import pytest
 
-from podium.jobs.sense.ports import TrustBook
+from podium.jobs.sense.ports import EarnedTrustBook
 from podium.jobs.sense.testing import MemoryTrustBook
 from tests.integration.bridge.test_trust_book import NOON, book_at, entry
 
-BOOKS: dict[str, Callable[[Path], TrustBook]] = {
+BOOKS: dict[str, Callable[[Path], EarnedTrustBook]] = {
     "FileTrustBook": book_at,
     "MemoryTrustBook": lambda root: MemoryTrustBook(),
 }
 
 
 @pytest.fixture(params=list(BOOKS.values()), ids=list(BOOKS))
-def book(request: pytest.FixtureRequest, tmp_path: Path) -> TrustBook:
-    made: TrustBook = request.param(tmp_path)
+def book(request: pytest.FixtureRequest, tmp_path: Path) -> EarnedTrustBook:
+    made: EarnedTrustBook = request.param(tmp_path)
     return made
 
 
-def test_a_new_book_is_empty(book: TrustBook) -> None:
+def test_a_new_book_is_empty(book: EarnedTrustBook) -> None:
     assert list(book.entries()) == []
 
 
-def test_entries_come_back_whole_and_in_their_order(book: TrustBook) -> None:
+def test_entries_come_back_whole_and_in_their_order(book: EarnedTrustBook) -> None:
     told = [
         entry("agreed", wo_id="A", tier="T2", by="ann"),
         entry("disagreed", wo_id="B", why="not\nnow"),
@@ -41,14 +41,16 @@ def test_entries_come_back_whole_and_in_their_order(book: TrustBook) -> None:
     assert list(book.entries()) == told
 
 
-def test_the_same_word_about_the_same_order_counts_once(book: TrustBook) -> None:
+def test_the_same_word_about_the_same_order_counts_once(book: EarnedTrustBook) -> None:
     first = entry("agreed", wo_id="A", by="ann")
     book.add(first)
     book.add(entry("agreed", wo_id="A", by="ann", at=NOON + timedelta(hours=1)))
     assert list(book.entries()) == [first]
 
 
-def test_another_word_another_zone_and_another_order_are_other_entries(book: TrustBook) -> None:
+def test_another_word_another_zone_and_another_order_are_other_entries(
+    book: EarnedTrustBook,
+) -> None:
     for each in (
         entry("agreed", wo_id="A"),
         entry("incident", wo_id="A"),

@@ -23,7 +23,7 @@ import yaml
 from podium import __version__
 from podium.app.app import Podium
 from podium.core.work import RunStatus
-from podium.testing.tui_zoo import Answers, zoo_command
+from podium.testing.fake_tuis import Answers, tui_command
 from tests.integration.cli.asking import NEW_LEAD
 from tests.integration.cli.desk import Desk
 from tests.integration.cli.pipeline_rig import (
@@ -164,8 +164,8 @@ def run_duet(project: Freezer, sockets: str) -> None:
     """A task that two programs on a terminal have finished."""
     variables = {"TMUX_TMPDIR": sockets, "TMPDIR": sockets}
     for side in ("PLANNER", "EXECUTER"):
-        answers = Answers().kept_in(Path(sockets, f"{side}.json"))
-        command = zoo_command("composer", Path(sockets, side), answers)
+        answers = Answers().write_to(Path(sockets, f"{side}.json"))
+        command = tui_command("composer", Path(sockets, side), answers)
         variables[f"{side}_CMD"] = shlex.join(command)
     try:
         project.podium("duet", "up", "--grant", variables=variables)

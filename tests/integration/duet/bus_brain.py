@@ -1,4 +1,4 @@
-"""A side of a duet in a process of its own: joins the bus and answers as the zoo's programs do.
+"""A side of a duet in a process of its own: joins the bus and answers as the fake TUIs do.
 
 python bus_brain.py ENDPOINT SIDE
 """
@@ -11,14 +11,14 @@ import sys
 from podium.agents.bus import Asked, BusPeer
 from podium.agents.bus.peer import Join, Notify
 from podium.core.turns import MessageBlock, block_of
-from podium.testing.tui_zoo.prompts import wanted_by
+from podium.testing.fake_tuis.messages import requested_block
 
 
 async def answer(asked: Asked, tell: Notify) -> str:
-    wanted = wanted_by(asked.prompt)
+    wanted = requested_block(asked.prompt)
     if wanted is None:
         return "READY"
-    if wanted.words_will_do:
+    if wanted.allows_text:
         return "It is all done."
     to, kind = wanted.forms[0]
     tell(f"making a {kind}")

@@ -12,7 +12,7 @@ from pathlib import Path
 from podium.jobs.duet.bench.fake_pair import FakePair, PairRunner, open_runner
 from podium.jobs.duet.models import DUET
 from podium.ports import RunQuery
-from podium.testing.tui_zoo import Answers
+from podium.testing.fake_tuis import Answers
 
 
 def a_pair(folder: Path, executer: str) -> FakePair:

@@ -8,22 +8,22 @@ from typing import Any
 
 import yaml
 
-from podium.testing.tui_zoo import prompts
+from podium.testing.fake_tuis import messages
 from tests.integration.cli.desk import Desk, Said
 
-# Loads one file of the zoo and nothing else of Podium: it is started for every turn.
+# Loads one file of the fake TUIs and nothing else of Podium: it is started for every turn.
 BRAIN = (
     f"""
 import sys
-sys.path.insert(0, {str(Path(prompts.__file__).parent)!r})
-from prompts import wanted_by
+sys.path.insert(0, {str(Path(messages.__file__).parent)!r})
+from messages import requested_block
 """
     + """
 prompt = sys.stdin.read()
-wanted = wanted_by(prompt)
+wanted = requested_block(prompt)
 if wanted is None:
     print("READY")
-elif wanted.words_will_do:
+elif wanted.allows_text:
     print("It is all done.")
 else:
     to, kind = wanted.forms[0]

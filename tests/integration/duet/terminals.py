@@ -1,4 +1,4 @@
-"""A project whose pair are programs of the zoo on a real tmux server, and the command line on it."""
+"""A project whose pair are fake TUIs on a real tmux server, and the command line on it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from podium.testing.tui_zoo import Answers, happened, zoo_command
-from podium.testing.tui_zoo.answers import Happened
+from podium.testing.fake_tuis import Answers, happened, tui_command
+from podium.testing.fake_tuis.answers import Happened
 from tests.integration.cli.desk import Desk, Said
 
 SCRIPTS = Path(__file__).parents[3] / "examples" / "politerm"
@@ -40,8 +40,8 @@ class Theatre:
         """Who sits on both sides, and how they answer."""
         sides = {"PLANNER": Answers(**planner), "EXECUTER": executer or Answers()}
         for side, answers in sides.items():
-            kept = answers.kept_in(self.short / f"{side}.answers.json")
-            self.variables[f"{side}_CMD"] = shlex.join(zoo_command(kind, self.record(side), kept))
+            kept = answers.write_to(self.short / f"{side}.answers.json")
+            self.variables[f"{side}_CMD"] = shlex.join(tui_command(kind, self.record(side), kept))
 
     def record(self, side: str) -> Path:
         return self.short / f"{side}.record"

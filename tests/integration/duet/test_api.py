@@ -158,10 +158,10 @@ async def test_what_the_command_line_asks_goes_to_the_daemon(stage: Theatre) -> 
         behind.lines.clear()
         told = await asyncio.to_thread(stage.spawned, "status", "--json")
         assert [side["status"] for side in told.json["pairs"][0]["sides"]] == ["down", "down"]
-        behind.fault = NeedsHuman("it asks: trust this folder?")
+        behind.next_error = NeedsHuman("it asks: trust this folder?")
         asked = await asyncio.to_thread(stage.spawned, "up")
         assert (asked.code, "trust this folder?" in asked.err) == (3, True)
-        behind.fault = BadInput("not so")
+        behind.next_error = BadInput("not so")
         refused = await asyncio.to_thread(stage.spawned, "up", "--session", "other")
         assert (refused.code, "not so" in refused.err) == (2, True)
     left = await asyncio.to_thread(stage.spawned, "status", "--json")

@@ -20,7 +20,7 @@ from podium.jobs.duet.bench.fake_pair import FakePair, FakeSide, open_runner
 from podium.jobs.duet.events import LegOpened
 from podium.jobs.duet.models import DUET
 from podium.ports import EventQuery, RunQuery
-from podium.testing.tui_zoo.prompts import wanted_by
+from podium.testing.fake_tuis.messages import requested_block
 from tests.integration.duet.killed_supervisor import a_pair
 from tests.unit.sandbox.trees import ROOT
 
@@ -63,7 +63,7 @@ async def kill_and_finish(pair: FakePair, kills: int) -> None:
     assert said == b"done\n"
     asked = await ids_asked_for(pair, tasks)
     for side in pair.sides:
-        taken = [wanted_by(text) for text in taken_by(side)]
+        taken = [requested_block(text) for text in taken_by(side)]
         counts = Counter(wanted.id if wanted else "" for wanted in taken)
         assert counts == Counter({"": 1, **dict.fromkeys(asked[side.side], 1)}), "primer and legs"
     print(f"{kills} kills, {tasks} tasks, {sum(map(len, asked.values()))} handoffs, each once")

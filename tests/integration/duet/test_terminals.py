@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from podium.testing import retry_until_blocking
-from podium.testing.tui_zoo import Answers
+from podium.testing.fake_tuis import Answers
 from tests.integration.cli.desk import Desk
 from tests.integration.duet.terminals import Theatre, theatre
 from tests.soaking import in_soak

@@ -19,7 +19,7 @@ from podium.core.decisions import ApprovalStatus
 from podium.core.errors import ApprovalClosed
 from podium.core.events import Event, ToolRefused
 from podium.core.work import Run, RunStatus
-from podium.jobs.rehearsal.composition import rehearsal_plan
+from podium.jobs.rehearsal.flow import rehearsal_plan
 from podium.ports import EventQuery
 from podium.testing import retry_until
 

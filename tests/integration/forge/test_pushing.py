@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from podium.core.errors import BadInput, ForgeUnavailable, NotPossibleNow
-from podium.git.forge.push import checked_branch, checked_commit
+from podium.git.forge.remotes import checked_branch, checked_commit
 from tests.integration.forge.github_server import TOKEN
 from tests.integration.forge.rig import BRANCH, Yard
 from tests.integration.workspaces.rig import commit, git
@@ -36,7 +36,7 @@ async def test_the_base_branch_is_never_pushed_by_any_spelling(yard: Yard) -> No
 
 @pytest.mark.parametrize("base", ["", " ", "HEAD ", "refs/heads/main", "+main", "@"])
 def test_without_a_short_name_of_the_base_nothing_is_pushed(base: str) -> None:
-    with pytest.raises(BadInput, match="nothing is pushed"):
+    with pytest.raises(BadInput, match="nothing was pushed"):
         checked_branch("main", base)
 
 

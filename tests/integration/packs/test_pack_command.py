@@ -42,7 +42,7 @@ def test_every_fault_has_a_line_and_the_exit_code_is_2(desk: Desk) -> None:
     assert first.startswith("packs/bikes/tools.registry.json:")
     assert ": /tools/0/undo: there is no tool 'repair.forget'" in first
     assert ": /tools/2/tier: T1 is below T2" in second
-    assert "2 faults" in said.err
+    assert "2 problems" in said.err
     assert [fault["pointer"] for fault in as_json.json["faults"]] == [
         "/tools/0/undo",
         "/tools/2/tier",

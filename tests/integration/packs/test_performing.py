@@ -381,7 +381,9 @@ async def test_an_address_that_cannot_be_called_is_told(
     outcome = await workshop.use("parts.order", part="bell")
 
     assert not outcome.ok
-    assert "BIKES_PARTS_URL is not set" in outcome.error or "is no http address" in outcome.error
+    assert (
+        "BIKES_PARTS_URL is not set" in outcome.error or "is not an http address" in outcome.error
+    )
     assert "u:p" not in outcome.error
 
 

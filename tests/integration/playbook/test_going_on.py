@@ -17,7 +17,7 @@ from podium.jobs.playbook.conversation import (
     not_met,
 )
 from podium.jobs.playbook.events import PlaybookEnded
-from podium.jobs.playbook.run_models import Criterion
+from podium.jobs.playbook.models import Criterion
 from podium.library import run_playbook
 from podium.testing.modelserver import ModelServer
 from tests.integration.cli.desk import Desk

@@ -13,7 +13,7 @@ from podium.core.turns import Turn
 from podium.ports import EventQuery, Toolbox, ToolDoor
 from podium.sandbox import HookServer, HookServerSettings, TurnHookServer
 from podium.testing import (
-    FakeEnclosures,
+    FakeConfinementProvider,
     FakeLauncher,
     FakeTool,
     FakeToolbox,
@@ -115,7 +115,7 @@ class RealDoorRig(DoorRig):
             Registry([Tool(SHELL, echo), Tool(ECHO, echo), Tool(HANG, hang)]),
             self.tool_door,
             FakeLauncher(),
-            confinements=FakeEnclosures(),
+            confinements=FakeConfinementProvider(),
             clock=FixedClock(),
             settings=ToolboxSettings(root="/"),
             split_command=lambda text: ((tuple(text.split()),), ""),

@@ -9,7 +9,7 @@ from dataclasses import asdict
 import pytest
 
 from podium.core.errors import TimedOut
-from podium.testing.modelserver import ModelServer, SeenRequest
+from podium.testing.modelserver import LoggedRequest, ModelServer
 from podium.testing.modelserver.request_log import KEEP_REQUESTS
 from tests.integration.testing.modelserver_client import PROTOCOLS, ask, question, send
 
@@ -110,7 +110,7 @@ async def test_big_bodies_push_out_older_ones() -> None:
 
 
 async def test_a_watcher_is_told_once_a_request_is_answered() -> None:
-    told: list[SeenRequest] = []
+    told: list[LoggedRequest] = []
     async with ModelServer(SCRIPT, watcher=told.append) as server:
         await ask(server, "chat", "one")
         await ask(server, "chat", "two")

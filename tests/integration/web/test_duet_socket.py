@@ -15,7 +15,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from podium.core.terminals import PaneFrame
-from podium.jobs.duet.pages.pane_socket import keys_of, repainted
+from podium.jobs.duet.pane_socket import keys_of, repainted
 from podium.web.access.tokens import ConsoleRole
 from tests.integration.cli.desk import Desk
 from tests.integration.duet.terminals import Theatre, theatre
@@ -140,7 +140,7 @@ async def test_a_keyboard_comes_back_when_its_person_left_and_stays_gone(
     tmp_path: Path, pair: Theatre, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The grace is for people; the test would only wait.
-    monkeypatch.setattr("podium.jobs.duet.pages.pane_socket.GRACE_SECONDS", 0.1)
+    monkeypatch.setattr("podium.jobs.duet.pane_socket.GRACE_SECONDS", 0.1)
     async with console(tmp_path, environ=pair.variables) as stage:
         async with looking(stage) as socket:
             await say(socket, type="take")

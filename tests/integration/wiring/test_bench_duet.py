@@ -24,7 +24,7 @@ from podium.jobs.duet.bench.handoffs import (
     score,
 )
 from podium.jobs.duet.events import MessageHeard
-from podium.testing.tui_zoo import Happened
+from podium.testing.fake_tuis import Happened
 
 PLAN = MessageBlock(to="EXECUTER", type="plan", id="T-1", body="1. look")
 

@@ -199,7 +199,7 @@ async def test_a_folder_that_is_too_large_is_worked_in_without_a_way_back_and_it
     assert not ground.snapshot
     assert "more than" in ground.why_none
     assert "more than" in (await grounds.changes(ground, str(root))).unknown
-    with pytest.raises(NotPossibleNow, match="nothing is kept"):
+    with pytest.raises(NotPossibleNow, match="no snapshot of the folder"):
         await restored(grounds)
 
 

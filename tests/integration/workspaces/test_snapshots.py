@@ -151,7 +151,7 @@ async def test_a_swap_that_was_killed_halfway_is_finished_by_the_next_look(place
 async def test_a_snapshot_of_another_workspace_is_refused(place: Place) -> None:
     one, two = await place.make("one"), await place.make("two")
     snapshot = await one.snapshot("x")
-    with pytest.raises(BadInput, match="no snapshot of workspace"):
+    with pytest.raises(BadInput, match="not a snapshot of workspace"):
         await two.restore(snapshot)
     place.user("update-ref", "-d", snapshot.ref)
     with pytest.raises(NotPossibleNow, match="is gone"):

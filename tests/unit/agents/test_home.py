@@ -16,7 +16,7 @@ from podium.agents.headless.home import Login, home_off_loop, private_home, swee
 from podium.core.errors import NotPossibleNow, RateLimited, TimedOut
 from podium.core.turns import Reply, Turn
 from podium.testing import (
-    FakeEnclosures,
+    FakeConfinementProvider,
     FakeHookDoors,
     FakeLauncher,
     FixedClock,
@@ -33,7 +33,7 @@ RENEWED = {**BEFORE, "tokens": {"access": "new", "refresh": "r1"}, "expiry": 4_0
 @pytest.fixture
 def kit(tmp_path: Path) -> AgentDeps:
     return AgentDeps(
-        confinement_provider=FakeEnclosures(),
+        confinement_provider=FakeConfinementProvider(),
         launcher=FakeLauncher(),
         doors=FakeHookDoors(),
         transcripts=MemoryTranscripts(),

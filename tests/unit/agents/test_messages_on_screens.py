@@ -9,7 +9,7 @@ import pytest
 
 from podium.agents.contract import read_messages
 from podium.agents.contract.reply_text import unwrapped
-from podium.testing.tui_zoo.painting import cut, width_of, word_wrapped
+from podium.testing.fake_tuis.composer import cut, width_of, wrap_lines
 
 ID = "task_7f3k-9q.x2"
 BODY = """1. Read src/app.py and list every call of open(); the ones that pass a literal size go behind settings.get("size", 30).
@@ -35,12 +35,12 @@ def block(id_: str = ID, body: str = BODY, to: str = "EXECUTER", more: str = "")
 
 def bulleted(text: str, columns: int = COLUMNS) -> str:
     """Broken between words, behind a bullet and an indent."""
-    rows = [row for line in text.split("\n") for row in word_wrapped(line, columns - 2)]
+    rows = [row for line in text.split("\n") for row in wrap_lines(line, columns - 2)]
     return "\n".join(["⏺ " + rows[0], *("  " + row for row in rows[1:])])
 
 
 def boxed(text: str, columns: int = COLUMNS) -> str:
-    rows = [row for line in text.split("\n") for row in word_wrapped(line, columns - 4)]
+    rows = [row for line in text.split("\n") for row in wrap_lines(line, columns - 4)]
     inner = [f"│ {row}{' ' * (columns - 4 - width_of(row))} │" for row in rows]
     return "\n".join(["╭" + "─" * (columns - 2) + "╮", *inner, "╰" + "─" * (columns - 2) + "╯"])
 

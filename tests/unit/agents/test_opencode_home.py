@@ -27,7 +27,7 @@ from podium.core.errors import AgentUnavailable, BadInput, ConfigInvalid, NotPos
 from podium.core.processes import ProcessExit
 from podium.core.turns import Turn, TurnLimits, unknown_names
 from podium.testing import (
-    FakeEnclosures,
+    FakeConfinementProvider,
     FakeHookDoors,
     FakeLauncher,
     FixedClock,
@@ -46,7 +46,7 @@ SERVED: dict[str, Any] = {
 
 def kit_in(folder: Path, launcher: FakeLauncher | None = None) -> AgentDeps:
     return AgentDeps(
-        confinement_provider=FakeEnclosures(),
+        confinement_provider=FakeConfinementProvider(),
         launcher=launcher or FakeLauncher(),
         doors=FakeHookDoors(),
         transcripts=MemoryTranscripts(),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from podium.jobs.sense.io import SourceDeps
 from podium.jobs.sense.models import Look, Sensed
-from podium.jobs.sense.ports import Source
+from podium.jobs.sense.ports import StateSource
 from podium.testing import FixedClock
 
 SECRET = "hunter2-hunter2"
@@ -48,7 +48,7 @@ class Rig:
         return path in self.own
 
 
-async def only(source: Source) -> Sensed:
+async def only(source: StateSource) -> Sensed:
     """The one thing that a source finds."""
     look = await source.look()
     assert look.mark == await source.etag()

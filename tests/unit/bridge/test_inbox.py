@@ -11,7 +11,7 @@ import pytest
 
 from podium.core.errors import BadInput, NotPossibleNow
 from podium.jobs.sense.orders.work_order import Ack, Claim, OpResult
-from podium.jobs.sense.ports import Inbox
+from podium.jobs.sense.ports import OrderInbox
 from podium.testing import FixedClock
 from tests.unit.bridge.inbox_rig import FOLDERS, RUN, TAIL, dropped, inbox_at
 
@@ -32,7 +32,7 @@ def test_orders_wait_oldest_first(tmp_path: Path) -> None:
     dropped(tmp_path, "new.yaml", at=300)
     dropped(tmp_path, "old.yml", at=100)
     dropped(tmp_path, "mid.yaml", at=200)
-    inbox: Inbox = inbox_at(tmp_path)
+    inbox: OrderInbox = inbox_at(tmp_path)
     assert inbox.waiting() == ["old.yml", "mid.yaml", "new.yaml"]
 
 

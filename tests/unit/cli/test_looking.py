@@ -15,9 +15,9 @@ from podium.core.errors import StoreBusy, StoreUnusable
 from podium.engine import FolderPresence, LocalEngine
 from podium.ports import Engine
 from podium.testing import FixedClock, MemoryStore, SteadyIds, retry_until
-from podium.testing.clock import FIRST_MOMENT
+from podium.testing.clock import START_TIME
 
-EARLIER = WorkloadSnapshot(at=FIRST_MOMENT - timedelta(hours=1))
+EARLIER = WorkloadSnapshot(at=START_TIME - timedelta(hours=1))
 
 
 class Trouble:
@@ -59,7 +59,7 @@ async def test_what_is_seen_is_new_while_nothing_is_wrong(
 ) -> None:
     eye = an_eye(store, trouble, patience_seconds=60)
     await eye.look(unless=asyncio.Event())
-    assert (eye.snapshot.at, eye.away) == (FIRST_MOMENT, "")
+    assert (eye.snapshot.at, eye.away) == (START_TIME, "")
 
 
 async def test_what_was_seen_last_stays_with_the_reason_while_an_error_passes(
@@ -72,7 +72,7 @@ async def test_what_was_seen_last_stays_with_the_reason_while_an_error_passes(
     assert eye.away.startswith("locked for 20 s; data is from 20")
     trouble.error = None
     await eye.look(unless=asyncio.Event())
-    assert (eye.snapshot.at, eye.away) == (FIRST_MOMENT, "")
+    assert (eye.snapshot.at, eye.away) == (START_TIME, "")
 
 
 async def test_a_look_that_takes_long_is_told_and_gone_on_with(
@@ -87,7 +87,7 @@ async def test_a_look_that_takes_long_is_told_and_gone_on_with(
 
     async def is_new() -> bool:
         await eye.look(unless=asyncio.Event())
-        return eye.snapshot.at == FIRST_MOMENT
+        return eye.snapshot.at == START_TIME
 
     await retry_until(is_new)
     assert eye.away == ""
@@ -107,5 +107,5 @@ async def test_nobody_waits_for_a_look_who_wants_to_leave(
     asyncio.get_running_loop().call_soon(leaving.set)
     eye = an_eye(store, trouble, patience_seconds=3600)
     await eye.look(unless=leaving)
-    assert eye.snapshot.at != FIRST_MOMENT
+    assert eye.snapshot.at != START_TIME
     eye.close()

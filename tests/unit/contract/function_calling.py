@@ -26,7 +26,7 @@ from podium.policy import Policy, PolicyLayer, compile_policy
 from podium.ports import Agent, Store
 from podium.sandbox import HookServer, LauncherSettings, ProcessLauncher, hook_command
 from podium.sandbox import mcp_server_command as toolbox_command
-from podium.testing import FakeEnclosures, FixedClock, MemoryJournal, MemoryTranscripts
+from podium.testing import FakeConfinementProvider, FixedClock, MemoryJournal, MemoryTranscripts
 from podium.testing.modelserver import ModelServer
 from podium.tools import Tool, ToolScope, builtin_tools
 from tests.unit.tools.rig import SECRET, Rig, make_rig
@@ -98,7 +98,7 @@ class House:
                 LauncherSettings(grace_seconds=0.2, linger_seconds=0.01),
                 resolve_secret={"MODEL_KEY": KEY}.__getitem__,
             ),
-            confinement_provider=FakeEnclosures(),
+            confinement_provider=FakeConfinementProvider(),
             doors=HookServer(self.tools.door, self.tools.toolbox, MemoryJournal(self.store)),
             transcripts=transcripts,
             clock=FixedClock(),

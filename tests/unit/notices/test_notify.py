@@ -204,7 +204,7 @@ async def test_a_burst_becomes_few_messages_and_nothing_is_left_out(
     telling = await begun(scene, book, outlet)
     asked = [await ask(*kit, run) for _ in range(23)]
     await telling.catch_up()
-    assert [len(notice.parts) for notice in outlet.told] == [10, 10, 3]
+    assert [len(notice.parts) for notice in outlet.delivered] == [10, 10, 3]
     assert outlet.texts == [f"waits {each.id}" for each in asked]
 
 

@@ -45,8 +45,8 @@ def test_loading_runs_nothing_of_the_pack(tmp_path: Path) -> None:
 
 
 CASES: list[tuple[str, Any, str, str]] = [
-    ("/tools/0/tier", "T7", "/tools/0/tier", "'T7' is no tier; one of T0, T1, T2, T3, T4"),
-    ("/tools/0/tier", 1, "/tools/0/tier", "1 is no tier; one of T0, T1, T2, T3, T4"),
+    ("/tools/0/tier", "T7", "/tools/0/tier", "'T7' is not a tier; use one of T0, T1, T2, T3, T4"),
+    ("/tools/0/tier", 1, "/tools/0/tier", "1 is not a tier; use one of T0, T1, T2, T3, T4"),
     ("/tools/0/tier", ..., "/tools/0/tier", "is missing"),
     ("/tools/0/timeout_seconds", "30", "/tools/0/timeout_seconds", "'30'"),
     ("/tools/0/timeout_seconds", 0, "/tools/0/timeout_seconds", "greater than 0"),
@@ -60,7 +60,7 @@ CASES: list[tuple[str, Any, str, str]] = [
     ("/settings/0/name", "bikes url", "/settings/0/name", "SMTP_PASSWORD"),
     ("/pack", "Bikes!", "/pack", "lower-case letters"),
     ("/tools/0/handler", 3, "/tools/0/handler", "must be `module:function`"),
-    ("/tools/0/handler", "desk", "/tools/0/handler", "is no `module:function`"),
+    ("/tools/0/handler", "desk", "/tools/0/handler", "is not a `module:function`"),
     ("/tools/0/handler", "desk.none:book", "/tools/0/handler", "no file 'desk/none.py'"),
     ("/tools/0/handler", "desk.repairs:buy", "/tools/0/handler", "has no function 'buy'"),
     ("/tools/0/handler", "ledger:entries", "/tools/0/handler", "must be an `async def`"),
@@ -77,26 +77,26 @@ CASES: list[tuple[str, Any, str, str]] = [
     ("/tools/0/domain", "bakery", "/tools/0/domain", "there are: parts, repair"),
     ("/tools/2/tier", "T1", "/tools/2/tier", "T1 is below T2: domain parts (parts.*) is T2"),
     ("/domains/0/patterns", ["fix.*"], "/tools/0/name", "fits no pattern of any domain"),
-    ("/domains/0/patterns/0", "[rx]*", "/domains/0/patterns/0", "is no pattern"),
+    ("/domains/0/patterns/0", "[rx]*", "/domains/0/patterns/0", "is not a pattern"),
     ("/tier_examples", [{"tool": "parts.steal", "tier": "T4"}], "/tier_examples/0/tool", "no tool"),
     ("/tier_examples", [{"tool": "parts.price", "tier": "T4"}], "/tools/3/tier", "the tier table"),
-    ("/vocabulary", {"colour": "suburbs.txt"}, "/vocabulary/colour", "is no kind of field"),
+    ("/vocabulary", {"colour": "suburbs.txt"}, "/vocabulary/colour", "is not a kind of field"),
     ("/vocabulary/suburb", "../x.txt", "/vocabulary/suburb", "inside the pack's folder"),
     ("/vocabulary/suburb", "/etc/passwd", "/vocabulary/suburb", "inside the pack's folder"),
     ("/vocabulary/suburb", "towns.txt", "/vocabulary/suburb", "there is no file 'towns.txt'"),
     ("/contexts/0/schema_file", "no.json", "/contexts/0/schema_file", "there is no file"),
     ("/tools/0/verify/0/where", {}, "/tools/0/verify/0/where", "say which row"),
-    ("/tools/0/verify/0/where/id", "$arg.id", "/tools/0/verify/0/where/id", "no argument"),
+    ("/tools/0/verify/0/where/id", "$arg.id", "/tools/0/verify/0/where/id", "not an argument"),
     ("/tools/0/verify/0/expect/owner", "$result.x", "/tools/0/verify/0/expect/owner", "'x' is not"),
     ("/tools/0/verify/0/expect/owner", "$me", "/tools/0/verify/0/expect/owner", "must be `$arg."),
-    ("/tools/0/verify/0/table", "a; drop", "/tools/0/verify/0/table", "no name of a table"),
+    ("/tools/0/verify/0/table", "a; drop", "/tools/0/verify/0/table", "not a table name"),
     ("/tools/0/verify/0/absent", True, "/tools/0/verify/0/expect", "has no values"),
     ("/skills/0/steps", [], "/skills/0/steps", "is empty"),
     ("/skills/0/steps/0/tool", "repair.x", "/skills/0/steps/0/tool", "no tool 'repair.x'"),
     ("/skills/0/steps/1/id", "book", "/skills/0/steps/1/id", "'book' is taken"),
     ("/skills/0/needs_context", ["packet"], "/skills/0/needs_context/0", "no context 'packet'"),
     ("/skills/0/steps/0/when", "$book.x", "/skills/0/steps/0/when", "must be `$message.NAME`"),
-    ("/skills/0/steps/0/when", "$message.x", "/skills/0/steps/0/when", "'x' is no property"),
+    ("/skills/0/steps/0/when", "$message.x", "/skills/0/steps/0/when", "'x' is not a property"),
     ("/contexts/0/check", "ledger:none", "/contexts/0/check", "has no function 'none'"),
     ("/contexts/0/check", "ledger:read_row", "/contexts/0/check", "must take 1 argument"),
     ("/skills/0/steps/0/each", "$message.x", "/skills/0/steps/0/each", "`$context.PATH`"),
@@ -116,15 +116,15 @@ CASES: list[tuple[str, Any, str, str]] = [
         "/skills/0/steps/0/arguments/owner",
         ["$message.name"],
         "/skills/0/steps/0/arguments/owner",
-        "no property of the skill's input_schema",
+        "not a property of the skill's input_schema",
     ),
-    ("/skills/0/steps/0/arguments/who", "x", "/skills/0/steps/0/arguments/who", "no argument"),
+    ("/skills/0/steps/0/arguments/who", "x", "/skills/0/steps/0/arguments/who", "not an argument"),
     ("/skills/0/steps/0/arguments/bike", "$each.x", "/skills/0/steps/0/arguments/bike", "`each`"),
     (
         "/tools/0/examples/0/arguments/colour",
         "red",
         "/tools/0/examples/0/arguments/colour",
-        "'colour' is no argument",
+        "'colour' is not an argument",
     ),
     (
         "/tools/0/examples/0/arguments/owner",
@@ -155,7 +155,7 @@ CASES: list[tuple[str, Any, str, str]] = [
         "/tools/0/input_schema/properties/owner/x-kind",
         "person",
         "/tools/0/input_schema/properties/owner/x-kind",
-        "'person' is no kind",
+        "'person' is not a kind",
     ),
     (
         "/tools/0/input_schema/properties/owner/x-kind",
@@ -185,7 +185,7 @@ CASES: list[tuple[str, Any, str, str]] = [
         "/tools/0/depends_on",
         [{"tool": "parts.price", "fills": {"weight": "price"}}],
         "/tools/0/depends_on/0/fills/weight",
-        "'weight' is no argument of repair.book",
+        "'weight' is not an argument of repair.book",
     ),
     (
         "/tools/0/depends_on",
@@ -280,13 +280,13 @@ def test_two_domains_that_fit_equally_well_are_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('{"pack": "bikes",}', ":1: is no JSON"),
+        ('{"pack": "bikes",}', ":1: is not valid JSON"),
         ('{"pack": "a",\n "pack": "b"}', ":2: /pack: this key stands there twice"),
         ('{"tools": [{"x": {"name": 1, "name": 2}}]}', ": /tools/0/x/name: this key stands"),
-        ('{"pack": NaN}', "NaN is no number"),
-        ('{"pack": 1e999}', "1e999 is no number"),
+        ('{"pack": NaN}', "NaN is not a JSON number"),
+        ('{"pack": 1e999}', "1e999 is not a JSON number"),
         ("[]", "must be an object"),
-        ("", ":1: is no JSON"),
+        ("", ":1: is not valid JSON"),
         ("[" * 5000 + "]" * 5000, "nested more than 100 deep"),
         ('{"a": ' * 101 + "1" + "}" * 101, "nested more than 100 deep"),
         ('{"pack": "' + "x" * 5_000_000 + '"}', "larger than 5000000 bytes"),
@@ -301,7 +301,7 @@ def test_a_file_that_is_no_text_is_told(tmp_path: Path) -> None:
     folder = write_pack(tmp_path / "bikes")
     (folder / "tools.registry.json").write_bytes(b'{"pack": "\xff"}')
 
-    assert "no UTF-8 text (byte 10)" in str(only_fault(folder))
+    assert "not valid UTF-8 (byte 10)" in str(only_fault(folder))
 
 
 def test_faults_of_other_files_name_those_files(tmp_path: Path) -> None:

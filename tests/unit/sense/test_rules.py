@@ -17,7 +17,7 @@ from podium.core.model import Json
 from podium.jobs.sense.models import Bundle, Condition, Look, Sensed, notices_of
 from podium.jobs.sense.planning.plan_parser import parse_plan
 from podium.jobs.sense.planning.plan_schema import MAX_ITEMS, plan_schema
-from podium.jobs.sense.planning.rule_language import Rule, RuleBook
+from podium.jobs.sense.planning.rule_language import PlanningRule, RuleBook
 from podium.jobs.sense.planning.rules import (
     MAX_OF_A_RULE,
     load_rules,
@@ -44,7 +44,7 @@ def health(content: Json = None, **more: Any) -> Sensed:
     return Sensed(source="health", place="g/telemetry/health.json", content=content, **more)
 
 
-def rule(when: dict[str, Json] | None = None, item: dict[str, Json] | None = None) -> Rule:
+def rule(when: dict[str, Json] | None = None, item: dict[str, Json] | None = None) -> PlanningRule:
     made = {
         "name": "tried",
         "when": {"source": "health", **(when or {})},
@@ -58,7 +58,7 @@ def rule(when: dict[str, Json] | None = None, item: dict[str, Json] | None = Non
         },
         "examples": [{"sensed": [], "expect": 0}],
     }
-    return Rule.model_validate(made)
+    return PlanningRule.model_validate(made)
 
 
 def titles(plan: Json) -> list[str]:

@@ -16,7 +16,7 @@ from podium.core.processes import FolderConfinement
 from podium.ports import EventQuery, Gate, Launcher, Store
 from podium.sandbox import ProcessLauncher
 from podium.testing import (
-    FakeEnclosures,
+    FakeConfinementProvider,
     FixedClock,
     MemoryStore,
     ScriptedGate,
@@ -133,7 +133,7 @@ def make_rig(
         registry,
         door,
         launcher or ProcessLauncher(),
-        confinements=FakeEnclosures(),
+        confinements=FakeConfinementProvider(),
         clock=clock,
         settings=ToolboxSettings(
             root=str(root),

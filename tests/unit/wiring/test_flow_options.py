@@ -10,7 +10,7 @@ from podium.app.flow_registry import flow_builders
 from podium.config.configuration import Configuration, load_configuration
 from podium.config.flow_options import options_models
 from podium.core.errors import BadInput, ConfigInvalid
-from podium.jobs.rehearsal.composition import rehearsal_plan
+from podium.jobs.rehearsal.flow import rehearsal_plan
 
 
 def configured(folder: Path, text: str) -> Configuration:

@@ -14,7 +14,7 @@ from podium.app.project_setup import Proposal, init_project
 from podium.config.configuration import load_configuration
 from podium.config.located_yaml import read_located
 from podium.core.errors import BadInput, NotPossibleNow
-from podium.jobs.rehearsal.composition import rehearsal_plan
+from podium.jobs.rehearsal.flow import rehearsal_plan
 
 
 def files_in(folder: Path) -> dict[str, str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from podium.core.errors import BadInput
-from podium.git.copied_files import (
+from podium.git.set_up import (
     MAX_FILE_BYTES,
     MAX_IN_ALL_BYTES,
     check_files,

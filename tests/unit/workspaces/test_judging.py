@@ -10,8 +10,13 @@ from hypothesis import strategies as st
 
 from podium.core.errors import ImportRefused
 from podium.core.protected_paths import is_spelling_of, protected_name, zone_holding
-from podium.git.commit_changes import CommitChange, change_problem, hidden_by_link, link_problem
-from podium.git.quarantine import read_bundle
+from podium.git.commit_changes import (
+    CommitChange,
+    change_problem,
+    hidden_by_link,
+    link_problem,
+    read_bundle,
+)
 
 NAMES = [".git", ".GIT", ".Git", "git~1", "GIT~2", ".git.", ".git ", ".git . .", ".g\u200cit", "\ufeff.git",
          ".git::$INDEX_ALLOCATION", ".git:x", "x\\.git", ".git\\x"]  # fmt: skip

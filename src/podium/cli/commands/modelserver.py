@@ -22,7 +22,7 @@ from podium.core.model import Json
 from podium.render.text import counted, safe_line
 
 if TYPE_CHECKING:
-    from podium.testing.modelserver import ModelServer, SeenRequest
+    from podium.testing.modelserver import LoggedRequest, ModelServer
     from podium.testing.modelserver.relay import Exchange, Relay
 
 app = command_app()
@@ -128,7 +128,7 @@ def modelserver(
         )
     from podium.testing.modelserver import ModelServer, Script
 
-    events: asyncio.Queue[SeenRequest | Exchange] = asyncio.Queue()
+    events: asyncio.Queue[LoggedRequest | Exchange] = asyncio.Queue()
     # Whoever gave a key has it; it is shown nowhere.
     printed_key: str | None = f'"${KEY_VARIABLE}"' if key is not None else "any-key"
     if by_hand:
@@ -155,7 +155,7 @@ def modelserver(
 
 def _relay(
     session: _Session,
-    events: asyncio.Queue[SeenRequest | Exchange],
+    events: asyncio.Queue[LoggedRequest | Exchange],
     folder: Path | None,
     timeout: float | None,
     *,
@@ -186,12 +186,12 @@ class _Session:
     async def serve(
         self,
         server: ModelServer,
-        events: asyncio.Queue[SeenRequest | Exchange],
+        events: asyncio.Queue[LoggedRequest | Exchange],
         log: Path | None,
         relay: Relay | None = None,
     ) -> None:
         """Serve until interrupted; never returns."""
-        from podium.testing.modelserver import SeenRequest
+        from podium.testing.modelserver import LoggedRequest
 
         # Half a character in a request is written as JSON writes it.
         opened = log.open("a", encoding="utf-8", errors="backslashreplace") if log else None
@@ -200,7 +200,7 @@ class _Session:
                 self._greet(server.url, relay)
                 while True:
                     event = await events.get()
-                    if not isinstance(event, SeenRequest):
+                    if not isinstance(event, LoggedRequest):
                         self._report_exchange(event)
                     elif relay is None or not relay.is_page(event):
                         self._report(event, file, by_hand=relay is not None)
@@ -228,7 +228,7 @@ class _Session:
             self._screen.line(f"answer at {url}{relay.page_path}")
             self._screen.line(f"or in {relay.folder}, as NNNN-answer.json or NNNN-answer.md")
 
-    def _report(self, request: SeenRequest, file: TextIO | None, *, by_hand: bool) -> None:
+    def _report(self, request: LoggedRequest, file: TextIO | None, *, by_hand: bool) -> None:
         if file is not None:
             file.write(json.dumps(asdict(request), ensure_ascii=False) + "\n")
             file.flush()
@@ -301,7 +301,7 @@ def _exchange_text(exchange: Exchange) -> str:
     return safe_line("  ".join((exchange.name, ask.protocol, ask.model, size, tools, waits)), 200)
 
 
-def _record(request: SeenRequest) -> dict[str, Json]:
+def _record(request: LoggedRequest) -> dict[str, Json]:
     fields = asdict(request)
     return {name: fields[name] for name in _FIELDS}
 
@@ -321,7 +321,7 @@ _FIELDS = (
 )
 
 
-def _request_text(request: SeenRequest) -> str:
+def _request_text(request: LoggedRequest) -> str:
     which = request.rule or ("no rule" if request.is_ask else "")
     step = f"step {request.step + 1}" if request.step is not None and request.rule else ""
     status = str(request.status) if request.status else "line cut"

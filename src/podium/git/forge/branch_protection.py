@@ -48,22 +48,22 @@ class _UnknownRequirement:
 
 
 _Source = _Requirement | _UnknownRequirement
-_Answer = TypeVar("_Answer")
+_ResponseT = TypeVar("_ResponseT")
 
 
 async def look(github: GitHub, base: str) -> Preflight:
     """Ask branch protection and rulesets. What one of them tells stands, whatever the other answers."""
     protection, rules = await asyncio.gather(
-        _answer_of(github.protection(base)), _answer_of(github.rules(base))
+        _response_of(github.protection(base)), _response_of(github.rules(base))
     )
     sources = [_by_protection(protection), _by_rules(rules)]
     if _guards(sources) != frozenset(GUARDS) and _unknown(sources):
-        branch = await _answer_of(github.branch(base))
+        branch = await _response_of(github.branch(base))
         sources = _with_branch(sources, branch)
     return _ProtectionReport(github, base, sources).preflight()
 
 
-async def _answer_of(asked: Awaitable[_Answer]) -> _Answer | _UnknownRequirement:
+async def _response_of(asked: Awaitable[_ResponseT]) -> _ResponseT | _UnknownRequirement:
     try:
         return await asked
     except RateLimited as limited:
@@ -74,7 +74,7 @@ async def _answer_of(asked: Awaitable[_Answer]) -> _Answer | _UnknownRequirement
 
 def _by_protection(response: BranchProtection | GitHubRefusal | _UnknownRequirement) -> _Source:
     if not isinstance(response, BranchProtection):
-        return _no_answer(response)
+        return _without_response(response)
     # A protected branch takes no force pushes unless it says so.
     blocked = () if _is_on(response.allow_force_pushes) else (BLOCK_FORCE_PUSHES,)
     required = () if response.required_pull_request_reviews is None else (REQUIRE_PULL_REQUEST,)
@@ -90,13 +90,13 @@ def _is_on(switch: EnabledFlag | None) -> bool:
 
 def _by_rules(response: Sequence[RulesetRule] | GitHubRefusal | _UnknownRequirement) -> _Source:
     if isinstance(response, GitHubRefusal | _UnknownRequirement):
-        return _no_answer(response)
+        return _without_response(response)
     return _Requirement(
         frozenset(_BY_RULE[rule.type] for rule in response if rule.type in _BY_RULE)
     )
 
 
-def _no_answer(response: GitHubRefusal | _UnknownRequirement) -> _Source:
+def _without_response(response: GitHubRefusal | _UnknownRequirement) -> _Source:
     if isinstance(response, _UnknownRequirement):
         return response
     message = response.message.lower()
@@ -116,7 +116,7 @@ def _with_branch(
     protection, rules = sources
     if not isinstance(response, GitHubBranch):
         # The branch tells best why nothing is known: it is not there, or nothing may be read at all.
-        reason = _no_answer(response)
+        reason = _without_response(response)
         return [source if isinstance(source, _Requirement) else reason for source in sources]
     if isinstance(rules, _UnknownRequirement) and rules.finding == "not_found":
         rules = _Requirement()  # an older GitHub Enterprise, which has no rulesets

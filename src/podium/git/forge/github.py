@@ -1,21 +1,180 @@
-"""GitHub's REST API for branches and pull requests, and the validated responses."""
+"""GitHub's REST API for branches and pull requests: bounded requests to one host, validated responses."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+import contextlib
+import ipaddress
+import json
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from typing import TypeVar
-from urllib.parse import quote
+from http.client import HTTPException, HTTPResponse
+from typing import Any, TypeVar
+from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from podium.core.errors import ForgeUnavailable, NotPossibleNow, RateLimited
+from podium.core.errors import BadInput, ForgeUnavailable, NotPossibleNow, RateLimited
 from podium.core.model import Json
-from podium.git.forge.http_request import Answer, Line
-from podium.git.forge.remotes import RemoteAddress, safe_output
+from podium.git.forge.remotes import RemoteAddress, plain, safe_output
 from podium.ports.engine import Clock
+
+_MAX_BYTES = 8_000_000
+_MAX_REDIRECTS = 3
+_KEEPS_METHOD = (307, 308)
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True)
+class ApiResponse:
+    """Response of an untrusted server: validate the body before use."""
+
+    status: int
+    headers: Mapping[str, str]
+    """Names in lower case."""
+    body: bytes
+
+    def json(self) -> Json:
+        """None where the body is no JSON."""
+        try:
+            return json.loads(self.body)
+        except (ValueError, RecursionError):
+            return None
+
+
+class _AnyStatus(urllib.request.HTTPErrorProcessor):
+    """Hands every answer over as it is: no error for a status, and no redirect followed with our headers."""
+
+    def http_response(self, request: Any, response: Any) -> Any:
+        return response
+
+    https_response = http_response
+
+
+class ApiClient:
+    """Asks one API. The token goes to that API's host and nowhere else."""
+
+    def __init__(self, base_url: str, headers: Mapping[str, str], *, seconds: float) -> None:
+        self._base_url = _checked(base_url).rstrip("/")
+        self._headers = dict(headers)
+        self._seconds = seconds
+
+    async def ask(
+        self, method: str, path: str, *, query: Mapping[str, str] | None = None, body: Json = None
+    ) -> ApiResponse:
+        """The answer, whatever its status. Raises `ForgeUnavailable` when none came."""
+        url = f"{self._base_url}{path}" + (f"?{urlencode(query)}" if query else "")
+        data = None if body is None else json.dumps(body).encode()
+        try:
+            async with asyncio.timeout(self._seconds):
+                return await _in_thread(lambda: self._followed(method, url, data))
+        except TimeoutError:
+            why = f"there was no whole answer within {self._seconds:g} seconds"
+        except (OSError, HTTPException, ValueError) as error:
+            why = _reason(error)
+        raise ForgeUnavailable(f"{self.host} could not be reached: {why}")
+
+    @property
+    def host(self) -> str:
+        return urlsplit(self._base_url).netloc
+
+    def _followed(self, method: str, url: str, data: bytes | None) -> ApiResponse:
+        deadline = time.monotonic() + self._seconds
+        for _ in range(_MAX_REDIRECTS + 1):
+            answer = self._once(method, url, data, deadline)
+            target = answer.headers.get("location", "")
+            if answer.status not in (301, 302, *_KEEPS_METHOD) or not target:
+                return answer
+            # Renamed repositories are answered so. A POST that would become a GET is not followed.
+            if method != "GET" and answer.status not in _KEEPS_METHOD:
+                return answer
+            url = _same_host(url, target)
+        raise OSError("it redirects in circles")
+
+    def _once(self, method: str, url: str, data: bytes | None, deadline: float) -> ApiResponse:
+        request = urllib.request.Request(url, data, self._headers, method=method)  # noqa: S310 — checked
+        if data is not None:
+            request.add_header("Content-Type", "application/json")
+        opener = urllib.request.build_opener(_AnyStatus)
+        with opener.open(request, timeout=self._seconds) as response:
+            headers = {name.lower(): value for name, value in response.headers.items()}
+            return ApiResponse(response.status, headers, _read(response, deadline))
+
+
+def _read(response: HTTPResponse, deadline: float) -> bytes:
+    body = b""
+    while piece := response.read1(65_536):
+        body += piece
+        if len(body) > _MAX_BYTES:
+            raise OSError(f"its answer is longer than {_MAX_BYTES} bytes")
+        if time.monotonic() > deadline:
+            raise TimeoutError
+    return body
+
+
+def _same_host(url: str, target: str) -> str:
+    there = urljoin(url, target)
+    if urlsplit(there)[:2] != urlsplit(url)[:2]:
+        raise OSError(
+            f"it sends us on to {plain(urlsplit(there).netloc, 100)!r}, where nothing was sent"
+        )
+    return there
+
+
+def _reason(error: Exception) -> str:
+    inner = error.reason if isinstance(error, urllib.error.URLError) else error
+    if isinstance(inner, TimeoutError):
+        return "it did not answer in time"
+    return plain(getattr(inner, "strerror", None) or str(inner), 200) or type(inner).__name__
+
+
+def _checked(base_url: str) -> str:
+    try:
+        parts = urlsplit(base_url)
+        host = parts.hostname or ""
+    except ValueError:
+        host = ""
+    if not host or parts.username or parts.query or parts.fragment:
+        raise BadInput(
+            "the address of the GitHub API must be like https://github.example.org/api/v3"
+        )
+    if parts.scheme != "https" and not (parts.scheme == "http" and _is_this_machine(host)):
+        raise BadInput(f"the GitHub API at {host!r} must be asked by https: a token is sent to it")
+    return base_url
+
+
+def _is_this_machine(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+async def _in_thread(work: Callable[[], _Result]) -> _Result:
+    """Run it in a thread that nobody has to wait for: an answer may drip in for hours."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[_Result] = loop.create_future()
+
+    def settle(set_it: Callable[[Any], None], value: object) -> None:
+        if not done.done():
+            set_it(value)
+
+    def run() -> None:
+        try:
+            outcome: tuple[Callable[[Any], None], object] = (done.set_result, work())
+        except Exception as error:
+            outcome = (done.set_exception, error)
+        with contextlib.suppress(RuntimeError):  # the loop may be gone by now
+            loop.call_soon_threadsafe(settle, *outcome)
+
+    threading.Thread(target=run, name="podium-forge", daemon=True).start()
+    return await done
 
 
 class _GitHubModel(BaseModel):
@@ -121,7 +280,7 @@ class GitHub:
         self.project = project
         self._token = token
         self._clock = clock
-        self._line = Line(api_url, _headers(token), seconds=seconds)
+        self._client = ApiClient(api_url, _headers(token), seconds=seconds)
 
     async def protection(self, branch: str) -> BranchProtection | GitHubRefusal:
         return await self._get(f"/branches/{_quoted(branch)}/protection", BranchProtection)
@@ -197,13 +356,13 @@ class GitHub:
 
     async def _ask(
         self, method: str, path: str, *, query: dict[str, str] | None = None, body: Json = None
-    ) -> Answer:
+    ) -> ApiResponse:
         whole = f"/repos/{self.project.owner}/{self.project.name}{path}"
-        answer = await self._line.ask(method, whole, query=query, body=body)
+        answer = await self._client.ask(method, whole, query=query, body=body)
         self._refuse_passing(answer)
         return answer
 
-    def _refuse_passing(self, answer: Answer) -> None:
+    def _refuse_passing(self, answer: ApiResponse) -> None:
         message = self._refused(answer).message
         spent = (
             answer.headers.get("x-ratelimit-remaining") == "0" or "retry-after" in answer.headers
@@ -213,13 +372,15 @@ class GitHub:
         ):
             until = _retry_at(answer, self._clock.now())
             raise RateLimited(
-                f"{self._line.host} takes no more requests of this token until {until:%Y-%m-%d %H:%M} UTC",
+                f"{self._client.host} takes no more requests of this token until {until:%Y-%m-%d %H:%M} UTC",
                 until,
             )
         if answer.status >= 500 or answer.status < 200:
-            raise ForgeUnavailable(f"{self._line.host} is in trouble: it answered {answer.status}")
+            raise ForgeUnavailable(
+                f"{self._client.host} answered {answer.status}; it seems to be down"
+            )
 
-    def _refused(self, answer: Answer) -> GitHubRefusal:
+    def _refused(self, answer: ApiResponse) -> GitHubRefusal:
         try:
             error = GitHubError.model_validate(answer.json())
         except ValidationError:
@@ -232,7 +393,7 @@ class GitHub:
         except ValidationError:
             # The answer itself is not shown: it may be anything.
             raise ForgeUnavailable(
-                f"{self._line.host} answered with something that is not GitHub's; "
+                f"{self._client.host} answered with something that is not GitHub's; "
                 "check the address of the API"
             ) from None
 
@@ -269,7 +430,7 @@ def _cut(text: str, most: int, end: str) -> str:
     return text if len(text) <= most else text[: most - len(end)] + end
 
 
-def _retry_at(answer: Answer, now: datetime) -> datetime:
+def _retry_at(answer: ApiResponse, now: datetime) -> datetime:
     """Return the time of the next request: as GitHub says, at least a minute and at most a day from now."""
     named = _after(answer.headers.get("retry-after", ""), now) or _timestamp(
         answer.headers.get("x-ratelimit-reset", "")

@@ -17,10 +17,17 @@ from podium.core.forge import Finding, Preflight, PullRequest, PullRequestDraft,
 from podium.core.model import FrozenModel
 from podium.git.forge.branch_protection import look
 from podium.git.forge.github import GitHub, GitHubRefusal, api_url_of
-from podium.git.forge.push import Pusher, checked_branch, checked_commit, checked_name
-from podium.git.forge.remotes import RemoteAddress, Remotes, find_remotes, plain
-from podium.git.git_command import Git
-from podium.git.turns import BASE_REFS
+from podium.git.forge.remotes import (
+    Pusher,
+    RemoteAddress,
+    Remotes,
+    checked_branch,
+    checked_commit,
+    checked_name,
+    find_remotes,
+    plain,
+)
+from podium.git.git_command import BASE_REFS, Git
 from podium.platform import make_private_folder
 from podium.platform.atomic_write import atomic_write
 from podium.ports.engine import Clock

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING
 from podium.platform.lazy_exports import export_lazily
 
 if TYPE_CHECKING:
-    from podium.jobs.duet.flow import play_duet
-    from podium.jobs.duet.message_router import DuetDeps, DuetSide, DuetSides
-    from podium.jobs.duet.options import DuetOptions, PairOptions
+    from podium.jobs.duet.flow import DuetDeps, DuetSide, DuetSides, play_duet
+    from podium.jobs.duet.models import DuetOptions, PairOptions
     from podium.jobs.duet.prompts import primer
 
 __all__ = [
@@ -23,11 +22,11 @@ __all__ = [
 export_lazily(
     __name__,
     {
-        "DuetSide": "message_router",
-        "DuetDeps": "message_router",
-        "DuetSides": "message_router",
-        "DuetOptions": "options",
-        "PairOptions": "options",
+        "DuetSide": "flow",
+        "DuetDeps": "flow",
+        "DuetSides": "flow",
+        "DuetOptions": "models",
+        "PairOptions": "models",
         "primer": "prompts",
         "play_duet": "flow",
     },

@@ -19,8 +19,15 @@ from podium.core.errors import BadInput
 from podium.core.model import FrozenModel, json_of
 from podium.core.turns import Side
 from podium.core.work import QueueSpec
-from podium.jobs.duet.models import DUET, DuetLimits, Pair, PairSide, Transport
-from podium.jobs.duet.options import DuetOptions, PairOptions
+from podium.jobs.duet.models import (
+    DUET,
+    DuetLimits,
+    DuetOptions,
+    Pair,
+    PairOptions,
+    PairSide,
+    Transport,
+)
 
 if TYPE_CHECKING:
     from podium.app.app import Podium

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from podium.app.run_control import cancel, retry, see_through
+from podium.app.work_request import Few, Submission
 from podium.core.errors import BadInput, NotPossibleNow
+from podium.core.model import FrozenModel, NonEmpty
 from podium.core.turns import Side
 from podium.core.work import Run
 from podium.jobs.duet.claims import refuse_ungranted
@@ -113,3 +115,18 @@ def _chosen(podium: Podium, names: Sequence[str], pairs: tuple[Pair, ...]) -> tu
     if unknown:
         raise BadInput(f"there is no pair {unknown[0]!r}; pairs: {', '.join(by_name)}")
     return tuple(by_name[name] for name in names or by_name)
+
+
+class DuetRequest(FrozenModel):
+    """Options of a task for a pair."""
+
+    pairs: Annotated[tuple[NonEmpty, ...], Few] = ()
+    """Pairs that may do it. Empty: every pair there is."""
+
+
+async def submit(submission: Submission) -> Run:
+    if submission.request.queue not in ("", DUET):
+        raise BadInput(f"duet tasks wait in queue {DUET!r}; leave out `queue`")
+    podium = submission.podium
+    job = queued_duet(podium, submission.text, submission.options.pairs, podium.environ)
+    return await submission.start(job.model_dump(mode="json"), task=job.text, queue=DUET)

@@ -1,4 +1,4 @@
-"""Operator: plain words become a validated, approved, receipted run of registered tools."""
+"""Operator: a message becomes a validated, approved run of registered tools, with receipts."""
 
 from typing import TYPE_CHECKING
 

@@ -30,7 +30,7 @@ def blocks(answer: OperatorAnswer) -> str:
 
 
 def block_lines(answer: OperatorAnswer) -> dict[str, tuple[str, ...]]:
-    """The lines of each block under its title, in the order of the blocks."""
+    """Render the lines of each block under its title, in the order of the blocks."""
     second = "RESULT" if _has_result(answer) else "PLAN"
     parts = {
         "INTENT": _intent(answer),
@@ -93,7 +93,7 @@ def _plan(answer: OperatorAnswer) -> Iterator[str]:
 
 
 def _step(answer: OperatorAnswer, step: PlanStep) -> Iterator[str]:
-    """A call of the plan: whole where somebody looks at the plan or is asked for a yes."""
+    """Render a call of the plan; in full in mode plan and where an approval is requested."""
     call = f"  {step.number}. {step.tool} ({step.tier})"
     if answer.mode is OperatorMode.PLAN or answer.status == "awaiting_approval":
         inline, lines = exactly(step.arguments, indent=7)
@@ -210,7 +210,7 @@ def _approval(answer: OperatorAnswer) -> str:
 
 
 def _chain(answer: OperatorAnswer) -> str:
-    """Of several people in order: who said yes, and whose turn it is."""
+    """Render the chain of approvers: those who approved, and the next one."""
     groups = answer.plan.approvals if answer.plan else ()
     if not groups:
         return ""
@@ -248,7 +248,7 @@ def _cost(usd: float) -> str:
 
 
 def _others(answer: OperatorAnswer) -> list[str]:
-    """Suggestions that are not what the plan is anyway."""
+    """List the suggestions that differ from the plan."""
     chosen = " → ".join(answer.plan.tool_sequence) if answer.plan else None
     return [
         suggestion for suggestion in answer.suggestions if suggestion.partition(" (")[0] != chosen

@@ -30,10 +30,10 @@ _AFTER_THE_GATE = ("Fix what Reason names, then ask again",)
 
 
 class Answers:
-    """Makes answers. None of them stores anything."""
+    """Builds answers. Nothing is stored."""
 
     def __init__(self, pack: str = "") -> None:
-        """`pack` is the name of the one whose tools could be meant."""
+        """`pack` is the name of the pack whose tools may be meant."""
         self._pack = pack
 
     def not_understood(self, message: Json, mode: Json, problems: Sequence[str]) -> OperatorAnswer:
@@ -85,7 +85,7 @@ class Answers:
     def which_pack(
         self, message: str, mode: OperatorMode, ways: Mapping[str, str], confidence: float
     ) -> OperatorAnswer:
-        """A message that tools of several packs fit alike. `ways`: pack → its tool in words."""
+        """Ask which pack is meant where tools of several fit equally well. `ways`: pack → description of its tool."""
         *first, last = ways.values()
         question = f"Which is meant: {', '.join(first)} or {last}?"
         read = _nothing_read(Intent.CLARIFY, "Tools of more than one pack fit about equally")
@@ -103,7 +103,7 @@ class Answers:
     def with_other_pack(
         self, answer: OperatorAnswer, message: str, pack: str, tool: str
     ) -> OperatorAnswer:
-        """A refusal that names another pack which has a tool for the message."""
+        """Add to a refusal the name of another pack that has a tool for the message."""
         (way,) = to_choose_pack(message, [pack])
         named = f"Pack {pack} has {tool} for it: {way.partition(': ')[2]}"
         return answer.model_copy(update={"next_actions": (named, *answer.next_actions)})
@@ -179,7 +179,7 @@ class Answers:
         run: Run,
         approval: Approval | None,
     ) -> OperatorAnswer:
-        """Stored, and either waiting for people or for a worker."""
+        """Answer for a stored run that waits for people or for a worker."""
         pending = approval is not None and approval.status is ApprovalStatus.PENDING
         followed = to_follow(run.id)
         actions = to_approve(approval, job.plan) if pending and approval else followed
@@ -199,7 +199,7 @@ class Answers:
         )
 
     def approved_elsewhere(self, approval: Approval) -> OperatorAnswer:
-        """A yes to something that is no plan of the operator."""
+        """Answer for an approval of something other than a plan of the operator."""
         return OperatorAnswer(
             mode=OperatorMode.EXECUTE,
             status="enqueued",
@@ -222,7 +222,7 @@ class Answers:
         *,
         stopped: str = "",
     ) -> OperatorAnswer:
-        """`stopped` says why a run that has not ended is hosted no more; it can be resumed."""
+        """Answer for a run that ended. `stopped` says why an unfinished run is no longer hosted; it can be resumed."""
         pending = next(
             (approval for approval in approvals if approval.status is ApprovalStatus.PENDING), None
         )
@@ -327,7 +327,7 @@ def _nothing_read(intent: Intent, reasoning: str) -> IntentClassification:
 
 
 MAX_REPEATED = 300
-"""Longer messages are not said again in a command."""
+"""Characters of a message that is repeated in a command."""
 MAX_WAYS_BACK = 3
 
 _RESPECTED = {
@@ -371,7 +371,7 @@ def to_clarify(classification: IntentClassification) -> tuple[str, ...]:
 
 
 def to_choose_pack(message: str, packs: Iterable[str]) -> tuple[str, ...]:
-    """The same message for one pack alone."""
+    """Suggest the same message for one pack alone."""
     text = " ".join(message.split())
     command = f"podium ask -m {shlex.quote(text)}"
     if len(text) > MAX_REPEATED:
@@ -396,7 +396,7 @@ def to_rephrase(classification: IntentClassification, pack: str) -> tuple[str, .
 
 
 def to_go_on(message: str, mode: OperatorMode, plan: RunPlan) -> tuple[str, ...]:
-    """After looking at a plan."""
+    """Suggest the steps after looking at a plan."""
     steps = []
     if mode is not OperatorMode.PLAN:
         steps.append(f"Show the whole plan: {_again(message, plan, OperatorMode.PLAN)}")
@@ -418,7 +418,7 @@ def to_ask_again(message: str, plan: RunPlan) -> tuple[str, ...]:
 
 
 def to_approve(approval: Approval, plan: RunPlan) -> tuple[str, ...]:
-    """The word that releases it, then the same for a shell."""
+    """Suggest the message that approves the plan, then the same for a shell."""
     short, who = short_id(approval.id), ""
     if plan.approvals:
         group = plan.approvals[min(len(approval.grants), len(plan.approvals) - 1)]
@@ -447,7 +447,7 @@ def to_prove(run_id: str, plan: RunPlan, results: Sequence[CallResult]) -> tuple
 
 
 def to_mend(run_id: str, plan: RunPlan, results: Sequence[CallResult]) -> tuple[str, ...]:
-    """After a call failed: what was done before it stays done, and is not done again."""
+    """Suggest the steps after a failed call: earlier calls stay done, and are not repeated."""
     short = short_id(run_id)
     failed = next((result.number for result in results if result.status == "failed"), None)
     steps = [f"See what happened: podium show {short}"]
@@ -468,7 +468,7 @@ def to_resolve(run_id: str) -> tuple[str, ...]:
 
 
 def _again(message: str, plan: RunPlan, mode: OperatorMode) -> str:
-    """The command that takes the same words so far."""
+    """Build the command that takes the same message as far as this mode."""
     # A chain of people is not replaced by a yes beforehand, nor is a look at what was not said.
     wants_yes = mode.acts and plan.requires_approval and not plan.approvals and not plan.ungrounded
     approve = " --approve" if wants_yes else ""

@@ -35,7 +35,7 @@ NO_TOOLS = "a message is only being read; use no tool and give the answer"
 
 
 async def build_classifier(podium: Podium, pack: Pack, options: OperatorOptions) -> Classifier:
-    """The classifier that the options name. Neither the database nor a run is touched, now or later.
+    """Build the classifier that the options name. Neither the database nor a run is touched, now or later.
 
     Raises `BadInput` for an agent that nobody has configured and for `model` without a key, and
     `NotPossibleNow` for an agent of a project's file that nobody has trusted.
@@ -78,7 +78,7 @@ def _chosen(podium: Podium, requested: str) -> str:
 
 
 def open_router(podium: Podium) -> tuple[Agent, TurnLimits]:
-    """A model by OpenRouter, as the person's own environment says. A project's file has no say in it."""
+    """Build an agent on OpenRouter from the user's environment. A project's file cannot change it."""
     from podium.agents import AgentOptions, ApiAgent
     from podium.jobs.operator.judgement.model_classifier import READING_LIMITS
 
@@ -106,7 +106,7 @@ def open_router(podium: Podium) -> tuple[Agent, TurnLimits]:
 
 
 def configured_agent(podium: Podium, name: str) -> tuple[Agent, TurnLimits]:
-    """An agent of podium.yaml, with the time that its settings give it. Raises as `build_medium` does."""
+    """Build an agent of podium.yaml, with the timeout of its settings. Raises as `build_medium` does."""
     from podium.jobs.operator.judgement.model_classifier import READING_LIMITS
 
     build_medium(podium, name, NoDoors())
@@ -123,7 +123,7 @@ def configured_agent(podium: Podium, name: str) -> tuple[Agent, TurnLimits]:
 
 
 class ReadingAgent:
-    """An agent that is asked in an empty folder, behind a door that lets nothing through.
+    """An agent that is asked in an empty folder, with all tools refused.
 
     The project's record is not opened, and nothing of what was said is kept.
     """
@@ -179,7 +179,7 @@ class ReadingAgent:
 
 
 class NoTranscripts:
-    """Keeps nothing of what was said: a message that is only read leaves no trace."""
+    """Transcripts that keep nothing: a message that is only read leaves no trace."""
 
     @contextmanager
     def open(self, turn: Turn, agent: str) -> Iterator[NoTranscript]:
@@ -187,9 +187,9 @@ class NoTranscripts:
 
 
 class NoTranscript:
-    """A transcript of which nothing is kept."""
+    """A transcript that keeps nothing."""
 
     path = ""
 
     def write(self, line: str) -> None:
-        """Let it go."""
+        """Discard the line."""

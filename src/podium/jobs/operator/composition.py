@@ -36,7 +36,7 @@ WorkerIsThere = Callable[["Run"], Awaitable[None]]
 
 
 OWN, ROOFING = "podium", "roofing"
-"""The pack that is used where nobody names one, and the one that was before."""
+"""The default pack, and the default of earlier versions."""
 
 
 def operator_options(podium: Podium) -> OperatorOptions:
@@ -45,7 +45,7 @@ def operator_options(podium: Podium) -> OperatorOptions:
 
 
 async def bench_of(podium: Podium, pack: Pack) -> Bench:
-    """The pack with its tools behind their own door."""
+    """Build the pack's tools behind a tool door of their own."""
     from podium.jobs.operator.services import operator_services
     from podium.tools import Registry
     from podium.tools.packs import pack_tools
@@ -58,7 +58,7 @@ async def bench_of(podium: Podium, pack: Pack) -> Bench:
 
 
 async def operator_body(podium: Podium) -> FlowBody:
-    """The body of the flow, which finds the pack of each run when it gets to it."""
+    """Build the body of the flow, which loads the pack of each run."""
     from podium.jobs.operator import operator as operator_flow
 
     benches: dict[str, Bench] = {}
@@ -90,16 +90,16 @@ class OperatorSetup:
     worker_is_there: WorkerIsThere | None = None
     user: str = ""
     approver: Callable[[], Approver] | None = None
-    """Proves who is at the door, where their yes counts. None: the name is a program's own word."""
+    """Proves the identity of the caller, where their approval counts. None: the name is unproved."""
 
 
 @dataclass(frozen=True)
 class ChosenPacks:
-    """The packs whose tools a message may mean."""
+    """Packs whose tools a message may mean."""
 
     names: tuple[str, ...]
     first_wins: bool = False
-    """Of packs that fit alike the first is taken, and nobody is asked."""
+    """Of packs that fit equally well the first is taken, without a question."""
 
 
 def chosen_packs(podium: Podium, requested: str | tuple[str, ...] = "") -> ChosenPacks:
@@ -119,7 +119,7 @@ def chosen_packs(podium: Podium, requested: str | tuple[str, ...] = "") -> Chose
 
 
 def _names_pack(podium: Podium) -> bool:
-    """Return whether the settings that have the say about the operator name a pack."""
+    """Return whether the effective settings of the operator name a pack."""
     flows = [layer.settings.flows for layer in podium.configuration.layers]
     return next(
         ("pack" in options[OPERATOR] for options in reversed(flows) if OPERATOR in options), False
@@ -127,7 +127,7 @@ def _names_pack(podium: Podium) -> bool:
 
 
 async def build_selection(podium: Podium, setup: OperatorSetup | None = None) -> PackSelection:
-    """Operators for all packs that were chosen, and what decides between them."""
+    """Build the operators of all chosen packs, with the selection between them."""
     from podium.jobs.operator.operator import PackSelection
 
     setup = setup or OperatorSetup()
@@ -184,7 +184,7 @@ def _resolver(podium: Podium, pack: Pack) -> Resolve:
 
 
 async def build_operator(podium: Podium, setup: OperatorSetup | None = None) -> Operator:
-    """An operator for one pack, the first that is named. The record is opened when something is to be done, not before."""
+    """Build an operator for the first named pack. The record is opened when a call is to be performed, not before."""
     from podium.jobs.operator.classifier_factory import build_classifier, grounding_check_for
     from podium.jobs.operator.judgement.directives import find_conflict
 
@@ -253,12 +253,12 @@ async def brain_of(podium: Podium) -> Brain:
 
 
 async def _nobody_needed(run: Run) -> None:
-    """For whoever serves the queue in this very process, or knows that somebody does."""
+    """Do nothing: the caller serves the queue, or knows of a worker."""
     return
 
 
 async def context_problems(pack: Pack, context: Mapping[str, Json]) -> list[str]:
-    """Faults of the parts of a context that have a shape, each with its pointer."""
+    """List the problems of the parts of a context that have a shape, each with its pointer."""
     problems = []
     for shape in pack.registry.contexts:
         if shape.name in context:
@@ -294,7 +294,7 @@ async def answer_of_run(podium: Podium, run: Run) -> OperatorAnswer:
 
 
 async def pack_of_receipt(podium: Podium, receipt: str) -> str:
-    """The pack whose tool a receipt is of. Raises as `find_undoable`, also for what no operator did."""
+    """Find the pack whose tool a receipt is from. Raises as `find_undoable`, also for receipts of other flows."""
     store = await podium.store()
     undoable = await find_undoable(store, receipt)
     run = await store.read(lambda view: _operator_run(view, undoable.run_id, receipt))
@@ -302,7 +302,7 @@ async def pack_of_receipt(podium: Podium, receipt: str) -> str:
 
 
 async def undo(podium: Podium, receipt: str, *, mode: str, by: str) -> OperatorAnswer:
-    """The plan that takes back what `RUN#NUMBER` proves, as far as the mode says. Gated like any other."""
+    """Process the plan that reverses receipt `RUN#NUMBER`, as far as the mode allows. It is gated like any other."""
 
     pack = await pack_of_receipt(podium, receipt)
     operator = await build_operator(podium, OperatorSetup(pack, user=by))
@@ -311,7 +311,7 @@ async def undo(podium: Podium, receipt: str, *, mode: str, by: str) -> OperatorA
 
 
 def operator_run(view: StoreView, run_id: str) -> Run:
-    """The run of an operator's plan. Raises `UnknownId`."""
+    """Load the run of an operator's plan. Raises `UnknownId`."""
     run = view.run(run_id)
     if run is None or run.flow != OPERATOR:
         raise UnknownId("run of the operator", run_id)

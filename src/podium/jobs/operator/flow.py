@@ -91,7 +91,7 @@ class Brain:
 
 
 def results_of(view: StoreView, run_id: str, plan: RunPlan) -> tuple[CallResult, ...]:
-    """One line for each call of the plan. Without a receipt none is completed."""
+    """Build one result for each call of the plan. Without a receipt none is completed."""
     receipts = {receipt.number: receipt for receipt in view.receipts(run_id)}
     records: dict[int, CallRecord] = {}
     for record in view.calls(run_id):
@@ -205,7 +205,7 @@ def _failed(gated: GatedPlan, step: PlanStep, error: str) -> str:
 
 
 def operator(deps: OperatorFlowDeps) -> FlowBody:
-    """The flow, with its kit in hand."""
+    """Build the flow with its dependencies."""
 
     async def operate(ctx: FlowContext, job: OperatorJob) -> Json:
         bench = await deps.bench_for(job.pack_folder or job.plan.pack)

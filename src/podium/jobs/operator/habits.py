@@ -16,14 +16,14 @@ from podium.jobs.operator.models import Habit, OperatorAnswer
 from podium.ports import Clock
 
 MAX_HABITS = 2_000
-"""Beyond this the older half is forgotten."""
+"""Habits kept; beyond them the older half is dropped."""
 MAX_LENGTH = 300
 _ALIKE = 0.5
 _TOKEN = re.compile(r"[a-z]{2,}")
 
 
 class FileHabits:
-    """Reads and writes the file. Whatever is wrong with it, the operator goes on without."""
+    """Habits in a file. With an unreadable file the operator continues without them."""
 
     def __init__(self, file: Path, clock: Clock, redact: Callable[[str], str]) -> None:
         self._file = file
@@ -33,7 +33,7 @@ class FileHabits:
         self._habits: list[tuple[str, frozenset[str], tuple[str, ...]]] = []
 
     def all(self) -> list[Habit]:
-        """Every habit, oldest first. Lines that are none are passed over."""
+        """Read every habit, oldest first. Invalid lines are skipped."""
         habits = []
         try:
             lines = self._file.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -45,7 +45,7 @@ class FileHabits:
         return habits
 
     def suggestions(self, message: str, *, pack: str) -> Sequence[str]:
-        """Tools that such words led to before, with how often and whether people agreed."""
+        """List the tools that similar messages led to, with their counts."""
         tokens = _tokens(message)
         likely: Counter[tuple[str, ...]] = Counter()
         for habit_pack, habit_tokens, tools in self._remembered():
@@ -85,7 +85,7 @@ class FileHabits:
             self._append(json_of(habit))
 
     def forget(self, text: str = "") -> int:
-        """Erase the habits whose words hold the text, or all of them; how many is given back."""
+        """Erase the habits that contain the text, or all of them, and return their number."""
         habits = self.all()
         remaining = [
             habit for habit in habits if text and text.casefold() not in habit.said.casefold()

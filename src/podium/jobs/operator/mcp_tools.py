@@ -9,7 +9,7 @@ from podium.core.model import FrozenModel, NonEmpty
 from podium.jobs.operator.answer_blocks import blocks
 from podium.jobs.operator.models import OperatorMode, RunPlan
 from podium.jobs.operator.submission import ask
-from podium.mcp.context import PROVENANCE, DoorTool, McpContext
+from podium.mcp.context import PROVENANCE, McpContext, McpTool
 
 
 class PlanRequest(FrozenModel):
@@ -21,14 +21,14 @@ class PlanRequest(FrozenModel):
 
 
 class Plan(FrozenModel):
-    """What the operator would do. Nothing was done."""
+    """Plan of the operator for a message. Nothing was done."""
 
     status: str
     """planned, clarify, refused, quality_gate_failed or error."""
     words: str
     """Intent, plan, impact, risks and next actions, for people."""
     question: str
-    """With `clarify`: what one answer would settle."""
+    """With `clarify`: a question that one answer settles."""
     plan: RunPlan | None
     next_actions: tuple[str, ...]
 
@@ -54,7 +54,7 @@ async def _plan(context: McpContext, request: PlanRequest) -> Plan:
 
 
 TOOLS = (
-    DoorTool(
+    McpTool(
         "plan",
         "What would be done",
         "What the operator would do for plain words: the plan with its tiers, costs, approvals and ways back. Nothing is done. "

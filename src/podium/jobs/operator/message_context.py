@@ -13,7 +13,7 @@ from podium.core.model import Json
 
 
 def context_value(text: str) -> Json:
-    """JSON where it reads as an object, list, true, false or null; else the text itself. Raises `BadInput`."""
+    """Parse an object, list, true, false or null as JSON; else return the text itself. Raises `BadInput`."""
     # Ids such as 0400123456 and 12e5 stay what they are: only what is surely no word is taken for JSON.
     if text[:1] not in ("{", "[") and text not in ("true", "false", "null"):
         return text
@@ -27,7 +27,7 @@ def context_value(text: str) -> Json:
 
 
 def unique_keys(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    """Raises for a name that is there twice: which of its values was meant, nobody can say."""
+    """Build the object; raises `ValueError` for a duplicate key."""
     result: dict[str, Json] = {}
     for name, value in pairs:
         if name in result:
@@ -50,11 +50,11 @@ class Typed:
     packs: tuple[str, ...] = ()
     classifier: str = ""
     mode_explicit: bool = True
-    """False: nothing was said of the mode, and it is the default."""
+    """False: no mode was given, and the default applies."""
 
     @property
     def options(self) -> list[str]:
-        """The same, to be typed again with the same message; the mode is another matter."""
+        """Options to repeat with the same message, without the mode."""
         argv = [part for pair in self.pairs for part in ("--context", pair)]
         argv += ["--context-file", str(self.file)] if self.file else []
         argv += [part for pack in self.packs for part in ("--pack", pack)]
@@ -77,7 +77,7 @@ def message_of(argument: str, message: str) -> str:
 
 
 def context_of(pairs: Sequence[str], file: Path | None) -> dict[str, Json]:
-    """The file's object, and the pairs over it. Raises `BadInput` for what is neither."""
+    """Merge the file's object with the pairs, which win. Raises `BadInput` for invalid input."""
     context, values = _read(file) if file else {}, dict[str, Json]()
     for pair in pairs:
         name, value = parted(pair)

@@ -66,9 +66,9 @@ class Message(FrozenModel):
     text: str
     context: dict[str, Json] = Field(default_factory=dict)
     now: UtcDatetime
-    """For words such as `tomorrow`."""
+    """Local time, for words such as `tomorrow`."""
     provenance: tuple[str, ...] = ()
-    """Untrusted sources of the words, when no person at a door said them."""
+    """Untrusted sources of the text, when no person sent it."""
 
 
 class ToolIntent(FrozenModel):
@@ -77,11 +77,11 @@ class ToolIntent(FrozenModel):
     tool: NonEmpty
     arguments: dict[str, Json] = Field(default_factory=dict)
     ungrounded: tuple[UngroundedArgument, ...] = ()
-    """Set by judgement alone; what a classifier claims of it is not heard."""
+    """Set by judgement alone; a classifier's claim is ignored."""
 
 
 class Conflict(FrozenModel):
-    """A directive that a message is against."""
+    """A directive that a message violates."""
 
     directive: Directive
     because: NonEmpty
@@ -95,17 +95,17 @@ class Reading(FrozenModel):
     domain: str = "system"
     urgency: Urgency = Urgency.NORMAL
     calls: tuple[ToolIntent, ...] = ()
-    """In the order in which they were said."""
+    """In the order of the message."""
     confidence: float = Field(default=0.0, ge=0, le=1)
     reasoning: str = ""
     question: str = ""
-    """With `clarify`: what one answer would settle."""
+    """With `clarify`: a question that one answer settles."""
     candidates: tuple[str, ...] = ()
     """With `clarify` and `refuse`: tools that may have been meant."""
 
 
 class IntentClassification(FrozenModel):
-    """Layer 1's answer: a reading that was held against registry and directives."""
+    """Layer 1's answer: a reading checked against the registry and the directives."""
 
     classification_id: NonEmpty
     intent: Intent
@@ -180,7 +180,7 @@ class RunPlan(FrozenModel):
     approvals: tuple[str, ...] = ()
     """Groups that must approve the plan, in order. Empty: one person."""
     irreversible: tuple[str, ...] = ()
-    """Tools of the plan whose effect nothing takes back."""
+    """Tools of the plan that cannot be undone."""
     safer_alternative: str = ""
     rejected_because: str = ""
     undoes: str = ""
@@ -274,10 +274,10 @@ AnswerStatus = Literal[
 
 
 class OperatorAnswer(FrozenModel):
-    """Everything the operator says to a message; the five blocks are a reading of it."""
+    """Answer of the operator to a message, rendered as five blocks."""
 
     mode: OperatorMode | None
-    """None: what was given is no mode."""
+    """None: the given mode is invalid."""
     status: AnswerStatus
     message: str
     exit_code: int
@@ -300,7 +300,7 @@ class OperatorAnswer(FrozenModel):
 
 
 class Habit(FrozenModel):
-    """One message of earlier days and what came of it."""
+    """An earlier message with its result."""
 
     at: UtcDatetime
     pack: str
@@ -326,7 +326,7 @@ class OperatorJob(FrozenModel):
 
 
 def question_about(plan: RunPlan) -> PlanQuestion:
-    """The question that a plan puts."""
+    """Build the question of a plan to its approvers."""
     calls = tuple(
         ApprovedCall(
             number=step.number,

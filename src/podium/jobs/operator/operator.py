@@ -47,13 +47,13 @@ from podium.ports import Ids
 
 MAX_CHARACTERS = 20_000
 MAX_CONTEXT_BYTES = 3_000_000
-"""The plan is kept with the run, and a record holds 4 MB."""
+"""Limit of the context: the plan is stored with the run, and a record holds 4 MB."""
 _HARMLESS = ("Zl", "Zp", "Co", "Cn")
 _WORDS_BEFORE, _MAX_BEFORE = 3, 60
 
 
 def input_problems(message: Json, mode: Json, context: Json) -> list[str]:
-    """Everything that keeps a message from being read, in words for whoever sent it."""
+    """List everything that keeps a message from being read, for its sender."""
     return [*_message_problems(message), *_mode_problems(mode), *_context_problems(context)]
 
 
@@ -77,7 +77,7 @@ def _message_problems(message: Json) -> Iterator[str]:
 
 
 def _is_refused(character: str) -> bool:
-    """Separators, and letters that Python does not know, are not seen either and do no harm."""
+    """Return whether a hidden character is refused. Separators and unassigned characters are invisible too, and harmless."""
     return character != "\r" and unicodedata.category(character) not in _HARMLESS
 
 
@@ -122,16 +122,16 @@ def _context_problems(context: Json) -> Iterator[str]:
 
 
 Started = Callable[[Run], Awaitable[None]]
-"""Told of the run as soon as it is stored."""
+"""Called with the run as soon as it is stored."""
 
 
 async def no_listener(run: Run) -> None:
-    """For whoever does not follow the run."""
+    """Do nothing: the caller does not follow the run."""
     return
 
 
 async def nothing_resolved(message: Message, reading: Reading) -> Sequence[Mapping[str, Json]]:
-    """For packs whose arguments all stand in the message or its context."""
+    """Resolve nothing: all arguments are in the message or its context."""
     return [{} for _ in reading.calls]
 
 
@@ -150,11 +150,11 @@ class OperatorDeps:
     """Local time, for words such as `tomorrow`."""
     ids: Ids
     brain: Callable[[], Awaitable[Brain]]
-    """Opens the record and the engine when it is first asked for."""
+    """Opens the record and the engine on first use."""
     worker_is_there: Callable[[Run], Awaitable[None]]
-    """Sees to it that somebody serves the operator's queue."""
+    """Ensures that a worker serves the operator's queue."""
     approve: Callable[[str], Awaitable[Approval]]
-    """Says yes in the name of whoever is at the door."""
+    """Approves in the name of the caller."""
     approver: Callable[[], Approver]
     """Caller with proof of identity. Called only where their approval counts."""
     habits: Habits
@@ -169,7 +169,7 @@ class OperatorDeps:
 
 
 class Operator:
-    """Plain words become a validated, approved, receipted run."""
+    """Turns a message into a validated, approved run with receipts."""
 
     def __init__(self, deps: OperatorDeps) -> None:
         self._deps = deps
@@ -186,7 +186,7 @@ class Operator:
         started: Started = no_listener,
         mode_explicit: bool = True,
     ) -> OperatorAnswer:
-        """The answer to a message, whatever the message is.
+        """Answer a message, whatever it contains.
 
         Without `mode_explicit` a plan that only reads is performed where its pack `reads_at_once`. `explicit_approval` is a yes to the very plan that comes of it, for this once; it counts for
         no chain of approvers. Raises only what concerns Podium itself, such as an unusable database.
@@ -257,7 +257,7 @@ class Operator:
         *,
         started: Started = no_listener,
     ) -> OperatorAnswer:
-        """The plan that reverses a receipt, gated like any other. It is linked to what it reverses."""
+        """Plan the reversal of a receipt, gated like any other plan and linked to the receipt."""
         text = f"undo receipt {receipt.number} of run {receipt.run_id} ({receipt.tool})"
         problems = input_problems(text, mode, None)
         if problems:
@@ -311,7 +311,7 @@ class Operator:
         classification: IntentClassification | None = None,
         started: Started = no_listener,
     ) -> OperatorAnswer:
-        """Layers 3 and 4 for a plan: halt for people, or run it and tell how it ended."""
+        """Run layers 3 and 4 for a plan: wait for approvals, or run it and answer with its results."""
         brain = await self._deps.brain()
         queued = mode is not OperatorMode.EXECUTE
         try:
@@ -328,7 +328,7 @@ class Operator:
         return await self._result_answer(brain, ended, job.plan, mode, classification)
 
     async def _released(self, action_id: str, started: Started) -> OperatorAnswer:
-        """`APPROVE: <action_id>`: the plan that was shown under it goes on here."""
+        """Handle `APPROVE: <action_id>`: continue the plan with this id here."""
         brain = await self._deps.brain()
         try:
             approval = await self._deps.approve(action_id)
@@ -387,7 +387,7 @@ def _job_of(run: Run | None) -> OperatorJob | None:
 NEAR = 0.12
 """Readings whose confidence differs by at most this much fit about equally."""
 EXACT = 2.0
-"""The fit of a message that a registry has word for word: better than any confidence."""
+"""Fit of a message that is in the registry word for word: better than any confidence."""
 _POLITE = frozenset({"please", "pls"})
 
 
@@ -446,7 +446,7 @@ class PackSelection:
         started: Started = no_listener,
         mode_explicit: bool = True,
     ) -> OperatorAnswer:
-        """The answer of the pack that the message is for, or the question which one it is for."""
+        """Answer with the pack that the message is for, or ask which one it is for."""
         readable = not input_problems(message, mode, context) and approval_named_in(message) is None
         fits = self._fits(message, context or {}) if readable and len(self._operators) > 1 else []
         if len(alike := _alike(fits)) > 1 and not self._first_wins:
@@ -474,7 +474,7 @@ class PackSelection:
         return [(reader, reader.fit(message, context)) for reader in self._readers]
 
     def _order(self, alike: Sequence[tuple[PackReader, tuple[float, str]]]) -> Sequence[Operator]:
-        """The operator of the pack that fits; all of them, one after the other, where Podium sees none that does.
+        """Select the operator of the pack that fits; all in turn, where Podium finds none.
 
         A model may see more than Podium does.
         """
@@ -488,7 +488,7 @@ class PackSelection:
     def _with_hint(
         self, answer: OperatorAnswer, message: str, context: Mapping[str, Json]
     ) -> OperatorAnswer:
-        """A refusal for want of a tool, with the pack that has one."""
+        """Add to a refusal for lack of a tool the pack that has one."""
         classification = answer.classification
         if (
             answer.status != "refused"
@@ -513,7 +513,7 @@ def _alike(
 
 
 def _ways(pack: Pack) -> set[tuple[str, ...]]:
-    """All that the registry gives as ways to ask for its tools."""
+    """Collect all phrases of the registry that ask for its tools."""
     subjects: list[PackTool | Skill] = [*pack.registry.tools, *pack.registry.skills]
     phrases = (
         way

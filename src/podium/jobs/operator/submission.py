@@ -80,7 +80,7 @@ async def ask(
     worker_is_there: WorkerIsThere | None = None,
     approver: Approver | None = None,
 ) -> OperatorAnswer:
-    """The operator's answer to a message, in a mode that is answered at once.
+    """Answer a message, in a mode that is answered at once.
 
     Raises `BadInput` for a mode that waits for the end of a run, and for words that would approve something: each
     door has its own way of knowing who says yes.

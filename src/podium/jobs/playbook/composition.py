@@ -1,32 +1,38 @@
-"""Composition of a run: its job, gate, tools and MCP-only agent."""
+"""Composition of a run: its request, job, gate, tools and MCP-only agent."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
 
 from podium.agents.turn_step import RoleAgent
 from podium.app.agent_builder import build_agent
 from podium.app.dry_run import NoDoors
+from podium.app.work_request import Few, Submission
 from podium.config.flow_options import flow_options
 from podium.core.errors import BadInput, ConfigInvalid
 from podium.core.folder_snapshots import WorkingFolder
+from podium.core.model import FrozenModel
 from podium.core.protected_paths import is_guarded, lies_in_zone
 from podium.core.turns import TurnLimits
+from podium.core.work import Run
 from podium.jobs.playbook import build_prompt, tools_of
 from podium.jobs.playbook.deps import AgentSession, PlaybookDeps
 from podium.jobs.playbook.flow import follow_playbook
 from podium.jobs.playbook.loader import load_profile, read_playbook, secret_inputs, surroundings
 from podium.jobs.playbook.models import (
     OWN_LIMITS,
+    PLAYBOOK,
     PROFILE_FILE,
     Playbook,
+    PlaybookJob,
     PlaybookOptions,
     PluginProfile,
 )
-from podium.jobs.playbook.run_models import PLAYBOOK, PlaybookJob
 from podium.ports import Agent, ConfinementProvider, FlowBody, HookServers, ToolDoor
 
 if TYPE_CHECKING:
@@ -275,3 +281,50 @@ def job_of_files(
     return playbook_job(
         podium, loaded.playbook, plugin, root=folder, agent=agent, inputs=inputs, dry_run=dry_run
     )
+
+
+class PlaybookRequest(FrozenModel):
+    """Options of a playbook run. Paths are relative to the project."""
+
+    profile: str = ""
+    """The plugin's profile. Empty: the nearest one upwards from the root."""
+    root: str = ""
+    """Folder of the plugin. Empty: the project's."""
+    agent: str = ""
+    """The agent of podium.yaml that follows it."""
+    inputs: Annotated[dict[str, str], Few] = Field(default_factory=dict)
+    """Values of the playbook's inputs, by name."""
+    dry_run: bool = False
+    """Work in a temporary copy and show what would change."""
+
+
+async def submit(submission: Submission) -> Run:
+    queue, options = submission.queue(), submission.options
+    project = submission.podium.folders.project
+    job = job_of_files(
+        submission.podium,
+        _project_path(project, submission.text, "the playbook"),
+        profile=_project_path(project, options.profile, "profile") if options.profile else None,
+        root=_project_path(project, options.root, "root") if options.root else None,
+        agent=options.agent,
+        inputs=options.inputs,
+        dry_run=options.dry_run,
+    )
+    return await submission.start(
+        job.model_dump(mode="json"), task=job.playbook.head.name, queue=queue
+    )
+
+
+def _project_path(project: Path, written: str, what: str) -> Path:
+    """Resolve a path of the project. Remote requests read no file outside of it."""
+    if not written.strip():
+        raise BadInput(f"{what} is not named; name a file of the project")
+    path = project / written
+    if not path.resolve().is_relative_to(project.resolve()):
+        raise BadInput(f"{what} {written[:200]!r} is not beneath the project; name one that is")
+    return path
+
+
+def option_choices(podium: Podium) -> Mapping[str, Iterable[str]]:
+    """List the values that options of a request can have."""
+    return {"agent": podium.settings.agents}

@@ -26,8 +26,8 @@ from podium.core.turns import Reply
 from podium.jobs.playbook.criteria import commands_of, run_criteria
 from podium.jobs.playbook.deps import AgentSession, LimitedAgent, PlaybookDeps
 from podium.jobs.playbook.events import PlaybookEnded
+from podium.jobs.playbook.models import AgentEnding, Criterion, PlaybookJob
 from podium.jobs.playbook.prompt import build_prompt
-from podium.jobs.playbook.run_models import AgentEnding, Criterion, PlaybookJob
 from podium.jobs.playbook.template import as_data, in_code
 from podium.ports import EventQuery, FlowContext, StepContext, StoreView
 

@@ -8,8 +8,7 @@ from podium.core.decisions import CallOutcome, Refusal
 from podium.core.errors import BadArguments, UnknownTool
 from podium.core.folder_snapshots import WorkingFolder
 from podium.core.model import Json
-from podium.jobs.playbook.models import PlaybookHead, PluginProfile
-from podium.jobs.playbook.run_models import PROOF, Criterion, PlaybookJob
+from podium.jobs.playbook.models import PROOF, Criterion, PlaybookHead, PlaybookJob, PluginProfile
 from podium.ports import FlowContext, StepContext, Toolbox
 
 FROM_PROFILE = "@"

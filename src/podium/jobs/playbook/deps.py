@@ -13,8 +13,7 @@ from podium.core.errors import BudgetSpent, TimedOut
 from podium.core.events import ModelAnswered
 from podium.core.folder_snapshots import FolderChanges, WorkingFolder
 from podium.core.turns import Reply, StopKind, Turn, TurnLimits, TurnStop
-from podium.jobs.playbook.models import PlaybookLimits, PluginProfile
-from podium.jobs.playbook.run_models import PlaybookJob
+from podium.jobs.playbook.models import PlaybookJob, PlaybookLimits, PluginProfile
 from podium.ports import Agent, Clock, EventQuery, Store, StoreView, Toolbox
 
 

@@ -15,13 +15,13 @@ from podium.core.work import Run
 from podium.jobs.playbook.conversation import converse
 from podium.jobs.playbook.deps import AgentSession, PlaybookDeps
 from podium.jobs.playbook.events import PlaybookBegan, PlaybookEnded, ToolsGiven
-from podium.jobs.playbook.models import PluginProfile
-from podium.jobs.playbook.run_models import (
+from podium.jobs.playbook.models import (
     PLAYBOOK,
     AgentEnding,
     Criterion,
     PlaybookJob,
     PlaybookResult,
+    PluginProfile,
 )
 from podium.ports import FlowBody, FlowContext, RunQuery, StepContext, StoreView, Transaction
 

@@ -7,7 +7,7 @@ JOB = Job(
     flows={
         "playbook": FlowSpec(
             "podium.jobs.playbook.composition:build_playbook",
-            "podium.jobs.playbook.run_models:PlaybookJob",
+            "podium.jobs.playbook.models:PlaybookJob",
             "podium.jobs.playbook.flow:follow_playbook",
         ),
     },
@@ -21,9 +21,9 @@ JOB = Job(
     options="podium.jobs.playbook.models:PlaybookOptions",
     run_view="podium.jobs.playbook.run_view:PlaybookRunView",
     request_label="Playbook: a file in the project",
-    choices="podium.jobs.playbook.submission:option_choices",
-    request="podium.jobs.playbook.submission:PlaybookRequest",
-    submit="podium.jobs.playbook.submission:submit",
+    choices="podium.jobs.playbook.composition:option_choices",
+    request="podium.jobs.playbook.composition:PlaybookRequest",
+    submit="podium.jobs.playbook.composition:submit",
     guarded_files="podium.jobs.playbook.models:GUARDED_FILES",
     commands={
         "playbook": Command(

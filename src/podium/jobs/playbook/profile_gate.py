@@ -11,8 +11,7 @@ from podium.config.configuration import Configuration
 from podium.config.policy_layers import build_gate
 from podium.core.decisions import Budget, Call, Decision, Effect, GateContext, Quota, Tier
 from podium.core.errors import BadInput
-from podium.jobs.playbook.models import PROFILE_FILE, PluginProfile
-from podium.jobs.playbook.run_models import PLAYBOOK
+from podium.jobs.playbook.models import PLAYBOOK, PROFILE_FILE, PluginProfile
 from podium.policy import Policy, PolicyLayer, compile_policy
 from podium.ports import Gate
 

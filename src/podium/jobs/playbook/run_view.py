@@ -11,8 +11,7 @@ from podium.core import events as e
 from podium.core.ids import short_id
 from podium.core.work import Run, RunStatus
 from podium.jobs.playbook.events import PlaybookBegan
-from podium.jobs.playbook.models import PROFILE_FILE
-from podium.jobs.playbook.run_models import Criterion, PlaybookResult
+from podium.jobs.playbook.models import PROFILE_FILE, Criterion, PlaybookResult
 from podium.render.event import describe, usage_text
 from podium.render.text import counted, escaped_line, escaped_text, safe_line
 

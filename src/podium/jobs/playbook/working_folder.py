@@ -8,7 +8,7 @@ from podium.app.id_lookup import find_id
 from podium.core.errors import BadInput, LockHeld, NotPossibleNow
 from podium.core.folder_snapshots import FolderRestore
 from podium.core.work import Run
-from podium.jobs.playbook.run_models import PLAYBOOK
+from podium.jobs.playbook.models import PLAYBOOK
 from podium.ports import RunQuery, StoreView
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from podium.cli.app import command_app
 from podium.cli.context import Door
 from podium.cli.run_host import host
 from podium.core.work import Run
-from podium.jobs.rehearsal.composition import FLOW, rehearsal_plan
+from podium.jobs.rehearsal.flow import FLOW, rehearsal_plan
 
 app = command_app()
 

@@ -1,18 +1,25 @@
-"""Flow of the rehearsal: scenes of podium.yaml are played to try out a policy."""
+"""Flow of the rehearsal: scenes of podium.yaml are played to try out a policy; its composition and its plan."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import PositiveInt, Strict
 
 from podium.agents.budget_tracker import BudgetTracker
 from podium.agents.conversation import MAX_TURNS, ask_until_answered
 from podium.agents.turn_step import RoleAgent
+from podium.app.agent_builder import agents_by_role
+from podium.config.configuration import Configuration
+from podium.config.flow_options import flow_options
+from podium.core.errors import BadInput
 from podium.core.model import FrozenModel, Json, NonEmpty
 from podium.ports import FlowBody, FlowContext
+
+if TYPE_CHECKING:
+    from podium.app.app import Podium
 
 
 class Scene(FrozenModel):
@@ -69,3 +76,27 @@ def rehearsal(deps: RehearsalDeps) -> FlowBody:
         return replies
 
     return rehearse
+
+
+FLOW = "rehearsal"
+
+
+async def build_rehearsal(podium: Podium) -> FlowBody:
+    """Build the flow with the agents of this project."""
+    deps = RehearsalDeps(
+        agent_for_role=await agents_by_role(podium), budget_tracker=await podium.budget_tracker()
+    )
+    return rehearsal(deps)
+
+
+def rehearsal_plan(configuration: Configuration) -> RehearsalPlan:
+    """Read the plan under `flows: rehearsal:` in podium.yaml. Raises `BadInput` when it has no scenes."""
+    workspace = str(configuration.folders.project)
+    plan = RehearsalPlan.model_validate(
+        {**flow_options(configuration, FLOW), "workspace": workspace}
+    )
+    if not plan.scenes:
+        raise BadInput(
+            "podium.yaml has no scenes to rehearse; list them under `flows: rehearsal: scenes:`"
+        )
+    return plan

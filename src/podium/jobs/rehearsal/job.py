@@ -6,7 +6,7 @@ JOB = Job(
     name="rehearsal",
     flows={
         "rehearsal": FlowSpec(
-            "podium.jobs.rehearsal.composition:build_rehearsal",
+            "podium.jobs.rehearsal.flow:build_rehearsal",
             "podium.jobs.rehearsal.flow:RehearsalPlan",
             "podium.jobs.rehearsal.flow:rehearsal",
         ),

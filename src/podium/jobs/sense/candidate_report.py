@@ -17,7 +17,7 @@ from podium.core.work import MODES, Mode, Run, RunStatus
 from podium.jobs.sense import SenseOptions
 from podium.jobs.sense.candidate_approvals import wo_id_of
 from podium.jobs.sense.candidate_status import PUT_OFF
-from podium.jobs.sense.candidates import Answers, answer_to
+from podium.jobs.sense.candidates import AckReader, answer_to
 from podium.jobs.sense.composition import (
     candidate_mode,
     current_trust,
@@ -131,7 +131,7 @@ def _mode_option(podium: Podium) -> str:
 
 
 def _answers(podium: Podium, statuses: Iterable[CandidateStatus]) -> Iterator[tuple[str, Ack]]:
-    answered = Answers(podium)
+    answered = AckReader(podium)
     for status in statuses:
         if (ack := answer_to(status, answered)) is not None:
             yield status.wo_id, ack

@@ -186,7 +186,7 @@ def _pending(run_id: str, view: StoreView) -> str:
     return approvals[0].id if approvals else ""
 
 
-class Answers:
+class AckReader:
     """Reads the worker's answers. An answer that cannot be read counts as none."""
 
     def __init__(self, podium: Podium) -> None:
@@ -205,14 +205,14 @@ async def load_candidates(
     """List the open candidates, or with `ended` all, newest first."""
     store = await podium.store()
     return await list_candidates(
-        store, podium.clock, status_of, answered=Answers(podium), ended=ended, limit=limit
+        store, podium.clock, status_of, answered=AckReader(podium), ended=ended, limit=limit
     )
 
 
 async def load_candidate(podium: Podium, text: str) -> tuple[CandidateView, Run]:
     """Load a candidate by the id of its work order, run or approval."""
     store = await podium.store()
-    return await show_candidate(store, podium.clock, status_of, text, answered=Answers(podium))
+    return await show_candidate(store, podium.clock, status_of, text, answered=AckReader(podium))
 
 
 async def deploy_candidate(

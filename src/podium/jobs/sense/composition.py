@@ -29,7 +29,7 @@ from podium.jobs.sense import (
 from podium.jobs.sense.models import Bundle
 from podium.jobs.sense.options import Profile, options_in_force, sense_mode
 from podium.jobs.sense.orders.work_order import Ack, WorkOrder, order_text
-from podium.jobs.sense.ports import Source
+from podium.jobs.sense.ports import StateSource
 from podium.jobs.sense.trust import EarnedTrust, earned_trust, granted_tier
 from podium.ports import FlowBody, Toolbox
 
@@ -115,7 +115,7 @@ def current_trust(podium: Podium) -> tuple[EarnedTrust, ...]:
     return earned_trust(trust_of(podium).entries())
 
 
-def sources_of(podium: Podium, options: SenseOptions) -> list[Source]:
+def sources_of(podium: Podium, options: SenseOptions) -> list[StateSource]:
     """The three the loop always has, and those that podium.yaml adds."""
     from podium.jobs.sense.source_factory import build_sources
 

@@ -17,7 +17,7 @@ Shelf = Literal["done", "parked"]
 """Folder of a file whose order has ended."""
 
 
-class Inbox(Protocol):
+class OrderInbox(Protocol):
     """A folder of work orders and the folders around it. All methods are quick and may block."""
 
     @property
@@ -92,7 +92,7 @@ class SenseRecord(Protocol):
         ...
 
 
-class TrustBook(Protocol):
+class EarnedTrustBook(Protocol):
     """Decisions of people and events, from which autonomy is earned and lost. Append-only."""
 
     def entries(self) -> Sequence[TrustEntry]: ...
@@ -102,7 +102,7 @@ class TrustBook(Protocol):
         ...
 
 
-class Source(Protocol):
+class StateSource(Protocol):
     """Looks, and changes nothing. One small class for each kind of place."""
 
     @property

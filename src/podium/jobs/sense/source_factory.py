@@ -9,7 +9,7 @@ from podium.config.folders import STATE_FOLDER
 from podium.core.errors import BadInput
 from podium.core.processes import Confinement, Mount
 from podium.jobs.sense.options import Layout, SenseOptions, SourceOptions
-from podium.jobs.sense.ports import Source
+from podium.jobs.sense.ports import StateSource
 from podium.platform import make_private_folder
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ SOURCE_NEEDS = {
 """Kind of source → the key it cannot do without."""
 
 
-def build_sources(podium: Podium, options: SenseOptions) -> list[Source]:
+def build_sources(podium: Podium, options: SenseOptions) -> list[StateSource]:
     """The three the loop always has, then the others in their order.
 
     Raises `BadInput` for a source that cannot be. Commands and addresses that a project brought and nobody has
@@ -51,7 +51,7 @@ def build_sources(podium: Podium, options: SenseOptions) -> list[Source]:
         file_bytes=options.file_bytes,
     )
     stalled = options.session_stalled_seconds
-    sources: list[Source] = [
+    sources: list[StateSource] = [
         FileSource(deps, "health", layout.health, stale_seconds=options.health_stale_seconds),
         FolderSource(deps, "acks", layout.acks, pattern="*.ack.json", newest=options.newest_acks),
         FolderSource(
@@ -120,7 +120,7 @@ def _untrusted(podium: Podium, options: SenseOptions) -> dict[str, str]:
     return outside_commands(options)
 
 
-def _source(podium: Podium, deps: SourceDeps, options: SourceOptions) -> Source:
+def _source(podium: Podium, deps: SourceDeps, options: SourceOptions) -> StateSource:
     needed = SOURCE_NEEDS.get(options.kind, "")
     if needed and not getattr(options, needed):
         raise BadInput(
@@ -130,13 +130,13 @@ def _source(podium: Podium, deps: SourceDeps, options: SourceOptions) -> Source:
     return _BUILDERS[options.kind](podium, deps, options)
 
 
-def _file(podium: Podium, deps: SourceDeps, options: SourceOptions) -> Source:
+def _file(podium: Podium, deps: SourceDeps, options: SourceOptions) -> StateSource:
     from podium.jobs.sense.io.sources import FileSource
 
     return FileSource(deps, options.name, options.path, stale_seconds=options.stale_seconds)
 
 
-def _folder(podium: Podium, deps: SourceDeps, options: SourceOptions) -> Source:
+def _folder(podium: Podium, deps: SourceDeps, options: SourceOptions) -> StateSource:
     from podium.jobs.sense.io.sources import FolderSource
 
     return FolderSource(
@@ -149,7 +149,7 @@ def _folder(podium: Podium, deps: SourceDeps, options: SourceOptions) -> Source:
     )
 
 
-def _command(podium: Podium, deps: SourceDeps, options: SourceOptions) -> Source:
+def _command(podium: Podium, deps: SourceDeps, options: SourceOptions) -> StateSource:
     from podium.jobs.sense.io.sources import CommandSource
 
     return CommandSource(
@@ -162,13 +162,13 @@ def _command(podium: Podium, deps: SourceDeps, options: SourceOptions) -> Source
     )
 
 
-def _http(podium: Podium, deps: SourceDeps, options: SourceOptions) -> Source:
+def _http(podium: Podium, deps: SourceDeps, options: SourceOptions) -> StateSource:
     from podium.jobs.sense.io.sources import HttpSource
 
     return HttpSource(deps, options.name, options.url, timeout_seconds=options.timeout_seconds)
 
 
-def _git(podium: Podium, deps: SourceDeps, options: SourceOptions) -> Source:
+def _git(podium: Podium, deps: SourceDeps, options: SourceOptions) -> StateSource:
     from podium.jobs.sense.io.sources import GitSource
 
     return GitSource(
@@ -182,7 +182,7 @@ def _git(podium: Podium, deps: SourceDeps, options: SourceOptions) -> Source:
     )
 
 
-def _log(podium: Podium, deps: SourceDeps, options: SourceOptions) -> Source:
+def _log(podium: Podium, deps: SourceDeps, options: SourceOptions) -> StateSource:
     from podium.jobs.sense.io.sources import LogSource
 
     return LogSource(
@@ -190,13 +190,13 @@ def _log(podium: Podium, deps: SourceDeps, options: SourceOptions) -> Source:
     )
 
 
-def _figures(podium: Podium, deps: SourceDeps, options: SourceOptions) -> Source:
+def _figures(podium: Podium, deps: SourceDeps, options: SourceOptions) -> StateSource:
     from podium.jobs.sense.io.sources import FiguresSource
 
     return FiguresSource(deps, options.name, options.path)
 
 
-_BUILDERS: Mapping[str, Callable[[Podium, SourceDeps, SourceOptions], Source]] = {
+_BUILDERS: Mapping[str, Callable[[Podium, SourceDeps, SourceOptions], StateSource]] = {
     "file": _file,
     "folder": _folder,
     "command": _command,

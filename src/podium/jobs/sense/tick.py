@@ -28,7 +28,7 @@ from podium.jobs.sense.models import (
 )
 from podium.jobs.sense.options import SenseOptions
 from podium.jobs.sense.planning.bundle import bundle_of
-from podium.jobs.sense.ports import SenseRecord, Source
+from podium.jobs.sense.ports import SenseRecord, StateSource
 from podium.ports import Clock, Engine, Ids, Store
 
 MAX_BACKOFF_SECONDS = 3600.0
@@ -54,7 +54,7 @@ class TickDeps:
     root: str
     mode: Mode
     options: SenseOptions
-    sources: Sequence[Source]
+    sources: Sequence[StateSource]
     record: SenseRecord
     clock: Clock
     services: Callable[[], Awaitable[RunServices]]

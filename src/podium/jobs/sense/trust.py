@@ -15,7 +15,7 @@ from podium.core.model import FrozenModel, NonEmpty, UtcDatetime
 from podium.jobs.sense.orders.work_order import TierName
 
 if TYPE_CHECKING:
-    from podium.jobs.sense.ports import TrustBook
+    from podium.jobs.sense.ports import EarnedTrustBook
     from podium.ports import Clock
 
 
@@ -167,7 +167,7 @@ def plan_promotion(
 
 
 def promote(
-    book: TrustBook, clock: Clock, promotion: Promotion, *, by: str
+    book: EarnedTrustBook, clock: Clock, promotion: Promotion, *, by: str
 ) -> tuple[EarnedTrust, ...]:
     """Write it into the book. Durable on return."""
     for trust, tier in promotion.grants:
@@ -185,7 +185,7 @@ def promote(
 
 
 def demote(
-    book: TrustBook, clock: Clock, target: str, zones: Sequence[str], *, by: str, why: str
+    book: EarnedTrustBook, clock: Clock, target: str, zones: Sequence[str], *, by: str, why: str
 ) -> tuple[EarnedTrust, ...]:
     """Take back what was granted: in these zones, or in all that have a grant.
 
@@ -205,7 +205,7 @@ def demote(
     return _of_target(book, target)
 
 
-def _of_target(book: TrustBook, target: str) -> tuple[EarnedTrust, ...]:
+def _of_target(book: EarnedTrustBook, target: str) -> tuple[EarnedTrust, ...]:
     return tuple(trust for trust in earned_trust(book.entries()) if trust.target == target)
 
 

@@ -41,7 +41,7 @@ class Recorded:
     chunks: Sequence[tuple[float, bytes]]
 
     def line(self) -> bytes:
-        """As it stands in the file."""
+        """Return the line in the file."""
         record = {
             "cassette": VERSION,
             "digest": self.digest,
@@ -50,7 +50,7 @@ class Recorded:
             "model": self.model,
             "status": self.status,
             "headers": dict(self.headers),
-            "chunks": [{"at": round(at, 4), **_shown(data)} for at, data in self.chunks],
+            "chunks": [{"at": round(at, 4), **_encoded(data)} for at, data in self.chunks],
         }
         return json.dumps(record, ensure_ascii=False).encode() + b"\n"
 
@@ -58,14 +58,14 @@ class Recorded:
 def without_secrets(
     chunks: Sequence[tuple[float, bytes]], secrets: Iterable[str]
 ) -> list[tuple[float, bytes]]:
-    """The pieces with every secret cut out, also one that two pieces share."""
-    kept = list(chunks)
-    for secret in {each.encode() for each in secrets}:
-        kept = [(at, data.replace(secret, REMOVED)) for at, data in kept]
-        whole = b"".join(data for _, data in kept)
+    """Cut every secret out of the pieces, also one that spans two pieces."""
+    pieces = list(chunks)
+    for secret in {value.encode() for value in secrets}:
+        pieces = [(at, data.replace(secret, REMOVED)) for at, data in pieces]
+        whole = b"".join(data for _, data in pieces)
         if secret in whole:
-            kept = [(kept[0][0], whole.replace(secret, REMOVED))]
-    return kept
+            pieces = [(pieces[0][0], whole.replace(secret, REMOVED))]
+    return pieces
 
 
 class CassetteWriter:
@@ -82,7 +82,7 @@ class CassetteWriter:
     def add(self, recorded: Recorded) -> None:
         """Raises `OSError` when the line cannot be written; the file is then as before."""
         line = recorded.line()
-        # It may be a link: its name is a person's word.
+        # It may be a link: its name is chosen by a person.
         with file_lock(self._path, follow=True) as descriptor:
             end = _end_of_lines(descriptor)
             os.ftruncate(descriptor, end)  # what a crash left half written is of no use
@@ -99,24 +99,24 @@ class CassetteReader:
     def __init__(self, path: Path) -> None:
         """Raises `ConfigInvalid` with the line that cannot be used."""
         self._path = path
-        self._places: dict[str, list[tuple[int, int]]] = {}
-        self._given: Counter[str] = Counter()
+        self._entries: dict[str, list[tuple[int, int]]] = {}
+        self._served: Counter[str] = Counter()
         try:
             self._index()
         except OSError as error:
             raise _invalid(path, f"cannot be read: {error.strerror}") from None
 
     def __len__(self) -> int:
-        return sum(map(len, self._places.values()))
+        return sum(map(len, self._entries.values()))
 
     def next(self, digest: str) -> Recorded | None:
         """The next answer for this request; the last one again when all were given."""
-        places = self._places.get(digest)
-        if not places:
+        entries = self._entries.get(digest)
+        if not entries:
             return None
-        number = min(self._given[digest], len(places) - 1)
-        self._given[digest] += 1
-        offset, size = places[number]
+        number = min(self._served[digest], len(entries) - 1)
+        self._served[digest] += 1
+        offset, size = entries[number]
         with self._path.open("rb") as file:
             file.seek(offset)
             return _recorded(json.loads(file.read(size)))
@@ -127,7 +127,7 @@ class CassetteReader:
             for number, line in enumerate(file, start=1):
                 if line.endswith(b"\n") and line.strip():
                     digest = self._checked(line, number)
-                    self._places.setdefault(digest, []).append((offset, len(line)))
+                    self._entries.setdefault(digest, []).append((offset, len(line)))
                 offset += len(line)
 
     def _checked(self, line: bytes, number: int) -> str:
@@ -147,12 +147,12 @@ def _recorded(data: Mapping[str, Any]) -> Recorded:
         model=str(data["model"]),
         status=int(data["status"]),
         headers={str(name): str(value) for name, value in dict(data["headers"]).items()},
-        chunks=[(float(each["at"]), _bytes_of(each)) for each in data["chunks"]],
+        chunks=[(float(chunk["at"]), _bytes_of(chunk)) for chunk in data["chunks"]],
     )
 
 
-def _shown(data: bytes) -> dict[str, str]:
-    """As text where it is text; a piece may end within a character."""
+def _encoded(data: bytes) -> dict[str, str]:
+    """Encode a piece as text if it is valid UTF-8; it may end within a character."""
     try:
         return {"text": data.decode()}
     except UnicodeDecodeError:
@@ -166,12 +166,12 @@ def _bytes_of(chunk: Mapping[str, Any]) -> bytes:
 
 
 def _end_of_lines(descriptor: int) -> int:
-    """Where the last whole line ends."""
+    """Find the end of the last complete line."""
     end = os.fstat(descriptor).st_size
     for start in _blocks_backwards(end):
-        found = os.pread(descriptor, min(_BLOCK, end - start), start).rfind(b"\n")
-        if found >= 0:
-            return start + found + 1
+        newline = os.pread(descriptor, min(_BLOCK, end - start), start).rfind(b"\n")
+        if newline >= 0:
+            return start + newline + 1
     return 0
 
 
@@ -181,10 +181,10 @@ def _blocks_backwards(end: int) -> Iterator[int]:
         yield end
 
 
-def _write_at(descriptor: int, place: int, data: bytes) -> None:
+def _write_at(descriptor: int, offset: int, data: bytes) -> None:
     while data:
-        written = os.pwrite(descriptor, data, place)
-        place, data = place + written, data[written:]
+        written = os.pwrite(descriptor, data, offset)
+        offset, data = offset + written, data[written:]
 
 
 def _invalid(path: Path, problem: str, line: int | None = None) -> ConfigInvalid:
@@ -241,8 +241,8 @@ _PLACEHOLDERS = [
 
 def digest_of(request: Request) -> str:
     """`sha256:…` of the request as these rules see it."""
-    known = [request.method, public_target(request.target), _normal_body(request.body)]
-    content = json.dumps(known, sort_keys=True, ensure_ascii=True)
+    identity = [request.method, public_target(request.target), _normal_body(request.body)]
+    content = json.dumps(identity, sort_keys=True, ensure_ascii=True)
     return "sha256:" + hashlib.sha256(content.encode()).hexdigest()
 
 
@@ -257,9 +257,9 @@ def _normal(value: Any) -> Any:
     if isinstance(value, str):
         return normal_text(value)
     if isinstance(value, list):
-        return [_normal(each) for each in value]
+        return [_normal(item) for item in value]
     if isinstance(value, Mapping):
-        return {key: _normal(each) for key, each in value.items() if key not in VOLATILE_KEYS}
+        return {key: _normal(item) for key, item in value.items() if key not in VOLATILE_KEYS}
     return value
 
 
@@ -274,8 +274,8 @@ def normal_text(text: str) -> str:
 
 def _without_blocks(text: str, start: str, end: str) -> str:
     """Looks for each end once: a text of a million starts costs no more than any other."""
-    kept, at = [], 0
-    while (found := text.find(start, at)) >= 0 and (close := text.find(end, found)) >= 0:
-        kept.append(text[at:found])
+    parts, at = [], 0
+    while (begin := text.find(start, at)) >= 0 and (close := text.find(end, begin)) >= 0:
+        parts.append(text[at:begin])
         at = close + len(end)
-    return "".join([*kept, text[at:]])
+    return "".join([*parts, text[at:]])

@@ -57,18 +57,18 @@ async def read_request(
     except asyncio.LimitOverrunError:
         raise BadRequest(431, f"the headers are longer than {HEADER_LIMIT_BYTES} bytes") from None
     first, *lines = head[:-4].decode("latin-1").lstrip("\r\n").split("\r\n")
-    words = first.split(" ")
-    if len(words) != 3 or not words[0].isalpha() or not words[2].startswith("HTTP/1."):
+    fields = first.split(" ")
+    if len(fields) != 3 or not fields[0].isalpha() or not fields[2].startswith("HTTP/1."):
         raise BadRequest(400, "the first line is not METHOD TARGET HTTP/1.1")
     headers = dict(_header_fields(lines))
     if headers.get("expect", "").lower() == "100-continue":
         writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
     body = decoded(await _read_body(reader, headers), headers.get("content-encoding", ""))
-    modern = words[2] != "HTTP/1.0"
+    modern = fields[2] != "HTTP/1.0"
     connection = headers.get("connection", "").lower()
     return Request(
-        method=words[0].upper(),
-        target=words[1],
+        method=fields[0].upper(),
+        target=fields[1],
         headers=headers,
         body=body,
         keeps_alive=modern and "close" not in connection,
@@ -179,7 +179,7 @@ class Response:
         self._chunked = request is not None and request.takes_chunks
         self.keeps_alive = request is not None and request.keeps_alive
         self.status = 0
-        """What was answered, once it was."""
+        """Status of the answer; 0 before it."""
 
     async def whole(
         self, status: int, body: bytes, headers: Mapping[str, str] | None = None

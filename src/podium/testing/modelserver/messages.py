@@ -17,12 +17,12 @@ MARKER = re.compile(r"SCRIPT:(\w(?:[\w.-]*\w)?)")
 _CONTEXT = re.compile(
     r"\s*<(session_context|environment_context|system-reminder|user_instructions|turn_aborted)[ >]"
 )
-"""How the CLIs begin a text of their own that travels beside the prompt."""
+"""Start of the texts that CLIs add to a prompt."""
 
 
 @dataclass(frozen=True)
-class Said:
-    """One thing in the conversation so far."""
+class ConversationItem:
+    """One item of the conversation so far."""
 
     kind: Literal["prompt", "aside", "result", "answer"]
     """An `aside` is user text beside a tool result, such as a CLI's reminders."""
@@ -48,51 +48,53 @@ class Ask:
     protocol: ProtocolName
     model: str
     streamed: bool
-    said: tuple[Said, ...]
+    conversation: tuple[ConversationItem, ...]
     tools: tuple[OfferedTool, ...]
     input_characters: int
-    usage_wanted: bool = True
-    """Whether a stream of the chat protocol ends with the usage."""
+    includes_usage: bool = True
+    """True if a stream of the chat protocol ends with the usage."""
     event_stream: bool = True
     """False: Gemini's stream without `alt=sse`, which is a JSON list."""
 
     @property
     def prompt(self) -> str:
         """The newest prompt, without what a CLI puts beside it."""
-        return next((said.text for said in reversed(self.said) if said.kind == "prompt"), "")
+        return next(
+            (item.text for item in reversed(self.conversation) if item.kind == "prompt"), ""
+        )
 
     @property
     def marker(self) -> str:
         """The last marker of the newest user text that carries one, or nothing."""
         at = self._marked_at()
-        return MARKER.findall(self.said[at].text)[-1] if at is not None else ""
+        return MARKER.findall(self.conversation[at].text)[-1] if at is not None else ""
 
     def results_since_marker(self) -> int:
         return self._results_after(self._marked_at())
 
     def results_since_prompt(self) -> int:
-        prompts = (at for at, said in enumerate(self.said) if said.kind == "prompt")
+        prompts = (at for at, item in enumerate(self.conversation) if item.kind == "prompt")
         return self._results_after(max(prompts, default=None))
 
     def _marked_at(self) -> int | None:
         marked = (
             at
-            for at, said in enumerate(self.said)
-            if said.kind in ("prompt", "aside") and MARKER.search(said.text)
+            for at, item in enumerate(self.conversation)
+            if item.kind in ("prompt", "aside") and MARKER.search(item.text)
         )
         return max(marked, default=None)
 
     def _results_after(self, at: int | None) -> int:
-        rest = self.said if at is None else self.said[at + 1 :]
-        return sum(said.kind == "result" for said in rest)
+        rest = self.conversation if at is None else self.conversation[at + 1 :]
+        return sum(item.kind == "result" for item in rest)
 
 
-def user_said(texts: Iterable[str], results: int = 0) -> Iterator[Said]:
+def user_items(texts: Iterable[str], results: int = 0) -> Iterator[ConversationItem]:
     """A user message: its tool results first, then its text without a CLI's own context."""
-    yield from (Said("result") for _ in range(results))
+    yield from (ConversationItem("result") for _ in range(results))
     text = "\n".join(text for text in texts if not _CONTEXT.match(text))
     if text:
-        yield Said("aside" if results else "prompt", text)
+        yield ConversationItem("aside" if results else "prompt", text)
 
 
 def table(value: Any) -> Mapping[str, Any]:
@@ -102,10 +104,10 @@ def table(value: Any) -> Mapping[str, Any]:
 
 def tables(value: Any) -> list[Mapping[str, Any]]:
     """The JSON objects in a list, if it is one."""
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def word(value: Any) -> str:
+def as_text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
@@ -113,10 +115,10 @@ def texts_of(content: Any) -> list[str]:
     """The texts of a message, be it one text or a list of parts."""
     if isinstance(content, str):
         return [content]
-    return [word(part.get("text")) for part in tables(content) if word(part.get("text"))]
+    return [as_text(part.get("text")) for part in tables(content) if as_text(part.get("text"))]
 
 
-WORDS = "\ue000WORDS\ue000"
+TEXT_SLOT = "\ue000WORDS\ue000"
 """Stands in an event or a body where the bytes of a text go. A flood is never held whole."""
 
 _FLOOD_CHARACTERS = 64_000
@@ -125,14 +127,14 @@ INVALID_UTF8 = b"\xff\xfe\xc3("
 
 
 @dataclass(frozen=True)
-class Words:
+class StreamedText:
     """A text in pieces, each as the bytes that stand between JSON's quotes."""
 
     text: str
     chunk_characters: int | None = None
     flood_bytes: int = 0
     invalid: bool = False
-    """Whether bytes that are no UTF-8 follow the text."""
+    """Append bytes that are not valid UTF-8."""
 
     def __bool__(self) -> bool:
         return bool(self.text or self.flood_bytes or self.invalid)
@@ -195,9 +197,9 @@ class Tokens:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the model says."""
+    """Answer of the model."""
 
-    words: Words
+    text: StreamedText
     tokens: Tokens
     thinking: str = ""
     calls: tuple[Call, ...] = ()
@@ -206,11 +208,11 @@ class Answer:
 
 @dataclass(frozen=True)
 class Event:
-    """One event of a stream. `words` are put where `WORDS` stands in the data."""
+    """One event of a stream. `text` are put where `TEXT_SLOT` stands in the data."""
 
     data: Mapping[str, Any] | str
     name: str = ""
-    words: Iterable[bytes] = ()
+    text: Iterable[bytes] = ()
     final: bool = False
     """Belongs to the end, without which the stream is a cut one."""
     bare: bool = False
@@ -222,10 +224,10 @@ def json_bytes(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
 
 
-def filled(data: Mapping[str, Any], words: Words | Iterable[bytes]) -> Iterator[bytes]:
-    """The JSON of `data`, with the words wherever it says so. Iterates the words once for each place."""
-    head, *tails = json_bytes(data).split(WORDS.encode())
+def filled(data: Mapping[str, Any], text: StreamedText | Iterable[bytes]) -> Iterator[bytes]:
+    """The JSON of `data`, with the text wherever it says so. Iterates the text once for each place."""
+    head, *tails = json_bytes(data).split(TEXT_SLOT.encode())
     yield head
     for tail in tails:
-        yield from words.pieces() if isinstance(words, Words) else words
+        yield from text.pieces() if isinstance(text, StreamedText) else text
         yield tail

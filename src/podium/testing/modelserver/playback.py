@@ -20,8 +20,8 @@ from podium.testing.modelserver.messages import (
     Call,
     Event,
     OfferedTool,
+    StreamedText,
     Tokens,
-    Words,
     filled,
     json_bytes,
     table,
@@ -45,7 +45,7 @@ COMMAND_KEYS = ("command", "cmd", "script")
 PATH_KEYS = ("file_path", "filePath", "path", "absolute_path", "filename")
 
 
-def words_of(step: Step, offered: Sequence[OfferedTool]) -> str:
+def step_text(step: Step, offered: Sequence[OfferedTool]) -> str:
     """The text of a step, with its payload where no tool takes that."""
     if step.payload is None or _find(ANSWERERS, offered) is not None:
         return step.text
@@ -61,8 +61,8 @@ def calls_of(step: Step, offered: Sequence[OfferedTool]) -> list[Call]:
     """The calls of a step. Raises `NotOffered`."""
     calls = [_named(call.name, call.arguments, offered) for call in step.tools]
     if step.custom_tool is not None:
-        found = _find((step.custom_tool.name,), offered)
-        space = found.namespace if found else ""
+        custom_tool = _find((step.custom_tool.name,), offered)
+        space = custom_tool.namespace if custom_tool else ""
         calls.append(Call(step.custom_tool.name, input=step.custom_tool.input, namespace=space))
     if step.run is not None:
         calls.append(_run(step.run, offered))
@@ -71,9 +71,9 @@ def calls_of(step: Step, offered: Sequence[OfferedTool]) -> list[Call]:
     if step.read is not None:
         calls.append(_read(step.read, offered))
     if step.payload is not None and (tool := _find(ANSWERERS, offered)) is not None:
-        known = _properties(tool)
+        properties = _properties(tool)
         calls.append(
-            _call(tool, {key: value for key, value in step.payload.items() if key in known})
+            _call(tool, {key: value for key, value in step.payload.items() if key in properties})
         )
     if calls and not offered:
         raise NotOffered("this request offers no tools at all")
@@ -82,24 +82,24 @@ def calls_of(step: Step, offered: Sequence[OfferedTool]) -> list[Call]:
 
 def _named(name: str, arguments: Mapping[str, Any], offered: Sequence[OfferedTool]) -> Call:
     """A call by its own name, offered or not: what a model makes up is a test too."""
-    found = next((tool for tool in offered if tool.name == name), None)
-    return Call(name, arguments, namespace=found.namespace if found else "")
+    tool = next((tool for tool in offered if tool.name == name), None)
+    return Call(name, arguments, namespace=tool.namespace if tool else "")
 
 
 def _run(command: str, offered: Sequence[OfferedTool]) -> Call:
     if _find(SHELLS, offered) is None and (composer := _composer(offered)):
         return _composed(composer, "exec_command", {"cmd": command})
-    tool = _wanted("runs a shell command", SHELLS, offered)
+    tool = _required_tool("runs a shell command", SHELLS, offered)
     key = _key(tool, COMMAND_KEYS)
     takes_list = table(_properties(tool).get(key)).get("type") == "array"
-    given: Any = ["bash", "-lc", command] if takes_list else command
-    return _call(tool, {key: given})
+    argument: Any = ["bash", "-lc", command] if takes_list else command
+    return _call(tool, {key: argument})
 
 
 def _write(file: FileWrite, offered: Sequence[OfferedTool]) -> Call:
     if _find(WRITERS, offered) is None and (composer := _composer(offered)):
         return _composed(composer, "apply_patch", _added_file(file))
-    tool = _wanted("writes a file", WRITERS, offered)
+    tool = _required_tool("writes a file", WRITERS, offered)
     if tool.name != "apply_patch":
         return _call(tool, {_key(tool, PATH_KEYS): file.path, "content": file.content})
     patch = _added_file(file)
@@ -113,17 +113,17 @@ def _read(path: str, offered: Sequence[OfferedTool]) -> Call:
     if reader is None and (_find(SHELLS, offered) or _composer(offered)):
         # codex has no tool for this and reads through its shell.
         return _run(f"cat -- {shlex.quote(path)}", offered)
-    tool = reader or _wanted("reads a file", READERS, offered)
+    tool = reader or _required_tool("reads a file", READERS, offered)
     return _call(tool, {_key(tool, PATH_KEYS): path})
 
 
 def _composer(offered: Sequence[OfferedTool]) -> OfferedTool | None:
-    """What codex offers to its newer models: one tool that runs JavaScript, which calls the others."""
+    """Find codex's tool that runs JavaScript, which calls the others; newer models get only this one."""
     return next((tool for tool in offered if tool.custom and tool.name == "exec"), None)
 
 
-def _composed(composer: OfferedTool, inner: str, given: Any) -> Call:
-    code = f"text(await tools.{inner}({json.dumps(given)}));"
+def _composed(composer: OfferedTool, inner: str, argument: Any) -> Call:
+    code = f"text(await tools.{inner}({json.dumps(argument)}));"
     return Call(composer.name, input=code, namespace=composer.namespace)
 
 
@@ -132,12 +132,12 @@ def _added_file(file: FileWrite) -> str:
     return f"*** Begin Patch\n*** Add File: {file.path}\n{lines}*** End Patch\n"
 
 
-def _wanted(what: str, names: Sequence[str], offered: Sequence[OfferedTool]) -> OfferedTool:
-    found = _find(names, offered)
-    if found is None:
+def _required_tool(what: str, names: Sequence[str], offered: Sequence[OfferedTool]) -> OfferedTool:
+    tool = _find(names, offered)
+    if tool is None:
         there = ", ".join(tool.name for tool in offered) or "none"
         raise NotOffered(f"this request offers no tool that {what}; offered: {there}")
-    return found
+    return tool
 
 
 def _find(names: Sequence[str], offered: Sequence[OfferedTool]) -> OfferedTool | None:
@@ -163,7 +163,7 @@ def _key(tool: OfferedTool, keys: Sequence[str]) -> str:
 
 
 def _call(tool: OfferedTool, arguments: dict[str, Any]) -> Call:
-    """The call, with words for what else the tool insists on, such as a description."""
+    """The call, with text for what else the tool insists on, such as a description."""
     required = tool.schema.get("required")
     for key in required if isinstance(required, list) else []:
         if isinstance(key, str) and key not in arguments:
@@ -234,7 +234,7 @@ class Performance:
 
     async def _whole(self) -> None:
         answer = answer_of(self._step, self._ask)
-        parts = filled(self._dialect.whole(self._ask, answer), answer.words)
+        parts = filled(self._dialect.whole(self._ask, answer), answer.text)
         fault = self._step.fault
         if fault == "invalid_stream":
             parts = iter([GARBAGE])
@@ -284,7 +284,7 @@ class Performance:
                 return
             yield event_bytes(event, self._dialect.line_end)
             # Most break within the text; a prompt that is too long is told before any.
-            spoken = spoken or bool(event.words) or fault == "context_overflow"
+            spoken = spoken or bool(event.text) or fault == "context_overflow"
 
     def _breaking(self) -> Iterator[bytes]:
         match self._step.fault:
@@ -316,7 +316,7 @@ def event_bytes(event: Event, line_end: bytes) -> Iterator[bytes]:
     if isinstance(event.data, str):
         yield name + b"data: " + event.data.encode() + line_end * 2
         return
-    parts = filled(event.data, event.words)
+    parts = filled(event.data, event.text)
     # Small events go out in one piece, as one write and one chunk.
     held = name + b"data: " + next(parts)
     for part in parts:
@@ -328,31 +328,35 @@ def event_bytes(event: Event, line_end: bytes) -> Iterator[bytes]:
 
 
 def answer_of(step: Step, ask: Ask) -> Answer:
-    """What the model says; that a tool is not offered, if so."""
+    """Build the answer of a step; it explains itself if a tool is not offered."""
     try:
-        calls, text = tuple(calls_of(step, ask.tools)), words_of(step, ask.tools)
+        calls, text = tuple(calls_of(step, ask.tools)), step_text(step, ask.tools)
     except NotOffered as missing:
         calls, text = (), f"The model server's script cannot go on: {missing}."
     flood = step.flood_bytes or 0
-    words = Words(
+    text_pieces = StreamedText(
         text=step.then if flood else text,
         chunk_characters=step.chunk_characters,
         flood_bytes=flood,
         invalid=step.fault == "invalid_utf8",
     )
-    said = words.characters + len(step.thinking) + sum(len(call.arguments_json) for call in calls)
+    characters = (
+        text_pieces.characters
+        + len(step.thinking)
+        + sum(len(call.arguments_json) for call in calls)
+    )
     tokens = Tokens(
         input=ask.input_characters // 4 if step.usage.input is None else step.usage.input,
-        output=max(1, said // 4) if step.usage.output is None else step.usage.output,
+        output=max(1, characters // 4) if step.usage.output is None else step.usage.output,
         cached=step.usage.cached,
     )
-    return Answer(words, tokens, step.thinking, calls, step.finish)
+    return Answer(text_pieces, tokens, step.thinking, calls, step.finish)
 
 
 async def send_failure(
     response: Response, failure: Failure, headers: dict[str, str] | None = None
 ) -> None:
-    """Answer with an error in the protocol's own words."""
+    """Answer with an error in the protocol's own text."""
     every = {**JSON, **failure.headers, **(headers or {})}
     await response.whole(failure.status, json_bytes(failure.body), every)
 

@@ -21,7 +21,7 @@ from podium.testing.modelserver.dialects import (
 from podium.testing.modelserver.http_server import Gone, Request, Response
 from podium.testing.modelserver.messages import json_bytes
 from podium.testing.modelserver.playback import JSON, send_failure
-from podium.testing.modelserver.request_log import SeenRequest, key_of
+from podium.testing.modelserver.request_log import LoggedRequest, key_of
 
 Purpose = Literal["answer", "count", "models", "unknown"]
 
@@ -38,7 +38,7 @@ PATHS = (
 
 @dataclass(frozen=True)
 class Route:
-    """What a path asks for."""
+    """Purpose and dialect of a path."""
 
     purpose: Purpose
     dialect: Dialect
@@ -47,8 +47,8 @@ class Route:
 def route(request: Request) -> Route | None:
     """None: no provider has this path."""
     path = request.path.rstrip("/")
-    if found := _GEMINI.search(path):
-        return _gemini_route(unquote(found[1]), found[2], request.query)
+    if match := _GEMINI.search(path):
+        return _gemini_route(unquote(match[1]), match[2], request.query)
     if path.endswith("/responses"):
         return Route("answer", ResponsesDialect())
     if path.endswith("/chat/completions"):
@@ -115,10 +115,15 @@ def _gemini_model(name: str) -> dict[str, Any]:
 
 
 class Answerer(Protocol):
-    """Who speaks for the model: a script, or a person."""
+    """Source of the model's answers: a script, or a person."""
 
     async def play(
-        self, dialect: Dialect, request: Request, response: Response, gone: Gone, seen: SeenRequest
+        self,
+        dialect: Dialect,
+        request: Request,
+        response: Response,
+        gone: Gone,
+        logged: LoggedRequest,
     ) -> None:
         """Answer a request that the provider would take."""
         ...
@@ -133,34 +138,34 @@ class Provider:
         self._models = tuple(models)
 
     async def answer(
-        self, request: Request, response: Response, gone: Gone, seen: SeenRequest
+        self, request: Request, response: Response, gone: Gone, logged: LoggedRequest
     ) -> None:
         if request.method == "HEAD" or request.path == "/":
             await response.whole(200, json_bytes({"server": "podium modelserver"}), JSON)
             return
-        found = route(request)
-        if found is None:
-            words = _no_path(request)
-            error = {"code": 404, "type": "not_found_error", "message": words}
+        target = route(request)
+        if target is None:
+            message = _no_path(request)
+            error = {"code": 404, "type": "not_found_error", "message": message}
             await response.whole(404, json_bytes({"type": "error", "error": error}), JSON)
             return
-        dialect = found.dialect
-        seen.protocol = dialect.name
-        if failure := self._refused(request, dialect, found.purpose, seen.body):
+        dialect = target.dialect
+        logged.protocol = dialect.name
+        if failure := self._refused(request, dialect, target.purpose, logged.body):
             await send_failure(response, failure)
-        elif found.purpose == "models":
+        elif target.purpose == "models":
             await response.whole(200, json_bytes(model_list(dialect, self._models)), JSON)
-        elif found.purpose == "count":
+        elif target.purpose == "count":
             tokens = max(1, len(request.body) // 4)
             counted = {"totalTokens": tokens, "input_tokens": tokens}
             await response.whole(200, json_bytes(counted), JSON)
         else:
-            await self._answerer.play(dialect, request, response, gone, seen)
+            await self._answerer.play(dialect, request, response, gone, logged)
 
     def _refused(
         self, request: Request, dialect: Dialect, purpose: Purpose, body: Any
     ) -> Failure | None:
-        """Why this request gets no answer of the model."""
+        """Return the error of a request that the provider refuses."""
         if self._key is not None and not _same(key_of(request), self._key):
             return dialect.failure(401)
         if purpose == "unknown" or (purpose == "models") != (request.method == "GET"):
@@ -186,5 +191,5 @@ def _body_problem(request: Request) -> str:
     return "the body must be a JSON object"
 
 
-def _same(given: str, wanted: str) -> bool:
-    return hmac.compare_digest(given.encode(), wanted.encode())
+def _same(key: str, expected: str) -> bool:
+    return hmac.compare_digest(key.encode(), expected.encode())

@@ -20,10 +20,10 @@ from podium.testing.modelserver.cassette import (
     without_secrets,
 )
 from podium.testing.modelserver.http_server import HEADER_LIMIT_BYTES, Gone, Request, Response
-from podium.testing.modelserver.messages import json_bytes, table, word
+from podium.testing.modelserver.messages import as_text, json_bytes, table
 from podium.testing.modelserver.playback import JSON, send_failure
 from podium.testing.modelserver.provider import route
-from podium.testing.modelserver.request_log import SeenRequest, public_target, secrets_of
+from podium.testing.modelserver.request_log import LoggedRequest, public_target, secrets_of
 
 CONNECT_SECONDS = 30.0
 PIECE_BYTES = 64 * 1024
@@ -64,7 +64,7 @@ class UpstreamAnswer:
 
 @dataclass(frozen=True)
 class Upstream:
-    """Where a provider listens."""
+    """Address of a provider."""
 
     secure: bool
     host: str
@@ -100,8 +100,8 @@ class Upstream:
                     limit=HEADER_LIMIT_BYTES,
                 )
         except (OSError, TimeoutError) as error:
-            words = str(error) or "no answer in time"
-            raise UpstreamBroke(f"{self.host}:{self.port} cannot be reached: {words}") from None
+            reason = str(error) or "no answer in time"
+            raise UpstreamBroke(f"{self.host}:{self.port} cannot be reached: {reason}") from None
         try:
             writer.write(self._head(request) + request.body)
             await writer.drain()
@@ -112,14 +112,16 @@ class Upstream:
             writer.transport.abort()
 
     def _head(self, request: Request) -> bytes:
-        kept = {name: text for name, text in request.headers.items() if name not in _OF_ONE_LINE}
-        kept |= {
+        forwarded = {
+            name: text for name, text in request.headers.items() if name not in _OF_ONE_LINE
+        }
+        forwarded |= {
             "host": self.host if self.port in (80, 443) else f"{self.host}:{self.port}",
             "content-length": str(len(request.body)),
             "accept-encoding": "identity",
             "connection": "close",
         }
-        lines = "".join(f"{name}: {text}\r\n" for name, text in kept.items())
+        lines = "".join(f"{name}: {text}\r\n" for name, text in forwarded.items())
         first = f"{request.method} {self.target(request.target)} HTTP/1.1\r\n"
         return f"{first}{lines}\r\n".encode("latin-1")
 
@@ -132,8 +134,8 @@ async def _answer(reader: asyncio.StreamReader) -> UpstreamAnswer:
         status = int(first.split(" ")[1])
     pairs = (line.partition(":") for line in lines)
     headers = {name.strip().lower(): text.strip() for name, _, text in pairs}
-    kept = {name: text for name, text in headers.items() if name not in _OF_ONE_LINE}
-    return UpstreamAnswer(status, kept, _pieces(reader, headers))
+    forwarded = {name: text for name, text in headers.items() if name not in _OF_ONE_LINE}
+    return UpstreamAnswer(status, forwarded, _pieces(reader, headers))
 
 
 async def _pieces(reader: asyncio.StreamReader, headers: Mapping[str, str]) -> AsyncIterator[bytes]:
@@ -164,7 +166,7 @@ UPSTREAM_NAMES = ("gemini", "openai", "anthropic")
 
 Chunks = list[tuple[float, bytes]]
 
-_KEPT_HEADER = re.compile(r"content-type|retry-after|retry-after-ms|(x|anthropic)-ratelimit-.*")
+_RECORDED_HEADER = re.compile(r"content-type|retry-after|retry-after-ms|(x|anthropic)-ratelimit-.*")
 _FAMILY = {
     "gemini": "gemini",
     "responses": "openai",
@@ -179,19 +181,19 @@ class Recorder:
 
     def __init__(self, upstream: str | Mapping[str, str], cassette: Path) -> None:
         """`upstream` is one URL for all, or a URL for each of gemini, openai, anthropic."""
-        given = {"": upstream} if isinstance(upstream, str) else upstream
-        unknown = sorted(set(given) - {"", *UPSTREAM_NAMES})
-        if unknown or not given:
+        upstreams = {"": upstream} if isinstance(upstream, str) else upstream
+        unknown = sorted(set(upstreams) - {"", *UPSTREAM_NAMES})
+        if unknown or not upstreams:
             named = f"no provider {unknown[0]!r}" if unknown else "no provider is named"
             raise BadInput(f"{named}; providers: {', '.join(UPSTREAM_NAMES)}")
-        self._upstreams = {name: Upstream.at(url) for name, url in given.items()}
+        self._upstreams = {name: Upstream.at(url) for name, url in upstreams.items()}
         self._writer = CassetteWriter(cassette)
 
     async def answer(
-        self, request: Request, response: Response, gone: Gone, seen: SeenRequest
+        self, request: Request, response: Response, gone: Gone, logged: LoggedRequest
     ) -> None:
-        _describe(request, seen)
-        family = _FAMILY[seen.protocol]
+        _describe(request, logged)
+        family = _FAMILY[logged.protocol]
         upstream = self._upstreams.get(family) or self._upstreams.get("")
         if upstream is None:
             await _send_error(response, 502, f"no upstream is given for {request.path}")
@@ -205,13 +207,13 @@ class Recorder:
             else:
                 await _send_error(response, 502, str(broke))
             return
-        seen.rule = self._keep(request, seen, answer, chunks)
+        logged.rule = self._keep(request, logged, answer, chunks)
         await response.finish()
 
     def _keep(
         self,
         request: Request,
-        seen: SeenRequest,
+        logged: LoggedRequest,
         answer: UpstreamAnswer,
         chunks: Chunks | None,
     ) -> str:
@@ -219,13 +221,13 @@ class Recorder:
         if chunks is None:
             return f"not recorded: longer than {ANSWER_LIMIT_BYTES} bytes"
         headers = {
-            name: text for name, text in answer.headers.items() if _KEPT_HEADER.fullmatch(name)
+            name: text for name, text in answer.headers.items() if _RECORDED_HEADER.fullmatch(name)
         }
         recorded = Recorded(
             digest=digest_of(request),
             method=request.method,
             path=public_target(request.target),
-            model=seen.model,
+            model=logged.model,
             status=answer.status,
             headers=headers,
             chunks=without_secrets(chunks, secrets_of(request)),
@@ -264,15 +266,15 @@ class RoleAgent:
         self._paced = paced
 
     async def answer(
-        self, request: Request, response: Response, gone: Gone, seen: SeenRequest
+        self, request: Request, response: Response, gone: Gone, logged: LoggedRequest
     ) -> None:
-        _describe(request, seen)
+        _describe(request, logged)
         digest = digest_of(request)
         recorded = self._reader.next(digest)
         if recorded is None:
-            await self._send_missing(request, response, seen, digest)
+            await self._send_missing(request, response, logged, digest)
             return
-        seen.rule = "replayed"
+        logged.rule = "replayed"
         await response.start(recorded.status, recorded.headers)
         loop = asyncio.get_running_loop()
         began = loop.time()
@@ -283,32 +285,32 @@ class RoleAgent:
         await response.finish()
 
     async def _send_missing(
-        self, request: Request, response: Response, seen: SeenRequest, digest: str
+        self, request: Request, response: Response, logged: LoggedRequest, digest: str
     ) -> None:
-        words = (
-            f"the cassette {str(self._cassette)!r} has no answer for {request.method} {seen.path} "
-            f"(model {seen.model!r}, {digest[:19]}…, prompt {seen.prompt[:80]!r}); record it with "
+        message = (
+            f"the cassette {str(self._cassette)!r} has no answer for {request.method} {logged.path} "
+            f"(model {logged.model!r}, {digest[:19]}…, prompt {logged.prompt[:80]!r}); record it with "
             f"`podium modelserver --record {self._cassette} --upstream URL`"
         )
-        found = route(request)
-        if found is not None:
-            await send_failure(response, found.dialect.failure(404, words))
+        target = route(request)
+        if target is not None:
+            await send_failure(response, target.dialect.failure(404, message))
         else:
-            await _send_error(response, 404, words)
+            await _send_error(response, 404, message)
 
 
-def _describe(request: Request, seen: SeenRequest) -> None:
+def _describe(request: Request, logged: LoggedRequest) -> None:
     """Say of the request what its protocol tells."""
-    found = route(request)
-    if found is None:
+    target = route(request)
+    if target is None:
         return
-    body = table(seen.body)
-    ask = found.dialect.ask(body, size=seen.size)
-    seen.protocol, seen.model = found.dialect.name, ask.model or word(body.get("model"))
-    if found.purpose == "answer":
-        seen.describe(ask)
+    body = table(logged.body)
+    ask = target.dialect.ask(body, size=logged.size)
+    logged.protocol, logged.model = target.dialect.name, ask.model or as_text(body.get("model"))
+    if target.purpose == "answer":
+        logged.describe(ask)
 
 
-async def _send_error(response: Response, status: int, words: str) -> None:
-    error = {"code": status, "type": "model_server", "message": words}
+async def _send_error(response: Response, status: int, message: str) -> None:
+    error = {"code": status, "type": "model_server", "message": message}
     await response.whole(status, json_bytes({"type": "error", "error": error}), JSON)

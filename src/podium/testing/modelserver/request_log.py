@@ -1,4 +1,4 @@
-"""What the server saw, for assertions: bounded, and without any key."""
+"""Log of requests, for assertions: bounded, and without any key."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SECRET_QUERY = frozenset({"key", "api_key", "access_token", "token"})
 
 
 @dataclass
-class SeenRequest:
+class LoggedRequest:
     """A request as it came, but for what is secret, and how it was answered."""
 
     number: int
@@ -51,16 +51,16 @@ class SeenRequest:
     protocol: str = ""
     model: str = ""
     is_ask: bool = False
-    """Whether it asked the model something."""
+    """True for a request to the model."""
     prompt: str = ""
     """The newest prompt, without what a CLI puts beside it."""
     tools: tuple[str, ...] = ()
     """Names of the tools it offers."""
     streamed: bool = False
     rule: str = ""
-    """Which rule answered, or what became of it on a cassette. Empty: none fitted."""
+    """Name of the rule that answered, or the outcome on a cassette. Empty: none matched."""
     step: int | None = None
-    """Which of its steps, counted from 0."""
+    """Index of its step, from 0."""
     status: int = 0
     """0 while it is not answered, or when the line was cut before."""
 
@@ -76,12 +76,12 @@ class RequestLog:
     """The newest requests, up to a number and a size of all bodies together."""
 
     count: int = 0
-    kept: deque[SeenRequest] = field(default_factory=lambda: deque(maxlen=KEEP_REQUESTS))
+    requests: deque[LoggedRequest] = field(default_factory=lambda: deque(maxlen=KEEP_REQUESTS))
     _bytes: int = 0
 
-    def add(self, request: Request, body: Any) -> SeenRequest:
+    def add(self, request: Request, body: Any) -> LoggedRequest:
         self.count += 1
-        seen = SeenRequest(
+        logged = LoggedRequest(
             number=self.count,
             method=request.method,
             path=public_target(request.target),
@@ -90,13 +90,13 @@ class RequestLog:
             size=len(request.body),
             has_key=bool(key_of(request)),
         )
-        if len(self.kept) == self.kept.maxlen:
-            self._bytes -= self.kept[0].size
-        self.kept.append(seen)
-        self._bytes += seen.size
-        while self._bytes > KEEP_BYTES and len(self.kept) > 1:
-            self._bytes -= self.kept.popleft().size
-        return seen
+        if len(self.requests) == self.requests.maxlen:
+            self._bytes -= self.requests[0].size
+        self.requests.append(logged)
+        self._bytes += logged.size
+        while self._bytes > KEEP_BYTES and len(self.requests) > 1:
+            self._bytes -= self.requests.popleft().size
+        return logged
 
 
 def key_of(request: Request) -> str:
@@ -109,7 +109,7 @@ def key_of(request: Request) -> str:
 
 
 def secrets_of(request: Request) -> Iterator[str]:
-    """Every value that must stand nowhere, each as long as a secret is."""
+    """List every secret value of the request, of at least 6 characters."""
     values = [value for name, value in request.headers.items() if name in SECRET_HEADERS]
     values += [value for name, value in request.query.items() if name in SECRET_QUERY]
     for value in [*values, key_of(request)]:
@@ -126,9 +126,9 @@ def public_headers(headers: Mapping[str, str]) -> dict[str, str]:
 def public_target(target: str) -> str:
     """Path and query without a key."""
     parts = urlsplit(target)
-    kept = [
+    public = [
         (name, value)
         for name, value in parse_qsl(parts.query, keep_blank_values=True)
         if name not in SECRET_QUERY
     ]
-    return parts.path + (f"?{urlencode(kept)}" if kept else "")
+    return parts.path + (f"?{urlencode(public)}" if public else "")

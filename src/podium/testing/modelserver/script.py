@@ -1,4 +1,4 @@
-"""What a script says: which request gets which answer, step by step."""
+"""Models of a script: rules that map requests to answers, step by step."""
 
 from __future__ import annotations
 
@@ -89,13 +89,13 @@ class Step(FrozenModel):
     delay_seconds: Seconds = 0.0
     """Silence before the first byte."""
     chunk_characters: int | None = Field(default=None, ge=1)
-    """How much text one event of a stream carries. None: at least two events, of 80 at most."""
+    """Characters per stream event. None: at least two events, of 80 at most."""
     drip_seconds: Seconds = 0.0
     """Silence between two events of a stream."""
     status: int | None = Field(default=None, ge=400, le=599)
     """Fail with this HTTP status, in the protocol's own words."""
     message: str = ""
-    """What the failure says. Empty: what the provider would say."""
+    """Message of the failure. Empty: the provider's own."""
     retry_after: float | None = Field(default=None, ge=0)
     """Seconds after which it is worth trying again: a header, and Gemini's RetryInfo."""
     headers: dict[str, str] = Field(default_factory=dict)
@@ -108,8 +108,8 @@ class Step(FrozenModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _plain_text(cls, given: Any) -> Any:
-        return {"text": given} if isinstance(given, str) else given
+    def _plain_text(cls, data: Any) -> Any:
+        return {"text": data} if isinstance(data, str) else data
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -124,16 +124,16 @@ class Step(FrozenModel):
 
     @property
     def call_count(self) -> int:
-        """How many tool results come back when all its calls are answered."""
-        wishes = (self.custom_tool, self.run, self.write, self.read)
-        return len(self.tools) + sum(wish is not None for wish in wishes)
+        """Count the tool results that come back when all its calls are answered."""
+        calls = (self.custom_tool, self.run, self.write, self.read)
+        return len(self.tools) + sum(call is not None for call in calls)
 
 
 class Rule(FrozenModel):
     """Steps, and the requests they are for. A condition that is not given fits every request."""
 
     name: str = ""
-    """How the log calls it. Empty: its marker, or its place."""
+    """Name in the log. Empty: its marker, or its position."""
     marker: str = Field(default="", pattern=r"^(\w([\w.-]*\w)?)?$")
     """The newest user text that carries any `SCRIPT:<name>` carries this one."""
     when: Expression = ""
@@ -157,7 +157,7 @@ class Script(FrozenModel):
     @classmethod
     def by_marker(cls, steps: Mapping[str, Sequence[Step | Mapping[str, Json] | str]]) -> Script:
         """A script with one rule for each `SCRIPT:<name>`."""
-        rules = [{"marker": name, "steps": list(each)} for name, each in steps.items()]
+        rules = [{"marker": name, "steps": list(rule_steps)} for name, rule_steps in steps.items()]
         return cls.model_validate({"rules": rules})
 
     @property

@@ -18,7 +18,7 @@ from podium.testing.modelserver.http_server import HOST, Gone, Listener, Request
 from podium.testing.modelserver.messages import Ask
 from podium.testing.modelserver.playback import Performance
 from podium.testing.modelserver.provider import Provider
-from podium.testing.modelserver.request_log import RequestLog, SeenRequest
+from podium.testing.modelserver.request_log import LoggedRequest, RequestLog
 from podium.testing.modelserver.script import Rule, Script, Step
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Match:
-    """The step, and what the log calls its rule."""
+    """The matching step, and the name of its rule in the log."""
 
     rule: str
     number: int
@@ -36,7 +36,7 @@ class Match:
 
 
 class Matcher:
-    """Finds steps. Remembers nothing but how often the rules with `each_time` were asked."""
+    """Finds steps. Its only state is the number of requests per rule with `each_time`."""
 
     def __init__(self, script: Script) -> None:
         self._script = script
@@ -44,12 +44,12 @@ class Matcher:
 
     def match(self, ask: Ask) -> Match:
         """The step for this request; a step that explains itself where no rule fits."""
-        for place, rule in enumerate(self._script.rules):
+        for index, rule in enumerate(self._script.rules):
             if _fits(rule, ask):
-                return self._step(rule.name or rule.marker or f"rule {place + 1}", rule, ask)
+                return self._step(rule.name or rule.marker or f"rule {index + 1}", rule, ask)
         if self._script.default is not None:
             return self._step(self._script.default.name or "default", self._script.default, ask)
-        return Match("", 0, Step(text=self._lost_words(ask)))
+        return Match("", 0, Step(text=self._no_rule_text(ask)))
 
     def _step(self, name: str, rule: Rule, ask: Ask) -> Match:
         number = self._asked[name] if rule.each_time else _answered_steps(rule, ask)
@@ -58,11 +58,11 @@ class Matcher:
             return Match(name, number, _quoting(rule, ask, rule.steps[number]))
         last = rule.steps[-1]
         if last.call_count or last.payload is not None:
-            # Said again, a call would keep an agent in a circle for ever.
+            # ConversationItem again, a call would keep an agent in a circle for ever.
             last = Step(text=f"The script has {len(rule.steps)} steps for {name!r}; all are done.")
         return Match(name, number, _quoting(rule, ask, last))
 
-    def _lost_words(self, ask: Ask) -> str:
+    def _no_rule_text(self, ask: Ask) -> str:
         markers = ", ".join(self._script.markers) or "none"
         marker = f"the marker SCRIPT:{ask.marker}" if ask.marker else "no marker SCRIPT:<name>"
         return (
@@ -84,35 +84,35 @@ def _fits(rule: Rule, ask: Ask) -> bool:
 
 def _quoting(rule: Rule, ask: Ask, step: Step) -> Step:
     """The step with `{{name}}` in its words and payload replaced by what that group of `when` found."""
-    found = re.search(rule.when, ask.prompt)
-    groups = found.groupdict("") if found else {}
+    match = re.search(rule.when, ask.prompt)
+    groups = match.groupdict("") if match else {}
     if not groups:
         return step
-    words = {"text": step.text, "then": step.then, "payload": step.payload}
-    return step.model_copy(update=_filled(words, groups))
+    templates = {"text": step.text, "then": step.then, "payload": step.payload}
+    return step.model_copy(update=_filled(templates, groups))
 
 
 def _filled(value: Any, groups: Mapping[str, str]) -> Any:
     """The value with the groups in its texts, however deep. A prompt may hold anything, quotes too."""
     if isinstance(value, str):
-        for name, found in groups.items():
-            value = value.replace(f"{{{{{name}}}}}", found)
+        for name, replacement in groups.items():
+            value = value.replace(f"{{{{{name}}}}}", replacement)
         return value
     if isinstance(value, list):
-        return [_filled(each, groups) for each in value]
+        return [_filled(item, groups) for item in value]
     if isinstance(value, dict):
-        return {key: _filled(each, groups) for key, each in value.items()}
+        return {key: _filled(item, groups) for key, item in value.items()}
     return value
 
 
 def _answered_steps(rule: Rule, ask: Ask) -> int:
-    """How many steps have all their tool results. A program that asks again gets the same step."""
+    """Count the steps that have all their tool results. A repeated request gets the same step."""
     results = ask.results_since_marker() if rule.marker else ask.results_since_prompt()
     for number, step in enumerate(rule.steps):
-        wanted = max(1, step.call_count)
-        if results < wanted:
+        needed = max(1, step.call_count)
+        if results < needed:
             return number
-        results -= wanted
+        results -= needed
     return len(rule.steps) + results
 
 
@@ -123,23 +123,28 @@ class Scripted:
         self._matcher = Matcher(script)
 
     async def play(
-        self, dialect: Dialect, request: Request, response: Response, gone: Gone, seen: SeenRequest
+        self,
+        dialect: Dialect,
+        request: Request,
+        response: Response,
+        gone: Gone,
+        logged: LoggedRequest,
     ) -> None:
-        ask = dialect.ask(seen.body, size=seen.size)
+        ask = dialect.ask(logged.body, size=logged.size)
         match = self._matcher.match(ask)
-        seen.describe(ask)
-        seen.rule, seen.step = match.rule, match.number
+        logged.describe(ask)
+        logged.rule, logged.step = match.rule, match.number
         await Performance(match.step, ask, dialect, response, gone).play()
 
 
-Watcher = Callable[[SeenRequest], None]
+Watcher = Callable[[LoggedRequest], None]
 
 
 class Source(Protocol):
-    """Where answers come from: a script, a provider, a cassette, a person."""
+    """Source of answers: a script, a provider, a cassette, a person."""
 
     async def answer(
-        self, request: Request, response: Response, gone: Gone, seen: SeenRequest
+        self, request: Request, response: Response, gone: Gone, logged: LoggedRequest
     ) -> None:
         """Answer, and write down in `seen` what the request was. `gone` waits for the client to leave."""
         ...
@@ -161,8 +166,8 @@ class ModelServer:
 
         `watcher` is told of each request once it is answered, also when the line was cut.
         """
-        given = script if isinstance(script, Script) else Script.model_validate(script or {})
-        provider = Provider(Scripted(given), key=key, models=models)
+        parsed = script if isinstance(script, Script) else Script.model_validate(script or {})
+        provider = Provider(Scripted(parsed), key=key, models=models)
         self._open_with(provider, port, watcher)
 
     @classmethod
@@ -221,20 +226,20 @@ class ModelServer:
         return f"http://{HOST}:{self.port}"
 
     @property
-    def requests(self) -> list[SeenRequest]:
+    def requests(self) -> list[LoggedRequest]:
         """The newest requests, oldest first. A bounded number; keys are never kept."""
-        return list(self._log.kept)
+        return list(self._log.requests)
 
     @property
     def request_count(self) -> int:
-        """How many requests came since the start."""
+        """Count the requests since the start."""
         return self._log.count
 
     def prompts(self) -> list[str]:
         """The newest prompt of each request that asked the model something."""
-        return [seen.prompt for seen in self._log.kept if seen.is_ask]
+        return [logged.prompt for logged in self._log.requests if logged.is_ask]
 
-    async def wait_for_requests(self, count: int, seconds: float = 5.0) -> list[SeenRequest]:
+    async def wait_for_requests(self, count: int, seconds: float = 5.0) -> list[LoggedRequest]:
         """Wait until so many requests have come since the start. Raises `TimedOut`."""
         try:
             async with asyncio.timeout(seconds):
@@ -267,14 +272,14 @@ class ModelServer:
         await self._listener.close()
 
     async def _handle(self, request: Request, response: Response, gone: Gone) -> None:
-        seen = self._log.add(request, _parsed(request.body))
+        logged = self._log.add(request, _parsed(request.body))
         self._arrived.set()
         try:
-            await self._source.answer(request, response, gone, seen)
+            await self._source.answer(request, response, gone, logged)
         finally:
-            seen.status = response.status
+            logged.status = response.status
             if self._watcher is not None:
-                self._watcher(seen)
+                self._watcher(logged)
 
 
 def _parsed(body: bytes) -> Any:

@@ -258,8 +258,8 @@ def _reversed(made: FileReplacement) -> dict[str, Json]:
     }
 
 
-def _is_unchanged(scope: ToolScope, wished: FileReplacement) -> bool:
-    return state_at(scope, wished.path).sha256 == wished.before.sha256
+def _is_unchanged(scope: ToolScope, replacement: FileReplacement) -> bool:
+    return state_at(scope, replacement.path).sha256 == replacement.before.sha256
 
 
 def _named_in_files(arguments: dict[str, Json]) -> TouchedByCall:
@@ -279,7 +279,7 @@ def _restore(
     """Done before, it is done: what stands as it was already is left alone."""
     if len(paths) < len(files):
         raise ToolBroke("a file is named twice; name each once")
-    wished: list[FileReplacement] = []
+    replacements: list[FileReplacement] = []
     with in_turn(scope, *paths.values()):
         for file in files:
             path, previous = paths[file["path"]], file["previous_sha256"]
@@ -291,8 +291,10 @@ def _restore(
                 )
             if present.sha256 != previous:
                 content = None if previous is None else stored_content(scope.undo_folder, previous)
-                wished.append(FileReplacement(path, present, FileState(content, file["mode"])))
-        replace_all(scope, wished)
+                replacements.append(
+                    FileReplacement(path, present, FileState(content, file["mode"]))
+                )
+        replace_all(scope, replacements)
     return {"files": sorted(paths.values()), "count": len(paths)}
 
 

@@ -333,11 +333,7 @@ FIND_FILES = Tool(
                     "items": {"type": "string", "minLength": 1, "maxLength": 1_000},
                     "description": "Any of these.",
                 },
-                "path": {
-                    "type": "string",
-                    "default": ".",
-                    "description": "Folder to look in.",
-                },
+                "path": _FOLDER,
                 "case_sensitive": {"type": "boolean", "default": True},
                 "limit": {"type": "integer", "minimum": 1, "maximum": 2_000, "default": 200},
             },

@@ -86,9 +86,7 @@ class ToolRepository:
         """Run git at the root. Raises `ToolBroke` with git's own message when it fails."""
         ended = await self.run(*arguments, stdin=stdin)
         if ended.exit_code != 0:
-            raise ToolBroke(
-                f"git {arguments[0]} failed: {self._output_of(ended) or 'it said nothing'}"
-            )
+            raise ToolBroke(f"git {arguments[0]} failed: {self._output_of(ended) or 'no output'}")
         return ended
 
     async def refuse_filtered(self, pathspecs: Sequence[str]) -> None:

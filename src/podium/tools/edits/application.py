@@ -222,15 +222,25 @@ def apply_edits(text: str, edits: Sequence[TextEdit]) -> EditResult:
             raise refused.of_edit(number) from None
         numbered += [(number, change) for change in changes]
         done.append(AppliedEdit(lookup.layout.line_at(changes[0].start) + 1, changes[0].level))
+    return rewritten(
+        lookup.layout, numbered, done, "the edits change nothing: the file stands as they want it"
+    )
+
+
+def rewritten(
+    layout: TextLayout,
+    numbered: list[tuple[int, TextChange]],
+    done: Sequence[AppliedEdit],
+    unchanged: str,
+) -> EditResult:
+    """Make the numbered changes. Raises `EditRefused` for overlaps, and with `unchanged` when the text stays the same."""
     numbered.sort(key=lambda item: (item[1].start, item[1].end))
-    refuse_overlaps(lookup.layout, numbered)
+    refuse_overlaps(layout, numbered)
     changes = [change for _, change in numbered]
-    after = lookup.layout.rewritten(changes)
-    if after == text:
-        raise EditRefused(
-            RefusalReason.NOTHING, "the edits change nothing: the file stands as they want it"
-        )
-    return EditResult(lookup.layout, after, tuple(changes), tuple(done))
+    after = layout.rewritten(changes)
+    if after == layout.original:
+        raise EditRefused(RefusalReason.NOTHING, unchanged)
+    return EditResult(layout, after, tuple(changes), tuple(done))
 
 
 def refuse_overlaps(layout: TextLayout, numbered: Sequence[tuple[int, TextChange]]) -> None:

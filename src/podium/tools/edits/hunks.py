@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from podium.tools.edits.application import AppliedEdit, EditResult, merged, nearest, refuse_overlaps
+from podium.tools.edits.application import AppliedEdit, EditResult, merged, nearest, rewritten
 from podium.tools.edits.edit import (
     EditRefused,
     MatchCandidate,
@@ -60,15 +60,9 @@ def apply_hunks(text: str, hunks: Sequence[Hunk]) -> EditResult:
         behind, drift = match.end, line - hunk.line if hunk.line else drift
         numbered.append((number, change))
         done.append(AppliedEdit(line, match.level))
-    numbered.sort(key=lambda item: (item[1].start, item[1].end))
-    refuse_overlaps(lookup.layout, numbered)
-    changes = [change for _, change in numbered]
-    after = lookup.layout.rewritten(changes)
-    if after == text:
-        raise EditRefused(
-            RefusalReason.NOTHING, "the patch changes nothing: the file stands as it wants"
-        )
-    return EditResult(lookup.layout, after, tuple(changes), tuple(done))
+    return rewritten(
+        lookup.layout, numbered, done, "the patch changes nothing: the file stands as it wants"
+    )
 
 
 def _find_match(lookup: SnippetLookup, hunk: Hunk, behind: int, drift: int) -> SnippetMatch:

@@ -323,7 +323,7 @@ def _take_header(lines: Sequence[str], at: int, file: _PatchFile) -> None:
     elif label == "deleted file mode":
         file.kind = "delete"
     elif line.strip() and not line.startswith(_IDLE):
-        raise unreadable(lines, at, "this belongs to no hunk and is no head of a file")
+        raise unreadable(lines, at, "this is neither part of a hunk nor a file header")
 
 
 def _file_patch(lines: Sequence[str], file: _PatchFile) -> FilePatch:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from podium.tools.packs.pack_code import PackCode
     from podium.tools.packs.pack_handler import pack_tools
     from podium.tools.packs.pack_loader import load_pack
-    from podium.tools.packs.registry_schema import published_schema
+    from podium.tools.packs.registry_file import published_schema
 
 __all__ = [
     "REGISTRY_FILE",
@@ -59,7 +59,7 @@ export_lazily(
         "python_handler": "handlers",
         "load_pack": "pack_loader",
         "pack_tools": "pack_handler",
-        "published_schema": "registry_schema",
+        "published_schema": "registry_file",
         "PackFunction": "handlers",
         "PackScope": "handlers",
         "RowReader": "handlers",

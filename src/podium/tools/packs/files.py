@@ -63,7 +63,7 @@ def find_pack(name_or_dir: str | Path, *, project: Path, shipped: Path) -> Path:
         return folders[str(name_or_dir)].resolve()
     quoted = repr(str(name_or_dir)[:_MAX_EXCERPT_CHARACTERS])
     if "/" in str(name_or_dir) and _is_there(path):
-        raise BadInput(f"{quoted} is no pack: it has no file {REGISTRY_FILE}")
+        raise BadInput(f"{quoted} is not a pack: it has no file {REGISTRY_FILE}")
     names = ", ".join(sorted(folders)) or "none"
     raise BadInput(f"there is no pack {quoted}; packs here: {names}")
 

@@ -66,7 +66,7 @@ def python_handler(text: str) -> PythonHandler:
     """Raises `ValueError` with the words when it is no `module:function`."""
     match = _FUNCTION.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r} is no `module:function`, as in `handlers.leads:create`")
+        raise ValueError(f"{text!r} is not a `module:function` such as `handlers.leads:create`")
     return PythonHandler(module=match["module"], function=match["function"])
 
 

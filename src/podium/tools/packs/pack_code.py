@@ -42,7 +42,7 @@ class PackCode:
         # Asked for each time: another thread may just be at importing it.
         function = getattr(self._import(handler.module), handler.function, None)
         if not (inspect.iscoroutinefunction(function) and callable(function)):
-            problem = f"{handler.module}:{handler.function} is no async function"
+            problem = f"{handler.module}:{handler.function} is not an async function"
             raise ToolBroke(f"the pack's code cannot be used: {problem}")
         return function
 
@@ -65,7 +65,7 @@ class PackCode:
         except Exception as error:
             reason = f"{type(error).__name__}: {error}"
             raise ToolBroke(
-                f"the pack's module {module!r} cannot be imported: {reason}; mend it, or install what it needs"
+                f"the pack's module {module!r} cannot be imported: {reason}; fix it, or install what it needs"
             ) from error
 
 

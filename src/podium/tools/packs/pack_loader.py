@@ -25,7 +25,7 @@ def load_pack(folder: Path) -> Pack:
     A pack whose files are as they were when this process loaded it last is not checked again.
     """
     if not (folder / REGISTRY_FILE).is_file():
-        raise BadInput(f"{str(folder)!r} is no pack: it has no file {REGISTRY_FILE}")
+        raise BadInput(f"{str(folder)!r} is not a pack: it has no file {REGISTRY_FILE}")
     files = snapshot_of(folder)
     key = str(folder.resolve())
     pack = _LOADED.get(key)

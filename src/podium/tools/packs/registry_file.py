@@ -1,7 +1,9 @@
-"""A pack's registry file and other JSON files: read strictly, with the line of every problem, and checked for their shape."""
+"""A pack's registry file and other JSON files: read strictly, with the line of every problem, checked for their shape; and the published JSON Schema of a registry."""
 
 from __future__ import annotations
 
+import ast
+import inspect
 import json
 import math
 import re
@@ -9,11 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
+from itertools import pairwise
 from json import JSONDecoder
-from typing import NoReturn
+from types import ModuleType
+from typing import Any, NoReturn
 
 from pydantic import BaseModel, ValidationError
 
+from podium.core import packs
 from podium.core.decisions import Tier
 from podium.core.errors import PackInvalid, PackProblem
 from podium.core.model import FrozenModel, Json
@@ -32,7 +37,9 @@ from podium.core.packs import (
     TierExample,
     Utterance,
 )
+from podium.tools.packs import handlers
 from podium.tools.packs.files import PackSnapshot
+from podium.tools.packs.handlers import HttpHandler, McpHandler, ServiceHandler
 
 _BLANKS = re.compile(r"[ \t\n\r]*")
 _SCALARS = JSONDecoder()
@@ -163,7 +170,7 @@ def read_text(files: PackSnapshot, name: str) -> str:
     try:
         return files.content(name).decode("utf-8")
     except UnicodeDecodeError as error:
-        problem = f"is no UTF-8 text (byte {error.start}); save it as UTF-8"
+        problem = f"is not valid UTF-8 (byte {error.start}); save it as UTF-8"
         raise _invalid_file(str(files.folder / name), problem) from None
 
 
@@ -186,7 +193,7 @@ def read_json(files: PackSnapshot, name: str) -> JsonFile:
         if _depth(data) > MAX_DEPTH:
             raise RecursionError
     except json.JSONDecodeError as error:
-        problem = f"is no JSON: {error.msg} (line {error.lineno}, column {error.colno})"
+        problem = f"is not valid JSON: {error.msg} (line {error.lineno}, column {error.colno})"
         raise PackInvalid([PackProblem(path, "", problem, error.lineno)]) from None
     except RecursionError:
         raise _invalid_file(path, f"is nested more than {MAX_DEPTH} deep") from None
@@ -200,7 +207,7 @@ def read_json(files: PackSnapshot, name: str) -> JsonFile:
 
 
 def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"is no JSON: {text[:40]} is no number of JSON's")
+    raise ValueError(f"is not valid JSON: {text[:40]} is not a JSON number")
 
 
 def _number(text: str) -> float:
@@ -354,7 +361,10 @@ def _tier_problems(data: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
         for number, row in enumerate(rows if isinstance(rows, list) else ()):
             tier = row.get(key, "T0") if isinstance(row, dict) else "T0"
             if not isinstance(tier, str) or tier not in Tier.__members__:
-                yield pointer((part, number, key)), f"{_short(tier)} is no tier; one of {_TIERS}"
+                yield (
+                    pointer((part, number, key)),
+                    f"{_short(tier)} is not a tier; use one of {_TIERS}",
+                )
 
 
 def _not(value: Json) -> str:
@@ -364,3 +374,66 @@ def _not(value: Json) -> str:
 def _short(value: Json) -> str:
     text = json.dumps(value, ensure_ascii=False) if not isinstance(value, str) else repr(value)
     return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def published_schema() -> dict[str, Json]:
+    """Return the JSON Schema of `tools.registry.json`. `load_pack` checks more than a schema can say."""
+    # Of what is written out: tiers are then the words T0 to T4.
+    schema = PackRegistry.model_json_schema(mode="serialization")
+    definitions: dict[str, Any] = schema["$defs"]
+    for model in (HttpHandler, McpHandler):
+        definitions[model.__name__] = model.model_json_schema(mode="serialization")
+    definitions["PackTool"]["properties"]["handler"]["anyOf"] = _handler_choices()
+    for name, descriptions in {
+        **_field_descriptions(packs),
+        **_field_descriptions(handlers),
+    }.items():
+        _describe(
+            schema if name == PackRegistry.__name__ else definitions.get(name, {}), descriptions
+        )
+    editors = {"type": "string", "description": "Where this schema is, for editors."}
+    schema["properties"] = {"$schema": editors, **schema["properties"]}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **schema,
+        "title": "Podium tool registry",
+    }
+
+
+def _handler_choices() -> list[Json]:
+    function = {"type": "string", "pattern": r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$"}
+    service = ServiceHandler.model_json_schema()
+    wired = [_only(kind) for kind in (("http", HttpHandler), ("mcp", McpHandler))]
+    return [function, *wired, {**service, "description": "For packs that come with Podium."}]
+
+
+def _only(kind: tuple[str, type]) -> dict[str, Json]:
+    name, model = kind
+    return {
+        "type": "object",
+        "properties": {name: {"$ref": f"#/$defs/{model.__name__}"}},
+        "required": [name],
+        "additionalProperties": False,
+    }
+
+
+def _describe(schema: dict[str, Any], descriptions: dict[str, str]) -> None:
+    for name, description in descriptions.items():
+        if name in schema.get("properties", {}):
+            schema["properties"][name]["description"] = description
+
+
+def _field_descriptions(module: ModuleType) -> dict[str, dict[str, str]]:
+    """Class → field → its description, the docstring beneath the field."""
+    models = [
+        node for node in ast.parse(inspect.getsource(module)).body if isinstance(node, ast.ClassDef)
+    ]
+    return {model.name: dict(_documented_fields(model)) for model in models}
+
+
+def _documented_fields(model: ast.ClassDef) -> Iterator[tuple[str, str]]:
+    for node, behind in pairwise(model.body):
+        if not (isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)):
+            continue
+        if isinstance(behind, ast.Expr) and isinstance(behind.value, ast.Constant):
+            yield node.target.id, inspect.cleandoc(str(behind.value.value)).replace("\n", " ")

@@ -137,7 +137,9 @@ class _HttpExchange:
         try:
             self._connection = kind(url.hostname or "", url.port, timeout=timeout_seconds)
         except (ValueError, HTTPException):
-            raise ToolBroke(f"{_named(url.geturl())} is no address that can be called") from None
+            raise ToolBroke(
+                f"{_named(url.geturl())} is not an address that can be called"
+            ) from None
 
     async def exchange(
         self, method: str, headers: Mapping[str, str], body: bytes
@@ -202,7 +204,7 @@ def _checked(url: str) -> SplitResult:
     except ValueError:
         sound = None
     if not sound or any(character.isspace() or ord(character) < 32 for character in url):
-        raise ToolBroke(f"{_named(url)} is no http address; mend the registry or the setting in it")
+        raise ToolBroke(f"{_named(url)} is not an http address; fix the registry or its setting")
     return parts
 
 
@@ -340,7 +342,9 @@ class _McpSession:
             self._scope.clean_output(ended.stderr[-2_000:], ended.stderr_dropped_bytes)
         )
         how = f"exit code {ended.exit_code}" if ended.signal is None else f"signal {ended.signal}"
-        return f"the MCP server ended ({how}) before it answered {method!r}: {stderr or 'it said nothing'}"
+        return (
+            f"the MCP server ended ({how}) before it answered {method!r}: {stderr or 'no output'}"
+        )
 
 
 def _message(line: bytes) -> dict[str, Any]:

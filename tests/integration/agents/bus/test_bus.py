@@ -22,7 +22,7 @@ from podium.agents.deps import AgentDeps, AgentOptions
 from podium.core.errors import AgentLost, BadInput, LockHeld, NotPossibleNow, TimedOut
 from podium.core.turns import Turn, TurnLimits
 from podium.testing import (
-    FakeEnclosures,
+    FakeConfinementProvider,
     FakeHookDoors,
     FakeLauncher,
     FixedClock,
@@ -54,7 +54,7 @@ async def bus_in(folder: Path, **fields: float) -> AsyncIterator[Bus]:
 def agent_on(bus: Bus, doors: FakeHookDoors | None = None, **options: str) -> BusAgent:
     kit = AgentDeps(
         launcher=FakeLauncher(),
-        confinement_provider=FakeEnclosures(),
+        confinement_provider=FakeConfinementProvider(),
         doors=doors or FakeHookDoors(),
         transcripts=MemoryTranscripts(),
         clock=FixedClock(),
@@ -131,7 +131,7 @@ async def test_a_program_of_another_process_is_asked_and_answers(folder: Path) -
 
     assert reply.text == ("é漢字🙂" * 20_000)[::-1]
     assert (reply.agent, reply.usage.turns, reply.usage.complete) == ("outsider", 1, False)
-    assert ("note", "half way") in doors.door.told
+    assert ("note", "half way") in doors.door.progress
     assert len(done_in(folder)) == 1
 
 
@@ -147,7 +147,7 @@ async def test_the_socket_is_its_users_alone_and_has_one_owner(folder: Path) -> 
 
 async def test_a_seat_that_nobody_takes_is_told_in_words(folder: Path) -> None:
     async with bus_in(folder, join_seconds=0.2) as bus:
-        with pytest.raises(AgentLost, match="nobody has taken the seat of PLANNER in pair 'main'"):
+        with pytest.raises(AgentLost, match="no program is connected as PLANNER of pair 'main'"):
             await agent_on(bus).ask(a_turn())
 
 
@@ -225,7 +225,7 @@ async def test_a_program_that_was_killed_and_stays_away_is_told_as_lost(folder: 
             asking = asyncio.create_task(agent_on(bus).ask(a_turn()))
             await retry_until(lambda: len(done_in(folder)) == 1, seconds=60)
             bus.settings = bus.settings.model_copy(update={"join_seconds": 0.2})
-        with pytest.raises(AgentLost, match="'plain' is gone from the seat of PLANNER"):
+        with pytest.raises(AgentLost, match="'plain' disconnected as PLANNER"):
             await asking
 
 

@@ -23,7 +23,13 @@ from podium.sandbox import (
     end_left_server,
     hook_command,
 )
-from podium.testing import FakeEnclosures, MemoryJournal, MemoryTranscripts, ScriptedGate, decision
+from podium.testing import (
+    FakeConfinementProvider,
+    MemoryJournal,
+    MemoryTranscripts,
+    ScriptedGate,
+    decision,
+)
 from podium.testing.modelserver import ModelServer, Script
 from podium.tools import builtin_tools, own_tools
 from tests.integration.agents.tui.live import KEY, Options
@@ -86,7 +92,7 @@ async def at_desk(
             launcher=ProcessLauncher(
                 LauncherSettings(grace_seconds=1.0), resolve_secret={"KEY": KEY}.__getitem__
             ),
-            confinement_provider=FakeEnclosures(
+            confinement_provider=FakeConfinementProvider(
                 _fence(tools.root, own.command) if confined else None
             ),
             doors=HookServer(

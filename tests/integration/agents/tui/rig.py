@@ -1,4 +1,4 @@
-"""A real tmux server on a socket of its own, and eyes for the programs of the zoo."""
+"""A real tmux server on a socket of its own, and eyes for the fake TUIs."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from podium.agents.tui import (
 from podium.sandbox import LauncherSettings, ProcessLauncher, end_left_server
 from podium.sandbox.guard.processes import entry_of
 from podium.testing import retry_until
-from podium.testing.tui_zoo import zoo_command
-from podium.testing.tui_zoo.composer import MAX_LINES_SHOWN, PROMPT, STAND_IN
+from podium.testing.fake_tuis import tui_command
+from podium.testing.fake_tuis.composer import MAX_INPUT_LINES, PROMPT, STAND_IN
 
 SURE_LENGTH = 60
 
@@ -53,13 +53,13 @@ class House:
         return self.server.control
 
     async def open(self, kind: str, name: str = "planner") -> str:
-        """A pane with a program of the zoo that has drawn its composer."""
+        """A pane with a fake TUI that has drawn its composer."""
         pane = await self.panes.open(self.program(kind, name))
         await self.activity.follow(pane)
         return pane
 
     def program(self, kind: str, name: str = "planner") -> Program:
-        argv = zoo_command(kind, self.record(name))
+        argv = tui_command(kind, self.record(name))
         return Program(name=name, argv=argv, cwd=self.root)
 
     def injector(self, pane: str, manner: Manner = "paste", patience: Patience = QUICK) -> Injector:
@@ -98,7 +98,7 @@ class House:
 
 @dataclass(frozen=True)
 class ZooEyes:
-    """Reads the composers of the zoo."""
+    """Reads the composers of fake TUIs."""
 
     manner: Manner = "paste"
 
@@ -119,7 +119,7 @@ def _is_beginning(shown: str, whole: str) -> bool:
 
 def _as_shown(words: str) -> str:
     lines = words.split("\n")
-    return STAND_IN.format(lines=len(lines)) if len(lines) > MAX_LINES_SHOWN else lines[0]
+    return STAND_IN.format(lines=len(lines)) if len(lines) > MAX_INPUT_LINES else lines[0]
 
 
 def short_folder() -> tempfile.TemporaryDirectory[str]:

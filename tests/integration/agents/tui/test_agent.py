@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.testing.tui_zoo import happened
+from podium.testing.fake_tuis import happened
 from tests.soaking import in_soak
 from tests.unit.agents.tui.pair_rig import Podium, a_turn, message_in, on_stage
 

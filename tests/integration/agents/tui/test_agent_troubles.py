@@ -13,7 +13,7 @@ from podium.agents.tui.adapter import Status
 from podium.agents.tui.exchange import TurnTime
 from podium.core.errors import AgentLost, NeedsHuman, NotPossibleNow, TimedOut
 from podium.testing import retry_until
-from podium.testing.tui_zoo import happened
+from podium.testing.fake_tuis import happened
 from tests.unit.agents.tui.pair_rig import (
     Podium,
     a_turn,
@@ -40,7 +40,7 @@ async def test_a_program_that_dies_in_mid_block_is_started_again_and_told_of(roo
 async def test_a_program_that_dies_again_is_lost_with_its_last_words(root: Path) -> None:
     async with on_stage(root) as podium:
         agent = podium.seat("crashing")
-        with pytest.raises(AgentLost, match="died again after it was started anew") as told:
+        with pytest.raises(AgentLost, match="died again after a restart") as told:
             await agent.ask(a_turn())
         assert "fatal: out of memory" in str(told.value)
 
@@ -48,7 +48,7 @@ async def test_a_program_that_dies_again_is_lost_with_its_last_words(root: Path)
 async def test_a_program_that_cannot_be_started_is_told_with_what_it_said(root: Path) -> None:
     async with on_stage(root) as podium:
         agent = podium.seat("nothing-of-this-name")
-        with pytest.raises(AgentLost, match=r"does not stay up: .*No module named"):
+        with pytest.raises(AgentLost, match=r"does not stay up: .*unknown kind"):
             await agent.ask(a_turn())
 
 
@@ -108,7 +108,7 @@ async def test_one_that_forgot_its_block_is_reminded_once(root: Path) -> None:
         assert message_in(await agent.ask(turn), turn) is not None
         assert len(podium.taken()) == 2
         assert podium.taken()[1] == "If finished, emit the tagged block now."
-        assert ("note", "planner is reminded of its answer") in podium.doors.door.told
+        assert ("note", "planner is reminded of its answer") in podium.doors.door.progress
 
 
 @pytest.mark.soak
@@ -143,7 +143,7 @@ async def test_progress_begins_the_time_anew_and_is_told(root: Path) -> None:
         agent = podium.seat("composer", "status", statuses=4, think_seconds=4.0)
         turn = a_turn(seconds=15.0)
         assert message_in(await agent.ask(turn), turn) is not None
-        assert podium.doors.door.told == [
+        assert podium.doors.door.progress == [
             ("note", f"step {number} is done") for number in (1, 2, 3, 4)
         ]
 

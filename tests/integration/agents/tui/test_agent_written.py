@@ -36,7 +36,7 @@ async def test_an_answer_is_read_to_the_byte_where_it_is_written_down(root: Path
         assert found is not None
         assert found.body == HARD
         assert (reply.read_from, reply.session) == ("transcript", "zoo")
-        kinds = [json.loads(line)["kind"] for line in podium.transcripts.kept[-1].lines]
+        kinds = [json.loads(line)["kind"] for line in podium.transcripts.transcripts[-1].lines]
         assert kinds == ["prompt", "words", "end"]
 
 
@@ -53,7 +53,7 @@ async def test_a_turn_without_a_word_is_no_answer(root: Path) -> None:
     async with on_stage(root) as podium:
         agent = podium.seat("composer", "silent", writes=True)
         for times in (1, 2):
-            with pytest.raises(AgentLost, match="ended its turn without a word"):
+            with pytest.raises(AgentLost, match="ended its turn without a reply"):
                 await agent.ask(a_turn())
             assert len(podium.taken()) == times  # asked again, it is sent again
 
@@ -62,7 +62,7 @@ async def test_progress_that_is_written_down_is_told(root: Path) -> None:
     async with on_stage(root) as podium:
         agent = podium.seat("composer", "status", writes=True)
         await agent.ask(a_turn())
-        notes = [text for kind, text in podium.doors.door.told if kind == "note"]
+        notes = [text for kind, text in podium.doors.door.progress if kind == "note"]
         assert notes == ["step 1 is done", "step 2 is done"]
 
 
@@ -77,7 +77,7 @@ async def test_a_program_that_died_at_work_is_told_to_go_on_in_its_conversation(
         await kill_program(podium)
         await retry_until(lambda: GO_ON[:40] in podium.taken()[-1])
         reply = await asking
-        assert reply.text == "Understood."  # a zoo program remembers no task by itself
+        assert reply.text == "Understood."  # a fake TUI remembers no task by itself
         assert [words[:4] for words in podium.taken()] == ["You ", "Mend", "You "]
         assert "died and was started again" in reply.warnings[0]
 

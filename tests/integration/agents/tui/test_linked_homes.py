@@ -16,7 +16,7 @@ from podium.agents.tui.generic import GenericTui
 from podium.agents.tui.panes import end_program
 from podium.agents.tui.screen import look
 from podium.sandbox.guard.processes import entry_of
-from podium.testing.tui_zoo import zoo_command
+from podium.testing.fake_tuis import tui_command
 from tests.integration.agents.tui.rig import House
 from tests.unit.agents.tui.pair_rig import on_stage
 
@@ -226,7 +226,7 @@ def lives(pid: int) -> bool:
 
 async def test_a_program_has_ended_before_its_home_is_laid_out_anew(root: Path) -> None:
     async with on_stage(root) as podium:
-        command = zoo_command("composer", podium.record())
+        command = tui_command("composer", podium.record())
         options = AgentOptions(name="zoo", command=command, options={"manner": "paste"})
         adapter = Watchful(options)
         podium.pair.side("planner", adapter, options, root)

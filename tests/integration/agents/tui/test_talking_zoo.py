@@ -1,4 +1,4 @@
-"""Programs of the zoo that answer: what they say can be read off their screens, and they know what they said."""
+"""Fake TUIs that answer: what they say can be read off their screens, and they know what they said."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from podium.agents.tui import Manner, Program, history, look
 from podium.core.turns import AwaitedMessage, MessageBlock, ParsedBlocks
 from podium.jobs.duet.prompts import NUDGE, primer, result_prompt, task_prompt
 from podium.testing import retry_until
-from podium.testing.tui_zoo import Answers, Happened, happened, zoo_command
-from podium.testing.tui_zoo.prompts import Wanted, wanted_by
+from podium.testing.fake_tuis import Answers, Happened, happened, tui_command
+from podium.testing.fake_tuis.messages import RequestedBlock, requested_block
 from tests.integration.agents.tui.rig import House
 from tests.soaking import in_soak
 
@@ -30,8 +30,8 @@ def prompt(nonce: str) -> str:
 
 
 async def opened(house: House, kind: str, answers: Answers) -> str:
-    kept = answers.kept_in(house.root / "answers.json")
-    argv = zoo_command(kind, house.record(), kept)
+    kept = answers.write_to(house.root / "answers.json")
+    argv = tui_command(kind, house.record(), kept)
     pane = await house.panes.open(Program(name="planner", argv=argv, cwd=house.root))
     await house.activity.follow(pane)
     return pane
@@ -102,7 +102,7 @@ async def test_one_that_dies_in_the_middle_answers_when_it_was_started_again(hou
     pane = await opened(house, "composer", Answers(("crash",), line_seconds=0.1))
     await house.injector(pane).deliver(1, prompt("aaaa1111"))
     await tells(house, "died")
-    argv = zoo_command("composer", house.record(), house.root / "answers.json")
+    argv = tui_command("composer", house.record(), house.root / "answers.json")
     await house.panes.restart(pane, Program(name="planner", argv=argv, cwd=house.root))
     await house.injector(pane).deliver(2, NUDGE)
     assert (await found(house, pane, "aaaa1111")).body == Answers().bodies[0]
@@ -158,16 +158,20 @@ async def test_what_it_heard_and_said_is_written_down_to_the_byte(house: House) 
 
 
 def test_a_prompt_of_the_flow_tells_its_id_and_what_would_do() -> None:
-    assert wanted_by(prompt("aaaa1111")) == Wanted(
-        "t1-aaaa1111", (("EXECUTER", "plan"),), fenced=True, words_will_do=False
+    assert requested_block(prompt("aaaa1111")) == RequestedBlock(
+        "t1-aaaa1111", (("EXECUTER", "plan"),), fenced=True, allows_text=False
     )
     result = MessageBlock(to="PLANNER", type="result", id="t1-00000000", body="done")
     on_screen = result_prompt(result, awaited("bbbb2222"), on_screen=True, may_go_on=True)
     forms = (("USER", "report"), ("EXECUTER", "plan"))
-    assert wanted_by(on_screen) == Wanted("t1-bbbb2222", forms, fenced=True, words_will_do=False)
+    assert requested_block(on_screen) == RequestedBlock(
+        "t1-bbbb2222", forms, fenced=True, allows_text=False
+    )
     last = result_prompt(result, awaited("bbbb2222"), on_screen=False, may_go_on=False)
-    assert wanted_by(last) == Wanted("t1-bbbb2222", (), fenced=False, words_will_do=True)
-    assert wanted_by(primer("PLANNER", on_screen=True)) is None
+    assert requested_block(last) == RequestedBlock(
+        "t1-bbbb2222", (), fenced=False, allows_text=True
+    )
+    assert requested_block(primer("PLANNER", on_screen=True)) is None
 
 
 async def test_a_planner_reports_after_its_last_plan(house: House) -> None:

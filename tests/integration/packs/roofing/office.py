@@ -16,7 +16,7 @@ from jsonschema import Draft202012Validator
 from podium.core.decisions import Call, CallOutcome, PlanPosition
 from podium.core.errors import BadInput, ToolBroke
 from podium.core.packs import Pack
-from podium.testing import FakeEnclosures, FakeLauncher, FixedClock
+from podium.testing import FakeConfinementProvider, FakeLauncher, FixedClock
 from podium.tools import Tool, ToolScope
 from podium.tools.packs import load_pack, pack_tools
 from tests.integration.packs.roofing.sms_gateway import ACCOUNT, TOKEN, Gateway
@@ -91,7 +91,7 @@ class Office:
             call=call,
             root=self.state,
             launcher=FakeLauncher(),
-            confinements=FakeEnclosures(),
+            confinements=FakeConfinementProvider(),
             clock=FixedClock(self.now),
             timeout_seconds=30.0,
             resolve_secret=_no_secret,

@@ -15,7 +15,7 @@ from typing import IO, Any
 
 import yaml
 
-from podium.testing.modelserver import ModelServer, Script, SeenRequest
+from podium.testing.modelserver import LoggedRequest, ModelServer, Script
 from tests.integration.cli.desk import AS_OS_USER, Desk
 from tests.integration.playbook.stage import Stage, of_type, trace_of
 
@@ -241,5 +241,5 @@ class Theatre:
         (self.desk.home / "config.yaml").write_text(yaml.safe_dump(settings))
 
 
-def _answers_in(request: SeenRequest) -> int:
+def _answers_in(request: LoggedRequest) -> int:
     return sum(content["role"] == "model" for content in request.body["contents"])

@@ -1,4 +1,4 @@
-"""A pair of talking programs of the zoo, as one Podium holds it."""
+"""A pair of talking fake TUIs, as one Podium holds it."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from podium.core.processes import ProcessSpec
 from podium.core.turns import AwaitedMessage, MessageBlock, Reply, Side, Turn, TurnLimits
 from podium.ports import Clock
 from podium.sandbox import LauncherSettings, ProcessLauncher, end_left_server
-from podium.testing import FakeEnclosures, FakeHookDoors, FixedClock, MemoryTranscripts
-from podium.testing.tui_zoo import Answers, happened, zoo_command
+from podium.testing import FakeConfinementProvider, FakeHookDoors, FixedClock, MemoryTranscripts
+from podium.testing.fake_tuis import Answers, happened, tui_command
 
 QUICK = TuiTimings(start_seconds=60.0, quiet_seconds=0.3)
 
@@ -65,7 +65,7 @@ class Podium:
     def __post_init__(self) -> None:
         kit = TuiDeps(
             launcher=self.launcher,
-            confinement_provider=FakeEnclosures(),
+            confinement_provider=FakeConfinementProvider(),
             doors=self.doors,
             transcripts=self.transcripts,
             clock=self.clock,
@@ -95,16 +95,16 @@ class Podium:
         writes: bool = False,
         **answers: object,
     ) -> TuiAgent:
-        """A program of the zoo on a side, seen by its screen; with `writes` it also writes down what it says."""
+        """A fake TUI on a side, seen by its screen; with `writes` it also writes down what it says."""
         transcript = self.root / f"{name}.said" / "conversation.jsonl"
         transcript.parent.mkdir(exist_ok=True)
         kept = {"transcript": str(transcript)} if writes else {}
         script = Answers(ways=ways or ("plain",), bodies=tuple(bodies), **kept, **answers)  # type: ignore[arg-type]
-        file = script.kept_in(self.root / f"{name}.answers.json")
+        file = script.write_to(self.root / f"{name}.answers.json")
         usual: dict[str, Json] = {"manner": MANNERS.get(kind, "paste"), "enter_seconds": 0.3}
         own = {**usual, "paint_seconds": 60.0, "ready_seconds": 60.0, **(options or {})}
         settings = AgentOptions(
-            name=f"zoo-{name}", command=zoo_command(kind, self.record(name), file), options=own
+            name=f"zoo-{name}", command=tui_command(kind, self.record(name), file), options=own
         )
         adapter = WritingTui(settings, transcript) if writes else GenericTui(settings)
         return self.pair.side(name, adapter, settings, self.root, primer)
@@ -121,7 +121,7 @@ class Podium:
 
 
 class WritingTui(GenericTui):
-    """A program of the zoo that writes its conversation down, and goes on with it when it is started again."""
+    """A fake TUI that writes its conversation down, and goes on with it when it is started again."""
 
     def __init__(self, options: AgentOptions, transcript: Path) -> None:
         super().__init__(options)

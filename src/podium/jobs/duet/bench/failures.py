@@ -16,7 +16,7 @@ from podium.core.model import FrozenModel
 from podium.core.turns import AwaitedMessage, Turn, TurnLimits
 from podium.jobs.duet.bench.fake_pair import FakePair, FakeSide, open_fake_pair
 from podium.jobs.duet.prompts import task_prompt
-from podium.testing.tui_zoo import Answers, Happened
+from podium.testing.fake_tuis import Answers, Happened
 
 SETTLED_SECONDS = 0.4
 """A state counts when it has lasted so long: a program paints a moment after it changed."""

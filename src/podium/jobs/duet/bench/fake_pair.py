@@ -26,9 +26,9 @@ from podium.platform.system_clock import SystemClock, SystemIds
 from podium.ports import EventQuery, Store
 from podium.sandbox import LauncherSettings, ProcessLauncher, end_left_server
 from podium.store import SqlStore
-from podium.testing import FakeEnclosures, FakeHookDoors, MemoryTranscripts
-from podium.testing.tui_zoo import Answers, Happened, happened, zoo_command
-from podium.testing.tui_zoo.answers import beside
+from podium.testing import FakeConfinementProvider, FakeHookDoors, MemoryTranscripts
+from podium.testing.fake_tuis import Answers, Happened, happened, tui_command
+from podium.testing.fake_tuis.answers import events_file
 
 MANNERS = {"unbracketed": "reference", "echo": "lines"}
 """Input manner of each kind that does not take a bracketed paste."""
@@ -60,7 +60,7 @@ class FakeSide:
 
     def halves(self) -> int:
         """Count its stops in the middle of a block."""
-        file = Path(beside(str(self.record)))
+        file = Path(events_file(str(self.record)))
         return file.read_bytes().count(b'"what": "half"') if file.exists() else 0
 
 
@@ -72,7 +72,7 @@ class FakePair:
         self._folder = folder
         tui_deps = TuiDeps(
             launcher=ProcessLauncher(LauncherSettings(grace_seconds=1.0, linger_seconds=0.02)),
-            confinement_provider=FakeEnclosures(),
+            confinement_provider=FakeConfinementProvider(),
             doors=FakeHookDoors(),
             transcripts=MemoryTranscripts(),
             clock=SystemClock(),
@@ -90,10 +90,10 @@ class FakePair:
         """`own` are options of the generic adapter."""
         name = side.lower()
         record = self._folder / f"{name}.jsonl"
-        answers_file = answers.kept_in(self._folder / f"{name}.answers.json")
+        answers_file = answers.write_to(self._folder / f"{name}.answers.json")
         options = AgentOptions(
             name=kind,
-            command=zoo_command(kind, record, answers_file),
+            command=tui_command(kind, record, answers_file),
             options={"manner": MANNERS.get(kind, "paste"), **own},
         )
         part = primer(side, on_screen=True)

@@ -1,4 +1,4 @@
-"""Benchmark `podium bench duet`: messages passed between misbehaving terminal programs, scored and printed."""
+"""Command `podium bench duet`: messages passed between misbehaving terminal programs, scored and printed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import cycle
 from pathlib import Path
+from typing import Annotated
 
+import typer
+
+from podium.cli.app import Options, command_app
 from podium.cli.screen import Screen
 from podium.core.errors import BadInput, TimedOut
 from podium.core.model import FrozenModel, Json
@@ -28,9 +32,9 @@ from podium.jobs.duet.bench.fake_pair import (
 from podium.jobs.duet.events import MessageHeard
 from podium.render.text import counted, escaped_line
 from podium.testing import retry_until
-from podium.testing.tui_zoo import Answers
-from podium.testing.tui_zoo.bodies import LONG, SHORT
-from podium.testing.tui_zoo.prompts import whole_prompt
+from podium.testing.fake_tuis import Answers
+from podium.testing.fake_tuis.answers import LONG, SHORT
+from podium.testing.fake_tuis.messages import whole_prompt
 
 
 class Handoff(FrozenModel):
@@ -372,3 +376,30 @@ def _confusion_rows(score: DuetScore) -> list[tuple[str, ...]]:
         (truth, *(str(statuses.get(status, 0)) for status in _STATUSES))
         for truth, statuses in score.confusion.items()
     ]
+
+
+app = command_app()
+
+
+@app.command()
+def duet(
+    context: typer.Context,
+    handoffs: Annotated[
+        int, typer.Option("--handoffs", metavar="N", min=1, help="Number of messages to hand on.")
+    ] = 1000,
+) -> None:
+    """Benchmark message handoffs between pairs of misbehaving terminal programs.
+
+    Uses real tmux, fake terminal agents and the flow of `podium duet`. Exits with 1 when a message
+    was routed wrongly, a task hung without an error, or a failure was not reported.
+
+    \b
+    Example:
+      podium bench duet
+      podium bench duet --handoffs 100 --json
+    """
+    options: Options = context.obj
+    screen = Screen(json=options.json)
+    score = asyncio.run(bench_duet(handoffs, screen.stderr_line))
+    screen.answer(duet_record(score), lambda: print_duet_score(screen, score))
+    raise typer.Exit(0 if score.passed else 1)

@@ -21,7 +21,7 @@ _MODULES = {
     "abort": "status",
     "retry": "tasks",
     "nudge": "status",
-    "log": "log",
+    "log": "status",
     "down": "lifecycle",
     "serve": "terminals",
     "keys": "terminals",

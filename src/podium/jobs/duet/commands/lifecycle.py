@@ -18,15 +18,16 @@ from podium.cli.screen import Screen
 from podium.core.errors import LockHeld, NotPossibleNow, Passing, RunMustStop, TimedOut, ToolMissing
 from podium.jobs.duet.claims import grant, refuse_ungranted, ungranted
 from podium.jobs.duet.commands.pair_options import (
-    MAIN,
     EnvFileOption,
     PairOption,
+    open_terminals,
     pair_in_use,
+    print_pair_status,
     variables_of,
 )
-from podium.jobs.duet.commands.pair_terminals import open_terminals, print_pair_status
 from podium.jobs.duet.models import Pair, PairStatus
 from podium.jobs.duet.pairs import (
+    MAIN,
     PairRequest,
     forget_pair,
     has_a_say,

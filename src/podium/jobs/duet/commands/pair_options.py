@@ -1,4 +1,4 @@
-"""Options that name a pair, and the variables of an `--env-file`, which is parsed and never executed."""
+"""Options that name a pair, variables of an `--env-file`, which is parsed and never executed, and the terminals that a subcommand uses."""
 
 from __future__ import annotations
 
@@ -6,16 +6,21 @@ import os
 import re
 import shlex
 from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated
 
 import typer
 
 from podium.app.app import Podium
 from podium.cli.context import Door
-from podium.core.errors import BadInput, ConfigInvalid, ConfigProblem, NotPossibleNow
-from podium.jobs.duet.models import Pair
-from podium.jobs.duet.pairs import MAIN, PairRequest, pair_named, saved_pair
+from podium.cli.screen import Screen
+from podium.core.errors import BadInput, ConfigInvalid, ConfigProblem, NotPossibleNow, ToolMissing
+from podium.jobs.duet.models import Pair, PairStatus
+from podium.jobs.duet.pairs import PairRequest, pair_named, saved_pair
+from podium.ports import TerminalPairs
+from podium.render.text import escaped_line
 
 MAX_BYTES = 100_000
 
@@ -131,12 +136,63 @@ def pair_in_use(podium: Podium, name: str, variables: Mapping[str, str]) -> Pair
     return saved_pair(podium, name) or pair_named(podium, name, PairRequest(), variables)
 
 
-__all__ = [
-    "MAIN",
-    "EnvFileOption",
-    "PairOption",
-    "TaskArgument",
-    "must_have_tasks",
-    "pair_in_use",
-    "variables_of",
-]
+def open_terminals(
+    podium: Podium, screen: Screen, at: str = "", certificates: Path | None = None
+) -> AbstractAsyncContextManager[TerminalPairs]:
+    """Open the terminals at `at`; else those of the project's daemon, or its own. Prints why a daemon is not used."""
+    from podium.jobs.duet.project_terminals import is_served, terminals_of_project
+
+    variables = variables_of(None)
+
+    def notify(message: str) -> None:
+        screen.stderr_line(f"podium: {message}")
+
+    if at or is_served(podium):
+        try:
+            opened: AbstractAsyncContextManager[TerminalPairs]
+            opened = typed_api().open_terminals(podium, variables, at, certificates, notify=notify)
+            return opened
+        except ToolMissing as missing:
+            if at:
+                raise
+            notify(f"going on without the daemon of `podium duet serve`: {missing}")
+    return nullcontext(terminals_of_project(podium, variables))
+
+
+def typed_api() -> ModuleType:
+    """Import the gRPC client and server, an optional extra."""
+    try:
+        from podium.jobs.duet import daemon
+    except ModuleNotFoundError as error:
+        raise ToolMissing(
+            f"package {error.name!r} is not installed; run `pip install 'podium[duet]'`"
+        ) from None
+    return daemon
+
+
+def print_pair_status(screen: Screen, status: PairStatus) -> None:
+    """Print one pair."""
+    if status.transport == "headless":
+        screen.line(f"pair {status.pair}: no terminals, each turn is a call")
+        return
+    if status.trouble:
+        screen.line(f"pair {status.pair}: {status.trouble}")
+        return
+    if not status.up:
+        screen.line(f"pair {status.pair}: not up; start it with `podium duet up`")
+        return
+    screen.line(
+        f"tmux ready: -S {status.socket}, session {status.session} (planner left, executer right)"
+    )
+    rows = [
+        (
+            side.side,
+            side.agent,
+            side.pane,
+            side.status,
+            escaped_line(side.keyboard.who) if side.keyboard else "podium",
+            side.question or side.cwd,
+        )
+        for side in status.sides
+    ]
+    screen.table(("SIDE", "AGENT", "PANE", "STATUS", "KEYBOARD", "WHERE"), rows)

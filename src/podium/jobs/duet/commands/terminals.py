@@ -24,8 +24,13 @@ from podium.core.terminals import (
     TerminalUpdate,
 )
 from podium.core.turns import Side
-from podium.jobs.duet.commands.pair_options import MAIN, PairOption, variables_of
-from podium.jobs.duet.commands.pair_terminals import open_terminals, typed_api
+from podium.jobs.duet.commands.pair_options import (
+    PairOption,
+    open_terminals,
+    typed_api,
+    variables_of,
+)
+from podium.jobs.duet.pairs import MAIN
 from podium.ports import PaneMirror, Store
 from podium.render.text import escaped_line, local_time
 

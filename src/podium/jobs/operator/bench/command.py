@@ -46,14 +46,14 @@ FLOORS: dict[str, float] = {
 
 
 class Share(FrozenModel):
-    """So many of so many."""
+    """Right answers of all scored."""
 
     right: int
     of: int
 
 
 class ClassScore(FrozenModel):
-    """The marks of one class."""
+    """Score of one class."""
 
     name: str
     cases: int
@@ -75,7 +75,7 @@ class ClassScore(FrozenModel):
 
 
 class Tally(FrozenModel):
-    """The whole result of the bench."""
+    """Result of the bench."""
 
     classes: tuple[ClassScore, ...]
     halves: tuple[ClassScore, ...]

@@ -121,7 +121,7 @@ def same(expected: Json, actual: Json) -> bool:
 
 
 def _plain(text: str) -> str:
-    """Without what nobody would call a difference."""
+    """Normalize a text for comparison."""
     one_kind = text.replace("’", "'").replace(",", " ")
     return " ".join(one_kind.casefold().split()).strip(_PUNCTUATION)
 
@@ -130,7 +130,7 @@ NEEDS_APPROVAL = Tier.T2
 
 
 class MarkedUtterance(FrozenModel):
-    """A case and what was made of it. None: that aspect of the case is not scored."""
+    """A case with its scores. None: that aspect of the case is not scored."""
 
     case: UtteranceCase
     read: IntentClassification
@@ -140,7 +140,7 @@ class MarkedUtterance(FrozenModel):
     fields_right: bool | None = None
     tier_right: bool | None = None
     problems: tuple[str, ...] = ()
-    """Each thing that was read otherwise, in words."""
+    """Description of each wrong reading."""
     wrongly_executed: bool = False
     """Something would be done that nobody asked for: anything at all where a question or a refusal
     was right, or another tool that needs approval."""
@@ -162,7 +162,7 @@ async def score_roofing(cases: Iterable[UtteranceCase]) -> list[MarkedUtterance]
 async def score_utterances(
     cases: Iterable[UtteranceCase], classifier: Classifier, pack: Pack
 ) -> list[MarkedUtterance]:
-    """Read, judge and mark each case, with the time that reading and judging took."""
+    """Read, judge and score each case, with the time of reading and judging."""
     return [await _score(case, classifier, pack) for case in cases]
 
 
@@ -181,14 +181,14 @@ async def _score(case: UtteranceCase, classifier: Classifier, pack: Pack) -> Mar
 def _nothing_ungrounded(
     message: Message, intents: Sequence[ToolIntent]
 ) -> list[tuple[UngroundedArgument, ...]]:
-    """No marks: what Podium reads itself is grounded, and nothing is done here."""
+    """Mark nothing: what Podium reads itself is grounded, and nothing is done here."""
     return [() for _ in intents]
 
 
 def compared(
     case: UtteranceCase, classification: IntentClassification, pack: Pack, *, seconds: float = 0.0
 ) -> MarkedUtterance:
-    """The marks of one classification."""
+    """Score one classification."""
     case = _as_far_as_it_went(case, classification)
     tools = _tools(case, classification, pack)
     problems: dict[str, str | None] = {

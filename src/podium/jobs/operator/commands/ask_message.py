@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from podium.app.app import Podium
 from podium.cli.context import Door
-from podium.cli.login import approver
+from podium.cli.identity import approver
 from podium.core.approval_steps import approval_named_in
 from podium.core.errors import BadInput, Interrupted, NotPossibleNow, PodiumError
 from podium.core.model import Json
@@ -28,7 +28,7 @@ Process = Callable[[Podium, OperatorSetup, Started], Awaitable[OperatorAnswer]]
 def asked(
     door: Door, typed: Typed, argument: str, message: str = "", *, approve: bool = False
 ) -> OperatorAnswer:
-    """The answer to one message from the command line."""
+    """Answer one message from the command line."""
 
     def work() -> OperatorAnswer:
         text = message_of(argument, message)
@@ -41,7 +41,7 @@ def asked(
 def answered(
     door: Door, typed: Typed, text: str, context: Mapping[str, Json], *, approve: bool
 ) -> OperatorAnswer:
-    """The operator's answer to a message. A yes to nothing opens no database."""
+    """Answer a message. The approval of an unknown id opens no database."""
     if (action_id := approval_named_in(text)) is not None:
         door.must_have_state("approval", action_id)
 
@@ -55,7 +55,7 @@ def answered(
 
 
 def put(door: Door, typed: Typed, process: Process) -> OperatorAnswer:
-    """Let an operator do something, and tell how it goes."""
+    """Run an operator's work and show its progress."""
 
     async def work(podium: Podium) -> OperatorAnswer:
         async def served(run: Run) -> None:
@@ -85,13 +85,13 @@ def put(door: Door, typed: Typed, process: Process) -> OperatorAnswer:
 
 
 async def _serve(door: Door, podium: Podium, run: Run) -> None:
-    """See to it that somebody serves the queue of a run, or say how."""
+    """Ensure that a worker serves the queue of a run, or say how to start one."""
     # Late: only what is queued needs somebody to serve the queue.
     from podium.app.work_request import queue_named
-    from podium.cli.detached_run import see_that_it_is_served
+    from podium.cli.detached_run import ensure_served
 
     spec = queue_named(door.configuration, run.queue or "")
-    handed = await see_that_it_is_served(podium, run, spec)
+    handed = await ensure_served(podium, run, spec)
     if not handed.taken and not handed.workers:
         labels = f" --label {','.join(spec.labels)}" if spec.labels else ""
         door.screen.stderr_line(
@@ -101,7 +101,7 @@ async def _serve(door: Door, podium: Podium, run: Run) -> None:
 
 
 async def _runs_started(podium: Podium, answer: OperatorAnswer) -> list[Run]:
-    """The runs that calls of the plan have put into a queue."""
+    """Find the runs that calls of the plan have queued."""
     ids = [result.fields.get("run_id") for result in answer.results if result.tool == START_TASK]
     if not any(ids):
         return []
@@ -113,7 +113,7 @@ async def _runs_started(podium: Podium, answer: OperatorAnswer) -> list[Run]:
 def answer_or_error(
     door: Door, message: str, typed: Typed, work: Callable[[], OperatorAnswer]
 ) -> OperatorAnswer:
-    """The answer, or one that says why there is none. Only an interruption gets past it."""
+    """Return the answer, or one with the error. Only an interruption is raised."""
     try:
         answer = work()
     except Interrupted:
@@ -133,7 +133,7 @@ def _without_answer(message: str, mode: str, error: PodiumError) -> OperatorAnsw
 
 
 def _with_options(answer: OperatorAnswer, door: Door, options: Sequence[str]) -> OperatorAnswer:
-    """The same answer, its commands with the options that this one was given: to be pasted as they are."""
+    """Add the options of this command to the commands of the answer, ready to paste."""
     project = ["--project", str(door.options.project)] if door.options.project else []
 
     def fitted(action: str) -> str:

@@ -32,11 +32,11 @@ PROMPT = "operator> "
 HISTORY = "operator_history"
 MAX_HISTORY = 1_000
 _MAX_LINE = 100_000
-"""Far more than is read of a message; the rest of a longer line is passed over."""
+"""Characters read of a line, far above the limit of a message; the rest is skipped."""
 
 
 class LineReader:
-    """Gives one line after the other, and `EOFError` behind the last. Keeps the history when it is left."""
+    """Reads lines, and raises `EOFError` after the last. Saves the history on exit."""
 
     def __init__(self, door: Door, commands: Sequence[str], packs: tuple[str, ...]) -> None:
         self._door = door
@@ -63,7 +63,7 @@ class LineReader:
             self._keep_history(self._history)
 
     def next_line(self) -> str:
-        """A line without its end. Ctrl-C drops what was typed of it."""
+        """Read a line without its end. Ctrl-C discards the typed part."""
         if not self._typed:
             return self._piped()
         while True:
@@ -120,7 +120,7 @@ class LineReader:
 
     @cached_property
     def _tools(self) -> list[str]:
-        """Names of tools and skills, looked up when they are first wanted; none of a pack that is broken."""
+        """Names of tools and skills, loaded on first use; none of a broken pack."""
         from podium.app.packs import open_pack
         from podium.jobs.operator.composition import chosen_packs
 
@@ -152,7 +152,7 @@ PASSED_ON = (
     *("approvals", "approve", "ask", "cancel", "habits", "logs", "pack", "receipts"),
     *("reject", "resolve", "resume", "retry", "runs", "show", "undo"),
 )
-"""Commands that may be said at the prompt: those that answers name, and those that look."""
+"""Commands allowed at the prompt: those that answers name, and those that only read."""
 
 
 @dataclass
@@ -163,7 +163,7 @@ class Talk:
     typed: Typed
     context: dict[str, Json] = field(default_factory=dict)
     armed: bool = False
-    """The next plan is approved, whatever it is; it alone."""
+    """The next plan is approved, whatever it is, and no other."""
     last: OperatorAnswer | None = None
 
     def say(self, text: str) -> None:
@@ -236,7 +236,7 @@ def _message(talk: Talk, line: str) -> None:
 
 
 def _pass_on(talk: Talk, line: str) -> None:
-    """A command that an answer named, pasted as it stands there."""
+    """Run a command that an answer named, pasted as it is."""
     # Late: the edge loads whatever the command needs.
     from podium.cli.error_report import run
 

@@ -288,7 +288,7 @@ NOT_CHECKED = "it could not be held against the message"
 
 
 class GroundingCheck:
-    """Ungrounded what is not grounded. A reading that is Podium's own is grounded by construction."""
+    """Marks what is not grounded. Podium's own reading is grounded by construction."""
 
     def __init__(
         self, pack: Pack, extract: FieldExtractor, read: Callable[[Message], Reading]
@@ -299,7 +299,7 @@ class GroundingCheck:
         self._read = read
 
     def __call__(self, message: Message, intents: Sequence[ToolIntent]) -> list[Ungrounded]:
-        """One entry for each intent; empty where all of it was said. Any trouble marks everything."""
+        """Return one entry per intent; empty where all of it was said. Any error marks everything."""
         try:
             return self._marked(message, intents)
         except Exception:

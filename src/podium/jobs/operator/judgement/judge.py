@@ -1,4 +1,4 @@
-"""Layer 1: a classifier's reading held against directives and registry, with the evidence each tool needs."""
+"""Layer 1: a classifier's reading checked against directives and registry, with the evidence each tool needs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from podium.jobs.operator.models import (
 
 
 def with_context(intent: ToolIntent, pack: Pack, message: Message) -> ToolIntent:
-    """The intent with what the context says under the names of its arguments. The context wins."""
+    """Return the intent with the context's values under the names of its arguments. The context wins."""
     properties = _properties(pack.tool(intent.tool) or pack.skill(intent.tool))
     values = {name: message.context[name] for name in properties if name in message.context}
     if not values:
@@ -102,9 +102,9 @@ def _properties(entry: PackTool | Skill | None) -> dict[str, Json]:
 
 
 SURE_ENOUGH = 0.55
-"""Less confidence than this is a question."""
+"""Confidence below which a question is asked."""
 FAINTEST = 0.25
-"""Less than this is no understanding at all, and one question would not settle it."""
+"""Confidence below which a message is not understood, and one question would not settle it."""
 
 FindConflict = Callable[[Message, Reading, Pack], Conflict | None]
 
@@ -130,7 +130,7 @@ def judge(
     resolved: Sequence[Mapping[str, Json]] = (),
     classifier: str = "",
 ) -> IntentClassification:
-    """The classification of a message. Nothing of the reading passes that the registry does not know.
+    """Classify a message. Nothing of the reading passes that the registry does not know.
 
     `resolved` has for each intent the arguments that Podium itself knows; they go before what was read.
     """
@@ -173,7 +173,7 @@ def judge(
 def _completed(
     intent: ToolIntent, more: Mapping[str, Json], ungrounded: Sequence[UngroundedArgument]
 ) -> ToolIntent:
-    """The intent with what Podium knows, and the marks of what nobody said."""
+    """Return the intent with the values that Podium knows, and its ungrounded arguments."""
     left = tuple(argument for argument in ungrounded if argument.field not in more)
     return intent.model_copy(update={"arguments": {**intent.arguments, **more}, "ungrounded": left})
 
@@ -270,7 +270,7 @@ def _tier_arithmetic(
 
 
 def _domain(reading: Reading, intents: Sequence[ToolIntent], pack: Pack) -> str:
-    """That of the first tool; a classifier's own word only where there is none."""
+    """Determine the domain: that of the first tool, or the classifier's where there is none."""
     named = [intent.tool for intent in intents] or list(reading.candidates)
     for name in named:
         if domain := domain_of(pack, name):

@@ -224,7 +224,7 @@ _READ_BY: ContextVar[tuple[object, str] | None] = ContextVar("read_by", default=
 
 
 class ModelCall(BaseModel):
-    """A tool that a model understood. What else it says of one, such as a tier, is not heard."""
+    """A tool that a model understood. Its other claims, such as a tier, are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -255,7 +255,7 @@ class ModelReading(BaseModel):
 
 
 class ModelClassifier:
-    """Reads messages with an agent. What it gives is what the model said, names and all, unchecked."""
+    """Reads messages with an agent. Its readings are the model's, unchecked."""
 
     def __init__(
         self,

@@ -10,9 +10,9 @@ from podium.core.packs import Pack, PackTool, floor_tier
 from podium.jobs.operator.models import ToolIntent
 
 ASKS_A_PERSON = Tier.T2
-"""From here on a plan waits for an approval, whatever the policy allows."""
+"""Tier from which a plan waits for an approval, whatever the policy allows."""
 MANY = 50
-"""A list longer than this changes many things at once."""
+"""Entries of a list above which a call changes many things at once."""
 
 
 def tool_arithmetic(
@@ -23,7 +23,7 @@ def tool_arithmetic(
 
 
 def raised(arithmetic: Sequence[TierTerm], provenance: Sequence[str]) -> tuple[TierTerm, ...]:
-    """The terms, and one more where words of strangers led to the call."""
+    """Return the arithmetic, with one more term where untrusted text led to the call."""
     if not provenance or not arithmetic:
         return tuple(arithmetic)
     inherent = highest(arithmetic)
@@ -33,7 +33,7 @@ def raised(arithmetic: Sequence[TierTerm], provenance: Sequence[str]) -> tuple[T
 
 
 def highest(arithmetic: Sequence[TierTerm]) -> Tier:
-    """Nothing known is the worst."""
+    """Return the highest tier; T4 for an empty arithmetic."""
     return max((term.tier for term in arithmetic), default=Tier.T4)
 
 

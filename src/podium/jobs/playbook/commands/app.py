@@ -1,4 +1,4 @@
-"""Command group `podium playbook`: `check`, `schema` and `sample`."""
+"""Command group `podium playbook`: `run`, `restore`, `check`, `schema` and `sample`."""
 
 from __future__ import annotations
 
@@ -13,15 +13,210 @@ import typer
 from podium.app.app import Podium
 from podium.cli.app import command_app
 from podium.cli.context import Door
+from podium.cli.run_host import host
 from podium.cli.screen import Screen
-from podium.core.errors import BadInput, ConfigInvalid, ConfigProblem
+from podium.core.errors import BadInput, ConfigInvalid, ConfigProblem, NotPossibleNow
 from podium.core.model import Json
-from podium.jobs.playbook.commands.run import parse_inputs, restore, run
+from podium.core.work import Run
 from podium.render.text import counted, escaped_line
 
 if TYPE_CHECKING:
+    from podium.app.app import Podium
+    from podium.app.work_request import QueueSlot
+    from podium.core.folder_snapshots import FolderRestore
     from podium.jobs.playbook.loader import LoadedPlaybook
     from podium.jobs.playbook.models import PlaybookPrompt, PluginProfile
+
+
+def run(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="PLAYBOOK.md", help="The playbook.")],
+    profile: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="The plugin's profile. Else the nearest one upwards from the root."
+        ),
+    ] = None,
+    agent: Annotated[
+        str, typer.Option(metavar="NAME", help="The agent of podium.yaml that follows it.")
+    ] = "",
+    root: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="The plugin's folder. Else this project's."),
+    ] = None,
+    inputs: Annotated[
+        list[str] | None,
+        typer.Option("--input", metavar="NAME=VALUE", help="An input's value; once for each."),
+    ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Work in a temporary copy and show what would change."),
+    ] = False,
+    wait: Annotated[
+        bool,
+        typer.Option("--wait", help="Keep the process running while the run waits for a person."),
+    ] = False,
+    detach: Annotated[
+        bool, typer.Option("--detach", help="Hand the run to a worker in the background.")
+    ] = False,
+) -> None:
+    """Run a playbook with an agent that has no tools of its own, and check the result.
+
+    The agent only asks for tools; every call is judged, performed and recorded by Podium. Success is
+    decided by the playbook's own commands, which Podium runs at the end. Ctrl-C leaves the run at its
+    checkpoint. `podium playbook restore` puts the folder back to what it was.
+
+    Exits with 0 when all criteria are met, 1 when not, 3 when it waits for a person, 5 when a limit was
+    reached and 6 when time ran out. With --json one object to a line: `launch`, every event, `result`.
+
+    \b
+    Example:
+      podium playbook run bump.md --profile plugin-profile.yaml --input version=2.0
+      podium playbook run bump.md --agent gemini --dry-run
+    """
+    door = Door(context.obj)
+    if wait and detach:
+        raise BadInput("--wait and --detach exclude each other")
+
+    async def begin(podium: Podium, slot: QueueSlot | None = None) -> Run:
+        # Before the store is opened: what is refused leaves nothing behind.
+        from podium.jobs.playbook.composition import job_of_files
+
+        job = job_of_files(
+            podium,
+            file,
+            profile=profile,
+            root=root,
+            agent=agent,
+            inputs=parse_inputs(inputs or []),
+            dry_run=dry_run,
+        )
+        engine = await podium.hosting_engine()
+        settings = door.configuration.run_settings()
+        job_input = job.model_dump(mode="json")
+        where = slot.model_dump() if slot else {}
+        return await engine.start(
+            "playbook", job_input, task=job.playbook.head.name, settings=settings, **where
+        )
+
+    if detach:
+        from podium.app.work_request import QueueSlot
+        from podium.cli.detached_run import hand_over
+
+        hand_over(door, begin, QueueSlot())
+    else:
+        host(door, begin, wait=wait)
+
+
+def parse_inputs(written: list[str]) -> dict[str, str]:
+    """Parse NAME=VALUE, each once. Raises `BadInput` with every invalid one."""
+    values: dict[str, str] = {}
+    problems: list[str] = []
+    for argument in written:
+        name, equals, value = argument.partition("=")
+        if not equals or not name.strip():
+            problems.append(f"write --input NAME=VALUE, not {argument[:60]!r}")
+        elif name.strip() in values:
+            problems.append(f"input {name.strip()!r} is given twice")
+        else:
+            values[name.strip()] = value
+    if problems:
+        raise BadInput("\n".join(problems))
+    return values
+
+
+MAX_PATHS = 50
+
+
+def restore(
+    context: typer.Context,
+    run: Annotated[str, typer.Argument(metavar="RUN", help="Id of the run, or a short form.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    over: Annotated[
+        bool, typer.Option("--over", help="Also what somebody changed after the run.")
+    ] = False,
+    undo: Annotated[
+        bool, typer.Option("--undo", help="Take the last restore of this run back instead.")
+    ] = False,
+) -> None:
+    """Put the folder of a playbook's run back to what it was before: byte for byte, and nothing is lost.
+
+    Files that were changed, deleted or added since are shown first. What is there now is kept, so that
+    --undo brings it back. What git knows (.git) is left alone.
+
+    \b
+    Example:
+      podium playbook restore 9d1f5a6b
+      podium playbook restore 9d1f5a6b --undo --yes
+    """
+    door = Door(context.obj)
+    door.must_have_state("run", run)
+    preview = _looked_at(door, run, undo)
+    if not preview.paths:
+        done = preview
+    else:
+        _show(door, preview, over)
+        if not yes:
+            _ask(door, f"put back {counted(len(preview.paths), 'path')} in {preview.root!r}?")
+        done = _put_back(door, run, preview, undo, over)
+    door.screen.answer(_record(done), lambda: _print_restore(door.screen, done, run))
+
+
+def _looked_at(door: Door, run: str, undo: bool) -> FolderRestore:
+    async def look(podium: Podium) -> FolderRestore:
+        from podium.jobs.playbook.working_folder import preview_restore
+
+        return await preview_restore(podium, run, undo=undo)
+
+    return door.run(look)
+
+
+def _put_back(
+    door: Door, run: str, preview: FolderRestore, undo: bool, over: bool
+) -> FolderRestore:
+    async def work(podium: Podium) -> FolderRestore:
+        from podium.jobs.playbook.working_folder import restore_playbook
+
+        return await restore_playbook(podium, run, preview, undo=undo, over=over)
+
+    return door.run(work)
+
+
+def _show(door: Door, preview: FolderRestore, over: bool) -> None:
+    """Print the preview to stderr: programs get it with the answer."""
+    later = set(preview.conflicts)
+    lines = [(path, "put back") for path in preview.written]
+    lines += [(path, "remove") for path in preview.removed]
+    for path, what in sorted(lines)[:MAX_PATHS]:
+        note = "  (changed after the run)" if path in later else ""
+        door.screen.stderr_line(f"{what:>8}  {escaped_line(path)}{note}")
+    if len(lines) > MAX_PATHS:
+        door.screen.stderr_line(f"          and {len(lines) - MAX_PATHS} more")
+    for entry in preview.left_out:
+        door.screen.stderr_line(f"as it is  {escaped_line(entry)}")
+    if later and not over:
+        raise NotPossibleNow(
+            f"{counted(len(later), 'path')} of these changed after the run, and nothing was put back; save what you "
+            "need of it, then pass --over"
+        )
+
+
+def _ask(door: Door, question: str) -> None:
+    if door.screen.json or not typer.get_text_stream("stdin").isatty():
+        raise NotPossibleNow(f"{question} not a terminal; pass --yes to confirm")
+    typer.confirm(question, abort=True, err=True)
+
+
+def _record(done: FolderRestore) -> dict[str, object]:
+    return done.model_dump(mode="json", exclude={"seen"})
+
+
+def _print_restore(screen: Screen, done: FolderRestore, run: str) -> None:
+    if not done.paths:
+        screen.line(f"nothing to put back: {escaped_line(done.root)} is as it was")
+        return
+    screen.line(f"put back {counted(len(done.paths), 'path')} in {escaped_line(done.root)}")
+    screen.line(f"`podium playbook restore {escaped_line(run)} --undo` takes that back")
 
 
 def sample(

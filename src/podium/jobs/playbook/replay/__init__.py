@@ -6,13 +6,16 @@ from podium.jobs.playbook.replay.recording import (
     Recording,
     read_recording,
 )
-from podium.jobs.playbook.replay.source import (
+from podium.jobs.playbook.replay.replay import (
+    NEUTRAL_ROOT,
     ReplaySource,
+    ReplayVerdict,
+    exported,
     journal_difference,
+    replay,
     source_of_file,
     source_of_run,
 )
-from podium.jobs.playbook.replay.verdict import NEUTRAL_ROOT, ReplayVerdict, exported, replay
 
 __all__ = [
     "NEUTRAL_ROOT",

@@ -37,25 +37,23 @@ from podium.jobs.playbook.composition import agent_session
 from podium.jobs.playbook.deps import AgentSession, PlaybookDeps
 from podium.jobs.playbook.events import PlaybookEnded
 from podium.jobs.playbook.flow import follow_playbook
+from podium.jobs.playbook.models import PLAYBOOK, PlaybookJob
 from podium.jobs.playbook.profile_gate import off_limits
 from podium.jobs.playbook.replay.recorded_agent import LET_GO, RecordedAgent
-from podium.jobs.playbook.replay.recorded_store import (
+from podium.jobs.playbook.replay.recorded_ports import (
     FROM_OUTSIDE,
-    RecordedStore,
-    ReplayPresence,
-    ReplayState,
-    ReplayWorkerPresence,
-)
-from podium.jobs.playbook.replay.recorded_tools import (
     RecordedClock,
     RecordedDeadlines,
     RecordedFiles,
     RecordedIds,
     RecordedOutcomes,
+    RecordedStore,
     ReplayLauncher,
+    ReplayPresence,
+    ReplayState,
+    ReplayWorkerPresence,
 )
 from podium.jobs.playbook.replay.recording import EventDifference, RecordedEvent, Recording, Tape
-from podium.jobs.playbook.run_models import PLAYBOOK, PlaybookJob
 from podium.ports import Agent, ConfinementProvider, Gate, HookServers, Launcher, Store, ToolDoor
 from podium.store import StoreJournal
 from podium.tools.output_text import CANCELLED

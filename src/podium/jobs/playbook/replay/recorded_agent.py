@@ -38,7 +38,7 @@ from podium.core.events import (
 )
 from podium.core.model import Json
 from podium.core.turns import Reply, Turn, TurnStop
-from podium.jobs.playbook.replay.recorded_tools import RecordedOutcomes
+from podium.jobs.playbook.replay.recorded_ports import RecordedOutcomes
 from podium.jobs.playbook.replay.recording import Tape
 from podium.ports import HookDoor, HookServers, Journal
 from podium.tools.output_text import CANCELLED

@@ -15,7 +15,7 @@ from podium.core.errors import BadInput
 from podium.core.events import AnyEvent, Event, RunQueued, UnknownEvent, read_body
 from podium.core.model import Json
 from podium.jobs.playbook.events import PlaybookBegan
-from podium.jobs.playbook.run_models import PLAYBOOK, PlaybookJob
+from podium.jobs.playbook.models import PLAYBOOK, PlaybookJob
 from podium.store.trace_reader import TraceEntry, TraceReader
 
 MAX_EVENTS = 200_000

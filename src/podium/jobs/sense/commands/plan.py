@@ -18,7 +18,7 @@ from podium.jobs.sense.models import Candidate, ParsedPlan
 from podium.render.text import counted, safe_line
 
 if TYPE_CHECKING:
-    from podium.jobs.sense.planning.rule_language import Rule
+    from podium.jobs.sense.planning.rule_language import PlanningRule
 
 
 app = command_app(group=True)
@@ -117,7 +117,7 @@ def rules(
     door.screen.answer(record, show)
 
 
-def _row(rule: Rule) -> dict[str, Json]:
+def _row(rule: PlanningRule) -> dict[str, Json]:
     return {
         "rule": rule.name,
         "source": ", ".join(rule.when.sources),

@@ -29,7 +29,13 @@ from podium.jobs.sense.io import (
     write_layout,
 )
 from podium.jobs.sense.io.installation import home_in, machine_in, not_written_down
-from podium.jobs.sense.io.schedule import LABEL, Change, Schedule, SchedulerName, SchedulerStatus
+from podium.jobs.sense.io.schedule import (
+    LABEL,
+    InstallChange,
+    SchedulerName,
+    SchedulerStatus,
+    TickSchedule,
+)
 from podium.jobs.sense.options import sense_mode
 from podium.render.text import escaped_line, local_time
 
@@ -46,7 +52,7 @@ def render_layout(screen: Screen, done: Scaffolded) -> None:
     screen.line(f"{done.root}: next, `podium sense --once --root {shlex.quote(done.root)}`")
 
 
-def render_changes(screen: Screen, changes: list[Change], how: str) -> None:
+def render_changes(screen: Screen, changes: list[InstallChange], how: str) -> None:
     """Print the changes and exit: with 1 where a program refused."""
 
     def show() -> None:
@@ -58,7 +64,7 @@ def render_changes(screen: Screen, changes: list[Change], how: str) -> None:
     raise typer.Exit(0 if all(change.done for change in changes) else 1)
 
 
-def _render_change(screen: Screen, change: Change, how: str) -> None:
+def _render_change(screen: Screen, change: InstallChange, how: str) -> None:
     for path in change.written:
         screen.line(f"{change.scheduler}: wrote {path}")
     for path in change.backups:
@@ -75,7 +81,7 @@ def _render_change(screen: Screen, change: Change, how: str) -> None:
         screen.pass_on(f"{change.by_hand}\n".encode())
 
 
-def _removed(change: Change, path: str) -> str:
+def _removed(change: InstallChange, path: str) -> str:
     """Files of their own are gone; of a crontab it was one line."""
     return f"took its line out of {path}" if change.scheduler == "cron" else f"removed {path}"
 
@@ -180,7 +186,7 @@ def uninstall(
     door = Door(context.obj, lenient=True)
     schedule = _schedule(_root_of(door, root), label=label)
 
-    async def work(podium: Podium) -> list[Change]:
+    async def work(podium: Podium) -> list[InstallChange]:
         names = (which,) if which else _in_use(SCHEDULERS)
         machine = machine_in(os.environ, podium.launcher)
         return [await scheduler(name, machine).uninstall(schedule) for name in names]
@@ -259,7 +265,7 @@ def _root_of(door: Door, root: Path | None) -> Path:
     return find_folders(os.environ, project=door.options.project).project
 
 
-def _schedule(root: Path, **options: object) -> Schedule:
+def _schedule(root: Path, **options: object) -> TickSchedule:
     programs = (shutil.which(name) for name in PLANNERS)
     folders = [str(Path(program).absolute().parent) for program in programs if program]
     home = home_in(os.environ)
@@ -288,7 +294,7 @@ def _samples() -> dict[str, str]:
     return {sample.name: sample.read_text("utf-8") for sample in folder.iterdir() if sample.name.endswith(".json")}  # fmt: skip
 
 
-def _print(door: Door, which: SchedulerName, schedule: Schedule) -> None:
+def _print(door: Door, which: SchedulerName, schedule: TickSchedule) -> None:
     async def work(podium: Podium) -> dict[str, str]:
         return scheduler(which, machine_in(os.environ, podium.launcher)).preview(schedule)
 

@@ -10,12 +10,12 @@ from podium.jobs.sense.io.safe_files import make_folder
 from podium.jobs.sense.io.schedule import (
     STDERR_LOG,
     STDOUT_LOG,
-    Answer,
-    Change,
+    CommandOutput,
+    InstallChange,
     Machine,
-    Schedule,
     SchedulerName,
     SchedulerStatus,
+    TickSchedule,
 )
 
 _MAX_LINE = 990
@@ -24,7 +24,7 @@ _NONE_YET = ("no crontab for", "no such file")
 TABLE = "crontab"
 
 
-def line_of(schedule: Schedule) -> str:
+def line_of(schedule: TickSchedule) -> str:
     """The line, with its newline. Raises `BadInput` for what cron cannot be told."""
     # The root is named once: a line may not be long.
     variables = [
@@ -58,10 +58,10 @@ class Cron:
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
 
-    def preview(self, schedule: Schedule) -> dict[str, str]:
+    def preview(self, schedule: TickSchedule) -> dict[str, str]:
         return {TABLE: line_of(schedule)}
 
-    async def install(self, schedule: Schedule) -> Change:
+    async def install(self, schedule: TickSchedule) -> InstallChange:
         line = line_of(schedule)
         table, complaint = await self._table()
         make_folder(Path(schedule.root), "logs")
@@ -73,19 +73,19 @@ class Cron:
         answer = await self._write(others + line.encode())
         if not answer.worked:
             return self._by_hand(answer.complaint, "add this line by `crontab -e`", line)
-        return Change(scheduler=self.name, loaded=True, written=(TABLE,))
+        return InstallChange(scheduler=self.name, loaded=True, written=(TABLE,))
 
-    async def uninstall(self, schedule: Schedule) -> Change:
+    async def uninstall(self, schedule: TickSchedule) -> InstallChange:
         table, complaint = await self._table()
         if table is None and "not installed" in complaint:
-            return Change(scheduler=self.name)
+            return InstallChange(scheduler=self.name)
         if table is None:
             return self._by_hand(
                 complaint, "take out the line with this end by `crontab -e`", _line_tag(schedule)
             )
         others = _without(table, schedule)
         if others == table:
-            return Change(scheduler=self.name)
+            return InstallChange(scheduler=self.name)
         answer = await (self._write(others) if others else self._machine.ask("crontab", "-r"))
         if not answer.worked:
             return self._by_hand(
@@ -93,9 +93,9 @@ class Cron:
                 "take out the line with this end by `crontab -e`",
                 _line_tag(schedule),
             )
-        return Change(scheduler=self.name, removed=(TABLE,))
+        return InstallChange(scheduler=self.name, removed=(TABLE,))
 
-    async def status(self, schedule: Schedule) -> SchedulerStatus:
+    async def status(self, schedule: TickSchedule) -> SchedulerStatus:
         table, complaint = await self._table()
         if table is None:
             return SchedulerStatus(scheduler=self.name, where=TABLE, why=complaint)
@@ -116,13 +116,15 @@ class Cron:
             return b"", ""
         return None, answer.complaint
 
-    async def _write(self, table: bytes) -> Answer:
+    async def _write(self, table: bytes) -> CommandOutput:
         return await self._machine.ask("crontab", "-", stdin=table)
 
-    def _by_hand(self, complaint: str, what: str, line: str) -> Change:
+    def _by_hand(self, complaint: str, what: str, line: str) -> InstallChange:
         # On Linux what Podium starts gains no privileges, and `crontab` lives by those of its group.
         notes = (f"crontab could not be used: {complaint}", f"{what}:")
-        return Change(scheduler=self.name, done=False, notes=notes, by_hand=line.rstrip("\n"))
+        return InstallChange(
+            scheduler=self.name, done=False, notes=notes, by_hand=line.rstrip("\n")
+        )
 
 
 def _from_within(value: str, root: str) -> str:
@@ -143,11 +145,11 @@ def _minutes(every_seconds: int) -> str:
     return {1: "* * * * *", 60: "0 * * * *"}.get(minutes, f"*/{minutes} * * * *")
 
 
-def _line_tag(schedule: Schedule) -> str:
+def _line_tag(schedule: TickSchedule) -> str:
     return f"# {schedule.name}"
 
 
-def _without(table: bytes, schedule: Schedule) -> bytes:
+def _without(table: bytes, schedule: TickSchedule) -> bytes:
     tag = f" {_line_tag(schedule)}".encode()
     lines = table.splitlines(keepends=True)
     return b"".join(line for line in lines if not line.rstrip(b"\r\n").endswith(tag))

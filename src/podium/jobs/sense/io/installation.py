@@ -19,10 +19,10 @@ from podium.jobs.sense.io.launchd import Launchd
 from podium.jobs.sense.io.schedule import (
     HOME,
     Machine,
-    Schedule,
     Scheduler,
     SchedulerName,
     SchedulerStatus,
+    TickSchedule,
 )
 from podium.jobs.sense.io.systemd import Systemd
 from podium.ports import Launcher
@@ -41,10 +41,10 @@ def scheduler(name: SchedulerName, machine: Machine) -> Scheduler:
     return kinds[name](machine)
 
 
-def schedule_of(**fields: Any) -> Schedule:
+def schedule_of(**fields: Any) -> TickSchedule:
     """A schedule as it was asked for. Raises `BadInput` for what no scheduler can take."""
     try:
-        return Schedule(**fields)
+        return TickSchedule(**fields)
     except ValidationError as invalid:
         raise BadInput(
             "; ".join(_problem_text(dict(error)) for error in invalid.errors())
@@ -81,12 +81,14 @@ def not_written_down(environ: Mapping[str, str]) -> tuple[str, ...]:
     )
 
 
-async def scheduler_statuses(schedule: Schedule, machine: Machine) -> tuple[SchedulerStatus, ...]:
+async def scheduler_statuses(
+    schedule: TickSchedule, machine: Machine
+) -> tuple[SchedulerStatus, ...]:
     """Return the status of every scheduler."""
     return tuple([await _status(name, schedule, machine) for name in SCHEDULERS])
 
 
-async def _status(name: SchedulerName, schedule: Schedule, machine: Machine) -> SchedulerStatus:
+async def _status(name: SchedulerName, schedule: TickSchedule, machine: Machine) -> SchedulerStatus:
     try:
         return await scheduler(name, machine).status(schedule)
     except (NotPossibleNow, OSError) as error:

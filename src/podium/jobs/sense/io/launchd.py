@@ -15,11 +15,11 @@ from podium.jobs.sense.io.schedule import (
     SHIM,
     STDERR_LOG,
     STDOUT_LOG,
-    Change,
+    InstallChange,
     Machine,
-    Schedule,
     SchedulerName,
     SchedulerStatus,
+    TickSchedule,
     made_folder,
 )
 
@@ -29,7 +29,7 @@ _TRIES = 5
 _LAST_EXIT = re.compile(r"^\s*last exit code = (-?\d+)", re.MULTILINE)
 
 
-def plist_of(schedule: Schedule) -> bytes:
+def plist_of(schedule: TickSchedule) -> bytes:
     """The agent's property list."""
     import plistlib  # late: it brings an XML parser
 
@@ -61,38 +61,38 @@ class Launchd:
         self._pause_seconds = pause_seconds
         self._loads = machine.platform == "darwin"
 
-    def preview(self, schedule: Schedule) -> dict[str, str]:
+    def preview(self, schedule: TickSchedule) -> dict[str, str]:
         base, file = self._plist_location(schedule)
         return {str(base / file): plist_of(schedule).decode()}
 
-    async def install(self, schedule: Schedule) -> Change:
+    async def install(self, schedule: TickSchedule) -> InstallChange:
         self._must_have_its_shim(schedule)
         base, file = self._plist_location(schedule, make=True)
         self._must_be_free(schedule, base / file, read_installed(base, file))
         content = plist_of(schedule)
         backup = install_file(base, file, content, is_ours=lambda old: _is_ours(old, schedule))
         make_folder(Path(schedule.root), "logs")
-        change = Change(
+        change = InstallChange(
             scheduler=self.name,
             written=(str(base / file),),
             backups=(str(base / backup),) if backup else (),
         )
         return change.model_copy(update=await self._load(schedule, base / file))
 
-    async def uninstall(self, schedule: Schedule) -> Change:
+    async def uninstall(self, schedule: TickSchedule) -> InstallChange:
         base, file = self._plist_location(schedule)
         content = read_installed(base, file)
         if content is None:
-            return Change(scheduler=self.name)
+            return InstallChange(scheduler=self.name)
         if not _is_ours(content, schedule):
             note = f"{str(base / file)!r} was not written for this root by Podium; it stays"
-            return Change(scheduler=self.name, notes=(note,))
+            return InstallChange(scheduler=self.name, notes=(note,))
         if self._loads:
             await self._machine.ask("launchctl", "bootout", self._service(schedule))
         remove_file(base, file)
-        return Change(scheduler=self.name, removed=(str(base / file),))
+        return InstallChange(scheduler=self.name, removed=(str(base / file),))
 
-    async def status(self, schedule: Schedule) -> SchedulerStatus:
+    async def status(self, schedule: TickSchedule) -> SchedulerStatus:
         base, file = self._plist_location(schedule)
         content = read_installed(base, file)
         if content is None or not _is_ours(content, schedule):
@@ -112,7 +112,7 @@ class Launchd:
             why="" if answer.worked else answer.complaint,
         )
 
-    async def _load(self, schedule: Schedule, file: Path) -> dict[str, object]:
+    async def _load(self, schedule: TickSchedule, file: Path) -> dict[str, object]:
         if not self._loads:
             note = "launchd runs on macOS only; the file lies beneath the root, and nothing loads it here"
             return {"notes": (note,)}
@@ -131,10 +131,10 @@ class Launchd:
     def _domain(self) -> str:
         return f"gui/{self._machine.uid}"
 
-    def _service(self, schedule: Schedule) -> str:
+    def _service(self, schedule: TickSchedule) -> str:
         return f"{self._domain}/{schedule.label}"
 
-    def _plist_location(self, schedule: Schedule, *, make: bool = False) -> tuple[Path, str]:
+    def _plist_location(self, schedule: TickSchedule, *, make: bool = False) -> tuple[Path, str]:
         """The folder to begin at, and the file beneath it."""
         file = f"{schedule.label}.plist"
         if not self._loads:
@@ -142,14 +142,14 @@ class Launchd:
         folder = self._machine.home / "Library" / FOLDER
         return (made_folder(folder) if make else folder), file
 
-    def _must_have_its_shim(self, schedule: Schedule) -> None:
+    def _must_have_its_shim(self, schedule: TickSchedule) -> None:
         if not Path(schedule.root, SHIM).is_file():
             raise NotPossibleNow(
                 f"{SHIM!r} is not there to be run; `podium sense scaffold` writes it, with --root for "
                 f"{schedule.root!r}"
             )
 
-    def _must_be_free(self, schedule: Schedule, file: Path, before: bytes | None) -> None:
+    def _must_be_free(self, schedule: TickSchedule, file: Path, before: bytes | None) -> None:
         root = _table(before).get("WorkingDirectory", "") if before else ""
         if root and root != schedule.root:
             raise NotPossibleNow(
@@ -157,7 +157,7 @@ class Launchd:
             )
 
 
-def _is_ours(content: bytes, schedule: Schedule) -> bool:
+def _is_ours(content: bytes, schedule: TickSchedule) -> bool:
     table = _table(content)
     variables = table.get("EnvironmentVariables")
     scheduled = isinstance(variables, dict) and SCHEDULED in variables

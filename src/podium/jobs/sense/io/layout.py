@@ -14,7 +14,7 @@ from podium.core.errors import NotPossibleNow
 from podium.core.model import FrozenModel
 from podium.jobs.sense.io.launchd import FOLDER, plist_of
 from podium.jobs.sense.io.safe_files import create_file, install_file, make_folder
-from podium.jobs.sense.io.schedule import SHIM, Schedule
+from podium.jobs.sense.io.schedule import SHIM, TickSchedule
 
 PARSER_SHIM = "g/tools/gmx_clc_parse_plan.py"
 SAMPLES = "g/tools/samples"
@@ -51,7 +51,7 @@ class _File(NamedTuple):
 
 
 def write_layout(
-    schedule: Schedule, samples: Mapping[str, str], *, force: bool = False
+    schedule: TickSchedule, samples: Mapping[str, str], *, force: bool = False
 ) -> Scaffolded:
     """Write the layout beneath the schedule's root, which must be there and a real path.
 
@@ -120,7 +120,7 @@ class _Writing:
         )
 
 
-def _files(schedule: Schedule, samples: Mapping[str, str]) -> Iterator[_File]:
+def _files(schedule: TickSchedule, samples: Mapping[str, str]) -> Iterator[_File]:
     yield from _shims()
     for name, text in sorted(samples.items()):
         yield _File(f"{SAMPLES}/{name}", text.encode(), replaceable=True)

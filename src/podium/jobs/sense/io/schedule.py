@@ -45,7 +45,7 @@ def _writable_down(path: str) -> str:
 PlainPath = Annotated[str, AfterValidator(_writable_down)]
 
 
-class Schedule(FrozenModel):
+class TickSchedule(FrozenModel):
     """A tick of one root, again and again."""
 
     root: PlainPath
@@ -84,7 +84,7 @@ class Schedule(FrozenModel):
         }
 
 
-class Change(FrozenModel):
+class InstallChange(FrozenModel):
     """Result of installing or uninstalling."""
 
     scheduler: SchedulerName
@@ -124,7 +124,7 @@ class Machine:
     """As `sys.platform` says it."""
     uid: int
 
-    async def ask(self, *argv: str, stdin: bytes = b"") -> Answer:
+    async def ask(self, *argv: str, stdin: bytes = b"") -> CommandOutput:
         """Run one of the scheduler's own programs for a short while."""
         spawn = ProcessSpec(
             argv=argv,
@@ -135,14 +135,14 @@ class Machine:
             limits=ProcessLimits(seconds=30.0, output_bytes=4_000_000),
         )
         try:
-            return Answer(await self.launcher.run(spawn))
+            return CommandOutput(await self.launcher.run(spawn))
         except ToolMissing:
-            return Answer(None, f"{argv[0]} is not installed here")
+            return CommandOutput(None, f"{argv[0]} is not installed here")
         except PodiumError as error:
-            return Answer(None, str(error))
+            return CommandOutput(None, str(error))
 
 
-class Answer:
+class CommandOutput:
     """Output of a program."""
 
     def __init__(self, ended: ProcessExit | None, problem: str = "") -> None:
@@ -168,22 +168,22 @@ class Scheduler(Protocol):
 
     name: SchedulerName
 
-    def preview(self, schedule: Schedule) -> dict[str, str]:
+    def preview(self, schedule: TickSchedule) -> dict[str, str]:
         """File, or what stands for one → text. Writes nothing.
 
         Raises `BadInput` for what this scheduler cannot be told.
         """
         ...
 
-    async def install(self, schedule: Schedule) -> Change:
+    async def install(self, schedule: TickSchedule) -> InstallChange:
         """Put it in force as far as this machine can. Again: the same, brought up to date."""
         ...
 
-    async def uninstall(self, schedule: Schedule) -> Change:
+    async def uninstall(self, schedule: TickSchedule) -> InstallChange:
         """Take back what `install` wrote, and nothing else. Where nothing is, nothing happens."""
         ...
 
-    async def status(self, schedule: Schedule) -> SchedulerStatus: ...
+    async def status(self, schedule: TickSchedule) -> SchedulerStatus: ...
 
 
 def made_folder(folder: Path) -> Path:

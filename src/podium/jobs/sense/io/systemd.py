@@ -9,12 +9,12 @@ from podium.jobs.sense.io.safe_files import install_file, make_folder, read_inst
 from podium.jobs.sense.io.schedule import (
     STDERR_LOG,
     STDOUT_LOG,
-    Answer,
-    Change,
+    CommandOutput,
+    InstallChange,
     Machine,
-    Schedule,
     SchedulerName,
     SchedulerStatus,
+    TickSchedule,
     made_folder,
 )
 
@@ -27,7 +27,7 @@ _TICK_SECONDS = 1800
 """A tick that takes longer hangs."""
 
 
-def service_of(schedule: Schedule) -> str:
+def service_of(schedule: TickSchedule) -> str:
     """The unit that runs one tick."""
     root = schedule.root
     variables = "".join(
@@ -53,7 +53,7 @@ LockPersonality=yes
 """
 
 
-def timer_of(schedule: Schedule) -> str:
+def timer_of(schedule: TickSchedule) -> str:
     """The unit that starts the other: when it is switched on, and again and again."""
     # A moment after the start of the machine that has passed already means: now.
     return f"""{HEADER}[Unit]
@@ -79,30 +79,30 @@ class Systemd:
         self._machine = machine
         self._folder = machine.config_home / "systemd" / "user"
 
-    def preview(self, schedule: Schedule) -> dict[str, str]:
+    def preview(self, schedule: TickSchedule) -> dict[str, str]:
         return {str(self._folder / name): text for name, text in _units(schedule).items()}
 
-    async def install(self, schedule: Schedule) -> Change:
+    async def install(self, schedule: TickSchedule) -> InstallChange:
         folder = made_folder(self._folder)
         backups = [
             install_file(folder, name, text.encode(), is_ours=_is_ours)
             for name, text in _units(schedule).items()
         ]
         make_folder(Path(schedule.root), "logs")
-        change = Change(
+        change = InstallChange(
             scheduler=self.name,
             written=tuple(str(folder / name) for name in _units(schedule)),
             backups=tuple(str(folder / backup) for backup in backups if backup),
         )
         return change.model_copy(update=await self._switch_on(schedule))
 
-    async def uninstall(self, schedule: Schedule) -> Change:
+    async def uninstall(self, schedule: TickSchedule) -> InstallChange:
         contents = {name: read_installed(self._folder, name) for name in _units(schedule)}
         ours = [name for name, content in contents.items() if content and _is_ours(content)]
         theirs = [name for name in contents if contents[name] is not None and name not in ours]
         if ours:
             await self._switch_off(schedule, ours)
-        return Change(
+        return InstallChange(
             scheduler=self.name,
             removed=tuple(str(self._folder / name) for name in ours),
             notes=tuple(
@@ -111,7 +111,7 @@ class Systemd:
             ),
         )
 
-    async def status(self, schedule: Schedule) -> SchedulerStatus:
+    async def status(self, schedule: TickSchedule) -> SchedulerStatus:
         where = self._folder / _timer(schedule)
         installed = where.is_file()
         if not installed:
@@ -130,7 +130,7 @@ class Systemd:
             why="" if timer.worked else f"no user manager answers: {timer.complaint}",
         )
 
-    async def _switch_on(self, schedule: Schedule) -> dict[str, object]:
+    async def _switch_on(self, schedule: TickSchedule) -> dict[str, object]:
         timer = _timer(schedule)
         steps = (("daemon-reload",), ("enable", timer), ("restart", timer))
         by_hand = " && ".join(f"systemctl --user {' '.join(step)}" for step in steps)
@@ -146,7 +146,7 @@ class Systemd:
         linger = "it ends when you log out; `loginctl enable-linger` keeps it going"
         return {"loaded": True, "notes": (linger,)}
 
-    async def _switch_off(self, schedule: Schedule, units: Sequence[str]) -> None:
+    async def _switch_off(self, schedule: TickSchedule, units: Sequence[str]) -> None:
         answers = (await self._user("show", "--property=Version")).worked
         if answers:
             await self._user("disable", "--now", _timer(schedule))
@@ -156,11 +156,11 @@ class Systemd:
         if answers:
             await self._user("daemon-reload")
 
-    async def _user(self, *argv: str) -> Answer:
+    async def _user(self, *argv: str) -> CommandOutput:
         return await self._machine.ask("systemctl", "--user", *argv)
 
 
-def _units(schedule: Schedule) -> dict[str, str]:
+def _units(schedule: TickSchedule) -> dict[str, str]:
     return {
         f"{schedule.name}.service": service_of(schedule),
         _timer(schedule): timer_of(schedule),
@@ -171,7 +171,7 @@ def _is_ours(content: bytes) -> bool:
     return content.startswith(HEADER.encode())
 
 
-def _timer(schedule: Schedule) -> str:
+def _timer(schedule: TickSchedule) -> str:
     return f"{schedule.name}.timer"
 
 
@@ -201,7 +201,7 @@ def _quoted(text: str) -> str:
     return f'"{_specifiers(escaped)}"'
 
 
-def _command(schedule: Schedule) -> str:
+def _command(schedule: TickSchedule) -> str:
     program, *arguments = (schedule.program, "sense", "--once", "--root", schedule.root)
     if set(program) & set(_NOT_IN_PROGRAMS):
         program, *arguments = ("/bin/sh", "-c", 'exec "$0" "$@"', program, *arguments)

@@ -16,7 +16,7 @@ from podium.jobs.sense.job import WORK_ORDER
 from podium.jobs.sense.options import ORDERS
 from podium.jobs.sense.orders.release import BEGINNING, answer_to, free_name, op_results
 from podium.jobs.sense.orders.work_order import Ack, Claim, OrderJob, WorkOrder
-from podium.jobs.sense.ports import Inbox, Shelf
+from podium.jobs.sense.ports import OrderInbox, Shelf
 from podium.ports import Engine, Ids, Store, StoreView, Transaction
 
 OPENED = "inbox:opened"
@@ -35,7 +35,7 @@ MAX_AT_ONCE = 50
 class InboxTender:
     """Claims orders and starts their runs."""
 
-    inbox: Inbox
+    inbox: OrderInbox
     engine: Engine
     store: Store
     ids: Ids

@@ -19,7 +19,7 @@ from podium.jobs.sense.orders.work_order import (
     OrderJob,
     WorkOrder,
 )
-from podium.jobs.sense.ports import Inbox
+from podium.jobs.sense.ports import OrderInbox
 from podium.jobs.sense.trust import TrustEntry, earned_trust
 from podium.ports import StoreView, Transaction
 
@@ -175,7 +175,7 @@ def _mine(wo_id: str, run_id: str) -> str:
 RUN_TOOL = "run_command"
 
 
-def answer_to(inbox: Inbox, wo_id: str) -> Ack | None:
+def answer_to(inbox: OrderInbox, wo_id: str) -> Ack | None:
     """Return the answer to an order of this name. May block."""
     try:
         return inbox.answered(wo_id)
@@ -183,7 +183,7 @@ def answer_to(inbox: Inbox, wo_id: str) -> Ack | None:
         return None  # what lies there in place of an answer is none
 
 
-def was_done(inbox: Inbox, wo_id: str) -> bool:
+def was_done(inbox: OrderInbox, wo_id: str) -> bool:
     ack = answer_to(inbox, wo_id)
     return ack is not None and ack.status == "done"
 

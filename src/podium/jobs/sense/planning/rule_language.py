@@ -115,7 +115,7 @@ class Elsewhere(FrozenModel):
     path: Paths
 
 
-class Clause(FrozenModel):
+class RuleClause(FrozenModel):
     """Something that must hold for a value at `path`. Several words must hold for the same one."""
 
     path: Paths
@@ -138,7 +138,7 @@ class Clause(FrozenModel):
     """No value there is the same, and that source shows all it has."""
 
     @model_validator(mode="after")
-    def _says_something(self) -> Clause:
+    def _says_something(self) -> RuleClause:
         keywords = [name for name in type(self).model_fields if getattr(self, name) is not None]
         if keywords == ["path"]:
             raise ValueError("says nothing of what is at its path; add `equals`, `in`, `min`, …")
@@ -157,9 +157,9 @@ class When(FrozenModel):
     """True: older than its source allows. False: not older. Unset: either."""
     for_each: Paths | tuple[Paths, ...] = ()
     """Lists or mappings whose parts are looked at one by one. Not given: the whole."""
-    where: Annotated[tuple[Clause, ...], Field(max_length=20)] = ()
+    where: Annotated[tuple[RuleClause, ...], Field(max_length=20)] = ()
     """All hold."""
-    unless: Annotated[tuple[Clause, ...], Field(max_length=20)] = ()
+    unless: Annotated[tuple[RuleClause, ...], Field(max_length=20)] = ()
     """None holds."""
 
     @property
@@ -215,7 +215,7 @@ class Example(FrozenModel):
     expect: Annotated[int, Strict(), Field(ge=0)] | tuple[str, ...]
 
 
-class Rule(FrozenModel):
+class PlanningRule(FrozenModel):
     """If this is found, that item is in the plan."""
 
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,59}$")]
@@ -230,7 +230,7 @@ class RuleBook(FrozenModel):
     """A file of rules."""
 
     version: Literal[1]
-    rules: Annotated[tuple[Rule, ...], Field(max_length=MAX_RULES)]
+    rules: Annotated[tuple[PlanningRule, ...], Field(max_length=MAX_RULES)]
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> RuleBook:

@@ -21,11 +21,11 @@ from podium.jobs.sense.planning.plan_schema import (
     MAX_TITLE,
 )
 from podium.jobs.sense.planning.rule_language import (
-    Clause,
     Elsewhere,
     Path,
     Placeholder,
-    Rule,
+    PlanningRule,
+    RuleClause,
     RuleSuggestion,
     When,
     paths_in,
@@ -110,13 +110,13 @@ class _Judge:
     bundle: Bundle
     now: datetime
 
-    def holds(self, clause: Clause) -> bool:
+    def holds(self, clause: RuleClause) -> bool:
         values = self.find.values(paths_in(clause.path))
         if clause.missing:
             return not values
         return any(self._fits(clause, value) for value in values)
 
-    def _fits(self, clause: Clause, value: Json) -> bool:
+    def _fits(self, clause: RuleClause, value: Json) -> bool:
         checks = (
             clause.equals is None or _same(value, clause.equals),
             clause.not_ is None or not _same(value, clause.not_),
@@ -238,7 +238,7 @@ _FIXED = ("op", "command", "tool")
 Tidy = Callable[[str], str]
 
 
-def filled(rule: Rule, find: Find) -> dict[str, Json]:
+def filled(rule: PlanningRule, find: Find) -> dict[str, Json]:
     """The item a rule gives for a find."""
     item: dict[str, Json] = {
         "type": rule.item.type,
@@ -252,13 +252,13 @@ def filled(rule: Rule, find: Find) -> dict[str, Json]:
     return item
 
 
-def sample_filled(rule: Rule) -> dict[str, Json]:
+def sample_filled(rule: PlanningRule) -> dict[str, Json]:
     """The item for a find that says nothing: what is left of it is the rule's own."""
     _check_fixed(rule)
     return filled(rule, Find(Sensed(source="sample", place="sample"), None))
 
 
-def naming_templates(rule: Rule) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def naming_templates(rule: PlanningRule) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """Templates that become names of orders, files and sessions, each with its place in the rule."""
     suggestion = rule.item.wo_suggestion
     if suggestion is None:
@@ -281,7 +281,7 @@ def gaps_left(template: str, finds: Sequence[Find]) -> list[str]:
     ]
 
 
-def _suggestion(rule: Rule, suggestion: RuleSuggestion, find: Find) -> dict[str, Json]:
+def _suggestion(rule: PlanningRule, suggestion: RuleSuggestion, find: Find) -> dict[str, Json]:
     hint = _fill(suggestion.wo_id_hint, find, id_part)[:_MAX_HINT].strip("-_")
     return {
         "wo_id_hint": hint,
@@ -306,7 +306,7 @@ def _inside(name: str, value: Json, find: Find) -> Json:
     return _fill(value, find, id_part if name in _NAMES else clean_text)
 
 
-def _check_fixed(rule: Rule) -> None:
+def _check_fixed(rule: PlanningRule) -> None:
     for op in rule.item.wo_suggestion.ops if rule.item.wo_suggestion else ():
         for name in _FIXED:
             value = op.get(name)

@@ -21,7 +21,7 @@ from podium.core.model import Json
 from podium.jobs.sense.models import Bundle, Look, Sensed
 from podium.jobs.sense.planning.plan_parser import Misfit, identity, read_item
 from podium.jobs.sense.planning.plan_schema import MAX_BYTES, MAX_ITEMS, PRIORITIES
-from podium.jobs.sense.planning.rule_language import Example, Rule, RuleBook
+from podium.jobs.sense.planning.rule_language import Example, PlanningRule, RuleBook
 from podium.jobs.sense.planning.rule_matcher import (
     filled,
     finds,
@@ -37,7 +37,9 @@ _ITEMS_BYTES = MAX_BYTES - 100_000
 _EXAMPLE_NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def plan_by_rules(rules: RuleBook | Sequence[Rule], bundle: Bundle, *, now: datetime) -> Json:
+def plan_by_rules(
+    rules: RuleBook | Sequence[PlanningRule], bundle: Bundle, *, now: datetime
+) -> Json:
     """A plan of schema v1, with the most urgent first. Every item of it fits the schema."""
     chosen = rules.rules if isinstance(rules, RuleBook) else rules
     made = _Made()
@@ -61,7 +63,7 @@ class _Made:
         self._counts: dict[str, int] = {}
         self._beyond = 0
 
-    def take(self, rule: Rule, bundle: Bundle, now: datetime) -> None:
+    def take(self, rule: PlanningRule, bundle: Bundle, now: datetime) -> None:
         for find in finds(rule.when, bundle, now):
             if self._counts.get(rule.name, 0) >= MAX_OF_A_RULE:
                 self._beyond += 1
@@ -124,7 +126,7 @@ def rule_problems(book: RuleBook) -> list[RuleProblem]:
     return problems
 
 
-def _nowhere(rule: Rule) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def _nowhere(rule: PlanningRule) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """Placeholders in names that no example fills: all finds would share one name that says nothing."""
     finds_in_examples = [
         find
@@ -140,7 +142,7 @@ def _nowhere(rule: Rule) -> Iterator[tuple[tuple[str | int, ...], str]]:
             yield path, problem
 
 
-def _unlike(rule: Rule, example: Example) -> str:
+def _unlike(rule: PlanningRule, example: Example) -> str:
     """Describe the difference between the rule's items and the example's; empty if there is none."""
     plan = plan_by_rules([rule], _bundle(rule, example), now=_EXAMPLE_NOW)
     titles = tuple(_title(item) for item in plan["items"])
@@ -159,7 +161,7 @@ def _title(item: Json) -> str:
     return str(suggestion.get("title") or item["target"])
 
 
-def _bundle(rule: Rule, example: Example) -> Bundle:
+def _bundle(rule: PlanningRule, example: Example) -> Bundle:
     by_source: dict[str, list[Sensed]] = {}
     for sensed_example in example.sensed:
         source = sensed_example.source or rule.when.sources[0]

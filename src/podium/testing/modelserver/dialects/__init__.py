@@ -1,4 +1,4 @@
-"""How each protocol reads a request and writes an answer, an error and a stream."""
+"""Dialects of the model protocols: parse requests, write answers, errors and streams."""
 
 from podium.testing.modelserver.dialects.anthropic import AnthropicDialect
 from podium.testing.modelserver.dialects.chat import ChatDialect

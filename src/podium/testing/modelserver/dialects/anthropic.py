@@ -8,18 +8,18 @@ from typing import Any
 
 from podium.testing.modelserver.dialects.dialect import Failure, retry_headers
 from podium.testing.modelserver.messages import (
-    WORDS,
+    TEXT_SLOT,
     Answer,
     Ask,
     Call,
+    ConversationItem,
     Event,
     OfferedTool,
-    Said,
+    as_text,
     table,
     tables,
     texts_of,
-    user_said,
-    word,
+    user_items,
 )
 from podium.testing.modelserver.script import ProtocolName
 
@@ -44,7 +44,7 @@ class AnthropicDialect:
 
     def refusal(self, body: Mapping[str, Any]) -> str:
         for key, fits in (
-            ("model", bool(word(body.get("model")))),
+            ("model", bool(as_text(body.get("model")))),
             ("messages", bool(tables(body.get("messages")))),
             ("max_tokens", isinstance(body.get("max_tokens"), int)),
         ):
@@ -55,14 +55,14 @@ class AnthropicDialect:
     def ask(self, body: Mapping[str, Any], *, size: int) -> Ask:
         return Ask(
             protocol=self.name,
-            model=word(body.get("model")),
+            model=as_text(body.get("model")),
             streamed=body.get("stream") is True,
-            said=tuple(_said(body)),
+            conversation=tuple(_conversation(body)),
             tools=tuple(
                 OfferedTool(
-                    word(tool.get("name")),
+                    as_text(tool.get("name")),
                     table(tool.get("input_schema")),
-                    description=word(tool.get("description")),
+                    description=as_text(tool.get("description")),
                 )
                 for tool in tables(body.get("tools"))
             ),
@@ -89,9 +89,9 @@ class AnthropicDialect:
         return _event("ping")
 
     def failure(self, status: int, message: str = "", retry_after: float | None = None) -> Failure:
-        kind, words = _STATUS.get(status, ("api_error", "The request failed."))
+        kind, default = _STATUS.get(status, ("api_error", "The request failed."))
         request_id = f"req_{secrets.token_hex(12)}"
-        error = {"type": kind, "message": message or words}
+        error = {"type": kind, "message": message or default}
         body = {"type": "error", "error": error, "request_id": request_id}
         return Failure(status, body, {"request-id": request_id, **retry_headers(retry_after)})
 
@@ -105,15 +105,15 @@ class AnthropicDialect:
         return self.failure(401)
 
 
-def _said(body: Mapping[str, Any]) -> Iterator[Said]:
+def _conversation(body: Mapping[str, Any]) -> Iterator[ConversationItem]:
     for message in tables(body.get("messages")):
         if message.get("role") == "assistant":
-            yield Said("answer")
+            yield ConversationItem("answer")
         if message.get("role") != "user":
             continue
         content = message.get("content")
         results = sum(part.get("type") == "tool_result" for part in tables(content))
-        yield from user_said(texts_of(content), results)
+        yield from user_items(texts_of(content), results)
 
 
 def _event(name: str, *, final: bool = False, **fields: Any) -> Event:
@@ -149,8 +149,8 @@ def _blocks(answer: Answer) -> Iterator[dict[str, Any]]:
     """The content blocks as a stream begins them; a call carries its input beside."""
     if answer.thinking:
         yield {"type": "thinking", "thinking": answer.thinking}
-    if answer.words:
-        yield {"type": "text", "text": WORDS}
+    if answer.text:
+        yield {"type": "text", "text": TEXT_SLOT}
     for call in answer.calls:
         yield {"type": "tool_use", "call": call}
 
@@ -171,9 +171,9 @@ def _block_events(index: int, block: Mapping[str, Any], answer: Answer) -> Itera
         case "text":
             started = {"type": "text", "text": ""}
             yield _event("content_block_start", index=index, content_block=started)
-            for piece in answer.words.pieces():
-                event = _delta(index, type="text_delta", text=WORDS)
-                yield Event(event.data, name=event.name, words=(piece,))
+            for piece in answer.text.pieces():
+                event = _delta(index, type="text_delta", text=TEXT_SLOT)
+                yield Event(event.data, name=event.name, text=(piece,))
         case _:
             call: Call = block["call"]
             yield _event("content_block_start", index=index, content_block=_tool_use(call, {}))
@@ -185,8 +185,8 @@ def _delta(index: int, **delta: str) -> Event:
     return _event("content_block_delta", index=index, delta=delta)
 
 
-def _tool_use(call: Call, given: Mapping[str, Any]) -> dict[str, Any]:
-    return {"type": "tool_use", "id": f"toolu_{call.id}", "name": call.name, "input": given}
+def _tool_use(call: Call, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "tool_use", "id": f"toolu_{call.id}", "name": call.name, "input": arguments}
 
 
 _SIGNATURE = "c2NyaXB0ZWQ="

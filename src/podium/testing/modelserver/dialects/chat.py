@@ -10,18 +10,18 @@ from typing import Any
 from podium.testing.modelserver.dialects import dialect
 from podium.testing.modelserver.dialects.dialect import Failure
 from podium.testing.modelserver.messages import (
-    WORDS,
+    TEXT_SLOT,
     Answer,
     Ask,
     Call,
+    ConversationItem,
     Event,
     OfferedTool,
-    Said,
+    as_text,
     table,
     tables,
     texts_of,
-    user_said,
-    word,
+    user_items,
 )
 from podium.testing.modelserver.script import ProtocolName
 
@@ -35,7 +35,7 @@ class ChatDialect:
     line_end = b"\n"
 
     def refusal(self, body: Mapping[str, Any]) -> str:
-        if not word(body.get("model")):
+        if not as_text(body.get("model")):
             return "you must provide a model parameter"
         if not tables(body.get("messages")):
             return "Missing required parameter: 'messages'."
@@ -44,18 +44,18 @@ class ChatDialect:
     def ask(self, body: Mapping[str, Any], *, size: int) -> Ask:
         return Ask(
             protocol=self.name,
-            model=word(body.get("model")),
+            model=as_text(body.get("model")),
             streamed=body.get("stream") is True,
-            said=tuple(_said(body)),
+            conversation=tuple(_conversation(body)),
             tools=tuple(_offered(body)),
             input_characters=size,
-            usage_wanted=table(body.get("stream_options")).get("include_usage") is True,
+            includes_usage=table(body.get("stream_options")).get("include_usage") is True,
         )
 
     def whole(self, ask: Ask, answer: Answer) -> Mapping[str, Any]:
         message: dict[str, Any] = {"role": "assistant", "content": None, "refusal": None}
-        if answer.words:
-            message["refusal" if answer.finish == "refusal" else "content"] = WORDS
+        if answer.text:
+            message["refusal" if answer.finish == "refusal" else "content"] = TEXT_SLOT
         if answer.thinking:
             message["reasoning_content"] = answer.thinking
         if answer.calls:
@@ -74,12 +74,12 @@ class ChatDialect:
         if answer.thinking:
             yield _delta(base, {"reasoning_content": answer.thinking})
         key = "refusal" if answer.finish == "refusal" else "content"
-        for piece in answer.words.pieces():
-            yield Event(_delta(base, {key: WORDS}).data, words=(piece,))
+        for piece in answer.text.pieces():
+            yield Event(_delta(base, {key: TEXT_SLOT}).data, text=(piece,))
         for index, call in enumerate(answer.calls):
             yield _delta(base, {"tool_calls": [{"index": index, **_call(call)}]})
         yield Event(_delta(base, {}, _finish(answer)).data, final=True)
-        if ask.usage_wanted:
+        if ask.includes_usage:
             yield Event({**base, "choices": [], "usage": _usage(answer)}, final=True)
         yield Event("[DONE]", final=True)
 
@@ -93,37 +93,37 @@ class ChatDialect:
         return Event(self.failure(status, message).body, final=True)
 
     def overflow(self) -> Failure:
-        words = (
+        message = (
             "This model's maximum context length is 128000 tokens. However, your messages resulted "
             "in 150000 tokens. Please reduce the length of the messages."
         )
-        body = dialect.error_body(words, code="context_length_exceeded", param="messages")
+        body = dialect.error_body(message, code="context_length_exceeded", param="messages")
         return Failure(400, body)
 
     def bad_key(self) -> Failure:
         return self.failure(401)
 
 
-def _said(body: Mapping[str, Any]) -> Iterator[Said]:
+def _conversation(body: Mapping[str, Any]) -> Iterator[ConversationItem]:
     for message in tables(body.get("messages")):
         match message.get("role"):
             case "user":
-                yield from user_said(texts_of(message.get("content")))
+                yield from user_items(texts_of(message.get("content")))
             case "tool" | "function":
-                yield Said("result")
+                yield ConversationItem("result")
             case "assistant":
-                yield Said("answer")
+                yield ConversationItem("answer")
 
 
 def _offered(body: Mapping[str, Any]) -> Iterator[OfferedTool]:
     for tool in tables(body.get("tools")):
         custom = tool.get("type") == "custom"
-        told = table(tool.get("custom" if custom else "function"))
+        function = table(tool.get("custom" if custom else "function"))
         yield OfferedTool(
-            word(told.get("name")),
-            table(told.get("parameters")),
+            as_text(function.get("name")),
+            table(function.get("parameters")),
             custom,
-            description=word(told.get("description")),
+            description=as_text(function.get("description")),
         )
 
 
@@ -145,10 +145,10 @@ def _finish(answer: Answer) -> str:
 
 def _call(call: Call) -> dict[str, Any]:
     if call.input is not None:
-        told = {"name": call.name, "input": call.input}
-        return {"id": f"call_{call.id}", "type": "custom", "custom": told}
-    told = {"name": call.name, "arguments": call.arguments_json}
-    return {"id": f"call_{call.id}", "type": "function", "function": told}
+        function = {"name": call.name, "input": call.input}
+        return {"id": f"call_{call.id}", "type": "custom", "custom": function}
+    function = {"name": call.name, "arguments": call.arguments_json}
+    return {"id": f"call_{call.id}", "type": "function", "function": function}
 
 
 def _usage(answer: Answer) -> dict[str, Any]:

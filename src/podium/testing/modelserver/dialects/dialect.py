@@ -20,7 +20,7 @@ class Failure:
     body: Mapping[str, Any]
     headers: Mapping[str, str] = field(default_factory=dict)
     event: Event | None = None
-    """What a stream says instead, where the provider tells this error inside of one."""
+    """Event for a stream, where the provider reports this error inside of one."""
 
 
 class Dialect(Protocol):
@@ -28,18 +28,18 @@ class Dialect(Protocol):
 
     name: ProtocolName
     line_end: bytes
-    """How a stream ends its lines."""
+    """Line ending of streams."""
 
     def refusal(self, body: Mapping[str, Any]) -> str:
-        """What the provider would not take about this body; empty when it would."""
+        """Return why the provider would refuse this body; empty when it would not."""
         ...
 
     def ask(self, body: Mapping[str, Any], *, size: int) -> Ask:
-        """What the body asks. Takes any JSON object."""
+        """Parse the body. Takes any JSON object."""
         ...
 
     def whole(self, ask: Ask, answer: Answer) -> Mapping[str, Any]:
-        """The answer as one body, with `WORDS` where its text goes."""
+        """The answer as one body, with `TEXT_SLOT` where its text goes."""
         ...
 
     def events(self, ask: Ask, answer: Answer) -> Iterator[Event]:
@@ -51,7 +51,7 @@ class Dialect(Protocol):
         ...
 
     def failure(self, status: int, message: str = "", retry_after: float | None = None) -> Failure:
-        """An error as the provider words it."""
+        """Return an error in the provider's own form."""
         ...
 
     def error_event(self, status: int, message: str = "") -> Event:
@@ -59,11 +59,11 @@ class Dialect(Protocol):
         ...
 
     def overflow(self) -> Failure:
-        """The request is longer than the model's context."""
+        """Return the error of a request that exceeds the model's context."""
         ...
 
     def bad_key(self) -> Failure:
-        """What the provider itself answers to a key it does not know."""
+        """Return the provider's own answer to an unknown key."""
         ...
 
 
@@ -72,7 +72,7 @@ def retry_headers(retry_after: float | None) -> dict[str, str]:
     return {} if retry_after is None else {"Retry-After": str(-int(-retry_after // 1))}
 
 
-def wait_words(retry_after: float | None) -> str:
+def retry_text(retry_after: float | None) -> str:
     return "" if retry_after is None else f" Please retry in {retry_after:g}s."
 
 
@@ -102,9 +102,9 @@ _STATUS: dict[int, tuple[str, str | None, str]] = {
 
 def failure(status: int, message: str = "", retry_after: float | None = None) -> Failure:
     """The body of an error, with the code that clients look at."""
-    kind, code, words = _STATUS.get(status, ("server_error", None, "The request failed."))
-    said = message or words + wait_words(retry_after)
-    body = error_body(said, kind, code)
+    kind, code, default = _STATUS.get(status, ("server_error", None, "The request failed."))
+    text = message or default + retry_text(retry_after)
+    body = error_body(text, kind, code)
     return Failure(status, body, retry_headers(retry_after))
 
 

@@ -11,19 +11,19 @@ from podium.testing.modelserver.dialects.dialect import (
     Failure,
     marking_last,
     retry_headers,
-    wait_words,
+    retry_text,
 )
 from podium.testing.modelserver.messages import (
-    WORDS,
+    TEXT_SLOT,
     Answer,
     Ask,
+    ConversationItem,
     Event,
     OfferedTool,
-    Said,
+    as_text,
     table,
     tables,
-    user_said,
-    word,
+    user_items,
 )
 from podium.testing.modelserver.script import ProtocolName
 
@@ -41,7 +41,7 @@ _STATUS = {
 }
 _TYPE = "type.googleapis.com/google.rpc."
 _SIGNATURE = "c2NyaXB0ZWQ="
-"""What was thought stands sealed on the first call behind it, and has to come back there."""
+"""Thinking is sealed on the first call after it, and has to come back there."""
 
 
 class GeminiDialect:
@@ -65,7 +65,7 @@ class GeminiDialect:
             protocol=self.name,
             model=self._model,
             streamed=self._streamed,
-            said=tuple(_said(body)),
+            conversation=tuple(_conversation(body)),
             tools=tuple(_offered(body)),
             input_characters=size,
             event_stream=self._event_stream,
@@ -74,7 +74,11 @@ class GeminiDialect:
     def whole(self, ask: Ask, answer: Answer) -> Mapping[str, Any]:
         if answer.finish == "refusal":
             return _blocked(ask, answer)
-        parts = [*_thought(answer), *([{"text": WORDS}] if answer.words else []), *_calls(answer)]
+        parts = [
+            *_thought(answer),
+            *([{"text": TEXT_SLOT}] if answer.text else []),
+            *_calls(answer),
+        ]
         return _chunk(_tail(ask, answer), parts, _FINISH[answer.finish])
 
     def events(self, ask: Ask, answer: Answer) -> Iterator[Event]:
@@ -86,11 +90,11 @@ class GeminiDialect:
             yield Event(_chunk(tail, [part]))
         calls = _calls(answer)
         # The CLI takes a last event without any part for a broken stream, so it carries the last piece.
-        for piece, last in marking_last(answer.words.pieces()):
+        for piece, last in marking_last(answer.text.pieces()):
             finish = _FINISH[answer.finish] if last and not calls else None
-            data = _chunk(tail, [{"text": WORDS}], finish)
-            yield Event(data, words=(piece,), final=finish is not None)
-        if calls or not answer.words:
+            data = _chunk(tail, [{"text": TEXT_SLOT}], finish)
+            yield Event(data, text=(piece,), final=finish is not None)
+        if calls or not answer.text:
             yield Event(_chunk(tail, calls, _FINISH[answer.finish]), final=True)
 
     def still_waiting(self, ask: Ask) -> Event:
@@ -99,12 +103,12 @@ class GeminiDialect:
         return Event({"usageMetadata": usage, "modelVersion": ask.model})
 
     def failure(self, status: int, message: str = "", retry_after: float | None = None) -> Failure:
-        code, words = _STATUS.get(status, ("UNKNOWN", "The request failed."))
+        code, default = _STATUS.get(status, ("UNKNOWN", "The request failed."))
         details: list[dict[str, Any]] = []
         if retry_after is not None:
             details = [{"@type": f"{_TYPE}RetryInfo", "retryDelay": f"{retry_after:g}s"}]
-        said = message or words + wait_words(retry_after)
-        return _failure(status, code, said, details, retry_headers(retry_after))
+        text = message or default + retry_text(retry_after)
+        return _failure(status, code, text, details, retry_headers(retry_after))
 
     def error_event(self, status: int, message: str = "") -> Event:
         return Event(self.failure(status, message).body, final=True, bare=True)
@@ -121,8 +125,8 @@ class GeminiDialect:
             "domain": "googleapis.com",
             "metadata": {"service": "generativelanguage.googleapis.com"},
         }
-        words = "API key not valid. Please pass a valid API key."
-        return _failure(400, "INVALID_ARGUMENT", words, [info], {})
+        message = "API key not valid. Please pass a valid API key."
+        return _failure(400, "INVALID_ARGUMENT", message, [info], {})
 
 
 def _failure(
@@ -138,23 +142,25 @@ def _failure(
     return Failure(status, {"error": error}, headers)
 
 
-def _said(body: Mapping[str, Any]) -> Iterator[Said]:
+def _conversation(body: Mapping[str, Any]) -> Iterator[ConversationItem]:
     for content in tables(body.get("contents")):
         parts = tables(content.get("parts"))
         if content.get("role", "user") == "model":
-            yield Said("answer")
+            yield ConversationItem("answer")
             continue
-        texts = [word(part.get("text")) for part in parts if word(part.get("text"))]
-        yield from user_said(texts, sum("functionResponse" in part for part in parts))
+        texts = [as_text(part.get("text")) for part in parts if as_text(part.get("text"))]
+        yield from user_items(texts, sum("functionResponse" in part for part in parts))
 
 
 def _offered(body: Mapping[str, Any]) -> Iterator[OfferedTool]:
     for tool in tables(body.get("tools")):
         declared = tool.get("functionDeclarations", tool.get("function_declarations"))
-        for each in tables(declared):
-            schema = next((each[key] for key in SCHEMA_KEYS if each.get(key)), None)
+        for declaration in tables(declared):
+            schema = next((declaration[key] for key in SCHEMA_KEYS if declaration.get(key)), None)
             yield OfferedTool(
-                word(each.get("name")), table(schema), description=word(each.get("description"))
+                as_text(declaration.get("name")),
+                table(schema),
+                description=as_text(declaration.get("description")),
             )
 
 

@@ -13,24 +13,24 @@ from typing import Any
 from podium.testing.modelserver.dialects import dialect
 from podium.testing.modelserver.dialects.dialect import Failure
 from podium.testing.modelserver.messages import (
-    WORDS,
+    TEXT_SLOT,
     Answer,
     Ask,
     Call,
+    ConversationItem,
     Event,
     OfferedTool,
-    Said,
+    as_text,
     table,
     tables,
     texts_of,
-    user_said,
-    word,
+    user_items,
 )
 from podium.testing.modelserver.script import ProtocolName
 
 Pieces = Callable[[], Iterable[bytes]] | None
 ItemEvent = tuple[str, Mapping[str, Any], Pieces]
-"""Name, fields, and what is put where `WORDS` stands."""
+"""Name, fields, and what is put where `TEXT_SLOT` stands."""
 
 
 def items(answer: Answer) -> Iterator[dict[str, Any]]:
@@ -38,7 +38,7 @@ def items(answer: Answer) -> Iterator[dict[str, Any]]:
     if answer.thinking:
         summary = [{"type": "summary_text", "text": answer.thinking}]
         yield {"type": "reasoning", "id": _new("rs"), "summary": summary}
-    if answer.words or not answer.calls:
+    if answer.text or not answer.calls:
         yield {
             "type": "message",
             "id": _new("msg"),
@@ -51,20 +51,20 @@ def items(answer: Answer) -> Iterator[dict[str, Any]]:
 
 
 def item_events(index: int, item: dict[str, Any], answer: Answer) -> Iterator[ItemEvent]:
-    """What a stream says from the item's beginning to its end."""
+    """List the stream events of one item."""
     inner, begun = _INNER[item["type"]], _begun(item)
     yield "response.output_item.added", {"output_index": index, "item": begun}, None
-    place = {"item_id": item["id"], "output_index": index}
-    yield from inner(place, item, answer)
-    words = answer.words.pieces if item["type"] == "message" else None
-    yield "response.output_item.done", {"output_index": index, "item": item}, words
+    position = {"item_id": item["id"], "output_index": index}
+    yield from inner(position, item, answer)
+    pieces = answer.text.pieces if item["type"] == "message" else None
+    yield "response.output_item.done", {"output_index": index, "item": item}, pieces
 
 
 def _new(prefix: str) -> str:
     return f"{prefix}_{secrets.token_hex(16)}"
 
 
-def _part(answer: Answer, text: str = WORDS) -> dict[str, Any]:
+def _part(answer: Answer, text: str = TEXT_SLOT) -> dict[str, Any]:
     if answer.finish == "refusal":
         return {"type": "refusal", "refusal": text}
     return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
@@ -90,42 +90,42 @@ def _begun(item: Mapping[str, Any]) -> dict[str, Any]:
     return {**item, **emptied[item["type"]]}
 
 
-def _message_events(place: Mapping[str, Any], _: Any, answer: Answer) -> Iterator[ItemEvent]:
-    place = {**place, "content_index": 0}
+def _message_events(position: Mapping[str, Any], _: Any, answer: Answer) -> Iterator[ItemEvent]:
+    position = {**position, "content_index": 0}
     key = "refusal" if answer.finish == "refusal" else "output_text"
-    yield "response.content_part.added", {**place, "part": _part(answer, "")}, None
-    for piece in answer.words.pieces():
-        fields = {**place, "delta": WORDS, "logprobs": []}
+    yield "response.content_part.added", {**position, "part": _part(answer, "")}, None
+    for piece in answer.text.pieces():
+        fields = {**position, "delta": TEXT_SLOT, "logprobs": []}
         yield f"response.{key}.delta", fields, partial(iter, (piece,))
-    text = {"refusal": WORDS} if key == "refusal" else {"text": WORDS, "logprobs": []}
-    yield f"response.{key}.done", {**place, **text}, answer.words.pieces
-    yield "response.content_part.done", {**place, "part": _part(answer)}, answer.words.pieces
+    text = {"refusal": TEXT_SLOT} if key == "refusal" else {"text": TEXT_SLOT, "logprobs": []}
+    yield f"response.{key}.done", {**position, **text}, answer.text.pieces
+    yield "response.content_part.done", {**position, "part": _part(answer)}, answer.text.pieces
 
 
-def _reasoning_events(place: Mapping[str, Any], _: Any, answer: Answer) -> Iterator[ItemEvent]:
-    place = {**place, "summary_index": 0}
+def _reasoning_events(position: Mapping[str, Any], _: Any, answer: Answer) -> Iterator[ItemEvent]:
+    position = {**position, "summary_index": 0}
     part = {"type": "summary_text", "text": answer.thinking}
     prefix = "response.reasoning_summary"
-    yield f"{prefix}_part.added", {**place, "part": {**part, "text": ""}}, None
-    yield f"{prefix}_text.delta", {**place, "delta": answer.thinking}, None
-    yield f"{prefix}_text.done", {**place, "text": answer.thinking}, None
-    yield f"{prefix}_part.done", {**place, "part": part}, None
+    yield f"{prefix}_part.added", {**position, "part": {**part, "text": ""}}, None
+    yield f"{prefix}_text.delta", {**position, "delta": answer.thinking}, None
+    yield f"{prefix}_text.done", {**position, "text": answer.thinking}, None
+    yield f"{prefix}_part.done", {**position, "part": part}, None
 
 
 def _function_events(
-    place: Mapping[str, Any], item: Mapping[str, Any], _: Answer
+    position: Mapping[str, Any], item: Mapping[str, Any], _: Answer
 ) -> Iterator[ItemEvent]:
-    name, given = "response.function_call_arguments", item["arguments"]
-    yield f"{name}.delta", {**place, "delta": given}, None
-    yield f"{name}.done", {**place, "name": item["name"], "arguments": given}, None
+    name, arguments = "response.function_call_arguments", item["arguments"]
+    yield f"{name}.delta", {**position, "delta": arguments}, None
+    yield f"{name}.done", {**position, "name": item["name"], "arguments": arguments}, None
 
 
 def _custom_events(
-    place: Mapping[str, Any], item: Mapping[str, Any], _: Answer
+    position: Mapping[str, Any], item: Mapping[str, Any], _: Answer
 ) -> Iterator[ItemEvent]:
-    name, given = "response.custom_tool_call_input", item["input"]
-    yield f"{name}.delta", {**place, "delta": given}, None
-    yield f"{name}.done", {**place, "input": given}, None
+    name, input_text = "response.custom_tool_call_input", item["input"]
+    yield f"{name}.delta", {**position, "delta": input_text}, None
+    yield f"{name}.done", {**position, "input": input_text}, None
 
 
 _INNER: dict[str, Callable[[Mapping[str, Any], dict[str, Any], Answer], Iterator[ItemEvent]]] = {
@@ -154,7 +154,7 @@ class ResponsesDialect:
     line_end = b"\n"
 
     def refusal(self, body: Mapping[str, Any]) -> str:
-        if not word(body.get("model")):
+        if not as_text(body.get("model")):
             return "Missing required parameter: 'model'."
         if not body.get("input"):
             return "Missing required parameter: 'input'."
@@ -163,9 +163,9 @@ class ResponsesDialect:
     def ask(self, body: Mapping[str, Any], *, size: int) -> Ask:
         return Ask(
             protocol=self.name,
-            model=word(body.get("model")),
+            model=as_text(body.get("model")),
             streamed=body.get("stream") is True,
-            said=tuple(_said(body.get("input"))),
+            conversation=tuple(_conversation(body.get("input"))),
             tools=(*_offered(tables(body.get("tools"))), *_added_tools(body.get("input"))),
             input_characters=size,
         )
@@ -182,13 +182,13 @@ class ResponsesDialect:
         output: list[dict[str, Any]] = []
         for part in _messages(answer):
             for item in items(part):
-                for name, fields, words in item_events(len(output), item, part):
-                    yield _numbered(numbers, name, fields, words)
+                for name, fields, pieces in item_events(len(output), item, part):
+                    yield _numbered(numbers, name, fields, pieces)
                 output.append(item)
-        told = [] if answer.words.flood_bytes else output
-        done = {**_response(ask, answer, told), "id": begun["id"]}
+        final_output = [] if answer.text.flood_bytes else output
+        done = {**_response(ask, answer, final_output), "id": begun["id"]}
         name = f"response.{done['status']}"
-        yield _numbered(numbers, name, {"response": done}, answer.words.pieces, final=True)
+        yield _numbered(numbers, name, {"response": done}, answer.text.pieces, final=True)
 
     def still_waiting(self, ask: Ask) -> Event:
         # codex counts its patience by events; a comment is none.
@@ -199,35 +199,35 @@ class ResponsesDialect:
         return dialect.failure(status, message, retry_after)
 
     def error_event(self, status: int, message: str = "") -> Event:
-        said = message or str(self.failure(status).body["error"]["message"])
-        return _failed(dialect.code_of(status), said)
+        text = message or str(self.failure(status).body["error"]["message"])
+        return _failed(dialect.code_of(status), text)
 
     def overflow(self) -> Failure:
-        words = "Your input exceeds the context window of this model. Please adjust your input and try again."
+        message = "Your input exceeds the context window of this model. Please adjust your input and try again."
         code = "context_length_exceeded"
-        body = dialect.error_body(words, code=code, param="input")
-        return Failure(400, body, event=_failed(code, words))
+        body = dialect.error_body(message, code=code, param="input")
+        return Failure(400, body, event=_failed(code, message))
 
     def bad_key(self) -> Failure:
         return self.failure(401)
 
 
-def _said(given: Any) -> Iterator[Said]:
-    if isinstance(given, str):
-        yield from user_said([given])
-    for item in tables(given):
+def _conversation(conversation: Any) -> Iterator[ConversationItem]:
+    if isinstance(conversation, str):
+        yield from user_items([conversation])
+    for item in tables(conversation):
         kind = item.get("type", "message")
         if kind in _RESULTS:
-            yield Said("result")
+            yield ConversationItem("result")
         elif kind == "message" and item.get("role") == "user":
-            yield from user_said(texts_of(item.get("content")))
+            yield from user_items(texts_of(item.get("content")))
         elif kind == "message" and item.get("role") == "assistant":
-            yield Said("answer")
+            yield ConversationItem("answer")
 
 
 def _offered(tools: Iterable[Mapping[str, Any]], namespace: str = "") -> Iterator[OfferedTool]:
     for tool in tools:
-        name = word(tool.get("name"))
+        name = as_text(tool.get("name"))
         if tool.get("type") == "namespace":
             yield from _offered(tables(tool.get("tools")), name)
         elif name:
@@ -237,25 +237,25 @@ def _offered(tools: Iterable[Mapping[str, Any]], namespace: str = "") -> Iterato
                 table(tool.get("parameters")),
                 custom,
                 namespace,
-                word(tool.get("description")),
+                as_text(tool.get("description")),
             )
 
 
-def _added_tools(given: Any) -> Iterator[OfferedTool]:
+def _added_tools(conversation: Any) -> Iterator[OfferedTool]:
     """codex tells its newer models of their tools inside the conversation."""
-    for item in tables(given):
+    for item in tables(conversation):
         if item.get("type") == "additional_tools":
             yield from _offered(tables(item.get("tools")))
 
 
 def _messages(answer: Answer) -> Iterator[Answer]:
     """The answer; a flood as many messages, and not told again: codex chokes on long events."""
-    left = answer.words.flood_bytes
+    left = answer.text.flood_bytes
     while left > FLOOD_MESSAGE_BYTES:
         left -= FLOOD_MESSAGE_BYTES
-        words = replace(answer.words, text="", flood_bytes=FLOOD_MESSAGE_BYTES)
-        yield replace(answer, words=words, thinking="", calls=())
-    yield replace(answer, words=replace(answer.words, flood_bytes=left))
+        text = replace(answer.text, text="", flood_bytes=FLOOD_MESSAGE_BYTES)
+        yield replace(answer, text=text, thinking="", calls=())
+    yield replace(answer, text=replace(answer.text, flood_bytes=left))
 
 
 def _base(ask: Ask) -> dict[str, Any]:
@@ -296,12 +296,12 @@ def _numbered(
     numbers: Iterator[int],
     name: str,
     fields: Mapping[str, Any],
-    words: Any = None,
+    pieces: Any = None,
     *,
     final: bool = False,
 ) -> Event:
     data = {"type": name, "sequence_number": next(numbers), **fields}
-    return Event(data, name=name, words=words() if words else (), final=final)
+    return Event(data, name=name, text=pieces() if pieces else (), final=final)
 
 
 def _failed(code: str, message: str) -> Event:

@@ -18,7 +18,7 @@ from typing import Any, Literal, Self
 from podium.core.errors import BadInput, NotPossibleNow
 from podium.platform import make_private_folder
 from podium.platform.file_lock import take_file_lock
-from podium.testing.modelserver.messages import Answer, Ask, Call, OfferedTool, Tokens, Words
+from podium.testing.modelserver.messages import Answer, Ask, Call, OfferedTool, StreamedText, Tokens
 
 EXAMPLE = (
     '{"text": "I look first.", "calls": [{"name": "read_file", "arguments": {"path": "a.txt"}}]}'
@@ -43,13 +43,13 @@ def answer_from_text(raw: bytes, ask: Ask) -> Answer:
 def answer_from_json(raw: bytes, ask: Ask) -> Answer:
     """An object with `text`, `calls` or both. Raises `BadAnswer`."""
     try:
-        given = json.loads(_decoded(raw))
+        data = json.loads(_decoded(raw))
     except (ValueError, RecursionError) as error:
         raise BadAnswer(f"it is not valid JSON: {error}") from None
-    if not isinstance(given, dict):
+    if not isinstance(data, dict):
         raise BadAnswer("it must be a JSON object")
-    _no_other_keys("the answer", given, _KEYS)
-    text, calls = given.get("text", ""), given.get("calls", [])
+    _no_other_keys("the answer", data, _KEYS)
+    text, calls = data.get("text", ""), data.get("calls", [])
     if not isinstance(text, str):
         raise BadAnswer('"text" must be a string')
     if not isinstance(calls, list):
@@ -60,41 +60,43 @@ def answer_from_json(raw: bytes, ask: Ask) -> Answer:
     return _answer(text, named, ask)
 
 
-def _call(place: str, given: Any, offered: Sequence[OfferedTool]) -> Call:
-    if not isinstance(given, dict):
-        raise BadAnswer(f'{place} must be an object with "name" and "arguments"')
-    _no_other_keys(place, given, _CALL_KEYS)
-    name, arguments = given.get("name"), given.get("arguments", {})
-    tool = _tool(place, name, given.get("namespace"), offered)
+def _call(location: str, data: Any, offered: Sequence[OfferedTool]) -> Call:
+    if not isinstance(data, dict):
+        raise BadAnswer(f'{location} must be an object with "name" and "arguments"')
+    _no_other_keys(location, data, _CALL_KEYS)
+    name, arguments = data.get("name"), data.get("arguments", {})
+    tool = _tool(location, name, data.get("namespace"), offered)
     if not isinstance(arguments, dict):
-        raise BadAnswer(f"{place}.arguments must be an object")
+        raise BadAnswer(f"{location}.arguments must be an object")
     if not tool.custom:
         return Call(tool.name, arguments, namespace=tool.namespace)
     if list(arguments) != ["input"] or not isinstance(arguments["input"], str):
-        raise BadAnswer(f'{place}: {tool.name!r} takes plain text: "arguments": {{"input": "…"}}')
+        raise BadAnswer(
+            f'{location}: {tool.name!r} takes plain text: "arguments": {{"input": "…"}}'
+        )
     return Call(tool.name, input=arguments["input"], namespace=tool.namespace)
 
 
-def _tool(place: str, name: Any, namespace: Any, offered: Sequence[OfferedTool]) -> OfferedTool:
+def _tool(location: str, name: Any, namespace: Any, offered: Sequence[OfferedTool]) -> OfferedTool:
     fitting = [
         tool for tool in offered if tool.name == name and namespace in (None, tool.namespace)
     ]
     if not fitting:
         names = ", ".join(tool.name for tool in offered) or "none"
-        raise BadAnswer(f"{place}: the request offers no tool {name!r}; offered: {names}")
+        raise BadAnswer(f"{location}: the request offers no tool {name!r}; offered: {names}")
     spaces = {tool.namespace for tool in fitting}
     if len(spaces) > 1:
-        shown = ", ".join(sorted(map(repr, spaces)))
+        namespaces = ", ".join(sorted(map(repr, spaces)))
         raise BadAnswer(
-            f'{place}: several tools are called {name!r}; add "namespace": one of {shown}'
+            f'{location}: several tools are called {name!r}; add "namespace": one of {namespaces}'
         )
     return fitting[0]
 
 
-def _no_other_keys(place: str, given: dict[str, Any], known: Sequence[str]) -> None:
-    other = next((key for key in given if key not in known), None)
+def _no_other_keys(location: str, data: dict[str, Any], allowed: Sequence[str]) -> None:
+    other = next((key for key in data if key not in allowed), None)
     if other is not None:
-        raise BadAnswer(f"{place} has the unknown key {other!r}; keys: {', '.join(known)}")
+        raise BadAnswer(f"{location} has the unknown key {other!r}; keys: {', '.join(allowed)}")
 
 
 def _decoded(raw: bytes) -> str:
@@ -107,7 +109,7 @@ def _decoded(raw: bytes) -> str:
 def _answer(text: str, calls: tuple[Call, ...], ask: Ask) -> Answer:
     output = len(text) + sum(len(call.arguments_json) for call in calls)
     tokens = Tokens(input=ask.input_characters // 4, output=max(1, output // 4))
-    return Answer(Words(text), tokens, calls=calls)
+    return Answer(StreamedText(text), tokens, calls=calls)
 
 
 ANSWER_LIMIT_BYTES = 16 * 1024 * 1024
@@ -170,14 +172,14 @@ class Exchange:
             write_whole(self.path("closed.json"), _closed(state))
 
     def _explain(self, kind: str, problem: str) -> None:
-        words = (
+        explanation = (
             f"{self.name}-{kind} cannot be sent: {problem}\n"
             f"The request still waits. Write the file again, as a whole (write a draft, then rename it).\n"
             f"{self.name}-answer.json looks like this:\n{EXAMPLE}\n"
             f"{self.name}-answer.md is plain text without calls.\n"
         )
         with suppress(OSError):
-            write_whole(self.path("answer.error"), words)
+            write_whole(self.path("answer.error"), explanation)
 
 
 class ExchangeFolder:
@@ -215,7 +217,7 @@ class ExchangeFolder:
 
     def _close_what_a_crash_left(self) -> int:
         """Close requests whose server was killed, and give the highest number in use."""
-        names = [each.name for each in os.scandir(self.path)]
+        names = [entry.name for entry in os.scandir(self.path)]
         for name in names:
             request = _REQUEST.fullmatch(name)
             if request and f"{request[1]}-closed.json" not in names:
@@ -249,10 +251,10 @@ def _closed(state: State) -> str:
 
 def _version(path: Path) -> Version | None:
     try:
-        found = path.stat()
+        info = path.stat()
     except OSError:
         return None
-    return found.st_ino, found.st_size, found.st_mtime_ns
+    return info.st_ino, info.st_size, info.st_mtime_ns
 
 
 def _content(path: Path) -> bytes:

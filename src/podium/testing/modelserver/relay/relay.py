@@ -1,16 +1,19 @@
-"""Writes each request down, waits for its answer, and sends that in the protocol that asked."""
+"""Relay: writes each request down, waits for its answer in the folder or on its page, and sends that in the protocol that asked."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
+import hmac
 import json
 import secrets
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from html import escape
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
 
 from podium.testing.modelserver.dialects import Dialect
 from podium.testing.modelserver.http_server import Gone, Request, Response
@@ -18,22 +21,181 @@ from podium.testing.modelserver.messages import Answer, Ask, Event, filled
 from podium.testing.modelserver.playback import JSON, STREAM, event_bytes, send_failure
 from podium.testing.modelserver.provider import Provider
 from podium.testing.modelserver.relay.exchange import (
+    BadAnswer,
     Exchange,
     ExchangeFolder,
     State,
     write_request,
 )
-from podium.testing.modelserver.relay.page import PAGE, Page
 from podium.testing.modelserver.relay.transcript import Entry, Heading, Transcript, readable
-from podium.testing.modelserver.request_log import SeenRequest, secrets_of
+from podium.testing.modelserver.request_log import LoggedRequest, secrets_of
+
+REFRESH_SECONDS = 3
+PAGE = "/page"
+_PREFIX = f"{PAGE}/"
+_HEADERS = {
+    "Content-Type": "text/html; charset=utf-8",
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; "
+        "base-uri 'none'; frame-ancestors 'none'"
+    ),
+}
+_STYLE = (
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:70rem;margin:1rem auto;padding:0 1rem;"
+    "color:#1b1b1b;background:#fff}"
+    "pre,textarea{font:14px/1.4 ui-monospace,monospace;width:100%;box-sizing:border-box}"
+    "pre{white-space:pre-wrap;overflow-wrap:anywhere;background:#f4f4f4;padding:.5rem;"
+    "max-height:70vh;overflow:auto}"
+    "table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.25rem .5rem;"
+    "border-bottom:1px solid #bbb}.problem{color:#a40000;font-weight:600}label{display:block}"
+    "@media(prefers-color-scheme:dark){body{color:#eee;background:#161616}pre{background:#222}"
+    "a{color:#8ab4f8}.problem{color:#ff8a80}}"
+)
+
+
+class Page:
+    """Answers the requests of a browser. Its address holds a secret, as others on the machine can reach it."""
+
+    def __init__(
+        self, token: str, waiting: Mapping[int, Exchange], exchanges: Sequence[Exchange]
+    ) -> None:
+        self._token = token
+        self._waiting = waiting
+        self._exchanges = exchanges
+
+    @property
+    def path(self) -> str:
+        return f"{_PREFIX}{self._token}/"
+
+    def is_meant(self, request: Request) -> bool:
+        return request.path.startswith(_PREFIX)
+
+    async def answer(self, request: Request, response: Response) -> None:
+        token, _, name = request.path.removeprefix(_PREFIX).partition("/")
+        if not hmac.compare_digest(token.encode(), self._token.encode()):
+            await _send(
+                response, 404, _html("Not found", "<p>Open the address that was printed.</p>")
+            )
+        elif not name:
+            await _send(response, 200, self._list())
+        elif (exchange := self._named(name)) is None:
+            await _send(response, 404, _html("Not found", '<p><a href="./">All requests</a></p>'))
+        elif request.method == "POST":
+            await self._take(exchange, request, response)
+        else:
+            await _send(response, 200, self._detail(exchange))
+
+    def _named(self, name: str) -> Exchange | None:
+        return next((exchange for exchange in self._exchanges if exchange.name == name), None)
+
+    async def _take(self, exchange: Exchange, request: Request, response: Response) -> None:
+        form = parse_qs(request.body.decode(errors="replace"), max_num_fields=10)
+        text, calls = (form.get(name, [""])[0].replace("\r\n", "\n") for name in ("text", "calls"))
+        try:
+            if exchange.number not in self._waiting:
+                raise BadAnswer(f"the request no longer waits: {exchange.state}")
+            exchange.write_answer(_answer(text, calls))
+        except (BadAnswer, OSError) as problem:
+            page = self._detail(exchange, text, calls, str(problem))
+            await _send(response, 400, page)
+            return
+        await response.whole(303, b"", {"Location": self.path, **_HEADERS})
+
+    def _list(self) -> str:
+        rows = [_row(exchange) for exchange in reversed(self._exchanges)]
+        head = (
+            "<tr><th>Request</th><th>State</th><th>Protocol</th><th>Model</th><th>Bytes</th></tr>"
+        )
+        table = (
+            f"<table>{head}{''.join(rows)}</table>" if rows else "<p>No request has come yet.</p>"
+        )
+        return _html(
+            f"{len(self._waiting)} waiting",
+            table,
+            f'<meta http-equiv="refresh" content="{REFRESH_SECONDS}">',
+        )
+
+    def _detail(
+        self, exchange: Exchange, text: str = "", calls: str = "", problem: str = ""
+    ) -> str:
+        waits = exchange.number in self._waiting
+        parts = [
+            '<p><a href="./">All requests</a></p>',
+            f"<p>State: {escape(exchange.state)}</p>",
+            _form(exchange, text, calls, problem) if waits or problem else "",
+            f"<pre>{escape(_readable(exchange))}</pre>",
+        ]
+        return _html(f"Request {exchange.name}", "".join(parts))
+
+
+def _answer(text: str, calls: str) -> Mapping[str, Any]:
+    try:
+        listed = json.loads(calls) if calls.strip() else []
+    except (ValueError, RecursionError) as error:
+        raise BadAnswer(f"the calls are not valid JSON: {error}") from None
+    return {"text": text, "calls": listed}
+
+
+def _row(exchange: Exchange) -> str:
+    cells = (
+        f'<a href="{exchange.name}">{exchange.name}</a>',
+        escape(exchange.state),
+        escape(exchange.ask.protocol),
+        escape(exchange.ask.model[:80]),
+        f"{exchange.ask.input_characters:,}",
+    )
+    return f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
+
+
+def _form(exchange: Exchange, text: str, calls: str, problem: str) -> str:
+    alert = f'<p class="problem" role="alert">{escape(problem)}</p>' if problem else ""
+    hint = escape('[{"name": "…", "arguments": {}}]')
+    # A line break behind <textarea> is not part of what stands in it.
+    return (
+        f'<form method="post" action="{exchange.name}">{alert}'
+        f'<label>Text <textarea name="text" rows="8">\n{escape(text)}</textarea></label>'
+        f'<label>Calls, as JSON: {hint} <textarea name="calls" rows="4">\n{escape(calls)}</textarea></label>'
+        "<p><button>Send answer</button></p></form>"
+    )
+
+
+def _readable(exchange: Exchange) -> str:
+    try:
+        return exchange.path("request.md").read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        return f"{exchange.path('request.md').name} cannot be read: {error.strerror}"
+
+
+def _html(title: str, content: str, head: str = "") -> str:
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8">{head}'
+        '<meta name="viewport" content="width=device-width">'
+        f"<title>{escape(title)} · model relay</title><style>{_STYLE}</style></head>"
+        f"<body><h1>{escape(title)}</h1>{content}</body></html>"
+    )
+
+
+async def _send(response: Response, status: int, page: str) -> None:
+    body = page.encode(errors="replace")
+    await response.whole(status, body, _HEADERS)
+
 
 POLL_SECONDS = 0.1
 KEEP_ALIVE_SECONDS = 10.0
-KEPT_EXCHANGES = 200
-KNOWN_CONVERSATIONS = 50
+MAX_EXCHANGES = 200
+MAX_CONVERSATIONS = 50
 SECRET_CHARACTERS = 16
 """Shorter values are no keys of a provider, and occur in ordinary texts."""
-SHOWN_HEADERS = ("user-agent", "content-type", "anthropic-version", "anthropic-beta", "openai-beta")
+LOGGED_HEADERS = (
+    "user-agent",
+    "content-type",
+    "anthropic-version",
+    "anthropic-beta",
+    "openai-beta",
+)
 
 Watcher = Callable[[Exchange], None]
 
@@ -47,7 +209,7 @@ class _NoAnswer(Exception):
 
 
 class Relay:
-    """Speaks for the model with the words of whoever answers in the folder or on the page."""
+    """Answers requests with what a person or program writes into the folder or on the page."""
 
     def __init__(
         self,
@@ -69,11 +231,11 @@ class Relay:
         self._keep_alive_seconds = keep_alive_seconds
         self._watcher = watcher
         self.count = 0
-        """How many requests have waited, or wait."""
-        self._exchanges: deque[Exchange] = deque(maxlen=KEPT_EXCHANGES)
+        """Number of requests so far."""
+        self._exchanges: deque[Exchange] = deque(maxlen=MAX_EXCHANGES)
         self._waiting: dict[int, Exchange] = {}
         self._bodies: dict[bytes, int] = {}
-        self._conversations: deque[tuple[int, tuple[int, ...]]] = deque(maxlen=KNOWN_CONVERSATIONS)
+        self._conversations: deque[tuple[int, tuple[int, ...]]] = deque(maxlen=MAX_CONVERSATIONS)
         self._page = Page(secrets.token_urlsafe(24), self._waiting, self._exchanges)
 
     @property
@@ -82,36 +244,41 @@ class Relay:
 
     @property
     def page_path(self) -> str:
-        """Where the page is. It holds a secret: who knows it can read and answer every request."""
+        """Return the page's path. It is secret: it gives access to every request."""
         return self._page.path
 
-    def is_page(self, seen: SeenRequest) -> bool:
-        """Whether a browser asked, and no client of a model."""
-        return seen.path == PAGE
+    def is_page(self, logged: LoggedRequest) -> bool:
+        """Check if the request is for the page, not for the model."""
+        return logged.path == PAGE
 
     async def answer(
-        self, request: Request, response: Response, gone: Gone, seen: SeenRequest
+        self, request: Request, response: Response, gone: Gone, logged: LoggedRequest
     ) -> None:
         if not self._page.is_meant(request):
-            await self._provider.answer(request, response, gone, seen)
+            await self._provider.answer(request, response, gone, logged)
             return
-        seen.path, seen.headers, seen.body = PAGE, {}, None
+        logged.path, logged.headers, logged.body = PAGE, {}, None
         await self._page.answer(request, response)
 
     async def play(
-        self, dialect: Dialect, request: Request, response: Response, gone: Gone, seen: SeenRequest
+        self,
+        dialect: Dialect,
+        request: Request,
+        response: Response,
+        gone: Gone,
+        logged: LoggedRequest,
     ) -> None:
-        ask = dialect.ask(seen.body, size=seen.size)
-        seen.describe(ask)
+        ask = dialect.ask(logged.body, size=logged.size)
+        logged.describe(ask)
         line = _Line(dialect, ask, response)
         try:
-            exchange = self._begin(request, ask, seen)
+            exchange = self._begin(request, ask, logged)
         except RecursionError:
             await line.fail(400, "the request is nested too deeply to be shown")
             return
         except OSError as error:
-            words = f"the request cannot be written to {self._folder.path}: {error.strerror}"
-            await line.fail(500, words)
+            message = f"the request cannot be written to {self._folder.path}: {error.strerror}"
+            await line.fail(500, message)
             return
         state: State = "server ended"
         try:
@@ -120,10 +287,10 @@ class Relay:
         except _NoAnswer as none:
             state = none.state
             if state == "timed out":
-                words = (
+                message = (
                     f"nobody answered request {exchange.name} within {self._timeout_seconds:g} s"
                 )
-                await line.fail(504, words)
+                await line.fail(504, message)
             else:
                 response.drop()
         except ConnectionError:
@@ -132,31 +299,31 @@ class Relay:
         finally:
             self._close(exchange, state)
 
-    def _begin(self, request: Request, ask: Ask, seen: SeenRequest) -> Exchange:
+    def _begin(self, request: Request, ask: Ask, logged: LoggedRequest) -> Exchange:
         digest = hashlib.sha256(request.body).digest()
         exchange = self._folder.begin(ask, self._bodies.get(digest))
-        transcript = Transcript.of(seen.body, ask)
-        known_from, known = self._known(transcript.entries)
+        transcript = Transcript.of(logged.body, ask)
+        earlier, common = self._longest_common(transcript.entries)
         heading = Heading(
             exchange.name,
             ask,
             user_agent=request.headers.get("user-agent", ""),
             same_as=exchange.same_as,
-            known_entries=known,
-            known_from=known_from,
+            common_entries=common,
+            earlier=earlier,
         )
         keys = [key for key in secrets_of(request) if len(key) >= SECRET_CHARACTERS]
-        raw = _without(keys, _raw(exchange, seen))
+        raw = _without(keys, _raw(exchange, logged))
         write_request(exchange, raw, _without(keys, readable(heading, transcript)))
         self._bodies.setdefault(digest, exchange.number)
         self._conversations.append((exchange.number, tuple(map(hash, transcript.entries))))
         self.count += 1
         self._exchanges.append(exchange)
         self._waiting[exchange.number] = exchange
-        self._tell(exchange)
+        self._notify(exchange)
         return exchange
 
-    def _known(self, entries: tuple[Entry, ...]) -> tuple[int | None, int]:
+    def _longest_common(self, entries: tuple[Entry, ...]) -> tuple[int | None, int]:
         """The request with the longest beginning in common, and how many entries that has."""
         hashes = tuple(map(hash, entries))
         best: tuple[int | None, int] = (None, 0)
@@ -194,9 +361,9 @@ class Relay:
     def _close(self, exchange: Exchange, state: State) -> None:
         self._waiting.pop(exchange.number, None)
         exchange.close(state)
-        self._tell(exchange)
+        self._notify(exchange)
 
-    def _tell(self, exchange: Exchange) -> None:
+    def _notify(self, exchange: Exchange) -> None:
         if self._watcher is not None:
             self._watcher(copy(exchange))  # as it is now: it may be read later
 
@@ -233,11 +400,11 @@ class _Line:
             await self._send_event(event)
         await self._response.finish()
 
-    async def fail(self, status: int, words: str) -> None:
+    async def fail(self, status: int, message: str) -> None:
         if not self._begun:
-            await send_failure(self._response, self._dialect.failure(status, words))
+            await send_failure(self._response, self._dialect.failure(status, message))
         elif self._streams:
-            await self._send_event(self._dialect.error_event(status, words))
+            await self._send_event(self._dialect.error_event(status, message))
             await self._response.finish()
         else:
             # The status is sent already; half a body is understood by every client.
@@ -248,7 +415,7 @@ class _Line:
             await self._response.send(part)
 
     async def _send_whole(self, answer: Answer) -> None:
-        body = b"".join(filled(self._dialect.whole(self._ask, answer), answer.words))
+        body = b"".join(filled(self._dialect.whole(self._ask, answer), answer.text))
         if self._ask.streamed:
             body = b"[" + body + b"]"
         if not self._begun:
@@ -265,19 +432,19 @@ async def _read(exchange: Exchange) -> Answer:
     return answer
 
 
-def _raw(exchange: Exchange, seen: SeenRequest) -> str:
-    headers = {name: seen.headers[name] for name in SHOWN_HEADERS if name in seen.headers}
+def _raw(exchange: Exchange, logged: LoggedRequest) -> str:
+    headers = {name: logged.headers[name] for name in LOGGED_HEADERS if name in logged.headers}
     request: dict[str, Any] = {
         "number": exchange.number,
-        "method": seen.method,
-        "path": seen.path,
+        "method": logged.method,
+        "path": logged.path,
         "headers": headers,
-        "protocol": seen.protocol,
-        "model": seen.model,
-        "streamed": seen.streamed,
-        "size": seen.size,
+        "protocol": logged.protocol,
+        "model": logged.model,
+        "streamed": logged.streamed,
+        "size": logged.size,
         "same_as": exchange.same_as,
-        "body": seen.body,
+        "body": logged.body,
     }
     return json.dumps(request, ensure_ascii=False, indent=1)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from podium.testing.modelserver.messages import Ask, OfferedTool, table, tables, word
+from podium.testing.modelserver.messages import Ask, OfferedTool, as_text, table, tables
 from podium.testing.modelserver.script import ProtocolName
 
 MAX_BLOB = 2000
@@ -26,7 +26,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Transcript:
-    """What the model is sent."""
+    """Request to the model, in parts."""
 
     instructions: tuple[str, ...]
     entries: tuple[Entry, ...]
@@ -37,26 +37,26 @@ class Transcript:
     @classmethod
     def of(cls, body: Mapping[str, Any], ask: Ask) -> Transcript:
         entries = list(_READERS[ask.protocol](body))
-        known = _KNOWN[ask.protocol]
+        handled_keys = _HANDLED_KEYS[ask.protocol]
         return cls(
-            instructions=tuple(each.text for each in entries if each.role == "system"),
-            entries=tuple(each for each in entries if each.role != "system"),
+            instructions=tuple(entry.text for entry in entries if entry.role == "system"),
+            entries=tuple(entry for entry in entries if entry.role != "system"),
             tools=ask.tools,
-            settings={key: value for key, value in body.items() if key not in known},
+            settings={key: value for key, value in body.items() if key not in handled_keys},
         )
 
 
 @dataclass(frozen=True)
 class Heading:
-    """What stands above a transcript."""
+    """Heading of a transcript."""
 
     name: str
     ask: Ask
     user_agent: str = ""
     same_as: int | None = None
-    known_entries: int = 0
+    common_entries: int = 0
     """So many entries at the beginning are the same as in the request before."""
-    known_from: int | None = None
+    earlier: int | None = None
 
 
 def readable(heading: Heading, transcript: Transcript) -> str:
@@ -86,8 +86,8 @@ def _top(heading: Heading, transcript: Transcript) -> Iterator[str]:
     yield f"* model: {_line(ask.model)}"
     if heading.user_agent:
         yield f"* client: {_line(heading.user_agent)}"
-    shown = ", ".join(f"{name} {size:,}" for name, size in sizes.items())
-    yield f"* size: {ask.input_characters:,} bytes; characters: {shown}"
+    listing = ", ".join(f"{name} {size:,}" for name, size in sizes.items())
+    yield f"* size: {ask.input_characters:,} bytes; characters: {listing}"
     if heading.same_as is not None:
         yield f"* same body as request {heading.same_as:04d}"
     yield ""
@@ -105,8 +105,8 @@ def _conversation(heading: Heading, entries: Sequence[Entry]) -> Iterator[str]:
     yield f"## Messages ({len(entries)})"
     yield ""
     for number, entry in enumerate(entries, 1):
-        if heading.known_from is not None and number == heading.known_entries + 1:
-            yield f"## New since request {heading.known_from:04d}"
+        if heading.earlier is not None and number == heading.common_entries + 1:
+            yield f"## New since request {heading.earlier:04d}"
             yield ""
         yield f"### {number}. {_line(entry.role)} ({len(entry.text):,} characters)"
         yield ""
@@ -159,31 +159,35 @@ def _line(text: str) -> str:
 
 def _chat(body: Mapping[str, Any]) -> Iterator[Entry]:
     for message in tables(body.get("messages")):
-        role = word(message.get("role")) or "unknown"
+        role = as_text(message.get("role")) or "unknown"
         if role in ("system", "developer"):
             role = "system"
         if role in ("tool", "function"):
-            role = f"result of {word(message.get('tool_call_id')) or word(message.get('name'))}"
+            role = (
+                f"result of {as_text(message.get('tool_call_id')) or as_text(message.get('name'))}"
+            )
         yield from _entry(role, _content(message.get("content")))
         for call in tables(message.get("tool_calls")):
-            told = table(call.get("function")) or table(call.get("custom"))
-            given = told.get("arguments", told.get("input"))
-            yield _call(word(told.get("name")), word(call.get("id")), given)
+            function = table(call.get("function")) or table(call.get("custom"))
+            arguments = function.get("arguments", function.get("input"))
+            yield _call(as_text(function.get("name")), as_text(call.get("id")), arguments)
 
 
 def _anthropic(body: Mapping[str, Any]) -> Iterator[Entry]:
     yield from _entry("system", _content(body.get("system")))
     for message in tables(body.get("messages")):
-        role, content = word(message.get("role")) or "unknown", message.get("content")
+        role, content = as_text(message.get("role")) or "unknown", message.get("content")
         if isinstance(content, str):
             yield Entry(role, content)
         for block in tables(content):
             match block.get("type"):
                 case "tool_use":
-                    yield _call(word(block.get("name")), word(block.get("id")), block.get("input"))
+                    yield _call(
+                        as_text(block.get("name")), as_text(block.get("id")), block.get("input")
+                    )
                 case "tool_result":
                     error = ", an error" if block.get("is_error") is True else ""
-                    whose = f"result of {word(block.get('tool_use_id'))}{error}"
+                    whose = f"result of {as_text(block.get('tool_use_id'))}{error}"
                     yield Entry(whose, _content(block.get("content")))
                 case _:
                     yield from _entry(role, _content([block]))
@@ -193,34 +197,34 @@ def _gemini(body: Mapping[str, Any]) -> Iterator[Entry]:
     instruction = body.get("systemInstruction", body.get("system_instruction"))
     yield from _entry("system", _content(table(instruction).get("parts")))
     for content in tables(body.get("contents")):
-        role = word(content.get("role")) or "user"
+        role = as_text(content.get("role")) or "user"
         for part in tables(content.get("parts")):
             call, result = table(part.get("functionCall")), table(part.get("functionResponse"))
             if call:
-                yield _call(word(call.get("name")), word(call.get("id")), call.get("args"))
+                yield _call(as_text(call.get("name")), as_text(call.get("id")), call.get("args"))
             elif result:
                 yield Entry(
-                    f"result of {word(result.get('name'))}", _pretty(result.get("response"))
+                    f"result of {as_text(result.get('name'))}", _pretty(result.get("response"))
                 )
             else:
                 yield from _entry(role, _content([part]))
 
 
 def _responses(body: Mapping[str, Any]) -> Iterator[Entry]:
-    yield from _entry("system", word(body.get("instructions")))
+    yield from _entry("system", as_text(body.get("instructions")))
     if isinstance(body.get("input"), str):
         yield Entry("user", body["input"])
     for item in tables(body.get("input")):
-        kind = word(item.get("type")) or "message"
+        kind = as_text(item.get("type")) or "message"
         if kind == "message":
-            role = word(item.get("role")) or "unknown"
+            role = as_text(item.get("role")) or "unknown"
             role = "system" if role in ("system", "developer") else role
             yield from _entry(role, _content(item.get("content")))
         elif kind.endswith("_call"):
-            given = item.get("arguments", item.get("input", item.get("action")))
-            yield _call(word(item.get("name")) or kind, word(item.get("call_id")), given)
+            arguments = item.get("arguments", item.get("input", item.get("action")))
+            yield _call(as_text(item.get("name")) or kind, as_text(item.get("call_id")), arguments)
         elif kind.endswith("_output"):
-            yield Entry(f"result of {word(item.get('call_id'))}", _content(item.get("output")))
+            yield Entry(f"result of {as_text(item.get('call_id'))}", _content(item.get("output")))
         elif kind != "additional_tools":
             yield Entry(kind, _pretty(item))
 
@@ -230,8 +234,8 @@ def _entry(role: str, text: str) -> Iterator[Entry]:
         yield Entry(role, text)
 
 
-def _call(name: str, identity: str, given: Any) -> Entry:
-    text = given if isinstance(given, str) else _pretty(given)
+def _call(name: str, identity: str, arguments: Any) -> Entry:
+    text = arguments if isinstance(arguments, str) else _pretty(arguments)
     return Entry(f"call of {_line(name)}" + (f" ({_line(identity)})" if identity else ""), text)
 
 
@@ -239,7 +243,7 @@ def _content(content: Any) -> str:
     """The texts of a message; of other parts what they are."""
     if isinstance(content, str):
         return content
-    texts = [word(part.get("text")) or _pretty(part) for part in tables(content)]
+    texts = [as_text(part.get("text")) or _pretty(part) for part in tables(content)]
     return "\n".join(texts) if texts or content in (None, []) else _pretty(content)
 
 
@@ -253,9 +257,9 @@ def _brief(value: Any, depth: int = 0) -> Any:
     if depth >= MAX_DEPTH and isinstance(value, dict | list):
         return "…"
     if isinstance(value, dict):
-        return {key: _brief(each, depth + 1) for key, each in value.items()}
+        return {key: _brief(item, depth + 1) for key, item in value.items()}
     if isinstance(value, list):
-        return [_brief(each, depth + 1) for each in value]
+        return [_brief(item, depth + 1) for item in value]
     return value
 
 
@@ -265,7 +269,7 @@ _READERS: dict[ProtocolName, Callable[[Mapping[str, Any]], Iterator[Entry]]] = {
     "gemini": _gemini,
     "responses": _responses,
 }
-_KNOWN: dict[ProtocolName, frozenset[str]] = {
+_HANDLED_KEYS: dict[ProtocolName, frozenset[str]] = {
     "chat": frozenset({"model", "messages", "tools", "stream"}),
     "anthropic": frozenset({"model", "messages", "tools", "stream", "system"}),
     "gemini": frozenset({"contents", "tools", "systemInstruction", "system_instruction"}),

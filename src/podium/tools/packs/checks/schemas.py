@@ -250,7 +250,7 @@ def _property_problems(schema: Json) -> Iterator[tuple[str, str]]:
         return
     kind = schema.get("x-kind")
     if kind is not None and not is_kind(kind):
-        yield "x-kind", f"{kind!r} is no kind; one of {', '.join(KINDS)} or id:THING"
+        yield "x-kind", f"{kind!r} is not a kind; use one of {', '.join(KINDS)} or id:THING"
     if not isinstance(schema.get("x-ask", ""), str):
         yield "x-ask", "must be a text: the question to ask when it is missing"
     if schema.get("x-resolve", RESOLVED[0]) not in RESOLVED:
@@ -296,7 +296,7 @@ def _check_values(
         for name, value in example.arguments.items():
             at = f"{location}{pointer(('examples', number, 'arguments', name))}"
             if name not in properties_of(schema):
-                registry_check.problems.add(at, f"{name!r} is no argument of it")
+                registry_check.problems.add(at, f"{name!r} is not an argument of it")
             elif not fitting.fits(name, value):
                 registry_check.problems.add(
                     at, f"{_short(value)} does not fit the schema of {name!r}"

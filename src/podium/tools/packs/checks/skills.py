@@ -57,7 +57,7 @@ def _check_step(
     for name, value in step.arguments.items():
         at = f"{location}{pointer(('arguments', name))}"
         if tool is not None and name not in properties_of(tool.input_schema):
-            registry_check.problems.add(at, f"{name!r} is no argument of {tool.name}")
+            registry_check.problems.add(at, f"{name!r} is not an argument of {tool.name}")
         for text in _texts(value):
             problem = _reference_problem(text, skill, step, earlier)
             if problem:
@@ -74,7 +74,9 @@ def _condition_problem(text: str, skill: Skill) -> str:
 def _message_problem(text: str, path: str, skill: Skill) -> str:
     first = path.partition(".")[0]
     is_property = first in properties_of(skill.input_schema)
-    return "" if is_property else f"{text!r}: {first!r} is no property of the skill's input_schema"
+    return (
+        "" if is_property else f"{text!r}: {first!r} is not a property of the skill's input_schema"
+    )
 
 
 def _reference_problem(

@@ -50,7 +50,7 @@ def check_names(registry_check: RegistryCheck) -> None:
     _once(registry_check, "tier example", _locations("tier_examples", "tool", examples))
     for kind in registry.vocabulary:
         if not is_kind(kind):
-            registry_check.problems.add(f"/vocabulary/{kind}", f"{kind!r} is no kind of field")
+            registry_check.problems.add(f"/vocabulary/{kind}", f"{kind!r} is not a kind of field")
     if not registry.tools:
         registry_check.problems.add("/tools", "is empty; a pack is there for its tools")
     _check_own_name(registry_check)
@@ -99,9 +99,7 @@ def _check_patterns(registry_check: RegistryCheck) -> None:
             )
         for index, pattern in enumerate(row.patterns):
             if not _PATTERN.fullmatch(pattern):
-                problem = (
-                    f"{pattern!r} is no pattern: names with `*` for any characters, as in quote.*"
-                )
+                problem = f"{pattern!r} is not a pattern: use names with `*` for any characters, as in quote.*"
                 registry_check.problems.add(f"/domains/{number}/patterns/{index}", problem)
 
 
@@ -166,7 +164,9 @@ def _check_dependencies(registry_check: RegistryCheck, location: str, tool: Pack
         for argument, field in dependency.fills.items():
             where = f"{at}{pointer(('fills', argument))}"
             if argument not in properties_of(tool.input_schema):
-                registry_check.problems.add(where, f"{argument!r} is no argument of {tool.name}")
+                registry_check.problems.add(
+                    where, f"{argument!r} is not an argument of {tool.name}"
+                )
             if before is not None and field.partition(".")[0] not in before.receipt_fields:
                 problem = f"{field!r} is not among the receipt_fields of {before.name}"
                 registry_check.problems.add(where, problem)
@@ -182,7 +182,7 @@ def _check_undo(registry_check: RegistryCheck, location: str, tool: PackTool) ->
     for name in required_of(reverse.input_schema):
         schema = properties_of(reverse.input_schema).get(name)
         if isinstance(schema, dict) and is_id(schema.get("x-kind")) and name not in names:
-            problem = f"{reverse.name} needs {name!r}, which is no argument and no receipt field of {tool.name}"
+            problem = f"{reverse.name} needs {name!r}, which is neither an argument nor a receipt field of {tool.name}"
             registry_check.problems.add(f"{location}/undo", problem)
 
 
@@ -251,21 +251,21 @@ def _check_proof(
     for number, column in enumerate(proof.columns):
         if not _COLUMN.fullmatch(column):
             registry_check.problems.add(
-                f"{location}/columns/{number}", f"{column!r} is no name of a column"
+                f"{location}/columns/{number}", f"{column!r} is not a column name"
             )
     if not _COLUMN.fullmatch(proof.table):
-        registry_check.problems.add(f"{location}/table", f"{proof.table!r} is no name of a table")
+        registry_check.problems.add(f"{location}/table", f"{proof.table!r} is not a table name")
 
 
 def _problems(tool: PackTool, column: str, value: Json) -> Iterator[str]:
     if not _COLUMN.fullmatch(column):
-        yield f"{column!r} is no name of a column"
+        yield f"{column!r} is not a column name"
     if not isinstance(value, str) or not value.startswith("$"):
         return
     match = _REFERENCE.fullmatch(value)
     source, name = (match["source"], match["path"].partition(".")[0]) if match else ("", "")
     if source == "arg" and name not in properties_of(tool.input_schema):
-        yield f"{value!r}: {name!r} is no argument of {tool.name}"
+        yield f"{value!r}: {name!r} is not an argument of {tool.name}"
     elif source == "result" and name not in tool.receipt_fields:
         yield f"{value!r}: {name!r} is not among the receipt_fields"
     elif source not in ("arg", "result"):

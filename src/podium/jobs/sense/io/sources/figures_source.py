@@ -27,36 +27,36 @@ APART = timedelta(hours=1)
 _LIMIT_BYTES = 20_000
 
 
-class Reading(FrozenModel):
+class DiskReading(FrozenModel):
     """Fill level of the disk when it had moved on."""
 
     at: UtcDatetime
     percent: Annotated[int, Field(ge=0, le=100)]
 
 
-class Remembered(FrozenModel):
+class FigureMemory(FrozenModel):
     """Content of the file."""
 
     steps: dict[str, int] = Field(default_factory=dict)
     """Figure → the step it was at: one that lies between two stays where it is, also for the next process."""
-    readings: tuple[Reading, ...] = ()
+    readings: tuple[DiskReading, ...] = ()
     """Oldest first, at least an hour apart."""
 
-    def with_step(self, key: str, value: float) -> Remembered:
+    def with_step(self, key: str, value: float) -> FigureMemory:
         """Move a figure to its next step when it is clearly beyond the present one."""
         before = self.steps.get(key)
         if before is not None and abs(value - before) < 0.75:
             return self
         return self.model_copy(update={"steps": {**self.steps, key: round(value)}})
 
-    def with_reading(self, percent: int, now: datetime) -> Remembered:
+    def with_reading(self, percent: int, now: datetime) -> FigureMemory:
         """Add a reading if the disk has moved on and the last is old enough; drop old ones."""
         # A clock that was set back leaves readings of the future behind.
         past = [reading for reading in self.readings if reading.at <= now]
         if past and (past[-1].percent == percent or now - past[-1].at < APART):
             return self
         recent = [reading for reading in past if now - reading.at <= MAX_LENGTH]
-        readings = (*recent, Reading(at=now, percent=percent))[-MAX_READINGS:]
+        readings = (*recent, DiskReading(at=now, percent=percent))[-MAX_READINGS:]
         return self.model_copy(update={"readings": readings})
 
     def disk_summary(self, percent: int) -> dict[str, Json]:
@@ -82,14 +82,14 @@ class FiguresFile:
     def __init__(self, root: Path, source: str) -> None:
         self._root = root
         self._name = f"figures-{quote(source, safe='')}.json"
-        self._memory: Remembered | None = None
+        self._memory: FigureMemory | None = None
 
-    def remembered(self) -> Remembered:
+    def remembered(self) -> FigureMemory:
         if self._memory is None:
             self._memory = self._read()
         return self._memory
 
-    def remember(self, remembered: Remembered) -> None:
+    def remember(self, remembered: FigureMemory) -> None:
         """Write the readings if they changed."""
         if remembered == self.remembered():
             return
@@ -100,12 +100,14 @@ class FiguresFile:
         except (NotPossibleNow, OSError):
             return  # this process still knows, and looking goes on
 
-    def _read(self) -> Remembered:
+    def _read(self) -> FigureMemory:
         try:
             with opened_folder(self._root, STATE) as folder:
-                return Remembered.model_validate_json(read_plain(folder, self._name, _LIMIT_BYTES))
+                return FigureMemory.model_validate_json(
+                    read_plain(folder, self._name, _LIMIT_BYTES)
+                )
         except (NotPossibleNow, OSError, ValidationError):
-            return Remembered()
+            return FigureMemory()
 
 
 _PROCESSES = Path("/proc")

@@ -88,7 +88,7 @@ Signature = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class SourceFile:
+class WatchedFile:
     """A file with its status in the file system."""
 
     path: str
@@ -110,7 +110,7 @@ class SourceFile:
         return (self.path, self.real, self.signature, *problem)
 
 
-def find(root: Path, path: str, is_own: Callable[[str], bool]) -> SourceFile:
+def find(root: Path, path: str, is_own: Callable[[str], bool]) -> WatchedFile:
     """Look up a file. Never raises for its state: that is in `problem`."""
     try:
         # Asked before it is looked for: that the loop begins to write it must not be news either.
@@ -120,10 +120,10 @@ def find(root: Path, path: str, is_own: Callable[[str], bool]) -> SourceFile:
         with as_not_sensed(full):
             return file_from_status(path, real, os.lstat(full))
     except NotSensed as problem:
-        return SourceFile(path, problem=problem)
+        return WatchedFile(path, problem=problem)
 
 
-def file_from_status(path: str, real: str, status: os.stat_result) -> SourceFile:
+def file_from_status(path: str, real: str, status: os.stat_result) -> WatchedFile:
     """Describe a file whose status is known and that is no symlink."""
     problem = None
     if not stat.S_ISREG(status.st_mode):
@@ -131,8 +131,8 @@ def file_from_status(path: str, real: str, status: os.stat_result) -> SourceFile
         problem = NotSensed("unreadable", f"it is {kind}")
     if stat.S_ISDIR(status.st_mode):
         # Its times change with every file that is made in it, also with the loop's own.
-        return SourceFile(path, real, problem=problem)
-    return SourceFile(path, real, signature_of(status), status.st_mtime_ns, problem)
+        return WatchedFile(path, real, problem=problem)
+    return WatchedFile(path, real, signature_of(status), status.st_mtime_ns, problem)
 
 
 def signature_of(status: os.stat_result) -> Signature:
@@ -175,7 +175,7 @@ def as_not_sensed(path: Path) -> Iterator[None]:
         raise NotSensed("unreadable", "no file can have this name") from None
 
 
-def read_whole(root: Path, file: SourceFile, limit_bytes: int) -> bytes:
+def read_whole(root: Path, file: WatchedFile, limit_bytes: int) -> bytes:
     """Read the whole file. Raises `NotSensed` if it is too large or keeps changing."""
     if file.size > limit_bytes:
         raise _too_large(file.size, limit_bytes)
@@ -190,7 +190,7 @@ def read_whole(root: Path, file: SourceFile, limit_bytes: int) -> bytes:
     raise NotSensed("malformed", "it was being written while it was read")
 
 
-def read_end(root: Path, file: SourceFile, limit_bytes: int) -> tuple[bytes, bool]:
+def read_end(root: Path, file: WatchedFile, limit_bytes: int) -> tuple[bytes, bool]:
     """Read the last bytes of a file; True: these are all of it."""
     with _opened(root, file) as handle:
         start = max(0, os.fstat(handle).st_size - limit_bytes)
@@ -202,7 +202,7 @@ def _too_large(size: int, limit_bytes: int) -> NotSensed:
 
 
 @contextmanager
-def _opened(root: Path, file: SourceFile) -> Iterator[int]:
+def _opened(root: Path, file: WatchedFile) -> Iterator[int]:
     with as_not_sensed(root / file.path):
         top = Path(os.path.realpath(root))
         with open_parent(top, file.real) as (folder, name):
@@ -220,7 +220,7 @@ once more and keep its times, so it is looked at once more when it has settled."
 _KIND = 0o170000
 """Bits of a mode that say what kind of thing it is; a function call each is too much here."""
 
-_Row = tuple[int, str, os.stat_result | SourceFile]
+_Row = tuple[int, str, os.stat_result | WatchedFile]
 """Sorts newest first, then by name."""
 IsOwn = Callable[[str], bool]
 """True if the loop itself writes this path, relative to the root."""
@@ -240,7 +240,7 @@ class FileSelection:
     newest: int = 20
     stale_seconds: float | None = None
 
-    def files(self, root: Path, is_own: IsOwn) -> tuple[Sequence[SourceFile], int]:
+    def files(self, root: Path, is_own: IsOwn) -> tuple[Sequence[WatchedFile], int]:
         """Return the files that are shown, in order, and the total number."""
         if self.pattern is None:
             file = find(root, self.path, is_own)
@@ -251,17 +251,17 @@ class FileSelection:
             with as_not_sensed(root / folder):
                 rows, total = self._newest_rows(root, folder, real, is_own)
         except NotSensed as problem:
-            return [SourceFile(folder or ".", problem=problem)], 0
+            return [WatchedFile(folder or ".", problem=problem)], 0
         return [_file_in_folder(folder, real, name, entry) for _, name, entry in rows], total
 
-    def etag(self, files: Sequence[SourceFile], total: int, now_ns: int) -> str:
+    def etag(self, files: Sequence[WatchedFile], total: int, now_ns: int) -> str:
         """Return a text that changes exactly when looking would find something else."""
         return etag_of(
             total,
             *((file.facts, self.is_stale(file, now_ns), settles(file, now_ns)) for file in files),
         )
 
-    def is_stale(self, file: SourceFile, now_ns: int) -> bool:
+    def is_stale(self, file: WatchedFile, now_ns: int) -> bool:
         if self.stale_seconds is None or not file.signature:
             return False
         return now_ns - file.changed_ns > int(self.stale_seconds * SECOND_NS)
@@ -304,15 +304,15 @@ class FileSelection:
                     yield name, status
 
 
-def settles(file: SourceFile, now_ns: int) -> bool:
+def settles(file: WatchedFile, now_ns: int) -> bool:
     """True if it was changed so recently that its times may not show another change."""
     return bool(file.signature) and 0 <= now_ns - file.changed_ns < _SETTLE_NS
 
 
 def _file_in_folder(
-    folder: str, real: str, name: str, entry: os.stat_result | SourceFile
-) -> SourceFile:
-    if isinstance(entry, SourceFile):
+    folder: str, real: str, name: str, entry: os.stat_result | WatchedFile
+) -> WatchedFile:
+    if isinstance(entry, WatchedFile):
         return entry
     return file_from_status(_beginning(folder) + name, _beginning(real) + name, entry)
 

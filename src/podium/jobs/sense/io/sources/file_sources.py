@@ -15,7 +15,7 @@ from podium.jobs.sense.io.sources.file_selection import (
     FileSelection,
     NotSensed,
     SourceDeps,
-    SourceFile,
+    WatchedFile,
     find,
     read_end,
     read_whole,
@@ -44,7 +44,7 @@ class WatchedSource(ABC):
         self._cache: dict[str, _CachedReading] = {}
 
     @abstractmethod
-    def _read(self, file: SourceFile) -> tuple[Condition, str, Json]:
+    def _read(self, file: WatchedFile) -> tuple[Condition, str, Json]:
         """Condition, why, content of a file. Raises `NotSensed`."""
 
     @property
@@ -57,10 +57,10 @@ class WatchedSource(ABC):
     async def look(self) -> Look:
         return await asyncio.to_thread(lambda: self._look(*self._files()))
 
-    def _files(self) -> tuple[Sequence[SourceFile], int]:
+    def _files(self) -> tuple[Sequence[WatchedFile], int]:
         return self.selection.files(self._deps.root, self._deps.is_own)
 
-    def _look(self, files: Sequence[SourceFile], total: int) -> Look:
+    def _look(self, files: Sequence[WatchedFile], total: int) -> Look:
         now = self._now_ns()
         sensed = tuple(self._sensed(file, now) for file in files)
         paths = {file.path for file in files}
@@ -68,7 +68,7 @@ class WatchedSource(ABC):
         etag = self.selection.etag(files, total, now)
         return Look(source=self._name, found=sensed, total=total, mark=etag)
 
-    def _sensed(self, file: SourceFile, now: int) -> Sensed:
+    def _sensed(self, file: WatchedFile, now: int) -> Sensed:
         cached = self._cache.get(file.path)
         if cached is not None and cached.signature == file.signature:
             sensed = cached.sensed
@@ -79,7 +79,7 @@ class WatchedSource(ABC):
         stale = self.selection.is_stale(file, now)
         return sensed.model_copy(update={"stale": True}) if stale else sensed
 
-    def _read_safely(self, file: SourceFile) -> Sensed:
+    def _read_safely(self, file: WatchedFile) -> Sensed:
         condition: Condition
         try:
             if file.problem:
@@ -113,7 +113,7 @@ class FileSource(WatchedSource):
     ) -> None:
         super().__init__(deps, name, FileSelection(path, stale_seconds=stale_seconds))
 
-    def _read(self, file: SourceFile) -> tuple[Condition, str, Json]:
+    def _read(self, file: WatchedFile) -> tuple[Condition, str, Json]:
         content = read_whole(self._deps.root, file, self._deps.file_bytes)
         return "ok", "", understand(self.selection.path, content)
 
@@ -133,7 +133,7 @@ class FolderSource(WatchedSource):
     ) -> None:
         super().__init__(deps, name, FileSelection(path, pattern, newest, stale_seconds))
 
-    def _read(self, file: SourceFile) -> tuple[Condition, str, Json]:
+    def _read(self, file: WatchedFile) -> tuple[Condition, str, Json]:
         content = read_whole(self._deps.root, file, self._deps.file_bytes)
         return "ok", "", understand(file.path, content)
 
@@ -153,7 +153,7 @@ class LogSource(FileSource):
         super().__init__(deps, name, path, stale_seconds=stale_seconds)
         self._lines = lines
 
-    def _read(self, file: SourceFile) -> tuple[Condition, str, Json]:
+    def _read(self, file: WatchedFile) -> tuple[Condition, str, Json]:
         end, whole = read_end(self._deps.root, file, self._deps.file_bytes)
         # A log that was emptied under its writer begins with a hole, which reads as zero bytes.
         text = end.lstrip(b"\0")
