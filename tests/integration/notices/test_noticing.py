@@ -163,7 +163,9 @@ async def test_a_secret_that_is_not_there_is_said_and_the_others_are_told(tmp_pa
             await retry_until(lambda: service.bodies, 30)
         await podium.close()
     (words,) = said
-    assert words.startswith("no notices are sent to secret://MISSING: secret 'MISSING' is not declared")
+    assert words.startswith(
+        "no notices are sent to secret://MISSING: secret 'MISSING' is not declared"
+    )
 
 
 @pytest.mark.parametrize("trusted", [False, True])
