@@ -35,7 +35,7 @@ def run_command(arguments: list[str]) -> int:
         gc.set_threshold(GC_THRESHOLD)
         for flags, path in FAST_ANSWERS:
             if all(flag in arguments for flag in flags):
-                import importlib
+                import importlib  # `--version` does without
 
                 module, name = path.split(":")
                 answer = getattr(importlib.import_module(module), name)
