@@ -24,7 +24,7 @@ from podium.jobs.sense.composition import (
     trust_of,
 )
 from podium.jobs.sense.deps import TEXT_ZONE, WRITER, Weigh
-from podium.jobs.sense.idle_tick import MODE_VARIABLE
+from podium.jobs.sense.io.tick_files import MODE_VARIABLE
 from podium.jobs.sense.models import lower_mode
 from podium.jobs.sense.orders.inbox_tender import InboxTender
 from podium.jobs.sense.orders.operation_writer import ShowFile
