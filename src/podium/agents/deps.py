@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
+from podium.core.errors import ConfigProblem
 from podium.core.model import FrozenModel, Json, NonEmpty
 from podium.ports import Agent, Clock, ConfinementProvider, HookServers, Launcher, Transcripts
 
@@ -53,3 +54,18 @@ class AgentDeps:
 
 AgentMaker = Callable[[AgentDeps], Agent]
 """Makes an agent of a program's own, with the kit that it is run with."""
+
+
+def option_problems(error: ValidationError) -> list[ConfigProblem]:
+    """Return one problem for each invalid option of an agent."""
+    return [
+        ConfigProblem(issue["msg"], key=".".join(map(str, issue["loc"])))
+        for issue in error.errors(include_url=False, include_input=False)
+    ]
+
+
+def problems_line(error: ValidationError) -> str:
+    """Return the same on one line."""
+    return "; ".join(
+        f"{problem.key or 'options'}: {problem.problem}" for problem in option_problems(error)
+    )

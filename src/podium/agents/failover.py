@@ -115,7 +115,7 @@ def _read_session(session: str | None) -> tuple[str, str | None]:
         value = json.loads(session)
         return str(value["agent"]), str(value["session"])
     except (ValueError, KeyError, TypeError):
-        raise BadInput(f"{session[:80]!r} is no conversation of this role's agents") from None
+        raise BadInput(f"{session[:80]!r} is not a conversation of this role's agents") from None
 
 
 def _time_left(turn: Turn, began: float) -> float | None:

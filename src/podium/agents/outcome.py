@@ -80,11 +80,11 @@ def error_of_status(
         return AgentNotLoggedIn(f"agent {agent!r} is not logged in{detail}; {login_hint}")
     if status == 429:
         reset = retry_at or reset_time(message, now)
-        return RateLimited(f"agent {agent!r} has been asked too much{_until(reset)}{detail}", reset)
+        return RateLimited(f"agent {agent!r} is rate-limited{_until(reset)}{detail}", reset)
     if status is None or status >= 500 or status in (408, 409):
         where = f" at {address}" if address else ""
         return AgentUnavailable(f"agent {agent!r} cannot reach its model{where}{detail}")
-    return AgentRejected(f"agent {agent!r} was told that the request is wrong ({status}){detail}")
+    return AgentRejected(f"the provider rejected the request of agent {agent!r} ({status}){detail}")
 
 
 def is_overflow(text: str) -> bool:

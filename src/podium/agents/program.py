@@ -7,7 +7,7 @@ import ipaddress
 import json
 import re
 import tempfile
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,6 +73,17 @@ def record_of(line: bytes | str) -> dict[str, Json]:
     except (ValueError, RecursionError):
         return {}
     return record if isinstance(record, dict) else {}
+
+
+def mapping_of(value: Json) -> Mapping[str, Json]:
+    """Return the object; empty for anything else, as no record of a program can be relied on."""
+    return value if isinstance(value, dict) else {}
+
+
+def count_of(value: Json) -> int:
+    """Return the number of tokens; 0 for what is none, or no sensible one."""
+    usable = isinstance(value, int | float) and 0 <= value < 1e15
+    return int(value) if usable else 0
 
 
 def printed_line(line: str) -> str:

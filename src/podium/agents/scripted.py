@@ -57,7 +57,7 @@ def _expression(text: str) -> str:
     try:
         re.compile(text)
     except re.error as error:
-        raise ValueError(f"is no regular expression: {error}") from None
+        raise ValueError(f"is not a valid regular expression: {error}") from None
     return text
 
 
@@ -260,13 +260,13 @@ def _error(agent: str, failure: ScriptedFailure, now: datetime) -> PodiumError:
         case "rate_limited":
             seconds = failure.retry_seconds
             retry_at = None if seconds is None else after_seconds(seconds, now)
-            return RateLimited(f"{who} has been asked too much, says its script", retry_at)
+            return RateLimited(f"{who} is rate-limited, says its script", retry_at)
         case "unavailable":
             return AgentUnavailable(f"{who} cannot reach its model, says its script")
         case "overflow":
             return ContextOverflow(f"the conversation is too long for {who}, says its script")
         case "refused":
-            return AgentRefused(f"{who} will not do this, says its script")
+            return AgentRefused(f"{who} refused, says its script")
         case "rejected":
             return AgentRejected(f"{who} was told that the request is wrong, says its script")
 

@@ -144,10 +144,10 @@ def run_to_end(work: Coroutine[Any, Any, T], interrupting: Callable[[], None] = 
 
     `interrupting` is called at the first of them; a second one leaves at once.
     """
-    return asyncio.run(_ending_politely(work, interrupting))
+    return asyncio.run(_run_until_signal(work, interrupting))
 
 
-async def _ending_politely(work: Coroutine[Any, Any, T], interrupting: Callable[[], None]) -> T:
+async def _run_until_signal(work: Coroutine[Any, Any, T], interrupting: Callable[[], None]) -> T:
     task = asyncio.ensure_future(work)
     loop = asyncio.get_running_loop()
     asked: list[signal.Signals] = []
@@ -156,7 +156,7 @@ async def _ending_politely(work: Coroutine[Any, Any, T], interrupting: Callable[
         asked.append(by)
         for signum in _ENDING:
             loop.remove_signal_handler(signum)
-            signal.signal(signum, leave_at_once)
+            signal.signal(signum, exit_at_once)
         interrupting()
         task.cancel()
 
@@ -174,7 +174,7 @@ async def _ending_politely(work: Coroutine[Any, Any, T], interrupting: Callable[
                 loop.remove_signal_handler(signum)
 
 
-def leave_at_once(*_: object) -> None:
+def exit_at_once(*_: object) -> None:
     """Exit like a killed process, which loses nothing: the record is complete and no child survives."""
     with suppress(OSError, ValueError):
         if sys.stderr.isatty():

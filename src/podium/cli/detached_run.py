@@ -19,13 +19,14 @@ from podium.core.errors import NotPossibleNow
 from podium.core.ids import short_id
 from podium.core.model import FrozenModel
 from podium.core.work import QueueSpec, Run, RunStatus
+from podium.platform.safe_open import open_plain
 from podium.ports import Engine, Store
 from podium.render.text import counted, local_time
 
 LOG = "worker.log"
-_A_WORKERS_SECONDS = 2.0
+_CLAIM_SECONDS = 2.0
 """A worker that has room takes a run within milliseconds; a busy machine may be slower."""
-_A_NEW_WORKERS_SECONDS = 20.0
+_START_SECONDS = 20.0
 _TAIL_BYTES = 2_000
 
 
@@ -35,7 +36,7 @@ class BeginQueued(Protocol):
     def __call__(self, podium: Podium, slot: QueueSlot | None, /) -> Awaitable[Run]: ...
 
 
-class HandedOver(FrozenModel):
+class Handover(FrozenModel):
     """A run handed over to workers."""
 
     run: Run
@@ -54,13 +55,13 @@ def hand_over(door: Door, begin: BeginQueued, slot: QueueSlot) -> None:
     """Queue the run, make sure that a worker serves the queue, and print how to follow it."""
     spec = queue_named(door.configuration, slot.queue)
 
-    async def work(podium: Podium) -> HandedOver:
+    async def work(podium: Podium) -> Handover:
         run = await begin(podium, slot)
         door.options.parting_note = (
             f"run {run.id} is queued; run it with `podium worker --queue {spec.name} --once`, "
             f"or end it with `podium cancel {run.id}`"
         )
-        return await see_that_it_is_served(podium, run, spec)
+        return await ensure_served(podium, run, spec)
 
     done = door.run(work)
     run, more = done.run, done.model_dump(mode="json", exclude={"run"})
@@ -76,7 +77,7 @@ def hand_over(door: Door, begin: BeginQueued, slot: QueueSlot) -> None:
     door.screen.answer(record, render)
 
 
-def _how_it_goes_on(done: HandedOver, spec: QueueSpec) -> str:
+def _how_it_goes_on(done: Handover, spec: QueueSpec) -> str:
     by = f"started worker {done.worker_pid}, log in {done.log}"
     if done.taken:
         return f"continues in the background: {by if done.worker_pid else 'a worker took it'}"
@@ -96,7 +97,7 @@ def _how_it_goes_on(done: HandedOver, spec: QueueSpec) -> str:
     return f"is queued in {spec.name!r}: {busy} busy, and {counted(done.others, 'other run')} wait"
 
 
-async def see_that_it_is_served(podium: Podium, run: Run, spec: QueueSpec) -> HandedOver:
+async def ensure_served(podium: Podium, run: Run, spec: QueueSpec) -> Handover:
     """Wait until a worker has the run or serves its queue; start one when none does."""
     store, engine = await podium.store(), await podium.engine()
     log, worker = podium.folders.state / LOG, None
@@ -104,13 +105,13 @@ async def see_that_it_is_served(podium: Podium, run: Run, spec: QueueSpec) -> Ha
     # Asked again: the one who served it may just have been leaving. What a queue wants of its workers
     # is not known to be here: one with labels is left to people.
     if not taken and not spec.labels and not await _serving(store, engine, run, spec):
-        worker = _started_worker(podium.folders.project, spec.name, log)
+        worker = _start_worker(podium.folders.project, spec.name, log)
         await _until_served(store, engine, run, spec, worker, log)
         taken = await _taken_soon(store, engine, run, spec)
     tallies = await store.read(lambda view: view.tallies())
     queued = sum(tally.queued for tally in tallies if tally.queue == spec.name)
     itself = not taken and run.not_before is None
-    return HandedOver(
+    return Handover(
         run=run,
         taken=taken,
         workers=await _serving(store, engine, run, spec),
@@ -123,7 +124,7 @@ async def see_that_it_is_served(podium: Podium, run: Run, spec: QueueSpec) -> Ha
 async def _taken_soon(store: Store, engine: Engine, run: Run, spec: QueueSpec) -> bool:
     """Wait for a claim, as long as a free worker would need; True when it is claimed."""
     serves = run.not_before is None and await _serving(store, engine, run, spec)
-    return await _taken(store, run.id, _A_WORKERS_SECONDS if serves else 0.0)
+    return await _taken(store, run.id, _CLAIM_SECONDS if serves else 0.0)
 
 
 async def _serving(store: Store, engine: Engine, run: Run, spec: QueueSpec) -> int:
@@ -148,13 +149,13 @@ async def _until_served(
     log: Path,
 ) -> None:
     """Wait for the started worker. Raises `NotPossibleNow` when it exits, or does not come up."""
-    end = asyncio.get_running_loop().time() + _A_NEW_WORKERS_SECONDS
+    end = asyncio.get_running_loop().time() + _START_SECONDS
     while asyncio.get_running_loop().time() < end:
         if await _is_taken(store, run.id) or await _serving(store, engine, run, spec):
             return
         if worker.poll() is not None:
             break
-        await _a_change(store)
+        await _next_change(store)
     code = worker.poll()
     how = "does not serve it yet" if code is None else f"exited with {code}: {_tail(log)}"
     raise NotPossibleNow(
@@ -163,11 +164,11 @@ async def _until_served(
     )
 
 
-def _started_worker(project: Path, queue: str, log: Path) -> subprocess.Popen[bytes]:
+def _start_worker(project: Path, queue: str, log: Path) -> subprocess.Popen[bytes]:
     """Start a worker in its own session, so that it outlives this terminal; not by the launcher, whose
     processes end with us."""
     program = (sys.executable, "-m", "podium")
-    file = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    file = open_plain(log, flags=os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     try:
         return subprocess.Popen(
             [*program, "worker", "--queue", queue, "--once", "--project", str(project)],
@@ -187,7 +188,7 @@ async def _taken(store: Store, run_id: str, seconds: float) -> bool:
     while not (taken := await _is_taken(store, run_id)):
         if asyncio.get_running_loop().time() >= end:
             break
-        await _a_change(store)
+        await _next_change(store)
     return taken
 
 
@@ -196,7 +197,7 @@ async def _is_taken(store: Store, run_id: str) -> bool:
     return run is None or run.status is not RunStatus.QUEUED
 
 
-async def _a_change(store: Store) -> None:
+async def _next_change(store: Store) -> None:
     changes = store.changes()
     try:
         async with asyncio.timeout(0.2), aclosing(changes):  # type: ignore[type-var]  # it is a generator

@@ -13,7 +13,7 @@ from pathlib import Path
 import typer
 
 from podium.cli.app import Options, build
-from podium.cli.screen import AnswerLost, Screen, error_record, send_nowhere
+from podium.cli.screen import AnswerLost, Screen, error_record, redirect_to_null
 from podium.core.errors import NO_SPACE, Interrupted, PodiumError, ToolMissing
 
 USAGE_ERROR: type[Exception] = typer.BadParameter.__bases__[0]
@@ -30,9 +30,9 @@ def run(arguments: Sequence[str]) -> int:
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        send_nowhere(sys.stdout)
+        redirect_to_null(sys.stdout)
     except OSError as error:
-        send_nowhere(sys.stdout)
+        redirect_to_null(sys.stdout)
         return _reported(error, f"the answer could not be written: {error.strerror}", 1, options)
     return code
 
@@ -50,7 +50,7 @@ def _invoke(arguments: list[str], options: Options) -> int:
         return _reported(error, str(error), error.exit_code, options)
     except BrokenPipeError:
         # Help and completions, whose reader went away; answers are the screen's own affair.
-        send_nowhere(sys.stdout)
+        redirect_to_null(sys.stdout)
         return 0
     except OSError as error:
         return _refused_by_the_system(error, options)
@@ -74,7 +74,7 @@ def _refused_by_the_system(error: OSError, options: Options) -> int:
     try:
         sys.stdout.flush()
     except OSError:
-        send_nowhere(sys.stdout)
+        redirect_to_null(sys.stdout)
     if isinstance(error, FileNotFoundError) and _is_nowhere():
         message = "the current folder no longer exists; change to another one (cd)"
         return _reported(error, message, 2, options)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from podium.app.run_list import INTERRUPTED, RunListing
 from podium.cli.context import Door
-from podium.cli.screen import error_record, send_nowhere
+from podium.cli.screen import error_record, redirect_to_null
 from podium.core.errors import Interrupted, PodiumError
 from podium.core.model import Json
 from podium.core.work import Run
@@ -64,7 +64,7 @@ class Progress:
             self._stream.write(safe_text(text) + "\n")
             self._stream.flush()
         except OSError:
-            send_nowhere(self._stream)
+            redirect_to_null(self._stream)
 
     def doing(self, what: str, until: datetime | None = None) -> None:
         """Show on the status line what is in progress, with elapsed time, or with the time left `until`."""

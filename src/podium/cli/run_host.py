@@ -66,7 +66,7 @@ def host(door: Door, begin: Begin, *, wait: bool = False) -> None:
     async def work(podium: Podium) -> Run:
         nonlocal view, begun, full
         run = begun = await begin(podium)
-        _say_how_to_go_on(door, run)
+        _set_notes(door, run)
         view = _view_of(door, run)
         store, engine = await podium.store(), await podium.hosting_engine()
         async with _live_view(door, store, run, view):
@@ -116,7 +116,7 @@ def _view_of(door: Door, run: Run) -> RunView:
     return view(door, run)
 
 
-def _say_how_to_go_on(door: Door, run: Run) -> None:
+def _set_notes(door: Door, run: Run) -> None:
     door.options.ending_note = (
         f"stopping; run {short_id(run.id)} stays at its checkpoint (Ctrl-C again exits at once)"
     )

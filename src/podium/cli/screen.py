@@ -81,7 +81,7 @@ class Screen:
         try:
             _write(sys.stderr, output)
         except OSError:
-            send_nowhere(sys.stderr)
+            redirect_to_null(sys.stderr)
 
     def table(self, headers: Cells, rows: Sequence[Cells]) -> None:
         """Print a table: fitted to the terminal's width, or plain and complete when piped."""
@@ -113,9 +113,9 @@ class Screen:
         except BrokenPipeError:
             # As with `| head`: the reader has enough, and how the command ends is its own affair.
             self.reader_gone = True
-            send_nowhere(sys.stdout)
+            redirect_to_null(sys.stdout)
         except OSError as error:
-            send_nowhere(sys.stdout)
+            redirect_to_null(sys.stdout)
             raise AnswerLost(f"the answer could not be written: {error.strerror}") from None
 
 
@@ -129,7 +129,7 @@ def _write(stream: TextIO, output: str | bytes) -> None:
     stream.flush()
 
 
-def send_nowhere(stream: TextIO) -> None:
+def redirect_to_null(stream: TextIO) -> None:
     """Redirect a broken stream to the null device, so that Python does not complain at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     with suppress(OSError):

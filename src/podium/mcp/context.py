@@ -128,7 +128,7 @@ def approval_line(approval: Approval, goes_on: str = "") -> ApprovalLine:
         answered_by=tuple(grant.by for grant in approval.grants) or _rejected_by(approval),
         why=approval.why,
         said=approval.said,
-        how=how_people_decide(approval.id) if open_ else goes_on,
+        how=decision_hint(approval.id) if open_ else goes_on,
     )
 
 
@@ -136,10 +136,10 @@ def _rejected_by(approval: Approval) -> tuple[str, ...]:
     return (approval.rejected_by,) if approval.rejected_by else ()
 
 
-def how_people_decide(approval_id: str) -> str:
+def decision_hint(approval_id: str) -> str:
     return (
-        f"a person decides: `podium approve {approval_id}` or `podium reject {approval_id} --why …`, "
-        "or the card on the console"
+        f"a person decides with `podium approve {approval_id}` or `podium reject {approval_id} --why …`, "
+        "or on the card in the console"
     )
 
 
@@ -159,7 +159,7 @@ A = TypeVar("A", bound=BaseModel)
 
 
 @dataclass(frozen=True)
-class DoorTool(Generic[A]):
+class McpTool(Generic[A]):
     """One of Podium's own MCP tools."""
 
     name: str

@@ -22,8 +22,8 @@ from podium.core.work import Run
 from podium.mcp.context import (
     PROVENANCE,
     ApprovalLine,
-    DoorTool,
     McpContext,
+    McpTool,
     RunLine,
     approval_line,
     bounded,
@@ -47,8 +47,10 @@ class Submitted(FrozenModel):
 
 
 class StatusArguments(FrozenModel):
-    run_id: str = Field(default="", description="One run; else the newest.", max_length=100)
-    statuses: tuple[ShownStatus, ...] = Field(default=(), description="Only runs that stand so.")
+    run_id: str = Field(default="", description="One run; default: the newest.", max_length=100)
+    statuses: tuple[ShownStatus, ...] = Field(
+        default=(), description="Only runs with these statuses."
+    )
     flow: str = Field(default="", description="Only runs of this flow.", max_length=100)
     limit: int = Field(default=20, ge=1, le=100)
 
@@ -75,7 +77,7 @@ class Result(FrozenModel):
 
 class LogsArguments(FrozenModel):
     run_id: RunId
-    after_seq: int = Field(default=0, ge=0, description="Only events behind this number.")
+    after_seq: int = Field(default=0, ge=0, description="Only events after this number.")
     limit: int = Field(default=100, ge=1, le=500)
 
 
@@ -97,7 +99,7 @@ class CancelArguments(FrozenModel):
 async def _submit(context: McpContext, request: WorkRequest) -> Submitted:
     run = await submit(context.podium, request, by=context.by, provenance=PROVENANCE)
     served = await context.served(context.podium, run)
-    again = f"call `status` with run_id {run.id!r} from time to time; `result` once it has ended"
+    again = f"poll `status` with run_id {run.id!r}; read `result` once it has ended"
     return Submitted(run=await run_line(context, run), served=served, next=again)
 
 
@@ -159,48 +161,48 @@ async def find_run(context: McpContext, run_id: str) -> Run:
     return (await show_run(await context.podium.store(), run_id, last_events=0)).run
 
 
-WORK: tuple[DoorTool[WorkRequest] | DoorTool[StatusArguments] | DoorTool[RunArguments] | DoorTool[LogsArguments] | DoorTool[CancelArguments], ...] = (
-    DoorTool(
+WORK: tuple[McpTool[WorkRequest] | McpTool[StatusArguments] | McpTool[RunArguments] | McpTool[LogsArguments] | McpTool[CancelArguments], ...] = (
+    McpTool(
         "submit",
-        "Hand over work",
-        "Hand work to Podium and get a run id at once; it goes on by itself. Flows: `pipeline` turns a task into "
-        "a reviewed, tested branch; `operator` turns plain words into a validated run of registered tools; `playbook` "
+        "Submit work",
+        "Submit work to Podium and get a run id at once; it continues by itself. Flows: `pipeline` turns a task into "
+        "a reviewed, tested branch; `operator` turns a plain-language request into a validated run of registered tools; `playbook` "
         "follows a playbook (text is its file in the project); `duet` lets a planner and an executer do a task; `sense` reads "
-        "the system's state and proposes work. `options` depend on the flow, and a wrong one is answered with those there are. "
-        "Poll `status` with the run id, then read `result`. What is risky waits for a person.",
+        "the system's state and proposes work. `options` depend on the flow; an invalid one is answered with the valid ones. "
+        "Poll `status` with the run id, then read `result`. Risky calls wait for a person.",
         WorkRequest,
         Submitted,
         _submit,
         changes="something",
         idempotent=False,
     ),
-    DoorTool(
+    McpTool(
         "status",
-        "How runs stand",
-        "How one run stands, or the newest runs: status, what each waits for, approvals that people owe it, failures.",
+        "Run status",
+        "Status of one run, or of the newest runs: what each waits for, pending approvals, failures.",
         StatusArguments,
         Runs,
         _status,
     ),
-    DoorTool(
+    McpTool(
         "result",
-        "What came of a run",
+        "Run result",
         "The result of a run that has ended: its value, its failure, and how many receipts prove it.",
         RunArguments,
         Result,
         _result,
     ),
-    DoorTool(
+    McpTool(
         "logs",
-        "What happened in a run",
-        "The events of a run in words, page by page: hand in next_after_seq to read on.",
+        "Run log",
+        "Events of a run as text, page by page: pass next_after_seq to read on.",
         LogsArguments,
         Logs,
         _logs,
     ),
-    DoorTool(
+    McpTool(
         "cancel",
-        "End a run",
+        "Cancel a run",
         "WorkRequest a run ended. Its processes are ended too; `status` says when it is cancelled.",
         CancelArguments,
         RunLine,
@@ -214,9 +216,11 @@ MAX_RECEIPTS = 500
 
 
 class ApprovalsArguments(FrozenModel):
-    approval_id: str = Field(default="", description="One approval; else a list.", max_length=100)
+    approval_id: str = Field(
+        default="", description="One approval; default: a list.", max_length=100
+    )
     run_id: str = Field(default="", description="Only those of this run.", max_length=100)
-    everything: bool = Field(default=False, description="Answered, used and expired ones too.")
+    everything: bool = Field(default=False, description="Include answered, used and expired ones.")
 
 
 class Approvals(FrozenModel):
@@ -301,20 +305,20 @@ def _receipt(receipt: Receipt) -> ReceiptLine:
     )
 
 
-PEOPLE: tuple[DoorTool[ApprovalsArguments] | DoorTool[ReceiptsArguments], ...] = (
-    DoorTool(
+PEOPLE: tuple[McpTool[ApprovalsArguments] | McpTool[ReceiptsArguments], ...] = (
+    McpTool(
         "approvals",
-        "What waits for people",
-        "What people are asked, how each question stands, and how they answer. Approving is theirs alone: no tool of this "
-        "door can. `request_approval` asks them something.",
+        "Approvals",
+        "Pending approvals with their status, and how people answer them. Only people can approve: no MCP tool "
+        "can. `request_approval` asks a person a question.",
         ApprovalsArguments,
         Approvals,
         _approvals,
     ),
-    DoorTool(
+    McpTool(
         "receipts",
-        "Proof of what was done",
-        "Receipts of performed calls, the newest first, and the proof that none was edited, removed, reordered or cut off.",
+        "Receipts",
+        "Receipts of performed calls, newest first, with proof that none was edited, removed, reordered or cut off.",
         ReceiptsArguments,
         Proof,
         _receipts,

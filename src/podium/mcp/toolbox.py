@@ -19,12 +19,12 @@ from podium.core.tool_replies import failure_text, offered_names, offered_schema
 from podium.core.work import Run, RunStatus
 from podium.mcp.context import (
     PROVENANCE,
-    DoorTool,
     McpContext,
+    McpTool,
     bounded,
+    decision_hint,
     failed,
     hints,
-    how_people_decide,
     run_line,
     structured,
 )
@@ -56,11 +56,11 @@ class CallAnswer(FrozenModel):
 
 
 class Question(FrozenModel):
-    question: NonEmpty = Field(description="What a person shall decide.", max_length=2_000)
+    question: NonEmpty = Field(description="Question for a person to decide.", max_length=2_000)
     choices: tuple[NonEmpty, ...] = Field(
         default=(),
         max_length=12,
-        description="Two or more answers to choose from; a person may also answer in their own words.",
+        description="Two or more answers to choose from; a person may also write their own.",
     )
 
 
@@ -98,7 +98,9 @@ class GatedToolbox:
                 run = await engine.finish(run.id, stop_when_waiting=True)
         except TimeoutError:
             self._pending_runs[key] = run.id
-            again = f"it goes on in run {run.id}; call again with the same arguments for its end"
+            again = (
+                f"still running as run {run.id}; call again with the same arguments for its result"
+            )
             return structured(CallAnswer(status="running", run_id=run.id, say=again))
         if run.status.ended:
             self._pending_runs.pop(key, None)
@@ -149,8 +151,8 @@ class GatedToolbox:
                 del self._pending_runs[key]
         if len(self._pending_runs) >= MAX_WAITING:
             raise NotPossibleNow(
-                f"{MAX_WAITING} calls wait already, for people or for their end; nothing was done. `approvals` "
-                "lists what people owe; try again when they have answered"
+                f"{MAX_WAITING} calls are already pending; nothing was done. `approvals` "
+                "lists those waiting for people; try again when they have answered"
             )
 
     async def _answer(self, run: Run) -> types.CallToolResult:
@@ -162,13 +164,13 @@ class GatedToolbox:
         if line.approvals:
             (approval_id, *_) = line.approvals
             say = (
-                f"waiting for approval {approval_id}; nothing was done yet. {how_people_decide(approval_id)}. "
+                f"waiting for approval {approval_id}; nothing was done yet. {decision_hint(approval_id)}. "
                 "Then call again with the same arguments"
             )
             return structured(
                 CallAnswer(status="waiting", run_id=run.id, approval_id=approval_id, say=say)
             )
-        say = f"run {run.id} is {line.status}; `podium show {run.id}` says more"
+        say = f"run {run.id} is {line.status}; see `podium show {run.id}`"
         return structured(CallAnswer(status="running", run_id=run.id, say=say))
 
     async def _done(self, run: Run) -> CallAnswer:
@@ -199,8 +201,8 @@ def _listed(name: str, spec: ToolSpec) -> types.Tool:
     return types.Tool(
         name=name,
         description=(
-            f"{spec.description}\nIn the project's folder, through Podium's gate: judged, journalled and receipted. "
-            "When a person must agree you are told to wait; the same call afterwards brings the result."
+            f"{spec.description}\nRuns in the project's folder, through Podium's gate: judged, journalled and receipted. "
+            "When approval is needed you are told to wait; the same call afterwards returns the result."
         ),
         input_schema={"properties": {}, **offered_schema(spec.input_schema), "type": "object"},
         output_schema=CallAnswer.model_json_schema(mode="serialization"),
@@ -208,17 +210,17 @@ def _listed(name: str, spec: ToolSpec) -> types.Tool:
     )
 
 
-def request_approval(toolbox: GatedToolbox) -> DoorTool[Question]:
+def request_approval(toolbox: GatedToolbox) -> McpTool[Question]:
     """Build the tool by which a client asks a person."""
 
     async def asked(context: McpContext, question: Question) -> types.CallToolResult:
         return await toolbox.asked(question)
 
-    return DoorTool(
+    return McpTool(
         "request_approval",
         "Ask a person",
-        "Put a question to a person, such as whether something may go ahead. You are told the approval's id and how a person "
-        "decides; the same call afterwards brings their words. It approves nothing by itself.",
+        "Ask a person a question, such as whether something may go ahead. You get the approval's id and how a person "
+        "decides; the same call afterwards returns their answer. It approves nothing by itself.",
         Question,
         CallAnswer,
         asked,

@@ -36,7 +36,9 @@ class Certificates(FrozenModel):
     def _own(self) -> tuple[bytes, bytes]:
         key = _read(self.key)
         if self.key.stat().st_mode & 0o077:
-            raise BadInput(f"the key {str(self.key)!r} is readable by others; `chmod 600` it")
+            raise BadInput(
+                f"the key {str(self.key)!r} is readable by others; run `chmod 600` on it"
+            )
         return key, _read(self.certificate)
 
 
@@ -45,9 +47,9 @@ def _read(file: Path) -> bytes:
         with file.open("rb") as opened:
             content = opened.read(_MAX_BYTES)
     except OSError as error:
-        raise BadInput(f"{str(file)!r} cannot be read: {error.strerror}; name a PEM file") from None
+        raise BadInput(f"{str(file)!r} cannot be read: {error.strerror}; pass a PEM file") from None
     if b"-----BEGIN " not in content:
-        raise BadInput(f"{str(file)!r} is no PEM file; name one")
+        raise BadInput(f"{str(file)!r} is not a PEM file; pass one")
     return content
 
 

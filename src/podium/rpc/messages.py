@@ -59,7 +59,7 @@ def terminal_in(message: pb.Terminal) -> Terminal:
     """Raises `BadInput` when it names no side."""
     side = _SIDES_BACK.get(message.side)
     if side is None:
-        raise BadInput("no side is named; say SIDE_PLANNER or SIDE_EXECUTER")
+        raise BadInput("no side is given; use SIDE_PLANNER or SIDE_EXECUTER")
     return Terminal(pair=message.pair or DEFAULT_PAIR, side=side)
 
 
@@ -211,13 +211,13 @@ def _raised(error: aio.AioRpcError, where: str) -> PodiumError:
         return _BY_NAME[named](text)
     if error.code() is grpc.StatusCode.UNIMPLEMENTED:
         return NotPossibleNow(
-            f"the Podium at {where!r} is of another version, which does not know this; end it and start it anew"
+            f"the Podium at {where!r} runs another version that does not support this; restart it"
         )
     if error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED:
         return NotPossibleNow(
-            f"the Podium at {where!r} has no room for this: {text}; ask for less at once, or later"
+            f"the Podium at {where!r} is overloaded: {text}; send less at once, or retry later"
         )
     kind = _BY_CODE.get(error.code())
     if kind is None:
-        return PodiumError(f"something went wrong in the Podium at {where!r}: {text}")
-    return kind(f"the Podium at {where!r} did not answer: {text}; see whether it runs")
+        return PodiumError(f"error in the Podium at {where!r}: {text}")
+    return kind(f"the Podium at {where!r} did not answer: {text}; check that it is running")

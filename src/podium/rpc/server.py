@@ -65,7 +65,7 @@ async def serve_tls(
         bound = server.add_secure_port(f"{host}:{port}", credentials)
     except RuntimeError:
         raise NotPossibleNow(
-            f"{host}:{port} cannot be listened at; choose another, or end who does"
+            f"{host}:{port} is already in use; choose another address, or stop the program that uses it"
         ) from None
     async with _running(server):
         yield bound
@@ -73,7 +73,7 @@ async def serve_tls(
 
 def _server(terminals: TerminalPairs, greeting: Greeting) -> aio.Server:
     server = aio.server(maximum_concurrent_rpcs=_MAX_CALLS, options=(("grpc.so_reuseport", 0),))
-    add_TerminalsServicer_to_server(_TerminalsDoor(terminals, greeting), server)
+    add_TerminalsServicer_to_server(_TerminalsService(terminals, greeting), server)
     return server
 
 
@@ -86,7 +86,7 @@ async def _running(server: aio.Server) -> AsyncIterator[None]:
         await server.stop(_GRACE_SECONDS)
 
 
-class _TerminalsDoor(TerminalsServicer):
+class _TerminalsService(TerminalsServicer):
     """Translates calls to the port `TerminalPairs` and back."""
 
     def __init__(self, terminals: TerminalPairs, greeting: Greeting) -> None:

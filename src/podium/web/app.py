@@ -13,7 +13,7 @@ from podium import __version__
 from podium.core.job import all_jobs, load
 from podium.web.access.guards import Guards
 from podium.web.api import api_router
-from podium.web.api.health import liveness
+from podium.web.api.status import liveness
 from podium.web.chat import chat_router, links_router
 from podium.web.context import WebContext
 from podium.web.pages import pages_router

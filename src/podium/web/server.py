@@ -22,20 +22,20 @@ from podium.web.access.limits import MAX_HEAD_BYTES
 from podium.web.settings import ConsoleSettings
 
 
-def hurried(head_seconds: float) -> type[H11Protocol]:
+def deadline_protocol(head_seconds: float) -> type[H11Protocol]:
     """HTTP protocol class with a deadline for the request head.
 
     The server itself has one only between two requests: who connects and says a byte an hour would
     hold a file for as long.
     """
 
-    class _Hurried(_HurriedProtocol):
+    class _Configured(_DeadlineProtocol):
         seconds = head_seconds
 
-    return _Hurried
+    return _Configured
 
 
-class _HurriedProtocol(H11Protocol):
+class _DeadlineProtocol(H11Protocol):
     seconds = 10.0
     _waiting: asyncio.TimerHandle | None = None
 
@@ -73,14 +73,14 @@ class _HurriedProtocol(H11Protocol):
             self.transport.abort()
 
 
-LEAVING_SECONDS = 2
+SHUTDOWN_SECONDS = 2
 """Grace period of open requests at shutdown; streams end at once."""
 MAX_SOCKET_BYTES = 1_000_000
 """Maximum size of a websocket message."""
 BACKLOG = 2048
-BESIDE_STREAMS = 400
+OTHER_CONNECTIONS = 400
 """Connections and files besides streams."""
-STARTING_SECONDS = 0.01
+START_POLL_SECONDS = 0.01
 """Polling interval at startup: the server has no event for having started."""
 
 
@@ -98,9 +98,9 @@ async def served(app: FastAPI, settings: ConsoleSettings) -> AsyncIterator[str]:
     Raises `BadInput` for an address that needs TLS and has none, and for papers that will not do,
     `UserMustAct` when nothing can listen there.
     """
-    refuse_open_address(settings)
+    check_address(settings)
     config = _config(app, settings)
-    _allow_files(settings.most_streams + BESIDE_STREAMS)
+    _allow_files(settings.most_streams + OTHER_CONNECTIONS)
     with _listening(settings) as listening:
         server = _Server(config)
         serving = asyncio.create_task(server.serve(sockets=[listening]), name="podium console")
@@ -120,10 +120,10 @@ async def _begun(server: _Server, serving: asyncio.Task[None]) -> None:
         if serving.done():
             serving.result()
             raise UserMustAct("the console could not start; see its log")
-        await asyncio.sleep(STARTING_SECONDS)
+        await asyncio.sleep(START_POLL_SECONDS)
 
 
-def refuse_open_address(settings: ConsoleSettings) -> None:
+def check_address(settings: ConsoleSettings) -> None:
     """Raise `BadInput` when tokens would travel in clear text, or the console's host name is unknown."""
     for name in settings.names:
         named(name)
@@ -143,7 +143,7 @@ def refuse_open_address(settings: ConsoleSettings) -> None:
 def _config(app: FastAPI, settings: ConsoleSettings) -> uvicorn.Config:
     config = uvicorn.Config(
         app,
-        http=hurried(settings.head_seconds),
+        http=deadline_protocol(settings.head_seconds),
         loop="none",
         log_config=None,
         access_log=False,
@@ -153,10 +153,10 @@ def _config(app: FastAPI, settings: ConsoleSettings) -> uvicorn.Config:
         proxy_headers=False,
         h11_max_incomplete_event_size=MAX_HEAD_BYTES,
         ws_max_size=MAX_SOCKET_BYTES,
-        limit_concurrency=settings.most_streams + BESIDE_STREAMS,
+        limit_concurrency=settings.most_streams + OTHER_CONNECTIONS,
         ssl_certfile=settings.certificate,
         ssl_keyfile=settings.key,
-        timeout_graceful_shutdown=LEAVING_SECONDS,
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
     )
     # Whoever sends nonsense is answered; a line for each would only let them fill the log.
     logging.getLogger("uvicorn.error").addFilter(_is_error)

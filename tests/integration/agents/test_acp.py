@@ -391,7 +391,7 @@ async def test_what_nobody_foresaw_is_still_an_error_of_the_tree(
     def fail(kind: str, text: str) -> None:
         raise fault
 
-    monkeypatch.setattr(stage.doors.door, "tell", fail)
+    monkeypatch.setattr(stage.doors.door, "report_progress", fail)
     error = await stage.trouble(says("Hi."), {"hang": True})
     assert type(error) is AgentLost
     assert error.usage is not None

@@ -189,9 +189,9 @@ async def test_a_conversation_whose_name_could_do_harm_has_none(tmp_path: Path, 
         ("print('All done.'); raise SystemExit(3)", "text", "exit 3"),
         ("pass", "text", "said nothing"),
         ("print('   ')", "text", "said nothing"),
-        ("print('not json')", "json", "no JSON"),
+        ("print('not json')", "json", "not JSON"),
         ("print('{}')", "json", "'text'"),
-        ("print('[' * 99999)", "json", "no JSON"),
+        ("print('[' * 99999)", "json", "not JSON"),
         ("print('not json')", "jsonl", "'text'"),
         ("import os; os.kill(os.getpid(), 9)", "text", "signal 9"),
         ("import sys; print('why not', file=sys.stderr); sys.exit(1)", "text", "why not"),
@@ -303,7 +303,7 @@ async def test_waiting_for_a_person_excuses_no_bad_end(tmp_path: Path) -> None:
     doors = FakeHookDoors(waiting_approvals=("appr_1",))
     with pytest.raises(AgentLost, match="exit 3"):
         await an_agent(tmp_path, *python("raise SystemExit(3)"), doors=doors).ask(a_turn(tmp_path))
-    with pytest.raises(AgentLost, match="no JSON"):
+    with pytest.raises(AgentLost, match="not JSON"):
         await an_agent(tmp_path, "echo", "hm", doors=doors, options={"output": "json"}).ask(
             a_turn(tmp_path)
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import podium.cli.commands.bench_contract as command
-from podium.cli.reply_bench import Length
+from podium.cli.commands.bench_contract import Length
 from podium.jobs.duet.bench.failures import CaseScore
 from podium.jobs.duet.bench.handoffs import DuetScore, Handoff, KindScore
 from podium.testing.replies import Expected, ReplyCase, reply_cases

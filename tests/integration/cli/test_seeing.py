@@ -197,7 +197,7 @@ def test_on_a_terminal_it_takes_the_screen_and_gives_it_back(desk: Desk, ending:
         while process.poll() is None:
             if select.select([master], [], [], 0.1)[0]:
                 heard += os.read(master, 4096)
-            if b"q ends" in heard and not typed:
+            if b"q quits" in heard and not typed:
                 typed = bool(os.write(master, ending))
     after = termios.tcgetattr(slave)
     os.close(slave)

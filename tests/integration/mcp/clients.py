@@ -15,7 +15,7 @@ from podium.app.app import Podium, open_podium
 from podium.app.approvals import approve
 from podium.config.configuration import load_configuration
 from podium.core.work import Run
-from podium.mcp import McpContext, build_server, served_over_http
+from podium.mcp import McpContext, build_server, serve_http
 from tests.integration.cli.desk import Desk
 
 TOKEN = "a-token-for-tests-only"
@@ -87,7 +87,7 @@ async def over_http(desk: Desk) -> AsyncIterator[tuple[str, Podium]]:
     """The address of a door over HTTP."""
     async with opened(desk) as podium:
         server = build_server(McpContext(podium, by_nobody))
-        async with served_over_http(server, "127.0.0.1", 0, TOKEN) as url:
+        async with serve_http(server, "127.0.0.1", 0, TOKEN) as url:
             yield url, podium
 
 

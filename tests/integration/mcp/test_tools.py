@@ -117,7 +117,7 @@ async def test_a_client_cannot_approve_by_any_words(desk: Desk) -> None:
         assert "is not an approver" in await caller.fails("submit", **wish)
         (shown,) = (await caller.call("approvals"))["approvals"]
         assert (shown["status"], shown["approval_id"]) == ("pending", waiting["approval_id"])
-        assert "a person decides: `podium approve" in shown["how"]
+        assert "a person decides with `podium approve" in shown["how"]
     assert not (desk.project / "a.txt").exists()
 
 
@@ -171,7 +171,7 @@ async def test_people_are_not_asked_more_than_they_can_answer(
         first = await caller.call("write_file", path="1.txt", content="x")
         await caller.call("write_file", path="2.txt", content="x")
         refused = await caller.fails("write_file", path="3.txt", content="x")
-        assert "2 calls wait already" in refused
+        assert "2 calls are already pending" in refused
         assert (await caller.call("write_file", path="1.txt", content="x")) == first
         await caller.says_yes(first["approval_id"])
         await retry_until(lambda: (desk.project / "1.txt").exists())
@@ -235,7 +235,7 @@ async def test_a_question_to_a_person_brings_their_words(desk: Desk) -> None:
         ("logs", {}, "logs: run_id: Field required"),
         ("submit", {"flow": "magic"}, "submit: flow: Input should be 'pipeline', 'operator'"),
         ("submit", {"flow": "pipeline", "options": {"x": 1}}, "there is no option 'x'; options:"),
-        ("nonsense", {}, "there is no tool 'nonsense'; tools: submit,"),
+        ("nonsense", {}, "unknown tool 'nonsense'; tools: submit,"),
         ("write_file", {"path": "a"}, "arguments of 'write_file' do not fit"),
         ("plan", {"text": "x" * (MAX_ARGUMENTS_BYTES + 1)}, "nothing was done"),
     ],
@@ -261,7 +261,7 @@ async def test_what_breaks_inside_is_told_and_the_door_stays_open(
         assert caller.podium is not None
         caller.podium.notify = heard.append
         words = await caller.fails("plan", text=LEAD)
-        assert "'plan' broke inside Podium (RuntimeError)" in words
+        assert "'plan' failed inside Podium (RuntimeError)" in words
         assert "within" not in words
         assert await caller.call("status") == {"runs": []}
-    assert heard == ["mcp: 'plan' broke: RuntimeError('within')"]
+    assert heard == ["mcp: 'plan' failed: RuntimeError('within')"]

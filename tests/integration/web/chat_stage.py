@@ -20,7 +20,7 @@ from podium.core.decisions import Approval, Tier
 from podium.core.model import Json
 from podium.core.work import Run
 from podium.web.app import build_app
-from podium.web.chat.plain import signature
+from podium.web.chat.services import signature
 from podium.web.context import WebContext
 from podium.web.server import served
 from podium.web.settings import ConsoleSettings

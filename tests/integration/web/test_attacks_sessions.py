@@ -18,7 +18,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from podium.core.events import NoteTaken
 from podium.core.work import Run, RunStatus
 from podium.testing import retry_until
-from podium.web.access.responses import GONE
+from podium.web.access.guards import GONE
 from podium.web.access.sessions import Sessions, SignedOutSessions
 from podium.web.access.tokens import ConsoleRole, Person
 from podium.web.app import build_app

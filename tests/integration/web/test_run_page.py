@@ -8,8 +8,8 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 
 from podium.web.access.tokens import ConsoleRole
+from podium.web.pages.run import PARTS
 from podium.web.pages.run_documents import MAX_LINES, read_diff, rendered
-from podium.web.pages.run_parts import PARTS
 from tests.integration.web.browser import (
     needs_browser,
     picture,

@@ -19,7 +19,7 @@ from starlette.datastructures import Headers
 
 from podium.testing import retry_until
 from podium.web.access.host_names import named
-from podium.web.access.limits import put_right
+from podium.web.access.limits import apply_proxy_headers
 from tests.integration.cli.desk import Desk
 
 
@@ -225,12 +225,14 @@ def test_a_name_is_for_every_port_unless_it_has_one() -> None:
 def test_a_proxy_of_this_machine_tells_for_whom_it_asks(peer: tuple[str, int] | None) -> None:
     scope = {"type": "http", "client": peer, "scheme": "http"}
     told = {"x-forwarded-for": "6.6.6.6, 198.51.100.7", "x-forwarded-proto": "https"}
-    put_right(scope, Headers(told))
+    apply_proxy_headers(scope, Headers(told))
     assert scope["client"] == ("198.51.100.7", 0)
     assert scope["scheme"] == "https"
 
 
 def test_nobody_else_is_believed() -> None:
     scope = {"type": "http", "client": ("198.51.100.9", 1), "scheme": "http"}
-    put_right(scope, Headers({"x-forwarded-for": "127.0.0.1", "x-forwarded-proto": "https"}))
+    apply_proxy_headers(
+        scope, Headers({"x-forwarded-for": "127.0.0.1", "x-forwarded-proto": "https"})
+    )
     assert scope == {"type": "http", "client": ("198.51.100.9", 1), "scheme": "http"}

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from pydantic import ValidationError
 
-from podium.cli.reply_bench import rate, score, scores
+from podium.cli.commands.bench_contract import rate, score, scores
 from podium.testing.replies import BLOCKS, CONTRACTS, Expected, ReplyCase, reply_cases
 
 MARKED = [rate(case) for case in reply_cases()]

@@ -111,7 +111,7 @@ async def test_the_seconds_of_a_turn_are_for_all_of_them() -> None:
 
 async def test_a_session_of_somebody_else_is_refused() -> None:
     role = FailoverAgent([FakeAgent(["a"])], MemoryJournal())
-    with pytest.raises(BadInput, match="no conversation"):
+    with pytest.raises(BadInput, match="not a conversation"):
         await role.ask(TURN.model_copy(update={"session": "garbage"}))
 
 

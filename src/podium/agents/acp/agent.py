@@ -29,7 +29,7 @@ from podium.agents.acp.session import (
     error_of_message,
     warnings_at_end,
 )
-from podium.agents.deps import AgentDeps, AgentOptions
+from podium.agents.deps import AgentDeps, AgentOptions, option_problems
 from podium.agents.headless.gemini.program import (
     CONVERSATIONS,
     TRIED_VERSION,
@@ -172,7 +172,7 @@ class GeminiSetup:
         self._own = own_options(options)
         if not self._own.hands:
             raise BadInput(
-                f"agent {options.name!r}: over ACP it cannot be without hands; make it `kind: gemini`"
+                f"agent {options.name!r}: `hands: false` is not possible over ACP; use `kind: gemini`"
             )
         self._deps = deps
 
@@ -397,11 +397,7 @@ def _setup_for(options: AgentOptions, deps: AgentDeps) -> Setup:
     try:
         own = AcpOptions.model_validate(options.options)
     except ValidationError as error:
-        problems = [
-            ConfigProblem(issue["msg"], key=".".join(map(str, issue["loc"])))
-            for issue in error.errors()
-        ]
-        raise ConfigInvalid(f"options of agent {options.name!r}", problems) from None
+        raise ConfigInvalid(f"options of agent {options.name!r}", option_problems(error)) from None
     return PlainSetup(options, own, deps)
 
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from podium.agents.headless.own_tools import change_text, whole_edit
 from podium.agents.json_rpc import METHOD_NOT_FOUND, Params, RpcError
+from podium.agents.program import mapping_of
 from podium.core.decisions import CallOutcome, HookAnswer
 from podium.core.model import Json
 from podium.core.tool_replies import refusal_text
@@ -36,7 +37,7 @@ class ToolIntent(NamedTuple):
 def intents_of(call: Mapping[str, Json]) -> list[ToolIntent]:
     """Everything that saying yes to this tool call would allow. Never empty."""
     kind, title = call.get("kind"), title_of(call)
-    raw_input = _mapping(call.get("rawInput"))
+    raw_input = mapping_of(call.get("rawInput"))
     paths = list(_paths(call))
     if kind == "execute":
         return [ToolIntent("run_command", _command(raw_input, title))]
@@ -108,13 +109,9 @@ def _edits(paths: list[str], title: str, raw_input: Mapping[str, Json]) -> list[
 def _paths(call: Mapping[str, Json]) -> Iterator[str]:
     locations = call.get("locations")
     for location in locations if isinstance(locations, list) else []:
-        path = _mapping(location).get("path")
+        path = mapping_of(location).get("path")
         if isinstance(path, str) and path:
             yield path
-
-
-def _mapping(value: Json) -> Mapping[str, Json]:
-    return value if isinstance(value, dict) else {}
 
 
 _OVER = {"completed": True, "failed": False}
@@ -167,21 +164,17 @@ def _exit_code(update: Mapping[str, Json]) -> int | None:
 
 
 def _result_objects(update: Mapping[str, Json]) -> Iterator[Mapping[str, Json]]:
-    raw = _object(update.get("rawOutput"))
+    raw = mapping_of(update.get("rawOutput"))
     yield raw
-    yield _object(raw.get("metadata"))
-    yield _object(_object(update.get("_meta")).get("terminal_exit"))
+    yield mapping_of(raw.get("metadata"))
+    yield mapping_of(mapping_of(update.get("_meta")).get("terminal_exit"))
 
 
 def _output(update: Mapping[str, Json]) -> str:
     content = update.get("content")
     items = content if isinstance(content, list) else []
-    texts = (_object(_object(item).get("content")).get("text") for item in items)
+    texts = (mapping_of(mapping_of(item).get("content")).get("text") for item in items)
     return "\n".join(text for text in texts if isinstance(text, str)).strip()
-
-
-def _object(value: Json) -> Mapping[str, Json]:
-    return value if isinstance(value, dict) else {}
 
 
 REFUSED = -32001

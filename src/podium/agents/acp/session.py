@@ -26,7 +26,7 @@ from podium.agents.outcome import (
     out_of_time,
     plain_line,
 )
-from podium.agents.program import received_line, sent_line
+from podium.agents.program import count_of, mapping_of, received_line, sent_line
 from podium.core.decisions import Usage
 from podium.core.errors import (
     AgentLost,
@@ -170,7 +170,7 @@ def used_in(result: Mapping[str, Json], model: str) -> Usage:
 def model_in(result: Mapping[str, Json]) -> str:
     """The model that most was used of, where the agent names those it asked."""
     entries = _quota(result).get("model_usage")
-    models = [_mapping(entry) for entry in entries] if isinstance(entries, list) else []
+    models = [mapping_of(entry) for entry in entries] if isinstance(entries, list) else []
     # Gemini CLI calls it `auto` for all answers but the first where it chooses itself.
     named = [entry for entry in models if _is_name(entry.get("model"))]
     most = max(named, key=lambda entry: sum(_counted(entry)), default={})
@@ -183,10 +183,10 @@ def _is_name(model: Json) -> bool:
 
 def _used_by_protocol(result: Mapping[str, Json]) -> tuple[int, int, int] | None:
     """Read, written and cached tokens as a draft of the protocol has them: each kind by itself."""
-    usage = _mapping(result.get("usage"))
-    cached = _count(usage.get("cachedReadTokens"))
-    read = cached + sum(_count(usage.get(name)) for name in ("inputTokens", "cachedWriteTokens"))
-    written = sum(_count(usage.get(name)) for name in ("outputTokens", "thoughtTokens"))
+    usage = mapping_of(result.get("usage"))
+    cached = count_of(usage.get("cachedReadTokens"))
+    read = cached + sum(count_of(usage.get(name)) for name in ("inputTokens", "cachedWriteTokens"))
+    written = sum(count_of(usage.get(name)) for name in ("outputTokens", "thoughtTokens"))
     return (read, written, cached) if read + written else None
 
 
@@ -196,22 +196,17 @@ def _used_by_quota(result: Mapping[str, Json]) -> tuple[int, int, int]:
 
 
 def _counted(entry: Mapping[str, Json]) -> tuple[int, int]:
-    counted = _mapping(entry.get("token_count"))
-    return _count(counted.get("input_tokens")), _count(counted.get("output_tokens"))
+    counted = mapping_of(entry.get("token_count"))
+    return count_of(counted.get("input_tokens")), count_of(counted.get("output_tokens"))
 
 
 def _quota(result: Mapping[str, Json]) -> Mapping[str, Json]:
-    return _mapping(_mapping(result.get("_meta")).get("quota"))
+    return mapping_of(mapping_of(result.get("_meta")).get("quota"))
 
 
 def _text(content: Json) -> str:
-    text = _mapping(content).get("text")
+    text = mapping_of(content).get("text")
     return text if isinstance(text, str) else ""
-
-
-def _count(value: Json) -> int:
-    usable = isinstance(value, int | float) and 0 <= value < 1e15
-    return int(value) if usable else 0
 
 
 LINE_BYTES = 64 * 1024 * 1024
@@ -319,7 +314,7 @@ class AcpSession:
                 raise
 
     async def _introduce(self, peer: RpcPeer) -> None:
-        response = _mapping(await peer.call("initialize", dict(INTRODUCTION)))
+        response = mapping_of(await peer.call("initialize", dict(INTRODUCTION)))
         version = response.get("protocolVersion")
         if version != PROTOCOL_VERSION:
             raise AgentRejected(
@@ -333,10 +328,10 @@ class AcpSession:
         if turn.session is not None and self._can_load():
             try:
                 loaded = await peer.call("session/load", {"sessionId": turn.session, **parameters})
-                self._stream.current_model = _model_in(_mapping(loaded))
+                self._stream.current_model = _model_in(mapping_of(loaded))
             except RpcError as error:
                 raise SessionUnknown(
-                    f"agent {self._agent!r} cannot go on with conversation {turn.session!r} "
+                    f"agent {self._agent!r} cannot resume conversation {turn.session!r} "
                     f"({message_of(error)}); ask without a session"
                 ) from None
             await self._hear_history_out(peer)
@@ -345,7 +340,7 @@ class AcpSession:
             self._stream.warnings.append(
                 f"agent {self._agent!r} cannot continue conversations; a new one was begun"
             )
-        opened = _mapping(await peer.call("session/new", parameters))
+        opened = mapping_of(await peer.call("session/new", parameters))
         self._stream.current_model = _model_in(opened)
         session = opened.get("sessionId")
         if not isinstance(session, str) or not session:
@@ -368,14 +363,14 @@ class AcpSession:
                     quiet = quiet + 1 if self._stream.replayed == before else 0
 
     def _can_load(self) -> bool:
-        return _mapping(self._stream.agent.get("agentCapabilities")).get("loadSession") is True
+        return mapping_of(self._stream.agent.get("agentCapabilities")).get("loadSession") is True
 
     async def _prompt(self, peer: RpcPeer, prompt: str) -> None:
         self._stream.listening = True
         # A slash at the very beginning makes it a command with many agents.
         text = f"\n{prompt}" if prompt.startswith("/") else prompt
         asked = {"sessionId": self._stream.session, "prompt": [{"type": "text", "text": text}]}
-        self._stream.result = _mapping(await peer.call("session/prompt", asked))
+        self._stream.result = mapping_of(await peer.call("session/prompt", asked))
 
     async def _ask_to_stop(self, peer: RpcPeer) -> None:
         if self._stream.session is None:
@@ -387,17 +382,13 @@ class AcpSession:
 
 def message_of(error: RpcError) -> str:
     """Return the message of an error. Some agents put the details beside the message."""
-    details = _mapping(error.data).get("details")
+    details = mapping_of(error.data).get("details")
     return f"{error.message}: {details}" if isinstance(details, str) else error.message
 
 
 def _model_in(opened: Mapping[str, Json]) -> str:
-    model = _mapping(opened.get("models")).get("currentModelId")
+    model = mapping_of(opened.get("models")).get("currentModelId")
     return model if isinstance(model, str) else ""
-
-
-def _mapping(value: Json) -> Mapping[str, Json]:
-    return value if isinstance(value, dict) else {}
 
 
 AUTH_REQUIRED = -32000
@@ -430,7 +421,7 @@ def error_at_end(
     if stream.silent and may_end_with("", waiting):
         return None
     if reason == "refusal":
-        return AgentRefused(f"the model of agent {agent!r} will not do what it was asked")
+        return AgentRefused(f"the model of agent {agent!r} refused the request")
     if reason == "cancelled" and not gatekeeper.refused:
         return AgentLost(f"agent {agent!r} broke off its turn by itself")
     if reason == "max_tokens" and not stream.text:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, ValidationError
 
-from podium.agents.deps import AgentDeps, AgentOptions
+from podium.agents.deps import AgentDeps, AgentOptions, problems_line
 from podium.agents.kinds import SECRET_PREFIX, key_hint
 from podium.core.errors import AgentNotLoggedIn, BadInput
 from podium.core.model import FrozenModel, Json
@@ -145,11 +145,8 @@ def _settings(options: AgentOptions) -> ApiSettings:
     try:
         return ApiSettings.model_validate(options.options)
     except ValidationError as error:
-        problems = "; ".join(
-            f"{'.'.join(map(str, issue['loc']))}: {issue['msg']}" for issue in error.errors()
-        )
         raise BadInput(
-            f"the options of agent {options.name!r} cannot be used: {problems}; known options: "
+            f"the options of agent {options.name!r} cannot be used: {problems_line(error)}; known options: "
             f"{', '.join(ApiSettings.model_fields)}; known providers: {', '.join(PROVIDERS)}"
         ) from None
 

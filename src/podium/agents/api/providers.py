@@ -66,7 +66,7 @@ class Line(httpx2.AsyncBaseTransport):
         response = await self._inner.handle_async_request(self._sent(request))
         if response.headers.get("content-encoding", "identity").lower() != "identity":
             await response.aclose()
-            raise httpx2.RemoteProtocolError("the answer is packed, which nobody asked for")
+            raise httpx2.RemoteProtocolError("the response is compressed, which was not requested")
         return httpx2.Response(
             response.status_code,
             headers=response.headers,

@@ -233,7 +233,7 @@ class Calling:
         if self._repeats > self._settings.same_call_limit:
             raise AgentRejected(
                 f"agent {self._agent!r} asked for the same call of {name!r} {self._repeats} times in "
-                "a row and was stopped; look at what it was told, and word the task anew"
+                "a row and was stopped; check the results it got, and rephrase the task"
             )
 
 

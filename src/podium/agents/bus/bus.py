@@ -188,9 +188,9 @@ class Bus:
             async with asyncio.timeout(self.settings.join_seconds):
                 await slot.taken.wait()
         except TimeoutError:
-            who = f"{slot.name!r} is gone from" if slot.name else "nobody has taken"
+            who = f"{slot.name!r} disconnected" if slot.name else "no program is connected"
             raise AgentLost(
-                f"{who} the seat of {side} in pair {pair!r} and nobody joined within {self.settings.join_seconds:g} s; "
+                f"{who} as {side} of pair {pair!r}, and none joined within {self.settings.join_seconds:g} s; "
                 f"start a program that joins at {self.endpoint}"
             ) from None
 
@@ -345,7 +345,7 @@ class BusAgent:
         except TimeoutError:
             raise TimedOut(
                 f"agent {self.name!r} gave no answer within {turn.limits.seconds:g} s; it is {self._side} of pair "
-                f"{self._pair!r} on the bus: see what it is at, or give it more time"
+                f"{self._pair!r} on the bus: check the program, or give it more time"
             ) from None
         if isinstance(ended, Failed):
             raise AgentLost(f"agent {self.name!r} could not answer: {ended.why}")

@@ -10,7 +10,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, ValidationError, model_validator
 
-from podium.agents.deps import AgentDeps, AgentOptions
+from podium.agents.deps import AgentDeps, AgentOptions, problems_line
 from podium.agents.headless.home import Home, Login, private_home
 from podium.agents.outcome import (
     accounted,
@@ -88,13 +88,9 @@ class CommandSettings(FrozenModel):
         try:
             settings = cls.model_validate(options.options)
         except ValidationError as error:
-            problems = "; ".join(
-                f"{'.'.join(map(str, issue['loc'])) or 'options'}: {issue['msg']}"
-                for issue in error.errors()
-            )
             names = ", ".join(cls.model_fields)
             raise BadInput(
-                f"agent {name!r}: its options cannot be used: {problems}; options: {names}"
+                f"agent {name!r}: its options cannot be used: {problems_line(error)}; options: {names}"
             ) from None
         _check_placeholders(options, settings)
         return settings
@@ -182,7 +178,7 @@ def _parsed(whole: bytes) -> Json:
     document = record_in(whole)
     if not isinstance(document, dict | list):
         begin = plain_line(whole[:500].decode(errors="replace"), 100)
-        raise Unreadable(f"what it wrote is no JSON: {begin!r}")
+        raise Unreadable(f"its output is not JSON: {begin!r}")
     return document
 
 
@@ -252,7 +248,7 @@ class CommandAgent:
         deps, settings = self._deps, self._settings
         if turn.session is not None and not settings.resume:
             raise AgentRejected(
-                f"agent {self.name!r} cannot go on with a conversation; give it `resume` in its "
+                f"agent {self.name!r} cannot resume a conversation; give it `resume` in its "
                 "options, or ask without a session"
             )
         logins = [Login(deps.user_home / name, name) for name in settings.logins]

@@ -381,7 +381,7 @@ def _only_one(path: Path) -> Iterator[None]:
         handle = take_file_lock(path)
     except BlockingIOError:
         raise NotPossibleNow(
-            f"another turn is at work in {str(path.parent)!r}; wait for it"
+            f"another turn is running in {str(path.parent)!r}; wait until it ends"
         ) from None
     try:
         yield
@@ -397,7 +397,7 @@ def copy_login(login: Login, home: Path) -> bytes | None:
     except OSError:
         return None
     if len(content) > MAX_LOGIN_BYTES:
-        raise NotPossibleNow(f"{str(login.source)!r} is too large for a login; look at it")
+        raise NotPossibleNow(f"{str(login.source)!r} is too large for a login file; check it")
     # First its name, so that a copy a killed Podium leaves behind is found.
     names = sorted({*_login_names(home), login.target})
     atomic_write(home.parent / LOGINS, json.dumps(names).encode())

@@ -194,4 +194,4 @@ def adapter_for(kind: str, options: AgentOptions) -> Adapter:
             from podium.agents.tui.generic import GenericTui
 
             return GenericTui(options)
-    raise BadInput(f"{kind!r} is no program on a terminal; kinds: {', '.join(ADAPTERS)}")
+    raise BadInput(f"{kind!r} is not a terminal program; kinds: {', '.join(ADAPTERS)}")

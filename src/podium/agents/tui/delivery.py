@@ -245,7 +245,7 @@ class Sender:
             await self._injector.ledger.take_as_sent(entry.pasted)
         else:
             raise NotListening(
-                f"message {entry.pasted} stands in the input, and nobody knows its words; look at the pane, then send "
+                f"message {entry.pasted} is in the input, and its text is not known; look at the pane, then send "
                 "or remove it"
             )
 

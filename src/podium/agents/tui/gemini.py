@@ -415,7 +415,7 @@ def _lay_out(home: Folders, context: ProgramContext) -> None:
     )
     if not own.hands:
         raise BadInput(
-            f"agent {context.options.name!r}: on a terminal it cannot be without hands; make it headless"
+            f"agent {context.options.name!r}: `hands: false` is not possible on a terminal; use it headless"
         )
     home.clear(CONVERSATIONS)
     logins = logins_in(context.user_home, context.options.env)

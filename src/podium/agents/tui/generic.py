@@ -133,7 +133,7 @@ class GenericOptions(FrozenModel):
         try:
             re.compile(pattern)
         except re.error as error:
-            raise ValueError(f"{pattern!r} is no regular expression: {error}") from None
+            raise ValueError(f"{pattern!r} is not a valid regular expression: {error}") from None
         return pattern
 
 

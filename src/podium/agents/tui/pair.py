@@ -129,7 +129,7 @@ class TuiAgent:
                 if life + 1 == _LIVES:
                     await exchange.give_up()
                     raise AgentLost(
-                        f"{self.side.who} died again after it was started anew: {lost}{last_output}"
+                        f"{self.side.who} died again after a restart: {lost}{last_output}"
                     ) from lost
                 warnings.append(f"{self.side.who} died and was started again{last_output}")
         raise AssertionError("lives are counted")
@@ -234,7 +234,7 @@ class TerminalPair:
     ) -> TuiAgent:
         """Seat a program on a side. It is started when the pair comes up, or when it is first asked."""
         if name in self._agents:
-            raise BadInput(f"somebody sits at {name!r} already; choose another name")
+            raise BadInput(f"side {name!r} is taken; choose another name")
         side = Side(
             self._deps,
             SideSpec(name, adapter, options, cwd, primer),
@@ -365,7 +365,7 @@ class TerminalPair:
     async def _running_side(self, name: str) -> Side:
         """A side whose program is up, dead or alive. Raises `ServerGone` or `PaneGone` when it is not there."""
         if name not in self._agents:
-            raise BadInput(f"nobody sits at {name!r}; sides: {', '.join(self._agents)}")
+            raise BadInput(f"there is no side {name!r}; sides: {', '.join(self._agents)}")
         side = self._agents[name].side
         await side.find(await self._here())
         return side

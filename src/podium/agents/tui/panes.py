@@ -191,7 +191,7 @@ def pressing(pane: str, keys: Sequence[str]) -> str:
     """The command that presses keys. Raises `BadInput` for what is no key and cannot be typed."""
     if not keys or any(not key or _CONTROL.search(key) for key in keys):
         raise BadInput(
-            f"{list(keys)!r} are no keys; name each as tmux does, such as Enter, Escape, C-c or x"
+            f"{list(keys)!r} are not keys; name each as tmux does, such as Enter, Escape, C-c or x"
         )
     # After `--` none of them is an option, which could name another pane.
     named = " ".join(quoted(key) for key in keys)

@@ -45,7 +45,7 @@ def error_of(who: str, message: str, now: datetime) -> PodiumError:
     if is_overflow(message):
         return ContextOverflow(f"the conversation of {who} is too long: {reason}; begin a new one")
     if _LIMITED.search(message):
-        return RateLimited(f"{who} has been asked too much: {reason}", reset_time(message, now))
+        return RateLimited(f"{who} is rate-limited: {reason}", reset_time(message, now))
     if _NOT_LOGGED_IN.search(message):
         return AgentNotLoggedIn(f"{who} is not logged in: {reason}; log in with its own command")
     return AgentLost(f"{who} ended its turn without an answer: {reason}; retry it")
@@ -214,7 +214,7 @@ class TranscriptReplyReader:
             return None
         if self.door.waiting_approvals:
             return Answer("", "transcript")
-        raise AgentLost(f"{self.who} ended its turn without a word; retry it")
+        raise AgentLost(f"{self.who} ended its turn without a reply; retry it")
 
 
 @dataclass

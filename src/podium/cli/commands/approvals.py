@@ -14,7 +14,7 @@ from podium.app.inbox import CardKind, job_approvals, resolve_approval
 from podium.app.run_continuation import how_it_continues
 from podium.cli.app import command_app
 from podium.cli.context import Door, RootToo, root_option, take_root
-from podium.cli.login import approver
+from podium.cli.identity import approver
 from podium.cli.screen import Screen
 from podium.core.approval_steps import approval_named_in
 from podium.core.decisions import Approval, ApprovalStatus, Grant

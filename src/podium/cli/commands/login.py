@@ -10,7 +10,7 @@ import typer
 
 from podium.cli.app import command_app
 from podium.cli.context import Door
-from podium.cli.login import Login, identity
+from podium.cli.identity import Login, identity
 from podium.config.os_user import os_user_name
 from podium.core.errors import BadInput, NotPossibleNow
 

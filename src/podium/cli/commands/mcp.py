@@ -52,7 +52,7 @@ def mcp(
       podium mcp --http 127.0.0.1:8766
     """
     # Late: loading the protocol's package takes a second.
-    from podium.mcp import McpContext, build_server, serve_stdio, served_over_http
+    from podium.mcp import McpContext, build_server, serve_http, serve_stdio
 
     door = Door(context.obj)
     address = _own_address(http) if http else None
@@ -66,7 +66,7 @@ def mcp(
         if address is None:
             await serve_stdio(server)
             return
-        async with served_over_http(server, *address, _token(door)) as url:
+        async with serve_http(server, *address, _token(door)) as url:
             door.screen.stderr_line(f"podium: MCP server at {url}; Ctrl-C stops it")
             await asyncio.Event().wait()
 
@@ -95,12 +95,12 @@ def _token(door: Door) -> str:
 
 async def _served(podium: Podium, run: Run) -> str:
     from podium.app.work_request import queues_of
-    from podium.cli.detached_run import see_that_it_is_served
+    from podium.cli.detached_run import ensure_served
 
     specs = {spec.name: spec for spec in queues_of(podium.configuration)}
     if (spec := specs.get(run.queue or "")) is None:
         return _left_to(run)
-    handed = await see_that_it_is_served(podium, run, spec)
+    handed = await ensure_served(podium, run, spec)
     if handed.taken:
         return "a worker took it"
     return (

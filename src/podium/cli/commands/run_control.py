@@ -17,7 +17,7 @@ from podium.app.run_control import resume as go_on
 from podium.app.run_control import retry as go_again
 from podium.cli.app import command_app
 from podium.cli.context import Door
-from podium.cli.login import approver
+from podium.cli.identity import approver
 from podium.cli.run_host import host
 from podium.core.decisions import CallRecord
 from podium.core.errors import BadInput, TimedOut

@@ -229,11 +229,11 @@ def serve(
 
 def _settings(**values: object) -> ConsoleSettings:
     # Late: nothing else needs a web server.
-    from podium.web.server import refuse_open_address
+    from podium.web.server import check_address
     from podium.web.settings import ConsoleSettings
 
     settings = ConsoleSettings.model_validate(values)
-    refuse_open_address(settings)
+    check_address(settings)
     return settings
 
 

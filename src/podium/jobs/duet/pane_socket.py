@@ -32,7 +32,7 @@ from podium.jobs.duet.project_terminals import mirror_of_project
 from podium.ports import PaneMirror
 from podium.render.text import escaped_line, safe_text
 from podium.web.access.authentication import person_of
-from podium.web.access.responses import GONE, is_still_valid
+from podium.web.access.guards import GONE, is_still_valid
 from podium.web.access.tokens import ConsoleRole, Person
 from podium.web.context import WebContext, web_context
 

@@ -13,7 +13,7 @@ from podium.jobs.operator.composition import undo
 from podium.jobs.operator.models import OperatorAnswer, OperatorMode
 from podium.jobs.operator.submission import ask
 from podium.web.access.authentication import Operator
-from podium.web.api.requests import MAX_NAME, TEXT, Asked
+from podium.web.api.requests import MAX_NAME, TEXT, RequestBody
 from podium.web.context import CurrentContext
 
 router = APIRouter(tags=["starting"])
@@ -21,7 +21,7 @@ router = APIRouter(tags=["starting"])
 MAX_MESSAGE = 20_000
 
 
-class Message(Asked):
+class Message(RequestBody):
     """Request in plain language."""
 
     text: Annotated[str, Field(min_length=1, max_length=MAX_MESSAGE, pattern=TEXT)]
@@ -32,7 +32,7 @@ class Message(Asked):
     pack: Annotated[str, Field(max_length=MAX_NAME, pattern=TEXT)] = ""
 
 
-class UndoRequest(Asked):
+class UndoRequest(RequestBody):
     receipt: Annotated[NonEmpty, Field(max_length=MAX_NAME, pattern=TEXT)]
     """`RUN#NUMBER`."""
 

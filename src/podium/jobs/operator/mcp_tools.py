@@ -9,7 +9,7 @@ from podium.core.model import FrozenModel, NonEmpty
 from podium.jobs.operator.answer_blocks import blocks
 from podium.jobs.operator.models import OperatorMode, RunPlan
 from podium.jobs.operator.submission import ask
-from podium.mcp.context import PROVENANCE, DoorTool, McpContext
+from podium.mcp.context import PROVENANCE, McpContext, McpTool
 
 
 class PlanRequest(FrozenModel):
@@ -54,7 +54,7 @@ async def _plan(context: McpContext, request: PlanRequest) -> Plan:
 
 
 TOOLS = (
-    DoorTool(
+    McpTool(
         "plan",
         "What would be done",
         "What the operator would do for plain words: the plan with its tiers, costs, approvals and ways back. Nothing is done. "

@@ -23,7 +23,7 @@ from podium.jobs.sense.composition import inbox_of, sense_options
 from podium.jobs.sense.orders.work_order import ORDER_ID, Ack, Claim
 from podium.web.access.authentication import Approver, Viewer
 from podium.web.api.approvals import No
-from podium.web.api.requests import Name, NameAsked, Rows
+from podium.web.api.requests import Name, NameQuery, Rows
 from podium.web.context import CurrentContext
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ async def show_candidate(
 
 @router.post("/candidates/{candidate}/deploy")
 async def deploy(
-    context: CurrentContext, person: Approver, candidate: Name, approval: NameAsked = ""
+    context: CurrentContext, person: Approver, candidate: Name, approval: NameQuery = ""
 ) -> CandidateListed:
     """Say yes to a candidate and see it into the inbox. The yes is durable when this answers.
 

@@ -124,7 +124,7 @@ def _of_session(context: WebContext, cookie: str) -> Person | None:
     return holder and holder.model_copy(update={"card": visitor.card, "by_session": True})
 
 
-async def person_here(request: Request) -> Person:
+async def current_person(request: Request) -> Person:
     """Return the person who asks. Raises `NotLetIn` for strangers, and for a change that may come from another site."""
     person = person_of(request)
     if person is None:
@@ -153,7 +153,7 @@ async def _is_of_our_form(request: Request) -> bool:
 
 
 def _with(role: ConsoleRole) -> Callable[[Person], Person]:
-    def check(person: Annotated[Person, Depends(person_here)]) -> Person:
+    def check(person: Annotated[Person, Depends(current_person)]) -> Person:
         if not person.may(role):
             raise NotAllowed(
                 f"{person.name} does not have the role {role}; use a token with that role"
@@ -163,6 +163,6 @@ def _with(role: ConsoleRole) -> Callable[[Person], Person]:
     return check
 
 
-Viewer = Annotated[Person, Depends(person_here)]
+Viewer = Annotated[Person, Depends(current_person)]
 Operator = Annotated[Person, Depends(_with(ConsoleRole.OPERATOR))]
 Approver = Annotated[Person, Depends(_with(ConsoleRole.APPROVER))]

@@ -6,14 +6,15 @@ Nothing is open unless it is listed here. Handlers add the role they require.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection, Request
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from podium.core.errors import PodiumError
-from podium.web.access.authentication import PERSON_KEY, comes_by_cookie, recognise
-from podium.web.access.host_names import METHODS, Names
+from podium.web.access.authentication import PERSON_KEY, comes_by_cookie, person_of, recognise
+from podium.web.access.host_names import METHODS, Names, asks_loopback
 from podium.web.access.limits import (
     NotAllowed,
     NotLetIn,
@@ -21,15 +22,15 @@ from podium.web.access.limits import (
     Streams,
     TurnedAway,
     address_of,
+    apply_proxy_headers,
     check_head,
     has_body,
-    put_right,
-    whole_body,
+    read_body,
 )
-from podium.web.access.responses import GONE, Answering, AnswerOver, Speaking, limit_key
 from podium.web.access.tokens import Person
 from podium.web.context import WebContext
 from podium.web.problems import answer_to
+from podium.web.settings import ConsoleSettings
 
 OPEN_PATHS = frozenset({"/login", "/healthz", "/favicon.ico"})
 OPEN_BELOW = ("/static/", "/l/", "/chat/")
@@ -63,7 +64,7 @@ class Guards:
             await self._app(scope, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        answering = Answering(scope, send, self._streams, self._context.settings)
+        answering = GuardedResponse(scope, send, self._streams, self._context.settings)
         headers = Headers(scope=scope)
         try:
             self._let_in(scope, headers)
@@ -82,7 +83,7 @@ class Guards:
             answering.end()
 
     async def _broke_off(
-        self, scope: Scope, receive: Receive, answering: Answering, error: Exception
+        self, scope: Scope, receive: Receive, answering: GuardedResponse, error: Exception
     ) -> None:
         if answering.refusal is not None:
             await self._refuse(scope, receive, answering, answering.refusal)
@@ -95,7 +96,7 @@ class Guards:
             await self._refuse(scope, receive, answering, refusal)
 
     async def _refuse(
-        self, scope: Scope, receive: Receive, answering: Answering, error: PodiumError
+        self, scope: Scope, receive: Receive, answering: GuardedResponse, error: PodiumError
     ) -> None:
         answer = answer_to(Request(scope), error)
         if isinstance(error, TurnedAway):
@@ -104,7 +105,7 @@ class Guards:
         answering.refusal = None
         try:
             await answer(scope, receive, answering.send)
-        except AnswerOver:
+        except ResponseComplete:
             return
 
     async def _speak(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -116,7 +117,7 @@ class Guards:
             await receive()
             await _deny(scope, send, error)
             return
-        speaking = Speaking(scope, receive, send)
+        speaking = GuardedSocket(scope, receive, send)
         try:
             await self._app(scope, speaking.hear, speaking.say)
         finally:
@@ -127,7 +128,7 @@ class Guards:
         scope[PERSON_KEY] = None
         check_head(scope)
         if self._context.settings.behind_proxy:
-            put_right(scope, headers)
+            apply_proxy_headers(scope, headers)
         if scope["type"] == "http" and scope["method"] not in METHODS:
             raise TurnedAway(405, "method not allowed")
         self._names.check_host(scope, headers)
@@ -155,7 +156,7 @@ class Guards:
         settings = self._context.settings
         is_person = scope[PERSON_KEY] is not None
         most = settings.most_body_bytes if is_person else settings.most_stranger_bytes
-        return await whole_body(receive, headers, most_bytes=most, seconds=settings.body_seconds)
+        return await read_body(receive, headers, most_bytes=most, seconds=settings.body_seconds)
 
 
 def _who(headers: Headers) -> str:
@@ -183,3 +184,164 @@ async def _deny(scope: Scope, send: Send, error: PodiumError) -> None:
     start = {"status": answer.status_code, "headers": answer.raw_headers}
     await send({"type": "websocket.http.response.start", **start})
     await send({"type": "websocket.http.response.body", "body": answer.body})
+
+
+_PARTS = (
+    "default-src 'none'; script-src 'self'; style-src 'self'{styles}; img-src 'self' data:; "
+    "connect-src 'self'; font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+POLICY = _PARTS.format(styles="").encode()
+TERMINAL_POLICY = _PARTS.format(styles=" 'unsafe-inline'").encode()
+"""Policy of the page with terminals: xterm.js positions its cells with style elements it writes itself."""
+TERMINAL_PAGES = "/duet"
+STATIC = "/static/"
+VENDORED = "/static/vendor/"
+_YEAR_SECONDS = 31_536_000
+
+_ALWAYS = (
+    (b"x-content-type-options", b"nosniff"),
+    # With no-referrer browsers would tell no origin of a form either.
+    (b"referrer-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"x-frame-options", b"DENY"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
+)
+_TRANSPORT = (b"strict-transport-security", f"max-age={_YEAR_SECONDS}".encode())
+
+Pairs = list[tuple[bytes, bytes]]
+
+
+def response_headers(
+    path: str, headers: Iterable[tuple[bytes, bytes]], *, lasting_tls: bool
+) -> Pairs:
+    """Merge the handler's headers with the security headers. `lasting_tls` adds HSTS."""
+    ours = [(b"content-security-policy", _policy(path)), *_ALWAYS]
+    ours.append((b"cache-control", _keeping(path)))
+    if lasting_tls:
+        ours.append(_TRANSPORT)
+    own = [(name.lower(), value) for name, value in headers]
+    names = {name for name, _ in own}
+    return [*own, *(pair for pair in ours if pair[0] not in names)]
+
+
+def _policy(path: str) -> bytes:
+    on_terminals = path == TERMINAL_PAGES or path.startswith(f"{TERMINAL_PAGES}/")
+    return TERMINAL_POLICY if on_terminals else POLICY
+
+
+def _keeping(path: str) -> bytes:
+    if path.startswith(VENDORED):
+        # Its version stands in the path.
+        return f"max-age={_YEAR_SECONDS}, immutable".encode()
+    return b"no-cache" if path.startswith(STATIC) else b"no-store"
+
+
+STREAM = "text/event-stream"
+
+
+class ResponseComplete(Exception):
+    """The response is complete; the handler may stop."""
+
+
+class GuardedResponse:
+    """One response on its way out. Its creator calls `end`."""
+
+    def __init__(
+        self, scope: Scope, send: Send, streams: Streams, settings: ConsoleSettings
+    ) -> None:
+        self._scope = scope
+        self._send = send
+        self._streams = streams
+        self._is_lasting = settings.is_secure and not asks_loopback(Headers(scope=scope))
+        self._counted = ""
+        self.has_begun = False
+        self.is_over = False
+        self.refusal: TurnedAway | None = None
+        """The limit that kept the handler's response from starting."""
+
+    async def send(self, message: Message) -> None:
+        """Send a message. Raises `ResponseComplete` when the handler can stop."""
+        if self.is_over:
+            raise ResponseComplete
+        if message["type"] == "http.response.start":
+            await self._begin(message)
+            return
+        if self._counted and not is_still_valid(self._scope):
+            message = {"type": "http.response.body", "body": b"", "more_body": False}
+            self.is_over = True
+        await self._send(message)
+        if self.is_over:
+            raise ResponseComplete
+
+    async def _begin(self, message: Message) -> None:
+        if Headers(raw=message["headers"]).get("content-type", "").startswith(STREAM):
+            self._count()
+        headers = response_headers(
+            self._scope["path"], message["headers"], lasting_tls=self._is_lasting
+        )
+        self.has_begun = True
+        await self._send({**message, "headers": headers})
+        if self._scope["method"] == "HEAD":
+            self.is_over = True
+            await self._send({"type": "http.response.body", "body": b""})
+            raise ResponseComplete
+
+    def _count(self) -> None:
+        key = limit_key(self._scope)
+        try:
+            self._streams.begin(key)
+        except TurnedAway as refusal:
+            self.refusal = refusal
+            raise ResponseComplete from None
+        self._counted = key
+
+    def end(self) -> None:
+        """Release the stream this response counted as."""
+        if self._counted:
+            self._streams.end(self._counted)
+            self._counted = ""
+
+
+def limit_key(scope: Scope) -> str:
+    """Return the key that limits count by: a token, a link's session, or a stranger's address."""
+    person = person_of(HTTPConnection(scope))
+    if person is None:
+        return f"from {address_of(scope)}"
+    return person.token_id or f"{person.name} for {person.card}"
+
+
+def is_still_valid(scope: Scope) -> bool:
+    """True while the person would still be let in; their token may have been revoked or have expired."""
+    person = person_of(HTTPConnection(scope))
+    return person is None or recognise(HTTPConnection(scope)) is not None
+
+
+GONE = 4401
+"""Websocket close code: the token is no longer valid."""
+
+
+class GuardedSocket:
+    """Websocket as its handler sees it. Nothing is received or sent once its token has expired."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._scope = scope
+        self._receive = receive
+        self._send = send
+        self._is_over = False
+
+    async def hear(self) -> Message:
+        message = await self._receive()
+        if message["type"] != "websocket.receive" or await self._goes_on():
+            return message
+        return {"type": "websocket.disconnect", "code": GONE}
+
+    async def say(self, message: Message) -> None:
+        if await self._goes_on():
+            await self._send(message)
+
+    async def _goes_on(self) -> bool:
+        if not self._is_over and not is_still_valid(self._scope):
+            self._is_over = True
+            await self._send({"type": "websocket.close", "code": GONE})
+        return not self._is_over

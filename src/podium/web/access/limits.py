@@ -51,7 +51,7 @@ def has_body(headers: Headers) -> bool:
     return "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
 
 
-async def whole_body(
+async def read_body(
     receive: Receive, headers: Headers, *, most_bytes: int, seconds: float
 ) -> Receive:
     """Read the whole body, and return a `receive` that replays it to the handlers.
@@ -94,12 +94,12 @@ def _too_large(most_bytes: int) -> TurnedAway:
 MAX_ADDRESS = 64
 
 
-def put_right(scope: Scope, headers: Headers) -> None:
+def apply_proxy_headers(scope: Scope, headers: Headers) -> None:
     """Set client address and scheme from the proxy's headers.
 
     The last address is the one that the proxy itself saw; those before it anybody can write.
     """
-    if not is_own_machine(scope):
+    if not is_local(scope):
         return
     address = ",".join(headers.getlist("x-forwarded-for")).rpartition(",")[2].strip()
     if address:
@@ -108,7 +108,7 @@ def put_right(scope: Scope, headers: Headers) -> None:
         scope["scheme"] = "wss" if scope["type"] == "websocket" else "https"
 
 
-def is_own_machine(scope: Scope) -> bool:
+def is_local(scope: Scope) -> bool:
     """True when the client is on this machine: over loopback or a Unix socket."""
     client = scope.get("client")
     if not client or not client[0]:

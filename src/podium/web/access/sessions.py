@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hmac
 import json
-import os
 import secrets
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +15,7 @@ from pydantic import Field, TypeAdapter
 from podium.core.errors import UserMustAct
 from podium.core.model import FrozenModel, UtcDatetime
 from podium.platform import make_private_folder
+from podium.platform.atomic_write import atomic_create
 from podium.web.access.tokens import ConsoleRole, Person, PrivateJsonFile
 
 MAX_LEFT = 10_000
@@ -75,18 +75,7 @@ def load_key(file: Path) -> bytes:
     """Read the key in this file, creating it when missing. Only its owner can read it."""
     make_private_folder(file.parent)
     with suppress(FileExistsError):
-        # Whole from the start for whoever else looks: written beside, and linked to its place.
-        beside = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
-        made = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            os.write(made, secrets.token_bytes(SHORTEST_KEY))
-            os.fsync(made)
-        finally:
-            os.close(made)
-        try:
-            os.link(beside, file)
-        finally:
-            beside.unlink()
+        atomic_create(file, secrets.token_bytes(SHORTEST_KEY))
     key = file.read_bytes()
     if len(key) < SHORTEST_KEY:
         raise UserMustAct(f"{file} is not a valid key; move it away to have a new one created")

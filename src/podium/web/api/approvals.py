@@ -15,7 +15,7 @@ from podium.app.run_continuation import how_it_continues
 from podium.core.decisions import Approval, ApprovalStatus
 from podium.core.model import FrozenModel
 from podium.web.access.authentication import Approver, Viewer
-from podium.web.api.requests import TEXT, Asked, FreeText, Name, NameAsked, Rows
+from podium.web.api.requests import TEXT, FreeText, Name, NameQuery, RequestBody, Rows
 from podium.web.context import CurrentContext, WebContext
 
 router = APIRouter(tags=["approvals"])
@@ -40,18 +40,18 @@ class CardDetails(FrozenModel):
     """Fields that can be edited; none where an edit is not possible."""
 
 
-class Yes(Asked):
+class Yes(RequestBody):
     say: FreeText = ""
     """Comment for the agent; for a question, the answer."""
     digest: Annotated[str, Field(max_length=200, pattern=TEXT)] = ""
     """Digest of the request as shown. Approving anything else is refused; empty: not compared."""
 
 
-class No(Asked):
+class No(RequestBody):
     why: Reason
 
 
-class Edit(Asked):
+class Edit(RequestBody):
     fields: Annotated[dict[str, Text], Field(max_length=200)]
     """Texts by the names of the card's fields."""
 
@@ -81,8 +81,8 @@ async def list_all_approvals(
     context: CurrentContext,
     person: Viewer,
     status: Annotated[tuple[ApprovalStatus, ...], Query(max_length=10)] = (ApprovalStatus.PENDING,),
-    run: NameAsked = "",
-    before: NameAsked = "",
+    run: NameQuery = "",
+    before: NameQuery = "",
     limit: Rows = 200,
 ) -> ApprovalsListed:
     """Approvals in these states, newest first, page by page."""

@@ -18,7 +18,7 @@ HIGHEST = 2**53 - 1
 
 Name = Annotated[str, Path(min_length=1, max_length=MAX_NAME, pattern=TEXT)]
 """An id or a short form of one."""
-NameAsked = Annotated[str, Query(max_length=MAX_NAME, pattern=TEXT)]
+NameQuery = Annotated[str, Query(max_length=MAX_NAME, pattern=TEXT)]
 """The same in a query; empty when not requested."""
 Rows = Annotated[int, Query(ge=1, le=MAX_ROWS)]
 Position = Annotated[int, Query(ge=0, le=HIGHEST)]
@@ -26,7 +26,7 @@ Position = Annotated[int, Query(ge=0, le=HIGHEST)]
 FreeText = Annotated[str, Field(max_length=4000, pattern=TEXT)]
 
 
-class Asked(FrozenModel):
+class RequestBody(FrozenModel):
     """Base of request bodies."""
 
     # The framework wraps it in an adapter, which is built once and for all when the app is.

@@ -24,7 +24,19 @@ from podium.core.errors import UserMustAct
 from podium.core.model import Json
 from podium.render.text import escaped_line
 from podium.web.access.limits import Rates
-from podium.web.chat import discord, plain, telegram
+from podium.web.chat.services import (
+    DISCORD_PING,
+    DISCORD_PONG,
+    NONCE_HEADER,
+    discord_message,
+    discord_reply,
+    is_discord,
+    is_signed,
+    is_telegram,
+    plain_message,
+    telegram_message,
+    telegram_reply,
+)
 
 PATIENCE_SECONDS = {"discord": 2.0}
 """Seconds a service waits for an answer: Discord gives up after three."""
@@ -134,15 +146,15 @@ def _of_telegram(inbox: ChatInbox, settings: TelegramSettings, secret: str) -> H
         body = await _body(request)
         if body is None:
             return _too_large()
-        if not telegram.is_telegram(request.headers, secret):
+        if not is_telegram(request.headers, secret):
             return _not_proved()
-        message = telegram.message_in(_json(body))
+        message = telegram_message(_json(body))
         sender = message and inbox.find_sender("telegram", settings.senders, message[1])
         if not message or not sender:
             return _nothing()
         number, name, text, chat = message
         answer = await inbox.answer("telegram", number, name, sender, text)
-        return JSONResponse(telegram.reply(chat, answer))
+        return JSONResponse(telegram_reply(chat, answer))
 
     return hear
 
@@ -153,18 +165,18 @@ def _of_discord(podium: Podium, inbox: ChatInbox, settings: DiscordSettings) -> 
         if body is None:
             return _too_large()
         now = podium.clock.now()
-        if not discord.is_discord(request.headers, body, settings.public_key, now):
+        if not is_discord(request.headers, body, settings.public_key, now):
             return _not_proved()
         interaction = _json(body)
-        if isinstance(interaction, dict) and interaction.get("type") == discord.PING:
-            return JSONResponse(discord.PONG)
-        message = discord.message_in(interaction)
+        if isinstance(interaction, dict) and interaction.get("type") == DISCORD_PING:
+            return JSONResponse(DISCORD_PONG)
+        message = discord_message(interaction)
         sender = message and inbox.find_sender("discord", settings.senders, message[1])
         if not message or not sender:
             return _nothing()
         number, name, text = message
         answer = await inbox.answer("discord", number, name, sender, text)
-        return JSONResponse(discord.reply(answer))
+        return JSONResponse(discord_reply(answer))
 
     return hear
 
@@ -174,11 +186,11 @@ def _of_programs(podium: Podium, inbox: ChatInbox, settings: PlainSettings, secr
         body = await _body(request)
         if body is None:
             return _too_large()
-        if not plain.is_signed(request.headers, body, secret, podium.clock.now()):
+        if not is_signed(request.headers, body, secret, podium.clock.now()):
             return _not_proved()
-        if not await inbox.is_first("plain", request.headers[plain.NONCE]):
+        if not await inbox.is_first("plain", request.headers[NONCE_HEADER]):
             return _not_proved("this nonce was used before; send a new one")
-        message = plain.message_in(_json(body))
+        message = plain_message(_json(body))
         if message is None:
             return JSONResponse({"detail": 'send {"id": …, "from": …, "text": …}'}, 422)
         number, name, text = message

@@ -40,7 +40,7 @@ async def test_a_program_that_dies_in_mid_block_is_started_again_and_told_of(roo
 async def test_a_program_that_dies_again_is_lost_with_its_last_words(root: Path) -> None:
     async with on_stage(root) as podium:
         agent = podium.seat("crashing")
-        with pytest.raises(AgentLost, match="died again after it was started anew") as told:
+        with pytest.raises(AgentLost, match="died again after a restart") as told:
             await agent.ask(a_turn())
         assert "fatal: out of memory" in str(told.value)
 

@@ -53,7 +53,7 @@ async def test_a_turn_without_a_word_is_no_answer(root: Path) -> None:
     async with on_stage(root) as podium:
         agent = podium.seat("composer", "silent", writes=True)
         for times in (1, 2):
-            with pytest.raises(AgentLost, match="ended its turn without a word"):
+            with pytest.raises(AgentLost, match="ended its turn without a reply"):
                 await agent.ask(a_turn())
             assert len(podium.taken()) == times  # asked again, it is sent again
 

@@ -147,7 +147,7 @@ async def test_a_letter_that_was_handed_over_as_a_file_is_known_by_its_name() ->
 
 
 async def test_a_turn_without_a_word_is_none_only_when_its_program_rests() -> None:
-    with pytest.raises(AgentLost, match="without a word"):
+    with pytest.raises(AgentLost, match="without a reply"):
         await heard(OURS, END)
     assert await heard(OURS, END, TranscriptEntry("words", "late"), END) == "late"
 

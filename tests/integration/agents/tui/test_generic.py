@@ -213,7 +213,7 @@ def test_a_program_of_plain_lines_is_interrupted_as_usual_there() -> None:
     ("options", "words"),
     [
         ({"colour": "red"}, "'colour'"),
-        ({"busy": "("}, "no regular expression"),
+        ({"busy": "("}, "not a valid regular expression"),
         ({"manner": "shout"}, "'manner'"),
     ],
 )

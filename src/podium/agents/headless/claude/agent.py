@@ -123,14 +123,14 @@ def error_at_end(
         return _refusal(agent, stream.result)
     if stream.result.get("num_turns") == 0:
         return AgentRejected(
-            f"agent {agent!r} took the prompt for a command of its own and asked no model"
-            f"{_detail(text_of(stream.result))}; begin the prompt with other words"
+            f"agent {agent!r} took the prompt for one of its own commands and did not call its model"
+            f"{_detail(text_of(stream.result))}; begin the prompt in another way"
         )
     if ended.exit_code != 0:
         return lost(agent, ended)
     has_payload = stream.result.get("structured_output") is not None
     if not has_payload and not may_end_with(text_of(stream.result), waiting):
-        return AgentLost(f"agent {agent!r} ended its turn and said nothing")
+        return AgentLost(f"agent {agent!r} ended its turn without a reply")
     return None
 
 
@@ -206,7 +206,7 @@ def _without_status(
         return AgentUnavailable(f"agent {agent!r} cannot reach its model{_detail(message)}")
     if "No conversation found" in message:
         return AgentRejected(
-            f"agent {agent!r} does not know the conversation it was to go on with{_detail(message)}; "
+            f"agent {agent!r} does not know the conversation it was to resume{_detail(message)}; "
             "ask without a session"
         )
     return AgentLost(f"agent {agent!r} gave up without an answer{_detail(message)}")
@@ -222,7 +222,7 @@ def _spent(agent: str, reason: str, message: str) -> BudgetSpent:
 
 
 def _refusal(agent: str, result: dict[str, Json]) -> AgentRefused:
-    return AgentRefused(f"the model of agent {agent!r} will not do this{_detail(text_of(result))}")
+    return AgentRefused(f"the model of agent {agent!r} refused{_detail(text_of(result))}")
 
 
 def _detail(message: str) -> str:

@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from podium.agents.deps import AgentOptions
+from podium.agents.deps import AgentOptions, problems_line
 from podium.agents.headless.home import Folders, Home, Login
 from podium.agents.headless.own_tools import (
     CALL_SECONDS,
@@ -191,12 +191,9 @@ class ClaudeSettings(FrozenModel):
         try:
             return cls.model_validate(options.options)
         except ValidationError as error:
-            problems = "; ".join(
-                f"{'.'.join(map(str, issue['loc']))}: {issue['msg']}" for issue in error.errors()
-            )
             names = ", ".join(cls.model_fields)
             raise BadInput(
-                f"agent {options.name!r}: options cannot be used: {problems}; options: {names}"
+                f"agent {options.name!r}: options cannot be used: {problems_line(error)}; options: {names}"
             ) from None
 
 
@@ -290,7 +287,7 @@ def _conversation(session: str) -> str:
         return str(uuid.UUID(session))
     except ValueError:
         raise AgentRejected(
-            f"{session!r} is no conversation of Claude Code; ask without a session"
+            f"{session!r} is not a conversation of Claude Code; ask without a session"
         ) from None
 
 

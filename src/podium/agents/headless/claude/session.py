@@ -14,7 +14,7 @@ from typing import NamedTuple
 from podium.agents.headless.claude.command import ANSWER_TOOL, RETRIES
 from podium.agents.headless.own_tools import OwnTools
 from podium.agents.outcome import after_seconds, plain_line
-from podium.agents.program import received_line, record_of, sent_line
+from podium.agents.program import mapping_of, received_line, record_of, sent_line
 from podium.core.decisions import Effect, HookAnswer, Usage
 from podium.core.errors import AgentLost
 from podium.core.events import ProgressKind
@@ -104,13 +104,13 @@ class ClaudeStream:
         kind = record.get("type")
         by_subagent = record.get("parent_tool_use_id") is not None
         if kind == "stream_event":
-            self._take_event(_mapping(record.get("event")), by_subagent)
+            self._take_event(mapping_of(record.get("event")), by_subagent)
         elif kind == "system":
             self._take_notice(record)
         elif kind == "assistant":
-            self._take_message(_mapping(record.get("message")), by_subagent)
+            self._take_message(mapping_of(record.get("message")), by_subagent)
         elif kind == "rate_limit_event":
-            self._take_limit(_mapping(record.get("rate_limit_info")))
+            self._take_limit(mapping_of(record.get("rate_limit_info")))
         elif kind == "result":
             self.result = dict(record)
             self._take_session(record)
@@ -150,15 +150,15 @@ class ClaudeStream:
             self.limit_ends = after_seconds(resets_at - now.timestamp(), now)
 
     def _take_event(self, event: Mapping[str, Json], by_subagent: bool) -> None:
-        delta = _mapping(event.get("delta"))
+        delta = mapping_of(event.get("delta"))
         if delta.get("type") == "text_delta":
             self.notify("text", str(delta.get("text") or ""))
         elif delta.get("type") == "thinking_delta":
             self.notify("thinking", str(delta.get("thinking") or ""))
         elif event.get("type") == "message_start":
-            self._count(_mapping(_mapping(event.get("message")).get("usage")), read=True)
+            self._count(mapping_of(mapping_of(event.get("message")).get("usage")), read=True)
         elif event.get("type") == "message_delta":
-            self._count(_mapping(event.get("usage")), read=False)
+            self._count(mapping_of(event.get("usage")), read=False)
             if not by_subagent:
                 self.refused = delta.get("stop_reason") == "refusal"
 
@@ -180,7 +180,7 @@ class ClaudeStream:
 
 def _tool_summary(use: Mapping[str, Json]) -> str:
     """A tool's name and what it is used on: the command, the file, the pattern."""
-    arguments = _mapping(use.get("input"))
+    arguments = mapping_of(use.get("input"))
     named = (arguments.get(name) for name in _SUMMARY_ARGUMENTS)
     about = next((value for value in named if isinstance(value, str) and value), "")
     summary = plain_line(f"{use.get('name') or ''} {about}", MAX_SUMMARY_CHARACTERS)
@@ -203,7 +203,7 @@ def tool_results(record: Mapping[str, Json]) -> Iterator[ToolResult]:
     """The ends of tools that a record tells of."""
     if record.get("type") != "user":
         return
-    for block in _blocks(_mapping(record.get("message")).get("content")):
+    for block in _blocks(mapping_of(record.get("message")).get("content")):
         use = block.get("tool_use_id")
         if block.get("type") == "tool_result" and isinstance(use, str):
             yield ToolResult(use, block.get("is_error") is not True, _text(block.get("content")))
@@ -214,17 +214,13 @@ def used_by(result: Mapping[str, Json], counted: Usage) -> Usage:
     models = result.get("model_usage_since_last_result")
     if not isinstance(models, dict) or not models:
         return counted
-    figures = [_mapping(figure) for figure in models.values()]
+    figures = [mapping_of(figure) for figure in models.values()]
     read = ("inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
     return Usage(
         input_tokens=int(sum(_number(one.get(name)) for one in figures for name in read)),
         output_tokens=int(sum(_number(one.get("outputTokens")) for one in figures)),
         usd=sum(_number(one.get("costUSD")) for one in figures),
     )
-
-
-def _mapping(value: Json) -> Mapping[str, Json]:
-    return value if isinstance(value, dict) else {}
 
 
 def _blocks(content: Json) -> Iterator[Mapping[str, Json]]:

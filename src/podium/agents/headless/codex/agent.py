@@ -296,8 +296,8 @@ class CodexCliAgent:
         if talk.did_or_thought:
             raise AgentLost(f"agent {self.name!r} ended its turn without an answer")
         raise AgentRefused(
-            f"agent {self.name!r} ended its turn without a word, which is all that codex tells of "
-            "a refusal; put the question in another way"
+            f"agent {self.name!r} ended its turn without a reply, which is how codex reports "
+            "a refusal; rephrase the request"
         )
 
     def _warnings(self, turn: Turn, meter: Meter, ended: ProcessExit) -> tuple[str, ...]:

@@ -64,7 +64,7 @@ def turn_error(agent: str, error: Any, now: datetime, log: bytes = b"") -> Podiu
     if kind == "contextWindowExceeded" or is_overflow(message):
         return ContextOverflow(f"the conversation is too long for agent {agent!r}: {reason}")
     if kind in _REFUSALS or _REFUSED.search(message):
-        return AgentRefused(f"agent {agent!r} will not do this: {reason}")
+        return AgentRefused(f"agent {agent!r} refused: {reason}")
     if kind not in _STATUS and (kind not in _OF_HTTP or status is None):
         kind, status = _kind_of_message(message, kind if kind in _OF_HTTP else "")
     if kind == "":

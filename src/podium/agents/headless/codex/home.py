@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
-from podium.agents.deps import AgentDeps, AgentOptions
+from podium.agents.deps import AgentDeps, AgentOptions, problems_line
 from podium.agents.headless.codex.errors import LOGS_ANSWERS
 from podium.agents.headless.codex.hook import SPARED
 from podium.agents.headless.codex.tools import TOOLBOX, McpOnlySetup, mcp_only_settings
@@ -86,10 +86,7 @@ def codex_options(options: AgentOptions) -> CodexOptions:
     try:
         return CodexOptions.model_validate(options.options)
     except ValidationError as error:
-        problems = "; ".join(
-            f"{'.'.join(map(str, issue['loc']))}: {issue['msg']}" for issue in error.errors()
-        )
-        raise BadInput(f"options of agent {options.name!r}: {problems}") from None
+        raise BadInput(f"options of agent {options.name!r}: {problems_line(error)}") from None
 
 
 def login(deps: AgentDeps) -> Login:
@@ -410,8 +407,8 @@ def refuse_foreign_git(agent: str, workspace: Path) -> None:
         return
     raise NotPossibleNow(
         f"agent {agent!r} cannot work in {str(workspace)!r}: its .git leads to {str(target)!r}, "
-        "which is no worktree of it, and codex could write there; `git worktree repair` mends a "
-        "worktree that was moved, and else let another agent do it"
+        "which is not a worktree of it, and codex could write there; `git worktree repair` fixes a "
+        "worktree that was moved, otherwise use another agent"
     )
 
 

@@ -276,7 +276,7 @@ class CodexSession:
         text = plain_line(what)
         self._door.report_progress("note", text)
         raise NeedsHuman(
-            f"agent {self._agent!r} was ended: {text}. Look at its workspace before you go on"
+            f"agent {self._agent!r} was ended: {text}. Check its workspace before you continue"
         )
 
     def _complete(self, turn: Any) -> None:

@@ -212,7 +212,7 @@ async def mcp_only_models(
         without = [_mcp_only_model(model) for model in models]
     except (ValueError, LookupError, TypeError, AttributeError):
         raise NotPossibleNow(
-            f"agent {agent!r} has no hands, and this codex does not tell which models it knows; "
+            f"agent {agent!r} has no tools of its own (`hands: false`), and this codex does not list its models; "
             "install the version that `podium doctor` names"
         ) from None
     return json.dumps({"models": without})

@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from pydantic import Field, ValidationError
 
-from podium.agents.deps import AgentDeps, AgentOptions
+from podium.agents.deps import AgentDeps, AgentOptions, option_problems
 from podium.agents.headless.gemini.records import LOGIN_HINT
 from podium.agents.headless.gemini.tools import (
     OWN_TOOLS,
@@ -31,7 +31,7 @@ from podium.agents.headless.gemini.tools import (
 from podium.agents.headless.home import Folders, Home, Login
 from podium.agents.kinds import ABOUT
 from podium.agents.program import version_of
-from podium.core.errors import AgentNotLoggedIn, ConfigInvalid, ConfigProblem, ToolMissing
+from podium.core.errors import AgentNotLoggedIn, ConfigInvalid, ToolMissing
 from podium.core.model import FrozenModel, Json
 from podium.core.processes import ProcessSpec
 from podium.core.turns import Turn
@@ -266,11 +266,7 @@ def own_options(options: AgentOptions) -> GeminiOptions:
     try:
         return GeminiOptions.model_validate(options.options)
     except ValidationError as error:
-        problems = [
-            ConfigProblem(issue["msg"], key=".".join(map(str, issue["loc"])))
-            for issue in error.errors()
-        ]
-        raise ConfigInvalid(f"options of agent {options.name!r}", problems) from None
+        raise ConfigInvalid(f"options of agent {options.name!r}", option_problems(error)) from None
 
 
 def command_of(options: AgentOptions) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from podium.agents.outcome import (
     plain_line,
     stderr_end,
 )
-from podium.agents.program import received_line, record_of
+from podium.agents.program import count_of, mapping_of, received_line, record_of
 from podium.core.decisions import Usage
 from podium.core.errors import (
     AgentLost,
@@ -117,7 +117,7 @@ class GeminiStream:
     def _begin_use(self, record: Mapping[str, Json]) -> None:
         """Let the hook ask for it. It gets no name of the use, so tool and arguments have to do."""
         tool = str(record.get("tool_name"))
-        name = nameless_use(tool, dict(_mapping(record.get("parameters"))))
+        name = nameless_use(tool, dict(mapping_of(record.get("parameters"))))
         self._uses[str(record.get("tool_id"))] = (tool, name)
         self._expect(tool, name)
 
@@ -164,21 +164,21 @@ class GeminiStream:
 
 def used_by(result: Mapping[str, Json] | None) -> Usage:
     """Return what the turn used, subagents included. Without figures it is unknown."""
-    stats = _mapping(result.get("stats")) if result is not None else {}
-    models = _mapping(stats.get("models"))
+    stats = mapping_of(result.get("stats")) if result is not None else {}
+    models = mapping_of(stats.get("models"))
     if not models:
         return Usage(complete=False)
     total = Usage()
     for model, figures in models.items():
-        total = total.plus(_used_of(model, _mapping(figures)))
+        total = total.plus(_used_of(model, mapping_of(figures)))
     return total
 
 
 def _used_of(model: str, figures: Mapping[str, Json]) -> Usage:
-    read, written = _count(figures.get("input_tokens")), _count(figures.get("output_tokens"))
+    read, written = count_of(figures.get("input_tokens")), count_of(figures.get("output_tokens"))
     # Thoughts are paid for as output, and only the total counts them.
-    written = max(written, _count(figures.get("total_tokens")) - read)
-    cached = _count(figures.get("cached"))
+    written = max(written, count_of(figures.get("total_tokens")) - read)
+    cached = count_of(figures.get("cached"))
     usd = cost_of(model, input_tokens=read, output_tokens=written, cached_tokens=cached)
     nothing = read == 0 and written == 0
     return Usage(
@@ -190,18 +190,9 @@ def _used_of(model: str, figures: Mapping[str, Json]) -> Usage:
 
 
 def _tool_summary(record: Mapping[str, Json]) -> str:
-    arguments = _mapping(record.get("parameters"))
+    arguments = mapping_of(record.get("parameters"))
     about = next((value for value in arguments.values() if isinstance(value, str)), "")
     return plain_line(f"{record.get('tool_name')} {about}", 200)
-
-
-def _mapping(value: Json) -> Mapping[str, Json]:
-    return value if isinstance(value, dict) else {}
-
-
-def _count(value: Json) -> int:
-    usable = isinstance(value, int | float) and 0 <= value < 1e15
-    return int(value) if usable else 0
 
 
 LOGIN_HINT = (
@@ -331,7 +322,7 @@ def _of_stream(agent: str, problem: str) -> PodiumError:
     if refusal is not None:
         return refusal
     return AgentUnavailable(
-        f"the model of agent {agent!r} gave no whole answer: {problem or 'no reason was given'}"
+        f"the model of agent {agent!r} gave no complete answer: {problem or 'no reason was given'}"
     )
 
 

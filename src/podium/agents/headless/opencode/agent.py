@@ -142,7 +142,7 @@ def _without_record(agent: str, ended: ProcessExit) -> PodiumError:
     text = ended.stderr[-4_000:].decode(errors="replace")
     if "Session not found" in text:
         return AgentRejected(
-            f"agent {agent!r} has no such conversation any more; ask without a session"
+            f"agent {agent!r} no longer has this conversation; ask without a session"
         )
     if "Model not found" in text or "ProviderModelNotFoundError" in text:
         return AgentRejected(f"agent {agent!r} does not know its model{_tail(text)}")

@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, ValidationError
 
-from podium.agents.deps import AgentDeps, AgentOptions
+from podium.agents.deps import AgentDeps, AgentOptions, option_problems
 from podium.agents.headless.home import Home, Login
 from podium.agents.headless.own_tools import change_text, whole_edit
-from podium.core.errors import BadInput, ConfigInvalid, ConfigProblem, NotPossibleNow
+from podium.core.errors import BadInput, ConfigInvalid, NotPossibleNow
 from podium.core.model import FrozenModel, Json, NonEmpty
 from podium.core.turns import Turn, granted_names
 
@@ -188,17 +188,11 @@ class OpencodeOptions(FrozenModel):
 def own_options(options: AgentOptions) -> OpencodeOptions:
     """Checked. Raises `ConfigInvalid`, and `BadInput` for a server without a model."""
     if options.base_url and not options.model:
-        raise BadInput(
-            f"agent {options.name!r} has a base_url and no model; name the model it shall ask for"
-        )
+        raise BadInput(f"agent {options.name!r} has a base_url and no model; set `model` for it")
     try:
         return OpencodeOptions.model_validate(options.options)
     except ValidationError as error:
-        problems = [
-            ConfigProblem(issue["msg"], key=".".join(map(str, issue["loc"])))
-            for issue in error.errors(include_url=False, include_input=False)
-        ]
-        raise ConfigInvalid(f"options of agent {options.name!r}", problems) from None
+        raise ConfigInvalid(f"options of agent {options.name!r}", option_problems(error)) from None
 
 
 def login_of(options: AgentOptions, deps: AgentDeps) -> tuple[Login, ...]:
@@ -346,7 +340,7 @@ def refuse_what_it_would_obey(agent: str, workspace: Path) -> None:
         for path, problem in _obeyed_files(folder):
             raise NotPossibleNow(
                 f"agent {agent!r} cannot work in {str(workspace)!r}: opencode would obey "
-                f"{str(path)!r} before Podium is asked ({problem}); take it away, or let another agent do it"
+                f"{str(path)!r} before Podium is asked ({problem}); remove it, or use another agent"
             )
 
 

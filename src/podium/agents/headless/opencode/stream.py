@@ -279,7 +279,7 @@ class OpencodeStream:
         reason = plain_line(message)
         if _LIMIT.search(message[:20_000]):
             retry_at = reset_time(message, self.now()) or next_try
-            return RateLimited(f"agent {self.agent!r} has been asked too much: {reason}", retry_at)
+            return RateLimited(f"agent {self.agent!r} is rate-limited: {reason}", retry_at)
         return AgentUnavailable(f"agent {self.agent!r} cannot reach its model: {reason}")
 
     def _count(self, part: str, report: Record) -> None:

@@ -12,7 +12,7 @@ from podium.app.app import Podium
 from podium.app.work_request import QueueSlot
 from podium.cli.app import command_app
 from podium.cli.context import Door
-from podium.cli.detached_run import HandedOver, see_that_it_is_served
+from podium.cli.detached_run import Handover, ensure_served
 from podium.cli.run_host import host
 from podium.core.errors import BadInput, NotPossibleNow
 from podium.core.work import Run, RunStatus
@@ -167,7 +167,7 @@ def add(
         raise BadInput("no task given; pass TASK, or a file with --file")
     variables = variables_of(env_file)
 
-    async def work(podium: Podium) -> tuple[list[Run], HandedOver]:
+    async def work(podium: Podium) -> tuple[list[Run], Handover]:
         named = [name.strip() for name in pairs.split(",") if name.strip()]
         job = queued_duet(podium, texts[0], named, variables)
         engine = await podium.hosting_engine()
@@ -178,7 +178,7 @@ def add(
             settings = door.configuration.run_settings()
             runs.append(await engine.start(DUET, job_input, task=text, settings=settings, **where))
         queue = duet_queue(door.configuration)
-        return runs, await see_that_it_is_served(podium, runs[0], queue)
+        return runs, await ensure_served(podium, runs[0], queue)
 
     runs, done = door.run(work)
     record = {

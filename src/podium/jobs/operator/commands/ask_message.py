@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from podium.app.app import Podium
 from podium.cli.context import Door
-from podium.cli.login import approver
+from podium.cli.identity import approver
 from podium.core.approval_steps import approval_named_in
 from podium.core.errors import BadInput, Interrupted, NotPossibleNow, PodiumError
 from podium.core.model import Json
@@ -88,10 +88,10 @@ async def _serve(door: Door, podium: Podium, run: Run) -> None:
     """Ensure that a worker serves the queue of a run, or say how to start one."""
     # Late: only what is queued needs somebody to serve the queue.
     from podium.app.work_request import queue_named
-    from podium.cli.detached_run import see_that_it_is_served
+    from podium.cli.detached_run import ensure_served
 
     spec = queue_named(door.configuration, run.queue or "")
-    handed = await see_that_it_is_served(podium, run, spec)
+    handed = await ensure_served(podium, run, spec)
     if not handed.taken and not handed.workers:
         labels = f" --label {','.join(spec.labels)}" if spec.labels else ""
         door.screen.stderr_line(

@@ -11,7 +11,7 @@ import typer
 from podium.app.app import Podium
 from podium.cli.app import command_app
 from podium.cli.context import Door, RootToo, naming_root, root_option, take_root
-from podium.cli.login import approver
+from podium.cli.identity import approver
 from podium.cli.progress import Progress
 from podium.cli.screen import Screen, is_terminal
 from podium.core.decisions import Approval

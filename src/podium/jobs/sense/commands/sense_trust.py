@@ -12,7 +12,7 @@ import typer
 from podium.app.app import Podium
 from podium.cli.app import command_app
 from podium.cli.context import Door, take_root
-from podium.cli.login import approver, identity
+from podium.cli.identity import approver, identity
 from podium.core.decisions import Tier
 from podium.core.errors import BadInput, CallRefused
 from podium.core.model import Json

@@ -1,7 +1,8 @@
-"""`/api/v1/events`: what happened, by the page or as it happens."""
+"""`/api/v1`: events, receipts and traces, by the page or as they happen."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Annotated, Any
@@ -10,17 +11,20 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
-from podium.app.run_report import list_events, list_run_events
+from podium.app.receipts import Verdict, list_receipts, proven
+from podium.app.run_report import follow_logs, list_events, list_run_events
 from podium.app.run_timeline import look_at_run
+from podium.core.decisions import Receipt
 from podium.core.events import Event
-from podium.core.model import FrozenModel, json_of
+from podium.core.model import FrozenModel, json_of, whole_text
+from podium.ports import Store
 from podium.web.access.authentication import Viewer
-from podium.web.api.requests import HIGHEST, Name, Position, Rows
+from podium.web.api.requests import HIGHEST, Name, NameQuery, Position, Rows
 from podium.web.context import CurrentContext
 from podium.web.live.hub import Gap, Hub
 from podium.web.live.sse import Part, resume_after, streamed
 
-router = APIRouter(tags=["events"])
+events_router = APIRouter(tags=["events"])
 
 MAX_STREAM_SECONDS = 86_400.0
 EventType = Annotated[str, Field(pattern=r"^[a-z_]{1,60}$")]
@@ -54,7 +58,7 @@ class EventsListed(FrozenModel):
     more: bool
 
 
-@router.get("/events")
+@events_router.get("/events")
 async def list_all_events(
     context: CurrentContext,
     person: Viewer,
@@ -69,7 +73,7 @@ async def list_all_events(
     return EventsListed(events=tuple(listed), after=reached, more=len(events) > limit)
 
 
-@router.get("/runs/{run}/events")
+@events_router.get("/runs/{run}/events")
 async def list_events_of_run(
     context: CurrentContext,
     person: Viewer,
@@ -86,7 +90,7 @@ async def list_events_of_run(
     return EventsListed(events=tuple(listed), after=reached, more=len(events) > limit)
 
 
-@router.get("/events/stream", response_class=StreamingResponse, responses=STREAM)
+@events_router.get("/events/stream", response_class=StreamingResponse, responses=STREAM)
 async def follow_all_events(
     request: Request,
     context: CurrentContext,
@@ -104,7 +108,7 @@ async def follow_all_events(
     return streamed(_parts(context.hub, None, resume_after(request, after), types), seconds=seconds)
 
 
-@router.get("/runs/{run}/events/stream", response_class=StreamingResponse, responses=STREAM)
+@events_router.get("/runs/{run}/events/stream", response_class=StreamingResponse, responses=STREAM)
 async def follow_events_of_run(
     request: Request,
     context: CurrentContext,
@@ -136,3 +140,63 @@ def _part(item: Event | Gap, run_id: str | None) -> Part:
     if isinstance(item, Gap):
         return Part(f'{{"after":{item.after},"to":{item.to}}}', event="gap", id=str(item.to))
     return Part(json_of(item), id=str(item.position if run_id is None else item.seq))
+
+
+receipts_router = APIRouter(tags=["receipts"])
+
+
+class ReceiptsListed(FrozenModel):
+    receipts: tuple[Receipt, ...]
+    left_out: int
+    """Earlier ones, beyond the limit."""
+
+
+class Proof(FrozenModel):
+    """Result of verifying the chains of receipts."""
+
+    sound: bool
+    verdict: Verdict
+
+
+@receipts_router.get("/receipts")
+async def list_all_receipts(
+    context: CurrentContext, person: Viewer, run: NameQuery = "", limit: Rows = 200
+) -> ReceiptsListed:
+    """List the latest receipts of a run, or of all runs, in chain order."""
+    receipts = await list_receipts(await context.store(), run or None)
+    listed = receipts[-limit:]
+    return ReceiptsListed(receipts=tuple(listed), left_out=len(receipts) - len(listed))
+
+
+@receipts_router.get("/receipts/verify")
+async def verify_receipts(context: CurrentContext, person: Viewer, run: NameQuery = "") -> Proof:
+    """Verify that no receipt was edited, removed, reordered or cut off."""
+    verdict = await proven(context.podium, run or None)
+    return Proof(sound=verdict.sound, verdict=verdict)
+
+
+traces_router = APIRouter(tags=["traces"])
+
+LINES = "application/jsonl"
+
+
+@traces_router.get(
+    "/runs/{run}/trace",
+    response_class=StreamingResponse,
+    responses={200: {"content": {LINES: {"schema": {"type": "string"}}}}},
+)
+async def download_trace(
+    context: CurrentContext, person: Viewer, run: Name, after: Position = 0
+) -> StreamingResponse:
+    """The trace as JSON lines: what the run's `execution_trace.jsonl` holds."""
+    store = await context.store()
+    run_id = (await look_at_run(store, context.podium.engine, run)).run.id
+    name = f'attachment; filename="{run_id}.jsonl"'
+    return StreamingResponse(
+        _lines(store, run_id, after), media_type=LINES, headers={"content-disposition": name}
+    )
+
+
+async def _lines(store: Store, run_id: str, after: int) -> AsyncIterator[str]:
+    async for event in follow_logs(store, run_id, after_seq=after):
+        yield json.dumps(whole_text(event.line()), ensure_ascii=False) + "\n"

@@ -1,4 +1,4 @@
-"""`/api/v1/health` and around it: whether work goes on, and who does it. `/healthz` says only that it answers."""
+"""`/api/v1`: health, queues, workers, agents and budgets."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ from typing import Literal
 from fastapi import APIRouter
 
 from podium import __version__
+from podium.app.agent_status import Standing, agent_statuses
 from podium.app.checkup import Finding, examine
+from podium.app.costs import see_budgets
 from podium.app.work_request import queues_of
 from podium.app.workload import QueuesSeen, WorkersSeen, see_queues, see_workers
+from podium.core.decisions import BudgetState, Usage
 from podium.core.model import FrozenModel, UtcDatetime
 from podium.web.access.authentication import Operator, Viewer
+from podium.web.api.requests import NameQuery
 from podium.web.context import CurrentContext
 
-router = APIRouter(tags=["health"])
+health_router = APIRouter(tags=["health"])
 liveness = APIRouter(include_in_schema=False)
 
 
@@ -49,7 +53,7 @@ async def is_alive() -> Alive:
     return Alive()
 
 
-@router.get("/health")
+@health_router.get("/health")
 async def show_health(context: CurrentContext, person: Viewer) -> Health:
     """Show work in the queues, their workers, and problems."""
     overview = await _queues(context)
@@ -68,19 +72,19 @@ async def show_health(context: CurrentContext, person: Viewer) -> Health:
     )
 
 
-@router.get("/queues")
+@health_router.get("/queues")
 async def list_queues(context: CurrentContext, person: Viewer) -> QueuesSeen:
     """List every queue with its waiting work, status and workers."""
     return await _queues(context)
 
 
-@router.get("/workers")
+@health_router.get("/workers")
 async def list_workers(context: CurrentContext, person: Viewer) -> WorkersSeen:
     """List live workers with their runs, and runs that dead workers left behind."""
     return await see_workers(await context.store(), context.podium.engine)
 
 
-@router.get("/doctor")
+@health_router.get("/doctor")
 async def see_doctor(context: CurrentContext, person: Operator) -> Checkup:
     """Check the environment. Takes seconds and starts programs."""
     checks = await examine(context.podium, context.podium.environ)
@@ -90,3 +94,48 @@ async def see_doctor(context: CurrentContext, person: Operator) -> Checkup:
 async def _queues(context: CurrentContext) -> QueuesSeen:
     specs = queues_of(context.podium.configuration)
     return await see_queues(await context.store(), context.podium.engine, specs)
+
+
+agents_router = APIRouter(tags=["agents"])
+
+
+class AgentListed(FrozenModel):
+    ready: bool
+    standing: Standing
+
+
+class AgentsListed(FrozenModel):
+    agents: tuple[AgentListed, ...]
+
+
+@agents_router.get("/agents")
+async def list_agents(context: CurrentContext, person: Viewer) -> AgentsListed:
+    """The agents of podium.yaml and the known programs it does not name: installed, logged in, gated by what."""
+    statuses = await agent_statuses(context.podium)
+    return AgentsListed(
+        agents=tuple(AgentListed(ready=one.ready, standing=one) for one in statuses)
+    )
+
+
+budgets_router = APIRouter(tags=["budgets"])
+
+
+class BudgetOverview(FrozenModel):
+    today: Usage
+    """Usage of all runs today, a day in UTC."""
+    run: Usage | None
+    """Usage of the named run. None: no run was named."""
+    budgets: tuple[BudgetState, ...]
+    """The limits and their usage; a scope that was not named has none."""
+
+
+@budgets_router.get("/budgets")
+async def show_budgets(
+    context: CurrentContext, person: Viewer, run: NameQuery = ""
+) -> BudgetOverview:
+    """Show today's usage, and a run's, against the limits in force."""
+    tracker = await context.podium.budget_tracker()
+    overview = await see_budgets(
+        tracker.store, context.podium.clock, tracker.budgets, run=run or None
+    )
+    return BudgetOverview(today=overview.today, run=overview.of_run, budgets=overview.budgets)
