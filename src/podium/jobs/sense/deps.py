@@ -13,7 +13,8 @@ from podium.core.model import FrozenModel, Json, NonEmpty
 from podium.jobs.sense.models import Bundle, Sensed
 from podium.jobs.sense.options import Profile, SenseOptions
 from podium.jobs.sense.orders.work_order import Operation, WorkOrder
-from podium.jobs.sense.ports import EarnedTrustBook, OrderInbox
+from podium.jobs.sense.ports import OrderInbox
+from podium.jobs.sense.trust import EarnedTrustBook
 from podium.ports import Clock, Ids, Store, StoreView, Toolbox
 
 WORKER = "worker"
