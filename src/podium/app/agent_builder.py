@@ -115,10 +115,7 @@ def build_medium(
         raise BadInput(f"podium.yaml has no agent {name!r}; agents: {names}")
     build = KINDS.get(settings.kind)
     if build is None:
-        raise BadInput(
-            f"agent {name!r}: this Podium has no agents of kind {settings.kind!r}; "
-            f"kinds: {_listed(KINDS)}"
-        )
+        raise BadInput(f"agent {name!r}: unknown kind {settings.kind!r}; kinds: {_listed(KINDS)}")
     options, about = options_of(podium, name, model), ABOUT[settings.kind]
     if command:
         options = options.model_copy(update={"command": command})

@@ -97,7 +97,7 @@ async def round_trip(podium: Podium, name: str) -> Reply:
     """Ask the agent for one word, in an empty folder, behind a door that lets nothing through."""
     if name not in podium.settings.agents:
         raise NotPossibleNow(
-            f"{name!r} is no agent of podium.yaml; add it under `agents:`, then ask it"
+            f"podium.yaml has no agent {name!r}; add it under `agents:` and try again"
         )
     with tempfile.TemporaryDirectory(prefix="podium-check-") as folder:
         async with scratch_store(podium) as store:

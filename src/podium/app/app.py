@@ -83,7 +83,7 @@ class RecordLoss(NamedTuple):
     """It is an older state of the record; else nothing of that is left."""
 
 
-class SetAsideRecord(NamedTuple):
+class ArchivedRecord(NamedTuple):
     """Paths of the rest of a lost record; None: there was none."""
 
     heads: Path | None
@@ -220,7 +220,7 @@ class Podium:
                 self._store = await self._open_store()
         return self._store
 
-    async def begin_anew(self) -> SetAsideRecord:
+    async def begin_anew(self) -> ArchivedRecord:
         """Start with an empty record where the old one is lost. Gives where what was there is kept.
 
         One that was rolled back stays, with the heads of those receipts that it holds. Raises `NotPossibleNow` where
@@ -239,7 +239,7 @@ class Podium:
             old = Anchors(self.key_dir, heads.name)
             await asyncio.to_thread(copy_heads, old, Anchors(self.key_dir), self.database)
         await self.store(although_lost=True)
-        return SetAsideRecord(heads, database, loss.rolled_back)
+        return ArchivedRecord(heads, database, loss.rolled_back)
 
     async def _open_store(self) -> SqlStore | PostgresStore:
         if self.database_url:

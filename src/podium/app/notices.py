@@ -156,10 +156,10 @@ class NoticeSender:
 
     def _report(self, status: DeliveryStatus) -> None:
         if status.done and self._failures:
-            self._say(f"notices to {self._outlet.name} are told again")
+            self._say(f"notices to {self._outlet.name} are delivered again")
         elif not status.done and not self._failures:
             self._say(
-                f"a notice to {self._outlet.name} could not be told, and is tried on: {status.why}"
+                f"a notice to {self._outlet.name} could not be delivered; retrying: {status.why}"
             )
         self._failures = 0 if status.done else self._failures + 1
 
@@ -242,7 +242,7 @@ def notice_of(
 def notice_text(happening: Happening) -> str:
     """Text of a notice, with invisible characters escaped."""
     lines = _waits(happening) if happening.what == "waits" else _outcome_lines(happening)
-    again = ["(perhaps told before: the line went away)"] if happening.maybe_sent else []
+    again = ["(possibly a repeat: the connection was lost)"] if happening.maybe_sent else []
     return "\n".join([*lines, *again])
 
 
@@ -363,7 +363,7 @@ async def _keep_sending(
 
 
 async def _hold(podium: Podium, book: FileDeliveryLog, pause_seconds: float) -> None:
-    """Wait until no other process tells. Trouble with the lock is said once, and tried on."""
+    """Wait until no other process sends notices. A problem with the lock is reported once, and retried."""
     troubled = False
     while True:
         try:
@@ -371,18 +371,16 @@ async def _hold(podium: Podium, book: FileDeliveryLog, pause_seconds: float) -> 
                 break
         except OSError as error:
             if not troubled:
-                podium.notify(f"nobody is told of anything yet, and it is tried on: {error}")
+                podium.notify(f"notices cannot be sent yet; retrying: {error}")
             troubled = True
         await asyncio.sleep(pause_seconds)
     if troubled:
-        podium.notify("notices are told now")
+        podium.notify("notices are sent again")
 
 
 def _report_failure(podium: Podium, task: asyncio.Task[None]) -> None:
     if not task.cancelled() and (error := task.exception()) is not None:
-        podium.notify(
-            f"nobody is told of anything any more: {type(error).__name__}: {error}; start the console again"
-        )
+        podium.notify(f"notices have stopped: {type(error).__name__}: {error}; restart the console")
 
 
 def _outlets(
@@ -397,7 +395,7 @@ def _outlets(
         try:
             url = podium.resolve_secret(secret)
         except UserMustAct as error:
-            podium.notify(f"nobody is told by {settings.to}: {error}")
+            podium.notify(f"no notices are sent to {settings.to}: {error}")
             continue
         same = sum(other.to == settings.to for other, _ in outlets)
         name = f"{secret}.{same + 1}" if same else secret

@@ -185,7 +185,7 @@ def read_yaml(path: Path) -> Json:
     except OSError as error:
         raise BadInput(f"{str(path)!r} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise BadInput(f"{str(path)!r} is not text in UTF-8") from None
+        raise BadInput(f"{str(path)!r} is not valid UTF-8") from None
 
 
 def _parsed(text: str, name: str) -> Json:

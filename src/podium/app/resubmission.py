@@ -127,7 +127,7 @@ def json_object(text: str, what: str) -> dict[str, Json]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise BadInput(f"the arguments of {what} are no JSON: {str(error)[:200]}") from None
+        raise BadInput(f"the arguments of {what} are not valid JSON: {str(error)[:200]}") from None
     if not isinstance(value, dict):
         raise BadInput(f"the arguments of {what} are a JSON object: {{…}}")
     return value

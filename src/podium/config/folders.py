@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,46 +13,37 @@ from uuid import uuid4
 from podium.core.errors import BadInput, NotPossibleNow
 from podium.core.protected_paths import STATE_DIR
 from podium.platform import make_private_folder, tighten
+from podium.platform.atomic_write import atomic_create, atomic_write
 
 
 def write_whole(path: Path, text: str, *, mode: int = 0o644) -> None:
     """Put `text` in the file. On return it survives a crash; on an error the old content stands."""
-    side = _side_file(path, text, mode)
+    content = _in_private_folder(path, text)
     try:
-        side.replace(path)
+        atomic_write(path, content, bits=mode)
     except OSError as error:
-        side.unlink(missing_ok=True)
         raise _explained(path, error) from None
 
 
 def write_new(path: Path, text: str, *, mode: int = 0o644) -> None:
     """Make the file. Raises `NotPossibleNow` when it is there already, whoever made it."""
-    side = _side_file(path, text, mode)
+    content = _in_private_folder(path, text)
     try:
-        os.link(side, path)
+        atomic_create(path, content, bits=mode)
     except FileExistsError:
         raise NotPossibleNow(f"{str(path)!r} is there already; nothing was changed") from None
     except OSError as error:
         raise _explained(path, error) from None
-    finally:
-        side.unlink(missing_ok=True)
 
 
-def _side_file(path: Path, text: str, mode: int) -> Path:
-    name: str | None = None
+def _in_private_folder(path: Path, text: str) -> bytes:
+    """Encode the text for a file, and make the folder for it where it is missing."""
+    content = text.encode()
     try:
         make_private_folder(path.parent)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fchmod(file.fileno(), mode)
-            os.fsync(file.fileno())
     except OSError as error:
-        if name:
-            Path(name).unlink(missing_ok=True)
         raise _explained(path, error) from None
-    return Path(name)
+    return content
 
 
 def _explained(path: Path, error: OSError) -> BadInput:

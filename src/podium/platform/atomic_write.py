@@ -12,16 +12,24 @@ from podium.platform.safe_open import create_new
 
 
 def atomic_write(
-    path: Path, content: bytes, *, mode: int = 0o600, draft: str = "", durable: bool = True
+    path: Path,
+    content: bytes,
+    *,
+    mode: int = 0o600,
+    bits: int | None = None,
+    draft: str = "",
+    durable: bool = True,
 ) -> None:
     """Put the content in the file, in a folder that is there. A link in its place is replaced.
 
     On return it survives a crash, unless it need not be `durable`; on an error the old content stands. `mode` is that
-    of the file, less the umask. `draft` is what it is called until it is whole; without one the name is new each time,
+    of the file, less the umask; `bits` are exact, whatever the umask. `draft` is what it is called until it is whole; without one the name is new each time,
     so a fixed one is for who writes alone and wants a killed try cleared away by the next.
     """
     with _opened(path.parent) as folder:
-        atomic_write_at(folder, path.name, content, mode=mode, draft=draft, durable=durable)
+        atomic_write_at(
+            folder, path.name, content, mode=mode, bits=bits, draft=draft, durable=durable
+        )
 
 
 def atomic_write_at(
@@ -34,7 +42,7 @@ def atomic_write_at(
     draft: str = "",
     durable: bool = True,
 ) -> None:
-    """The same in a folder by its handle, whatever has its path by now. `bits` are exact, whatever the umask."""
+    """The same in a folder by its handle, whatever has its path by now."""
     new = write_draft(folder, content, mode=mode, bits=bits, draft=draft, durable=durable)
     try:
         os.rename(new, name, src_dir_fd=folder, dst_dir_fd=folder)
@@ -45,15 +53,19 @@ def atomic_write_at(
         sync(folder)
 
 
-def atomic_create(path: Path, content: bytes, *, mode: int = 0o600) -> None:
+def atomic_create(
+    path: Path, content: bytes, *, mode: int = 0o600, bits: int | None = None
+) -> None:
     """Make the file, whole from the start, in a folder that is there. Raises `FileExistsError`. Durable on return."""
     with _opened(path.parent) as folder:
-        atomic_create_at(folder, path.name, content, mode=mode)
+        atomic_create_at(folder, path.name, content, mode=mode, bits=bits)
 
 
-def atomic_create_at(folder: int, name: str, content: bytes, *, mode: int = 0o600) -> None:
+def atomic_create_at(
+    folder: int, name: str, content: bytes, *, mode: int = 0o600, bits: int | None = None
+) -> None:
     """The same in a folder by its handle."""
-    new = write_draft(folder, content, mode=mode)
+    new = write_draft(folder, content, mode=mode, bits=bits)
     try:
         # A rename would replace what somebody puts there in this moment; a link does not.
         os.link(new, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)

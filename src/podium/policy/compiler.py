@@ -21,7 +21,6 @@ from podium.core.decisions import (
     Zone,
 )
 from podium.policy.facts import CallFacts, gather, refuse_paths
-from podium.policy.limits import DEFAULT_APPROVAL_SECONDS, PolicyLimits
 from podium.policy.policy import (
     CallMatcher,
     Policy,
@@ -32,7 +31,7 @@ from podium.policy.policy import (
     default_policy,
 )
 from podium.policy.refusal import InvalidPolicy
-from podium.policy.rule_gate import RuleGate
+from podium.policy.rule_gate import DEFAULT_APPROVAL_SECONDS, PolicyLimits, RuleGate
 from podium.policy.rules import CompiledMatcher, CompiledRule, PolicyRules
 from podium.policy.shell import split_command
 from podium.policy.zones import CompiledZone, PathGlobs, WritablePaths, ZoneSet, resolve

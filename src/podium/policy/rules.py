@@ -17,8 +17,16 @@ from podium.core.decisions import Effect
 from podium.core.model import Json
 from podium.policy.classification import CommandUse
 from podium.policy.facts import CallFacts
-from podium.policy.patterns import CommandPatterns, NamePatterns, command_patterns, text_glob
-from podium.policy.policy import ArgumentMatch, CallMatcher, Origin, PolicyRule
+from podium.policy.policy import (
+    ArgumentMatch,
+    CallMatcher,
+    CommandPatterns,
+    NamePatterns,
+    Origin,
+    PolicyRule,
+    command_patterns,
+    text_glob,
+)
 from podium.policy.zones import CompiledZone, PathGlobs, TouchedPath, check_glob
 
 _MAX_TEXT = 10_000

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 from podium.core.errors import NotPossibleNow, StoreUnusable
 from podium.store.commit_signal import BURST_SECONDS, CommitSignal
-from podium.store.disk_reserve import DiskReserve
 from podium.store.open_store import OpenStore, environment_redaction
 from podium.store.receipts import Sealer, load_or_create_key
 from podium.store.sqlite import (
     BUSY_SECONDS,
+    DiskReserve,
     connect,
     disk_full,
     explain,

@@ -17,6 +17,7 @@ from typing import NamedTuple, Protocol
 
 from podium.core.model import Json
 from podium.platform import make_private_folder
+from podium.platform.atomic_write import sync
 from podium.platform.file_lock import file_lock
 from podium.platform.safe_open import open_or_create
 from podium.store.transcripts import plain_name
@@ -81,7 +82,7 @@ class TraceWriter:
             handle = open_or_create(side, flags=os.O_TRUNC)
             try:
                 count = _append_all(handle, _TraceEnd(0, 0), read_after)
-                os.fsync(handle)
+                sync(handle)
                 side.rename(path)
             except BaseException:
                 side.unlink(missing_ok=True)

@@ -184,7 +184,7 @@ async def test_a_packed_answer_is_not_unpacked(tmp_path: Path) -> None:
     packed = answer(b"\x1f\x8b\x08", "Content-Encoding: gzip", "Content-Type: text/event-stream")
     async with RawServer(packed).open() as raw:
         rig = raw_rig(tmp_path, raw)
-        with pytest.raises(AgentUnavailable, match="packed"):
+        with pytest.raises(AgentUnavailable, match="compressed"):
             await rig.agent.ask(rig.turn("x"))
 
 

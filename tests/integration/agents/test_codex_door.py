@@ -377,7 +377,7 @@ async def test_a_workspace_whose_git_file_leads_elsewhere_is_not_worked_in(tmp_p
         elsewhere = tmp_path / "elsewhere"
         shutil.move(rig.workspace / ".git", elsewhere)
         (rig.workspace / ".git").write_text(f"gitdir: {elsewhere}")
-        with pytest.raises(NotPossibleNow, match="is no worktree of it"):
+        with pytest.raises(NotPossibleNow, match="is not a worktree of it"):
             await rig.ask("works")
         assert rig.server.requests == []
 

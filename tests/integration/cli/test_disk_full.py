@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from podium.store.disk_reserve import RESERVE_BYTES, SLICE_BYTES, free_bytes
+from podium.store.sqlite import RESERVE_BYTES, SLICE_BYTES, free_bytes
 from tests.integration.cli.asking import NEW_LEAD
 from tests.integration.cli.desk import Desk
 from tests.integration.cli.pipeline_rig import (

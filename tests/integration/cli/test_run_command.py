@@ -186,7 +186,7 @@ def test_a_run_that_needs_a_person_leaves_with_three_and_goes_on_with_their_word
     went_on = desk.run("resume", run_id, "--note", "Nobody waves.")
     assert went_on.code == 0, went_on.err
     told = lines_of(went_on)
-    assert told[0] == "PODIUM: Going on from the checkpoint."
+    assert told[0] == "PODIUM: Resumed from the checkpoint."
     assert "Pipeline success!" in told[-1]
     assert "added to the backlog" in went_on.out
 

@@ -12,8 +12,7 @@ import pytest
 
 from podium.core.errors import StoreFull
 from podium.core.events import NoteTaken
-from podium.store.disk_reserve import LAST_BYTES, RESERVE_BYTES, DiskReserve, free_bytes
-from podium.store.sqlite import explain
+from podium.store.sqlite import LAST_BYTES, RESERVE_BYTES, DiskReserve, explain, free_bytes
 from podium.store.sqlite_store import SqlStore
 from podium.testing import FixedClock, SteadyIds
 

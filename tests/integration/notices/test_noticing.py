@@ -106,7 +106,7 @@ async def test_a_dead_service_stops_nobody_and_is_told_when_it_is_back(tmp_path:
             await retry_until(lambda: service.bodies and dead.bodies)
         await podium.close()
     assert dead.tries == 4
-    assert said[0].startswith("a notice to DEAD could not be told, and is tried on: ")
+    assert said[0].startswith("a notice to DEAD could not be delivered; retrying: ")
     assert dead.url not in " ".join(said)
 
 
@@ -119,7 +119,7 @@ async def test_a_lock_that_cannot_be_had_is_said_once_and_tried_on(tmp_path: Pat
         for _ in range(2):
             async with notice_service(podium, hold_pause_seconds=0.01):
                 await retry_until(lambda: said)
-            assert "it is tried on" in said[0]
+            assert "retrying: " in said[0]
             assert str(in_the_way) in said.pop(0)
             assert said == []
         kit = (await podium.store(), podium.clock, podium.ids)
@@ -130,7 +130,7 @@ async def test_a_lock_that_cannot_be_had_is_said_once_and_tried_on(tmp_path: Pat
             await end(kit[0], await add_run(*kit))
             await retry_until(lambda: service.bodies, 30)
         await podium.close()
-    assert said[1:] == ["notices are told now"]
+    assert said[1:] == ["notices are sent again"]
 
 
 async def test_telling_that_broke_off_is_said_and_closing_goes_on(
@@ -148,7 +148,7 @@ async def test_telling_that_broke_off_is_said_and_closing_goes_on(
         await retry_until(lambda: said)
     await podium.close()
     (words,) = said
-    assert words.startswith("nobody is told of anything any more: RuntimeError: no such thing")
+    assert words.startswith("notices have stopped: RuntimeError: no such thing")
 
 
 async def test_a_secret_that_is_not_there_is_said_and_the_others_are_told(tmp_path: Path) -> None:
@@ -163,7 +163,9 @@ async def test_a_secret_that_is_not_there_is_said_and_the_others_are_told(tmp_pa
             await retry_until(lambda: service.bodies, 30)
         await podium.close()
     (words,) = said
-    assert words.startswith("nobody is told by secret://MISSING: secret 'MISSING' is not declared")
+    assert words.startswith(
+        "no notices are sent to secret://MISSING: secret 'MISSING' is not declared"
+    )
 
 
 @pytest.mark.parametrize("trusted", [False, True])
@@ -206,7 +208,7 @@ async def test_what_is_told_is_looked_through_for_secrets_once_more() -> None:
     (part,) = told.parts
     assert part.text.splitlines() == [
         f"run {short_id(run.id)} (demo) “use … there” succeeded",
-        "(perhaps told before: the line went away)",
+        "(possibly a repeat: the connection was lost)",
     ]
     assert part.link == f"/{run.id}"
     await store.close()

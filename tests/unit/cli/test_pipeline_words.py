@@ -119,7 +119,7 @@ def test_what_holds_a_run_up_is_told() -> None:
     broke = e.StepBroke(step="plan-1", attempt=1, failure=failure, final=False)
     assert told(BEGAN, refused, switched, limited, asked, tampered, broke)[1:] == [
         r"PODIUM: Denied DEVELOPER: run_command git push\x1b[2J (not yours)",
-        "PODIUM: DEVELOPER is played by b now, not by a: down",
+        "PODIUM: DEVELOPER is now played by b instead of a: down",
         f"PODIUM: Rate limited until {NOON.astimezone():%H:%M}, waiting; Ctrl-C leaves it resumable",
         f"PODIUM: A person is asked [T2]: write x; `podium approve {short_id(APPROVAL)}` says yes",
         "PODIUM: Tampered with by DEVELOPER: w: changed refs/heads/main, put back",

@@ -109,8 +109,8 @@ async def test_a_service_that_refuses_is_tried_again_until_it_takes_it(
     await telling.catch_up()
     assert (outlet.tries, outlet.texts) == (4, [f"waits {asked.id}"])
     assert said == [
-        "a notice to memory could not be told, and is tried on: error=403",
-        "notices to memory are told again",
+        "a notice to memory could not be delivered; retrying: error=403",
+        "notices to memory are delivered again",
     ]
 
 

@@ -86,7 +86,9 @@ async def _whatever(name: str, check: Awaitable[Finding]) -> Finding:
     try:
         return await check
     except Exception as error:
-        return bad(name, f"could not be checked: {type(error).__name__}: {error}", "see the words")
+        return bad(
+            name, f"could not be checked: {type(error).__name__}: {error}", "see the error above"
+        )
 
 
 _NO_REPOSITORY = "none"

@@ -223,7 +223,7 @@ def archived(path: str, *, day: date, task: str, feat: str = "") -> str:
     """
     parts = path.split("/")
     if any(part in ("", ".", "..") for part in parts) or "\0" in path:
-        raise BadInput(f"{path[:200]!r} cannot be archived: it is no plain path inside the project")
+        raise BadInput(f"{path[:200]!r} cannot be archived: not a plain path inside the project")
     if path.startswith(f"{ARCHIVE}/"):
         return path
     for kind in _KINDS:

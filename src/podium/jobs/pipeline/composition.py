@@ -182,9 +182,7 @@ def _check_program(podium: Podium, name: str) -> None:
     about = ABOUT.get(kind)
     if about is None:
         kinds = ", ".join(sorted(ABOUT))
-        raise BadInput(
-            f"agent {name!r}: this Podium has no agents of kind {kind!r}; kinds: {kinds}"
-        )
+        raise BadInput(f"agent {name!r}: unknown kind {kind!r}; kinds: {kinds}")
     # Each raises when nobody has trusted what a project says of it.
     configuration.base_url_of(name)
     configuration.options_of(name)
@@ -217,7 +215,7 @@ def agents_of(podium: Podium, role: str, agent: str = "") -> tuple[str, ...]:
         return tuple(settings.agents)
     if not settings.agents:
         raise BadInput(
-            "podium.yaml names no agent; write one down, such as `agents: {claude: {kind: claude}}` (kinds: gemini, "
+            "podium.yaml has no agent; add one, such as `agents: {claude: {kind: claude}}` (kinds: gemini, "
             "claude, codex, opencode, acp, api, bus, command, scripted); `podium agents list` shows what is installed"
         )
     listed = ", ".join(sorted(settings.agents))

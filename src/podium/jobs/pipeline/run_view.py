@@ -83,7 +83,7 @@ class PipelineLines:
             case e.RunWaiting(signal=signal, deadline=until) if signal.startswith(RATE_LIMIT):
                 self.doing = Doing("rate limited", until)
             case e.RunWaiting(signal=signal, deadline=until) if signal.startswith(AGENT_LOST):
-                self.doing = Doing("asked again soon", until)
+                self.doing = Doing("retried soon", until)
             case e.RunWaiting():
                 self.doing = Doing("waiting for a person")
             case StageEnded() | e.ChecksRan():
@@ -119,12 +119,14 @@ def _of_the_run(body: e.EventBody, run_id: str) -> str:
         case e.RunQueued():
             return f"Task received. Run {short_id(run_id)}."
         case e.RunStarted() if body.fence > 1:
-            return "Going on from the checkpoint."
+            return "Resumed from the checkpoint."
         case e.NoteTaken():
             return body.text
         case e.AgentSwitched():
             who = in_capitals(body.role)
-            return f"{who} is played by {body.next_agent} now, not by {body.agent}: {body.reason}"
+            return (
+                f"{who} is now played by {body.next_agent} instead of {body.agent}: {body.reason}"
+            )
         case e.ApprovalRequested():
             name = short_id(body.approval_id)
             what = escaped_line(" ".join(body.summary.split()), MAX_ARGUMENTS)
@@ -137,11 +139,11 @@ def _of_the_run(body: e.EventBody, run_id: str) -> str:
         case e.StepBroke() if not body.final:
             return f"Trying again: {describe(body)}"
         case e.RunParked():
-            return f"Let go of at its checkpoint: {body.reason}"
+            return f"Paused at its checkpoint: {body.reason}"
         case e.RunUnpinned():
-            return f"Going on on another host: {escaped_line(body.reason)}"
+            return f"Continued on another host: {escaped_line(body.reason)}"
         case e.RunNeededHuman():
-            return f"A person has to look: {body.reason.splitlines()[0] if body.reason else ''}"
+            return f"Needs a person: {body.reason.splitlines()[0] if body.reason else ''}"
         case e.RunCancelRequested():
             return f"Cancelling, as {body.by} wished. {body.why}".rstrip()
     return _of_the_end(body)

@@ -40,7 +40,7 @@ def skill_candidate(
     """
     if len(name) > MAX_NAME or not _NAME.fullmatch(name):
         raise BadInput(
-            f"{name[:100]!r} is no name for a skill: up to {MAX_NAME} lower-case letters and digits, "
+            f"{name[:100]!r} is not a valid skill name: up to {MAX_NAME} lower-case letters and digits, "
             f"with single dashes between them, such as {skill_name(name)!r}"
         )
     summary = _description(description, when)

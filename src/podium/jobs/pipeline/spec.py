@@ -332,7 +332,7 @@ def _own_prompt(file: Path) -> str:
     except OSError as error:
         raise BadInput(f"{str(file)!r} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise BadInput(f"{str(file)!r} is no text in UTF-8; save it as such") from None
+        raise BadInput(f"{str(file)!r} is not valid UTF-8; save it as UTF-8") from None
     if len(content) > _MAX_PROMPT_BYTES:
         raise BadInput(f"{str(file)!r} is longer than {_MAX_PROMPT_BYTES} bytes; shorten it")
     if not text.strip():

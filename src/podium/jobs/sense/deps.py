@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from podium.agents.budget_tracker import BudgetTracker
-from podium.agents.turn_step import RoleAgent
 from podium.core.decisions import Tier
 from podium.core.model import FrozenModel, Json, NonEmpty
 from podium.jobs.sense.models import Bundle, Sensed
 from podium.jobs.sense.options import Profile, SenseOptions
 from podium.jobs.sense.orders.work_order import Operation, WorkOrder
-from podium.jobs.sense.ports import OrderInbox
-from podium.jobs.sense.trust import EarnedTrustBook
-from podium.ports import Clock, Ids, Store, StoreView, Toolbox
+
+if TYPE_CHECKING:
+    from podium.agents.budget_tracker import BudgetTracker
+    from podium.agents.turn_step import RoleAgent
+    from podium.jobs.sense.ports import OrderInbox
+    from podium.jobs.sense.trust import EarnedTrustBook
+    from podium.ports import Clock, Ids, Store, StoreView, Toolbox
+
 
 WORKER = "worker"
 """The role in which an order's operations are performed."""

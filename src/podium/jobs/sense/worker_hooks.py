@@ -144,9 +144,9 @@ class SenseWorker(WorkerTask):
     async def __aenter__(self) -> SenseWorker:
         async with AsyncExitStack() as stack:
             store = await self.podium.store()
-            seen = await store.read(lambda view: view.last_position())
+            last_position = await store.read(lambda view: view.last_position())
             await stack.enter_async_context(
-                ticks_ended(self.podium, self.queues, seen, self.notify)
+                ticks_ended(self.podium, self.queues, last_position, self.notify)
             )
             self._take_more = await stack.enter_async_context(
                 tended(self.podium, self.queues, self.notify, once=self.once)

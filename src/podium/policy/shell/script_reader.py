@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from podium.core.decisions import Access
 from podium.policy.programs import names
-from podium.policy.shell.command_reader import RESERVED, CommandReader, sign
-from podium.policy.shell.parser_state import (
+from podium.policy.shell.command_reader import (
     MAX_COMMANDS,
     PLACEHOLDER,
+    RESERVED,
     WORD_KINDS,
+    CommandReader,
     HereDocument,
     SourcePosition,
     loosely,
+    sign,
     taken_out,
 )
 from podium.policy.shell.simple_command import COMPUTED, DERIVED, Redirect, Unclear, WrittenCommand

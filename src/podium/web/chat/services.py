@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from podium.core.model import Json
-from podium.notices.outlet import tamed
+from podium.notices import tamed
 
 TIMESTAMP_HEADER, NONCE_HEADER, SIGNATURE_HEADER = (
     "x-podium-timestamp",

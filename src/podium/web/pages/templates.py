@@ -63,7 +63,7 @@ def _environment() -> Environment:
         short=short_id,
         shorten=shorten,
         shown=escaped_text,
-        escaped_line=escaped_line,
+        shown_line=escaped_line,
         safe=safe_text,
         counted=counted,
     )

@@ -46,7 +46,7 @@ def test_a_skill_has_front_matter_and_numbered_steps() -> None:
     "name", ["", "Big", "a b", "-a", "a-", "a--b", "a_b", "ä", "a/b", "../a", "a" * 65, "a\n"]
 )
 def test_a_name_outside_the_format_is_refused(name: str) -> None:
-    with pytest.raises(BadInput, match="no name for a skill"):
+    with pytest.raises(BadInput, match="not a valid skill name"):
         skill(name=name)
 
 

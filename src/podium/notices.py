@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from podium.platform import make_private_folder
+from podium.platform.atomic_write import atomic_write
 from podium.platform.file_lock import take_file_lock
 from podium.ports import DeliveryPosition, DeliveryStatus, Notice, NoticeItem
 
@@ -204,17 +204,8 @@ class FileDeliveryLog:
             return None
 
     def save(self, outlet: str, position: DeliveryPosition) -> None:
-        """Put the mark in its file, whole or not at all. On return it survives a crash."""
-        handle, side = tempfile.mkstemp(prefix=".mark-", dir=self._folder)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(position.model_dump_json())
-                file.flush()
-                os.fsync(file.fileno())
-            Path(side).replace(self._file(outlet))
-        except OSError:
-            Path(side).unlink(missing_ok=True)
-            raise
+        """Store the position, whole or not at all. On return it survives a crash."""
+        atomic_write(self._file(outlet), position.model_dump_json().encode())
 
     def _file(self, outlet: str) -> Path:
         return self._folder / f"{_NOT_IN_FILE_NAMES.sub('_', outlet)}.json"
