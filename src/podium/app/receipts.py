@@ -6,16 +6,14 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from pathlib import Path
+from typing import Protocol
 
 from podium.app.id_lookup import find_id
 from podium.core.decisions import Receipt, undo_counter, undone_by
 from podium.core.errors import BadInput, NotPossibleNow
 from podium.core.model import FrozenModel, Json
 from podium.ports import EventQuery, Store, StoreView
-
-if TYPE_CHECKING:
-    from podium.app.app import Podium
 
 SETTLEMENT_TYPES = ("tool_completed", "tool_failed", "tool_in_doubt", "tool_abandoned")
 PAGE = 500
@@ -128,7 +126,23 @@ def _read(view: StoreView, run: str | None) -> tuple[str | None, list[Receipt]]:
     return (None if run is None else find_id(view, "run", run)), view.receipts()
 
 
-async def proven(podium: Podium, run: str | None = None) -> Verdict:
+class ReceiptRecord(Protocol):
+    """The application, as far as a proof of its receipts needs it."""
+
+    @property
+    def database(self) -> Path: ...
+    @property
+    def database_url(self) -> str: ...
+    @property
+    def receipt_key(self) -> Path: ...
+    @property
+    def has_heads(self) -> bool: ...
+
+    async def store(self, *, although_lost: bool = False) -> Store: ...
+    async def verifier(self) -> Verifier: ...
+
+
+async def proven(podium: ReceiptRecord, run: str | None = None) -> Verdict:
     """Check all chains, and report on one run or on all of them.
 
     Raises `UnknownId`, `RecordLost` where nothing is left to check, and `NotPossibleNow` where the key is missing: without it no receipt can be told

@@ -35,10 +35,10 @@ def run_command(arguments: list[str]) -> int:
         gc.set_threshold(GC_THRESHOLD)
         for flags, path in FAST_ANSWERS:
             if all(flag in arguments for flag in flags):
-                import importlib  # `--version` does without
+                from importlib import import_module  # late: `--version` does without
 
                 module, name = path.split(":")
-                answer = getattr(importlib.import_module(module), name)
+                answer = getattr(import_module(module), name)
                 if (code := answer(arguments)) is not None:
                     return int(code)
         # Typer, pydantic and the rest cost ten times what a bare interpreter start does.

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic_ai.messages import ToolCallPart, ToolReturnPart
 
-from podium.agents.api.agent import ApiSettings
+from podium.agents.api.settings import ApiSettings
 from podium.agents.api.tool_calls import Calling, Offer, Performed
 from podium.core.errors import AgentRejected
 from podium.sandbox import HookServer

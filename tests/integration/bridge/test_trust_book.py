@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from podium.core.decisions import Tier
 from podium.core.errors import NotPossibleNow
 from podium.jobs.sense.io.record import FileTrustBook
-from podium.jobs.sense.ports import EarnedTrustBook
-from podium.jobs.sense.trust import TrustEntry, earned_trust, granted_tier
+from podium.jobs.sense.trust import EarnedTrustBook, TrustEntry, earned_trust, granted_tier
 from tests.soaking import examples
 from tests.unit.bridge.inbox_rig import without_secret
 

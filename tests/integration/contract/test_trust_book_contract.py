@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from podium.jobs.sense.ports import EarnedTrustBook
 from podium.jobs.sense.testing import MemoryTrustBook
+from podium.jobs.sense.trust import EarnedTrustBook
 from tests.integration.bridge.test_trust_book import NOON, book_at, entry
 
 BOOKS: dict[str, Callable[[Path], EarnedTrustBook]] = {

@@ -8,13 +8,11 @@ if TYPE_CHECKING:
     from podium.agents.api.agent import (
         AnthropicAgent,
         ApiAgent,
-        ApiSettings,
-        Choice,
         GeminiAgent,
         OpenAiAgent,
         OpenRouterAgent,
-        choose,
     )
+    from podium.agents.api.settings import ApiSettings, Choice, choose
 
 __all__ = [
     "AnthropicAgent",
@@ -31,9 +29,9 @@ export_lazily(
     __name__,
     {
         "ApiAgent": "agent",
-        "ApiSettings": "agent",
-        "Choice": "agent",
-        "choose": "agent",
+        "ApiSettings": "settings",
+        "Choice": "settings",
+        "choose": "settings",
         "AnthropicAgent": "agent",
         "GeminiAgent": "agent",
         "OpenAiAgent": "agent",

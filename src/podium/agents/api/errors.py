@@ -11,7 +11,7 @@ from pydantic_ai import exceptions as exceptions
 from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError
 from pydantic_ai.messages import ModelResponse
 
-from podium.agents.api.agent import Choice, Key
+from podium.agents.api.settings import Choice, Key
 from podium.agents.outcome import after_seconds, error_of_status, plain_line, reset_time
 from podium.core.errors import (
     AgentRefused,

@@ -25,8 +25,8 @@ from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RequestUsage
 
-from podium.agents.api.agent import Choice, Key
 from podium.agents.api.errors import RequestFailure, error_in, failure_of
+from podium.agents.api.settings import Choice, Key
 from podium.agents.outcome import cost_of
 from podium.core.decisions import Usage, spent_since
 from podium.core.errors import BudgetSpent

@@ -15,7 +15,7 @@ from functools import cache
 import httpx2
 from pydantic_ai.models import Model
 
-from podium.agents.api.agent import Choice
+from podium.agents.api.settings import Choice
 
 MAX_ANSWER_BYTES = 256_000_000
 CONNECT_SECONDS = 20.0

@@ -14,7 +14,7 @@ from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.tools import ToolDefinition
 
-from podium.agents.api.agent import ApiSettings, Choice
+from podium.agents.api.settings import ApiSettings, Choice
 from podium.core.decisions import CallOutcome, Effect, ToolSpec, canonical_json
 from podium.core.errors import AgentRejected
 from podium.core.model import Json

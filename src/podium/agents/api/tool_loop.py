@@ -25,7 +25,6 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from podium.agents.api.agent import Choice
 from podium.agents.api.exchange import (
     Exchange,
     Rejected,
@@ -33,6 +32,7 @@ from podium.agents.api.exchange import (
     model_settings,
     transcript_record,
 )
+from podium.agents.api.settings import Choice
 from podium.agents.api.tool_calls import Calling, Offer, Performed, arguments_of, unanswered
 from podium.agents.contract.json_objects import load_object
 from podium.agents.contract.reply_text import bounded

@@ -13,9 +13,9 @@ from collections.abc import Callable, Collection, Iterator
 
 import httpx2
 
-from podium.agents.api.agent import Choice, Key
 from podium.agents.api.exchange import Exchange, Pace, Spending
 from podium.agents.api.providers import Line, model_for
+from podium.agents.api.settings import Choice, Key
 from podium.agents.api.tool_calls import Offer
 from podium.agents.api.tool_loop import (
     Answers,

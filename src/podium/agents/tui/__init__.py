@@ -6,12 +6,12 @@ from podium.platform.lazy_exports import export_lazily
 
 if TYPE_CHECKING:
     from podium.agents.tui.activity import Activity
-    from podium.agents.tui.adapter import Adapter, TuiDeps, TuiTimings, adapter_for
+    from podium.agents.tui.adapter import Adapter, TuiDeps, TuiTimings
     from podium.agents.tui.control import Control
     from podium.agents.tui.generic import GenericTui
     from podium.agents.tui.injector import Delivered, Injector
     from podium.agents.tui.ledger import Ledger
-    from podium.agents.tui.pair import SideState, TerminalPair, TuiAgent
+    from podium.agents.tui.pair import SideState, TerminalPair, TuiAgent, adapter_for
     from podium.agents.tui.pair_access import MirroredPairs, SteeredPairs
     from podium.agents.tui.panes import Panes, Program
     from podium.agents.tui.screen import Composer, Eyes, Manner, Patience, Screen, history, look
@@ -52,7 +52,7 @@ export_lazily(
     __name__,
     {
         "Activity": "activity",
-        "adapter_for": "adapter",
+        "adapter_for": "pair",
         "Adapter": "adapter",
         "TuiTimings": "adapter",
         "TuiAgent": "pair",

@@ -11,7 +11,6 @@ from podium.agents.deps import AgentOptions
 from podium.agents.program import Needs
 from podium.agents.tui.screen import Eyes, Patience, Screen
 from podium.agents.tui.server import EndLeft
-from podium.core.errors import BadInput
 from podium.core.keyboards import KeyboardHold
 from podium.core.model import Json
 from podium.ports import Clock, ConfinementProvider, HookServers, Launcher, Transcripts, Translate
@@ -169,29 +168,3 @@ class TuiDeps:
     timings: TuiTimings = field(default_factory=TuiTimings)
     keyboard_lapsed: Callable[[str, str, KeyboardHold], Awaitable[None]] = _ignore_lapse
     """Is told the run and the side whose turn ended a person's hold on the keyboard because its time was over."""
-
-
-ADAPTERS = ("claude", "codex", "gemini", "generic")
-
-
-def adapter_for(kind: str, options: AgentOptions) -> Adapter:
-    """Raises `BadInput` for a kind that has none, and for options that a program does not have."""
-    # Late: each brings along all that its CLI needs when it is asked without a terminal.
-    match kind:
-        case "claude":
-            from podium.agents.tui.claude import ClaudeTui
-
-            return ClaudeTui()
-        case "codex":
-            from podium.agents.tui.codex import CodexTui
-
-            return CodexTui()
-        case "gemini":
-            from podium.agents.tui.gemini import GeminiTui
-
-            return GeminiTui()
-        case "generic":
-            from podium.agents.tui.generic import GenericTui
-
-            return GenericTui(options)
-    raise BadInput(f"{kind!r} is not a terminal program; kinds: {', '.join(ADAPTERS)}")

@@ -398,3 +398,29 @@ def _written_at(file: Path) -> datetime | None:
         return datetime.fromtimestamp(file.stat().st_mtime, UTC)
     except OSError:
         return None
+
+
+ADAPTERS = ("claude", "codex", "gemini", "generic")
+
+
+def adapter_for(kind: str, options: AgentOptions) -> Adapter:
+    """Raises `BadInput` for a kind that has none, and for options that a program does not have."""
+    # Late: each brings along all that its CLI needs when it is asked without a terminal.
+    match kind:
+        case "claude":
+            from podium.agents.tui.claude import ClaudeTui
+
+            return ClaudeTui()
+        case "codex":
+            from podium.agents.tui.codex import CodexTui
+
+            return CodexTui()
+        case "gemini":
+            from podium.agents.tui.gemini import GeminiTui
+
+            return GeminiTui()
+        case "generic":
+            from podium.agents.tui.generic import GenericTui
+
+            return GenericTui(options)
+    raise BadInput(f"{kind!r} is not a terminal program; kinds: {', '.join(ADAPTERS)}")

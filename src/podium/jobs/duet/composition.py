@@ -5,14 +5,14 @@ from __future__ import annotations
 import secrets
 from typing import TYPE_CHECKING
 
-from podium.agents.turn_step import RoleAgent
 from podium.app.agent_builder import build_agent
 from podium.config.settings import AgentSettings
-from podium.core.turns import Side, TurnLimits
+from podium.core.turns import Side
 from podium.jobs.duet import DuetDeps, DuetSide, DuetSides, play_duet
 from podium.jobs.duet.claims import refuse_ungranted
 from podium.jobs.duet.models import Pair, PairSide
-from podium.ports import Agent, FlowBody
+from podium.jobs.duet.pairs import bind_role
+from podium.ports import FlowBody
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
@@ -60,19 +60,3 @@ async def _headless(podium: Podium, side: Side, slot: PairSide) -> DuetSide:
         command=slot.command,
     )
     return DuetSide(bind_role(podium, side, slot, agent), slot.cwd)
-
-
-def bind_role(podium: Podium, side: Side, slot: PairSide, agent: Agent) -> RoleAgent:
-    """Bind an agent to role `planner` or `executer`. One that is not in podium.yaml is limited by the hop's time only."""
-    role = side.lower()
-    role_settings, settings = (
-        podium.settings.roles.get(role),
-        podium.settings.agents.get(slot.agent),
-    )
-    return RoleAgent(
-        role=role,
-        agent=agent,
-        allowed_tools=role_settings.allowed_tools if role_settings else None,
-        own_tools=role_settings.own_tools if role_settings else None,
-        limits=settings.limits if settings else TurnLimits(seconds=None),
-    )

@@ -17,7 +17,7 @@ from podium.config.flow_options import flow_options
 from podium.config.folders import write_whole
 from podium.core.errors import BadInput
 from podium.core.model import FrozenModel, json_of
-from podium.core.turns import Side
+from podium.core.turns import Side, TurnLimits
 from podium.core.work import QueueSpec
 from podium.jobs.duet.models import (
     DUET,
@@ -30,7 +30,9 @@ from podium.jobs.duet.models import (
 )
 
 if TYPE_CHECKING:
+    from podium.agents.turn_step import RoleAgent
     from podium.app.app import Podium
+    from podium.ports import Agent
 
 
 MAIN = "main"
@@ -241,3 +243,21 @@ def _seconds(variable: str, written: str) -> float:
 def option_choices(podium: Podium) -> Mapping[str, Iterable[str]]:
     """Values that options of a request can have. Raises `PodiumError`."""
     return {"pairs": [pair.name for pair in all_pairs(podium, podium.environ)]}
+
+
+def bind_role(podium: Podium, side: Side, slot: PairSide, agent: Agent) -> RoleAgent:
+    """Bind an agent to role `planner` or `executer`. One that is not in podium.yaml is limited by the hop's time only."""
+    from podium.agents.turn_step import RoleAgent
+
+    role = side.lower()
+    role_settings, settings = (
+        podium.settings.roles.get(role),
+        podium.settings.agents.get(slot.agent),
+    )
+    return RoleAgent(
+        role=role,
+        agent=agent,
+        allowed_tools=role_settings.allowed_tools if role_settings else None,
+        own_tools=role_settings.own_tools if role_settings else None,
+        limits=settings.limits if settings else TurnLimits(seconds=None),
+    )

@@ -14,7 +14,6 @@ from podium.core.terminals import Terminal
 from podium.core.turns import Side
 from podium.jobs.duet import DuetSide, DuetSides, primer
 from podium.jobs.duet.claims import as_claimed, claim, hook_folder, let_go, pair_folder
-from podium.jobs.duet.composition import bind_role
 from podium.jobs.duet.confinement import (
     DuetConfinement,
     LazyConfinement,
@@ -24,7 +23,7 @@ from podium.jobs.duet.confinement import (
 )
 from podium.jobs.duet.keyboard import keyboard_came_back
 from podium.jobs.duet.models import Pair, PairSide
-from podium.jobs.duet.pairs import GENERIC, SIDES, socket_path, terminal_kind
+from podium.jobs.duet.pairs import GENERIC, SIDES, bind_role, socket_path, terminal_kind
 
 if TYPE_CHECKING:
     from podium.agents import AgentOptions

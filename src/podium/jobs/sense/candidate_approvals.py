@@ -1,8 +1,8 @@
-"""Candidates and their approvals: found by the id of a work order, run or approval; the order shown, edited, resubmitted."""
+"""Approvals of candidates: the work order that each hands over, shown, edited and resubmitted."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from podium.app.inbox import (
@@ -17,78 +17,16 @@ from podium.app.inbox import (
 from podium.app.resubmission import resubmit
 from podium.app.work_request import ASKED_BY
 from podium.core.approvals import Approver
-from podium.core.decisions import Approval, ApprovalStatus
-from podium.core.errors import AmbiguousId, UnknownId
+from podium.core.decisions import Approval
+from podium.core.errors import BadInput
 from podium.core.work import Run
+from podium.jobs.sense.candidate_lookup import find_approval
 from podium.jobs.sense.job import CANDIDATE
-from podium.ports import RunQuery, StoreView, Transaction
+from podium.ports import StoreView, Transaction
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
-
-
-PAGE = 500
-
-
-def candidate_runs(view: StoreView) -> Iterator[Run]:
-    """Every candidate there ever was, newest first."""
-    query = RunQuery(flow=CANDIDATE, limit=PAGE)
-    while page := view.runs(query):
-        yield from page
-        query = query.model_copy(update={"before_id": page[-1].id})
-
-
-def wo_id_of(run: Run) -> str:
-    return str(run.input.get("wo_id", "")) if isinstance(run.input, dict) else ""
-
-
-def find_candidate(view: StoreView, text: str) -> Run:
-    """Find a candidate's run. Raises `UnknownId`, or `AmbiguousId` with the candidates."""
-    prefix = text.strip()
-    by_order = _by_order(view, prefix)
-    if len(by_order) > 1:
-        raise AmbiguousId("candidate", text, [wo_id_of(run) for run in by_order])
-    run = by_order[0] if by_order else _by_own_id(view, prefix)
-    if run is None:
-        raise UnknownId("candidate", text)
-    return run
-
-
-def find_approval(view: StoreView, text: str) -> str:
-    """Find the approval of a work order, by its id or a prefix; empty when there is none.
-
-    Raises `AmbiguousId` for a prefix of several.
-    """
-    runs = _by_order(view, text.strip())
-    if len(runs) > 1:
-        raise AmbiguousId("candidate", text, [wo_id_of(run) for run in runs])
-    approvals = view.approvals(run_id=runs[0].id) if runs else []
-    pending = [approval for approval in approvals if approval.status is ApprovalStatus.PENDING]
-    return next((approval.id for approval in (*pending, *approvals)), "")
-
-
-def _by_order(view: StoreView, prefix: str) -> list[Run]:
-    if not prefix:
-        return []
-    matches: dict[str, Run] = {}
-    for run in candidate_runs(view):
-        wo_id = wo_id_of(run)
-        if wo_id == prefix:
-            return [run]
-        if wo_id.startswith(prefix):
-            matches.setdefault(wo_id, run)
-    # Whoever says a short form means what waits, not what has ended under a like name.
-    waiting = [run for run in matches.values() if not run.status.ended]
-    return waiting or list(matches.values())
-
-
-def _by_own_id(view: StoreView, prefix: str) -> Run | None:
-    runs = [view.run(run_id) for run_id in view.find_ids("run", prefix)]
-    for approval_id in view.find_ids("approval", prefix):
-        approval = view.approval(approval_id)
-        runs.append(view.run(approval.run_id) if approval else None)
-    candidates = [run for run in runs if run is not None and run.flow == CANDIDATE]
-    return candidates[0] if len(candidates) == 1 else None
+    from podium.jobs.sense.orders.work_order import WorkOrder
 
 
 class CandidateApprovals(JobApprovals):
@@ -138,14 +76,13 @@ class CandidateApprovals(JobApprovals):
         from podium.jobs.sense.orders.work_order import (
             asked_order,
             edited_order,
-            refuse_impossible,
         )
 
         old = card.run
         if old is None:
             raise AssertionError("a card without its run cannot be edited")
         order = edited_order(asked_order(card.approval), texts.get("order", ""))
-        await refuse_impossible(podium, order)
+        await _refuse_impossible(podium, order)
         job = CandidateJob(wo_id=order.id, order=order, subject=str(old.input.get("subject", "")))
 
         async def begin(run_id: str, along: Callable[[Transaction], None]) -> Run:
@@ -169,3 +106,15 @@ class CandidateApprovals(JobApprovals):
         from podium.jobs.sense.candidate_report import next_of_candidate
 
         return await next_of_candidate(podium, run, yes=granted)
+
+
+async def _refuse_impossible(podium: Podium, order: WorkOrder) -> None:
+    """Raise `BadInput` for operations that could never be done, by the gate that will judge them."""
+    from podium.jobs.sense.composition import sense_options
+    from podium.jobs.sense.orders.worker import weigher
+
+    if not order.ops:
+        return
+    weigh = await weigher(podium, sense_options(podium))
+    if refused := weigh(order).refused:
+        raise BadInput(f"the order could never be done: {refused}")

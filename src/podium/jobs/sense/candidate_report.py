@@ -15,7 +15,7 @@ from podium.config.configuration import load_configuration
 from podium.core.events import ToolFailed, ToolRefused
 from podium.core.work import MODES, Mode, Run, RunStatus
 from podium.jobs.sense import SenseOptions
-from podium.jobs.sense.candidate_approvals import wo_id_of
+from podium.jobs.sense.candidate_lookup import wo_id_of
 from podium.jobs.sense.candidate_status import PUT_OFF
 from podium.jobs.sense.candidates import AckReader, answer_to
 from podium.jobs.sense.composition import (

@@ -17,7 +17,7 @@ from podium.core.errors import CallRefused, LockHeld, NotPossibleNow, PodiumErro
 from podium.core.model import FrozenModel, Json
 from podium.core.work import Run
 from podium.jobs.sense import status_of
-from podium.jobs.sense.candidate_approvals import candidate_runs, find_candidate, wo_id_of
+from podium.jobs.sense.candidate_lookup import candidate_runs, find_candidate, wo_id_of
 from podium.jobs.sense.composition import candidate_mode, inbox_of, sense_options
 from podium.jobs.sense.models import CandidateStatus
 from podium.jobs.sense.orders.work_order import Ack

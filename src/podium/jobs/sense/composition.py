@@ -15,7 +15,6 @@ from podium.core.model import FrozenModel, Json
 from podium.core.work import Mode, QueueSpec, Run, RunSettings, run_settings_of
 from podium.jobs.sense import (
     SENSE,
-    CandidateDeps,
     PlannerDeps,
     RunServices,
     SenseDeps,
@@ -23,12 +22,11 @@ from podium.jobs.sense import (
     TickDeps,
     Weight,
     begin_tick,
-    candidate,
     sense,
 )
 from podium.jobs.sense.models import Bundle
 from podium.jobs.sense.options import Profile, options_in_force, sense_mode
-from podium.jobs.sense.orders.work_order import Ack, WorkOrder, order_text
+from podium.jobs.sense.orders.work_order import Ack, WorkOrder
 from podium.jobs.sense.ports import StateSource
 from podium.jobs.sense.trust import EarnedTrust, earned_trust, granted_tier
 from podium.ports import FlowBody, Toolbox
@@ -258,28 +256,7 @@ async def thinker(
     return RoleAgent(role=role, agent=agent, allowed_tools=(), limits=limits)
 
 
-async def build_candidate(podium: Podium) -> FlowBody:
-    """Build the flow that takes one candidate from approval to its result."""
-    from podium.jobs.sense.orders.worker import viewer, weigher, writer_of
-
-    options = sense_options(podium)
-    deps = CandidateDeps(
-        store=await podium.store(),
-        clock=podium.clock,
-        options=options,
-        weigh=await weigher(podium, options),
-        toolbox_for=_sense_toolboxes(podium, options),
-        order_text=order_text,
-        trust=trust_of(podium),
-        writer=await writer_of(podium, options),
-        show=await viewer(podium, options),
-        budget=await podium.budget_tracker(),
-        workspace=empty_workspace(podium),
-    )
-    return candidate(deps)
-
-
-def _sense_toolboxes(
+def sense_toolboxes(
     podium: Podium, options: SenseOptions
 ) -> Callable[[WorkOrder, Weight], Awaitable[Toolbox]]:
     """The loop's two tools, behind a gate that knows today's mode and what autonomy was granted."""

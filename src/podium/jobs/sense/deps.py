@@ -16,7 +16,8 @@ from podium.jobs.sense.orders.work_order import Operation, WorkOrder
 if TYPE_CHECKING:
     from podium.agents.budget_tracker import BudgetTracker
     from podium.agents.turn_step import RoleAgent
-    from podium.jobs.sense.ports import EarnedTrustBook, OrderInbox
+    from podium.jobs.sense.ports import OrderInbox
+    from podium.jobs.sense.trust import EarnedTrustBook
     from podium.ports import Clock, Ids, Store, StoreView, Toolbox
 
 

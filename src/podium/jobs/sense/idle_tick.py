@@ -23,7 +23,14 @@ from podium.config.folders import is_on_server
 from podium.config.trust import TrustBook
 from podium.core.errors import PodiumError
 from podium.jobs.sense.io.sources.file_selection import SECOND_NS, FileSelection
-from podium.jobs.sense.io.tick_files import BOOK, MEMORY, RecordFiles, TickFiles, read_state
+from podium.jobs.sense.io.tick_files import (
+    BOOK,
+    MEMORY,
+    MODE_VARIABLE,
+    RecordFiles,
+    TickFiles,
+    read_state,
+)
 from podium.jobs.sense.tick_report import summary_line
 
 if TYPE_CHECKING:
@@ -35,8 +42,6 @@ if TYPE_CHECKING:
     from podium.ports import Clock
 
 
-MODE_VARIABLE = "GMX_ORCH_MODE"
-"""Lowers the mode of the loop, and never raises it."""
 SCHEDULED_VARIABLE = "PODIUM_SENSE_SCHEDULED"
 """Set by a scheduler: a tick plans only when something changed."""
 

@@ -18,7 +18,7 @@ JOB = Job(
             "podium.jobs.sense.flow:sense",
         ),
         CANDIDATE: FlowSpec(
-            "podium.jobs.sense.composition:build_candidate",
+            "podium.jobs.sense.orders.worker:build_candidate",
             "podium.jobs.sense.deps:CandidateJob",
             "podium.jobs.sense.flow:candidate",
         ),

@@ -12,7 +12,7 @@ from podium.config.flow_options import flow_options
 from podium.core.model import FrozenModel, Json, NonEmpty
 from podium.core.steering_files import PACK_FOLDER, PROGRAM_FILES, STEERING_FILE
 from podium.core.work import MODES, Mode, QueueSpec
-from podium.jobs.sense.idle_tick import MODE_VARIABLE
+from podium.jobs.sense.io.tick_files import MODE_VARIABLE
 from podium.jobs.sense.job import SENSE
 from podium.jobs.sense.models import lower_mode
 

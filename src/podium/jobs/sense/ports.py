@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from podium.core.model import Json, UtcDatetime
     from podium.jobs.sense.models import Bundle, Look, SenseMemory, TickOutcome
     from podium.jobs.sense.orders.work_order import Ack, Claim, OpenedOrder
-    from podium.jobs.sense.trust import TrustEntry
 
 
 Shelf = Literal["done", "parked"]
@@ -89,16 +88,6 @@ class SenseRecord(Protocol):
 
     def tick_ended(self, outcome: TickOutcome) -> None:
         """Add the SUMMARY line to the log and a record to the telemetry."""
-        ...
-
-
-class EarnedTrustBook(Protocol):
-    """Decisions of people and events, from which autonomy is earned and lost. Append-only."""
-
-    def entries(self) -> Sequence[TrustEntry]: ...
-
-    def add(self, entry: TrustEntry) -> None:
-        """Durable on return. The same entry again changes nothing."""
         ...
 
 

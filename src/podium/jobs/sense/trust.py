@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from pydantic import model_validator
 
@@ -15,7 +15,6 @@ from podium.core.model import FrozenModel, NonEmpty, UtcDatetime
 from podium.jobs.sense.orders.work_order import TierName
 
 if TYPE_CHECKING:
-    from podium.jobs.sense.ports import EarnedTrustBook
     from podium.ports import Clock
 
 
@@ -164,6 +163,16 @@ def plan_promotion(
             )
         grants.append((trust, up_to if up_to is not None else max(trust.highest_agreed, Tier.T1)))
     return Promotion(grants)
+
+
+class EarnedTrustBook(Protocol):
+    """Decisions of people and events, from which autonomy is earned and lost. Append-only."""
+
+    def entries(self) -> Sequence[TrustEntry]: ...
+
+    def add(self, entry: TrustEntry) -> None:
+        """Durable on return. The same entry again changes nothing."""
+        ...
 
 
 def promote(

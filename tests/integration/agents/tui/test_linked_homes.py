@@ -11,8 +11,9 @@ import pytest
 
 from podium.agents.deps import AgentOptions
 from podium.agents.tui import Program
-from podium.agents.tui.adapter import Launch, ProgramContext, TranscriptEntry, Written, adapter_for
+from podium.agents.tui.adapter import Launch, ProgramContext, TranscriptEntry, Written
 from podium.agents.tui.generic import GenericTui
+from podium.agents.tui.pair import adapter_for
 from podium.agents.tui.panes import end_program
 from podium.agents.tui.screen import look
 from podium.sandbox.guard.processes import entry_of

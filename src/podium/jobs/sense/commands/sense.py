@@ -34,8 +34,9 @@ from podium.jobs.sense.composition import (
     tick_deps,
     trust_of,
 )
-from podium.jobs.sense.idle_tick import MODE_VARIABLE, idle_conditions, is_scheduled, note_if_idle
+from podium.jobs.sense.idle_tick import idle_conditions, is_scheduled, note_if_idle
 from podium.jobs.sense.io import last_tick
+from podium.jobs.sense.io.tick_files import MODE_VARIABLE
 from podium.jobs.sense.models import CandidateStatus, PlannerStatus, TickOutcome
 from podium.jobs.sense.trust import EarnedTrust, earned_trust
 from podium.ports import StoreView

@@ -71,6 +71,8 @@ class LineFile:
 
 
 STATE = ".podium/sense"
+MODE_VARIABLE = "GMX_ORCH_MODE"
+"""Lowers the mode of the loop, and never raises it."""
 MEMORY = "memory.json"
 BOOK = "trust.jsonl"
 LOCK = "lock"

@@ -25,8 +25,6 @@ from podium.render.text import escaped_text
 if TYPE_CHECKING:
     import yaml
 
-    from podium.app.app import Podium
-
 
 ORDER_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 """Allowed ids of an order. They become file names, so they hold nothing that has a meaning in a path."""
@@ -328,18 +326,6 @@ def edited_order(asked: WorkOrder, text: str) -> WorkOrder:
     if order.model_copy(update={name: getattr(asked, name) for name in OF_PODIUM}) == asked:
         raise BadInput("nothing was changed; approve it as it is, or change something")
     return order
-
-
-async def refuse_impossible(podium: Podium, order: WorkOrder) -> None:
-    """Raise `BadInput` for operations that could never be done, by the gate that will judge them."""
-    from podium.jobs.sense.composition import sense_options
-    from podium.jobs.sense.orders.worker import weigher
-
-    if not order.ops:
-        return
-    weigh = await weigher(podium, sense_options(podium))
-    if refused := weigh(order).refused:
-        raise BadInput(f"the order could never be done: {refused}")
 
 
 def _next_id(order_id: str) -> str:

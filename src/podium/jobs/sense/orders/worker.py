@@ -14,17 +14,19 @@ from podium.jobs.sense import (
     SenseOptions,
     Weight,
     WorkerDeps,
+    candidate,
 )
 from podium.jobs.sense import work_order as work_order_flow
 from podium.jobs.sense.composition import (
     empty_workspace,
     inbox_of,
     sense_options,
+    sense_toolboxes,
     thinker,
     trust_of,
 )
-from podium.jobs.sense.deps import TEXT_ZONE, WRITER, Weigh
-from podium.jobs.sense.idle_tick import MODE_VARIABLE
+from podium.jobs.sense.deps import TEXT_ZONE, WRITER, CandidateDeps, Weigh
+from podium.jobs.sense.io.tick_files import MODE_VARIABLE
 from podium.jobs.sense.models import lower_mode
 from podium.jobs.sense.orders.inbox_tender import InboxTender
 from podium.jobs.sense.orders.operation_writer import ShowFile
@@ -247,3 +249,22 @@ def _zones(podium: Podium, options: SenseOptions, op: Operation, call: Call) -> 
 def _zone_of(path: Path, options: SenseOptions) -> str:
     zones = [zone for zone in options.safe_zones if path.is_relative_to(zone)]
     return max(zones, key=len, default="elsewhere")
+
+
+async def build_candidate(podium: Podium) -> FlowBody:
+    """Build the flow that takes one candidate from approval to its result."""
+    options = sense_options(podium)
+    deps = CandidateDeps(
+        store=await podium.store(),
+        clock=podium.clock,
+        options=options,
+        weigh=await weigher(podium, options),
+        toolbox_for=sense_toolboxes(podium, options),
+        order_text=order_text,
+        trust=trust_of(podium),
+        writer=await writer_of(podium, options),
+        show=await viewer(podium, options),
+        budget=await podium.budget_tracker(),
+        workspace=empty_workspace(podium),
+    )
+    return candidate(deps)
