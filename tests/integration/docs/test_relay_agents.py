@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from podium.app.agent_status import round_trip
+from podium.app.agent_status import ask_once
 from podium.app.app import open_podium
 from podium.config.configuration import load_configuration
 from podium.testing import retry_until
@@ -54,7 +54,7 @@ async def test_an_agent_waits_for_the_answer_of_a_program(name: str, tmp_path: P
             answering = asyncio.create_task(answer_each(told))
             try:
                 async with open_podium(configuration, environ) as podium:
-                    reply = await round_trip(podium, name)
+                    reply = await ask_once(podium, name)
             finally:
                 answering.cancel()
     assert reply.text.strip() == "OK"

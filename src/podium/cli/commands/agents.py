@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from podium.app.agent_status import Standing, agent_status, agent_statuses, round_trip
+from podium.app.agent_status import Standing, agent_status, agent_statuses, ask_once
 from podium.app.app import Podium
 from podium.cli.app import command_app
 from podium.cli.context import CliContext
@@ -78,7 +78,7 @@ def check(
         if not ask or status.troubles:
             return status, None
         try:
-            return status, await round_trip(podium, name)
+            return status, await ask_once(podium, name)
         except PodiumError as error:
             # What is known of it helps to see why it did not answer.
             return status, error

@@ -11,7 +11,7 @@ import typer
 from podium.app.app import Podium
 from podium.app.id_lookup import find_call_key
 from podium.app.run_continuation import resumable
-from podium.app.run_control import cancel as wish_ended
+from podium.app.run_control import cancel as request_cancel
 from podium.app.run_control import resolve_call, see_through
 from podium.app.run_control import resume as go_on
 from podium.app.run_control import retry as go_again
@@ -54,7 +54,7 @@ def cancel(
 
     async def work(podium: Podium) -> Run:
         engine = await podium.engine()
-        wished = await wish_ended(await podium.store(), engine, run, by=cli.user, why=why)
+        wished = await request_cancel(await podium.store(), engine, run, by=cli.user, why=why)
         if wished.status.ended or not wait:
             return wished
         try:

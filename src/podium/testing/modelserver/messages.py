@@ -160,8 +160,8 @@ class StreamedText:
 
 def _flood_piece(number: int, characters: int) -> bytes:
     """Lines of 79 letters, none like another: Gemini CLI stops a model that repeats itself."""
-    letters = shake_128(number.to_bytes(8, "big")).hexdigest(characters // 2 + 1)
-    lines = (letters[at : at + 79] + "\n" for at in range(0, characters, 80))
+    digits = shake_128(number.to_bytes(8, "big")).hexdigest(characters // 2 + 1)
+    lines = (digits[at : at + 79] + "\n" for at in range(0, characters, 80))
     return "".join(lines)[:characters].replace("\n", "\\n").encode()
 
 

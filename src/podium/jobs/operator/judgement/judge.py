@@ -11,7 +11,7 @@ from podium.core.model import Json
 from podium.core.packs import Pack, PackTool, Skill, most_specific
 from podium.core.plan_approval import UngroundedArgument
 from podium.jobs.operator.judgement.embedded.tokens import ACTION_VERBS, READ
-from podium.jobs.operator.judgement.grounding import FindUngrounded
+from podium.jobs.operator.judgement.ground_check import FindUngrounded
 from podium.jobs.operator.judgement.tiers import (
     ASKS_A_PERSON,
     highest,
