@@ -91,7 +91,16 @@ ACTIVITIES = {
 }
 """Files whose names end in -ing and are nouns: path → the noun."""
 
-SHARED_CLASSES: dict[str, str] = {}
+SHARED_CLASSES = {
+    "Answer": "to an approval (app); reply contract of a stage (pipeline) and of the corpus of replies (testing)",
+    "Finding": "problem of a chain of receipts, in the API; problem that a reviewer reports, a reply contract",
+    "Intent": "contract in the corpus of replies, named after the operator's",
+    "Plan": "answer of the MCP tool; reply contract of a stage; contract in the corpus of replies",
+    "PlanItem": "contract in the corpus of replies, named after sense's",
+    "Proof": "schema of the MCP tool and of the API, which clients read",
+    "Verdict": "on receipts, in the API; reply contract in the corpus of replies",
+    "WorkOrder": "contract in the corpus of replies, named after sense's",
+}
 """Names of classes in two or more packages: name → how they differ."""
 
 _PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")

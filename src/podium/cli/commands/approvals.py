@@ -154,7 +154,7 @@ def _row(approval: Approval) -> tuple[str, ...]:
     )
 
 
-class Answered(FrozenModel):
+class ApprovalResult(FrozenModel):
     """An approval after its answer, and what is left to do for its run."""
 
     approval: Approval
@@ -173,7 +173,7 @@ class Answered(FrozenModel):
         }
 
 
-async def answered(podium: Podium, approval: Approval) -> Answered:
+async def answered(podium: Podium, approval: Approval) -> ApprovalResult:
     """Return the answered approval with the state of its run."""
     store = await podium.store()
     run = await store.read(lambda view: view.run(approval.run_id))
@@ -181,9 +181,9 @@ async def answered(podium: Podium, approval: Approval) -> Answered:
         is_granted = approval.status is ApprovalStatus.GRANTED
         step = await job_approvals(run).next_step(podium, run, granted=is_granted)
         if step is not None:
-            return Answered(approval=approval, next=step)
+            return ApprovalResult(approval=approval, next=step)
     goes_on = await how_it_continues(store, podium.engine, approval)
-    return Answered(
+    return ApprovalResult(
         approval=approval, hosted=goes_on.hosted, continues=goes_on.continues, next=goes_on.next
     )
 
@@ -226,7 +226,7 @@ def approve(
 
     who = approver(cli)
 
-    async def work(podium: Podium) -> Answered:
+    async def work(podium: Podium) -> ApprovalResult:
         groups = podium.settings.approvers
         store = await podium.store()
         meant = await store.read(lambda view: resolve_approval(view, approval))
@@ -280,7 +280,7 @@ def reject(
 
     who = approver(cli)
 
-    async def work(podium: Podium) -> Answered:
+    async def work(podium: Podium) -> ApprovalResult:
         store = await podium.store()
         meant = await store.read(lambda view: resolve_approval(view, approval))
         try:

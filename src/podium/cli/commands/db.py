@@ -261,13 +261,13 @@ def _proof_text(chains: int, proved: bool, problems: int) -> str:
 
 
 @contextmanager
-def _reporting() -> Iterator[ProgressReport]:
+def _reporting() -> Iterator[CopyProgress]:
     """Report progress on stderr: live on a terminal, occasional lines when piped."""
     with Progress(sys.stderr) as progress:
-        yield ProgressReport(progress)
+        yield CopyProgress(progress)
 
 
-class ProgressReport:
+class CopyProgress:
     """Progress callback, limited to one report per interval."""
 
     def __init__(self, progress: Progress) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from podium.app.app import open_podium
-from podium.app.checkup import Finding, examine, fix_what_is_safe
+from podium.app.checkup import CheckFinding, examine, fix_what_is_safe
 from podium.cli.app import command_app
 from podium.cli.context import CliContext, run_to_end
 from podium.cli.screen import Colour, Screen
@@ -43,7 +43,7 @@ def doctor(
     cli = CliContext(context.obj)
     configuration, settings = _settings(cli)
 
-    async def work() -> tuple[list[str], list[Finding]]:
+    async def work() -> tuple[list[str], list[CheckFinding]]:
         async with open_podium(configuration, os.environ) as podium:
             fixed = await fix_what_is_safe(podium) if fix else []
             return fixed, await examine(podium, os.environ)
@@ -57,20 +57,22 @@ def doctor(
     raise typer.Exit(0 if healthy else 1)
 
 
-def _settings(cli: CliContext) -> tuple[Configuration, Finding]:
+def _settings(cli: CliContext) -> tuple[Configuration, CheckFinding]:
     """The configuration, or what is left of it without a broken file, and what is wrong with that."""
     try:
         configuration = cli.configuration
     except ConfigInvalid as invalid:
         configuration, _ = load_readable(os.environ, project=cli.options.project)
-        finding = Finding(name="settings", state="fail", says=str(invalid), mend="fix the file")
+        finding = CheckFinding(
+            name="settings", state="fail", says=str(invalid), mend="fix the file"
+        )
         return configuration, finding
     names = [layer.located.file for layer in configuration.layers if layer.located.digest]
     says = ", ".join(names) or "no files; the defaults apply"
-    return configuration, Finding(name="settings", state="ok", says=says)
+    return configuration, CheckFinding(name="settings", state="ok", says=says)
 
 
-def _print(screen: Screen, findings: list[Finding], fixed: list[str]) -> None:
+def _print(screen: Screen, findings: list[CheckFinding], fixed: list[str]) -> None:
     for sentence in fixed:
         screen.line(f"fixed {'':<11} {sentence}")
     for finding in findings:

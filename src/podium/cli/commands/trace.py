@@ -28,7 +28,7 @@ from podium.core.ids import short_id
 from podium.core.model import Json
 from podium.ports import EventQuery, Store, StoreView
 from podium.render.text import escaped_json, escaped_line
-from podium.render.trace import Timeline, totals_line
+from podium.render.trace import TraceTimeline, totals_line
 from podium.render.trace_rows import BEGUN, Data, Folding, Row, RowFilter, Totals
 from podium.store.trace import TraceWriter
 from podium.store.trace_reader import TraceReader, open_trace
@@ -62,7 +62,7 @@ class TraceView:
         self._shows_all = row_filter == RowFilter()
         self._limit = limit
         self._folding = Folding(every_event=every_event)
-        self._timeline = Timeline(shutil.get_terminal_size().columns if is_terminal() else 0)
+        self._timeline = TraceTimeline(shutil.get_terminal_size().columns if is_terminal() else 0)
         self._page: list[str] = []
         self._page_rows = 1 if at_once else FIRST_PAGE
         self._at_once = at_once

@@ -166,7 +166,7 @@ def _flood_piece(number: int, characters: int) -> bytes:
 
 
 @dataclass(frozen=True)
-class Call:
+class ServedCall:
     """A tool call of the model."""
 
     name: str
@@ -196,18 +196,18 @@ class Tokens:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ServedAnswer:
     """Answer of the model."""
 
     text: StreamedText
     tokens: Tokens
     thinking: str = ""
-    calls: tuple[Call, ...] = ()
+    calls: tuple[ServedCall, ...] = ()
     finish: Finish = "stop"
 
 
 @dataclass(frozen=True)
-class Event:
+class ServedEvent:
     """One event of a stream. `text` are put where `TEXT_SLOT` stands in the data."""
 
     data: Mapping[str, Any] | str
