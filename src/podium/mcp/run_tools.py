@@ -203,7 +203,7 @@ WORK: tuple[McpTool[WorkRequest] | McpTool[StatusArguments] | McpTool[RunArgumen
     McpTool(
         "cancel",
         "Cancel a run",
-        "WorkRequest a run ended. Its processes are ended too; `status` says when it is cancelled.",
+        "Ask for a run to be ended, with its processes; `status` says when it is cancelled.",
         CancelArguments,
         RunLine,
         _cancel,

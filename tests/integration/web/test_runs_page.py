@@ -160,7 +160,7 @@ async def test_who_may_not_approve_cannot_start_a_run_with_a_yes_to_its_plan(
             filled = {"flow": "operator", "text": "mend it", "option_approve": "yes"}
             answer = await client.post("/runs", data=filled)
             assert answer.status_code == 403
-            assert "no approver" in answer.text
+            assert "is not an approver" in answer.text
         async with stage.client() as client:
             assert "option_approve" in (await client.get("/runs")).text
 
@@ -230,7 +230,7 @@ async def test_the_list_is_live_and_a_run_is_started_from_it(
             await page.get_by_label("The task: what to build").fill("Add a <b>farewell</b>")
             await page.get_by_role("button", name="Start").first.click()
             await expect(page.locator("h1")).to_have_text("Add a <b>farewell</b>")
-            await expect(page.locator("#head")).to_contain_text("Asked by")
+            await expect(page.locator("#head")).to_contain_text("Requested by")
             await expect(other.locator("#runs")).to_contain_text("Add a <b>farewell</b>")
             store = await stage.podium.store()
             run = await store.read(lambda view: view.run(shown))

@@ -135,7 +135,7 @@ async def test_only_a_copy_of_its_own_is_ever_removed(tmp_path: Path) -> None:
     root = folder_in(tmp_path, {"a": b"1"})
     grounds = grounds_in(tmp_path)
     await grounds.leave(WorkingFolder(root=str(root)))
-    with pytest.raises(BadInput, match="left as it is"):
+    with pytest.raises(BadInput, match="left unchanged"):
         await grounds.leave(WorkingFolder(root=str(root), is_copy=True))
     assert (root / "a").exists()
 
