@@ -67,7 +67,7 @@ async def measure() -> list[Figure]:
 
 
 async def _turns(agent: ScriptedAgent, folder: str) -> list[Figure]:
-    player = (sys.executable, "-IS", str(scripted.PLAYER))
+    player = (sys.executable, "-IS", str(scripted.SCRIPT_PROGRAM))
     ours, bare = await _medians_of(
         lambda number: agent.ask(_turn(folder, number)),
         lambda number: _bare(player, PART, folder),

@@ -15,7 +15,7 @@ from podium.jobs.duet.bench.fake_pair import (
     open_fake_pair,
     open_runner,
 )
-from podium.testing.fake_tuis import Answers
+from podium.testing.fake_tuis import ScriptedAnswers
 
 _SETTLE_SECONDS = 0.0
 """For a program that is known to take an Enter as soon as it shows a paste."""
@@ -29,7 +29,7 @@ async def durable_loop(folder: Path) -> Carrier:
     async with AsyncExitStack() as stack:
         pair = await stack.enter_async_context(open_fake_pair(folder / secrets.token_hex(2)))
         # It answers only when its message has been seen to leave: that is not part of the handoff.
-        answers = Answers(bodies=(_BODY,), think_seconds=0.2)
+        answers = ScriptedAnswers(bodies=(_BODY,), think_seconds=0.2)
         for side in ("PLANNER", "EXECUTER"):
             pair.add_side(side, "composer", answers, settle_seconds=_SETTLE_SECONDS)
         house = await stack.enter_async_context(open_runner(pair))

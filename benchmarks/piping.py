@@ -82,7 +82,7 @@ async def _bare(podium: Podium, number: int) -> float:
 async def _player(podium: Podium, workspace: Workspace) -> None:
     ended = await podium.launcher.run(
         ProcessSpec(
-            argv=(sys.executable, "-IS", str(scripted.PLAYER)),
+            argv=(sys.executable, "-IS", str(scripted.SCRIPT_PROGRAM)),
             cwd=workspace.record.path,
             stdin=PART,
             confinement=await podium.confinement_provider.confinement(workspace.record.path),

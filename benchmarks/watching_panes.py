@@ -24,7 +24,7 @@ from podium.jobs.duet.prompts import task_prompt
 from podium.platform.system_clock import SystemClock
 from podium.sandbox import ProcessLauncher, end_left_server
 from podium.testing import FakeConfinementProvider, FakeHookDoors, MemoryTranscripts, retry_until
-from podium.testing.fake_tuis import Answers, happened, tui_command
+from podium.testing.fake_tuis import ScriptedAnswers, happened, tui_command
 
 PANES = int(os.environ.get("PODIUM_BENCH_PANES", "50"))
 SECONDS = 20.0
@@ -82,7 +82,7 @@ def _close_pipes(settings: TerminalSettings) -> None:
 
 def _settings(folder: Path) -> TerminalSettings:
     folder.mkdir(mode=0o700)
-    Answers(ways=("stuck",)).write_to(folder / "answers.json")
+    ScriptedAnswers(ways=("stuck",)).write_to(folder / "answers.json")
     return TerminalSettings(socket=folder / "s", folder=folder / "own", columns=100, rows=30)
 
 

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from podium.app.app import Podium
 from podium.cli.app import command_app
-from podium.cli.context import Door
+from podium.cli.context import CliContext
 from podium.cli.run_host import host
 from podium.config.flow_options import flow_options
 from podium.core.job import Command, FlowSpec, Job
@@ -70,15 +70,15 @@ def greet(
     Example:
       podium greet Ann Bob
     """
-    door = Door(context.obj)
-    options = GreetingOptions.model_validate(flow_options(door.configuration, FLOW))
+    cli = CliContext(context.obj)
+    options = GreetingOptions.model_validate(flow_options(cli.configuration, FLOW))
     job = GreetingInput(greeting=options.greeting, names=tuple(names))
 
     async def begin(podium: Podium) -> Run:
         engine = await podium.hosting_engine()
         return await engine.start(FLOW, job.model_dump(mode="json"), task=f"greet {len(names)}")
 
-    host(door, begin)
+    host(cli, begin)
 
 
 JOB = Job(

@@ -25,7 +25,7 @@ MAX_OUTPUT = 2_000
 Answer = dict[str, object]
 
 
-class Part:
+class ScriptPart:
     """A turn being played."""
 
     def __init__(self, part: dict[str, object]) -> None:
@@ -210,4 +210,4 @@ def emit(record: dict[str, object], cut_after: int | None = None) -> None:
 
 if __name__ == "__main__":
     part = json.load(sys.stdin)
-    Part(part).play_from(part["first_act"])
+    ScriptPart(part).play_from(part["first_act"])

@@ -271,7 +271,7 @@ def _error(agent: str, failure: ScriptedFailure, now: datetime) -> PodiumError:
             return AgentRejected(f"{who} was told that the request is wrong, says its script")
 
 
-PLAYER = Path(__file__).with_name("script_player.py")
+SCRIPT_PROGRAM = Path(__file__).with_name("script_player.py")
 LINE_BYTES = 16_000_000
 STDERR_BYTES = 100_000
 
@@ -404,7 +404,7 @@ class ScriptedAgent:
             "reply": scripted.reply,
         }
         return ProcessSpec(
-            argv=(sys.executable, "-IS", str(PLAYER)),
+            argv=(sys.executable, "-IS", str(SCRIPT_PROGRAM)),
             cwd=turn.workspace,
             env={**self._env, **env},
             stdin=json.dumps(part).encode(),

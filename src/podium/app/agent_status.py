@@ -93,7 +93,7 @@ async def agent_status(podium: Podium, name: str) -> Standing:
     )
 
 
-async def round_trip(podium: Podium, name: str) -> Reply:
+async def ask_once(podium: Podium, name: str) -> Reply:
     """Ask the agent for one word, in an empty folder, behind a door that lets nothing through."""
     if name not in podium.settings.agents:
         raise NotPossibleNow(

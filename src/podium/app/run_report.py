@@ -35,7 +35,7 @@ TYPES = (*METERED_TYPES, "run_started", "step_started", "agent_replied")
 EVENT_PAGE = 1000
 
 
-class Work(FrozenModel):
+class RunWork(FrozenModel):
     """Agents of a run's steps, and the usage."""
 
     agents: dict[str, tuple[str, ...]] = Field(default_factory=dict)
@@ -50,7 +50,7 @@ class Work(FrozenModel):
     """Agent → what its turns used that have ended."""
 
 
-def who_worked(view: StoreView, run_id: str, steps: Sequence[StepRecord]) -> Work:
+def who_worked(view: StoreView, run_id: str, steps: Sequence[StepRecord]) -> RunWork:
     """Read the run's whole stream once."""
     open_steps: dict[str, None] = {}
     agents: dict[str, dict[str, None]] = {}
@@ -67,7 +67,7 @@ def who_worked(view: StoreView, run_id: str, steps: Sequence[StepRecord]) -> Wor
             case AgentReplied() as reply:
                 if (step_key := _step_of(reply, tuple(open_steps), steps)) is not None:
                     agents.setdefault(step_key, {})[reply.agent] = None
-    return Work(
+    return RunWork(
         agents={step: tuple(names) for step, names in agents.items()},
         usage=meter.usage,
         calls=meter.calls,
@@ -119,7 +119,7 @@ class RunReport(FrozenModel):
     """Steps that were begun by whoever took the run last, and not ended."""
     owner: WorkerHeartbeat | None = None
     """Last heartbeat of the run's owner, if it is known."""
-    work: Work = Work()
+    work: RunWork = RunWork()
     """Agents of its steps, and the usage so far."""
 
     def record(self) -> dict[str, Json]:

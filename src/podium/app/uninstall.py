@@ -60,7 +60,7 @@ COMMAND = "podium uninstall"
 _LOCK_SECONDS = 2.0
 
 
-class Outcome(NamedTuple):
+class RemovalOutcome(NamedTuple):
     """Result of a removal."""
 
     removed: tuple[str, ...] = ()
@@ -103,7 +103,7 @@ class Uninstaller:
             why = f"cannot be read ({error.strerror}); make it readable or move it away"
             return Inventory(blockers=(Blocker(what=str(error.filename), why=why),))
 
-    async def remove(self, chosen: Inventory, *, everywhere: bool) -> Outcome:
+    async def remove(self, chosen: Inventory, *, everywhere: bool) -> RemovalOutcome:
         """Remove what was chosen of a survey, after a second one with everything locked.
 
         Nothing is removed when that finds something in the way, or a project that changed. Raises `PodiumError` when something cannot be
@@ -116,7 +116,7 @@ class Uninstaller:
             finally:
                 self._locks = None
 
-    async def _remove(self, chosen: Inventory, inventory: Inventory) -> Outcome:
+    async def _remove(self, chosen: Inventory, inventory: Inventory) -> RemovalOutcome:
         listed = {(project.folder, project.id): project for project in chosen.projects}
         current = {(project.folder, project.id): project for project in inventory.projects}
         projects = [project for key, project in current.items() if key in listed]
@@ -131,7 +131,7 @@ class Uninstaller:
             *(Blocker(what=project.folder, why=why) for project in changed),
         )
         if blockers:
-            return Outcome(blockers=blockers)
+            return RemovalOutcome(blockers=blockers)
         is_all = chosen.shared is not None and len(projects) == len(inventory.projects)
         shared = inventory.shared if is_all else None
         parts: list[ProjectData | SharedData] = [*projects, *([shared] if shared else [])]
@@ -139,7 +139,7 @@ class Uninstaller:
         await self._podium.end_orphans()
         for name in (name for part in parts for name in part.workspaces):
             if blocker := await self._remove_workspace(name):
-                return Outcome(removed=tuple(removed), blockers=(blocker,))
+                return RemovalOutcome(removed=tuple(removed), blockers=(blocker,))
             removed.append(name)
         for project in projects:
             self._remove_project(project)
@@ -148,7 +148,7 @@ class Uninstaller:
             self._remove_shared()
             removed += shared.paths
         remaining = tuple(line for part in parts for line in part.remaining)
-        return Outcome(removed=tuple(removed), remaining=remaining)
+        return RemovalOutcome(removed=tuple(removed), remaining=remaining)
 
     async def _remove_workspace(self, name: str) -> Blocker | None:
         """Remove it if its work is still safe; that is judged once more, with the workspace locked."""

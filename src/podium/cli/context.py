@@ -29,7 +29,7 @@ MAX_PROBLEM_LINES = 5
 """Maximum number of problems printed one by one."""
 
 
-class Door:
+class CliContext:
     """Context of a command: options, screen, configuration and the open application."""
 
     def __init__(self, options: Options, *, lenient: bool = False) -> None:

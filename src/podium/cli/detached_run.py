@@ -13,7 +13,7 @@ from typing import Protocol
 
 from podium.app.app import Podium
 from podium.app.work_request import QueueSlot, queue_named
-from podium.cli.context import Door
+from podium.cli.context import CliContext
 from podium.cli.progress import launch_record
 from podium.core.errors import NotPossibleNow
 from podium.core.ids import short_id
@@ -51,30 +51,30 @@ class Handover(FrozenModel):
     log: str = ""
 
 
-def hand_over(door: Door, begin: BeginQueued, slot: QueueSlot) -> None:
+def hand_over(cli: CliContext, begin: BeginQueued, slot: QueueSlot) -> None:
     """Queue the run, make sure that a worker serves the queue, and print how to follow it."""
-    spec = queue_named(door.configuration, slot.queue)
+    spec = queue_named(cli.configuration, slot.queue)
 
     async def work(podium: Podium) -> Handover:
         run = await begin(podium, slot)
-        door.options.parting_note = (
+        cli.options.parting_note = (
             f"run {run.id} is queued; run it with `podium worker --queue {spec.name} --once`, "
             f"or end it with `podium cancel {run.id}`"
         )
         return await ensure_served(podium, run, spec)
 
-    done = door.run(work)
+    done = cli.run(work)
     run, more = done.run, done.model_dump(mode="json", exclude={"run"})
 
     def render() -> None:
         name = short_id(run.id)
-        door.screen.line(f"run {run.id} {_how_it_goes_on(done, spec)}")
-        door.screen.line(
+        cli.screen.line(f"run {run.id} {_how_it_goes_on(done, spec)}")
+        cli.screen.line(
             f"follow it with `podium logs {name} -f`, end it with `podium cancel {name}`"
         )
 
     record = launch_record(run, detached=True, queue=spec.name, **more)
-    door.screen.answer(record, render)
+    cli.screen.answer(record, render)
 
 
 def _how_it_goes_on(done: Handover, spec: QueueSpec) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from podium.app.app import Podium
-from podium.cli.context import Door
+from podium.cli.context import CliContext
 from podium.config.os_user import os_user
 from podium.core.approvals import Approver
 from podium.core.errors import BadInput, NotPossibleNow
@@ -23,10 +23,10 @@ _SHAPE = TypeAdapter(dict[str, str])
 class Login:
     """Personal token that this account signed in with, per project. Only the owner can read the file."""
 
-    def __init__(self, door: Door) -> None:
-        folders = door.configuration.folders
+    def __init__(self, cli: CliContext) -> None:
+        folders = cli.configuration.folders
         self._project = str(folders.project)
-        self._key_dir = Podium(door.configuration, os.environ).key_dir
+        self._key_dir = Podium(cli.configuration, os.environ).key_dir
         self.file: Path = folders.user_config / FILE
         broken = "so nobody is signed in; move it away, then run `podium login`"
         self._tokens: PrivateJsonFile[dict[str, str]] = PrivateJsonFile(
@@ -64,12 +64,12 @@ class Login:
         return token is not None
 
 
-def identity(door: Door) -> tuple[Approver, Person | None]:
+def identity(cli: CliContext) -> tuple[Approver, Person | None]:
     """Return the approver at this command line, and the token's person where they signed in.
 
     Raises `NotPossibleNow` for a login that no longer holds: nobody falls back to another name unseen.
     """
-    account, login = os_user(), Login(door)
+    account, login = os_user(), Login(cli)
     if not (token := login.token):
         return account, None
     try:
@@ -82,13 +82,13 @@ def identity(door: Door) -> tuple[Approver, Person | None]:
     return person.approver.model_copy(update={"account": account.name}), person
 
 
-def approver(door: Door) -> Approver:
+def approver(cli: CliContext) -> Approver:
     """Return the approver. Refuses a name without proof, and a token without the role."""
-    who, person = identity(door)
-    if door.user != who.name and door.names_user:
+    who, person = identity(cli)
+    if cli.user != who.name and cli.names_user:
         raise BadInput(
-            f"PODIUM_USER or `user` names {door.user!r}, but you are {who.name!r} ({who.how}); a name alone proves nothing. "
-            f"Sign in with the personal token of {door.user!r}: `podium login`; or unset it to answer as {who.name!r}"
+            f"PODIUM_USER or `user` names {cli.user!r}, but you are {who.name!r} ({who.how}); a name alone proves nothing. "
+            f"Sign in with the personal token of {cli.user!r}: `podium login`; or unset it to answer as {who.name!r}"
         )
     if person is not None and not person.may(ConsoleRole.APPROVER):
         raise NotPossibleNow(

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 from podium.app.app import Podium
-from podium.cli.metrics_server import Page, read_address, served
+from podium.cli.metrics_server import MetricsPage, read_address, served
 from podium.ports import Store, StoreView
 from podium.telemetry.event_feed import HostedFollower
 from podium.telemetry.exposition import CONTENT_TYPE, Gauge, MetricFamily, StoreFigures, exposed
@@ -41,12 +41,12 @@ async def metrics_page(podium: Podium, address: str) -> AsyncIterator[str]:
             await following
 
 
-async def _healthy() -> Page:
+async def _healthy() -> MetricsPage:
     """Answer while the process lives; `podium_store_up` tells about the store.
 
     Who restarts what is not healthy would end agents in mid-turn for a database that is away.
     """
-    return Page("ok\n")
+    return MetricsPage("ok\n")
 
 
 class MetricsReading:
@@ -73,18 +73,18 @@ class MetricsReading:
         self._metrics = metrics
         self._follower = follower
         self._turn = asyncio.Lock()
-        self._made: tuple[float, Page] | None = None
+        self._made: tuple[float, MetricsPage] | None = None
 
     async def follow(self) -> None:
         """Keep the counters up until the store is closed."""
         await self._follower.follow()
 
-    async def page(self) -> Page:
+    async def page(self) -> MetricsPage:
         """Everything, at most a second old. Without the store's part when it does not answer."""
         async with self._turn:
             now = asyncio.get_running_loop().time()
             if self._made is None or now - self._made[0] > FRESH_SECONDS:
-                self._made = now, Page(await self._text(), CONTENT_TYPE)
+                self._made = now, MetricsPage(await self._text(), CONTENT_TYPE)
             return self._made[1]
 
     async def _text(self) -> str:

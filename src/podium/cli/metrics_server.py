@@ -28,7 +28,7 @@ _REASONS = {
 }
 
 
-class Page(NamedTuple):
+class MetricsPage(NamedTuple):
     """Response page."""
 
     text: str
@@ -36,7 +36,7 @@ class Page(NamedTuple):
     status: int = 200
 
 
-Pages = Mapping[str, Callable[[], Awaitable[Page]]]
+Pages = Mapping[str, Callable[[], Awaitable[MetricsPage]]]
 """Path → function that renders the page."""
 
 
@@ -134,37 +134,37 @@ class _Connections:
             if not writer.is_closing():
                 writer.transport.abort()
 
-    async def _answer(self, reader: asyncio.StreamReader) -> Page:
+    async def _answer(self, reader: asyncio.StreamReader) -> MetricsPage:
         try:
             async with asyncio.timeout(REQUEST_SECONDS):
                 head = await reader.readuntil(b"\r\n\r\n")
         except TimeoutError:
-            return Page("the request timed out\n", status=408)
+            return MetricsPage("the request timed out\n", status=408)
         except asyncio.LimitOverrunError:
-            return Page("the request is too long\n", status=400)
+            return MetricsPage("the request is too long\n", status=400)
         except asyncio.IncompleteReadError as error:
             raise ConnectionResetError("closed before it asked") from error
         lines = head.decode("latin-1").split("\r\n")
         match lines[0].split(" "):
             case [method, target, version] if version.startswith("HTTP/1."):
                 return await self._page(method, target.partition("?")[0], lines[1:])
-        return Page("not an HTTP request\n", status=400)
+        return MetricsPage("not an HTTP request\n", status=400)
 
-    async def _page(self, method: str, path: str, headers: list[str]) -> Page:
+    async def _page(self, method: str, path: str, headers: list[str]) -> MetricsPage:
         if not self._names_allowed and not _is_local_name(_host_of(headers)):
             # A web page whose name was made to lead here must not read what is for this machine.
-            return Page("use an IP address or localhost\n", status=403)
+            return MetricsPage("use an IP address or localhost\n", status=403)
         if path not in self._pages:
-            return Page(f"not found; pages: {', '.join(self._pages)}\n", status=404)
+            return MetricsPage(f"not found; pages: {', '.join(self._pages)}\n", status=404)
         if method != "GET":
-            return Page("only GET is allowed\n", status=405)
+            return MetricsPage("only GET is allowed\n", status=405)
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 return await self._pages[path]()
         except TimeoutError:
-            return Page("the page timed out\n", status=503)
+            return MetricsPage("the page timed out\n", status=503)
         except Exception as error:
-            return Page(f"the page failed: {type(error).__name__}\n", status=500)
+            return MetricsPage(f"the page failed: {type(error).__name__}\n", status=500)
 
 
 def _host_of(headers: list[str]) -> str:
@@ -186,7 +186,7 @@ def _is_local_name(host: str) -> bool:
     return False
 
 
-def _bytes_of(page: Page) -> bytes:
+def _bytes_of(page: MetricsPage) -> bytes:
     body = page.text.encode(errors="replace")
     head = [
         f"HTTP/1.1 {page.status} {_REASONS[page.status]}",

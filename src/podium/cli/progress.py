@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
 from podium.app.run_list import INTERRUPTED, RunListing
-from podium.cli.context import Door
+from podium.cli.context import CliContext
 from podium.cli.screen import error_record, redirect_to_null
 from podium.core.errors import Interrupted, PodiumError
 from podium.core.model import Json
@@ -107,9 +107,9 @@ def _clock(seconds: float) -> str:
 class LinesView:
     """Base of run views that print lines."""
 
-    def __init__(self, door: Door, run: Run) -> None:
-        self._options = door.options
-        self._screen = door.screen
+    def __init__(self, cli: CliContext, run: Run) -> None:
+        self._options = cli.options
+        self._screen = cli.screen
         self._run = run
 
     async def begin(self, store: Store) -> int:

@@ -13,7 +13,7 @@ import typer
 from podium.app.app import Podium
 from podium.app.run_control import see_through
 from podium.app.run_list import RunListing
-from podium.cli.context import Door
+from podium.cli.context import CliContext
 from podium.cli.progress import Progress
 from podium.cli.screen import AnswerLost
 from podium.core.errors import PodiumError, StoreFull
@@ -57,7 +57,7 @@ class RunView(Protocol):
         ...
 
 
-def host(door: Door, begin: Begin, *, wait: bool = False) -> None:
+def host(cli: CliContext, begin: Begin, *, wait: bool = False) -> None:
     """Host a run until it ends or waits, show its progress, and exit with its code."""
     view: RunView | None = None
     begun: Run | None = None
@@ -66,17 +66,17 @@ def host(door: Door, begin: Begin, *, wait: bool = False) -> None:
     async def work(podium: Podium) -> Run:
         nonlocal view, begun, full
         run = begun = await begin(podium)
-        _set_notes(door, run)
-        view = _view_of(door, run)
+        _set_notes(cli, run)
+        view = _view_of(cli, run)
         store, engine = await podium.store(), await podium.hosting_engine()
-        async with _live_view(door, store, run, view):
+        async with _live_view(cli, store, run, view):
             run = await see_through(engine, run, wait=wait)
         full = engine.disk_full_error()
         await view.look_back(podium, run)
         return run
 
     try:
-        run = door.run(work)
+        run = cli.run(work)
     except PodiumError as error:
         if view is not None:
             view.break_off(error)
@@ -89,7 +89,7 @@ def host(door: Door, begin: Begin, *, wait: bool = False) -> None:
     if view is not None:
         view.end(status, code)
     if full is not None and status.interrupted:
-        door.screen.stderr_line(f"podium: {_resumable(full, run)}")
+        cli.screen.stderr_line(f"podium: {_resumable(full, run)}")
     raise typer.Exit(code)
 
 
@@ -108,26 +108,26 @@ def exit_code_of(run: Run) -> int:
     return _EXIT_CODES.get(run.status, 1)
 
 
-def _view_of(door: Door, run: Run) -> RunView:
+def _view_of(cli: CliContext, run: Run) -> RunView:
     job = job_of_flow(run.flow)
-    view: Callable[[Door, Run], RunView] = (
+    view: Callable[[CliContext, Run], RunView] = (
         load(job.run_view) if job is not None and job.run_view else PlainView
     )
-    return view(door, run)
+    return view(cli, run)
 
 
-def _set_notes(door: Door, run: Run) -> None:
-    door.options.ending_note = (
+def _set_notes(cli: CliContext, run: Run) -> None:
+    cli.options.ending_note = (
         f"stopping; run {short_id(run.id)} stays at its checkpoint (Ctrl-C again exits at once)"
     )
-    door.options.parting_note = (
+    cli.options.parting_note = (
         f"run {run.id} stays at its checkpoint; continue with `podium resume {run.id}`, "
         f"or end it with `podium cancel {run.id}`"
     )
 
 
 @asynccontextmanager
-async def _live_view(door: Door, store: Store, run: Run, view: RunView) -> AsyncIterator[None]:
+async def _live_view(cli: CliContext, store: Store, run: Run, view: RunView) -> AsyncIterator[None]:
     """Show events live while open; on exit, all of them have been shown.
 
     A terminal that stands still, or a reader that is slow, does not hold up the run.
@@ -149,7 +149,7 @@ async def _live_view(door: Door, store: Store, run: Run, view: RunView) -> Async
             # A waiting run's events never end, and those of an ended one may lag behind.
             await listening.close()
     for problem in listening.problems:
-        door.screen.stderr_line(f"podium: {problem}; see all with `podium logs {short_id(run.id)}`")
+        cli.screen.stderr_line(f"podium: {problem}; see all with `podium logs {short_id(run.id)}`")
     if isinstance(listening.error, AnswerLost):
         raise listening.error
 
@@ -164,8 +164,8 @@ async def _meter_at(store: Store, run_id: str, seq: int) -> CostMeter:
 class PlainView:
     """Prints every event on a line of stderr, and a record of the run at the end."""
 
-    def __init__(self, door: Door, run: Run) -> None:
-        self._screen = door.screen
+    def __init__(self, cli: CliContext, run: Run) -> None:
+        self._screen = cli.screen
         self._run_id = run.id
 
     async def begin(self, store: Store) -> int:

@@ -13,8 +13,8 @@ from typing import Any
 NO_REASON = "no reason was given; do something else, or end your turn"
 NOTE = "! from Podium"
 """Field of a result that warns of instructions in it. Sorts before every other name, so that it is read first."""
-PASSAGES_FIELD = "marks"
-PASSAGES_FIELD_FALLBACK = "podium_marks"
+MARKS_FIELD = "marks"
+MARKS_FIELD_FALLBACK = "podium_marks"
 """Fields with the places that the warning means: the second where the tool has one of the first name."""
 INTERNAL = "x-internal"
 """Keyword of an argument's schema: no model is shown the argument. Calls are checked against the whole schema."""
@@ -134,7 +134,7 @@ def _warning_and_rest(result: object) -> tuple[str, object]:
     note = _note_of(result)
     if not note or not isinstance(result, dict):
         return "", result
-    name = PASSAGES_FIELD_FALLBACK if PASSAGES_FIELD_FALLBACK in result else PASSAGES_FIELD
+    name = MARKS_FIELD_FALLBACK if MARKS_FIELD_FALLBACK in result else MARKS_FIELD
     lines = [f"{NOTE}: {note}"]
     for location in result.get(name) or ():
         if "more" in location:

@@ -10,7 +10,7 @@ from pydantic import Field
 from podium.app.approvals import newest_approvals, show_approval
 from podium.app.receipts import Verdict, list_receipts, proven
 from podium.app.run_continuation import how_it_continues
-from podium.app.run_control import cancel as wish_ended
+from podium.app.run_control import cancel as request_cancel
 from podium.app.run_list import ShownStatus, list_by_status
 from podium.app.run_report import follow_logs, show_run
 from podium.app.work_request import WorkRequest, submit
@@ -150,7 +150,7 @@ async def _cancel(context: McpContext, request: CancelArguments) -> RunLine:
     engine = await context.podium.engine()
     store = await context.podium.store()
     return await run_line(
-        context, await wish_ended(store, engine, run.id, by=context.by, why=request.why)
+        context, await request_cancel(store, engine, run.id, by=context.by, why=request.why)
     )
 
 

@@ -77,7 +77,7 @@ _TO_ACT_ON = {"run_failed", "run_needed_human", "run_waiting", "approval_request
 _ENVELOPE = {"run", "seq", "at", "type", "version"}
 
 
-class Timeline:
+class TraceTimeline:
     """Makes a line of each row. It knows when the first event was, and which day it is."""
 
     def __init__(self, columns: int = 0) -> None:

@@ -171,7 +171,7 @@ def summary(overview: WorkloadSnapshot) -> str:
 
 
 def problem_lines(overview: WorkloadSnapshot) -> list[str]:
-    """What a person has to see to, a line each."""
+    """Lines on what needs a person, one for each."""
     gone = [worker_name(worker.id) for worker in overview.workers if not worker.alive]
     left = [f"{', '.join(gone)} gone with runs: `podium workers` tells what next"] if gone else []
     return [*(queue.trouble for queue in overview.queues if queue.trouble), *left]

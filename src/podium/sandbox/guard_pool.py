@@ -85,7 +85,7 @@ def _ask(line: socket.socket, descriptors: Sequence[int]) -> None:
 
 def _start_process(requests: int) -> subprocess.Popen[bytes]:
     start = str(Path(__file__).with_name("isolated.py"))
-    arguments = ("podium.sandbox.guard.forking", str(requests), str(os.getpid()))
+    arguments = ("podium.sandbox.guard.fork", str(requests), str(os.getpid()))
     libraries = {name: os.environ[name] for name in _LIBRARY_PATHS if name in os.environ}
     return subprocess.Popen(
         [sys.executable, "-IS", start, *arguments],

@@ -28,7 +28,7 @@ from podium.sandbox.terminal.attendant_launch import (
     launch_spec_for,
     prepare_for_terminal,
 )
-from podium.sandbox.terminal.papers import LaunchFolder, remove_stale_launch_folders
+from podium.sandbox.terminal.launch_spec import LaunchFolder, remove_stale_launch_folders
 
 _VERDICTS: dict[str, Mechanism] = {}
 """Of the canaries of this process. All launchers confine in the same way."""

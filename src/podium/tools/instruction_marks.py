@@ -15,7 +15,7 @@ from itertools import accumulate, islice
 
 from podium.core.decisions import CallOutcome
 from podium.core.model import Json
-from podium.core.tool_replies import NOTE, PASSAGES_FIELD, PASSAGES_FIELD_FALLBACK
+from podium.core.tool_replies import MARKS_FIELD, MARKS_FIELD_FALLBACK, NOTE
 from podium.tools.output_text import ERROR_BYTES, bound
 
 MAX_MARKS = 8
@@ -226,9 +226,9 @@ def _with(result: Json, marks: list[Json], limit_bytes: int) -> Json:
     rest = bound(result, max(0, limit_bytes - taken))
     fields = rest if isinstance(rest, dict) else {} if rest is None else {"result": rest}
     # No tool speaks in Podium's name.
-    own = {key: item for key, item in fields.items() if key not in (NOTE, PASSAGES_FIELD_FALLBACK)}
+    own = {key: item for key, item in fields.items() if key not in (NOTE, MARKS_FIELD_FALLBACK)}
     return {
         NOTE: _WARNING,
-        PASSAGES_FIELD if PASSAGES_FIELD not in own else PASSAGES_FIELD_FALLBACK: marks,
+        MARKS_FIELD if MARKS_FIELD not in own else MARKS_FIELD_FALLBACK: marks,
         **own,
     }

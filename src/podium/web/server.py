@@ -95,7 +95,7 @@ class _Server(uvicorn.Server):
 async def served(app: FastAPI, settings: ConsoleSettings) -> AsyncIterator[str]:
     """Serve while open; yield the URL or the socket's path.
 
-    Raises `BadInput` for an address that needs TLS and has none, and for papers that will not do,
+    Raises `BadInput` for an address that needs TLS and has none, and for certificates that will not do,
     `UserMustAct` when nothing can listen there.
     """
     check_address(settings)

@@ -15,7 +15,7 @@ import httpx2
 import pytest
 
 from podium.agents.api import providers as line_module
-from podium.agents.api.providers import Line
+from podium.agents.api.providers import HttpLine
 from podium.core.errors import AgentUnavailable
 from podium.testing.modelserver import ModelServer
 from tests.integration.agents.api_rig import KEY, NOTE, OFFERED, PROVIDERS, ApiRig, allowed, script
@@ -169,7 +169,9 @@ async def test_the_line_goes_to_one_place_alone(url: str) -> None:
         sent.append(request)
         return httpx2.Response(200, stream=httpx2.ByteStream(b"ok"))
 
-    line = Line("http://127.0.0.1:1/v1", {"x-api-key": KEY}, 5, inner=httpx2.MockTransport(keep))
+    line = HttpLine(
+        "http://127.0.0.1:1/v1", {"x-api-key": KEY}, 5, inner=httpx2.MockTransport(keep)
+    )
     async with httpx2.AsyncClient(transport=line, trust_env=False) as client:
         with pytest.raises(httpx2.LocalProtocolError, match="not its base_url"):
             await client.post(url)

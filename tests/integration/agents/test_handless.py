@@ -15,7 +15,7 @@ from podium.agents.acp import AcpAgent
 from podium.agents.headless.claude.command import TOOLBOX as CLAUDE_TOOLBOX
 from podium.agents.headless.claude.session import ClaudeDoor
 from podium.agents.headless.codex.hook import is_spared, spared_by
-from podium.agents.headless.codex.tools import Judged, Toolbox, mcp_only_models
+from podium.agents.headless.codex.tools import CodexTools, Judged, mcp_only_models
 from podium.agents.headless.gemini import program as gemini_layout
 from podium.agents.headless.own_tools import NoOwnTools
 from podium.core.approval_steps import grant
@@ -250,7 +250,7 @@ async def test_claude_is_refused_whatever_is_not_podiums_and_the_wish_is_recorde
     ],
 )
 def test_codex_may_do_nothing_but_call_podium(item: dict[str, Any], is_podiums: bool) -> None:
-    judged: Judged = Toolbox("/w")
+    judged: Judged = CodexTools("/w")
     assert (judged.difference(item) == "") is is_podiums
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from podium.app.app import Podium
-from podium.app.checkup.check import Finding
+from podium.app.checkup.check import CheckFinding
 from podium.app.checkup.machine import (
     Ways,
     check_any,
@@ -36,13 +36,13 @@ def checks(desk: Desk, code: int) -> dict[str, Any]:
 
 
 def check_with_ways(
-    check: Callable[[Podium, Awaitable[Ways]], Awaitable[Finding]],
-) -> Callable[[Podium], Awaitable[Finding]]:
+    check: Callable[[Podium, Awaitable[Ways]], Awaitable[CheckFinding]],
+) -> Callable[[Podium], Awaitable[CheckFinding]]:
     """A check of what the kernel can confine, for `Desk.within`."""
     return lambda podium: check(podium, confining_ways(podium))
 
 
-async def said_of_agents(podium: Podium) -> Finding:
+async def said_of_agents(podium: Podium) -> CheckFinding:
     return check_any(podium)
 
 

@@ -16,7 +16,7 @@ from podium.app.app import Podium
 from podium.cli import metrics_page as page_module
 from podium.cli import metrics_server
 from podium.cli.metrics_page import MetricsReading, metrics_page
-from podium.cli.metrics_server import Address, Page, read_address, served
+from podium.cli.metrics_server import Address, MetricsPage, read_address, served
 from podium.config.configuration import load_configuration
 from podium.core.errors import BadInput, StoreBusy, UserMustAct
 from podium.core.work import QueueSpec
@@ -184,15 +184,15 @@ async def test_asking_often_costs_the_store_one_look_a_second(
     assert store.looked == 2
 
 
-async def _hello() -> Page:
-    return Page("hello\n")
+async def _hello() -> MetricsPage:
+    return MetricsPage("hello\n")
 
 
-async def _broken() -> Page:
+async def _broken() -> MetricsPage:
     raise ValueError(SECRET)
 
 
-async def _late() -> Page:
+async def _late() -> MetricsPage:
     await asyncio.Event().wait()
     raise AssertionError("nobody sets it")
 
@@ -261,7 +261,7 @@ async def test_more_lines_than_a_few_are_cut_and_those_before_still_answered(
 async def test_closing_cuts_a_line_that_waits_for_its_page() -> None:
     entered = asyncio.Event()
 
-    async def late() -> Page:
+    async def late() -> MetricsPage:
         entered.set()
         return await _late()
 

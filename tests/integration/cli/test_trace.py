@@ -18,7 +18,7 @@ from podium.core.decisions import Usage
 from podium.core.turns import ModelAnswer, RequestedCall, TurnStop
 from podium.core.work import Run, RunStatus
 from podium.jobs.playbook.events import PlaybookEnded
-from podium.render.trace import Timeline
+from podium.render.trace import TraceTimeline
 from podium.render.trace_rows import MAX_OPEN, Folding, Totals
 from podium.testing import retry_until_blocking
 from tests.integration.cli.desk import Desk
@@ -373,7 +373,7 @@ def test_a_trace_of_nobodys_podium_is_shown_and_steers_no_terminal(desk: Desk, o
 @pytest.mark.parametrize("columns", [1, 40, 80, 130])
 def test_on_a_terminal_of_any_width_nothing_steers_it(columns: int) -> None:
     head = {"run": "run_x", "seq": 1, "at": "2026-01-02T10:00:00+00:00"}
-    timeline = Timeline(columns)
+    timeline = TraceTimeline(columns)
     for every_event in (False, True):
         folding = Folding(every_event=every_event)
         for body in EVENTS_OF_NO_PODIUM:

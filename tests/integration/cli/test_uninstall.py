@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from podium.app.app import Podium
-from podium.app.uninstall import Outcome, Uninstaller
+from podium.app.uninstall import RemovalOutcome, Uninstaller
 from podium.cli.commands.uninstall import remove_package_command
 from podium.core.work import RunStatus
 from podium.jobs.duet.claims import claim
@@ -268,7 +268,7 @@ def test_a_project_that_went_away_after_the_look_keeps_its_keys(desk: Desk) -> N
     other = desk.project.with_name("other")
     other.mkdir()
 
-    async def work(podium: Podium) -> Outcome:
+    async def work(podium: Podium) -> RemovalOutcome:
         uninstaller = Uninstaller(podium)
         inventory = await uninstaller.survey(everywhere=True)
         podium.folders.project.with_name("project").rename(other / "project")

@@ -23,7 +23,7 @@ import yaml
 from podium import __version__
 from podium.app.app import Podium
 from podium.core.work import RunStatus
-from podium.testing.fake_tuis import Answers, tui_command
+from podium.testing.fake_tuis import ScriptedAnswers, tui_command
 from tests.integration.cli.asking import NEW_LEAD
 from tests.integration.cli.desk import Desk
 from tests.integration.cli.pipeline_rig import (
@@ -164,7 +164,7 @@ def run_duet(project: Freezer, sockets: str) -> None:
     """A task that two programs on a terminal have finished."""
     variables = {"TMUX_TMPDIR": sockets, "TMPDIR": sockets}
     for side in ("PLANNER", "EXECUTER"):
-        answers = Answers().write_to(Path(sockets, f"{side}.json"))
+        answers = ScriptedAnswers().write_to(Path(sockets, f"{side}.json"))
         command = tui_command("composer", Path(sockets, side), answers)
         variables[f"{side}_CMD"] = shlex.join(command)
     try:

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from podium.app.agent_builder import KINDS
-from podium.app.agent_status import round_trip
+from podium.app.agent_status import ask_once
 from podium.app.app import open_podium
 from podium.config.configuration import load_configuration
 from podium.testing.modelserver import ModelServer
@@ -62,5 +62,5 @@ async def test_an_agent_of_the_page_gets_its_answer(name: str, tmp_path: Path) -
         project = tmp_path / "project"
         project.mkdir()
         async with open_podium(load_configuration(environ, project=project), environ) as podium:
-            reply = await round_trip(podium, name)
+            reply = await ask_once(podium, name)
     assert reply.text.strip() == "OK"

@@ -9,19 +9,19 @@ from pathlib import Path
 import pytest
 import yaml
 
-from podium.app.agent_status import round_trip
+from podium.app.agent_status import ask_once
 from podium.app.app import open_podium
 from podium.config.configuration import load_configuration
 from podium.testing import retry_until
 from podium.testing.modelserver import ModelServer
-from podium.testing.modelserver.relay import Exchange, ExchangeFolder, Relay
+from podium.testing.modelserver.relay import ExchangeFolder, Relay, RelayExchange
 from tests.integration.docs.test_modelserver_agents import PROGRAMS, SELDOM, settings_on_the_page
 from tests.soaking import in_soak
 
 AGENTS = [name for name in settings_on_the_page()["agents"] if name != "acp"]
 
 
-async def answer_each(waiting: asyncio.Queue[Exchange]) -> None:
+async def answer_each(waiting: asyncio.Queue[RelayExchange]) -> None:
     """First what cannot be sent: the client waits meanwhile, with signs of life every 20 ms."""
     while True:
         exchange = await waiting.get()
@@ -35,7 +35,7 @@ async def answer_each(waiting: asyncio.Queue[Exchange]) -> None:
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name", [in_soak(name) if name in SELDOM else name for name in AGENTS])
 async def test_an_agent_waits_for_the_answer_of_a_program(name: str, tmp_path: Path) -> None:
-    told: asyncio.Queue[Exchange] = asyncio.Queue()
+    told: asyncio.Queue[RelayExchange] = asyncio.Queue()
     with ExchangeFolder(tmp_path / "trial") as folder:
         relay = Relay(folder, key="any-key", keep_alive_seconds=0.02, watcher=told.put_nowait)
         async with ModelServer.by_hand(relay) as server:
@@ -54,7 +54,7 @@ async def test_an_agent_waits_for_the_answer_of_a_program(name: str, tmp_path: P
             answering = asyncio.create_task(answer_each(told))
             try:
                 async with open_podium(configuration, environ) as podium:
-                    reply = await round_trip(podium, name)
+                    reply = await ask_once(podium, name)
             finally:
                 answering.cancel()
     assert reply.text.strip() == "OK"

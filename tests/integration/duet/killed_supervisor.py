@@ -12,13 +12,13 @@ from pathlib import Path
 from podium.jobs.duet.bench.fake_pair import FakePair, PairRunner, open_runner
 from podium.jobs.duet.models import DUET
 from podium.ports import RunQuery
-from podium.testing.fake_tuis import Answers
+from podium.testing.fake_tuis import ScriptedAnswers
 
 
 def a_pair(folder: Path, executer: str) -> FakePair:
     """The same pair for whoever holds it."""
     pair = FakePair(folder)
-    answers = Answers(ways=("status", "plain", "partial", "recap"), plans=2)
+    answers = ScriptedAnswers(ways=("status", "plain", "partial", "recap"), plans=2)
     pair.add_side("PLANNER", "ink", answers)
     pair.add_side("EXECUTER", executer, answers)
     return pair

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from podium.testing.fake_tuis import Answers, happened, tui_command
+from podium.testing.fake_tuis import ScriptedAnswers, happened, tui_command
 from podium.testing.fake_tuis.answers import Happened
 from tests.integration.cli.desk import Desk, Said
 
@@ -36,9 +36,11 @@ class Theatre:
         }
         self.cast()
 
-    def cast(self, kind: str = "composer", executer: Answers | None = None, **planner: Any) -> None:
+    def cast(
+        self, kind: str = "composer", executer: ScriptedAnswers | None = None, **planner: Any
+    ) -> None:
         """Who sits on both sides, and how they answer."""
-        sides = {"PLANNER": Answers(**planner), "EXECUTER": executer or Answers()}
+        sides = {"PLANNER": ScriptedAnswers(**planner), "EXECUTER": executer or ScriptedAnswers()}
         for side, answers in sides.items():
             kept = answers.write_to(self.short / f"{side}.answers.json")
             self.variables[f"{side}_CMD"] = shlex.join(tui_command(kind, self.record(side), kept))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from podium.testing import retry_until_blocking
-from podium.testing.fake_tuis import Answers
+from podium.testing.fake_tuis import ScriptedAnswers
 from tests.integration.cli.desk import Desk
 from tests.integration.duet.terminals import Theatre, theatre
 from tests.soaking import in_soak
@@ -99,7 +99,7 @@ def test_a_planner_that_never_answers_is_told_as_a_timeout(stage: Theatre) -> No
 
 @pytest.mark.soak
 def test_an_executer_that_hangs_is_interrupted_and_its_leg_can_be_retried(stage: Theatre) -> None:
-    stage.cast(executer=Answers(ways=("stuck", "plain")))
+    stage.cast(executer=ScriptedAnswers(ways=("stuck", "plain")))
     stage.variables["POLI_EXEC_TIMEOUT"] = "3"
     assert stage.duet("up", "--grant").code == 0
     stuck = stage.duet("send", "tidy up")
@@ -116,7 +116,7 @@ def test_an_executer_that_hangs_is_interrupted_and_its_leg_can_be_retried(stage:
     "ways", [("partial", "recap"), in_soak(("strays", "quoting"))], ids="+".join
 )
 def test_what_only_looks_like_a_block_is_passed_over(stage: Theatre, ways: tuple[str, ...]) -> None:
-    stage.cast(ways=ways, executer=Answers(ways=("malformed",)))
+    stage.cast(ways=ways, executer=ScriptedAnswers(ways=("malformed",)))
     assert stage.duet("up", "--grant").code == 0
     said = stage.duet("send", "tidy up")
     assert said.code == 0, said.err
@@ -128,7 +128,7 @@ def test_what_only_looks_like_a_block_is_passed_over(stage: Theatre, ways: tuple
 
 @pytest.mark.soak  # test_killed_duets.py kills both sides and the supervisor
 def test_a_killed_supervisor_is_gone_on_with_and_nothing_is_sent_twice(stage: Theatre) -> None:
-    stage.cast(think_seconds=1.0, executer=Answers(think_seconds=1.0))
+    stage.cast(think_seconds=1.0, executer=ScriptedAnswers(think_seconds=1.0))
     assert stage.duet("up", "--grant").code == 0
     sending = stage.begin("send", "tidy up")
     retry_until_blocking(lambda: len(stage.happened("EXECUTER", "took")) == 2)

@@ -26,7 +26,7 @@ def test_no_part_named_is_a_denial_too() -> None:
 
 def test_the_parts_load_nothing_that_is_slow() -> None:
     slow = {"re", "enum", "json", "socket", "signal", "subprocess", "typing", "pydantic"}
-    for part in ("podium.sandbox.hook_client", "podium.sandbox.guard.forking"):
+    for part in ("podium.sandbox.hook_client", "podium.sandbox.guard.fork"):
         assert slow & _loaded_by(part) == set()
 
 

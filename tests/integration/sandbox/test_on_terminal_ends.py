@@ -14,7 +14,7 @@ from podium.core.errors import NotPossibleNow, ToolMissing, UserMustAct
 from podium.core.processes import ExecRules, ProcessLimits, ProcessSpec
 from podium.sandbox import ProcessLauncher
 from podium.sandbox.confining.canary import BUBBLEWRAP, LANDLOCK, Mechanism
-from podium.sandbox.terminal.papers import remove_stale_launch_folders
+from podium.sandbox.terminal.launch_spec import remove_stale_launch_folders
 from podium.testing import retry_until
 from tests.integration.sandbox.confined import Place, launcher_by, mechanism_here, mechanisms
 from tests.integration.sandbox.terminals import guard_of, is_gone, on_terminal

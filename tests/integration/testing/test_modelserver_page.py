@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import get_args
 
 from podium.config.located_yaml import parse_located
-from podium.testing.modelserver import ModelServer, Rule, Script, Step
+from podium.testing.modelserver import ModelServer, Script, ScriptRule, ScriptStep
 from podium.testing.modelserver.cassette import CONTEXT_TAGS, VOLATILE_KEYS
 from podium.testing.modelserver.script import Fault, ProtocolName
 from tests.integration.testing.modelserver_client import ask, text_of
@@ -33,7 +33,7 @@ async def test_the_script_on_the_page_can_be_played() -> None:
 
 
 def test_every_key_of_a_script_and_every_fault_is_on_the_page() -> None:
-    keys = {*Step.model_fields, *Rule.model_fields} - {"name"}
+    keys = {*ScriptStep.model_fields, *ScriptRule.model_fields} - {"name"}
     names = [*keys, *Script.model_fields, *get_args(Fault), *get_args(ProtocolName)]
     assert [name for name in names if not re.search(rf"\b{name}\b", PAGE)] == []
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from podium.testing.modelserver import ModelServer, Script, Step
+from podium.testing.modelserver import ModelServer, Script, ScriptStep
 from tests.integration.testing.modelserver_client import (
     PROTOCOLS,
     ask,
@@ -275,7 +275,7 @@ async def test_a_tool_that_is_not_offered_is_told_in_words(
 )
 def test_a_step_that_makes_no_sense_is_refused(step: dict[str, Any], words: str) -> None:
     with pytest.raises(ValidationError, match=words):
-        Step.model_validate(step)
+        ScriptStep.model_validate(step)
 
 
 def test_a_rule_with_a_broken_expression_is_refused() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from podium.agents.deps import AgentDeps
-from podium.agents.headless.home import Login, home_off_loop, private_home, sweep_homes
+from podium.agents.headless.home import CliLogin, home_off_loop, private_home, sweep_homes
 from podium.core.errors import NotPossibleNow, RateLimited, TimedOut
 from podium.core.turns import Reply, Turn
 from podium.testing import (
@@ -46,14 +46,14 @@ def kit(tmp_path: Path) -> AgentDeps:
 
 
 @pytest.fixture
-def login(kit: AgentDeps) -> Login:
+def login(kit: AgentDeps) -> CliLogin:
     source = kit.user_home / ".cli/auth.json"
     source.parent.mkdir(parents=True)
     source.write_text(json.dumps(BEFORE))
-    return Login(source, ".cli/auth.json", ("tokens.access", "expiry"))
+    return CliLogin(source, ".cli/auth.json", ("tokens.access", "expiry"))
 
 
-def test_a_home_is_private_and_holds_a_copy_of_the_login(kit: AgentDeps, login: Login) -> None:
+def test_a_home_is_private_and_holds_a_copy_of_the_login(kit: AgentDeps, login: CliLogin) -> None:
     with private_home(kit, TURN, "gemini", logins=[login]) as home:
         copy = home.path / login.target
         assert json.loads(copy.read_text()) == BEFORE
@@ -65,7 +65,7 @@ def test_a_home_is_private_and_holds_a_copy_of_the_login(kit: AgentDeps, login: 
 
 
 def test_a_person_without_a_login_has_none_copied(kit: AgentDeps) -> None:
-    missing = Login(kit.user_home / "nothing.json", "auth.json")
+    missing = CliLogin(kit.user_home / "nothing.json", "auth.json")
     with private_home(kit, TURN, "gemini", logins=[missing]) as home:
         assert home.logins == ()
 
@@ -95,7 +95,7 @@ def test_a_link_in_the_place_of_conversations_is_not_kept(kit: AgentDeps, tmp_pa
     assert tmp_path.exists()
 
 
-def test_refreshed_tokens_come_back(kit: AgentDeps, login: Login) -> None:
+def test_refreshed_tokens_come_back(kit: AgentDeps, login: CliLogin) -> None:
     with private_home(kit, TURN, "gemini", logins=[login]) as home:
         (home.path / login.target).write_text(json.dumps(RENEWED))
     assert json.loads(login.source.read_text()) == RENEWED
@@ -103,7 +103,7 @@ def test_refreshed_tokens_come_back(kit: AgentDeps, login: Login) -> None:
 
 
 def test_tokens_come_back_from_a_turn_that_ended_in_trouble_of_its_own(
-    kit: AgentDeps, login: Login
+    kit: AgentDeps, login: CliLogin
 ) -> None:
     renew_and_end(kit, login, RateLimited("too much"))
     assert json.loads(login.source.read_text()) == RENEWED
@@ -111,14 +111,14 @@ def test_tokens_come_back_from_a_turn_that_ended_in_trouble_of_its_own(
 
 @pytest.mark.parametrize("end", [asyncio.CancelledError(), TimedOut("late"), OSError("crash")])
 def test_no_tokens_come_back_from_a_turn_that_was_broken_off(
-    kit: AgentDeps, login: Login, end: BaseException
+    kit: AgentDeps, login: CliLogin, end: BaseException
 ) -> None:
     renew_and_end(kit, login, end)
     assert json.loads(login.source.read_text()) == BEFORE
     assert not list(kit.homes.rglob("auth.json"))
 
 
-def renew_and_end(kit: AgentDeps, login: Login, end: BaseException) -> None:
+def renew_and_end(kit: AgentDeps, login: CliLogin, end: BaseException) -> None:
     with (
         suppress(type(end)),
         private_home(kit, TURN, "gemini", logins=[login]) as home,
@@ -127,7 +127,7 @@ def renew_and_end(kit: AgentDeps, login: Login, end: BaseException) -> None:
         raise end
 
 
-async def test_how_a_turn_ended_is_known_off_the_loop_too(kit: AgentDeps, login: Login) -> None:
+async def test_how_a_turn_ended_is_known_off_the_loop_too(kit: AgentDeps, login: CliLogin) -> None:
     with suppress(asyncio.CancelledError):
         async with home_off_loop(kit, TURN, "gemini", logins=[login]) as home:
             (home.path / login.target).write_text(json.dumps(RENEWED))
@@ -149,7 +149,7 @@ async def test_how_a_turn_ended_is_known_off_the_loop_too(kit: AgentDeps, login:
     ],
 )
 def test_a_login_that_differs_in_anything_else_stays_as_it_was(
-    kit: AgentDeps, login: Login, after: object
+    kit: AgentDeps, login: CliLogin, after: object
 ) -> None:
     with private_home(kit, TURN, "gemini", logins=[login]) as home:
         copy = home.path / login.target
@@ -161,7 +161,7 @@ def test_a_login_that_differs_in_anything_else_stays_as_it_was(
 
 
 def test_a_login_that_was_swapped_for_a_link_does_not_come_back(
-    kit: AgentDeps, login: Login, tmp_path: Path
+    kit: AgentDeps, login: CliLogin, tmp_path: Path
 ) -> None:
     other = tmp_path / "other.json"
     other.write_text(json.dumps(RENEWED))
@@ -172,7 +172,7 @@ def test_a_login_that_was_swapped_for_a_link_does_not_come_back(
 
 
 def test_a_login_that_a_person_renewed_meanwhile_is_not_overwritten(
-    kit: AgentDeps, login: Login
+    kit: AgentDeps, login: CliLogin
 ) -> None:
     with private_home(kit, TURN, "gemini", logins=[login]) as home:
         (home.path / login.target).write_text(json.dumps(RENEWED))
@@ -215,7 +215,9 @@ def test_the_homes_of_runs_that_are_over_are_removed(kit: AgentDeps) -> None:
     assert list(kit.homes.iterdir()) == []
 
 
-def test_a_login_that_a_killed_podium_left_behind_is_removed(kit: AgentDeps, login: Login) -> None:
+def test_a_login_that_a_killed_podium_left_behind_is_removed(
+    kit: AgentDeps, login: CliLogin
+) -> None:
     with private_home(kit, TURN, "gemini", keep=("sessions",), logins=[login]) as home:
         home.write("sessions/one", "talk")
         copy = home.path / login.target
@@ -231,7 +233,7 @@ def test_a_login_that_a_killed_podium_left_behind_is_removed(kit: AgentDeps, log
 
 
 def test_a_link_in_the_way_of_a_login_never_costs_the_person_theirs(
-    kit: AgentDeps, login: Login
+    kit: AgentDeps, login: CliLogin
 ) -> None:
     with private_home(kit, TURN, "gemini", logins=[login]) as home:
         (home.path / login.target).unlink()
@@ -241,7 +243,7 @@ def test_a_link_in_the_way_of_a_login_never_costs_the_person_theirs(
     assert not (home.path / ".cli").is_symlink()
 
 
-def test_a_folder_in_the_place_of_a_login_is_removed(kit: AgentDeps, login: Login) -> None:
+def test_a_folder_in_the_place_of_a_login_is_removed(kit: AgentDeps, login: CliLogin) -> None:
     with private_home(kit, TURN, "gemini", logins=[login]) as home:
         (home.path / login.target).unlink()
         (home.path / login.target / "deep").mkdir(parents=True)
@@ -282,7 +284,9 @@ def test_a_home_that_was_swapped_for_a_link_costs_nobody_anything(
     assert (victim / "precious").read_text() == "mine"
 
 
-def test_a_pipe_in_the_place_of_a_login_keeps_nobody_waiting(kit: AgentDeps, login: Login) -> None:
+def test_a_pipe_in_the_place_of_a_login_keeps_nobody_waiting(
+    kit: AgentDeps, login: CliLogin
+) -> None:
     with private_home(kit, TURN, "gemini", logins=[login]) as home:
         (home.path / login.target).unlink()
         os.mkfifo(home.path / login.target)
@@ -302,7 +306,7 @@ def test_a_token_of_another_make_does_not_come_back(kit: AgentDeps, tokens: dict
     source.parent.mkdir(parents=True)
     before = {"access": "sk-tok-0123456789abcdef", "expiry": 10}
     source.write_text(json.dumps(before))
-    own = Login(source, "auth.json", ("access", "expiry"))
+    own = CliLogin(source, "auth.json", ("access", "expiry"))
     for after in ({**before, **tokens, "expiry": 11}, {**before, "expiry": 9}):
         with private_home(kit, TURN, "gemini", logins=[own]) as home:
             (home.path / "auth.json").write_text(json.dumps(after))

@@ -12,9 +12,9 @@ from typing import Protocol
 from pydantic import ValidationError
 
 from podium.agents.acp.gatekeeper import (
+    AcpToolRequest,
     Ended,
     Gatekeeper,
-    ToolIntent,
     ended_by,
     intents_of,
     title_of,
@@ -43,7 +43,7 @@ from podium.agents.headless.gemini.program import (
 from podium.agents.headless.gemini.records import gemini_error
 from podium.agents.headless.gemini.tools import ENDING, RAN, WITHOUT_SUBAGENTS
 from podium.agents.headless.git_identity import identity_for
-from podium.agents.headless.home import Home, Login, home_off_loop
+from podium.agents.headless.home import CliLogin, Home, home_off_loop
 from podium.agents.json_rpc import RpcError
 from podium.agents.kinds import ABOUT
 from podium.agents.outcome import accounted, missing_tools, unkept_limits
@@ -75,13 +75,13 @@ class Setup(Protocol):
     keep: tuple[str, ...]
     hosts: tuple[str, ...]
 
-    def logins(self) -> Sequence[Login]: ...
+    def logins(self) -> Sequence[CliLogin]: ...
 
     async def prepare(self, turn: Turn, home: Home, door: HookDoor) -> ProcessSpec:
         """Lay out the home and say what to start."""
         ...
 
-    def intents(self, call: Mapping[str, Json]) -> list[ToolIntent]:
+    def intents(self, call: Mapping[str, Json]) -> list[AcpToolRequest]:
         """Return the registered tools that a tool call amounts to."""
         ...
 
@@ -110,13 +110,13 @@ class PlainSetup:
         self.keep = own.keep
         self.hosts = own.hosts
 
-    def logins(self) -> Sequence[Login]:
-        return [Login(self._deps.user_home / name, name) for name in self._own.copy_files]
+    def logins(self) -> Sequence[CliLogin]:
+        return [CliLogin(self._deps.user_home / name, name) for name in self._own.copy_files]
 
     async def prepare(self, turn: Turn, home: Home, door: HookDoor) -> ProcessSpec:
         return spawn_of(self._options.command, turn, {**self._options.env, **home.env})
 
-    def intents(self, call: Mapping[str, Json]) -> list[ToolIntent]:
+    def intents(self, call: Mapping[str, Json]) -> list[AcpToolRequest]:
         return intents_of(call)
 
     def ended(self, update: Mapping[str, Json]) -> Ended | None:
@@ -176,7 +176,7 @@ class GeminiSetup:
             )
         self._deps = deps
 
-    def logins(self) -> Sequence[Login]:
+    def logins(self) -> Sequence[CliLogin]:
         return logins_for(self._options.env, self._deps)
 
     async def prepare(self, turn: Turn, home: Home, door: HookDoor) -> ProcessSpec:
@@ -195,15 +195,15 @@ class GeminiSetup:
         """Inside its working folder it writes through us, in whatever mode; outside it does not."""
         return turn.workspace
 
-    def intents(self, call: Mapping[str, Json]) -> list[ToolIntent]:
+    def intents(self, call: Mapping[str, Json]) -> list[AcpToolRequest]:
         """Its title has the whole command, and its id begins with the name of the tool."""
         tool, title = str(call.get("toolCallId") or "").partition("__")[0], title_of(call)
         if tool == "google_web_search":
-            return [ToolIntent("web_search", {"query": title})]
+            return [AcpToolRequest("web_search", {"query": title})]
         if tool in ("glob", "list_directory"):
-            return [ToolIntent("list_files", {"path": "."})]
+            return [AcpToolRequest("list_files", {"path": "."})]
         if tool in ("write_todos", "update_topic"):
-            return [ToolIntent("keep_notes", {"text": title})]
+            return [AcpToolRequest("keep_notes", {"text": title})]
         if tool == "run_shell_command":
             return [_command(call, title)]
         return intents_of(call)
@@ -230,17 +230,17 @@ class GeminiSetup:
         )
 
 
-def _command(call: Mapping[str, Json], command: str) -> ToolIntent:
+def _command(call: Mapping[str, Json], command: str) -> AcpToolRequest:
     """The command, and the folder it runs in, which stands in words beside it."""
     details = _details(call)
     if details.startswith(_HERE):
-        return ToolIntent("run_command", {"command": command})
+        return AcpToolRequest("run_command", {"command": command})
     match = _ELSEWHERE.fullmatch(details)
     if match is not None:
-        return ToolIntent("run_command", {"command": command, "cwd": match[1]})
+        return AcpToolRequest("run_command", {"command": command, "cwd": match[1]})
     # Somebody chose the name of a folder, or a description, that makes the words ambiguous.
     about = {"command": command, "details": details}
-    return ToolIntent("own_tool", {"name": "run_shell_command", "arguments": about})
+    return AcpToolRequest("own_tool", {"name": "run_shell_command", "arguments": about})
 
 
 def _details(call: Mapping[str, Json]) -> str:

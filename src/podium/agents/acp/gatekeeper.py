@@ -27,33 +27,33 @@ ACTING = frozenset({"execute", "edit", "delete", "move"})
 _NAMING_FILES = ("glob", "include", "include_pattern")
 
 
-class ToolIntent(NamedTuple):
+class AcpToolRequest(NamedTuple):
     """A registered tool and its arguments."""
 
     tool: str
     arguments: dict[str, Json]
 
 
-def intents_of(call: Mapping[str, Json]) -> list[ToolIntent]:
+def intents_of(call: Mapping[str, Json]) -> list[AcpToolRequest]:
     """Everything that saying yes to this tool call would allow. Never empty."""
     kind, title = call.get("kind"), title_of(call)
     raw_input = mapping_of(call.get("rawInput"))
     paths = list(_paths(call))
     if kind == "execute":
-        return [ToolIntent("run_command", _command(raw_input, title))]
+        return [AcpToolRequest("run_command", _command(raw_input, title))]
     if kind == "edit" and (changes := [*_changes(call)] or _edits(paths, title, raw_input)):
         return changes
     if kind == "delete" and paths:
-        return [ToolIntent("delete_file", {"path": path}) for path in paths]
+        return [AcpToolRequest("delete_file", {"path": path}) for path in paths]
     if kind == "read" and paths:
-        return [ToolIntent("read_file", {"path": path}) for path in paths]
+        return [AcpToolRequest("read_file", {"path": path}) for path in paths]
     if kind == "search":
         return [_search(raw_input, title, path) for path in paths or ["."]]
     if kind == "fetch":
-        return [ToolIntent("web_fetch", {"url": str(raw_input.get("url") or title)})]
+        return [AcpToolRequest("web_fetch", {"url": str(raw_input.get("url") or title)})]
     if kind == "think":
-        return [ToolIntent("keep_notes", {"text": title})]
-    return [ToolIntent("own_tool", {"name": title or str(kind), "arguments": dict(raw_input)})]
+        return [AcpToolRequest("keep_notes", {"text": title})]
+    return [AcpToolRequest("own_tool", {"name": title or str(kind), "arguments": dict(raw_input)})]
 
 
 def title_of(call: Mapping[str, Json]) -> str:
@@ -77,13 +77,13 @@ def _command(raw_input: Mapping[str, Json], title: str) -> dict[str, Json]:
     return {"command": command, **({"cwd": cwd} if isinstance(cwd, str) and cwd else {})}
 
 
-def _search(raw_input: Mapping[str, Json], title: str, path: str) -> ToolIntent:
+def _search(raw_input: Mapping[str, Json], title: str, path: str) -> AcpToolRequest:
     """The protocol has no place for the files that a search names; agents have words for it."""
     named = next(
         (raw_input[name] for name in _NAMING_FILES if isinstance(raw_input.get(name), str)), ""
     )
     arguments: dict[str, Json] = {"pattern": title, "path": path}
-    return ToolIntent("search_text", {**arguments, "glob": named} if named else arguments)
+    return AcpToolRequest("search_text", {**arguments, "glob": named} if named else arguments)
 
 
 def _unquoted(title: str) -> str:
@@ -91,19 +91,21 @@ def _unquoted(title: str) -> str:
     return title[1:-1] if quoted else title
 
 
-def _changes(call: Mapping[str, Json]) -> Iterator[ToolIntent]:
+def _changes(call: Mapping[str, Json]) -> Iterator[AcpToolRequest]:
     content = call.get("content")
     for item in content if isinstance(content, list) else []:
         if isinstance(item, dict) and item.get("type") == "diff":
             change = change_text(item.get("oldText"), item.get("newText"))
-            yield ToolIntent("edit_file", {"path": str(item.get("path") or ""), "change": change})
+            yield AcpToolRequest(
+                "edit_file", {"path": str(item.get("path") or ""), "change": change}
+            )
 
 
-def _edits(paths: list[str], title: str, raw_input: Mapping[str, Json]) -> list[ToolIntent]:
+def _edits(paths: list[str], title: str, raw_input: Mapping[str, Json]) -> list[AcpToolRequest]:
     """Without a diff: what is called the edit, and all that it was told."""
     lines = [title, json.dumps(raw_input, sort_keys=True)] if raw_input else [title]
     change = whole_edit("\n".join(lines))
-    return [ToolIntent("edit_file", {"path": path, "change": change}) for path in paths]
+    return [AcpToolRequest("edit_file", {"path": path, "change": change}) for path in paths]
 
 
 def _paths(call: Mapping[str, Json]) -> Iterator[str]:
@@ -182,7 +184,7 @@ NOTHING_CHOSEN = {"outcome": "cancelled"}
 NO_SINGLE_YES = "it may be done, but the agent offers no way to permit it once"
 _MAX_UNTOLD = 50
 
-ReadIntents = Callable[[Mapping[str, Json]], list[ToolIntent]]
+ReadIntents = Callable[[Mapping[str, Json]], list[AcpToolRequest]]
 """Reads what a tool call wants."""
 
 
@@ -270,7 +272,7 @@ class Gatekeeper:
         self._permitted[number] = permits
         return None
 
-    def _comes_to_us(self, intent: ToolIntent) -> bool:
+    def _comes_to_us(self, intent: AcpToolRequest) -> bool:
         path = intent.arguments.get("path")
         if (
             not self._writes_in

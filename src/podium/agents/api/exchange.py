@@ -193,7 +193,7 @@ class Rejected(Exception):
         self.failure = failure
 
 
-class Exchange:
+class ModelExchange:
     """Asks a model. Whoever asks keeps the conversation."""
 
     def __init__(

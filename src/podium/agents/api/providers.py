@@ -35,7 +35,7 @@ _SENT_HEADERS = frozenset(
 )
 
 
-class Line(httpx2.AsyncBaseTransport):
+class HttpLine(httpx2.AsyncBaseTransport):
     """Sends requests to one provider, with its key, and gives back text that is text."""
 
     def __init__(
@@ -92,7 +92,7 @@ class Line(httpx2.AsyncBaseTransport):
 class _Mended(httpx2.AsyncByteStream):
     """An answer of bounded size. Bytes that are no UTF-8 become replacement characters."""
 
-    def __init__(self, response: httpx2.Response, line: Line) -> None:
+    def __init__(self, response: httpx2.Response, line: HttpLine) -> None:
         self._response = response
         self._line = line
 

@@ -26,7 +26,7 @@ from pydantic_ai.messages import (
 )
 
 from podium.agents.api.exchange import (
-    Exchange,
+    ModelExchange,
     Rejected,
     Spending,
     model_settings,
@@ -131,14 +131,14 @@ class ReceivedAnswer:
     """It was given before a crash, and whoever follows the run has heard it then."""
 
 
-class Answers:
+class ModelAnswers:
     """Asks the model, or remembers what it said when this very turn was at work before."""
 
     def __init__(
         self,
         choice: Choice,
         offer: Offer,
-        exchange: Exchange,
+        exchange: ModelExchange,
         spending: Spending,
         door: HookDoor,
         clean: Callable[[str], str],
@@ -336,8 +336,8 @@ class ModelSession:
         choice: Choice,
         conversation: Conversation,
         offer: Offer,
-        answers: Answers,
-        exchange: Exchange,
+        answers: ModelAnswers,
+        exchange: ModelExchange,
         door: HookDoor,
         system_prompt: str = "",
     ) -> None:

@@ -13,14 +13,14 @@ from collections.abc import Callable, Collection, Iterator
 
 import httpx2
 
-from podium.agents.api.exchange import Exchange, Pace, Spending
-from podium.agents.api.providers import Line, model_for
+from podium.agents.api.exchange import ModelExchange, Pace, Spending
+from podium.agents.api.providers import HttpLine, model_for
 from podium.agents.api.settings import Choice, Key
 from podium.agents.api.tool_calls import Offer
 from podium.agents.api.tool_loop import (
-    Answers,
     Conversation,
     Conversations,
+    ModelAnswers,
     ModelSession,
     TalkResult,
 )
@@ -114,7 +114,7 @@ async def take_turn(turn: Turn, choice: Choice, key: Key, deps: AgentDeps, pace:
     spending = Spending(choice.agent, choice.model, turn.limits, deps.clock)
     conversations = Conversations(deps.homes, turn.run_id, choice.agent, _cleaner(key, deps))
     conversation = conversations.load(turn.session)
-    line = Line(choice.base_url, key.headers, choice.settings.silence_seconds)
+    line = HttpLine(choice.base_url, key.headers, choice.settings.silence_seconds)
     held = _Held(turn, choice, key, deps, pace, spending, conversation, line)
     try:
         async with asyncio.timeout(turn.limits.seconds) as limit:
@@ -149,7 +149,7 @@ class _Held:
         pace: Pace,
         spending: Spending,
         conversation: Conversation,
-        line: Line,
+        line: HttpLine,
     ) -> None:
         self._turn = turn
         self._choice = choice
@@ -172,7 +172,7 @@ class _Held:
                 self._transcript = transcript.path
                 async with deps.doors.open(turn, agent=self._choice.agent) as door:
                     self.begun = True
-                    exchange = Exchange(
+                    exchange = ModelExchange(
                         model,
                         self._choice,
                         self._key,
@@ -186,7 +186,9 @@ class _Held:
                     if turn.contract is not None:
                         offer.ask_natively(turn.contract, model, self._choice)
                     clean = _cleaner(self._key, deps)
-                    answers = Answers(self._choice, offer, exchange, self._spending, door, clean)
+                    answers = ModelAnswers(
+                        self._choice, offer, exchange, self._spending, door, clean
+                    )
                     talk = ModelSession(
                         turn,
                         self._choice,

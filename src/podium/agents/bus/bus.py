@@ -14,17 +14,17 @@ from pydantic import Field, ValidationError
 
 from podium.agents.bus.peer import (
     MAX_FRAME_BYTES,
-    Answered,
+    AnsweredMessage,
     AnswerReceived,
     Asked,
     Cancelled,
-    Failed,
+    FailedMessage,
     FromPeer,
-    Heartbeat,
+    HeartbeatMessage,
     Join,
     Leave,
-    ProgressReport,
-    Refused,
+    ProgressMessage,
+    RefusedMessage,
     Taken,
     ToPeer,
     Welcome,
@@ -48,12 +48,12 @@ MISSED_HEARTBEATS = 4
 
 
 @dataclass
-class Asking:
+class PendingTurn:
     """A turn that is not answered yet."""
 
     asked: Asked
     notify: Callable[[str], None]
-    ended: asyncio.Future[Answered | Failed]
+    ended: asyncio.Future[AnsweredMessage | FailedMessage]
     taken: bool = False
     """The program has received it. Until then it is sent again with every heartbeat."""
 
@@ -67,7 +67,7 @@ class BusSlot:
     identity: bytes = b""
     """By which the socket reaches it. Empty: nobody sits here now."""
     last_message_at: float = 0.0
-    askings: dict[str, Asking] = field(default_factory=dict)
+    askings: dict[str, PendingTurn] = field(default_factory=dict)
     taken: asyncio.Event = field(default_factory=asyncio.Event)
 
     def sit(self, name: str, identity: bytes) -> None:
@@ -89,7 +89,7 @@ class BusSlot:
             > heartbeat_seconds * MISSED_HEARTBEATS
         )
 
-    def end(self, id_: str, how: Answered | Failed) -> bool:
+    def end(self, id_: str, how: AnsweredMessage | FailedMessage) -> bool:
         """False: nobody waits for it."""
         asking = self.askings.get(id_)
         if asking is None or asking.ended.done():
@@ -151,7 +151,7 @@ class Bus:
 
     async def ask(
         self, pair: str, side: Side, asked: Asked, notify: Callable[[str], None]
-    ) -> Answered | Failed:
+    ) -> AnsweredMessage | FailedMessage:
         """Have a turn answered by whoever sits there. Said again to whoever takes the seat over meanwhile.
 
         Raises `AgentLost` when nobody comes. Cancelling tells the program.
@@ -160,7 +160,7 @@ class Bus:
         slot = self._slot(pair, side)
         if asked.id in slot.askings:
             raise NotPossibleNow("this very turn is being asked already; wait for its answer")
-        asking = Asking(asked, notify, asyncio.get_running_loop().create_future())
+        asking = PendingTurn(asked, notify, asyncio.get_running_loop().create_future())
         slot.askings[asked.id] = asking
         self._say(slot, asked)
         try:
@@ -174,8 +174,8 @@ class Bus:
         return ended
 
     async def _ended(
-        self, pair: str, side: Side, slot: BusSlot, asking: Asking
-    ) -> Answered | Failed:
+        self, pair: str, side: Side, slot: BusSlot, asking: PendingTurn
+    ) -> AnsweredMessage | FailedMessage:
         while not asking.ended.done():
             await self._until_taken(pair, side, slot)
             await asyncio.wait({asking.ended}, timeout=self.settings.beat_seconds)
@@ -208,7 +208,7 @@ class Bus:
                 message = from_peer(frames[-1] if frames else b"")
             except ValueError as error:
                 why = f"that cannot be read: {str(error).splitlines()[0]}"
-                self._send(identity, Refused(why=why))
+                self._send(identity, RefusedMessage(why=why))
                 continue
             self._take(identity, message)
 
@@ -221,8 +221,8 @@ class Bus:
             self._send(identity, Who())
             return
         slot.touch()
-        if isinstance(message, Heartbeat):
-            self._send(identity, Heartbeat())
+        if isinstance(message, HeartbeatMessage):
+            self._send(identity, HeartbeatMessage())
             for asking in slot.askings.values():
                 if not asking.taken:
                     self._send(identity, asking.asked)
@@ -230,9 +230,9 @@ class Bus:
             slot.askings[message.id].taken = True
         elif isinstance(message, Leave):
             self._vacate(slot)
-        elif isinstance(message, ProgressReport) and message.id in slot.askings:
+        elif isinstance(message, ProgressMessage) and message.id in slot.askings:
             slot.askings[message.id].notify(message.words)
-        elif isinstance(message, Answered | Failed):
+        elif isinstance(message, AnsweredMessage | FailedMessage):
             slot.end(message.id, message)
 
     def _join(self, identity: bytes, join: Join) -> None:
@@ -240,7 +240,7 @@ class Bus:
         is_other = slot.identity not in (b"", identity) and slot.name != join.name
         if is_other and not slot.is_silent(self.settings.beat_seconds):
             why = f"{slot.name!r} is {join.side} of pair {join.pair!r} already; end it first"
-            self._send(identity, Refused(why=why))
+            self._send(identity, RefusedMessage(why=why))
             return
         former = self._by_identity.get(identity)
         if former is not None:
@@ -347,7 +347,7 @@ class BusAgent:
                 f"agent {self.name!r} gave no answer within {turn.limits.seconds:g} s; it is {self._side} of pair "
                 f"{self._pair!r} on the bus: check the program, or give it more time"
             ) from None
-        if isinstance(ended, Failed):
+        if isinstance(ended, FailedMessage):
             raise AgentLost(f"agent {self.name!r} could not answer: {ended.why}")
         return ended.text
 

@@ -37,7 +37,7 @@ class Join(FrozenModel):
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,80}$")]
 
 
-class Heartbeat(FrozenModel):
+class HeartbeatMessage(FrozenModel):
     """Still here."""
 
     kind: Literal["beat"] = "beat"
@@ -48,7 +48,7 @@ class Taken(FrozenModel):
     id: Id
 
 
-class ProgressReport(FrozenModel):
+class ProgressMessage(FrozenModel):
     """Progress of a turn."""
 
     kind: Literal["told"] = "told"
@@ -56,7 +56,7 @@ class ProgressReport(FrozenModel):
     words: str
 
 
-class Answered(FrozenModel):
+class AnsweredMessage(FrozenModel):
     """The whole answer. It is said again until it is heard."""
 
     kind: Literal["answered"] = "answered"
@@ -64,7 +64,7 @@ class Answered(FrozenModel):
     text: str
 
 
-class Failed(FrozenModel):
+class FailedMessage(FrozenModel):
     kind: Literal["failed"] = "failed"
     id: Id
     why: str
@@ -80,7 +80,7 @@ class Welcome(FrozenModel):
     """Seconds within which the program has to send something."""
 
 
-class Refused(FrozenModel):
+class RefusedMessage(FrozenModel):
     kind: Literal["refused"] = "refused"
     why: str
 
@@ -116,8 +116,10 @@ class Cancelled(FrozenModel):
     id: Id
 
 
-FromPeer = Join | Heartbeat | Taken | ProgressReport | Answered | Failed | Leave
-ToPeer = Welcome | Refused | Who | Heartbeat | Asked | AnswerReceived | Cancelled
+FromPeer = (
+    Join | HeartbeatMessage | Taken | ProgressMessage | AnsweredMessage | FailedMessage | Leave
+)
+ToPeer = Welcome | RefusedMessage | Who | HeartbeatMessage | Asked | AnswerReceived | Cancelled
 _FROM_PEER: TypeAdapter[FromPeer] = TypeAdapter(Annotated[FromPeer, Field(discriminator="kind")])
 _TO_PEER: TypeAdapter[ToPeer] = TypeAdapter(Annotated[ToPeer, Field(discriminator="kind")])
 
@@ -199,7 +201,7 @@ class BusPeer:
         await asyncio.wait({coming}, timeout=self._heartbeat_seconds)
         self._coming = None if coming.done() else coming
         if self._coming is not None:
-            self._send(Heartbeat())
+            self._send(HeartbeatMessage())
             return
         frames = coming.result()
         try:
@@ -214,21 +216,21 @@ class BusPeer:
         elif isinstance(message, Welcome):
             self._heartbeat_seconds = message.beat_seconds
             for id_ in self._unheard:
-                self._send(Answered(id=id_, text=self._answers[id_]))
+                self._send(AnsweredMessage(id=id_, text=self._answers[id_]))
         elif isinstance(message, Who):
             self._send(self._join)
         elif isinstance(message, AnswerReceived):
             self._unheard.discard(message.id)
         elif isinstance(message, Cancelled) and message.id in self._doing:
             self._doing[message.id].cancel()
-        elif isinstance(message, Refused):
+        elif isinstance(message, RefusedMessage):
             raise NotPossibleNow(
                 f"the bus at {self._endpoint} refused {self._join.name!r}: {message.why}"
             )
 
     def _asked(self, asked: Asked, answer: Answer) -> None:
         if asked.id in self._answers:
-            self._send(Answered(id=asked.id, text=self._answers[asked.id]))
+            self._send(AnsweredMessage(id=asked.id, text=self._answers[asked.id]))
             return
         self._send(Taken(id=asked.id))
         if asked.id not in self._doing:
@@ -239,13 +241,13 @@ class BusPeer:
     async def _do(self, asked: Asked, answer: Answer) -> None:
         try:
             text = await answer(
-                asked, lambda text: self._send(ProgressReport(id=asked.id, words=text))
+                asked, lambda text: self._send(ProgressMessage(id=asked.id, words=text))
             )
         except Exception as error:  # whatever it is, Podium is told
-            self._send(Failed(id=asked.id, why=f"{type(error).__name__}: {error}"))
+            self._send(FailedMessage(id=asked.id, why=f"{type(error).__name__}: {error}"))
             return
         self._remember(asked.id, text)
-        self._send(Answered(id=asked.id, text=text))
+        self._send(AnsweredMessage(id=asked.id, text=text))
 
     def _remember(self, id_: str, text: str) -> None:
         """On return it survives a crash, where there is a memory."""

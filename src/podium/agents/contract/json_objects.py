@@ -153,7 +153,7 @@ _TOKENS = re.compile(r'\\++"?|["{}\n]')
 _OPEN, _CLOSE, _QUOTE, _LINE = b'{}"\n'
 
 
-class Span(NamedTuple):
+class ObjectSpan(NamedTuple):
     """A piece of a text: `text[start:end]`."""
 
     start: int
@@ -163,7 +163,7 @@ class Span(NamedTuple):
 class Objects(NamedTuple):
     """The outermost pairs of braces and the braces without a partner, each list last first."""
 
-    spans: list[Span]
+    spans: list[ObjectSpan]
     opened: list[int]
     closed: list[int]
 
@@ -171,7 +171,7 @@ class Objects(NamedTuple):
 def find_objects(text: str) -> Objects:
     """Every outermost `{…}` of the text, JSON or not."""
     positions, kinds = _tokens(text)
-    spans: list[Span] = []
+    spans: list[ObjectSpan] = []
     opened: list[int] = []
     closing: list[int] = []
     at = len(kinds) - 1
@@ -180,7 +180,7 @@ def find_objects(text: str) -> Objects:
         if kind == _CLOSE:
             closing.append(positions[at])
         elif kind == _OPEN and closing:
-            _keep_outermost(spans, Span(positions[at], closing.pop() + 1))
+            _keep_outermost(spans, ObjectSpan(positions[at], closing.pop() + 1))
         elif kind == _OPEN:
             opened.append(positions[at])
         elif kind == _QUOTE and closing:
@@ -208,7 +208,7 @@ def _string_start(kinds: bytearray, end: int) -> int:
     return at if at >= 0 and kinds[at] == _QUOTE else end
 
 
-def _keep_outermost(spans: list[Span], span: Span) -> None:
+def _keep_outermost(spans: list[ObjectSpan], span: ObjectSpan) -> None:
     while spans and spans[-1].end <= span.end:
         spans.pop()
     spans.append(span)
@@ -302,7 +302,7 @@ class Surroundings(NamedTuple):
         return rest[:1].isupper() and self.rest.rstrip()[-1:] in (".", "!", "?")
 
 
-def surroundings(text: str, span: Span) -> Surroundings:
+def surroundings(text: str, span: ObjectSpan) -> Surroundings:
     earliest = max(0, span.start - MAX_LEAD - 1)
     # A carriage return alone is how a terminal writes a line anew.
     begin = max(
@@ -364,32 +364,32 @@ _THINKING_TAGS = re.compile(
 _WRITTEN = ("<think>", "<thinking>", "<reasoning>", "<seed:think>", "[THINK]", "◁think▷")
 
 
-def thoughts(text: str, objects: Sequence[Span] = (), earlier: str = "") -> Thoughts:
+def thoughts(text: str, objects: Sequence[ObjectSpan] = (), earlier: str = "") -> Thoughts:
     """The thoughts of a text. A mark inside an object, or in backticks, is text about marks.
 
     `earlier` is what came before the text, in which a thought may have begun.
     """
-    spans: list[Span] = []
+    spans: list[ObjectSpan] = []
     begun = 0 if _is_open_after(earlier) else None
     for match in _thinking_tags(text, objects):
         if match["begins"]:
             begun = match.start() if begun is None else begun
         elif begun is None:
             spans = [
-                Span(0, match.end())
+                ObjectSpan(0, match.end())
             ]  # it began before the reply did, as some templates have it
         else:
-            spans.append(Span(begun, match.end()))
+            spans.append(ObjectSpan(begun, match.end()))
             begun = None
     if begun is not None:
-        spans.append(Span(begun, len(text) + 1))
+        spans.append(ObjectSpan(begun, len(text) + 1))
     return Thoughts(spans)
 
 
 class Thoughts:
     """Disjoint pieces of a text, in order."""
 
-    def __init__(self, spans: list[Span]) -> None:
+    def __init__(self, spans: list[ObjectSpan]) -> None:
         self._spans = spans
         self._starts = [span.start for span in spans]
 
@@ -398,7 +398,7 @@ class Thoughts:
         return at >= 0 and position < self._spans[at].end
 
 
-def _thinking_tags(text: str, objects: Sequence[Span]) -> Iterator[re.Match[str]]:
+def _thinking_tags(text: str, objects: Sequence[ObjectSpan]) -> Iterator[re.Match[str]]:
     within = Thoughts(sorted(objects))
     for match in _THINKING_TAGS.finditer(text):
         before, after = text[match.start() - 1 : match.start()], text[match.end() : match.end() + 1]

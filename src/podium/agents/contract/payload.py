@@ -13,7 +13,7 @@ from typing import Generic, Literal
 from podium.agents.contract.json_objects import (
     MAX_LEAD,
     Objects,
-    Span,
+    ObjectSpan,
     find_objects,
     is_part_of_more,
     load_object,
@@ -170,7 +170,7 @@ class _Page(Generic[M]):
         self.begins_earlier = bool(earlier) and bool(self.objects.closed)
         """An object ends here whose beginning lies before what is looked at."""
 
-    def answer_span(self) -> Span:
+    def answer_span(self) -> ObjectSpan:
         """The last object that could be meant; braces in a sentence about other things are prose.
 
         Where an object carries the nonce, one behind it without any key of the contract is ignored like other text.
@@ -191,7 +191,7 @@ class _Page(Generic[M]):
         self._check_size()
         raise NotAnAnswer("missing", "There is no JSON object in the reply")
 
-    def check_position(self, span: Span) -> None:
+    def check_position(self, span: ObjectSpan) -> None:
         self._check_whole(span)
         if self.thoughts.hold(span.start):
             raise NotAnAnswer(
@@ -211,7 +211,7 @@ class _Page(Generic[M]):
             )
         self._check_trailing(self.text[span.end :])
 
-    def _check_whole(self, span: Span) -> None:
+    def _check_whole(self, span: ObjectSpan) -> None:
         """Nothing that begins like an answer may be left open, before the object or after it."""
         after = [position for position in self.objects.opened if position >= span.end]
         if any(self.text[position - 1 : position + 2] not in _NAMED for position in after):
@@ -226,12 +226,12 @@ class _Page(Generic[M]):
                 "cut off", "Before the last whole JSON object another one begins and does not end"
             )
 
-    def _is_its_beginning(self, opened: int, span: Span) -> bool:
+    def _is_its_beginning(self, opened: int, span: ObjectSpan) -> bool:
         """Return whether the object may be a piece of one that begins here and was cut off."""
         has_a_key = self.expected.is_begun_in(
             self.text[opened : min(opened + MAX_LEAD, span.start)]
         )
-        begins_line = surroundings(self.text, Span(opened, opened)).begins_its_line
+        begins_line = surroundings(self.text, ObjectSpan(opened, opened)).begins_its_line
         if not (has_a_key or begins_line) or self._is_begun_anew(opened, span):
             return False
         if not self.expected.nonce or self.text.find(self.expected.nonce, opened, span.start) >= 0:
@@ -239,7 +239,7 @@ class _Page(Generic[M]):
         # Only the object carries the nonce: what begins before it is a try that was given up, or code.
         return has_a_key and self.text.find("\n\n", opened, span.start) < 0
 
-    def _is_begun_anew(self, opened: int, span: Span) -> bool:
+    def _is_begun_anew(self, opened: int, span: ObjectSpan) -> bool:
         """Return whether the object is the same answer once more, as after a lost connection."""
         if self.thoughts.hold(opened) and not self.thoughts.hold(span.start):
             return True
@@ -268,7 +268,7 @@ class _Page(Generic[M]):
                 "cut off", "After the last JSON object another block begins and does not end"
             )
 
-    def check_context(self, span: Span, payload: M) -> None:
+    def check_context(self, span: ObjectSpan, payload: M) -> None:
         """The text before the object must give it, and the text after it must not take it back."""
         if is_only_supposed(self.text[max(0, span.start - 1000) : span.start]):
             raise NotAnAnswer(
@@ -278,7 +278,7 @@ class _Page(Generic[M]):
         if takes_back(rest) or self.expected.is_answered_otherwise_in(rest, payload):
             raise NotAnAnswer("trailing", "The text after the last JSON object takes it back")
 
-    def read(self, span: Span) -> ParsedPayload[M]:
+    def read(self, span: ObjectSpan) -> ParsedPayload[M]:
         source = self.text[span.start : span.end]
         try:
             value = load_object(source)
@@ -289,7 +289,7 @@ class _Page(Generic[M]):
             self.expected.fit(value), "repaired" if one_brace_too_many else "strict"
         )
 
-    def _mended(self, span: Span, source: str, problem: str) -> M:
+    def _mended(self, span: ObjectSpan, source: str, problem: str) -> M:
         """Only what begins its line is mended: in a sentence or a string, looser rules find too much."""
         around = surroundings(self.text, span)
         if not around.begins_its_line or self.objects.opened:
@@ -302,7 +302,7 @@ class _Page(Generic[M]):
             ) from None
         return self.expected.fit(value, mended=True)
 
-    def check_rivals(self, span: Span, payload: M) -> None:
+    def check_rivals(self, span: ObjectSpan, payload: M) -> None:
         """Another object that could be the answer, and says something else, makes both worthless."""
         self._to_mend = MAX_RIVALS_MENDED
         for other in self.objects.spans:
@@ -312,7 +312,7 @@ class _Page(Generic[M]):
                     "The reply holds several JSON objects that fit the schema and differ",
                 )
 
-    def _is_rival(self, span: Span, payload: M) -> bool:
+    def _is_rival(self, span: ObjectSpan, payload: M) -> bool:
         source = self.text[span.start : span.end]
         if not self.expected.is_mentioned_in(source) or self.thoughts.hold(span.start):
             return False

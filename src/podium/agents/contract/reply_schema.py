@@ -271,7 +271,7 @@ def check_contract(contract: type[BaseModel]) -> None:
 def stored_form(payload: BaseModel) -> Json:
     """The payload as JSON that its contract reads again. `BadInput` where it writes what it cannot read."""
     for by_alias in (True, False):
-        # `round_trip` leaves out what is computed from other fields.
+        # `ask_once` leaves out what is computed from other fields.
         stored = payload.model_dump(mode="json", by_alias=by_alias, round_trip=True)
         if _is_read_again(type(payload), stored, by_alias=by_alias):
             return stored

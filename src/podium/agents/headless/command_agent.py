@@ -11,7 +11,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, ValidationError, model_validator
 
 from podium.agents.deps import AgentDeps, AgentOptions, problems_line
-from podium.agents.headless.home import Home, Login, private_home
+from podium.agents.headless.home import CliLogin, Home, private_home
 from podium.agents.outcome import (
     accounted,
     cost_of,
@@ -251,7 +251,7 @@ class CommandAgent:
                 f"agent {self.name!r} cannot resume a conversation; give it `resume` in its "
                 "options, or ask without a session"
             )
-        logins = [Login(deps.user_home / name, name) for name in settings.logins]
+        logins = [CliLogin(deps.user_home / name, name) for name in settings.logins]
         with (
             private_home(deps, turn, self.name, keep=settings.keep, logins=logins) as home,
             deps.transcripts.open(turn, self.name) as transcript,

@@ -195,7 +195,7 @@ _SEPARATOR = "~"
 
 
 @dataclass(frozen=True)
-class Login:
+class CliLogin:
     """A file that keeps a CLI logged in."""
 
     source: Path
@@ -207,7 +207,7 @@ class Login:
 
 
 @dataclass(frozen=True)
-class Folders:
+class HomeFolders:
     """Private folders of one program: how files are laid in them, and by what it finds them."""
 
     path: Path
@@ -250,7 +250,7 @@ class Folders:
 
 
 @dataclass(frozen=True)
-class Home(Folders):
+class Home(HomeFolders):
     """A private home, laid out for one turn."""
 
     turn: Turn
@@ -274,7 +274,7 @@ def private_home(
     agent: str,
     *,
     keep: Sequence[str] = (),
-    logins: Sequence[Login] = (),
+    logins: Sequence[CliLogin] = (),
 ) -> Iterator[Home]:
     """A home of the run's agent, with nothing in it but `keep` of earlier turns and the logins.
 
@@ -290,7 +290,7 @@ def private_home(
     ):
         home, temporary = base / "home", base / "tmp"
         remove(temporary)
-        Folders(home, temporary).clear(*keep)
+        HomeFolders(home, temporary).clear(*keep)
         seeds = {login: seed for login in logins if (seed := copy_login(login, home)) is not None}
         asked = turn.model_copy(update={"session": session})
         ended_by_itself = False
@@ -389,7 +389,7 @@ def _only_one(path: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def copy_login(login: Login, home: Path) -> bytes | None:
+def copy_login(login: CliLogin, home: Path) -> bytes | None:
     """Copy the login into a private home. None when the person has none."""
     try:
         with login.source.open("rb") as file:
@@ -405,7 +405,7 @@ def copy_login(login: Login, home: Path) -> bytes | None:
     return content
 
 
-def _hand_back(login: Login, home: Path, seed: bytes, now: datetime) -> None:
+def _hand_back(login: CliLogin, home: Path, seed: bytes, now: datetime) -> None:
     """Take over refreshed tokens, when nothing else differs and nobody was quicker."""
     with suppress(OSError):
         content = _plain_content(home, login.target)
@@ -434,7 +434,7 @@ async def home_off_loop(
     agent: str,
     *,
     keep: Sequence[str] = (),
-    logins: Sequence[Login] = (),
+    logins: Sequence[CliLogin] = (),
 ) -> AsyncIterator[Home]:
     """A `private_home` that is swept, seeded and left in a thread."""
     home = private_home(deps, turn, agent, keep=keep, logins=logins)

@@ -14,7 +14,15 @@ if TYPE_CHECKING:
     from podium.agents.tui.pair import SideState, TerminalPair, TuiAgent, adapter_for
     from podium.agents.tui.pair_access import MirroredPairs, SteeredPairs
     from podium.agents.tui.panes import Panes, Program
-    from podium.agents.tui.screen import Composer, Eyes, Manner, Patience, Screen, history, look
+    from podium.agents.tui.screen import (
+        Composer,
+        Eyes,
+        Manner,
+        Patience,
+        TerminalScreen,
+        history,
+        look,
+    )
     from podium.agents.tui.server import ServerIdentity, TerminalSettings, TmuxServer, require_tmux
 
 __all__ = [
@@ -32,11 +40,11 @@ __all__ = [
     "Panes",
     "Patience",
     "Program",
-    "Screen",
     "ServerIdentity",
     "SideState",
     "SteeredPairs",
     "TerminalPair",
+    "TerminalScreen",
     "TerminalSettings",
     "TmuxServer",
     "TuiAgent",
@@ -56,7 +64,7 @@ export_lazily(
         "Adapter": "adapter",
         "TuiTimings": "adapter",
         "TuiAgent": "pair",
-        "Screen": "screen",
+        "TerminalScreen": "screen",
         "history": "screen",
         "look": "screen",
         "Control": "control",

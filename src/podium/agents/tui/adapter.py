@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 
 from podium.agents.deps import AgentOptions
 from podium.agents.program import Needs
-from podium.agents.tui.screen import Eyes, Patience, Screen
+from podium.agents.tui.screen import Eyes, Patience, TerminalScreen
 from podium.agents.tui.server import EndLeft
 from podium.core.keyboards import KeyboardHold
 from podium.core.model import Json
@@ -119,9 +119,9 @@ class Adapter(Eyes, Protocol):
         """The words as it has to be given them, so that it takes none of them for a command of its own."""
         ...
 
-    def status(self, screen: Screen) -> Status: ...
+    def status(self, screen: TerminalScreen) -> Status: ...
 
-    def question(self, screen: Screen) -> str:
+    def question(self, screen: TerminalScreen) -> str:
         """Return its question, in one line for a person, when its status is `asking`."""
         ...
 

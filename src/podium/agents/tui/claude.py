@@ -28,7 +28,7 @@ from podium.agents.headless.claude.command import (
     translate,
 )
 from podium.agents.headless.claude.session import MADE_UP_MODEL, tool_results
-from podium.agents.headless.home import Folders, copy_login
+from podium.agents.headless.home import HomeFolders, copy_login
 from podium.agents.kinds import ABOUT
 from podium.agents.outcome import plain_line
 from podium.agents.program import Needs
@@ -39,7 +39,7 @@ from podium.agents.tui.screen import (
     Composer,
     Manner,
     Patience,
-    Screen,
+    TerminalScreen,
     surely_drawn,
 )
 from podium.core.errors import BadInput
@@ -63,7 +63,7 @@ _SURE_LENGTH = 60
 _LINES_OF_QUESTION = 20
 
 
-def composer_on(screen: Screen, text: str) -> Composer:
+def composer_on(screen: TerminalScreen, text: str) -> Composer:
     region = _composer(screen)
     if region is None:
         return "unseen"
@@ -73,7 +73,7 @@ def composer_on(screen: Screen, text: str) -> Composer:
     return "ours" if _is_stand_in(visible, text) or _is_part(visible, text) else "other"
 
 
-def status_on(screen: Screen) -> Status:
+def status_on(screen: TerminalScreen) -> Status:
     region = _composer(screen)
     if region is None:
         return "asking" if any(map(_DIALOG.match, screen.lines)) else "starting"
@@ -83,7 +83,7 @@ def status_on(screen: Screen) -> Status:
     return "busy" if works or says_busy else "ready"
 
 
-def question_on(screen: Screen) -> str:
+def question_on(screen: TerminalScreen) -> str:
     """The end of what it shows, from the line above the dialog on."""
     rules = [at for at, line in enumerate(screen.lines) if line.startswith(_RULE)]
     begin = rules[-1] + 1 if rules else 0
@@ -91,7 +91,7 @@ def question_on(screen: Screen) -> str:
     return plain_line(" ".join(lines[-_LINES_OF_QUESTION:]))
 
 
-def _composer(screen: Screen) -> slice | None:
+def _composer(screen: TerminalScreen) -> slice | None:
     """Find the lines of the input: between the last two lines that go all the way."""
     rules = [at for at, line in enumerate(screen.lines) if line.startswith(_RULE)]
     if len(rules) < 2 or not screen.lines[rules[-2] + 1].startswith(_PROMPT):
@@ -205,7 +205,7 @@ class ClaudeTui:
     translate: Translate | None = staticmethod(translate)
 
     def launch(self, context: ProgramContext, session: str | None) -> Launch:
-        options, home = context.options, Folders(context.home, context.temporary)
+        options, home = context.options, HomeFolders(context.home, context.temporary)
         _lay_out(home, context)
         resumed = session is not None and has_begun(context.home, session)
         named = session if session is not None and resumed else str(uuid.uuid4())
@@ -238,20 +238,20 @@ class ClaudeTui:
         # Right behind a backslash Enter is a newline. A blank at the end is taken off.
         return f"{begun} " if begun.endswith("\\") else begun
 
-    def composer(self, screen: Screen, text: str) -> Composer:
+    def composer(self, screen: TerminalScreen, text: str) -> Composer:
         return composer_on(screen, text)
 
-    def status(self, screen: Screen) -> Status:
+    def status(self, screen: TerminalScreen) -> Status:
         return status_on(screen)
 
-    def question(self, screen: Screen) -> str:
+    def question(self, screen: TerminalScreen) -> str:
         return question_on(screen)
 
     def written(self, context: ProgramContext, session: str) -> JsonlTail:
         return written_of(context.home, session)
 
 
-def _lay_out(home: Folders, context: ProgramContext) -> None:
+def _lay_out(home: HomeFolders, context: ProgramContext) -> None:
     """So that no dialog opens: it was set up before, and the workspace is trusted, of which nothing is read anyway."""
     if not ClaudeSettings.of(context.options).hands:
         raise BadInput(
@@ -285,7 +285,7 @@ def _settings(context: ProgramContext) -> Json:
     return settings
 
 
-def _environment(context: ProgramContext, home: Folders) -> dict[str, str]:
+def _environment(context: ProgramContext, home: HomeFolders) -> dict[str, str]:
     env = {
         **environment_for(context.options, home),
         "PODIUM_DOOR_DEADLINE": str(ANSWER_SECONDS),

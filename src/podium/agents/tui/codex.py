@@ -20,14 +20,14 @@ from typing import Any
 from podium.agents.headless.codex import home as codex_home
 from podium.agents.headless.codex.home import CONVERSATIONS, refuse_foreign_git, trusting_hook
 from podium.agents.headless.codex.tools import Judged
-from podium.agents.headless.home import Folders, copy_login
+from podium.agents.headless.home import HomeFolders, copy_login
 from podium.agents.kinds import ABOUT
 from podium.agents.outcome import plain_line
 from podium.agents.private_files import real_paths
 from podium.agents.program import Needs, record_of
 from podium.agents.tui.adapter import Launch, ProgramContext, Status, TranscriptEntry, Written
 from podium.agents.tui.jsonl_tail import JsonlTail, NewestFile, Record, opened
-from podium.agents.tui.screen import Composer, Manner, Patience, Screen
+from podium.agents.tui.screen import Composer, Manner, Patience, TerminalScreen
 from podium.core.errors import BadInput
 from podium.ports import Translate
 
@@ -58,7 +58,7 @@ class _Input:
     above: Sequence[str]
 
 
-def composer(screen: Screen, text: str) -> Composer:
+def composer(screen: TerminalScreen, text: str) -> Composer:
     """Read the composer. It is not to be seen while codex works: text that it is given then ends its answer."""
     input_box = _input(screen.lines)
     if input_box is None or _works(input_box.above):
@@ -70,7 +70,7 @@ def composer(screen: Screen, text: str) -> Composer:
     return "ours" if _shows(input_box.text, text) else "other"
 
 
-def status(screen: Screen) -> Status:
+def status(screen: TerminalScreen) -> Status:
     """Read codex's status. While it starts it shows a composer already, but not yet what stands below it."""
     input_box = _input(screen.lines)
     if input_box is not None:
@@ -80,7 +80,7 @@ def status(screen: Screen) -> Status:
     return "busy" if _works(screen.lines) else "starting"
 
 
-def question(screen: Screen) -> str:
+def question(screen: TerminalScreen) -> str:
     """The dialog in one line, with what may be answered."""
     options = [at for at, line in enumerate(screen.lines) if _OPTION.match(line)]
     first = options[-1] if options else len(screen.lines)
@@ -304,7 +304,7 @@ class CodexTui:
                 "terminal; take that out, or use it without a terminal"
             )
         refuse_foreign_git(context.options.name, context.cwd)
-        home = Folders(context.home, context.temporary)
+        home = HomeFolders(context.home, context.temporary)
         _lay_out(home, context, own.sandbox)
         # It names a conversation itself, with the first message: killed at that, nobody was told the name.
         resumed = session or conversation(context.home).session
@@ -328,20 +328,20 @@ class CodexTui:
         """The words as codex has to be given them, so that it takes none for a command."""
         return as_paste(text)
 
-    def composer(self, screen: Screen, text: str) -> Composer:
+    def composer(self, screen: TerminalScreen, text: str) -> Composer:
         return composer(screen, text)
 
-    def status(self, screen: Screen) -> Status:
+    def status(self, screen: TerminalScreen) -> Status:
         return status(screen)
 
-    def question(self, screen: Screen) -> str:
+    def question(self, screen: TerminalScreen) -> str:
         return question(screen)
 
     def written(self, context: ProgramContext, session: str) -> Written | None:
         return conversation(context.home)
 
 
-def _lay_out(home: Folders, context: ProgramContext, wished: codex_home.Sandbox | None) -> None:
+def _lay_out(home: HomeFolders, context: ProgramContext, wished: codex_home.Sandbox | None) -> None:
     person = context.user_home / codex_home.CODEX_HOME
     login = codex_home.login_in(person)
     # Codex renews its login: one that is there is newer than the person's own.
@@ -368,7 +368,7 @@ def _lay_out(home: Folders, context: ProgramContext, wished: codex_home.Sandbox 
     home.write(f"{codex_home.CODEX_HOME}/config.toml", codex_home.toml(settings))
 
 
-def _environment(home: Folders, context: ProgramContext) -> dict[str, str]:
+def _environment(home: HomeFolders, context: ProgramContext) -> dict[str, str]:
     own = {"CODEX_HOME": str(home.path / codex_home.CODEX_HOME), "RUST_LOG": "error"}
     return {**context.options.env, **home.env, **own}
 

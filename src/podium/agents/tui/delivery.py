@@ -17,8 +17,8 @@ from pydantic import ValidationError
 from podium.agents.tui.adapter import Status, Written
 from podium.agents.tui.control import Control, DeliveryInDoubt, NotListening, NumberTaken
 from podium.agents.tui.injector import Injector
-from podium.agents.tui.ledger import Entry
-from podium.agents.tui.screen import Screen, history_size, look
+from podium.agents.tui.ledger import LedgerEntry
+from podium.agents.tui.screen import TerminalScreen, history_size, look
 from podium.agents.tui.server import ServerIdentity
 from podium.core.decisions import digest_of
 from podium.core.model import FrozenModel, Json, json_of
@@ -128,7 +128,7 @@ class ScreenProbe:
         control: Control,
         pane: str,
         injector: Injector,
-        status: Callable[[Screen], Status],
+        status: Callable[[TerminalScreen], Status],
         written: Written | None,
     ) -> None:
         self._control = control
@@ -229,13 +229,13 @@ class Sender:
             return False
         return self._has_its_number(message, await self._injector.ledger.read())
 
-    def _has_its_number(self, message: OutboundMessage, entry: Entry) -> bool:
+    def _has_its_number(self, message: OutboundMessage, entry: LedgerEntry) -> bool:
         """One so old that its owner is forgotten was sent: nothing is ever sent twice."""
         if message.server != self._server or entry.pasted < message.number:
             return False
         return entry.owners.get(message.number, message.owner) == message.owner
 
-    async def _finish_another(self, entry: Entry) -> None:
+    async def _finish_another(self, entry: LedgerEntry) -> None:
         """Somebody's words stand in the input. He may be dead, so whoever comes next sends them."""
         owner = entry.owners.get(entry.pasted, "")
         message = self._messages.read(owner) if owner else None

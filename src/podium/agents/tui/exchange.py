@@ -22,11 +22,11 @@ from podium.agents.tui.control import (
 )
 from podium.agents.tui.delivery import OutboundMessage, owner_of
 from podium.agents.tui.reply_reader import (
-    Answer,
     ReplyReader,
     ScreenReplyReader,
     StreamGate,
     TranscriptReplyReader,
+    TurnAnswer,
 )
 from podium.agents.tui.screen_watch import Sight
 from podium.agents.tui.side import INTERRUPT_SECONDS, Side
@@ -100,7 +100,7 @@ class Listener:
     """Has the bell ring for folders that have come into being."""
     _nudged: bool = False
 
-    async def listen(self) -> Answer:
+    async def listen(self) -> TurnAnswer:
         """The answer. Raises `TimedOut`, `NeedsHuman` for a question, `ProgramEnded` when the program is no more."""
         lost = 0
         while True:
@@ -112,7 +112,7 @@ class Listener:
                 if lost > _MAX_LINES_LOST:
                     raise
 
-    async def _listen_once(self) -> Answer | None:
+    async def _listen_once(self) -> TurnAnswer | None:
         self.watch()
         if answer := await self.reader.hear():
             return answer
@@ -136,7 +136,7 @@ class Listener:
         self.time.stand_still(held_seconds)
         return taken
 
-    async def _remind(self) -> Answer | None:
+    async def _remind(self) -> TurnAnswer | None:
         """Only one that rests: some throw an answer away that they are at when something is typed."""
         await self.sight.refuse_asking(self.who)
         if not self.sight.rests(self.timings.quiet_seconds):
@@ -147,7 +147,7 @@ class Listener:
         await self.nudge()
         return None
 
-    async def _last_chance(self) -> Answer:
+    async def _last_chance(self) -> TurnAnswer:
         if answer := await self.screen_reader.best():
             return answer
         reminded = "; it was reminded" if self._nudged else ""
@@ -206,7 +206,7 @@ class Exchange:
         turn = self.turn
         return digest_of([turn.run_id, turn.step_key, turn.asking, turn.prompt])
 
-    async def hold(self) -> Answer:
+    async def hold(self) -> TurnAnswer:
         """The answer. A program that died meanwhile raises `ProgramEnded`; hold it again when it is up.
 
         Cancelled, or out of time, it interrupts the program, which is ready for another message then.
@@ -287,7 +287,7 @@ class Exchange:
         """A person's time with the keyboard was over."""
         await self.deps.keyboard_lapsed(self.turn.run_id, self.side.name, hold)
 
-    async def _answer(self, message: OutboundMessage) -> Answer:
+    async def _answer(self, message: OutboundMessage) -> TurnAnswer:
         """The answer to the letter. Unless its turn may go on, whatever else ends it gives the letter up."""
         # From here on: how long it took until the program was up and had its message is not its fault.
         self._time = TurnTime(self.turn, await self._held_seconds())
@@ -310,7 +310,7 @@ class Exchange:
         state = await self.side.keyboard.settled(self.lapsed)
         return state.hold is not None, state.held_seconds(self.deps.clock.now())
 
-    async def _listen(self, message: OutboundMessage, gate: StreamGate) -> Answer:
+    async def _listen(self, message: OutboundMessage, gate: StreamGate) -> TurnAnswer:
         side, sight, written = self.side, self.side.sight, self.side.written
         screen = self._screen_reader(message.mark if written is None else None, gate)
         reader = screen if written is None else self._transcript_reader(written, message)

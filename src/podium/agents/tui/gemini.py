@@ -35,14 +35,14 @@ from podium.agents.headless.gemini.program import (
 )
 from podium.agents.headless.gemini.records import provider_message
 from podium.agents.headless.gemini.tools import FILES, outcome, prompt_for, translate
-from podium.agents.headless.home import Folders, copy_login
+from podium.agents.headless.home import HomeFolders, copy_login
 from podium.agents.kinds import ABOUT
 from podium.agents.outcome import plain_line
 from podium.agents.private_files import is_really_in, real_paths
 from podium.agents.program import Needs, record_of
 from podium.agents.tui.adapter import Launch, ProgramContext, Status, TranscriptEntry
 from podium.agents.tui.jsonl_tail import JsonlTail, Record, opened
-from podium.agents.tui.screen import Composer, Manner, Patience, Screen, surely_drawn
+from podium.agents.tui.screen import Composer, Manner, Patience, TerminalScreen, surely_drawn
 from podium.core.errors import BadInput
 from podium.core.model import Json
 from podium.ports import Translate, nameless_use
@@ -252,7 +252,7 @@ _FRAME = "│╭╮╰╯─"
 _SURE_LENGTH = 60
 
 
-def composer_on(screen: Screen, text: str) -> Composer:
+def composer_on(screen: TerminalScreen, text: str) -> Composer:
     region = _composer(screen)
     if region is None or _only_comes_up(screen, region):
         return "unseen"
@@ -264,7 +264,7 @@ def composer_on(screen: Screen, text: str) -> Composer:
     return "unsent" if not lines[-1].strip() and not text.endswith("\n") else "ours"
 
 
-def status_on(screen: Screen) -> Status:
+def status_on(screen: TerminalScreen) -> Status:
     """By its title and its composer, which a question stands in the place of.
 
     The title alone says ready also before anything is painted and above most questions, and working above some.
@@ -277,13 +277,13 @@ def status_on(screen: Screen) -> Status:
     return "starting" if region is None or _only_comes_up(screen, region) else "ready"
 
 
-def question_on(screen: Screen) -> str:
+def question_on(screen: TerminalScreen) -> str:
     """Return the text of the lowest box, without its frame."""
     lines = _box(screen) or screen.lines[-15:]
     return plain_line(" ".join(line.strip(f" {_FRAME}") for line in lines))
 
 
-def _composer(screen: Screen) -> slice | None:
+def _composer(screen: TerminalScreen) -> slice | None:
     """Find the lines of the input: between the last two lines that go all the way and hold a prompt.
 
     Below may stand what an earlier painting left: it does not wipe the last lines away when a long answer shrinks.
@@ -297,7 +297,7 @@ def _composer(screen: Screen) -> slice | None:
     return None
 
 
-def _only_comes_up(screen: Screen, composer: slice) -> bool:
+def _only_comes_up(screen: TerminalScreen, composer: slice) -> bool:
     """Return whether there is nothing above its composer yet, or only what it says before it shows an old conversation.
 
     It paints the composer first, takes pastes as pastes a moment later, and then says that the folder is not trusted. An
@@ -308,7 +308,7 @@ def _only_comes_up(screen: Screen, composer: slice) -> bool:
     return not first or (RESUMED in screen.title and first.startswith(_UNTRUSTED))
 
 
-def _box(screen: Screen) -> tuple[str, ...]:
+def _box(screen: TerminalScreen) -> tuple[str, ...]:
     """The lines of the box at the very bottom. Empty: there is none."""
     begins = [at for at, line in enumerate(screen.lines) if line.strip().startswith("╭")]
     at_bottom = bool(screen.lines) and screen.lines[-1].strip().startswith("╰")
@@ -364,7 +364,7 @@ class GeminiTui:
     translate: Translate | None = staticmethod(translate)
 
     def launch(self, context: ProgramContext, session: str | None) -> Launch:
-        home = Folders(context.home, context.temporary)
+        home = HomeFolders(context.home, context.temporary)
         _lay_out(home, context)
         resumed = session is not None and has_begun(context.home, session)
         # One that has nothing in it can neither be resumed nor begun again by its name.
@@ -395,20 +395,20 @@ class GeminiTui:
         # A blank keeps the Enter that follows from being something else; it takes it off again.
         return f"{begun} " if _EATS_ENTER.search(begun) and not is_long(begun) else begun
 
-    def composer(self, screen: Screen, text: str) -> Composer:
+    def composer(self, screen: TerminalScreen, text: str) -> Composer:
         return composer_on(screen, text)
 
-    def status(self, screen: Screen) -> Status:
+    def status(self, screen: TerminalScreen) -> Status:
         return status_on(screen)
 
-    def question(self, screen: Screen) -> str:
+    def question(self, screen: TerminalScreen) -> str:
         return question_on(screen)
 
     def written(self, context: ProgramContext, session: str) -> GeminiWritten:
         return GeminiWritten(context.home)
 
 
-def _lay_out(home: Folders, context: ProgramContext) -> None:
+def _lay_out(home: HomeFolders, context: ProgramContext) -> None:
     # A model that repeats itself it would stop in the middle of a table, and ask a person about it.
     own = own_options(context.options).model_copy(
         update={} if "stop_loops" in context.options.options else {"stop_loops": False}

@@ -16,7 +16,7 @@ from podium.agents.tui.screen import (
     Composer,
     Manner,
     Patience,
-    Screen,
+    TerminalScreen,
     end_surely_drawn,
     surely_drawn,
 )
@@ -61,7 +61,7 @@ class BeforeCursor:
         )
 
 
-def before_cursor(screen: Screen) -> BeforeCursor:
+def before_cursor(screen: TerminalScreen) -> BeforeCursor:
     column, row = screen.cursor
     for at, line in enumerate(screen.lines):
         height = max(1, -(-cells(line) // screen.columns))
@@ -188,7 +188,7 @@ class GenericTui:
     def written(self, context: ProgramContext, session: str) -> Written | None:
         return None
 
-    def status(self, screen: Screen) -> Status:
+    def status(self, screen: TerminalScreen) -> Status:
         if not screen.text.strip():
             return "starting"
         if self._is_busy(screen):
@@ -197,11 +197,11 @@ class GenericTui:
             return "asking"
         return "unknown" if self._prompt_at(screen) is None else "ready"
 
-    def question(self, screen: Screen) -> str:
+    def question(self, screen: TerminalScreen) -> str:
         at = self._question_at(screen)
         return "" if at is None else screen.lines[at].strip(" │┃|")
 
-    def composer(self, screen: Screen, text: str) -> Composer:
+    def composer(self, screen: TerminalScreen, text: str) -> Composer:
         before = before_cursor(_unframed(screen))
         # As it is, too: what looks like a frame may be a table's.
         if any(
@@ -217,7 +217,7 @@ class GenericTui:
         return "empty" if at is None else self._at_prompt(screen, at, text)
 
     def _after_enter(
-        self, screen: Screen, text: str, before: BeforeCursor, prompt_at: int | None
+        self, screen: TerminalScreen, text: str, before: BeforeCursor, prompt_at: int | None
     ) -> Composer:
         """The cursor went on from the words. What is drawn beneath tells an input that has grown from one that was sent."""
         above = BeforeCursor(before.lines[:-1])
@@ -226,7 +226,7 @@ class GenericTui:
             return "unsent"
         return "empty" if prompt_at is None else "unseen"
 
-    def _at_prompt(self, screen: Screen, at: int, text: str) -> Composer:
+    def _at_prompt(self, screen: TerminalScreen, at: int, text: str) -> Composer:
         content = self._input(screen, at, _BORDER)
         if not content or (self._own.placeholder and self._placeholder.fullmatch(content)):
             return "empty"
@@ -239,7 +239,7 @@ class GenericTui:
         )
         return "ours" if is_ours else "other"
 
-    def _input(self, screen: Screen, at: int, border: re.Pattern[str]) -> str:
+    def _input(self, screen: TerminalScreen, at: int, border: re.Pattern[str]) -> str:
         """Return the input's text, without its prompt and without spaces, which programs change."""
         lines = [self._behind_prompt(screen, screen.lines[at]) or ""]
         for line in screen.lines[at + 1 : at + _MAX_INPUT_LINES]:
@@ -248,7 +248,7 @@ class GenericTui:
             lines.append(_without_frame(line))
         return _squeezed("".join(lines))
 
-    def _is_busy(self, screen: Screen) -> bool:
+    def _is_busy(self, screen: TerminalScreen) -> bool:
         """A program of plain lines leaves standing what it said: only its last line is of now.
 
         Others leave old marks standing when their terminal is resized: what is above a whole block is of the past.
@@ -257,14 +257,14 @@ class GenericTui:
         _, _, live = "\n".join(lines).rpartition(_BLOCK_ENDS)
         return self._busy.search(live) is not None
 
-    def _prompt_at(self, screen: Screen) -> int | None:
+    def _prompt_at(self, screen: TerminalScreen) -> int | None:
         """The lowest line that begins as the input does."""
         for at in reversed(range(len(screen.lines))):
             if self._behind_prompt(screen, screen.lines[at]) is not None:
                 return at
         return None
 
-    def _behind_prompt(self, screen: Screen, line: str) -> str | None:
+    def _behind_prompt(self, screen: TerminalScreen, line: str) -> str | None:
         """The rest of a line that begins as the input does, else None."""
         bare = _without_frame(line).lstrip()
         # A pane's lines are captured without the blanks behind them, and a pattern may be for one of those.
@@ -273,7 +273,7 @@ class GenericTui:
                 return visible[match.end() :]
         return None
 
-    def _question_at(self, screen: Screen) -> int | None:
+    def _question_at(self, screen: TerminalScreen) -> int | None:
         """The lowest line that asks, unless the input stands beneath it: then it is only talked of."""
         first = max(len(screen.lines) - _ASKING_LINES, 0)
         matches = [
@@ -305,7 +305,7 @@ class GenericTui:
         return re.compile(self._own.asking)
 
 
-def _unframed(screen: Screen) -> Screen:
+def _unframed(screen: TerminalScreen) -> TerminalScreen:
     """Signs of a frame made blanks, so that all stays in its place."""
     lines = (
         _FRAME.sub(lambda match: " " * len(match[0]), line).rstrip()

@@ -18,7 +18,7 @@ from podium.agents.tui.control import (
     NumberTaken,
     TmuxRefused,
 )
-from podium.agents.tui.ledger import Entry, Ledger
+from podium.agents.tui.ledger import Ledger, LedgerEntry
 from podium.agents.tui.panes import (
     fit_for_terminal,
     fits,
@@ -32,7 +32,7 @@ from podium.agents.tui.screen import (
     Composer,
     Eyes,
     Patience,
-    Screen,
+    TerminalScreen,
     is_recognisable,
     look,
     refuse_dead,
@@ -129,7 +129,7 @@ class Injector:
         enters = await self._hand_over(entry, number, text)
         return Delivered(number, enters=enters, as_file=text != fit)
 
-    async def _owned(self, number: int, owner: str) -> Entry:
+    async def _owned(self, number: int, owner: str) -> LedgerEntry:
         entry = await self.ledger.read()
         if entry.pasted >= number and entry.owners.get(number, owner) != owner:
             raise NumberTaken(
@@ -137,7 +137,7 @@ class Injector:
             )
         return entry
 
-    async def _refuse_late(self, number: int, owner: str) -> Entry:
+    async def _refuse_late(self, number: int, owner: str) -> LedgerEntry:
         """Of two who put in the same number the second finds that he was late, and leaves nothing behind.
 
         So does whoever comes after a person took the keyboard.
@@ -169,7 +169,9 @@ class Injector:
         typing_once = self.ledger.type_once(number, put_in, owner)
         await self._put_in(number, text, owner, typing_once)
 
-    async def _paste(self, number: int, text: str, owner: str, screen: Screen) -> Entry:
+    async def _paste(
+        self, number: int, text: str, owner: str, screen: TerminalScreen
+    ) -> LedgerEntry:
         """`screen` was just seen: mostly the composer is empty on it."""
         state = self.composer.on(screen, text)
         if state != "empty":
@@ -183,13 +185,13 @@ class Injector:
 
     async def _put_in(
         self, number: int, text: str, owner: str, once: Coroutine[None, None, None]
-    ) -> Entry:
+    ) -> LedgerEntry:
         """Both on their way at once: where the buffer is not there, nothing is put in or noted."""
         load = self._control.run(loading(self._buffer(number, owner), text))
         await asyncio.gather(load, once)
         return await self._refuse_late(number, owner)
 
-    async def _hand_over(self, entry: Entry, number: int, text: str) -> int:
+    async def _hand_over(self, entry: LedgerEntry, number: int, text: str) -> int:
         """Have what was put in seen, and sent. Gives how often Enter was pressed for it, in this life and earlier ones."""
         if entry.visible >= number:
             return await self._submit(number, text)
@@ -254,7 +256,9 @@ class Injector:
             )
         return state
 
-    async def _wait_for_text(self, text: str, is_past: Callable[[Entry], bool]) -> Composer | None:
+    async def _wait_for_text(
+        self, text: str, is_past: Callable[[LedgerEntry], bool]
+    ) -> Composer | None:
         """Wait until the composer shows the text, or another hand has gone on with it. None: neither came about."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._patience.paint_seconds

@@ -29,7 +29,7 @@ _OWNERS_LENGTH = 2000
 
 
 @dataclass(frozen=True)
-class Entry:
+class LedgerEntry:
     """Progress of the messages of a pane: the numbers of the last that were pasted, shown and sent."""
 
     pasted: int
@@ -53,12 +53,12 @@ class Ledger:
         self._control = control
         self._pane = pane
 
-    async def read(self) -> Entry:
+    async def read(self) -> LedgerEntry:
         form = "|".join(f"#{{{_option(name)}}}" for name in (*_FIELDS, "owners"))
         (line,) = await self._control.ask(f"display-message -p -t {self._pane} '{form}'")
         *numbers, owners = line.split("|")
         pasted, visible, sent, enters = (int(number or 0) for number in numbers)
-        return Entry(pasted, visible, sent, enters, _owners(owners))
+        return LedgerEntry(pasted, visible, sent, enters, _owners(owners))
 
     async def next_number(self) -> int:
         """Return the number of the pane's next message."""

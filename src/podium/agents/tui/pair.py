@@ -20,8 +20,8 @@ from podium.agents.tui.control import Control, LineLost, PaneGone, ProgramEnded,
 from podium.agents.tui.exchange import Exchange
 from podium.agents.tui.keyboard import Keyboard
 from podium.agents.tui.panes import Panes
-from podium.agents.tui.reply_reader import Answer
-from podium.agents.tui.screen import Screen, history, look, painted
+from podium.agents.tui.reply_reader import TurnAnswer
+from podium.agents.tui.screen import TerminalScreen, history, look, painted
 from podium.agents.tui.server import ServerIdentity, TerminalSettings, TmuxServer
 from podium.agents.tui.side import Side, SideSpec
 from podium.core.decisions import Usage
@@ -117,7 +117,7 @@ class TuiAgent:
             waiting_approvals=door.waiting_approvals,
         )
 
-    async def _answer(self, exchange: Exchange) -> tuple[Answer, tuple[str, ...]]:
+    async def _answer(self, exchange: Exchange) -> tuple[TurnAnswer, tuple[str, ...]]:
         """The answer, and what a person should know of how it came about."""
         warnings: list[str] = []
         for life in range(_LIVES):
@@ -281,7 +281,7 @@ class TerminalPair:
             return await history(self._control, side.pane)
         return (await self.screen(name)).lines
 
-    async def screen(self, name: str) -> Screen:
+    async def screen(self, name: str) -> TerminalScreen:
         return await look(self._control, (await self._running_side(name)).pane)
 
     async def view(self, name: str) -> PaneView:

@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from dataclasses import dataclass, field
 
 from podium.agents.tui.pair import SideState, TerminalPair
-from podium.agents.tui.screen import Screen
+from podium.agents.tui.screen import TerminalScreen
 from podium.core.errors import AgentLost, NotPossibleNow, TimedOut
 from podium.core.keyboards import KeyboardHold
 from podium.core.terminals import (
@@ -141,7 +141,7 @@ def _terminal_state(pair: str, state: SideState) -> TerminalState:
     )
 
 
-def _picture(screen: Screen, lines: tuple[str, ...]) -> TerminalPicture:
+def _picture(screen: TerminalScreen, lines: tuple[str, ...]) -> TerminalPicture:
     column, row = screen.cursor
     return TerminalPicture(
         lines=lines,

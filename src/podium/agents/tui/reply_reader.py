@@ -117,7 +117,7 @@ Progress = Callable[[MessageBlock], None]
 
 
 @dataclass(frozen=True)
-class Answer:
+class TurnAnswer:
     """A program's answer to a message."""
 
     text: str
@@ -127,7 +127,7 @@ class Answer:
 class ReplyReader(Protocol):
     """Listens for the answer to one message."""
 
-    async def hear(self) -> Answer | None:
+    async def hear(self) -> TurnAnswer | None:
         """The answer, if it is there. Costs next to nothing when there is nothing new."""
         ...
 
@@ -169,14 +169,14 @@ class TranscriptReplyReader:
     def stirs(self) -> bool:
         return False  # what it writes down tells of itself
 
-    async def hear(self) -> Answer | None:
+    async def hear(self) -> TurnAnswer | None:
         entries, self._position = await asyncio.to_thread(self.written.since, self._position)
         for entry in entries:
             self.transcript.write(json.dumps(asdict(entry), ensure_ascii=False))
             if entry.kind == "used":
                 await self.door.settle(entry.use, ok=entry.ok, error="" if entry.ok else entry.text)
             elif self._is_over(entry):
-                return Answer("\n".join(self._texts), "transcript")
+                return TurnAnswer("\n".join(self._texts), "transcript")
         return await self._silence() if self._is_silent else None
 
     def _is_over(self, entry: TranscriptEntry) -> bool:
@@ -206,14 +206,14 @@ class TranscriptReplyReader:
             return False
         return self.awaited.find_in(read_messages("\n".join(self._texts))) is not None
 
-    async def _silence(self) -> Answer | None:
+    async def _silence(self) -> TurnAnswer | None:
         """An end without a word may be the last turn's, told late: only one that rests has said nothing."""
         await self.sight.look()
         self.due_at = _now() + LOOK_SECONDS
         if not self.sight.rests(self.timings.quiet_seconds):
             return None
         if self.door.waiting_approvals:
-            return Answer("", "transcript")
+            return TurnAnswer("", "transcript")
         raise AgentLost(f"{self.who} ended its turn without a reply; retry it")
 
 
@@ -249,7 +249,7 @@ class ScreenReplyReader:
             later.append(self._read_at + _GLANCE_SECONDS)
         return min((at for at in later if at > self._read_at), default=math.inf)
 
-    async def hear(self) -> Answer | None:
+    async def hear(self) -> TurnAnswer | None:
         if not self._opened and self.due_at > _now() and self._read_at > 0:
             return None
         self._opened = False
@@ -264,7 +264,7 @@ class ScreenReplyReader:
             self._opened = True
         return self._opened or bool(self._candidate)
 
-    async def best(self) -> Answer | None:
+    async def best(self) -> TurnAnswer | None:
         """The block, if it is there when nothing more is waited for. Plain words of a screen are nobody's answer: the echo of the
         prompt and whatever the program shows of itself stand among them."""
         if self.awaited is None:
@@ -278,7 +278,7 @@ class ScreenReplyReader:
         """Return whether the block is there, ready or not."""
         return awaited.find_in((await self._read())[1]) is not None
 
-    def _answer(self, awaited: AwaitedMessage, blocks: ParsedBlocks) -> Answer | None:
+    def _answer(self, awaited: AwaitedMessage, blocks: ParsedBlocks) -> TurnAnswer | None:
         """The block counts when its program is ready, or has rested: one that works may send a better one."""
         message = awaited.find_in(blocks)
         serialized = "" if message is None else message.model_dump_json()
@@ -292,15 +292,15 @@ class ScreenReplyReader:
             self._blocks(awaited, blocks) if _now() >= self._candidate_at + _BUSY_SECONDS else None
         )
 
-    def _blocks(self, awaited: AwaitedMessage, blocks: ParsedBlocks) -> Answer:
+    def _blocks(self, awaited: AwaitedMessage, blocks: ParsedBlocks) -> TurnAnswer:
         ours = [message for message in blocks.messages if not awaited.problem_of(message)]
         text = "\n\n".join(map(block_of, ours))
         self.transcript.write(text)
-        return Answer(text, "screen")
+        return TurnAnswer(text, "screen")
 
-    def _as_answer(self, text: str) -> Answer:
+    def _as_answer(self, text: str) -> TurnAnswer:
         self.transcript.write(text)
-        return Answer(text, "screen")
+        return TurnAnswer(text, "screen")
 
     def _progress_once(self, message: MessageBlock) -> None:
         """A screen shows the same block again and again."""

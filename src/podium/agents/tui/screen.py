@@ -105,7 +105,7 @@ _LAST_OUTPUT_LINES = 20
 
 
 @dataclass(frozen=True)
-class Screen:
+class TerminalScreen:
     """A pane at one moment."""
 
     lines: tuple[str, ...]
@@ -132,7 +132,7 @@ class Screen:
         return "\n".join(self.lines)
 
 
-async def look(control: Control, pane: str) -> Screen:
+async def look(control: Control, pane: str) -> TerminalScreen:
     """Return what the pane shows now. Raises `PaneGone` when it was closed."""
     form = "\t".join(f"#{{{fact}}}" for fact in _FACTS)
     (answer,), lines = await control.ask_together(
@@ -140,7 +140,7 @@ async def look(control: Control, pane: str) -> Screen:
     )
     facts = answer.split("\t", len(_FACTS) - 1)
     columns, rows, x, y, alternate, mode, dead, status, held, title = facts
-    return Screen(
+    return TerminalScreen(
         lines=_clean(lines),
         columns=int(columns),
         rows=int(rows),
@@ -189,7 +189,7 @@ async def history_size(control: Control, pane: str) -> int:
     return int(line)
 
 
-async def refuse_dead(control: Control, pane: str, screen: Screen) -> None:
+async def refuse_dead(control: Control, pane: str, screen: TerminalScreen) -> None:
     """Raise `ProgramEnded` with its last words when the program is no more."""
     if not screen.dead:
         return
@@ -222,7 +222,7 @@ class Eyes(Protocol):
     @property
     def manner(self) -> Manner: ...
 
-    def composer(self, screen: Screen, text: str) -> Composer:
+    def composer(self, screen: TerminalScreen, text: str) -> Composer:
         """Read the composer, compared with this text."""
         ...
 

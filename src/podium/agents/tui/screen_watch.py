@@ -9,7 +9,7 @@ from collections.abc import Callable
 from podium.agents.tui.activity import Activity
 from podium.agents.tui.adapter import Adapter, Status, TuiTimings
 from podium.agents.tui.control import Control
-from podium.agents.tui.screen import Composer, Eyes, Screen, look, refuse_dead
+from podium.agents.tui.screen import Composer, Eyes, TerminalScreen, look, refuse_dead
 from podium.core.errors import NeedsHuman
 
 LOOK_SECONDS = 0.25
@@ -41,7 +41,7 @@ class Sight:
         self.held = False
         """True if a person had the keyboard at the last look."""
 
-    async def look(self) -> Screen:
+    async def look(self) -> TerminalScreen:
         """Read the screen now. Raises `ProgramEnded` with its last output when the program is no more."""
         signs, self._ends = (
             self._activity.signs(self._pane),
@@ -192,7 +192,7 @@ class ComposerWatch:
         await refuse_dead(self._control, self._pane, screen)
         return self.on(screen, text)
 
-    def on(self, screen: Screen, text: str) -> Composer:
+    def on(self, screen: TerminalScreen, text: str) -> Composer:
         """Return its state on a screen of a living program that was just seen."""
         return self._eyes.composer(screen, text)
 

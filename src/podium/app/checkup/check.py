@@ -13,7 +13,7 @@ from podium.ports import Launcher
 State = Literal["ok", "warn", "fail"]
 
 
-class Finding(FrozenModel):
+class CheckFinding(FrozenModel):
     """One line of the doctor. Only `fail` means that Podium cannot work here."""
 
     name: str
@@ -23,18 +23,18 @@ class Finding(FrozenModel):
     """Remedy; empty when all is well."""
 
 
-def good(name: str, says: str) -> Finding:
-    return Finding(name=name, state="ok", says=says)
+def good(name: str, says: str) -> CheckFinding:
+    return CheckFinding(name=name, state="ok", says=says)
 
 
-def weak(name: str, says: str, mend: str) -> Finding:
+def weak(name: str, says: str, mend: str) -> CheckFinding:
     """Something is missing that some work needs."""
-    return Finding(name=name, state="warn", says=says, mend=mend)
+    return CheckFinding(name=name, state="warn", says=says, mend=mend)
 
 
-def bad(name: str, says: str, mend: str) -> Finding:
+def bad(name: str, says: str, mend: str) -> CheckFinding:
     """Something is missing that all work needs."""
-    return Finding(name=name, state="fail", says=says, mend=mend)
+    return CheckFinding(name=name, state="fail", says=says, mend=mend)
 
 
 class Trial:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Mapping
 from contextlib import suppress
 
 from podium.app.app import Podium
-from podium.app.checkup.check import Finding, bad, good, weak
+from podium.app.checkup.check import CheckFinding, bad, good, weak
 from podium.app.checkup.machine import (
     check_agent,
     check_any,
@@ -40,11 +40,11 @@ from podium.core.errors import PodiumError
 from podium.platform import is_wide, tighten
 
 
-async def examine(podium: Podium, environ: Mapping[str, str]) -> list[Finding]:
+async def examine(podium: Podium, environ: Mapping[str, str]) -> list[CheckFinding]:
     """Try everything. A check that breaks is itself a finding; none of them raises."""
     launcher = podium.launcher
     ways = asyncio.ensure_future(confining_ways(podium))
-    checks: dict[str, Awaitable[Finding]] = {
+    checks: dict[str, Awaitable[CheckFinding]] = {
         "python": check_python(),
         "jobs": check_jobs(),
         "git": check_git(launcher),
@@ -71,7 +71,7 @@ async def examine(podium: Podium, environ: Mapping[str, str]) -> list[Finding]:
     return [check_variables(environ), *findings, *settings_findings]
 
 
-def check_variables(environ: Mapping[str, str]) -> Finding:
+def check_variables(environ: Mapping[str, str]) -> CheckFinding:
     """A mistyped variable does nothing, and nobody notices."""
     strange = sorted(
         name for name in environ if name.startswith("PODIUM_") and name not in ENVIRONMENT_VARIABLES
@@ -82,7 +82,7 @@ def check_variables(environ: Mapping[str, str]) -> Finding:
     return good("variables", "no unknown PODIUM_* variable is set")
 
 
-async def _whatever(name: str, check: Awaitable[Finding]) -> Finding:
+async def _whatever(name: str, check: Awaitable[CheckFinding]) -> CheckFinding:
     try:
         return await check
     except Exception as error:

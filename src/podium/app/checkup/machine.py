@@ -17,7 +17,7 @@ from podium.agents.kinds import ABOUT
 from podium.app.agent_builder import KINDS
 from podium.app.agent_status import agent_status
 from podium.app.app import Podium
-from podium.app.checkup.check import Finding, Trial, attempt, bad, good, weak
+from podium.app.checkup.check import CheckFinding, Trial, attempt, bad, good, weak
 from podium.app.dry_run import ClosedDoor, scratch_store
 from podium.config.settings import SandboxSettings
 from podium.core.events import KERNEL_EVENTS
@@ -31,14 +31,14 @@ OLDEST_PYTHON = (3, 11)
 OLDEST_TMUX = (3, 2)
 
 
-async def check_python() -> Finding:
+async def check_python() -> CheckFinding:
     says = f"{platform.python_version()} at {sys.executable}"
     if sys.version_info < OLDEST_PYTHON:
         return bad("python", says, "install Python 3.11 or newer")
     return good("python", says)
 
 
-async def check_jobs() -> Finding:
+async def check_jobs() -> CheckFinding:
     """Report jobs of other packages that are left out: their commands and runs are missing."""
     jobs, problems = find_installed_jobs()
     problems += tuple(
@@ -52,7 +52,7 @@ async def check_jobs() -> Finding:
     return good("jobs", f"from other packages: {names}" if names else "only those of Podium")
 
 
-async def check_git(launcher: Launcher) -> Finding:
+async def check_git(launcher: Launcher) -> CheckFinding:
     """Git must be there and able to make a repository."""
     version = await attempt(launcher, "git", "--version")
     mend = "install git (apt-get install git, brew install git)"
@@ -67,7 +67,7 @@ async def check_git(launcher: Launcher) -> Finding:
     return good("git", version.first_line.removeprefix("git version "))
 
 
-async def check_tmux(launcher: Launcher) -> Finding:
+async def check_tmux(launcher: Launcher) -> CheckFinding:
     """Tmux must be new enough and able to keep a session, on a socket of our own."""
     mend = "install tmux 3.2 or newer (apt-get install tmux); live terminal agents need it"
     version = await attempt(launcher, "tmux", "-V")
@@ -88,7 +88,7 @@ async def check_tmux(launcher: Launcher) -> Finding:
     return good("tmux", version.first_line.removeprefix("tmux "))
 
 
-async def check_checks(podium: Podium) -> Finding:
+async def check_checks(podium: Podium) -> CheckFinding:
     """Tests that cannot be run stop every task before its first agent."""
     from podium.app.project_setup import look_at_checks
 
@@ -96,7 +96,7 @@ async def check_checks(podium: Podium) -> Finding:
     return weak("checks", says, mend) if mend else good("checks", says)
 
 
-def check_approvers(podium: Podium) -> Finding:
+def check_approvers(podium: Podium) -> CheckFinding:
     """Check approver groups: a request to a group without members waits until its deadline."""
     empty = {
         group: rule
@@ -136,7 +136,7 @@ async def confining_ways(podium: Podium) -> Ways:
     return () if podium.configuration.sandbox.kind == "none" else await podium.confining_ways()
 
 
-async def check_limits(podium: Podium, ways: Awaitable[Ways]) -> Finding:
+async def check_limits(podium: Podium, ways: Awaitable[Ways]) -> CheckFinding:
     """Report the limits of processes and runs, and the mechanism that enforces each."""
     configuration, run = podium.configuration, podium.settings.budgets.run
     trees = _tree_limits(
@@ -200,7 +200,7 @@ def _tree_limits(
     ]
 
 
-async def check_sandbox(podium: Podium, ways: Awaitable[Ways]) -> Finding:
+async def check_sandbox(podium: Podium, ways: Awaitable[Ways]) -> CheckFinding:
     """Check if and how agents' processes can be confined here, and which settings of a project do not count."""
     finding = _confinement(podium, await ways)
     unheeded = podium.configuration.ignored_settings()
@@ -214,7 +214,7 @@ async def check_sandbox(podium: Podium, ways: Awaitable[Ways]) -> Finding:
     return weak("sandbox", f"{finding.says}; podium.yaml wants {wants}", mends)
 
 
-def _confinement(podium: Podium, trials: Ways) -> Finding:
+def _confinement(podium: Podium, trials: Ways) -> CheckFinding:
     sandbox = podium.configuration.sandbox
     if sandbox.kind == "none":
         origin = podium.configuration.origin_of("sandbox.kind")
@@ -244,7 +244,7 @@ AGENT_PROGRAMS = {about.program[0]: about.install for about in ABOUT.values() if
 CANARY = "the doctor's canary was denied as it should be"
 
 
-async def check_agent(launcher: Launcher, program: str) -> Finding:
+async def check_agent(launcher: Launcher, program: str) -> CheckFinding:
     """Starts the CLI and asks for its version."""
     trial = await attempt(launcher, program, "--version", seconds=20.0)
     if not trial.worked:
@@ -252,7 +252,7 @@ async def check_agent(launcher: Launcher, program: str) -> Finding:
     return good(program, trial.first_line)
 
 
-def check_any(podium: Podium) -> Finding:
+def check_any(podium: Podium) -> CheckFinding:
     """Check that an agent is configured, unless the flows in use need none."""
     names = sorted(podium.settings.agents)
     if names:
@@ -285,7 +285,7 @@ def _first_agent(podium: Podium) -> str:
     return f"`podium init`, then {write}; {listed}; {trying}"
 
 
-def check_kinds(podium: Podium) -> Finding:
+def check_kinds(podium: Podium) -> CheckFinding:
     """An agent of a kind that is not there yet is found when its role is played, which is late."""
     strange = {
         name: agent.kind
@@ -301,7 +301,7 @@ def check_kinds(podium: Podium) -> Finding:
     return good("kinds", "every agent's kind is there")
 
 
-async def check_configured(podium: Podium, name: str) -> Finding:
+async def check_configured(podium: Podium, name: str) -> CheckFinding:
     """An agent of podium.yaml as it would be asked: its own command, key and login."""
     status, label = await agent_status(podium, name), f"agent {name}"
     if not status.ready:
@@ -320,7 +320,7 @@ def other_programs(podium: Podium) -> tuple[str, ...]:
     )
 
 
-async def check_hooks(podium: Podium) -> Finding:
+async def check_hooks(podium: Podium) -> CheckFinding:
     """Runs the real hook client against a live door that denies, and sees the denial come through."""
     with tempfile.TemporaryDirectory(prefix="podium-doctor-") as folder:
         async with scratch_store(podium) as store:

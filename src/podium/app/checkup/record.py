@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from podium.app.app import Podium
-from podium.app.checkup.check import Finding, bad, good, weak
+from podium.app.checkup.check import CheckFinding, bad, good, weak
 from podium.app.databases import Databases
 from podium.app.dry_run import scratch_store
 from podium.app.receipts import verify_receipts
@@ -31,7 +31,7 @@ RUNS_LOOKED_AT = 50
 """The newest runs; older ones were looked at when they were new."""
 
 
-async def check_database(podium: Podium) -> Finding:
+async def check_database(podium: Podium) -> CheckFinding:
     """The project's own file is opened and looked through; without one, a fresh one is tried."""
     if podium.database_url:
         return await _check_server(podium)
@@ -54,7 +54,7 @@ async def check_database(podium: Podium) -> Finding:
     return good("database", f"{path} is whole ({path.stat().st_size // 1000} kB)")
 
 
-async def _check_server(podium: Podium) -> Finding:
+async def _check_server(podium: Podium) -> CheckFinding:
     """Open it as any command would; that it answers and is of this version is all that is asked here."""
     try:
         store = await podium.store()
@@ -65,12 +65,12 @@ async def _check_server(podium: Podium) -> Finding:
     return good("database", f"{name} answers; {'there are runs' if runs else 'no runs yet'}")
 
 
-async def _check_fresh(podium: Podium) -> Finding:
+async def _check_fresh(podium: Podium) -> CheckFinding:
     async with scratch_store(podium):
         return good("database", "none here yet; a fresh one can be made")
 
 
-async def check_space(podium: Podium) -> Finding:
+async def check_space(podium: Podium) -> CheckFinding:
     folder = _nearest(podium.folders.state)
     free = shutil.disk_usage(folder).free
     says = f"{free // 1_000_000} MB free at {folder}"
@@ -81,7 +81,7 @@ async def check_space(podium: Podium) -> Finding:
     return good("space", says)
 
 
-async def check_folder(podium: Podium) -> Finding:
+async def check_folder(podium: Podium) -> CheckFinding:
     """Check by trying that the project's folder, which holds the record, is writable."""
     state = podium.folders.state
     target = state if state.is_dir() else podium.folders.project
@@ -96,7 +96,7 @@ async def check_folder(podium: Podium) -> Finding:
         return bad("folder", says, "let yourself write there (ls -ld, chmod, chown)")
 
 
-async def check_chains(podium: Podium) -> Finding:
+async def check_chains(podium: Podium) -> CheckFinding:
     """Every receipt that is there is proved again."""
     if podium.record_loss:
         return weak("chains", "receipts are gone with the record", "see database above")
@@ -109,7 +109,7 @@ async def check_chains(podium: Podium) -> Finding:
     return weak("chains", f"not sound: {runs}", "`podium receipts verify` says which and why")
 
 
-async def check_receipt_key(podium: Podium) -> Finding:
+async def check_receipt_key(podium: Podium) -> CheckFinding:
     """The key must be readable and whole, or its folder such that one can be made."""
     key = podium.receipt_key
     if not key.exists() and await _has_receipts(podium):
@@ -133,7 +133,7 @@ async def check_receipt_key(podium: Podium) -> Finding:
     return good("receipts", f"key at {key}")
 
 
-async def check_traces(podium: Podium) -> Finding:
+async def check_traces(podium: Podium) -> CheckFinding:
     """Traces that some process could not write are brought up to date, or it is said why not."""
     if not podium.has_record or podium.record_loss:
         return good("traces", "none yet")
@@ -166,7 +166,7 @@ def _events(view: StoreView, run_id: str, after_seq: int) -> list[Event]:
     return view.events(EventQuery(run_id=run_id, after_seq=after_seq))
 
 
-async def check_heads(podium: Podium) -> Finding:
+async def check_heads(podium: Podium) -> CheckFinding:
     """Check that the end of every chain is anchored: otherwise it could be cut off unnoticed."""
     if podium.record_loss:
         return good("heads", f"kept in {podium.key_dir / 'heads'}; they prove what is lost")

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from podium.app.agent_status import Standing, agent_status, agent_statuses, round_trip
+from podium.app.agent_status import Standing, agent_status, agent_statuses, ask_once
 from podium.app.app import Podium
 from podium.cli.app import command_app
-from podium.cli.context import Door
+from podium.cli.context import CliContext
 from podium.cli.screen import error_record
 from podium.core.errors import PodiumError
 from podium.core.model import Json
@@ -37,19 +37,19 @@ def list_(context: typer.Context) -> None:
       podium agents list
       podium agents list --json
     """
-    door = Door(context.obj)
-    statuses = door.run(agent_statuses)
+    cli = CliContext(context.obj)
+    statuses = cli.run(agent_statuses)
 
     def render() -> None:
         headers = ("AGENT", "KIND", "INSTALLED", "LOGGED IN", "TOOL DOOR")
-        door.screen.table(headers, [_row(status) for status in statuses])
+        cli.screen.table(headers, [_row(status) for status in statuses])
         if not any(status.configured for status in statuses):
-            door.screen.stderr_line("podium.yaml has no agents yet; add one under `agents:`")
-        door.screen.stderr_line(
+            cli.screen.stderr_line("podium.yaml has no agents yet; add one under `agents:`")
+        cli.screen.stderr_line(
             "check one with `podium agents check NAME`; `--ask` also sends it a question"
         )
 
-    door.screen.answer({"agents": [_record(status) for status in statuses]}, render)
+    cli.screen.answer({"agents": [_record(status) for status in statuses]}, render)
 
 
 @app.command()
@@ -60,46 +60,46 @@ def check(
         bool, typer.Option("--ask", help="Send it a one-word question; costs a few tokens.")
     ] = False,
 ) -> None:
-    """Check one agent: program, version, login, tool door. Exits with 1 when it cannot be used.
+    """Check one agent: program, version, login, tool cli. Exits with 1 when it cannot be used.
 
     \b
     Example:
       podium agents check gemini
       podium agents check reviewer --ask
     """
-    door = Door(context.obj)
+    cli = CliContext(context.obj)
 
     async def work(podium: Podium) -> tuple[Standing, Reply | PodiumError | None]:
         if ask:
-            door.screen.stderr_line(
+            cli.screen.stderr_line(
                 f"checking {name!r} and asking it for one word; this may take a while"
             )
         status = await agent_status(podium, name)
         if not ask or status.troubles:
             return status, None
         try:
-            return status, await round_trip(podium, name)
+            return status, await ask_once(podium, name)
         except PodiumError as error:
             # What is known of it helps to see why it did not answer.
             return status, error
 
-    status, answer = door.run(work)
+    status, answer = cli.run(work)
     reply = answer if isinstance(answer, Reply) else None
     failure = answer if isinstance(answer, PodiumError) else None
     record: dict[str, Json] = {"agent": {**_record(status), "reply": _reply_record(reply)}}
     if failure is not None:
         record["error"] = error_record(failure, str(failure), failure.exit_code)
-    door.screen.answer(record, lambda: _show(door, status, reply, ask and failure is None))
-    if failure is not None and not door.screen.json:
+    cli.screen.answer(record, lambda: _show(cli, status, reply, ask and failure is None))
+    if failure is not None and not cli.screen.json:
         raise failure
     if failure is not None:
-        door.screen.stderr_line(f"podium: {failure}")
+        cli.screen.stderr_line(f"podium: {failure}")
         raise typer.Exit(failure.exit_code)
     if not status.ready:
         raise typer.Exit(1)
 
 
-def _show(door: Door, status: Standing, reply: Reply | None, asked: bool) -> None:
+def _show(cli: CliContext, status: Standing, reply: Reply | None, asked: bool) -> None:
     rows = {
         "kind": status.kind,
         "installed": " ".join(filter(None, (status.installed, status.version))),
@@ -120,12 +120,12 @@ def _show(door: Door, status: Standing, reply: Reply | None, asked: bool) -> Non
         )
         rows |= {"warning": "; ".join(reply.warnings)} if reply.warnings else {}
     for label, value in rows.items():
-        door.screen.line(f"{label:<10} {escaped_line(value)}")
+        cli.screen.line(f"{label:<10} {escaped_line(value)}")
     for label, lines in (("warning", status.warnings), ("problem", status.troubles)):
         for line in lines:
-            door.screen.line(f"{label:<10} {escaped_line(line)}")
+            cli.screen.line(f"{label:<10} {escaped_line(line)}")
     if asked and reply is None:
-        door.screen.line(f"{'asked':<10} no: fix the problem first")
+        cli.screen.line(f"{'asked':<10} no: fix the problem first")
 
 
 def _row(status: Standing) -> tuple[str, ...]:

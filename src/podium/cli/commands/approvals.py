@@ -13,7 +13,7 @@ from podium.app.approvals import reject as say_no
 from podium.app.inbox import CardKind, job_approvals, resolve_approval
 from podium.app.run_continuation import how_it_continues
 from podium.cli.app import command_app
-from podium.cli.context import Door, RootToo, root_option, take_root
+from podium.cli.context import CliContext, RootToo, root_option, take_root
 from podium.cli.identity import approver
 from podium.cli.screen import Screen
 from podium.core.approval_steps import approval_named_in
@@ -104,42 +104,42 @@ def approvals(
       podium approvals
       podium approvals 3e9d1f5a
     """
-    door = Door(context.obj, lenient=True)
+    cli = CliContext(context.obj, lenient=True)
     if approval is not None:
-        _one(door, approval)
+        _one(cli, approval)
         return
     statuses = () if everything else (ApprovalStatus.PENDING,)
     newest = NewestApprovals()
-    if door.has_state:
+    if cli.has_state:
 
         async def work(podium: Podium) -> NewestApprovals:
             return await newest_approvals(await podium.store(), podium.clock, statuses=statuses)
 
-        newest = door.run(work)
+        newest = cli.run(work)
 
     def render() -> None:
         if not newest.approvals:
-            door.screen.stderr_line("no approvals are waiting")
+            cli.screen.stderr_line("no approvals are waiting")
             return
         headers = ("APPROVAL", "STATUS", "TIER", "RUN", "WAITS FOR", "DEADLINE", "WHAT")
-        door.screen.table(headers, [_row(approval) for approval in newest.approvals])
+        cli.screen.table(headers, [_row(approval) for approval in newest.approvals])
         if newest.more:
-            door.screen.stderr_line(f"and {newest.more} older ones")
-        door.screen.stderr_line("show one in full with `podium approvals ID`")
+            cli.screen.stderr_line(f"and {newest.more} older ones")
+        cli.screen.stderr_line("show one in full with `podium approvals ID`")
 
     listed = [one.model_dump(mode="json") for one in newest.approvals]
-    door.screen.answer({"approvals": listed, "more": newest.more}, render)
+    cli.screen.answer({"approvals": listed, "more": newest.more}, render)
 
 
-def _one(door: Door, approval: str) -> None:
-    door.must_have_state("approval", approval_named_in(approval) or approval)
+def _one(cli: CliContext, approval: str) -> None:
+    cli.must_have_state("approval", approval_named_in(approval) or approval)
 
     async def work(podium: Podium) -> Approval:
         return await show_approval(await podium.store(), podium.clock, approval)
 
-    loaded = door.run(work)
+    loaded = cli.run(work)
     record = {"approval": loaded.model_dump(mode="json")}
-    door.screen.answer(record, lambda: print_approval(door.screen, loaded))
+    cli.screen.answer(record, lambda: print_approval(cli.screen, loaded))
 
 
 def _row(approval: Approval) -> tuple[str, ...]:
@@ -154,7 +154,7 @@ def _row(approval: Approval) -> tuple[str, ...]:
     )
 
 
-class Answered(FrozenModel):
+class ApprovalResult(FrozenModel):
     """An approval after its answer, and what is left to do for its run."""
 
     approval: Approval
@@ -173,7 +173,7 @@ class Answered(FrozenModel):
         }
 
 
-async def answered(podium: Podium, approval: Approval) -> Answered:
+async def answered(podium: Podium, approval: Approval) -> ApprovalResult:
     """Return the answered approval with the state of its run."""
     store = await podium.store()
     run = await store.read(lambda view: view.run(approval.run_id))
@@ -181,9 +181,9 @@ async def answered(podium: Podium, approval: Approval) -> Answered:
         is_granted = approval.status is ApprovalStatus.GRANTED
         step = await job_approvals(run).next_step(podium, run, granted=is_granted)
         if step is not None:
-            return Answered(approval=approval, next=step)
+            return ApprovalResult(approval=approval, next=step)
     goes_on = await how_it_continues(store, podium.engine, approval)
-    return Answered(
+    return ApprovalResult(
         approval=approval, hosted=goes_on.hosted, continues=goes_on.continues, next=goes_on.next
     )
 
@@ -221,12 +221,12 @@ def approve(
       podium approve WO-FIX-OPAL_API
     """
     take_root(context, root)
-    door = Door(context.obj)
-    door.must_have_state("approval", approval_named_in(approval) or approval)
+    cli = CliContext(context.obj)
+    cli.must_have_state("approval", approval_named_in(approval) or approval)
 
-    who = approver(door)
+    who = approver(cli)
 
-    async def work(podium: Podium) -> Answered:
+    async def work(podium: Podium) -> ApprovalResult:
         groups = podium.settings.approvers
         store = await podium.store()
         meant = await store.read(lambda view: resolve_approval(view, approval))
@@ -235,24 +235,24 @@ def approve(
         )
         return await answered(podium, yes)
 
-    result = door.run(work)
+    result = cli.run(work)
     granted = result.approval
 
     def render() -> None:
         if granted.status is ApprovalStatus.GRANTED:
-            door.screen.line(f"approved {granted.id}\n")
+            cli.screen.line(f"approved {granted.id}\n")
         else:
             group = waits_for(granted)
-            door.screen.line(f"recorded; {granted.id} still needs an approval by {group!r}\n")
+            cli.screen.line(f"recorded; {granted.id} still needs an approval by {group!r}\n")
         if granted.tool == DELIVERY:
             # `podium candidates show` has the order whole.
-            door.screen.line(what_line(granted))
+            cli.screen.line(what_line(granted))
         else:
-            print_approval(door.screen, granted)
+            print_approval(cli.screen, granted)
         if result.next:
-            door.screen.stderr_line(result.next)
+            cli.screen.stderr_line(result.next)
 
-    door.screen.answer(result.record(), render)
+    cli.screen.answer(result.record(), render)
 
 
 reject_app = command_app()
@@ -275,12 +275,12 @@ def reject(
       podium reject 3e9d1f5a --why "not before the release"
     """
     take_root(context, root)
-    door = Door(context.obj, lenient=True)
-    door.must_have_state("approval", approval)
+    cli = CliContext(context.obj, lenient=True)
+    cli.must_have_state("approval", approval)
 
-    who = approver(door)
+    who = approver(cli)
 
-    async def work(podium: Podium) -> Answered:
+    async def work(podium: Podium) -> ApprovalResult:
         store = await podium.store()
         meant = await store.read(lambda view: resolve_approval(view, approval))
         try:
@@ -289,18 +289,18 @@ def reject(
             raise await _with_a_way(store, podium, meant, too_late) from None
         return await answered(podium, no)
 
-    result = door.run(work)
+    result = cli.run(work)
 
     def render() -> None:
-        door.screen.line(f"rejected {result.approval.id}\n")
+        cli.screen.line(f"rejected {result.approval.id}\n")
         if result.approval.tool == DELIVERY:
-            _print_undelivered(door.screen, result.approval)
+            _print_undelivered(cli.screen, result.approval)
         else:
-            print_approval(door.screen, result.approval)
+            print_approval(cli.screen, result.approval)
         if result.next:
-            door.screen.stderr_line(result.next)
+            cli.screen.stderr_line(result.next)
 
-    door.screen.answer(result.record(), render)
+    cli.screen.answer(result.record(), render)
 
 
 def _print_undelivered(screen: Screen, refused: Approval) -> None:

@@ -12,7 +12,7 @@ import typer
 from podium.app.app import Podium
 from podium.app.databases import Databases
 from podium.cli.app import command_app
-from podium.cli.context import Door
+from podium.cli.context import CliContext
 from podium.cli.screen import Screen
 from podium.config.configuration import Configuration, project_steering
 from podium.config.policy_layers import policies_record, policy_listing
@@ -47,8 +47,8 @@ def show(
     Example:
       podium config show --origin
     """
-    door = Door(context.obj)
-    configuration = door.configuration
+    cli = CliContext(context.obj)
+    configuration = cli.configuration
     database, origin_of_it = _database(configuration)
     record: dict[str, Json] = {
         **configuration.record(),
@@ -70,9 +70,9 @@ def show(
     def render() -> None:
         for key, value, where in listing:
             text = value if isinstance(value, str) else canonical_json(value)
-            door.screen.line(f"{key}: {text}" + (f"    # {where}" if origin else ""))
+            cli.screen.line(f"{key}: {text}" + (f"    # {where}" if origin else ""))
 
-    door.screen.answer(record, render)
+    cli.screen.answer(record, render)
 
 
 @app.command()
@@ -118,19 +118,19 @@ def trust(
       podium trust --show
       podium trust
     """
-    door = Door(context.obj)
-    configuration = door.configuration
+    cli = CliContext(context.obj)
+    configuration = cli.configuration
     file = configuration.folders.project_file
     if not configuration.project_digest:
         raise NotPossibleNow(f"no {str(file)!r} to trust; create one with `podium init`")
     book = TrustBook(configuration.folders.user_state)
     asks = not (show or forget or yes)
-    if asks and (door.screen.json or not _somebody_is_there()):
+    if asks and (cli.screen.json or not _somebody_is_there()):
         raise BadInput(
             f"not a terminal; pass --yes to trust {str(file)!r}, or review it with `podium trust --show`"
         )
     if asks:
-        _show_steering(door.screen, configuration)
+        _show_steering(cli.screen, configuration)
     if forget:
         book.forget(file)
     elif not show and (not asks or typer.confirm(f"trust {file} as it is now?", err=True)):
@@ -139,10 +139,10 @@ def trust(
 
     def render() -> None:
         if not asks:
-            _show_steering(door.screen, configuration)
-        door.screen.line(f"{file}: {'trusted' if trusted else 'not trusted'}")
+            _show_steering(cli.screen, configuration)
+        cli.screen.line(f"{file}: {'trusted' if trusted else 'not trusted'}")
 
-    door.screen.answer(_record(configuration, trusted), render)
+    cli.screen.answer(_record(configuration, trusted), render)
     if asks and not trusted:
         raise typer.Exit(1)
 

@@ -15,7 +15,7 @@ from podium.app.app import Podium
 from podium.app.databases import Databases, Pruned, prune
 from podium.cli.app import command_app
 from podium.cli.commands.workspaces import span
-from podium.cli.context import Door
+from podium.cli.context import CliContext
 from podium.cli.progress import Progress
 from podium.core.errors import BadInput
 from podium.render.text import counted, local_time
@@ -57,8 +57,8 @@ def migrate(
       podium db migrate
       podium db migrate --check
     """
-    door = Door(context.obj, lenient=True)
-    databases = _databases(door)
+    cli = CliContext(context.obj, lenient=True)
+    databases = _databases(cli)
     name = database or databases.in_use
     before, current = databases.versions(name)
     if not check:
@@ -68,16 +68,16 @@ def migrate(
 
     def render() -> None:
         if not is_behind:
-            door.screen.line(f"{label}: schema {current}, up to date")
+            cli.screen.line(f"{label}: schema {current}, up to date")
         elif check:
-            door.screen.line(
+            cli.screen.line(
                 f"{label}: {_version(before)}, needs {current}; run `podium db migrate`"
             )
         else:
-            door.screen.line(f"{label}: {_version(before)} → schema {current}")
+            cli.screen.line(f"{label}: {_version(before)} → schema {current}")
 
     record = {"database": label, "from": before, "to": current, "migrated": is_behind and not check}
-    door.screen.answer(record, render)
+    cli.screen.answer(record, render)
     raise typer.Exit(1 if check and is_behind else 0)
 
 
@@ -93,21 +93,21 @@ def check(context: typer.Context, database: DatabaseOption = "") -> None:
       podium db check
       podium db check --database backup/podium.db --json
     """
-    door = Door(context.obj, lenient=True)
-    databases = _databases(door)
+    cli = CliContext(context.obj, lenient=True)
+    databases = _databases(cli)
     with _reporting() as progress:
         done = databases.check(database or databases.in_use, progress)
 
     def render() -> None:
         for problem in done.faults:
             where = f"{problem.table} {problem.row}".strip()
-            door.screen.line(f"{where + ': ' if where else ''}{problem.problem}; {problem.remedy}")
+            cli.screen.line(f"{where + ': ' if where else ''}{problem.problem}; {problem.remedy}")
         if done.more_faults:
-            door.screen.line(f"and {done.more_faults} more")
+            cli.screen.line(f"and {done.more_faults} more")
         state = "sound" if done.sound else counted(len(done.faults) + done.more_faults, "fault")
-        door.screen.line(f"{done.database}: {counted(done.rows, 'row')} read: {state}")
+        cli.screen.line(f"{done.database}: {counted(done.rows, 'row')} read: {state}")
 
-    door.screen.answer({"sound": done.sound, **done.model_dump(mode="json")}, render)
+    cli.screen.answer({"sound": done.sound, **done.model_dump(mode="json")}, render)
     raise typer.Exit(0 if done.sound else 1)
 
 
@@ -137,11 +137,11 @@ def copy(
       podium db copy --to postgresql://podium@db.example.org/podium
       podium db copy --from postgresql://podium@db.example.org/podium --to .podium/podium.db
     """
-    door = Door(context.obj, lenient=True)
-    databases = _databases(door)
+    cli = CliContext(context.obj, lenient=True)
+    databases = _databases(cli)
     if not source and not target:
         raise BadInput("pass --from or --to; the other defaults to the project's own database")
-    door.options.parting_note = "nothing was copied and the target is unchanged; run it again"
+    cli.options.parting_note = "nothing was copied and the target is unchanged; run it again"
     with _reporting() as progress:
         started = time.monotonic()
         done = databases.copy(source or databases.in_use, target or databases.in_use, progress)
@@ -149,18 +149,18 @@ def copy(
 
     def render() -> None:
         for table in done.tables:
-            door.screen.line(
+            cli.screen.line(
                 f"{table.name.ljust(10)} {str(table.rows).rjust(10)}  {table.digest[:16]}"
             )
         for problem in done.chain_faults:
-            door.screen.line(f"receipts, also in the source: {problem}")
-        door.screen.line(_proof_text(done.chains, done.proved, len(done.chain_faults)))
-        door.screen.line(
+            cli.screen.line(f"receipts, also in the source: {problem}")
+        cli.screen.line(_proof_text(done.chains, done.proved, len(done.chain_faults)))
+        cli.screen.line(
             f"{done.source} → {done.target}: {counted(done.rows, 'row')} in {took:.1f} s, verified"
         )
 
     record = {"rows": done.rows, "seconds": round(took, 3), **done.model_dump(mode="json")}
-    door.screen.answer(record, render)
+    cli.screen.answer(record, render)
 
 
 @app.command("prune")
@@ -185,10 +185,10 @@ def prune_(
       podium db prune --older-than 30d --dry-run
       podium db prune --older-than 30d
     """
-    door = Door(context.obj)
+    cli = CliContext(context.obj)
     least = span(older_than)
     done: Pruned | None = None
-    if door.has_state:
+    if cli.has_state:
         with _reporting() as progress:
 
             async def work(podium: Podium) -> Pruned:
@@ -199,19 +199,19 @@ def prune_(
                     report=lambda runs: progress("deleting runs", runs, 0),
                 )
 
-            done = door.run(work)
+            done = cli.run(work)
     record = done.model_dump(mode="json") if done else {"runs": 0, "dry_run": dry_run}
 
     def render() -> None:
         if done is None or not done.runs:
-            door.screen.line("no runs ended that long ago")
+            cli.screen.line("no runs ended that long ago")
         else:
             verb = "would be deleted" if dry_run else "deleted"
-            door.screen.line(
+            cli.screen.line(
                 f"{counted(done.runs, 'run')} {verb} that ended before {local_time(done.before)}"
             )
 
-    door.screen.answer(record, render)
+    cli.screen.answer(record, render)
 
 
 @app.command("begin-anew")
@@ -225,26 +225,26 @@ def begin_anew(context: typer.Context) -> None:
     Example:
       podium db begin-anew
     """
-    door = Door(context.obj, lenient=True)
+    cli = CliContext(context.obj, lenient=True)
 
-    archived = door.run(Podium.begin_anew)
+    archived = cli.run(Podium.begin_anew)
 
     def render() -> None:
         details = f"; old heads in {str(archived.heads)!r}" if archived.heads else ""
         details += f"; old database in {str(archived.database)!r}" if archived.database else ""
         begun = "kept the older record" if archived.rolled_back else "started a new record"
-        door.screen.line(f"{begun}{details}")
+        cli.screen.line(f"{begun}{details}")
 
     record = {
         "heads": str(archived.heads) if archived.heads else None,
         "database": str(archived.database) if archived.database else None,
         "rolled_back": archived.rolled_back,
     }
-    door.screen.answer(record, render)
+    cli.screen.answer(record, render)
 
 
-def _databases(door: Door) -> Databases:
-    return Databases(Podium(door.configuration, os.environ))
+def _databases(cli: CliContext) -> Databases:
+    return Databases(Podium(cli.configuration, os.environ))
 
 
 def _version(number: int) -> str:
@@ -261,13 +261,13 @@ def _proof_text(chains: int, proved: bool, problems: int) -> str:
 
 
 @contextmanager
-def _reporting() -> Iterator[ProgressReport]:
+def _reporting() -> Iterator[CopyProgress]:
     """Report progress on stderr: live on a terminal, occasional lines when piped."""
     with Progress(sys.stderr) as progress:
-        yield ProgressReport(progress)
+        yield CopyProgress(progress)
 
 
-class ProgressReport:
+class CopyProgress:
     """Progress callback, limited to one report per interval."""
 
     def __init__(self, progress: Progress) -> None:

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from podium.app.app import open_podium
-from podium.app.checkup import Finding, examine, fix_what_is_safe
+from podium.app.checkup import CheckFinding, examine, fix_what_is_safe
 from podium.cli.app import command_app
-from podium.cli.context import Door, run_to_end
+from podium.cli.context import CliContext, run_to_end
 from podium.cli.screen import Colour, Screen
 from podium.config.configuration import Configuration, load_readable
 from podium.core.errors import ConfigInvalid
@@ -40,10 +40,10 @@ def doctor(
       podium doctor
       podium doctor --fix
     """
-    door = Door(context.obj)
-    configuration, settings = _settings(door)
+    cli = CliContext(context.obj)
+    configuration, settings = _settings(cli)
 
-    async def work() -> tuple[list[str], list[Finding]]:
+    async def work() -> tuple[list[str], list[CheckFinding]]:
         async with open_podium(configuration, os.environ) as podium:
             fixed = await fix_what_is_safe(podium) if fix else []
             return fixed, await examine(podium, os.environ)
@@ -53,24 +53,26 @@ def doctor(
     healthy = all(finding.state != "fail" for finding in findings)
     checks = [one.model_dump(mode="json") for one in findings]
     record = {"healthy": healthy, "checks": checks, **({"fixed": fixed} if fix else {})}
-    door.screen.answer(record, lambda: _print(door.screen, findings, fixed))
+    cli.screen.answer(record, lambda: _print(cli.screen, findings, fixed))
     raise typer.Exit(0 if healthy else 1)
 
 
-def _settings(door: Door) -> tuple[Configuration, Finding]:
+def _settings(cli: CliContext) -> tuple[Configuration, CheckFinding]:
     """The configuration, or what is left of it without a broken file, and what is wrong with that."""
     try:
-        configuration = door.configuration
+        configuration = cli.configuration
     except ConfigInvalid as invalid:
-        configuration, _ = load_readable(os.environ, project=door.options.project)
-        finding = Finding(name="settings", state="fail", says=str(invalid), mend="fix the file")
+        configuration, _ = load_readable(os.environ, project=cli.options.project)
+        finding = CheckFinding(
+            name="settings", state="fail", says=str(invalid), mend="fix the file"
+        )
         return configuration, finding
     names = [layer.located.file for layer in configuration.layers if layer.located.digest]
     says = ", ".join(names) or "no files; the defaults apply"
-    return configuration, Finding(name="settings", state="ok", says=says)
+    return configuration, CheckFinding(name="settings", state="ok", says=says)
 
 
-def _print(screen: Screen, findings: list[Finding], fixed: list[str]) -> None:
+def _print(screen: Screen, findings: list[CheckFinding], fixed: list[str]) -> None:
     for sentence in fixed:
         screen.line(f"fixed {'':<11} {sentence}")
     for finding in findings:

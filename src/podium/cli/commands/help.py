@@ -22,7 +22,7 @@ FOLDERS = {"tutorials": "job", "how-to": "how-to"}
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
 
 
-class Topic(NamedTuple):
+class HelpTopic(NamedTuple):
     name: str
     kind: str
     page: Path
@@ -47,11 +47,11 @@ class Topic(NamedTuple):
         return _LINK.sub(plain, self.page.read_text(encoding="utf-8"))
 
 
-def topics() -> dict[str, Topic]:
+def topics() -> dict[str, HelpTopic]:
     """Topics by name, jobs first: one for each page of the documentation that is shipped."""
     docs = shipped_folder("docs")
     return {
-        page.stem: Topic(page.stem, kind, page)
+        page.stem: HelpTopic(page.stem, kind, page)
         for folder, kind in FOLDERS.items()
         for page in sorted((docs / folder).glob("*.md"))
         if page.stem != "README"
@@ -97,7 +97,7 @@ def help_(
     screen.answer(record_of_topic, lambda: screen.markdown(chosen.text))
 
 
-def _unknown(topic: str, available: dict[str, Topic]) -> str:
+def _unknown(topic: str, available: dict[str, HelpTopic]) -> str:
     if topic in all_commands():
         return f"{topic!r} is a command, not a topic: `podium {topic} --help`"
     near = get_close_matches(topic.lower(), available, n=1) or [

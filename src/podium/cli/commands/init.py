@@ -11,7 +11,7 @@ import typer
 
 from podium.app.project_setup import init_project
 from podium.cli.app import command_app
-from podium.cli.context import Door
+from podium.cli.context import CliContext
 from podium.cli.screen import error_record
 from podium.config.folders import PROJECT_FILE
 from podium.core.errors import BadInput, NotPossibleNow
@@ -66,11 +66,11 @@ def init(
     if name:
         _check_pack(name)
     folder = (context.obj.project or Path.cwd()).resolve()
-    door = Door(replace(context.obj, project=folder))
+    cli = CliContext(replace(context.obj, project=folder))
     if example and not name:
         made = init_project(folder, example=True)
         made_record = {"project": str(folder), "made": made, "agents": []}
-        door.screen.answer(made_record, lambda: _show_made(door, folder, made, "podium rehearse"))
+        cli.screen.answer(made_record, lambda: _show_made(cli, folder, made, "podium rehearse"))
         return
     file = folder / PROJECT_FILE
     if file.is_symlink() and not file.exists():
@@ -79,31 +79,31 @@ def init(
     from podium.app.project_setup import check_writable, survey
 
     if file.exists() and try_checks:
-        _try_checks(door)
+        _try_checks(cli)
         return
-    proposal = door.run(survey)
+    proposal = cli.run(survey)
     if file.exists():
-        _refuse(door, proposal)
+        _refuse(cli, proposal)
     check_writable(folder)
-    if not door.screen.json:
-        _show_findings(door, proposal)
-    if not (yes or door.screen.json) and _is_terminal():
+    if not cli.screen.json:
+        _show_findings(cli, proposal)
+    if not (yes or cli.screen.json) and _is_terminal():
         proposal, try_checks = _ask(proposal, try_checks)
     made = init_project(folder, proposal, pack=name)
     trial = None
     if try_checks and proposal.checks:
         check = proposal.checks[0]
         context.obj.parting_note = f"{PROJECT_FILE} was written; its check was not tried"
-        door.screen.stderr_line(f"trying `{escaped_line(check.command)}` in the sandbox …")
-        trial = door.run(lambda podium: podium.project_checks.try_check(check))
+        cli.screen.stderr_line(f"trying `{escaped_line(check.command)}` in the sandbox …")
+        trial = cli.run(lambda podium: podium.project_checks.try_check(check))
     next_command = ASK if name else _next_command(proposal, trial)
 
     def show() -> None:
         for role, names in proposal.roles.items():
-            door.screen.line(f"role {role}: {', then '.join(map(escaped_line, names))}")
+            cli.screen.line(f"role {role}: {', then '.join(map(escaped_line, names))}")
         if trial:
-            door.screen.line(f"check `{escaped_line(trial.command)}`: {trial.summary}")
-        _show_made(door, folder, made, next_command)
+            cli.screen.line(f"check `{escaped_line(trial.command)}`: {trial.summary}")
+        _show_made(cli, folder, made, next_command)
 
     record: dict[str, Json] = {
         "project": str(folder),
@@ -116,7 +116,7 @@ def init(
         "notes": _notes(proposal),
         "next": next_command,
     }
-    door.screen.answer(record, show)
+    cli.screen.answer(record, show)
 
 
 def _check_pack(name: str) -> None:
@@ -127,41 +127,41 @@ def _check_pack(name: str) -> None:
         raise BadInput(f"unknown example {name!r}; examples: {examples}")
 
 
-def _try_checks(door: Door) -> None:
+def _try_checks(cli: CliContext) -> None:
     """Try the checks of this project, and fail unless all are green."""
-    trials = door.run(lambda podium: podium.project_checks.try_all())
+    trials = cli.run(lambda podium: podium.project_checks.try_all())
     record = {
-        "project": str(door.configuration.folders.project),
+        "project": str(cli.configuration.folders.project),
         "made": [],
         "trials": [trial.model_dump() for trial in trials],
     }
 
     def show() -> None:
         for trial in trials:
-            door.screen.line(f"check `{escaped_line(trial.command)}`: {trial.summary}")
+            cli.screen.line(f"check `{escaped_line(trial.command)}`: {trial.summary}")
         if not trials:
-            door.screen.line("podium.yaml has `checks: []`; nothing to try")
+            cli.screen.line("podium.yaml has `checks: []`; nothing to try")
 
-    door.screen.answer(record, show)
+    cli.screen.answer(record, show)
     if any(trial.state != "green" for trial in trials):
         raise typer.Exit(NotPossibleNow.exit_code)
 
 
-def _refuse(door: Door, proposal: Proposal) -> None:
+def _refuse(cli: CliContext, proposal: Proposal) -> None:
     """Print what could be added to the existing podium.yaml, and fail."""
     from podium.app.project_setup import additions_text
 
-    file = door.configuration.folders.project_file
+    file = cli.configuration.folders.project_file
     additions = additions_text(proposal)
     error = NotPossibleNow(f"{str(file)!r} already exists; nothing was changed")
-    if not door.screen.json:
-        _show_notes(door, proposal)
+    if not cli.screen.json:
+        _show_notes(cli, proposal)
         if additions:
-            door.screen.line(f"podium.yaml could also contain:\n\n{additions}")
+            cli.screen.line(f"podium.yaml could also contain:\n\n{additions}")
         else:
-            door.screen.line("nothing to add to podium.yaml")
+            cli.screen.line("nothing to add to podium.yaml")
         raise error
-    door.screen.stderr_line(f"podium: {error}")
+    cli.screen.stderr_line(f"podium: {error}")
     record = {
         "project": str(file.parent),
         "made": [],
@@ -170,7 +170,7 @@ def _refuse(door: Door, proposal: Proposal) -> None:
         "notes": _notes(proposal),
         "error": error_record(error, str(error), error.exit_code),
     }
-    door.screen.record(record)
+    cli.screen.record(record)
     raise typer.Exit(error.exit_code)
 
 
@@ -211,8 +211,8 @@ def _prompt(question: str, default: str, choices: tuple[str, ...] = ()) -> str:
             return str(answer).strip()
 
 
-def _show_findings(door: Door, proposal: Proposal) -> None:
-    screen = door.screen
+def _show_findings(cli: CliContext, proposal: Proposal) -> None:
+    screen = cli.screen
     if proposal.agents:
         screen.line(f"agents installed and logged in: {', '.join(proposal.agents)}")
     elif proposal.candidates:
@@ -223,12 +223,12 @@ def _show_findings(door: Door, proposal: Proposal) -> None:
         screen.line(f"check found in {escaped_line(check.source)}: {escaped_line(check.command)}")
     for check in proposal.other_checks:
         screen.line(f"also found in {escaped_line(check.source)}: {escaped_line(check.command)}")
-    _show_notes(door, proposal)
+    _show_notes(cli, proposal)
 
 
-def _show_notes(door: Door, proposal: Proposal) -> None:
+def _show_notes(cli: CliContext, proposal: Proposal) -> None:
     for note in _notes(proposal):
-        door.screen.line(f"note: {escaped_line(note)}")
+        cli.screen.line(f"note: {escaped_line(note)}")
 
 
 def _notes(proposal: Proposal) -> list[str]:
@@ -252,9 +252,9 @@ def _next_command(proposal: Proposal, trial: CheckTrial | None) -> str:
     return RUN
 
 
-def _show_made(door: Door, folder: Path, made: list[str], next_command: str) -> None:
-    door.screen.line(f"{folder}: created {', '.join(made)}")
-    door.screen.line(f"next: {next_command}")
+def _show_made(cli: CliContext, folder: Path, made: list[str], next_command: str) -> None:
+    cli.screen.line(f"{folder}: created {', '.join(made)}")
+    cli.screen.line(f"next: {next_command}")
 
 
 def _check_record(check: Check) -> dict[str, Json]:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from podium.cli.app import command_app
-from podium.cli.context import Door
+from podium.cli.context import CliContext
 from podium.cli.identity import Login, identity
 from podium.config.os_user import os_user_name
 from podium.core.errors import BadInput, NotPossibleNow
@@ -44,12 +44,12 @@ def login(
             "a token must not be an argument, which other processes can read; revoke this one with "
             "`podium serve tokens revoke ID`, and pipe a new one to `podium login --token`"
         )
-    door = Door(context.obj, lenient=True)
-    if not door.has_folder:
+    cli = CliContext(context.obj, lenient=True)
+    if not cli.has_folder:
         raise NotPossibleNow(
             "this project has no tokens yet; create one with `podium serve tokens add NAME --role approver`"
         )
-    session = Login(door)
+    session = Login(cli)
     text = _read(from_stdin=token or argument == STDIN)
     person = session.person(text)
     session.store(text)
@@ -57,14 +57,14 @@ def login(
 
     def render() -> None:
         listed = ", ".join(roles) or "viewer"
-        door.screen.line(f"signed in as {person.name} (token {person.token_id}: {listed})")
+        cli.screen.line(f"signed in as {person.name} (token {person.token_id}: {listed})")
 
     record = {
         "name": person.name,
         "token_id": person.token_id,
         "roles": [str(role) for role in roles],
     }
-    door.screen.answer(record, render)
+    cli.screen.answer(record, render)
 
 
 def _read(*, from_stdin: bool) -> str:
@@ -90,11 +90,11 @@ def logout(context: typer.Context) -> None:
     Example:
       podium logout
     """
-    door = Door(context.obj, lenient=True)
-    was_in = door.has_folder and Login(door).forget()
+    cli = CliContext(context.obj, lenient=True)
+    was_in = cli.has_folder and Login(cli).forget()
     text = "signed out" if was_in else "not signed in"
     line = f"{text}; you answer as {os_user_name()}"
-    door.screen.answer({"signed_out": was_in}, lambda: door.screen.line(line))
+    cli.screen.answer({"signed_out": was_in}, lambda: cli.screen.line(line))
 
 
 whoami_app = command_app()
@@ -109,15 +109,15 @@ def whoami(context: typer.Context) -> None:
       podium whoami
       podium whoami --json
     """
-    door = Door(context.obj, lenient=True)
-    who, person = identity(door)
+    cli = CliContext(context.obj, lenient=True)
+    who, person = identity(cli)
     roles = sorted(str(role) for role in person.roles) if person else []
-    label = door.user if door.names_user and door.user != who.name else ""
+    label = cli.user if cli.names_user and cli.user != who.name else ""
 
     def render() -> None:
-        door.screen.line(f"{who.name} ({who.how})")
+        cli.screen.line(f"{who.name} ({who.how})")
         if label:
-            door.screen.stderr_line(
+            cli.screen.stderr_line(
                 f"PODIUM_USER or `user` names {label!r}: it labels what you submit, and approves nothing"
             )
 
@@ -128,4 +128,4 @@ def whoami(context: typer.Context) -> None:
         "roles": roles,
         "label": label,
     }
-    door.screen.answer(record, render)
+    cli.screen.answer(record, render)

@@ -11,7 +11,7 @@ import typer
 
 from podium.app.app import Podium
 from podium.cli.app import command_app
-from podium.cli.context import Door
+from podium.cli.context import CliContext
 from podium.cli.metrics_server import Address, read_address
 from podium.core.errors import BadInput
 from podium.core.work import Run
@@ -54,9 +54,9 @@ def mcp(
     # Late: loading the protocol's package takes a second.
     from podium.mcp import McpContext, build_server, serve_http, serve_stdio
 
-    door = Door(context.obj)
+    cli = CliContext(context.obj)
     address = _own_address(http) if http else None
-    door.options.parting_note = "every run stays at its checkpoint"
+    cli.options.parting_note = "every run stays at its checkpoint"
 
     async def served(podium: Podium, run: Run) -> str:
         return await _served(podium, run) if worker else _left_to(run)
@@ -66,11 +66,11 @@ def mcp(
         if address is None:
             await serve_stdio(server)
             return
-        async with serve_http(server, *address, _token(door)) as url:
-            door.screen.stderr_line(f"podium: MCP server at {url}; Ctrl-C stops it")
+        async with serve_http(server, *address, _token(cli)) as url:
+            cli.screen.stderr_line(f"podium: MCP server at {url}; Ctrl-C stops it")
             await asyncio.Event().wait()
 
-    door.run(work)
+    cli.run(work)
 
 
 def _own_address(text: str) -> Address:
@@ -83,13 +83,13 @@ def _own_address(text: str) -> Address:
     return address
 
 
-def _token(door: Door) -> str:
+def _token(cli: CliContext) -> str:
     from podium.mcp.server import TOKEN_VARIABLE
 
     if token := os.environ.get(TOKEN_VARIABLE, ""):
         return token
     made = secrets.token_urlsafe(32)
-    door.screen.stderr_line(f"podium: token (shown only once): {made}")
+    cli.screen.stderr_line(f"podium: token (shown only once): {made}")
     return made
 
 

@@ -23,7 +23,7 @@ from podium.render.text import counted, safe_line
 
 if TYPE_CHECKING:
     from podium.testing.modelserver import LoggedRequest, ModelServer
-    from podium.testing.modelserver.relay import Exchange, Relay
+    from podium.testing.modelserver.relay import Relay, RelayExchange
 
 app = command_app()
 
@@ -128,7 +128,7 @@ def modelserver(
         )
     from podium.testing.modelserver import ModelServer, Script
 
-    events: asyncio.Queue[LoggedRequest | Exchange] = asyncio.Queue()
+    events: asyncio.Queue[LoggedRequest | RelayExchange] = asyncio.Queue()
     # Whoever gave a key has it; it is shown nowhere.
     printed_key: str | None = f'"${KEY_VARIABLE}"' if key is not None else "any-key"
     if by_hand:
@@ -155,7 +155,7 @@ def modelserver(
 
 def _relay(
     session: _Session,
-    events: asyncio.Queue[LoggedRequest | Exchange],
+    events: asyncio.Queue[LoggedRequest | RelayExchange],
     folder: Path | None,
     timeout: float | None,
     *,
@@ -186,7 +186,7 @@ class _Session:
     async def serve(
         self,
         server: ModelServer,
-        events: asyncio.Queue[LoggedRequest | Exchange],
+        events: asyncio.Queue[LoggedRequest | RelayExchange],
         log: Path | None,
         relay: Relay | None = None,
     ) -> None:
@@ -235,7 +235,7 @@ class _Session:
         if not (by_hand and request.is_ask):
             self._screen.answer(_record(request), lambda: self._screen.line(_request_text(request)))
 
-    def _report_exchange(self, exchange: Exchange) -> None:
+    def _report_exchange(self, exchange: RelayExchange) -> None:
         """Report an exchange. JSON has one line for each request, when it arrives."""
         if exchange.state == "waiting" or not self._screen.json:
             self._screen.answer(
@@ -274,7 +274,7 @@ def _upstreams(values: list[str]) -> str | dict[str, str]:
     return plain[0] if plain else named
 
 
-def _exchange_record(exchange: Exchange) -> dict[str, Json]:
+def _exchange_record(exchange: RelayExchange) -> dict[str, Json]:
     ask = exchange.ask
     return {
         "number": exchange.number,
@@ -291,7 +291,7 @@ def _exchange_record(exchange: Exchange) -> dict[str, Json]:
     }
 
 
-def _exchange_text(exchange: Exchange) -> str:
+def _exchange_text(exchange: RelayExchange) -> str:
     ask = exchange.ask
     if exchange.state != "waiting":
         return f"{exchange.name} {exchange.state}"

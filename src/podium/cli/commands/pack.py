@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from podium.cli.app import command_app
-from podium.cli.context import Door
+from podium.cli.context import CliContext
 from podium.cli.screen import Screen
 from podium.config.trust import TrustBook
 from podium.core.errors import BadInput, PackInvalid
@@ -50,17 +50,17 @@ def check(
     Example:
       podium pack check packs/roofing
     """
-    door = Door(context.obj, lenient=True)
-    path = _pack_folder(door, folder)
+    cli = CliContext(context.obj, lenient=True)
+    path = _pack_folder(cli, folder)
     try:
         loaded = load_pack(path)
     except PackInvalid as invalid:
-        _print_problems(door.screen, path, invalid)
+        _print_problems(cli.screen, path, invalid)
         raise typer.Exit(2) from None
     record = {"folder": str(path), "sound": True, "faults": [], **_summary(loaded)}
     tools, skills = len(loaded.registry.tools), len(loaded.registry.skills)
     text = f"{path}: sound; {counted(tools, 'tool')}, {counted(skills, 'skill')}"
-    door.screen.answer(record, lambda: door.screen.line(text))
+    cli.screen.answer(record, lambda: cli.screen.line(text))
 
 
 @app.command("list")
@@ -71,19 +71,19 @@ def list_(context: typer.Context) -> None:
     Example:
       podium pack list
     """
-    door = Door(context.obj, lenient=True)
-    project = door.configuration.folders.project
-    rows = [_row(door, pack) for pack in list_packs(project=project, shipped=shipped_packs())]
+    cli = CliContext(context.obj, lenient=True)
+    project = cli.configuration.folders.project
+    rows = [_row(cli, pack) for pack in list_packs(project=project, shipped=shipped_packs())]
 
     def render() -> None:
         if not rows:
-            door.screen.line("no packs; create one with `podium pack new packs/NAME`")
+            cli.screen.line("no packs; create one with `podium pack new packs/NAME`")
             return
         headers = ("NAME", "VERSION", "TOOLS", "FROM", "STANDS", "FOLDER")
         keys = ("name", "version", "tools", "origin", "stands", "folder")
-        door.screen.table(headers, [[str(row[key]) for key in keys] for row in rows])
+        cli.screen.table(headers, [[str(row[key]) for key in keys] for row in rows])
 
-    door.screen.answer({"packs": rows}, render)
+    cli.screen.answer({"packs": rows}, render)
 
 
 @app.command()
@@ -94,8 +94,8 @@ def show(context: typer.Context, name: Name) -> None:
     Example:
       podium pack show podium
     """
-    door = Door(context.obj, lenient=True)
-    loaded = load_pack(_pack_folder(door, name))
+    cli = CliContext(context.obj, lenient=True)
+    loaded = load_pack(_pack_folder(cli, name))
     tools = [_tool_record(loaded, tool) for tool in loaded.registry.tools]
     record = {
         **_summary(loaded),
@@ -103,7 +103,7 @@ def show(context: typer.Context, name: Name) -> None:
         "tools": tools,
         "skills": _skills(loaded),
     }
-    door.screen.answer(record, lambda: _print_pack(door.screen, loaded, tools))
+    cli.screen.answer(record, lambda: _print_pack(cli.screen, loaded, tools))
 
 
 @app.command()
@@ -120,9 +120,9 @@ def trust(
     Example:
       podium pack trust packs/bikes
     """
-    door = Door(context.obj, lenient=True)
-    loaded = load_pack(_pack_folder(door, name))
-    book = _book(door)
+    cli = CliContext(context.obj, lenient=True)
+    loaded = load_pack(_pack_folder(cli, name))
+    book = _book(cli)
     file = Path(loaded.folder) / REGISTRY_FILE
     if forget:
         book.forget(file)
@@ -134,11 +134,11 @@ def trust(
 
     def render() -> None:
         for line in performed:
-            door.screen.line(f"runs {escaped_line(line)}")
+            cli.screen.line(f"runs {escaped_line(line)}")
         state = "trusted as it is now" if trusted else "not trusted"
-        door.screen.line(f"{loaded.folder}: {state}")
+        cli.screen.line(f"{loaded.folder}: {state}")
 
-    door.screen.answer(record, render)
+    cli.screen.answer(record, render)
 
 
 @app.command()
@@ -152,28 +152,28 @@ def new(
     Example:
       podium pack new packs/bikes && podium pack check packs/bikes
     """
-    door = Door(context.obj, lenient=True)
+    cli = CliContext(context.obj, lenient=True)
     files = write_new_pack(folder)
     load_pack(folder)
 
     def render() -> None:
         for file in files:
-            door.screen.line(f"created {folder / file}")
-        door.screen.line(f"next: `podium pack check {folder}`, then `podium pack trust {folder}`")
+            cli.screen.line(f"created {folder / file}")
+        cli.screen.line(f"next: `podium pack check {folder}`, then `podium pack trust {folder}`")
 
-    door.screen.answer({"folder": str(folder), "files": files}, render)
+    cli.screen.answer({"folder": str(folder), "files": files}, render)
 
 
-def _pack_folder(door: Door, name: str) -> Path:
+def _pack_folder(cli: CliContext, name: str) -> Path:
     """Return the pack's folder, relative when it is below the current one."""
-    project = door.configuration.folders.project
+    project = cli.configuration.folders.project
     folder = find_pack(name, project=project, shipped=shipped_packs())
     here = Path.cwd()
     return folder.relative_to(here) if folder.is_relative_to(here) else folder
 
 
-def _book(door: Door) -> TrustBook:
-    return TrustBook(door.configuration.folders.user_state)
+def _book(cli: CliContext) -> TrustBook:
+    return TrustBook(cli.configuration.folders.user_state)
 
 
 def _performers(pack: Pack) -> list[str]:
@@ -213,7 +213,7 @@ def _summary(pack: Pack) -> dict[str, Json]:
     }
 
 
-def _row(door: Door, folder: PackFolder) -> dict[str, Json]:
+def _row(cli: CliContext, folder: PackFolder) -> dict[str, Json]:
     row: dict[str, Json] = {
         "name": folder.name,
         "origin": folder.origin,
@@ -224,7 +224,7 @@ def _row(door: Door, folder: PackFolder) -> dict[str, Json]:
     except BadInput:
         return row | {"version": "", "tools": 0, "stands": "broken", "description": ""}
     file = Path(pack.folder) / REGISTRY_FILE
-    trusted = folder.origin == "shipped" or _book(door).trusts(file, pack.digest)
+    trusted = folder.origin == "shipped" or _book(cli).trusts(file, pack.digest)
     return row | {
         "version": pack.registry.version,
         "tools": len(pack.registry.tools),

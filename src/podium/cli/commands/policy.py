@@ -21,7 +21,7 @@ from podium.app.policy_trial import (
     try_policy,
 )
 from podium.cli.app import command_app
-from podium.cli.context import Door
+from podium.cli.context import CliContext
 from podium.cli.screen import Screen
 from podium.core.decisions import Decision, Effect
 from podium.core.errors import BadInput
@@ -70,7 +70,7 @@ def check(
       podium policy check -- git checkout main
       podium policy check --tool write_file --args '{"path": "a.txt", "content": "x"}'
     """
-    door = Door(context.obj)
+    cli = CliContext(context.obj)
     name, arguments = _requested_call(command or [], tool, args)
 
     async def work(podium: Podium) -> tuple[Decision, FolderConfinement | None]:
@@ -88,9 +88,9 @@ def check(
             hosts=held.hosts if held else (),
         ), held
 
-    decision, held = door.run(work)
+    decision, held = cli.run(work)
     record = {**_record(decision), **_confinement(held)}
-    door.screen.answer(record, lambda: _print_decision(door.screen, decision, held))
+    cli.screen.answer(record, lambda: _print_decision(cli.screen, decision, held))
     raise typer.Exit(EXIT_CODES[decision.effect])
 
 
@@ -142,7 +142,7 @@ def try_cases(
     Example:
       podium policy test cases.yaml
     """
-    door = Door(context.obj)
+    cli = CliContext(context.obj)
     lists = [(str(file), read_yaml(file))] if file is not None else [*shipped_cases()]
     cases = [case for name, data in lists for case in policy_cases(data, name)]
 
@@ -158,9 +158,9 @@ def try_cases(
             )
         ]
 
-    tried = door.run(work)
+    tried = cli.run(work)
     wrong = [one for one in tried if not one.holds]
-    door.screen.answer(_outcome(tried, wrong), lambda: _print_results(door.screen, tried, wrong))
+    cli.screen.answer(_outcome(tried, wrong), lambda: _print_results(cli.screen, tried, wrong))
     raise typer.Exit(1 if wrong else 0)
 
 

@@ -10,7 +10,7 @@ import typer
 from podium.app.app import Podium
 from podium.app.receipts import Verdict, follow_receipts, list_receipts
 from podium.cli.app import command_app
-from podium.cli.context import Door
+from podium.cli.context import CliContext
 from podium.core.decisions import Receipt
 from podium.core.errors import NotPossibleNow
 from podium.core.ids import short_id
@@ -37,25 +37,25 @@ def list_(context: typer.Context, run: RunArgument = None) -> None:
     Example:
       podium receipts list 9d1f5a6b
     """
-    door = Door(context.obj, lenient=True)
+    cli = CliContext(context.obj, lenient=True)
     listed: list[Receipt] = []
     if run is not None:
-        door.must_have_state("run", run)
-    if door.has_state:
+        cli.must_have_state("run", run)
+    if cli.has_state:
 
         async def work(podium: Podium) -> list[Receipt]:
             return await list_receipts(await podium.store(), run)
 
-        listed = door.run(work)
+        listed = cli.run(work)
 
     def render() -> None:
         if not listed:
-            door.screen.stderr_line("no receipts")
+            cli.screen.stderr_line("no receipts")
             return
         headers = ("RUN", "NO", "TOOL", "STATUS", "TIER", "APPROVED BY", "SETTLED")
-        door.screen.table(headers, [_row(receipt) for receipt in listed])
+        cli.screen.table(headers, [_row(receipt) for receipt in listed])
 
-    door.screen.answer({"receipts": [one.model_dump(mode="json") for one in listed]}, render)
+    cli.screen.answer({"receipts": [one.model_dump(mode="json") for one in listed]}, render)
 
 
 @app.command()
@@ -66,9 +66,9 @@ def verify(context: typer.Context, run: RunArgument = None) -> None:
     Example:
       podium receipts verify
     """
-    door = Door(context.obj)
+    cli = CliContext(context.obj)
     if run is not None:
-        door.must_have_state("run", run)
+        cli.must_have_state("run", run)
 
     async def work(podium: Podium) -> Verdict:
         from podium.app.receipts import proven
@@ -76,19 +76,19 @@ def verify(context: typer.Context, run: RunArgument = None) -> None:
         return await proven(podium, run)
 
     # Without a state folder nothing was ever sealed, and looking must not make one.
-    looked = door.has_folder or door.has_state
-    verdict = door.run(work) if looked else Verdict(runs=0, receipts=0)
+    looked = cli.has_folder or cli.has_state
+    verdict = cli.run(work) if looked else Verdict(runs=0, receipts=0)
 
     def render() -> None:
         for problem in verdict.faults:
             number = "" if problem.number is None else f" receipt {problem.number}"
-            door.screen.line(f"{problem.kind}: run {problem.run_id}{number}: {problem.problem}")
+            cli.screen.line(f"{problem.kind}: run {problem.run_id}{number}: {problem.problem}")
         state = "sound" if verdict.sound else counted(len(verdict.faults), "fault")
-        door.screen.line(
+        cli.screen.line(
             f"{counted(verdict.receipts, 'receipt')} of {counted(verdict.runs, 'run')}: {state}"
         )
 
-    door.screen.answer(verdict.record(), render)
+    cli.screen.answer(verdict.record(), render)
     raise typer.Exit(0 if verdict.sound else 1)
 
 
@@ -100,24 +100,24 @@ def follow(context: typer.Context, run: RunArgument = None) -> None:
     Example:
       podium receipts follow --json
     """
-    door = Door(context.obj)
+    cli = CliContext(context.obj)
     if run is not None:
-        door.must_have_state("run", run)
-    if not door.has_state:
+        cli.must_have_state("run", run)
+    if not cli.has_state:
         raise NotPossibleNow("no runs yet; start a run first, then follow")
 
     async def work(podium: Podium) -> None:
         receipts = follow_receipts(await podium.store(), run)
         async with aclosing(receipts):  # type: ignore[type-var]  # it is an async generator
             async for receipt in receipts:
-                if door.screen.json:
-                    door.screen.record(receipt.model_dump(mode="json"))
+                if cli.screen.json:
+                    cli.screen.record(receipt.model_dump(mode="json"))
                 else:
-                    door.screen.line("  ".join(_row(receipt)))
-                if door.screen.reader_gone:
+                    cli.screen.line("  ".join(_row(receipt)))
+                if cli.screen.reader_gone:
                     return
 
-    door.run(work)
+    cli.run(work)
 
 
 def _row(receipt: Receipt) -> tuple[str, ...]:

@@ -11,12 +11,12 @@ import typer
 from podium.app.app import Podium
 from podium.app.id_lookup import find_call_key
 from podium.app.run_continuation import resumable
-from podium.app.run_control import cancel as wish_ended
+from podium.app.run_control import cancel as request_cancel
 from podium.app.run_control import resolve_call, see_through
 from podium.app.run_control import resume as go_on
 from podium.app.run_control import retry as go_again
 from podium.cli.app import command_app
-from podium.cli.context import Door
+from podium.cli.context import CliContext
 from podium.cli.identity import approver
 from podium.cli.run_host import host
 from podium.core.decisions import CallRecord
@@ -49,12 +49,12 @@ def cancel(
     Example:
       podium cancel 9d1f5a6b --why "wrong branch"
     """
-    door = Door(context.obj, lenient=True)
-    door.must_have_state("run", run)
+    cli = CliContext(context.obj, lenient=True)
+    cli.must_have_state("run", run)
 
     async def work(podium: Podium) -> Run:
         engine = await podium.engine()
-        wished = await wish_ended(await podium.store(), engine, run, by=door.user, why=why)
+        wished = await request_cancel(await podium.store(), engine, run, by=cli.user, why=why)
         if wished.status.ended or not wait:
             return wished
         try:
@@ -65,11 +65,11 @@ def cancel(
                 f"see its host with `podium show {wished.id}`"
             ) from None
 
-    ended = door.run(work)
+    ended = cli.run(work)
     state = ended.status.value if ended.status.ended else "cancelling"
-    door.screen.answer(
+    cli.screen.answer(
         {"run": ended.model_dump(mode="json")},
-        lambda: door.screen.line(f"run {ended.id} {state}"),
+        lambda: cli.screen.line(f"run {ended.id} {state}"),
     )
 
 
@@ -101,18 +101,18 @@ def resume(
       podium resume
       podium resume 9d1f5a6b --note "keep the old name"
     """
-    door = Door(context.obj)
+    cli = CliContext(context.obj)
     if run is not None:
-        door.must_have_state("run", run)
-    elif not door.has_state:
+        cli.must_have_state("run", run)
+    elif not cli.has_state:
         raise BadInput(NOTHING_TO_RESUME)
 
     async def begin(podium: Podium) -> Run:
         store = await podium.store()
         run_id = run or _only_one(await resumable(store, podium.engine))
-        return await go_on(store, await podium.hosting_engine(), run_id, note=note, by=door.user)
+        return await go_on(store, await podium.hosting_engine(), run_id, note=note, by=cli.user)
 
-    host(door, begin, wait=wait)
+    host(cli, begin, wait=wait)
 
 
 def _only_one(runs: Sequence[Run]) -> str:
@@ -149,14 +149,14 @@ def retry(
     Example:
       podium retry 9d1f5a6b --from review
     """
-    door = Door(context.obj)
-    door.must_have_state("run", run)
+    cli = CliContext(context.obj)
+    cli.must_have_state("run", run)
 
     async def begin(podium: Podium) -> Run:
         store, engine = await podium.store(), await podium.hosting_engine()
-        return await go_again(store, engine, run, from_step=from_step, by=door.user)
+        return await go_again(store, engine, run, from_step=from_step, by=cli.user)
 
-    host(door, begin, wait=wait)
+    host(cli, begin, wait=wait)
 
 
 resolve_app = command_app()
@@ -181,21 +181,21 @@ def resolve(
     """
     if happened is None:
         raise typer.BadParameter("pass --happened or --not-happened")
-    door = Door(context.obj)
-    door.must_have_state("run", call.partition(":")[0])
+    cli = CliContext(context.obj)
+    cli.must_have_state("run", call.partition(":")[0])
 
-    who = approver(door)
+    who = approver(cli)
 
     async def work(podium: Podium) -> CallRecord:
         store = await podium.store()
         key = await store.read(lambda view: find_call_key(view, call))
         return await resolve_call(store, podium.clock, key, happened=happened, by=who.name)
 
-    record = door.run(work)
+    record = cli.run(work)
     state = "happened" if happened else "did not happen"
-    door.screen.answer(
+    cli.screen.answer(
         {"call": record.model_dump(mode="json")},
-        lambda: door.screen.line(
+        lambda: cli.screen.line(
             f"call {record.key} {state}; continue with `podium resume {short_id(record.run_id)}`"
         ),
     )

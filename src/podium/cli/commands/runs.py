@@ -16,7 +16,7 @@ from podium.app.run_list import (
     list_by_status,
 )
 from podium.cli.app import command_app
-from podium.cli.context import Door
+from podium.cli.context import CliContext
 from podium.core.ids import short_id
 from podium.render.text import escaped_line, local_time
 
@@ -41,12 +41,12 @@ def runs(
       podium runs --status waiting --status needs_human
       podium runs --status interrupted
     """
-    door = Door(context.obj, lenient=True)
+    cli = CliContext(context.obj, lenient=True)
     statuses = [item.value for item in status or ()]
     listed: list[RunListing] = []
     collide: list[RunCollision] = []
     answered: dict[str, str] = {}
-    if door.has_state:
+    if cli.has_state:
 
         async def work(
             podium: Podium,
@@ -60,26 +60,26 @@ def runs(
                 left,
             )
 
-        listed, collide, answered = door.run(work)
+        listed, collide, answered = cli.run(work)
 
     def render() -> None:
         if not listed:
-            door.screen.stderr_line("no runs")
+            cli.screen.stderr_line("no runs")
             return
-        door.screen.table(
+        cli.screen.table(
             ("RUN", "STATUS", "FLOW", "CREATED", "TASK"),
             [_row(run_status) for run_status in listed],
         )
         left = [short_id(run_status.run.id) for run_status in listed if run_status.interrupted]
         if left:
-            door.screen.stderr_line(
+            cli.screen.stderr_line(
                 f"not hosted: {', '.join(left)}; continue with `podium resume {left[0]}`"
             )
         for run_status in listed:
             if says := answered.get(run_status.run.id):
-                door.screen.stderr_line(f"answered, but {says}")
+                cli.screen.stderr_line(f"answered, but {says}")
         for collision in collide:
-            door.screen.stderr_line(
+            cli.screen.stderr_line(
                 f"{short_id(collision.run)} and {short_id(collision.other)} change the same lines of "
                 f"{escaped_line(', '.join(collision.paths[:5]))}: the one merged second will conflict"
             )
@@ -88,7 +88,7 @@ def runs(
         "runs": [run_status.record() for run_status in listed],
         "collisions": [item.model_dump(mode="json") for item in collide],
     }
-    door.screen.answer(record, render)
+    cli.screen.answer(record, render)
 
 
 def _row(run_status: RunListing) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ import typer
 from podium.app.app import Podium
 from podium.cli.app import command_app
 from podium.cli.commands.workers import queue_specs
-from podium.cli.context import Door
+from podium.cli.context import CliContext
 from podium.cli.queue_worker import select_queues, serve_queues
 from podium.config.os_user import os_user_name
 from podium.config.project_identity import settle_identity
@@ -49,17 +49,17 @@ def tokens(context: typer.Context) -> None:
     """
     if context.invoked_subcommand:
         return
-    door = Door(context.obj, lenient=True)
-    records = _book(door).all() if door.has_folder else []
+    cli = CliContext(context.obj, lenient=True)
+    records = _book(cli).all() if cli.has_folder else []
 
     def render() -> None:
         if not records:
-            door.screen.stderr_line("no tokens yet; `podium serve` creates the first one")
+            cli.screen.stderr_line("no tokens yet; `podium serve` creates the first one")
             return
         headers = ("ID", "NAME", "ROLES", "CREATED", "BY", "EXPIRES")
-        door.screen.table(headers, [_row(record) for record in records])
+        cli.screen.table(headers, [_row(record) for record in records])
 
-    door.screen.answer({"tokens": [_record(record) for record in records]}, render)
+    cli.screen.answer({"tokens": [_record(record) for record in records]}, render)
 
 
 @tokens_app.command()
@@ -88,22 +88,22 @@ def add(
     Example:
       podium serve tokens add ann --role operator --role approver --expires 30d
     """
-    door = Door(context.obj, lenient=True)
+    cli = CliContext(context.obj, lenient=True)
     now = datetime.now(UTC)
     until = _until(expires, now)
-    folders = door.configuration.folders
+    folders = cli.configuration.folders
     folders.make_state()
     if not os.environ.get("PODIUM_DATABASE_URL"):
-        settle_identity(folders, door.screen.stderr_line)
-    token, record = _book(door).make(name, frozenset(role or ()), now, until)
+        settle_identity(folders, cli.screen.stderr_line)
+    token, record = _book(cli).make(name, frozenset(role or ()), now, until)
 
     def render() -> None:
-        door.screen.line(token)
-        door.screen.stderr_line(
+        cli.screen.line(token)
+        cli.screen.stderr_line(
             f"{record.name} signs in with it at the console's /login, or with `podium login`; it is not shown again"
         )
 
-    door.screen.answer({"token": token, **_record(record)}, render)
+    cli.screen.answer({"token": token, **_record(record)}, render)
 
 
 @tokens_app.command()
@@ -119,14 +119,14 @@ def revoke(
     Example:
       podium serve tokens revoke 1c0ffee1
     """
-    door = Door(context.obj, lenient=True)
-    record = _book(door).revoke(token_id)
+    cli = CliContext(context.obj, lenient=True)
+    record = _book(cli).revoke(token_id)
     text = f"revoked token {record.id} of {record.name}; its sessions and streams end"
-    door.screen.answer({"revoked": record.id}, lambda: door.screen.line(text))
+    cli.screen.answer({"revoked": record.id}, lambda: cli.screen.line(text))
 
 
-def _book(door: Door) -> TokenBook:
-    return TokenBook(console_folder(Podium(door.configuration, os.environ).key_dir))
+def _book(cli: CliContext) -> TokenBook:
+    return TokenBook(console_folder(Podium(cli.configuration, os.environ).key_dir))
 
 
 def _until(expires: str, now: datetime) -> UtcDatetime | None:
@@ -211,7 +211,7 @@ def serve(
     """
     if context.invoked_subcommand:
         return
-    door = Door(context.obj)
+    cli = CliContext(context.obj)
     settings = _settings(
         host=host,
         port=port,
@@ -221,10 +221,10 @@ def serve(
         behind_proxy=behind_proxy,
         names=tuple(name or ()),
     )
-    door.options.ending_note = "stopping; every run stays at its checkpoint"
-    door.options.parting_note = "every run stays at its checkpoint, for the next worker"
-    queues = () if no_worker else select_queues(queue_specs(door), (), ())
-    door.run(lambda podium: _serve(door, podium, settings, queues))
+    cli.options.ending_note = "stopping; every run stays at its checkpoint"
+    cli.options.parting_note = "every run stays at its checkpoint, for the next worker"
+    queues = () if no_worker else select_queues(queue_specs(cli), (), ())
+    cli.run(lambda podium: _serve(cli, podium, settings, queues))
 
 
 def _settings(**values: object) -> ConsoleSettings:
@@ -238,7 +238,7 @@ def _settings(**values: object) -> ConsoleSettings:
 
 
 async def _serve(
-    door: Door, podium: Podium, settings: ConsoleSettings, queues: Sequence[QueueSpec]
+    cli: CliContext, podium: Podium, settings: ConsoleSettings, queues: Sequence[QueueSpec]
 ) -> None:
     from podium.app.notices import notice_service
     from podium.web.app import build_app
@@ -252,15 +252,15 @@ async def _serve(
         public = _public_url(url, settings)
         notices = notice_service(podium, console_url=public, path_to=link_paths(podium))
         await stack.enter_async_context(notices)
-        _announce(door, console, public)
+        _announce(cli, console, public)
         if not queues:
             await asyncio.Event().wait()
         names = ", ".join(queue.name for queue in queues)
 
         def on_serving() -> None:
-            door.screen.stderr_line(f"hosting {names}; Ctrl-C leaves every run at its checkpoint")
+            cli.screen.stderr_line(f"hosting {names}; Ctrl-C leaves every run at its checkpoint")
 
-        await serve_queues(podium, queues, on_serving, door.screen.stderr_line, once=False)
+        await serve_queues(podium, queues, on_serving, cli.screen.stderr_line, once=False)
 
 
 def _public_url(url: str, settings: ConsoleSettings) -> str:
@@ -274,7 +274,7 @@ def _public_url(url: str, settings: ConsoleSettings) -> str:
     return f"{scheme}://{named}" if ":" in named else f"{scheme}://{named}:{port}"
 
 
-def _announce(door: Door, console: WebContext, url: str) -> None:
+def _announce(cli: CliContext, console: WebContext, url: str) -> None:
     """Print the console's URL, on the first start with a token that is not shown again."""
     if console.settings.socket is not None and not console.settings.names:
         where = f"curl --unix-socket {url} http://localhost/api/v1/runs"
@@ -282,7 +282,7 @@ def _announce(door: Door, console: WebContext, url: str) -> None:
         where = url
     if console.tokens.all():
         text = f"console at {where}; create a token with `podium serve tokens add NAME`"
-        door.screen.answer({"url": url}, lambda: door.screen.line(text))
+        cli.screen.answer({"url": url}, lambda: cli.screen.line(text))
         return
     from podium.web.access.tokens import ConsoleRole
 
@@ -292,9 +292,9 @@ def _announce(door: Door, console: WebContext, url: str) -> None:
     link = f"{url}/login#token={token}" if where == url else ""
 
     def human() -> None:
-        door.screen.line(link or f"{where} -H 'Authorization: Bearer {token}'")
-        door.screen.stderr_line(
+        cli.screen.line(link or f"{where} -H 'Authorization: Bearer {token}'")
+        cli.screen.stderr_line(
             f"this is {name}'s console token, with every role; it is not shown again"
         )
 
-    door.screen.answer({"url": url, "token": token, "link": link}, human)
+    cli.screen.answer({"url": url, "token": token, "link": link}, human)

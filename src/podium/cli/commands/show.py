@@ -12,7 +12,7 @@ from podium.app.run_continuation import left_alone
 from podium.app.run_list import RunListing, with_host_status
 from podium.app.run_report import RunReport, follow_logs, show_run
 from podium.cli.app import command_app
-from podium.cli.context import Door
+from podium.cli.context import CliContext
 from podium.cli.screen import Screen
 from podium.core.decisions import Usage
 from podium.core.events import Event
@@ -50,8 +50,8 @@ def show(
     Example:
       podium show 9d1f5a6b
     """
-    door = Door(context.obj, lenient=True)
-    door.must_have_state("run", run)
+    cli = CliContext(context.obj, lenient=True)
+    cli.must_have_state("run", run)
 
     async def work(podium: Podium) -> tuple[RunReport, RunListing, RunSection | None, str]:
         store = await podium.store()
@@ -62,16 +62,16 @@ def show(
         section = await load(job.report)(podium, report.run) if job and job.report else None
         return report, status, section, left.get(report.run.id, "")
 
-    report, status, section, answered = door.run(work)
+    report, status, section, answered = cli.run(work)
     added = {} if section is None else section.record()
     record = {**report.record(), "run": status.record(), **added}
-    door.screen.answer(record, lambda: _print(door.screen, report, status, section))
-    if status.interrupted and not door.screen.json:
-        door.screen.stderr_line(
+    cli.screen.answer(record, lambda: _print(cli.screen, report, status, section))
+    if status.interrupted and not cli.screen.json:
+        cli.screen.stderr_line(
             f"not hosted; continue with `podium resume {short_id(report.run.id)}`"
         )
-    if answered and not door.screen.json:
-        door.screen.stderr_line(f"answered, but {answered}")
+    if answered and not cli.screen.json:
+        cli.screen.stderr_line(f"answered, but {answered}")
 
 
 def _print(
@@ -196,9 +196,9 @@ def logs(
       podium logs 9d1f5a6b -f
       podium logs 9d1f5a6b --tail 20
     """
-    door = Door(context.obj, lenient=True)
-    door.must_have_state("run", run)
-    screen = door.screen
+    cli = CliContext(context.obj, lenient=True)
+    cli.must_have_state("run", run)
+    screen = cli.screen
     gathering = screen.json and not follow
     gathered: list[Event] = []
 
@@ -221,7 +221,7 @@ def logs(
                     break
         return status
 
-    status = door.run(work)
+    status = cli.run(work)
     if gathering:
         how = {"shown_status": status.shown_status, "hosted": status.hosted}
         screen.record({"events": [event.line() for event in gathered], **how})

@@ -20,7 +20,7 @@ from podium.app.app import Podium
 from podium.app.workload import WorkloadSnapshot, WorkWatch
 from podium.cli.app import command_app
 from podium.cli.commands.workers import queue_specs
-from podium.cli.context import Door
+from podium.cli.context import CliContext
 from podium.cli.screen import Screen, is_terminal
 from podium.core.errors import Interrupted, Passing
 from podium.ports import Store
@@ -114,27 +114,27 @@ def top(
       podium top
       podium top --once
     """
-    door = Door(context.obj, lenient=True)
-    if not door.has_state:
+    cli = CliContext(context.obj, lenient=True)
+    if not cli.has_state:
         nothing = WorkloadSnapshot(at=datetime.now(UTC))
         text = "no runs yet; start one with `podium run`"
-        door.screen.answer(_record(nothing), lambda: door.screen.stderr_line(text))
+        cli.screen.answer(_record(nothing), lambda: cli.screen.stderr_line(text))
         return
     with suppress(Interrupted):
-        door.run(lambda podium: _watch(door, podium, once=once))
+        cli.run(lambda podium: _watch(cli, podium, once=once))
 
 
-async def _watch(door: Door, podium: Podium, *, once: bool) -> None:
+async def _watch(cli: CliContext, podium: Podium, *, once: bool) -> None:
     store = await podium.store()
-    watch = WorkWatch(store, podium.engine, queue_specs(door))
-    if door.screen.json:
-        door.screen.record(_record(await watch.look()))
+    watch = WorkWatch(store, podium.engine, queue_specs(cli))
+    if cli.screen.json:
+        cli.screen.record(_record(await watch.look()))
     elif once:
-        _print(door.screen, await watch.look())
+        _print(cli.screen, await watch.look())
     elif is_terminal():
         await _draw(store, watch)
     else:
-        await _print_on(door.screen, store, watch)
+        await _print_on(cli.screen, store, watch)
 
 
 async def _draw(store: Store, watch: WorkWatch) -> None:

@@ -20,7 +20,7 @@ from podium.app.id_lookup import find_id
 from podium.app.run_list import RunListing, with_host_status
 from podium.app.run_report import follow_logs
 from podium.cli.app import command_app
-from podium.cli.context import Door
+from podium.cli.context import CliContext
 from podium.cli.screen import Screen, is_terminal
 from podium.core.errors import BadInput, UnknownId
 from podium.core.events import Event
@@ -28,7 +28,7 @@ from podium.core.ids import short_id
 from podium.core.model import Json
 from podium.ports import EventQuery, Store, StoreView
 from podium.render.text import escaped_json, escaped_line
-from podium.render.trace import Timeline, totals_line
+from podium.render.trace import TraceTimeline, totals_line
 from podium.render.trace_rows import BEGUN, Data, Folding, Row, RowFilter, Totals
 from podium.store.trace import TraceWriter
 from podium.store.trace_reader import TraceReader, open_trace
@@ -62,7 +62,7 @@ class TraceView:
         self._shows_all = row_filter == RowFilter()
         self._limit = limit
         self._folding = Folding(every_event=every_event)
-        self._timeline = Timeline(shutil.get_terminal_size().columns if is_terminal() else 0)
+        self._timeline = TraceTimeline(shutil.get_terminal_size().columns if is_terminal() else 0)
         self._page: list[str] = []
         self._page_rows = 1 if at_once else FIRST_PAGE
         self._at_once = at_once
@@ -226,9 +226,9 @@ def trace(
       podium trace 9d1f5a6b -f --tool run_command
       podium trace .podium/runs/RUN/execution_trace.jsonl --after 5000 --limit 50
     """
-    door = Door(context.obj, lenient=True)
+    cli = CliContext(context.obj, lenient=True)
     view = TraceView(
-        door.screen,
+        cli.screen,
         RowFilter(tool, failed),
         every_event=events,
         limit=limit or 0,
@@ -239,28 +239,28 @@ def trace(
         if follow:
             raise BadInput("a file cannot be followed; name its run instead")
         file = piped_trace() if source == STDIN else open_trace(Path(source))
-        _show_file(door, view, file, "stdin" if source == STDIN else source, after)
+        _show_file(cli, view, file, "stdin" if source == STDIN else source, after)
         view.end()
     else:
-        _show_run(door, view, source, after, follow=follow)
-    _print_hints(door, view, source, tool, limit or 0)
+        _show_run(cli, view, source, after, follow=follow)
+    _print_hints(cli, view, source, tool, limit or 0)
 
 
-def _show_run(door: Door, view: TraceView, source: str, after: int, *, follow: bool) -> None:
-    door.must_have_state("run", source)
-    status, path = door.run(lambda podium: _prepared(door, podium, source))
+def _show_run(cli: CliContext, view: TraceView, source: str, after: int, *, follow: bool) -> None:
+    cli.must_have_state("run", source)
+    status, path = cli.run(lambda podium: _prepared(cli, podium, source))
     name = short_id(status.run.id)
     if status.interrupted:
-        door.screen.stderr_line(f"run {name} is interrupted; continue with `podium resume {name}`")
+        cli.screen.stderr_line(f"run {name} is interrupted; continue with `podium resume {name}`")
     # Outside of the event loop, which Ctrl-C would have to wait for.
-    _show_file(door, view, open_trace(path), f"the trace of run {name}", after, growing=True)
+    _show_file(cli, view, open_trace(path), f"the trace of run {name}", after, growing=True)
     if follow and not status.run.status.ended and not view.enough:
         seq = max(after, view.totals.last_seq)
-        door.run(lambda podium: _follow(podium, view, status.run.id, seq))
+        cli.run(lambda podium: _follow(podium, view, status.run.id, seq))
     view.end(run=status.run.id, shown_status=status.shown_status, hosted=status.hosted)
 
 
-async def _prepared(door: Door, podium: Podium, source: str) -> tuple[RunListing, Path]:
+async def _prepared(cli: CliContext, podium: Podium, source: str) -> tuple[RunListing, Path]:
     """Return the run's status and its trace, brought up to date where possible."""
     store: Store = await podium.store()
     run_id = await store.read(lambda view: find_id(view, "run", source))
@@ -270,7 +270,7 @@ async def _prepared(door: Door, podium: Podium, source: str) -> tuple[RunListing
     (status,) = await with_host_status([run], podium.engine)
     folder = podium.folders.state / "runs"
     if problem := await bring_up_to_date(store, folder, run_id):
-        door.screen.stderr_line(
+        cli.screen.stderr_line(
             f"podium: the trace could not be updated: {problem}; "
             f"read the journal with `podium logs {short_id(run_id)}`"
         )
@@ -278,18 +278,24 @@ async def _prepared(door: Door, podium: Podium, source: str) -> tuple[RunListing
 
 
 def _show_file(
-    door: Door, view: TraceView, file: BinaryIO, name: str, after: int, *, growing: bool = False
+    cli: CliContext,
+    view: TraceView,
+    file: BinaryIO,
+    name: str,
+    after: int,
+    *,
+    growing: bool = False,
 ) -> None:
     reading = TraceReader(file, name)
     with file:
         view.read(reading, after)
     for problem in reading.problems:
-        door.screen.stderr_line(f"podium: {problem}")
+        cli.screen.stderr_line(f"podium: {problem}")
     if (others := reading.problem_count - len(reading.problems)) > 0:
-        door.screen.stderr_line(f"podium: {name}: {others} more")
+        cli.screen.stderr_line(f"podium: {name}: {others} more")
     # Of a run it is what another process is writing just now: what a crash tore has been mended.
     if reading.torn and not growing:
-        door.screen.stderr_line(f"podium: {name}: the last line is incomplete and was skipped")
+        cli.screen.stderr_line(f"podium: {name}: the last line is incomplete and was skipped")
 
 
 async def _follow(podium: Podium, view: TraceView, run_id: str, after: int) -> None:
@@ -302,17 +308,17 @@ async def _follow(podium: Podium, view: TraceView, run_id: str, after: int) -> N
                 return
 
 
-def _print_hints(door: Door, view: TraceView, source: str, tool: str, limit: int) -> None:
+def _print_hints(cli: CliContext, view: TraceView, source: str, tool: str, limit: int) -> None:
     """Print hints for the next command."""
     totals = view.totals
     if limit and view.printed >= limit:
-        door.screen.stderr_line(
+        cli.screen.stderr_line(
             f"limit reached; continue with `podium trace {source} --after {totals.last_seq}`"
         )
     elif not totals.events:
-        door.screen.stderr_line("no events")
+        cli.screen.stderr_line("no events")
     elif not view.printed and tool and tool not in totals.tools:
         called = ", ".join(escaped_line(name[:61], 60) for name in sorted(totals.tools)) or "none"
-        door.screen.stderr_line(f"no call of {tool!r}; called tools: {called}")
+        cli.screen.stderr_line(f"no call of {tool!r}; called tools: {called}")
     elif not view.printed:
-        door.screen.stderr_line("no matching events")
+        cli.screen.stderr_line("no matching events")

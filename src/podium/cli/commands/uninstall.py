@@ -13,7 +13,7 @@ import typer
 
 from podium.app.app import Podium
 from podium.app.inventory import Blocker, Inventory, ProjectData
-from podium.app.uninstall import COMMAND, Outcome, Uninstaller
+from podium.app.uninstall import COMMAND, RemovalOutcome, Uninstaller
 from podium.cli.app import Options, command_app
 from podium.cli.commands.workspaces import size
 from podium.cli.context import run_to_end
@@ -68,7 +68,7 @@ def uninstall(
     inventory = run_to_end(uninstaller.survey(everywhere=everywhere))
     if not screen.json:
         _show(screen, inventory)
-    outcome = Outcome(blockers=inventory.blockers)
+    outcome = RemovalOutcome(blockers=inventory.blockers)
     missing = [text for text in inventory.confirmations if text not in (confirm or ())]
     if not (dry_run or inventory.blockers or missing):
         chosen = _ask(screen, inventory) if asks and not inventory.is_empty else inventory
@@ -138,7 +138,12 @@ def _contents(project: ProjectData) -> str:
 
 
 def _end(
-    screen: Screen, outcome: Outcome, missing: Sequence[str], *, dry_run: bool, everywhere: bool
+    screen: Screen,
+    outcome: RemovalOutcome,
+    missing: Sequence[str],
+    *,
+    dry_run: bool,
+    everywhere: bool,
 ) -> None:
     for blocker in outcome.blockers:
         screen.line(f"blocked: {blocker.what}: {blocker.why}")

@@ -10,7 +10,7 @@ import typer
 from podium.app.app import Podium
 from podium.cli.app import command_app
 from podium.cli.commands.workers import queue_specs
-from podium.cli.context import Door
+from podium.cli.context import CliContext
 from podium.cli.queue_worker import WorkerTask, select_queues, serve_queues
 from podium.core.job import job_of_flow, load
 from podium.core.model import Json
@@ -80,37 +80,33 @@ def worker(
       podium worker --label gpu,repo=app --concurrency 8 --metrics 127.0.0.1:9464
     """
     labels = tuple(dict.fromkeys(_split(label or [])))
-    door = Door(context.obj)
-    door.options.labels = labels
-    queues = select_queues(queue_specs(door), queue or [], labels)
+    cli = CliContext(context.obj)
+    cli.options.labels = labels
+    queues = select_queues(queue_specs(cli), queue or [], labels)
     if concurrency is not None:
         queues = [queue.model_copy(update={"worker_concurrency": concurrency}) for queue in queues]
-    door.options.ending_note = "stopping; every run stays at its checkpoint"
-    door.options.parting_note = "every run stays at its checkpoint, for the next worker"
+    cli.options.ending_note = "stopping; every run stays at its checkpoint"
+    cli.options.parting_note = "every run stays at its checkpoint, for the next worker"
 
     def on_serving() -> None:
         names = ", ".join(queue.name for queue in queues)
-        door.screen.stderr_line(f"serving {names}; Ctrl-C leaves every run at its checkpoint")
+        cli.screen.stderr_line(f"serving {names}; Ctrl-C leaves every run at its checkpoint")
 
     async def work(podium: Podium) -> list[Run]:
         if metrics is None:
-            return await serve_queues(
-                podium, queues, on_serving, door.screen.stderr_line, once=once
-            )
+            return await serve_queues(podium, queues, on_serving, cli.screen.stderr_line, once=once)
         from podium.cli.metrics_page import metrics_page
 
         async with metrics_page(podium, metrics) as url:
-            door.screen.stderr_line(f"metrics at {url}")
-            return await serve_queues(
-                podium, queues, on_serving, door.screen.stderr_line, once=once
-            )
+            cli.screen.stderr_line(f"metrics at {url}")
+            return await serve_queues(podium, queues, on_serving, cli.screen.stderr_line, once=once)
 
-    served = door.run(work)
+    served = cli.run(work)
     record = {
         "queues": [queue.name for queue in queues],
         "runs": [_run_record(run) for run in served],
     }
-    door.screen.answer(record, lambda: None)
+    cli.screen.answer(record, lambda: None)
     if code := _exit_code(served):
         raise typer.Exit(code)
 

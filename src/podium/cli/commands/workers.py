@@ -10,7 +10,7 @@ from podium.app.app import Podium
 from podium.app.work_request import queues_of
 from podium.app.workload import QueueSeen, QueuesSeen, WorkersSeen, see_queues, see_workers
 from podium.cli.app import command_app
-from podium.cli.context import Door
+from podium.cli.context import CliContext
 from podium.core.work import QueueCounts, QueueSpec
 from podium.render.text import counted, safe_line
 from podium.render.work_tables import dead_lines, held_rows, limits_text, queue_rows, worker_rows
@@ -29,32 +29,32 @@ def workers(context: typer.Context) -> None:
       podium workers
       podium workers --json
     """
-    door = Door(context.obj, lenient=True)
+    cli = CliContext(context.obj, lenient=True)
     overview = WorkersSeen(at=datetime.now(UTC))
-    if door.has_state:
+    if cli.has_state:
 
         async def work(podium: Podium) -> WorkersSeen:
             return await see_workers(await podium.store(), podium.engine)
 
-        overview = door.run(work)
-    door.screen.answer(overview.model_dump(mode="json"), lambda: _print_workers(door, overview))
+        overview = cli.run(work)
+    cli.screen.answer(overview.model_dump(mode="json"), lambda: _print_workers(cli, overview))
 
 
-def _print_workers(door: Door, overview: WorkersSeen) -> None:
+def _print_workers(cli: CliContext, overview: WorkersSeen) -> None:
     living = worker_rows(overview.workers, overview.at)
     if living.rows:
-        door.screen.table(*living)
+        cli.screen.table(*living)
     else:
-        door.screen.stderr_line("no workers; start one with `podium worker`")
+        cli.screen.stderr_line("no workers; start one with `podium worker`")
     held = held_rows(overview.workers, overview.at)
     if held.rows:
-        door.screen.line()
-        door.screen.table(*held)
+        cli.screen.line()
+        cli.screen.table(*held)
     for worker in overview.workers:
         if not worker.alive:
-            door.screen.line()
+            cli.screen.line()
             for line in dead_lines(worker, overview.at):
-                door.screen.line(line)
+                cli.screen.line(line)
 
 
 queues_app = command_app()
@@ -72,8 +72,8 @@ def queues(context: typer.Context) -> None:
       podium queues
       podium queues --json
     """
-    door = Door(context.obj, lenient=True)
-    specs = queue_specs(door)
+    cli = CliContext(context.obj, lenient=True)
+    specs = queue_specs(cli)
     overview = QueuesSeen(
         at=datetime.now(UTC),
         queues=tuple(
@@ -81,32 +81,32 @@ def queues(context: typer.Context) -> None:
             for spec in specs
         ),
     )
-    if door.has_state:
+    if cli.has_state:
 
         async def work(podium: Podium) -> QueuesSeen:
             return await see_queues(await podium.store(), podium.engine, specs)
 
-        overview = door.run(work)
+        overview = cli.run(work)
     at = overview.at.isoformat()
     record = {"at": at, "queues": [queue.record() for queue in overview.queues]}
-    door.screen.answer(record, lambda: _print_queues(door, overview))
+    cli.screen.answer(record, lambda: _print_queues(cli, overview))
 
 
-def queue_specs(door: Door) -> tuple[QueueSpec, ...]:
-    return queues_of(door.configuration)
+def queue_specs(cli: CliContext) -> tuple[QueueSpec, ...]:
+    return queues_of(cli.configuration)
 
 
-def _print_queues(door: Door, overview: QueuesSeen) -> None:
-    door.screen.table(*queue_rows(overview.queues, overview.at))
-    door.screen.line()
+def _print_queues(cli: CliContext, overview: QueuesSeen) -> None:
+    cli.screen.table(*queue_rows(overview.queues, overview.at))
+    cli.screen.line()
     limits = [(safe_line(queue.name), limits_text(queue.spec)) for queue in overview.queues]
-    door.screen.facts(limits)
+    cli.screen.facts(limits)
     for queue in overview.queues:
         if queue.trouble:
-            door.screen.stderr_line(queue.trouble)
+            cli.screen.stderr_line(queue.trouble)
     people = sum(queue.tally.needs_human for queue in overview.queues)
     if people:
         which = "list them with `podium runs --status needs_human`"
-        door.screen.stderr_line(
+        cli.screen.stderr_line(
             f"{counted(people, 'run')} {'needs' if people == 1 else 'need'} a person; {which}"
         )

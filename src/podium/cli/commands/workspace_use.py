@@ -14,7 +14,7 @@ import typer
 
 from podium.app.app import Podium
 from podium.app.workspaces import find_workspace
-from podium.cli.context import Door
+from podium.cli.context import CliContext
 from podium.cli.screen import is_terminal
 from podium.core.errors import GuardedFilesChanged, ToolMissing, WorkspaceTampered
 from podium.core.ids import short_id
@@ -134,25 +134,25 @@ def create(
       podium workspaces create fix-login
       podium workspaces create fix-login --base origin/main --branch fix/login
     """
-    door = Door(context.obj)
+    cli = CliContext(context.obj)
 
     async def work(podium: Podium) -> WorkspaceRecord:
         made = await podium.workspaces.create(podium.workspace_spec(task, base=base, branch=branch))
         return made.record
 
-    record = door.run(work)
+    record = cli.run(work)
 
     def render() -> None:
-        door.screen.line(f"{short_id(record.id)}: {record.path}")
-        door.screen.line(
+        cli.screen.line(f"{short_id(record.id)}: {record.path}")
+        cli.screen.line(
             f"branch {record.branch.removeprefix('refs/heads/')} from {record.base[:12]}"
         )
         for name, port in record.ports.items():
-            door.screen.line(f"{name}={port}")
+            cli.screen.line(f"{name}={port}")
         if is_terminal():
-            door.screen.stderr_line(f"next: podium workspaces exec {record.task} -- COMMAND...")
+            cli.screen.stderr_line(f"next: podium workspaces exec {record.task} -- COMMAND...")
 
-    door.screen.answer({"workspace": record.model_dump(mode="json")}, render)
+    cli.screen.answer({"workspace": record.model_dump(mode="json")}, render)
 
 
 def exec_(
@@ -174,10 +174,10 @@ def exec_(
       podium workspaces exec fix-login -- git apply < fix.patch
       podium workspaces exec fix-login -- sh -c 'git add -A && git commit -m wip'
     """
-    door = Door(context.obj)
+    cli = CliContext(context.obj)
 
     captured = CapturedOutput(_OUTPUT_BYTES)
-    pass_on = captured.add if door.options.json else door.screen.pass_on
+    pass_on = captured.add if cli.options.json else cli.screen.pass_on
 
     async def work(podium: Podium) -> tuple[ProcessExit, TurnEnd, bytes]:
         redact = podium.redactor.text
@@ -198,7 +198,7 @@ def exec_(
             ended = await joined(
                 process,
                 lambda line: pass_on(redacted(line, redact)),
-                lambda: not door.screen.reader_gone,
+                lambda: not cli.screen.reader_gone,
             )
         except ToolMissing as missing:
             missing.exit_code = _NOT_THERE
@@ -207,7 +207,7 @@ def exec_(
             end = await workspace.end_turn(before)
         return ended, end, redacted(ended.stderr, redact)
 
-    ended, end, errors = door.run(work)
+    ended, end, errors = cli.run(work)
     record = {
         "exit_code": ended.exit_code,
         "signal": ended.signal,
@@ -221,14 +221,14 @@ def exec_(
         "moved_away": list(end.moved_away),
         "violations": [violation.model_dump(mode="json") for violation in end.violations],
     }
-    door.screen.answer(record, lambda: None)
-    if not door.options.json:
-        door.screen.pass_on_stderr(errors)
+    cli.screen.answer(record, lambda: None)
+    if not cli.options.json:
+        cli.screen.pass_on_stderr(errors)
     if ended.timed_out:
-        door.screen.stderr_line(
+        cli.screen.stderr_line(
             f"podium: stopped after {seconds:g} s; raise the limit with --seconds"
         )
-    _print_refusals(door, ended, end)
+    _print_refusals(cli, ended, end)
     raise typer.Exit(_exit_code(ended))
 
 
@@ -244,7 +244,7 @@ def deliver(context: typer.Context, name: NameArgument) -> None:
     Example:
       podium workspaces deliver fix-login
     """
-    door = Door(context.obj)
+    cli = CliContext(context.obj)
 
     async def work(podium: Podium) -> Delivery | WaitingDelivery:
         record = find_workspace(podium.workspaces, name, str(podium.folders.project))
@@ -256,52 +256,52 @@ def deliver(context: typer.Context, name: NameArgument) -> None:
 
             return await deliver_with_approval(podium, record, changed.change)
 
-    done = door.run(work)
+    done = cli.run(work)
     if isinstance(done, WaitingDelivery):
         waiting = done
         record = {"delivery": None, "waiting": waiting.model_dump(mode="json")}
-        door.screen.answer(record, lambda: _print_waiting(door, waiting))
+        cli.screen.answer(record, lambda: _print_waiting(cli, waiting))
         raise typer.Exit(_WAITS)
     branch = done.branch.removeprefix("refs/heads/")
 
     def render() -> None:
         if done.before == done.after:
-            door.screen.line(f"{branch}: nothing new")
+            cli.screen.line(f"{branch}: nothing new")
             return
         if not done.commits:
-            door.screen.line(f"{branch}: now at {done.after[:12]}, already on another branch")
+            cli.screen.line(f"{branch}: now at {done.after[:12]}, already on another branch")
             return
         brought = counted(len(done.commits), "commit")
         changed = counted(len(done.paths), "file")
-        door.screen.line(f"{branch}: {brought}, {changed}; now at {done.after[:12]}")
+        cli.screen.line(f"{branch}: {brought}, {changed}; now at {done.after[:12]}")
         for lookalike in done.lookalikes:
-            door.screen.stderr_line(
+            cli.screen.stderr_line(
                 f"podium: looks like a secret in test data, please check: {escaped_line(lookalike)}"
             )
 
-    door.screen.answer({"delivery": done.model_dump(mode="json")}, render)
+    cli.screen.answer({"delivery": done.model_dump(mode="json")}, render)
 
 
-def _print_waiting(door: Door, waiting: WaitingDelivery) -> None:
-    door.screen.line(
+def _print_waiting(cli: CliContext, waiting: WaitingDelivery) -> None:
+    cli.screen.line(
         f"{waiting.branch}: nothing was delivered yet; these changed files guard the project or run by themselves:"
     )
     for file in waiting.files:
-        door.screen.line(f"  {escaped_line(file)}")
+        cli.screen.line(f"  {escaped_line(file)}")
     approval = short_id(waiting.approval_id)
-    door.screen.stderr_line(
+    cli.screen.stderr_line(
         f"review the diff with `podium approvals {approval}`; then `podium approve {approval}` or `podium reject {approval} --why TEXT`, "
         f"and `podium workspaces deliver {waiting.task}`"
     )
 
 
-def _print_refusals(door: Door, ended: ProcessExit, end: TurnEnd) -> None:
+def _print_refusals(cli: CliContext, ended: ProcessExit, end: TurnEnd) -> None:
     for what in ended.refused_execs:
-        door.screen.stderr_line(f"podium: refused: {escaped_line(what)}")
+        cli.screen.stderr_line(f"podium: refused: {escaped_line(what)}")
     for host in ended.refused_hosts:
-        door.screen.stderr_line(f"podium: refused host: {escaped_line(host)}")
+        cli.screen.stderr_line(f"podium: refused host: {escaped_line(host)}")
     for path in end.moved_away:
-        door.screen.stderr_line(
+        cli.screen.stderr_line(
             f"podium: moved away, since it would have run as you: {escaped_line(path)}"
         )
     if end.violations:

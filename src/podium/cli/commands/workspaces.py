@@ -23,7 +23,7 @@ from podium.app.workspaces import (
 )
 from podium.cli.app import command_app
 from podium.cli.commands.workspace_use import NameArgument, create, deliver, exec_
-from podium.cli.context import Door
+from podium.cli.context import CliContext
 from podium.cli.screen import Screen
 from podium.core.errors import BadInput, NotPossibleNow
 from podium.core.ids import short_id
@@ -207,10 +207,10 @@ def list_(
       podium workspaces list
       podium workspaces list --removed --json
     """
-    door = Door(context.obj, lenient=True)
+    cli = CliContext(context.obj, lenient=True)
 
     async def work(podium: Podium) -> tuple[Overview, datetime]:
-        needed = await _needed(door, podium)
+        needed = await _needed(cli, podium)
         overview = await survey_workspaces(
             podium.workspaces,
             needed=needed,
@@ -219,12 +219,12 @@ def list_(
         )
         return overview, podium.clock.now()
 
-    overview, now = door.run(work)
+    overview, now = cli.run(work)
 
     def render() -> None:
-        show_overview(door.screen, overview, now, everywhere=everywhere)
+        show_overview(cli.screen, overview, now, everywhere=everywhere)
 
-    door.screen.answer(overview.model_dump(mode="json"), render)
+    cli.screen.answer(overview.model_dump(mode="json"), render)
 
 
 @app.command()
@@ -253,7 +253,7 @@ def gc(
       podium workspaces gc --older-than 7d --dry-run
       podium workspaces gc fix-login
     """
-    door = Door(context.obj)
+    cli = CliContext(context.obj)
     least = span(older_than)
 
     async def work(podium: Podium) -> Collected:
@@ -261,16 +261,16 @@ def gc(
         return await collect_workspaces(
             podium.workspaces,
             podium.clock,
-            needed=await _needed(door, podium),
+            needed=await _needed(cli, podium),
             names=names or (),
             older_than=least,
             dry_run=dry_run,
             git_dir=await _scope(podium, everywhere),
         )
 
-    done = door.run(work)
+    done = cli.run(work)
     record = {"dry_run": dry_run, "bytes": done.bytes, **done.model_dump(mode="json")}
-    door.screen.answer(record, lambda: print_collected(door.screen, done, dry_run))
+    cli.screen.answer(record, lambda: print_collected(cli.screen, done, dry_run))
     raise typer.Exit(_exit_code(done, named=bool(names)))
 
 
@@ -282,15 +282,15 @@ def snapshot(context: typer.Context, name: NameArgument, everywhere: AllOption =
     Example:
       podium workspaces snapshot fix-login
     """
-    door = Door(context.obj)
+    cli = CliContext(context.obj)
 
     async def work(podium: Podium) -> WorktreeSnapshot:
         scope = await _scope(podium, everywhere)
         return await snapshot_workspace(podium.workspaces, name, "asked for by a person", scope)
 
-    made = door.run(work)
+    made = cli.run(work)
     record = {"snapshot": made.model_dump(mode="json")}
-    door.screen.answer(record, lambda: print_snapshot(door.screen, made))
+    cli.screen.answer(record, lambda: print_snapshot(cli.screen, made))
 
 
 @app.command()
@@ -311,14 +311,14 @@ def recover(
     Example:
       podium workspaces recover fix-login --branch fix-login-again
     """
-    door = Door(context.obj)
+    cli = CliContext(context.obj)
 
     async def work(podium: Podium) -> RecoveredBranch:
         scope = await _scope(podium, everywhere)
         return await recover_workspace(podium.workspaces, name, branch, scope)
 
-    made = door.run(work)
-    door.screen.answer(made.model_dump(mode="json"), lambda: print_recovered(door.screen, made))
+    made = cli.run(work)
+    cli.screen.answer(made.model_dump(mode="json"), lambda: print_recovered(cli.screen, made))
 
 
 @app.command()
@@ -334,27 +334,27 @@ def forget(
     Example:
       podium workspaces forget fix-login --yes
     """
-    door = Door(context.obj)
+    cli = CliContext(context.obj)
 
     async def look(podium: Podium) -> RemovedWorkspace:
         return await find_removed(podium.workspaces, name, await _scope(podium, everywhere))
 
-    removed = door.run(look)
+    removed = cli.run(look)
     count = counted(len(removed.snapshots), "snapshot")
     if not yes:
-        _ask(door, f"delete {count} of {removed.record.task!r}? This cannot be undone.")
+        _ask(cli, f"delete {count} of {removed.record.task!r}? This cannot be undone.")
 
     async def work(podium: Podium) -> Sequence[WorktreeSnapshot]:
         return await podium.workspaces.forget(removed.record.id)
 
-    dropped = door.run(work)
+    dropped = cli.run(work)
     record = {"dropped": [snapshot.model_dump(mode="json") for snapshot in dropped]}
 
     def render() -> None:
         for snapshot in dropped:
-            door.screen.line(f"deleted {snapshot.ref}: {snapshot.commit}")
+            cli.screen.line(f"deleted {snapshot.ref}: {snapshot.commit}")
 
-    door.screen.answer(record, render)
+    cli.screen.answer(record, render)
 
 
 async def _scope(podium: Podium, everywhere: bool) -> str:
@@ -364,9 +364,9 @@ async def _scope(podium: Podium, everywhere: bool) -> str:
     return await podium.workspaces.repository_of(str(podium.folders.project)) or _NO_REPOSITORY
 
 
-async def _needed(door: Door, podium: Podium) -> Needed:
+async def _needed(cli: CliContext, podium: Podium) -> Needed:
     """Return what the runs of this project need, without creating a database."""
-    store = await podium.store() if door.has_state else None
+    store = await podium.store() if cli.has_state else None
     return needed_by_runs(store, str(podium.folders.project), podium.clock, podium.engine)
 
 
@@ -378,8 +378,8 @@ def span(text: str) -> timedelta:
     return timedelta(seconds=int(match[1]) * _UNITS[match[2]])
 
 
-def _ask(door: Door, question: str) -> None:
-    if door.screen.json or not typer.get_text_stream("stdin").isatty():
+def _ask(cli: CliContext, question: str) -> None:
+    if cli.screen.json or not typer.get_text_stream("stdin").isatty():
         raise NotPossibleNow(f"{question} Not a terminal; pass --yes to confirm")
     typer.confirm(question, abort=True, err=True)
 

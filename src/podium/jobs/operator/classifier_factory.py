@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from podium.agents import AgentDeps
     from podium.app.app import Podium
     from podium.core.packs import Pack
-    from podium.jobs.operator.judgement.grounding import FindUngrounded
+    from podium.jobs.operator.judgement.ground_check import FindUngrounded
     from podium.jobs.operator.options import OperatorOptions
     from podium.jobs.operator.ports import Classifier
 
@@ -59,7 +59,7 @@ def grounding_check_for(pack: Pack) -> FindUngrounded:
     """Build the check that marks the parts of a reading that nobody said, by Podium's own reading of the message."""
     from podium.jobs.operator.judgement.embedded import EmbeddedClassifier
     from podium.jobs.operator.judgement.fields import FieldExtractor
-    from podium.jobs.operator.judgement.grounding import GroundingCheck
+    from podium.jobs.operator.judgement.ground_check import GroundingCheck
 
     extract = FieldExtractor(pack)
     return GroundingCheck(pack, extract, EmbeddedClassifier(pack, extract).reading)

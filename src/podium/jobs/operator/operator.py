@@ -27,7 +27,7 @@ from podium.core.work import Run, RunStatus
 from podium.jobs.operator.answers import Answers
 from podium.jobs.operator.flow import Brain
 from podium.jobs.operator.judgement.embedded.tokens import plain_tokens
-from podium.jobs.operator.judgement.grounding import FindUngrounded
+from podium.jobs.operator.judgement.ground_check import FindUngrounded
 from podium.jobs.operator.judgement.judge import SURE_ENOUGH, FindConflict, holds_reference, judge
 from podium.jobs.operator.models import (
     Intent,

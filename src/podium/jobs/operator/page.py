@@ -51,7 +51,7 @@ MAX_FIELDS = 12
 
 
 @dataclass(frozen=True)
-class Block:
+class AnswerBlock:
     """One of the five: facts with a name, and other lines beneath them."""
 
     title: str
@@ -86,7 +86,7 @@ class AnswerView:
     """An answer as the template takes it."""
 
     answer: OperatorAnswer
-    blocks: tuple[Block, ...]
+    blocks: tuple[AnswerBlock, ...]
     calls: tuple[CallView, ...] = ()
     context: Mapping[str, str] = field(default_factory=dict)
     """Context sent with the message, to be sent again."""
@@ -142,7 +142,7 @@ def answer_view(
     )
 
 
-def _block(title: str, lines: Sequence[str]) -> Block:
+def _block(title: str, lines: Sequence[str]) -> AnswerBlock:
     """Lines that begin at the margin name a fact; what is indented belongs to what stands above it."""
     facts, others = list[tuple[str, str]](), list[str]()
     for line in lines:
@@ -151,7 +151,7 @@ def _block(title: str, lines: Sequence[str]) -> Block:
             facts.append((name, value))
         else:
             others.append(line)
-    return Block(title, tuple(facts), tuple(others))
+    return AnswerBlock(title, tuple(facts), tuple(others))
 
 
 def _calls(answer: OperatorAnswer) -> Iterator[CallView]:

@@ -21,7 +21,7 @@ from podium.jobs.operator.models import OperatorAnswer
 if TYPE_CHECKING:
     from podium.app.app import Podium
     from podium.app.run_list import RunListing
-    from podium.cli.context import Door
+    from podium.cli.context import CliContext
     from podium.cli.progress import Progress
     from podium.core.errors import PodiumError
     from podium.core.events import Event
@@ -34,16 +34,16 @@ _MAX_ARGUMENTS = 100
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 
 
-def show(door: Door, answer: OperatorAnswer) -> None:
+def show(cli: CliContext, answer: OperatorAnswer) -> None:
     """The answer on stdout: as five blocks, or as one object."""
-    door.screen.answer(record_of(answer), lambda: show_text(door, blocks(answer)))
+    cli.screen.answer(record_of(answer), lambda: show_text(cli, blocks(answer)))
 
 
-def show_text(door: Door, text: str) -> None:
+def show_text(cli: CliContext, text: str) -> None:
     """Blocks as they are where they are piped; on a terminal with titles that stand out."""
     # What is hidden in them is written out already, and joined emoji are to stay joined.
     drawn = _drawn(text, shutil.get_terminal_size().columns) if is_terminal() else [text]
-    door.screen.pass_on(("\n".join(drawn) + "\n").encode(errors="replace"))
+    cli.screen.pass_on(("\n".join(drawn) + "\n").encode(errors="replace"))
 
 
 def _drawn(text: str, width: int) -> Iterator[str]:
@@ -108,13 +108,15 @@ def line_of(event: Event) -> str:
 
 
 @asynccontextmanager
-async def followed(door: Door, podium: Podium, *, show_progress: bool) -> AsyncIterator[Started]:
+async def followed(
+    cli: CliContext, podium: Podium, *, show_progress: bool
+) -> AsyncIterator[Started]:
     """While open, what happens in a run that was started is told on stderr."""
     listening: list[ListenerThread] = []
     with ExitStack() as stack:
 
         async def started(run: Run) -> None:
-            _say_how_to_go_on(door, run)
+            _say_how_to_go_on(cli, run)
             if show_progress:
                 # Late: a message that starts no run is answered without them.
                 from podium.cli.progress import Progress
@@ -133,7 +135,7 @@ async def followed(door: Door, podium: Podium, *, show_progress: bool) -> AsyncI
                 await listener.close()
     for listener in listening:
         for problem in listener.problems:
-            door.screen.stderr_line(f"podium: {problem}")
+            cli.screen.stderr_line(f"podium: {problem}")
 
 
 def _print(progress: Progress, event: Event) -> None:
@@ -141,15 +143,15 @@ def _print(progress: Progress, event: Event) -> None:
         progress.line(line)
 
 
-def _say_how_to_go_on(door: Door, run: Run) -> None:
+def _say_how_to_go_on(cli: CliContext, run: Run) -> None:
     short = short_id(run.id)
     if run.queue is not None:
-        door.options.parting_note = (
+        cli.options.parting_note = (
             f"run {run.id} goes on in queue {run.queue!r}: `podium logs -f {short}` follows it, "
             f"`podium cancel {short}` ends it"
         )
         return
-    door.options.parting_note = (
+    cli.options.parting_note = (
         f"run {run.id} stays at its checkpoint: `podium resume {short}` goes on, "
         f"`podium cancel {short}` ends it"
     )
@@ -158,8 +160,8 @@ def _say_how_to_go_on(door: Door, run: Run) -> None:
 class OperatorRunView:
     """A run of the operator that goes on: its calls on stderr, the five blocks at its end."""
 
-    def __init__(self, door: Door, run: Run) -> None:
-        self._door = door
+    def __init__(self, cli: CliContext, run: Run) -> None:
+        self._cli = cli
         self._run = run
         self._answer: OperatorAnswer | None = None
 
@@ -179,7 +181,7 @@ class OperatorRunView:
             return
         answer = self._answer.model_copy(update={"exit_code": exit_code})
         record = {"run": status.record(), "answer": record_of(answer)}
-        self._door.screen.answer(record, lambda: show_text(self._door, blocks(answer)))
+        self._cli.screen.answer(record, lambda: show_text(self._cli, blocks(answer)))
 
     def break_off(self, error: PodiumError) -> None:
         return

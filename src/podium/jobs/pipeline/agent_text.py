@@ -161,7 +161,7 @@ _BREAK = re.compile(r" {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*$")
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class MarkdownLine:
     """A line without comments and, of a heading, without its marks."""
 
     text: str
@@ -170,17 +170,17 @@ class Line:
     code: bool = False
 
 
-_BLANK = Line("")
+_BLANK = MarkdownLine("")
 
 
 @dataclass(slots=True)
-class Block:
+class MarkdownBlock:
     """A list item or a paragraph, with all that belongs to it."""
 
     lines: list[str] = field(default_factory=list)
     is_item: bool = False
     checked: bool = False
-    headings: tuple[Line, ...] = ()
+    headings: tuple[MarkdownLine, ...] = ()
     """Those it stands under, the outermost first."""
 
     @property
@@ -188,16 +188,16 @@ class Block:
         return "\n".join(self.lines).strip()
 
 
-def lines_of(text: str) -> list[Line]:
+def lines_of(text: str) -> list[MarkdownLine]:
     """The document's lines. Fence marks and comments are left out, code is marked as such."""
-    lines: list[Line] = []
+    lines: list[MarkdownLine] = []
     fence, in_comment = "", False
     for raw in _without_front_matter(text.splitlines()):
         if fence:
             if _closes(raw, fence):
                 fence = ""
             else:
-                lines.append(Line(raw, code=True))
+                lines.append(MarkdownLine(raw, code=True))
             continue
         if not raw.strip():
             # One says as much as many.
@@ -243,22 +243,24 @@ def _without_comments(line: str, in_comment: bool) -> tuple[str, bool]:
         at, in_comment = start + 4, True
 
 
-def _add(lines: list[Line], line: str) -> None:
+def _add(lines: list[MarkdownLine], line: str) -> None:
     if len(line) <= _MAX_HEADING:
         if atx := _ATX.match(line):
             heading = line[atx.end() :].rstrip().rstrip("#").rstrip()
-            lines.append(Line(heading, level=len(atx[1])))
+            lines.append(MarkdownLine(heading, level=len(atx[1])))
             return
         if bold := _BOLD.match(line):
-            lines.append(Line(bold[1].strip(), level=BOLD))
+            lines.append(MarkdownLine(bold[1].strip(), level=BOLD))
             return
         if (underline := _UNDERLINE.match(line)) and _can_be_heading(lines):
-            lines[-1] = Line(lines[-1].text.strip(), level=1 if underline[1][0] == "=" else 2)
+            lines[-1] = MarkdownLine(
+                lines[-1].text.strip(), level=1 if underline[1][0] == "=" else 2
+            )
             return
-    lines.append(Line(line))
+    lines.append(MarkdownLine(line))
 
 
-def _can_be_heading(lines: list[Line]) -> bool:
+def _can_be_heading(lines: list[MarkdownLine]) -> bool:
     if not lines:
         return False
     last = lines[-1]
@@ -267,7 +269,7 @@ def _can_be_heading(lines: list[Line]) -> bool:
     return free and alone and not _NOT_A_PARAGRAPH.match(last.text)
 
 
-def blocks_of(lines: Iterable[Line]) -> Iterator[Block]:
+def blocks_of(lines: Iterable[MarkdownLine]) -> Iterator[MarkdownBlock]:
     """List items and paragraphs, each under its headings.
 
     Items within items belong to the outer one; what is checked off inside is left out.
@@ -282,13 +284,13 @@ def blocks_of(lines: Iterable[Line]) -> Iterator[Block]:
 
 class _BlockReader:
     def __init__(self) -> None:
-        self.block = Block()
-        self._headings: tuple[Line, ...] = ()
+        self.block = MarkdownBlock()
+        self._headings: tuple[MarkdownLine, ...] = ()
         self._indent = 0
         self._blank = False
         self._skipped_indent: int | None = None
 
-    def take(self, line: Line) -> Block | None:
+    def take(self, line: MarkdownLine) -> MarkdownBlock | None:
         """The block that ended before this line."""
         if line.level:
             outer = tuple(heading for heading in self._headings if heading.level < line.level)
@@ -302,7 +304,7 @@ class _BlockReader:
             return None
         return self._text(line.text)
 
-    def _text(self, text: str) -> Block | None:
+    def _text(self, text: str) -> MarkdownBlock | None:
         after_blank, self._blank = self._blank, False
         indent = len(text) - len(text.lstrip())
         item = _ITEM.match(text)
@@ -319,7 +321,7 @@ class _BlockReader:
             self.block.lines.append(text.strip())
         return done
 
-    def _item(self, text: str, item: re.Match[str], indent: int) -> Block | None:
+    def _item(self, text: str, item: re.Match[str], indent: int) -> MarkdownBlock | None:
         checked = (item[2] or "").strip() != ""
         content = text[item.end() :].strip()
         if self.block.is_item and indent > self._indent:
@@ -335,9 +337,9 @@ class _BlockReader:
         self.block.lines.append(content)
         return done
 
-    def _begin(self, *, is_item: bool = False, checked: bool = False) -> Block | None:
+    def _begin(self, *, is_item: bool = False, checked: bool = False) -> MarkdownBlock | None:
         done, self._blank = self.block, False
-        self.block = Block(is_item=is_item, checked=checked, headings=self._headings)
+        self.block = MarkdownBlock(is_item=is_item, checked=checked, headings=self._headings)
         return done if done.text else None
 
 
@@ -391,7 +393,7 @@ def is_delimiter(text: str) -> bool:
     return "|" in text and "-" in text and _DELIMITER_ROW.match(text[:LOOKED_AT]) is not None
 
 
-def solid(body: Sequence[Line]) -> Iterator[Line]:
+def solid(body: Sequence[MarkdownLine]) -> Iterator[MarkdownLine]:
     """Lines that can hold something: no headings, and of tables no heads."""
     for number, line in enumerate(body):
         if line.level:
@@ -404,6 +406,8 @@ def solid(body: Sequence[Line]) -> Iterator[Line]:
         ):
             continue
         if "|" in line.text and line.text.lstrip().startswith("|"):
-            yield Line(" ".join(cell for cell in cells_of(line.text) if says_something(cell)))
+            yield MarkdownLine(
+                " ".join(cell for cell in cells_of(line.text) if says_something(cell))
+            )
         else:
             yield line

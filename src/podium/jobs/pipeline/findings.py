@@ -8,8 +8,8 @@ from itertools import groupby, islice
 
 from podium.core.model import FrozenModel
 from podium.jobs.pipeline.agent_text import (
-    Block,
-    Line,
+    MarkdownBlock,
+    MarkdownLine,
     blocks_of,
     fingerprint,
     lines_of,
@@ -105,7 +105,7 @@ def fingerprint_of(text: str) -> str:
     return fingerprint(plain or " ".join(text.casefold().split()))
 
 
-def _under_headings(blocks: Iterable[Block]) -> Iterator[str]:
+def _under_headings(blocks: Iterable[MarkdownBlock]) -> Iterator[str]:
     for titles, group in groupby(blocks, key=lambda block: block.headings):
         depth = _depth_of_findings(titles)
         if depth is None:
@@ -119,7 +119,7 @@ def _under_headings(blocks: Iterable[Block]) -> Iterator[str]:
             yield from (block.text for block in unchecked)
 
 
-def _depth_of_findings(titles: tuple[Line, ...]) -> int | None:
+def _depth_of_findings(titles: tuple[MarkdownLine, ...]) -> int | None:
     first: int | None = None
     for depth, title in enumerate(titles):
         if _GOOD_NEWS.search(title.text):
@@ -129,7 +129,7 @@ def _depth_of_findings(titles: tuple[Line, ...]) -> int | None:
     return first
 
 
-def _is_name(title: Line) -> bool:
+def _is_name(title: MarkdownLine) -> bool:
     """`# Code review: fix the error page` names the review and heads no findings."""
     return (
         title.level == 1
@@ -137,15 +137,15 @@ def _is_name(title: Line) -> bool:
     )
 
 
-def _is_severity(title: Line) -> bool:
+def _is_severity(title: MarkdownLine) -> bool:
     return _SEVERITY.fullmatch(title.text) is not None
 
 
-def _items(blocks: Iterable[Block]) -> Iterator[str]:
+def _items(blocks: Iterable[MarkdownBlock]) -> Iterator[str]:
     return (block.text for block in blocks if block.is_item and not block.checked)
 
 
-def _sentences(blocks: Iterable[Block]) -> Iterator[str]:
+def _sentences(blocks: Iterable[MarkdownBlock]) -> Iterator[str]:
     for block in blocks:
         if not block.checked:
             yield from _SENTENCE_END.split(block.text)

@@ -33,7 +33,7 @@ from podium.jobs.pipeline.state import (
     StageContext,
     task_name,
 )
-from podium.jobs.pipeline.verdict_routing import integration_of, next_stage
+from podium.jobs.pipeline.verdict_routes import integration_of, next_stage
 from podium.jobs.pipeline.workspace_recovery import restore_workspace
 from podium.ports import FlowBody, FlowContext, StepContext
 

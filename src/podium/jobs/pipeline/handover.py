@@ -20,7 +20,7 @@ from podium.jobs.pipeline.pull_request import body_of, title_of
 from podium.jobs.pipeline.skills import taken_skills
 from podium.jobs.pipeline.stage import record_remote_base
 from podium.jobs.pipeline.state import StageContext, approved_step, ask_a_person
-from podium.jobs.pipeline.verdict_routing import integration_of
+from podium.jobs.pipeline.verdict_routes import integration_of
 from podium.ports import StepContext
 
 FIRST_PAUSE = timedelta(seconds=20)

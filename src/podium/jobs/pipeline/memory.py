@@ -20,7 +20,7 @@ _TAIL = 260
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class MemoryEntry:
     """An entry as it stands in the file, also one that a person wrote."""
 
     text: str
@@ -29,7 +29,7 @@ class Entry:
     headings: tuple[str, ...] = ()
 
 
-def entries_of(text: str) -> Iterator[Entry]:
+def entries_of(text: str) -> Iterator[MemoryEntry]:
     """All list items, and paragraphs under a heading of their own. Done or not, they are known."""
     for block in blocks_of(lines_of(text)):
         if block.is_item or any(heading.level > 1 for heading in block.headings):
@@ -37,17 +37,17 @@ def entries_of(text: str) -> Iterator[Entry]:
             yield _entry(block.text, headings)
 
 
-def _entry(text: str, headings: tuple[str, ...]) -> Entry:
+def _entry(text: str, headings: tuple[str, ...]) -> MemoryEntry:
     start = max(0, len(text) - _TAIL)
     match = _ADDED_BY.search(text, start)
     if match is None:
-        return Entry(text, headings=headings)
+        return MemoryEntry(text, headings=headings)
     body = text[: match.start()].strip()
     try:
         day = date(int(match[2]), int(match[3]), int(match[4]))
     except ValueError:
-        return Entry(body, source=match[1], headings=headings)
-    return Entry(body, source=match[1], day=day, headings=headings)
+        return MemoryEntry(body, source=match[1], headings=headings)
+    return MemoryEntry(body, source=match[1], day=day, headings=headings)
 
 
 def new_entries(text: str | None, items: Iterable[str], *, longest: int) -> Iterator[str]:
@@ -126,7 +126,7 @@ class Ranker:
     """Knows the task, the paths and how rare each word is among all entries."""
 
     def __init__(
-        self, entries: Iterable[Entry], *, task: str, paths: Collection[str], day: date
+        self, entries: Iterable[MemoryEntry], *, task: str, paths: Collection[str], day: date
     ) -> None:
         self._words = {
             entry: words_of(" ".join([*entry.headings, entry.text])) for entry in entries
@@ -139,7 +139,7 @@ class Ranker:
         self._folders = {folder for path in self._paths for folder in _folders_of(path)}
         self._day = day
 
-    def rank(self, entry: Entry) -> Rank | None:
+    def rank(self, entry: MemoryEntry) -> Rank | None:
         """Rate the entry's relevance. None: it has none."""
         by_path, path = self._by_path(entry.text)
         by_words, shared = self._by_words(entry)
@@ -164,7 +164,7 @@ class Ranker:
                     best, why = score, f"path {named}"
         return best, why
 
-    def _by_words(self, entry: Entry) -> tuple[float, list[str]]:
+    def _by_words(self, entry: MemoryEntry) -> tuple[float, list[str]]:
         shared = self._words[entry] & self._task
         worth = {word: self._worth(word) for word in shared}
         named = sorted(worth, key=lambda word: (-worth[word], word))[:5]
@@ -222,7 +222,7 @@ What agents learned while working here. It only grows; a person may correct or r
 """
 
 
-class Refused(FrozenModel):
+class RefusedMemory(FrozenModel):
     """A lesson that is not written down. Its words are not repeated: they may hold a secret."""
 
     number: int
@@ -235,7 +235,7 @@ class Remembered(FrozenModel):
 
     text: str
     added: tuple[str, ...] = ()
-    refused: tuple[Refused, ...] = ()
+    refused: tuple[RefusedMemory, ...] = ()
 
 
 class Chosen(FrozenModel):
@@ -258,14 +258,16 @@ def with_lessons(
 
     `looks_secret` says why a text looks like a secret, without repeating it, or None.
     """
-    refused: list[Refused] = []
+    refused: list[RefusedMemory] = []
     fit: list[str] = []
     for number, lesson in enumerate(lessons, start=1):
         if len(fit) >= MAX_LESSONS:
-            refused.append(Refused(number=number, why=f"one step may add {MAX_LESSONS} lessons"))
+            refused.append(
+                RefusedMemory(number=number, why=f"one step may add {MAX_LESSONS} lessons")
+            )
         # Cleaning could also bring two halves of a secret together.
         elif why := looks_secret(lesson) or looks_secret(harmless(lesson, MAX_LESSON)):
-            refused.append(Refused(number=number, why=one_line(why, 200)))
+            refused.append(RefusedMemory(number=number, why=one_line(why, 200)))
         else:
             fit.append(lesson)
     added = tuple(new_entries(text, fit, longest=MAX_LESSON))

@@ -10,7 +10,7 @@ from itertools import islice
 from podium.jobs.pipeline.agent_text import (
     BOLD,
     LOOKED_AT,
-    Line,
+    MarkdownLine,
     cells_of,
     is_delimiter,
     lines_of,
@@ -48,12 +48,12 @@ _MAX_MARKERS = 20
 """Of a line."""
 
 
-def holds_expected_values(body: Sequence[Line]) -> bool:
+def holds_expected_values(body: Sequence[MarkdownLine]) -> bool:
     """A table with results in it, or lines that say what comes out, with a value."""
     return _in_table(body) or _in_lines(body)
 
 
-def _in_table(body: Sequence[Line]) -> bool:
+def _in_table(body: Sequence[MarkdownLine]) -> bool:
     columns: list[int] = []
     for number, line in enumerate(body):
         if "|" not in line.text:
@@ -76,7 +76,7 @@ def _cell(row: str, number: int) -> bool:
     return number < len(cells) and _is_value(cells[number])
 
 
-def _in_lines(body: Sequence[Line]) -> bool:
+def _in_lines(body: Sequence[MarkdownLine]) -> bool:
     """A line, or a heading below the section's own, says `expected`, and a value follows."""
     waiting = False
     for line in body:
@@ -183,7 +183,7 @@ _NAMED: tuple[tuple[str, re.Pattern[str]], ...] = (
 @dataclass(frozen=True, slots=True)
 class _Section:
     heading: str
-    body: tuple[Line, ...]
+    body: tuple[MarkdownLine, ...]
     """With the headings below it."""
 
 
@@ -208,7 +208,7 @@ def part_of(plan: str, part: str) -> str:
     return ""
 
 
-def _sections(lines: Sequence[Line]) -> Iterator[_Section]:
+def _sections(lines: Sequence[MarkdownLine]) -> Iterator[_Section]:
     labelled = [piece for line in lines for piece in _with_label(line)]
     heads = [number for number, line in enumerate(labelled) if line.level]
     title = _title_of([labelled[number] for number in heads])
@@ -219,14 +219,14 @@ def _sections(lines: Sequence[Line]) -> Iterator[_Section]:
             yield _Section(labelled[number].text, body)
 
 
-def _with_label(line: Line) -> list[Line]:
+def _with_label(line: MarkdownLine) -> list[MarkdownLine]:
     """`**References:** a.md` is a heading and what stands beneath it."""
     if line.level or line.code or not (label := _LABEL.match(line.text)):
         return [line]
-    return [Line(label[2].strip(), level=BOLD), Line(line.text[label.end() :])]
+    return [MarkdownLine(label[2].strip(), level=BOLD), MarkdownLine(line.text[label.end() :])]
 
 
-def _title_of(headings: Sequence[Line]) -> Line | None:
+def _title_of(headings: Sequence[MarkdownLine]) -> MarkdownLine | None:
     """A first heading that stands above all others names the task and no part of the plan."""
     if len(headings) < 2:
         return None
@@ -234,7 +234,7 @@ def _title_of(headings: Sequence[Line]) -> Line | None:
     return first if all(heading.level > first.level for heading in headings[1:]) else None
 
 
-def _ends_of(lines: Sequence[Line], heads: Sequence[int]) -> dict[int, int]:
+def _ends_of(lines: Sequence[MarkdownLine], heads: Sequence[int]) -> dict[int, int]:
     """End of each section: the next heading that is not below it."""
     ends: dict[int, int] = {}
     open_heads: list[int] = []
@@ -265,20 +265,20 @@ def _parts_in_phrase(phrase: str) -> set[str]:
     return named
 
 
-def _has_text(body: Sequence[Line]) -> bool:
+def _has_text(body: Sequence[MarkdownLine]) -> bool:
     return any(says_something(line.text) for line in solid(body))
 
 
-def _has_text_or_none(body: Sequence[Line]) -> bool:
+def _has_text_or_none(body: Sequence[MarkdownLine]) -> bool:
     """That there are none is an answer too, where there may be none."""
     return any(says_something(line.text) or says_none(line.text) for line in solid(body))
 
 
-def _has_items(body: Sequence[Line]) -> bool:
+def _has_items(body: Sequence[MarkdownLine]) -> bool:
     return any(_LIST_ITEM.match(line.text) and says_something(line.text) for line in solid(body))
 
 
-_HOLDS: dict[str, Callable[[Sequence[Line]], bool]] = {
+_HOLDS: dict[str, Callable[[Sequence[MarkdownLine]], bool]] = {
     REFERENCES: _has_text_or_none,
     LOGIC: _has_text,
     TESTS: holds_expected_values,

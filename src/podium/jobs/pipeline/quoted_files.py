@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 
 from podium.core.model import FrozenModel
 from podium.jobs.pipeline.agent_text import (
-    Line,
+    MarkdownLine,
     blocks_of,
     fenced,
     fingerprint,
@@ -115,7 +115,7 @@ def _addressed(text: str) -> Iterator[tuple[str, str]]:
             yield from ((role, shortened(body, MAX_NOTE)) for role in roles)
 
 
-def _role_above(headings: tuple[Line, ...]) -> str:
+def _role_above(headings: tuple[MarkdownLine, ...]) -> str:
     """Role named by the nearest heading that names one."""
     for heading in reversed(headings):
         if match := _ADDRESSEE.fullmatch(heading.text.strip()):

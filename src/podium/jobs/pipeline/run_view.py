@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from podium.app.app import Podium
 from podium.app.run_list import RunListing
 from podium.app.run_report import show_run
-from podium.cli.context import Door
+from podium.cli.context import CliContext
 from podium.cli.progress import LinesView, Progress, result_record
 from podium.cli.run_host import next_steps
 from podium.cli.screen import Screen
@@ -447,8 +447,8 @@ def _of(data: Json, key: str) -> Json:
 class PipelineRunView(LinesView):
     """Shows one run from its launch, or from where it goes on, to its end."""
 
-    def __init__(self, door: Door, run: Run) -> None:
-        super().__init__(door, run)
+    def __init__(self, cli: CliContext, run: Run) -> None:
+        super().__init__(cli, run)
         self._lines = PipelineLines()
         self._doing = self._lines.doing
         self._back = LookBack()

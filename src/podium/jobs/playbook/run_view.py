@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from podium.app.app import Podium
 from podium.app.run_list import RunListing
-from podium.cli.context import Door
+from podium.cli.context import CliContext
 from podium.cli.progress import LinesView, Progress, result_record
 from podium.cli.run_host import next_steps
 from podium.core import events as e
@@ -39,8 +39,8 @@ _END = "end"
 class PlaybookRunView(LinesView):
     """Shows one run from its launch, or from where it goes on, to its end."""
 
-    def __init__(self, door: Door, run: Run) -> None:
-        super().__init__(door, run)
+    def __init__(self, cli: CliContext, run: Run) -> None:
+        super().__init__(cli, run)
         self._result: PlaybookResult | None = None
         self._calls = 0
 

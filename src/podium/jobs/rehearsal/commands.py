@@ -8,7 +8,7 @@ import typer
 
 from podium.app.app import Podium
 from podium.cli.app import command_app
-from podium.cli.context import Door
+from podium.cli.context import CliContext
 from podium.cli.run_host import host
 from podium.core.work import Run
 from podium.jobs.rehearsal.flow import FLOW, rehearsal_plan
@@ -33,12 +33,12 @@ def rehearse(
     Example:
       podium rehearse --wait
     """
-    door = Door(context.obj)
-    plan = rehearsal_plan(door.configuration).model_dump(mode="json")
-    settings = door.configuration.run_settings()
+    cli = CliContext(context.obj)
+    plan = rehearsal_plan(cli.configuration).model_dump(mode="json")
+    settings = cli.configuration.run_settings()
 
     async def begin(podium: Podium) -> Run:
         engine = await podium.hosting_engine()
         return await engine.start(FLOW, plan, task=FLOW, settings=settings)
 
-    host(door, begin, wait=wait)
+    host(cli, begin, wait=wait)

@@ -12,7 +12,7 @@ import stat
 import struct
 import time
 
-from podium.sandbox.confining.looking import AT_FDCWD, open_descriptor, open_meant, path_of
+from podium.sandbox.confining.lookup import AT_FDCWD, open_descriptor, open_meant, path_of
 from podium.sandbox.confining.notices import MAX_PATH_BYTES, SyscallNotice
 
 TYPE_CHECKING = False  # `typing` loads too slowly

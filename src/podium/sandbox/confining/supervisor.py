@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 
-from podium.sandbox.confining.connecting import ConnectBroker
+from podium.sandbox.confining.connection import ConnectBroker
 from podium.sandbox.confining.execs import ExecJudge, ExecRequest, cannot_start
 from podium.sandbox.confining.filters import EXECS, METADATA
 from podium.sandbox.confining.metadata import perform

@@ -11,7 +11,7 @@ import fcntl
 import os
 import stat
 
-from podium.sandbox.confining.looking import copy_of_descriptor
+from podium.sandbox.confining.lookup import copy_of_descriptor
 from podium.sandbox.confining.notices import SyscallNotice, hand_over
 
 OTHER_END = 0x5441

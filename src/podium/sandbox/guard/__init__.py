@@ -8,7 +8,7 @@ becomes the guard's child. So "I have no children" means "the tree is gone", and
 `ended` only then. When the control socket closes, or Podium's process is no more, it kills the
 tree at once.
 
-It is forked from an idle `python -IS` (`forking`), which is started once and itself does nothing
+It is forked from an idle `python -IS` (`fork`), which is started once and itself does nothing
 but fork. So the files of this folder import only each other and what loads quickly, and the first
 start of all is quick too. Podium imports them as well, for its own end.
 """

@@ -6,7 +6,7 @@ import errno
 import os
 import resource
 
-from podium.sandbox.confining.warden import TreeConfinement
+from podium.sandbox.confining.tree_confinement import TreeConfinement
 from podium.sandbox.guard.cgroups import TASKS_PER_PROCESS, ControlGroup
 from podium.sandbox.guard.kernel import ON_LINUX, die_with_parent, gain_no_privileges, signal
 from podium.sandbox.guard.order import GuardOrder

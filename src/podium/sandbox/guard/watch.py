@@ -8,7 +8,7 @@ import select
 import time
 
 from podium.sandbox.confining.plan import ConfinementPlan
-from podium.sandbox.confining.warden import TreeConfinement
+from podium.sandbox.confining.tree_confinement import TreeConfinement
 from podium.sandbox.guard.cgroups import ControlGroup
 from podium.sandbox.guard.kernel import ON_LINUX, signal
 from podium.sandbox.guard.limits import TreeWatch

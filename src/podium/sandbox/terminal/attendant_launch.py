@@ -1,4 +1,4 @@
-"""Launch of an attendant, on Podium's side: its papers and its command line."""
+"""Launch of an attendant, on Podium's side: its launch spec and its command line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from podium.core.processes import ProcessSpec
 from podium.sandbox.confining.canary import BUBBLEWRAP, Mechanism
 from podium.sandbox.confining.preparation import PreparedStart, has_proxy, plan_for, proxy_port
 from podium.sandbox.guard.order import GuardOrder
-from podium.sandbox.terminal.papers import LaunchFolder, LaunchSpec
+from podium.sandbox.terminal.launch_spec import LaunchFolder, LaunchSpec
 
 _PROXY_NAMES = ("https_proxy", "http_proxy", "all_proxy", "no_proxy")
 
@@ -62,4 +62,4 @@ def launch_spec_for(
 def attendant_command(folder: LaunchFolder) -> tuple[str, ...]:
     """The command to start on the terminal."""
     start = str(Path(__file__).parents[1] / "isolated.py")
-    return (sys.executable, "-IS", start, "podium.sandbox.terminal.attending", str(folder.path))
+    return (sys.executable, "-IS", start, "podium.sandbox.terminal.attendant", str(folder.path))

@@ -1,6 +1,6 @@
 """Fake TUIs: programs that behave, and misbehave, on a terminal as the terminal agents do; for tests and benchmarks.
 
-`tui_command` gives the command of each kind. With `Answers` they answer messages as a model would, by the blocks that
+`tui_command` gives the command of each kind. With `ScriptedAnswers` they answer messages as a model would, by the blocks that
 a prompt asks for, and record their true state, which `happened` reads.
 """
 
@@ -9,9 +9,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from podium.testing.fake_tuis.answers import Answers, Happened, happened
+from podium.testing.fake_tuis.answers import Happened, ScriptedAnswers, happened
 
-__all__ = ["Answers", "Happened", "happened", "tui_command"]
+__all__ = ["Happened", "ScriptedAnswers", "happened", "tui_command"]
 
 
 def tui_command(kind: str, record: Path, answers: Path | None = None) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:  # fake TUIs start without it
     from pathlib import Path
 
 
-class Answers(NamedTuple):
+class ScriptedAnswers(NamedTuple):
     """Answers to messages. Without such a file it takes them and stays silent."""
 
     ways: tuple[str, ...] = ("plain",)
@@ -35,11 +35,11 @@ class Answers(NamedTuple):
         return part.replace(file)
 
 
-def read_answers(file: str) -> Answers:
+def read_answers(file: str) -> ScriptedAnswers:
     with open(file) as opened:  # noqa: PTH123 — pathlib loads slowly
         fields: dict[str, Any] = json.load(opened)
     lists = {name: tuple(fields[name]) for name in ("ways", "bodies")}
-    return Answers(**{**fields, **lists})
+    return ScriptedAnswers(**{**fields, **lists})
 
 
 class Happened(NamedTuple):

@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
-from podium.testing.fake_tuis.answers import Answers, Happened, events_file, happened
+from podium.testing.fake_tuis.answers import Happened, ScriptedAnswers, events_file, happened
 from podium.testing.fake_tuis.messages import (
     TAG,
-    Block,
     RequestedBlock,
+    ScreenBlock,
     fenced,
     is_nudge,
     plain_reply,
@@ -83,9 +83,9 @@ class Responder:
         self,
         face: Face,
         memory: Memory,
-        answers: Answers,
+        answers: ScriptedAnswers,
         prompt: str,
-        block: Block,
+        block: ScreenBlock,
         in_fence: bool,
     ) -> None:
         self.memory = memory
@@ -125,7 +125,7 @@ class Responder:
         self.memory.note("state", "busy")
 
 
-def write_down(answers: Answers, role: str, text: str = "") -> None:
+def write_down(answers: ScriptedAnswers, role: str, text: str = "") -> None:
     if not answers.transcript:
         return
     with open(answers.transcript, "a") as file:  # noqa: PTH123 — pathlib loads slowly
@@ -182,7 +182,7 @@ def malformed(responder: Responder) -> Pauses:
 def recap(responder: Responder) -> Pauses:
     """Repeats its earlier blocks, then sends the new one."""
     for old in responder.memory.blocks()[-3:]:
-        yield from responder.say(Block(old.to, old.type, old.text, old.body).lines())
+        yield from responder.say(ScreenBlock(old.to, old.type, old.text, old.body).lines())
     yield from responder.answer()
 
 
@@ -260,10 +260,10 @@ _PLAIN_TEXT = ("", "")
 """Address and type of an answer in plain text."""
 
 
-class Brain:
+class FakeBrain:
     """Continues when it is due; the program draws and reads keys in between."""
 
-    def __init__(self, face: Face, record: str, answers: Answers) -> None:
+    def __init__(self, face: Face, record: str, answers: ScriptedAnswers) -> None:
         self._face = face
         self._memory = Memory(record)
         self._answers = answers
@@ -334,7 +334,7 @@ class Brain:
 
     def _responder(self, request: RequestedBlock, prompt: str) -> Responder:
         to, kind = self._choice(request)
-        block = Block(to, kind, request.id, self._turn_of(request, self._answers.bodies))
+        block = ScreenBlock(to, kind, request.id, self._turn_of(request, self._answers.bodies))
         return Responder(
             self._face, self._memory, self._answers, prompt, block, in_fence=request.fenced
         )

@@ -16,7 +16,7 @@ from typing import NoReturn
 from unicodedata import combining, east_asian_width
 
 from podium.testing.fake_tuis.answers import read_answers
-from podium.testing.fake_tuis.brain import Brain
+from podium.testing.fake_tuis.brain import FakeBrain
 
 
 def width_of(text: str) -> int:
@@ -83,7 +83,7 @@ class Composer:
         self.busy = False
         self.question = ""
         self._answers = read_answers(answers) if answers else None
-        self._brain = Brain(self, record, self._answers) if self._answers else None
+        self._brain = FakeBrain(self, record, self._answers) if self._answers else None
         self._pasting = False
         self._enters = 0
         self._rows = 0

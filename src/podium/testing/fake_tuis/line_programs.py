@@ -10,7 +10,7 @@ import time
 import tty
 
 from podium.testing.fake_tuis.answers import read_answers
-from podium.testing.fake_tuis.brain import Brain
+from podium.testing.fake_tuis.brain import FakeBrain
 
 _BREATH_SECONDS = 0.1
 """Lines with shorter pauses are one message."""
@@ -24,7 +24,7 @@ class Echo:
 
     def __init__(self, record: str, answers: str) -> None:
         self._record = record
-        self._brain = Brain(self, record, read_answers(answers)) if answers else None
+        self._brain = FakeBrain(self, record, read_answers(answers)) if answers else None
         self._lines: list[str] = []
 
     def run(self) -> None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 TAG = "POLI:MSG"
 
 
-class Block(NamedTuple):
+class ScreenBlock(NamedTuple):
     """One message, whole."""
 
     to: str

@@ -234,7 +234,7 @@ Gone = Callable[[], Awaitable[None]]
 Handler = Callable[[Request, Response, Gone], Awaitable[None]]
 
 
-class Listener:
+class HttpListener:
     """Listens on the loopback address alone."""
 
     def __init__(self, handler: Handler) -> None:

@@ -160,13 +160,13 @@ class StreamedText:
 
 def _flood_piece(number: int, characters: int) -> bytes:
     """Lines of 79 letters, none like another: Gemini CLI stops a model that repeats itself."""
-    letters = shake_128(number.to_bytes(8, "big")).hexdigest(characters // 2 + 1)
-    lines = (letters[at : at + 79] + "\n" for at in range(0, characters, 80))
+    digits = shake_128(number.to_bytes(8, "big")).hexdigest(characters // 2 + 1)
+    lines = (digits[at : at + 79] + "\n" for at in range(0, characters, 80))
     return "".join(lines)[:characters].replace("\n", "\\n").encode()
 
 
 @dataclass(frozen=True)
-class Call:
+class ServedCall:
     """A tool call of the model."""
 
     name: str
@@ -196,18 +196,18 @@ class Tokens:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ServedAnswer:
     """Answer of the model."""
 
     text: StreamedText
     tokens: Tokens
     thinking: str = ""
-    calls: tuple[Call, ...] = ()
+    calls: tuple[ServedCall, ...] = ()
     finish: Finish = "stop"
 
 
 @dataclass(frozen=True)
-class Event:
+class ServedEvent:
     """One event of a stream. `text` are put where `TEXT_SLOT` stands in the data."""
 
     data: Mapping[str, Any] | str

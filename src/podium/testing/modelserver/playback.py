@@ -12,21 +12,21 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from podium.testing.modelserver.dialects import Dialect, Failure
+from podium.testing.modelserver.dialects import Dialect, DialectFailure
 from podium.testing.modelserver.http_server import Response
 from podium.testing.modelserver.messages import (
-    Answer,
     Ask,
-    Call,
-    Event,
     OfferedTool,
+    ServedAnswer,
+    ServedCall,
+    ServedEvent,
     StreamedText,
     Tokens,
     filled,
     json_bytes,
     table,
 )
-from podium.testing.modelserver.script import FileWrite, Step
+from podium.testing.modelserver.script import FileWrite, ScriptStep
 
 SHELLS = (
     "run_shell_command",
@@ -45,7 +45,7 @@ COMMAND_KEYS = ("command", "cmd", "script")
 PATH_KEYS = ("file_path", "filePath", "path", "absolute_path", "filename")
 
 
-def step_text(step: Step, offered: Sequence[OfferedTool]) -> str:
+def step_text(step: ScriptStep, offered: Sequence[OfferedTool]) -> str:
     """The text of a step, with its payload where no tool takes that."""
     if step.payload is None or _find(ANSWERERS, offered) is not None:
         return step.text
@@ -57,13 +57,15 @@ class NotOffered(Exception):
     """The request offers no tool for what the step wants. The message is for the transcript."""
 
 
-def calls_of(step: Step, offered: Sequence[OfferedTool]) -> list[Call]:
+def calls_of(step: ScriptStep, offered: Sequence[OfferedTool]) -> list[ServedCall]:
     """The calls of a step. Raises `NotOffered`."""
     calls = [_named(call.name, call.arguments, offered) for call in step.tools]
     if step.custom_tool is not None:
         custom_tool = _find((step.custom_tool.name,), offered)
         space = custom_tool.namespace if custom_tool else ""
-        calls.append(Call(step.custom_tool.name, input=step.custom_tool.input, namespace=space))
+        calls.append(
+            ServedCall(step.custom_tool.name, input=step.custom_tool.input, namespace=space)
+        )
     if step.run is not None:
         calls.append(_run(step.run, offered))
     if step.write is not None:
@@ -80,13 +82,13 @@ def calls_of(step: Step, offered: Sequence[OfferedTool]) -> list[Call]:
     return calls
 
 
-def _named(name: str, arguments: Mapping[str, Any], offered: Sequence[OfferedTool]) -> Call:
+def _named(name: str, arguments: Mapping[str, Any], offered: Sequence[OfferedTool]) -> ServedCall:
     """A call by its own name, offered or not: what a model makes up is a test too."""
     tool = next((tool for tool in offered if tool.name == name), None)
-    return Call(name, arguments, namespace=tool.namespace if tool else "")
+    return ServedCall(name, arguments, namespace=tool.namespace if tool else "")
 
 
-def _run(command: str, offered: Sequence[OfferedTool]) -> Call:
+def _run(command: str, offered: Sequence[OfferedTool]) -> ServedCall:
     if _find(SHELLS, offered) is None and (composer := _composer(offered)):
         return _composed(composer, "exec_command", {"cmd": command})
     tool = _required_tool("runs a shell command", SHELLS, offered)
@@ -96,7 +98,7 @@ def _run(command: str, offered: Sequence[OfferedTool]) -> Call:
     return _call(tool, {key: argument})
 
 
-def _write(file: FileWrite, offered: Sequence[OfferedTool]) -> Call:
+def _write(file: FileWrite, offered: Sequence[OfferedTool]) -> ServedCall:
     if _find(WRITERS, offered) is None and (composer := _composer(offered)):
         return _composed(composer, "apply_patch", _added_file(file))
     tool = _required_tool("writes a file", WRITERS, offered)
@@ -104,11 +106,11 @@ def _write(file: FileWrite, offered: Sequence[OfferedTool]) -> Call:
         return _call(tool, {_key(tool, PATH_KEYS): file.path, "content": file.content})
     patch = _added_file(file)
     if tool.custom:
-        return Call(tool.name, input=patch, namespace=tool.namespace)
+        return ServedCall(tool.name, input=patch, namespace=tool.namespace)
     return _call(tool, {_key(tool, ("input", "patch")): patch})
 
 
-def _read(path: str, offered: Sequence[OfferedTool]) -> Call:
+def _read(path: str, offered: Sequence[OfferedTool]) -> ServedCall:
     reader = _find(READERS, offered)
     if reader is None and (_find(SHELLS, offered) or _composer(offered)):
         # codex has no tool for this and reads through its shell.
@@ -122,9 +124,9 @@ def _composer(offered: Sequence[OfferedTool]) -> OfferedTool | None:
     return next((tool for tool in offered if tool.custom and tool.name == "exec"), None)
 
 
-def _composed(composer: OfferedTool, inner: str, argument: Any) -> Call:
+def _composed(composer: OfferedTool, inner: str, argument: Any) -> ServedCall:
     code = f"text(await tools.{inner}({json.dumps(argument)}));"
-    return Call(composer.name, input=code, namespace=composer.namespace)
+    return ServedCall(composer.name, input=code, namespace=composer.namespace)
 
 
 def _added_file(file: FileWrite) -> str:
@@ -162,14 +164,14 @@ def _key(tool: OfferedTool, keys: Sequence[str]) -> str:
     return next((key for key in keys if key in _properties(tool)), keys[0])
 
 
-def _call(tool: OfferedTool, arguments: dict[str, Any]) -> Call:
+def _call(tool: OfferedTool, arguments: dict[str, Any]) -> ServedCall:
     """The call, with text for what else the tool insists on, such as a description."""
     required = tool.schema.get("required")
     for key in required if isinstance(required, list) else []:
         if isinstance(key, str) and key not in arguments:
             kind = str(table(_properties(tool).get(key)).get("type", "string")).lower()
             arguments[key] = _FILLERS.get(kind, "as the script says")
-    return Call(tool.name, arguments, namespace=tool.namespace)
+    return ServedCall(tool.name, arguments, namespace=tool.namespace)
 
 
 _FILLERS: dict[str, Any] = {
@@ -194,7 +196,7 @@ class Performance:
     """One step played to one client."""
 
     def __init__(
-        self, step: Step, ask: Ask, dialect: Dialect, response: Response, gone: Gone
+        self, step: ScriptStep, ask: Ask, dialect: Dialect, response: Response, gone: Gone
     ) -> None:
         """`gone` waits until the client has closed its side."""
         self._step = step
@@ -217,7 +219,7 @@ class Performance:
         else:
             await self._whole()
 
-    def _failure(self) -> Failure | None:
+    def _failure(self) -> DialectFailure | None:
         """The error to answer with. Inside a stream it is the stream's to tell."""
         step, dialect = self._step, self._dialect
         match step.fault:
@@ -307,7 +309,7 @@ _BREAKING = ("drop", "invalid_stream", "invalid_json", "error_event", "context_o
 _WRITE_BYTES = 64 * 1024
 
 
-def event_bytes(event: Event, line_end: bytes) -> Iterator[bytes]:
+def event_bytes(event: ServedEvent, line_end: bytes) -> Iterator[bytes]:
     """The event as a stream writes it. A large one comes in pieces."""
     if event.bare:
         yield json_bytes(event.data)
@@ -327,7 +329,7 @@ def event_bytes(event: Event, line_end: bytes) -> Iterator[bytes]:
     yield held + line_end * 2
 
 
-def answer_of(step: Step, ask: Ask) -> Answer:
+def answer_of(step: ScriptStep, ask: Ask) -> ServedAnswer:
     """Build the answer of a step; it explains itself if a tool is not offered."""
     try:
         calls, text = tuple(calls_of(step, ask.tools)), step_text(step, ask.tools)
@@ -350,11 +352,11 @@ def answer_of(step: Step, ask: Ask) -> Answer:
         output=max(1, characters // 4) if step.usage.output is None else step.usage.output,
         cached=step.usage.cached,
     )
-    return Answer(text_pieces, tokens, step.thinking, calls, step.finish)
+    return ServedAnswer(text_pieces, tokens, step.thinking, calls, step.finish)
 
 
 async def send_failure(
-    response: Response, failure: Failure, headers: dict[str, str] | None = None
+    response: Response, failure: DialectFailure, headers: dict[str, str] | None = None
 ) -> None:
     """Answer with an error in the protocol's own text."""
     every = {**JSON, **failure.headers, **(headers or {})}

@@ -14,7 +14,7 @@ from podium.testing.modelserver.dialects import (
     AnthropicDialect,
     ChatDialect,
     Dialect,
-    Failure,
+    DialectFailure,
     GeminiDialect,
     ResponsesDialect,
 )
@@ -164,7 +164,7 @@ class Provider:
 
     def _refused(
         self, request: Request, dialect: Dialect, purpose: Purpose, body: Any
-    ) -> Failure | None:
+    ) -> DialectFailure | None:
         """Return the error of a request that the provider refuses."""
         if self._key is not None and not _same(key_of(request), self._key):
             return dialect.failure(401)

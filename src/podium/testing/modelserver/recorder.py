@@ -256,7 +256,7 @@ async def _hand_on(response: Response, answer: UpstreamAnswer) -> Chunks | None:
     return chunks if size <= ANSWER_LIMIT_BYTES else None
 
 
-class RoleAgent:
+class RecordedRole:
     """Answers from a cassette."""
 
     def __init__(self, cassette: Path, *, paced: bool = False) -> None:

@@ -70,7 +70,7 @@ class StepUsage(FrozenModel):
     cached: int = Field(default=0, ge=0)
 
 
-class Step(FrozenModel):
+class ScriptStep(FrozenModel):
     """One answer of the model, or one way to fail. A plain text stands for `text:`."""
 
     text: str = ""
@@ -129,7 +129,7 @@ class Step(FrozenModel):
         return len(self.tools) + sum(call is not None for call in calls)
 
 
-class Rule(FrozenModel):
+class ScriptRule(FrozenModel):
     """Steps, and the requests they are for. A condition that is not given fits every request."""
 
     name: str = ""
@@ -145,17 +145,19 @@ class Rule(FrozenModel):
     """True: only requests that offer tools, which side requests of a CLI do not."""
     each_time: bool = False
     """Count steps by requests, not by tool results: the next request gets the next step."""
-    steps: tuple[Step, ...] = Field(min_length=1)
+    steps: tuple[ScriptStep, ...] = Field(min_length=1)
 
 
 class Script(FrozenModel):
     """Rules, tried in order, and what every other request gets."""
 
-    rules: tuple[Rule, ...] = ()
-    default: Rule | None = None
+    rules: tuple[ScriptRule, ...] = ()
+    default: ScriptRule | None = None
 
     @classmethod
-    def by_marker(cls, steps: Mapping[str, Sequence[Step | Mapping[str, Json] | str]]) -> Script:
+    def by_marker(
+        cls, steps: Mapping[str, Sequence[ScriptStep | Mapping[str, Json] | str]]
+    ) -> Script:
         """A script with one rule for each `SCRIPT:<name>`."""
         rules = [{"marker": name, "steps": list(rule_steps)} for name, rule_steps in steps.items()]
         return cls.model_validate({"rules": rules})

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from podium.core.errors import BadInput, TimedOut
 from podium.testing.modelserver.dialects import Dialect
-from podium.testing.modelserver.http_server import HOST, Gone, Listener, Request, Response
+from podium.testing.modelserver.http_server import HOST, Gone, HttpListener, Request, Response
 from podium.testing.modelserver.messages import Ask
 from podium.testing.modelserver.playback import Performance
 from podium.testing.modelserver.provider import Provider
 from podium.testing.modelserver.request_log import LoggedRequest, RequestLog
-from podium.testing.modelserver.script import Rule, Script, Step
+from podium.testing.modelserver.script import Script, ScriptRule, ScriptStep
 
 if TYPE_CHECKING:
     from podium.testing.modelserver.relay import Relay
@@ -32,7 +32,7 @@ class Match:
     rule: str
     number: int
     """Counted from 0."""
-    step: Step
+    step: ScriptStep
 
 
 class Matcher:
@@ -49,9 +49,9 @@ class Matcher:
                 return self._step(rule.name or rule.marker or f"rule {index + 1}", rule, ask)
         if self._script.default is not None:
             return self._step(self._script.default.name or "default", self._script.default, ask)
-        return Match("", 0, Step(text=self._no_rule_text(ask)))
+        return Match("", 0, ScriptStep(text=self._no_rule_text(ask)))
 
-    def _step(self, name: str, rule: Rule, ask: Ask) -> Match:
+    def _step(self, name: str, rule: ScriptRule, ask: Ask) -> Match:
         number = self._asked[name] if rule.each_time else _answered_steps(rule, ask)
         self._asked[name] += 1
         if number < len(rule.steps):
@@ -59,7 +59,9 @@ class Matcher:
         last = rule.steps[-1]
         if last.call_count or last.payload is not None:
             # ConversationItem again, a call would keep an agent in a circle for ever.
-            last = Step(text=f"The script has {len(rule.steps)} steps for {name!r}; all are done.")
+            last = ScriptStep(
+                text=f"The script has {len(rule.steps)} steps for {name!r}; all are done."
+            )
         return Match(name, number, _quoting(rule, ask, last))
 
     def _no_rule_text(self, ask: Ask) -> str:
@@ -72,7 +74,7 @@ class Matcher:
         )
 
 
-def _fits(rule: Rule, ask: Ask) -> bool:
+def _fits(rule: ScriptRule, ask: Ask) -> bool:
     return (
         (not rule.marker or rule.marker == ask.marker)
         and rule.protocol in (None, ask.protocol)
@@ -82,7 +84,7 @@ def _fits(rule: Rule, ask: Ask) -> bool:
     )
 
 
-def _quoting(rule: Rule, ask: Ask, step: Step) -> Step:
+def _quoting(rule: ScriptRule, ask: Ask, step: ScriptStep) -> ScriptStep:
     """The step with `{{name}}` in its words and payload replaced by what that group of `when` found."""
     match = re.search(rule.when, ask.prompt)
     groups = match.groupdict("") if match else {}
@@ -105,7 +107,7 @@ def _filled(value: Any, groups: Mapping[str, str]) -> Any:
     return value
 
 
-def _answered_steps(rule: Rule, ask: Ask) -> int:
+def _answered_steps(rule: ScriptRule, ask: Ask) -> int:
     """Count the steps that have all their tool results. A repeated request gets the same step."""
     results = ask.results_since_marker() if rule.marker else ask.results_since_prompt()
     for number, step in enumerate(rule.steps):
@@ -199,10 +201,10 @@ class ModelServer:
         watcher: Watcher | None = None,
     ) -> Self:
         """Answer from a cassette; `paced`: as slowly as it was recorded. Raises `ConfigInvalid`."""
-        from podium.testing.modelserver.recorder import RoleAgent
+        from podium.testing.modelserver.recorder import RecordedRole
 
         server = cls.__new__(cls)
-        server._open_with(RoleAgent(Path(cassette), paced=paced), port, watcher)
+        server._open_with(RecordedRole(Path(cassette), paced=paced), port, watcher)
         return server
 
     @classmethod
@@ -217,7 +219,7 @@ class ModelServer:
         self._watcher = watcher
         self._log = RequestLog()
         self._arrived = asyncio.Event()
-        self._listener = Listener(self._handle)
+        self._listener = HttpListener(self._handle)
         self.port = port
 
     @property

@@ -51,7 +51,7 @@ class No(RequestBody):
     why: Reason
 
 
-class Edit(RequestBody):
+class ApprovalEdit(RequestBody):
     fields: Annotated[dict[str, Text], Field(max_length=200)]
     """Texts by the names of the card's fields."""
 
@@ -138,7 +138,9 @@ async def reject_it(
 
 
 @router.post("/approvals/{approval}/resubmit")
-async def edit_it(context: CurrentContext, person: Approver, approval: Name, edit: Edit) -> Edited:
+async def edit_it(
+    context: CurrentContext, person: Approver, approval: Name, edit: ApprovalEdit
+) -> Edited:
     """Edit the request: the old approval is rejected, and a new one with a new digest is asked."""
     card = await see_card(await context.store(), context.podium.clock, approval)
     done = await edit_and_resubmit(context.podium, card, edit.fields, by=person.approver)

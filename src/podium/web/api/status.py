@@ -8,7 +8,7 @@ from fastapi import APIRouter
 
 from podium import __version__
 from podium.app.agent_status import Standing, agent_statuses
-from podium.app.checkup import Finding, examine
+from podium.app.checkup import CheckFinding, examine
 from podium.app.costs import see_budgets
 from podium.app.work_request import queues_of
 from podium.app.workload import QueuesSeen, WorkersSeen, see_queues, see_workers
@@ -45,7 +45,7 @@ class Health(FrozenModel):
 
 class Checkup(FrozenModel):
     healthy: bool
-    checks: tuple[Finding, ...]
+    checks: tuple[CheckFinding, ...]
 
 
 @liveness.get("/healthz")

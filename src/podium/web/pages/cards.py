@@ -148,7 +148,7 @@ _TITLES = {
 
 
 @dataclass(frozen=True)
-class PlannedCall:
+class PlannedCallView:
     """One call of a plan."""
 
     number: int
@@ -188,7 +188,7 @@ class CardView:
     beside: tuple[str, ...] = ()
     """Arguments of the call besides the command."""
     changes: tuple[Change, ...] = ()
-    calls: tuple[PlannedCall, ...] = ()
+    calls: tuple[PlannedCallView, ...] = ()
     order: OrderSummary | None = None
     asked_by: str = ""
     forecast: str = ""
@@ -315,13 +315,13 @@ def _changes(card: Card, most: int | None) -> tuple[Change, ...]:
     return changes_of(approval.tool, approval.arguments, diff=approval.diff, most=most)
 
 
-def _planned(card: Card) -> tuple[PlannedCall, ...]:
+def _planned(card: Card) -> tuple[PlannedCallView, ...]:
     question = question_in(card.approval)
     if question is None:
         return ()
     verifications = job_approvals(card.run).verifications(card)
     return tuple(
-        PlannedCall(
+        PlannedCallView(
             number=call.number,
             tool=call.tool,
             tier=call.tier,

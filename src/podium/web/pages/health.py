@@ -31,7 +31,7 @@ GRID_LINES = 4
 
 
 @dataclass(frozen=True)
-class Bar:
+class HealthBar:
     sum: Sum
     x: float
     y: float
@@ -47,7 +47,7 @@ class Bar:
 class DayPlot:
     """A bar for each day, grid lines, and the daily limit."""
 
-    bars: tuple[Bar, ...]
+    bars: tuple[HealthBar, ...]
     lines: tuple[tuple[float, float], ...]
     """Height in the plot, and dollars."""
     limit_y: float | None = None
@@ -69,10 +69,10 @@ def day_plot(days: Sequence[Sum], limit_usd: float | None) -> DayPlot:
     slot, baseline = (WIDTH - LEFT - RIGHT) / max(1, len(days)), HEIGHT - BOTTOM
     scale = (baseline - TOP) / top
 
-    def bar(number: int, day: Sum) -> Bar:
+    def bar(number: int, day: Sum) -> HealthBar:
         height = day.usd * scale
         is_labelled = (len(days) - 1 - number) % 7 == 0
-        return Bar(
+        return HealthBar(
             sum=day,
             x=round(LEFT + slot * (number + GAP / 2), 1),
             y=round(baseline - height, 1),

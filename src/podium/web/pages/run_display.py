@@ -111,7 +111,7 @@ def _proof(run: Run) -> str:
 COLUMN, ROW, HEAD = 128, 52, 28
 """Pixels: width of one step, height of one lane, and height of the band above the lanes."""
 BAR_WIDTH, BAR_HEIGHT = 112, 40
-LABEL_LETTERS, DETAIL_LETTERS = 13, 13
+MAX_LABEL, MAX_DETAIL = 13, 13
 WAITS = (PERSON, TIME)
 SIGNS = {"good": "✓", "bad": "✗", "wait": "…", "live": "▶", "plain": "•"}
 """Signs beside the colour, for people who cannot see it."""
@@ -217,8 +217,8 @@ def _box(bar: Bar, x: int, lanes: dict[str, int]) -> Box:
         bar=bar,
         x=x,
         y=lanes[bar.lane] + (ROW - BAR_HEIGHT) // 2,
-        label=escaped_line(label, LABEL_LETTERS - len(turn)) + turn,
-        detail=escaped_line(bar.text, DETAIL_LETTERS),
+        label=escaped_line(label, MAX_LABEL - len(turn)) + turn,
+        detail=escaped_line(bar.text, MAX_DETAIL),
     )
 
 
@@ -226,7 +226,7 @@ def _post(turning: Turning, x: int) -> Post:
     return Post(
         turning=turning,
         x=x + BAR_WIDTH // 2,
-        label=escaped_line(turning.label, DETAIL_LETTERS),
+        label=escaped_line(turning.label, MAX_DETAIL),
         title=escaped_line(turning.label, 400),
     )
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from podium.agents.deps import AgentOptions
-from podium.agents.tui import Delivered, Injector, Panes, Program, Screen, look
+from podium.agents.tui import Delivered, Injector, Panes, Program, TerminalScreen, look
 from podium.agents.tui.adapter import (
     Adapter,
     Launch,
@@ -77,10 +77,10 @@ class Live:
         assert found is not None
         return found
 
-    async def screen(self) -> Screen:
+    async def screen(self) -> TerminalScreen:
         return await look(self.house.control, self.pane)
 
-    async def becomes(self, *wanted: Status) -> Screen:
+    async def becomes(self, *wanted: Status) -> TerminalScreen:
         """Its screen once its status is one of these."""
 
         async def is_so() -> bool:
@@ -89,7 +89,7 @@ class Live:
         await self._until(is_so, f"never became {' or '.join(wanted)}")
         return await self.screen()
 
-    async def shows(self, text: str) -> Screen:
+    async def shows(self, text: str) -> TerminalScreen:
         """Its screen once this is on it."""
 
         async def is_shown() -> bool:

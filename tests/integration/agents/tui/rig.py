@@ -19,7 +19,7 @@ from podium.agents.tui import (
     Panes,
     Patience,
     Program,
-    Screen,
+    TerminalScreen,
     TerminalSettings,
     TmuxServer,
     look,
@@ -78,7 +78,7 @@ class House:
             else []
         )
 
-    async def shows(self, pane: str, text: str) -> Screen:
+    async def shows(self, pane: str, text: str) -> TerminalScreen:
         """The screen once it shows this."""
 
         async def is_shown() -> bool:
@@ -102,7 +102,7 @@ class ZooEyes:
 
     manner: Manner = "paste"
 
-    def composer(self, screen: Screen, words: str) -> Composer:
+    def composer(self, screen: TerminalScreen, words: str) -> Composer:
         prompts = [at for at, line in enumerate(screen.lines) if line.startswith(PROMPT.strip())]
         if not prompts:
             return "unseen"

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.agents.deps import AgentOptions
-from podium.agents.tui import Composer, Screen
+from podium.agents.tui import Composer, TerminalScreen
 from podium.agents.tui.adapter import ProgramContext, Status, TranscriptEntry
 from podium.agents.tui.codex import CodexTui, read
 from podium.core.errors import BadInput, NotPossibleNow
@@ -38,8 +38,8 @@ DIALOG = (
 SIGN_IN = ("  Welcome to Codex", "", "> 1. Sign in with ChatGPT", "", "  Press enter to continue")
 
 
-def screen(*lines: str, column: int = 2) -> Screen:
-    return Screen(
+def screen(*lines: str, column: int = 2) -> TerminalScreen:
+    return TerminalScreen(
         lines=lines,
         columns=120,
         rows=50,

@@ -8,7 +8,7 @@ import pytest
 
 from podium.agents.contract.reply_text import cells
 from podium.agents.deps import AgentOptions
-from podium.agents.tui import Composer, GenericTui, Injector, Screen
+from podium.agents.tui import Composer, GenericTui, Injector, TerminalScreen
 from podium.agents.tui.adapter import ProgramContext, Status
 from podium.core.errors import BadInput
 from podium.core.model import Json
@@ -28,8 +28,8 @@ def generic(**options: Json) -> GenericTui:
     return GenericTui(AgentOptions(name="mine", command=("mine",), options=options))
 
 
-def a_screen(*lines: str, cursor: tuple[int, int] = (0, 0), columns: int = 80) -> Screen:
-    return Screen(
+def a_screen(*lines: str, cursor: tuple[int, int] = (0, 0), columns: int = 80) -> TerminalScreen:
+    return TerminalScreen(
         lines=lines,
         columns=columns,
         rows=24,

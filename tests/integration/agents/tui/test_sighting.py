@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from podium.agents.deps import AgentOptions
-from podium.agents.tui import GenericTui, Screen, screen_watch
+from podium.agents.tui import GenericTui, TerminalScreen, screen_watch
 from podium.agents.tui.activity import Activity
 from podium.agents.tui.adapter import TuiTimings
 from podium.agents.tui.control import Control
@@ -39,14 +39,14 @@ def pulse() -> Pulse:
 
 
 @pytest.fixture
-def shown() -> list[Screen]:
+def shown() -> list[TerminalScreen]:
     """The last is shown again and again."""
     return [BUSY]
 
 
 @pytest.fixture
-def sight(pulse: Pulse, shown: list[Screen], monkeypatch: pytest.MonkeyPatch) -> Sight:
-    async def look(control: Control, pane: str) -> Screen:
+def sight(pulse: Pulse, shown: list[TerminalScreen], monkeypatch: pytest.MonkeyPatch) -> Sight:
+    async def look(control: Control, pane: str) -> TerminalScreen:
         return shown.pop(0) if len(shown) > 1 else shown[0]
 
     monkeypatch.setattr(screen_watch, "look", look)
@@ -78,7 +78,7 @@ async def test_when_its_program_ended_it_is_looked_at_at_once(sight: Sight, puls
 
 @pytest.mark.soak
 async def test_whoever_waits_for_it_does_not_wait_for_the_next_seldom_look(
-    sight: Sight, shown: list[Screen]
+    sight: Sight, shown: list[TerminalScreen]
 ) -> None:
     await looked_at_often(sight)
     shown[:] = [BUSY] * 9

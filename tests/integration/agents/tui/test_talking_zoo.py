@@ -9,7 +9,7 @@ from podium.agents.tui import Manner, Program, history, look
 from podium.core.turns import AwaitedMessage, MessageBlock, ParsedBlocks
 from podium.jobs.duet.prompts import NUDGE, primer, result_prompt, task_prompt
 from podium.testing import retry_until
-from podium.testing.fake_tuis import Answers, Happened, happened, tui_command
+from podium.testing.fake_tuis import Happened, ScriptedAnswers, happened, tui_command
 from podium.testing.fake_tuis.messages import RequestedBlock, requested_block
 from tests.integration.agents.tui.rig import House
 from tests.soaking import in_soak
@@ -29,7 +29,7 @@ def prompt(nonce: str) -> str:
     return task_prompt("mend it", awaited(nonce), on_screen=True)
 
 
-async def opened(house: House, kind: str, answers: Answers) -> str:
+async def opened(house: House, kind: str, answers: ScriptedAnswers) -> str:
     kept = answers.write_to(house.root / "answers.json")
     argv = tui_command(kind, house.record(), kept)
     pane = await house.panes.open(Program(name="planner", argv=argv, cwd=house.root))
@@ -70,7 +70,7 @@ async def found(house: House, pane: str, nonce: str) -> MessageBlock:
 async def test_what_is_said_in_any_manner_of_painting_stands_on_the_screen(
     house: House, kind: str
 ) -> None:
-    pane = await opened(house, kind, Answers(bodies=(BODY, "second")))
+    pane = await opened(house, kind, ScriptedAnswers(bodies=(BODY, "second")))
     for number, (nonce, body) in enumerate((("aaaa1111", BODY), ("bbbb2222", "second")), 1):
         await house.injector(pane).deliver(number, prompt(nonce))
         await tells(house, "said", number)
@@ -82,14 +82,16 @@ async def test_what_is_said_in_any_manner_of_painting_stands_on_the_screen(
 async def test_programs_without_bracketed_paste_answer_what_they_were_handed(
     house: House, kind: str, manner: Manner
 ) -> None:
-    pane = await opened(house, kind, Answers(bodies=(BODY,)))
+    pane = await opened(house, kind, ScriptedAnswers(bodies=(BODY,)))
     await house.injector(pane, manner).deliver(1, prompt("aaaa1111"))
     assert (await found(house, pane, "aaaa1111")).body == BODY
 
 
 async def test_whatever_it_says_before_only_the_block_that_is_meant_is_found(house: House) -> None:
     bodies = tuple(f"{BODY}\n{way}" for way in ANSWERING)
-    pane = await opened(house, "composer", Answers(tuple(ANSWERING), bodies, think_seconds=0.0))
+    pane = await opened(
+        house, "composer", ScriptedAnswers(tuple(ANSWERING), bodies, think_seconds=0.0)
+    )
     for number, body in enumerate(bodies, 1):
         nonce = f"aaaa{number:04}"
         await house.injector(pane).deliver(number, prompt(nonce))
@@ -99,19 +101,19 @@ async def test_whatever_it_says_before_only_the_block_that_is_meant_is_found(hou
 
 @pytest.mark.soak
 async def test_one_that_dies_in_the_middle_answers_when_it_was_started_again(house: House) -> None:
-    pane = await opened(house, "composer", Answers(("crash",), line_seconds=0.1))
+    pane = await opened(house, "composer", ScriptedAnswers(("crash",), line_seconds=0.1))
     await house.injector(pane).deliver(1, prompt("aaaa1111"))
     await tells(house, "died")
     argv = tui_command("composer", house.record(), house.root / "answers.json")
     await house.panes.restart(pane, Program(name="planner", argv=argv, cwd=house.root))
     await house.injector(pane).deliver(2, NUDGE)
-    assert (await found(house, pane, "aaaa1111")).body == Answers().bodies[0]
+    assert (await found(house, pane, "aaaa1111")).body == ScriptedAnswers().bodies[0]
 
 
 async def test_one_that_stops_in_the_middle_goes_on_when_its_terminal_is_resized(
     house: House,
 ) -> None:
-    pane = await opened(house, "resizing", Answers(("resize",), (BODY,)))
+    pane = await opened(house, "resizing", ScriptedAnswers(("resize",), (BODY,)))
     await house.injector(pane).deliver(1, prompt("aaaa1111"))
     await tells(house, "half")
     assert not awaited("aaaa1111").find_in(await seen(house, pane))
@@ -120,7 +122,7 @@ async def test_one_that_stops_in_the_middle_goes_on_when_its_terminal_is_resized
 
 
 async def test_one_that_forgot_the_block_brings_it_when_it_is_reminded(house: House) -> None:
-    pane = await opened(house, "composer", Answers(("forgets",)))
+    pane = await opened(house, "composer", ScriptedAnswers(("forgets",)))
     await house.injector(pane).deliver(1, prompt("aaaa1111"))
     await tells(house, "state", 2, "ready")
     assert not told(house, "said")
@@ -129,7 +131,7 @@ async def test_one_that_forgot_the_block_brings_it_when_it_is_reminded(house: Ho
 
 
 async def test_one_that_is_stuck_is_ready_again_once_it_was_interrupted(house: House) -> None:
-    pane = await opened(house, "ink", Answers(("stuck", "plain")))
+    pane = await opened(house, "ink", ScriptedAnswers(("stuck", "plain")))
     await house.injector(pane).deliver(1, prompt("aaaa1111"))
     await house.shows(pane, "(esc to interrupt)")
     await house.panes.press(pane, "Escape")
@@ -139,7 +141,7 @@ async def test_one_that_is_stuck_is_ready_again_once_it_was_interrupted(house: H
 
 
 async def test_one_that_asks_goes_on_when_a_person_answered(house: House) -> None:
-    pane = await opened(house, "composer", Answers(("asks",)))
+    pane = await opened(house, "composer", ScriptedAnswers(("asks",)))
     await house.injector(pane).deliver(1, prompt("aaaa1111"))
     await house.shows(pane, "(y/n)")
     assert told(house, "state")[-1].text == "asking"
@@ -150,7 +152,7 @@ async def test_one_that_asks_goes_on_when_a_person_answered(house: House) -> Non
 
 async def test_what_it_heard_and_said_is_written_down_to_the_byte(house: House) -> None:
     written = house.root / "transcript.jsonl"
-    pane = await opened(house, "ink", Answers(bodies=(BODY,), transcript=str(written)))
+    pane = await opened(house, "ink", ScriptedAnswers(bodies=(BODY,), transcript=str(written)))
     await house.injector(pane).deliver(1, prompt("aaaa1111"))
     await tells(house, "state", 2, "ready")
     text = written.read_text()
@@ -175,7 +177,7 @@ def test_a_prompt_of_the_flow_tells_its_id_and_what_would_do() -> None:
 
 
 async def test_a_planner_reports_after_its_last_plan(house: House) -> None:
-    pane = await opened(house, "composer", Answers(plans=1))
+    pane = await opened(house, "composer", ScriptedAnswers(plans=1))
     await house.injector(pane).deliver(1, primer("PLANNER", on_screen=True))
     await house.shows(pane, "READY")
     await house.injector(pane).deliver(2, prompt("aaaa1111"))

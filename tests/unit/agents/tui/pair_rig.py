@@ -30,7 +30,7 @@ from podium.core.turns import AwaitedMessage, MessageBlock, Reply, Side, Turn, T
 from podium.ports import Clock
 from podium.sandbox import LauncherSettings, ProcessLauncher, end_left_server
 from podium.testing import FakeConfinementProvider, FakeHookDoors, FixedClock, MemoryTranscripts
-from podium.testing.fake_tuis import Answers, happened, tui_command
+from podium.testing.fake_tuis import ScriptedAnswers, happened, tui_command
 
 QUICK = TuiTimings(start_seconds=60.0, quiet_seconds=0.3)
 
@@ -99,7 +99,7 @@ class Podium:
         transcript = self.root / f"{name}.said" / "conversation.jsonl"
         transcript.parent.mkdir(exist_ok=True)
         kept = {"transcript": str(transcript)} if writes else {}
-        script = Answers(ways=ways or ("plain",), bodies=tuple(bodies), **kept, **answers)  # type: ignore[arg-type]
+        script = ScriptedAnswers(ways=ways or ("plain",), bodies=tuple(bodies), **kept, **answers)  # type: ignore[arg-type]
         file = script.write_to(self.root / f"{name}.answers.json")
         usual: dict[str, Json] = {"manner": MANNERS.get(kind, "paste"), "enter_seconds": 0.3}
         own = {**usual, "paint_seconds": 60.0, "ready_seconds": 60.0, **(options or {})}

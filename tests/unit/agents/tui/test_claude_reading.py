@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.agents.deps import AgentOptions
-from podium.agents.tui import Composer, Screen
+from podium.agents.tui import Composer, TerminalScreen
 from podium.agents.tui.adapter import ProgramContext, Status, TranscriptEntry
 from podium.agents.tui.claude import ClaudeTui, entries_in
 from podium.core.errors import BadInput
@@ -21,8 +21,8 @@ RULE = "─" * 100
 CLAUDE = ClaudeTui()
 
 
-def screen(*lines: str, cursor: tuple[int, int] = (2, 27)) -> Screen:
-    return Screen(
+def screen(*lines: str, cursor: tuple[int, int] = (2, 27)) -> TerminalScreen:
+    return TerminalScreen(
         lines=lines,
         columns=100,
         rows=30,
@@ -35,7 +35,9 @@ def screen(*lines: str, cursor: tuple[int, int] = (2, 27)) -> Screen:
     )
 
 
-def shown(typed: str, *above: str, below: str = "  ⏵⏵ don't ask on", column: int = 9) -> Screen:
+def shown(
+    typed: str, *above: str, below: str = "  ⏵⏵ don't ask on", column: int = 9
+) -> TerminalScreen:
     """The program with this in its composer, its lines as it breaks them."""
     return screen("● Hi.", *above, RULE, f"❯ {typed}".rstrip(), RULE, below, cursor=(column, 27))
 
@@ -112,7 +114,7 @@ DIALOG = (
         (shown("", "  1. Yes, I trust it", "  Enter to confirm"), "ready"),
     ],
 )
-def test_a_status_is_seen(seen: Screen, status: Status) -> None:
+def test_a_status_is_seen(seen: TerminalScreen, status: Status) -> None:
     assert CLAUDE.status(seen) == status
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from podium.agents.tui.adapter import Status
 from podium.agents.tui.gemini import GeminiTui
-from podium.agents.tui.screen import Composer, Screen
+from podium.agents.tui.screen import Composer, TerminalScreen
 
 RULE = "─" * 100
 HINT = [RULE, " Shift+Tab to accept edits", RULE]
@@ -33,8 +33,8 @@ BOX = [
 ]
 
 
-def screen(*lines: str, title: str = READY) -> Screen:
-    return Screen(
+def screen(*lines: str, title: str = READY) -> TerminalScreen:
+    return TerminalScreen(
         lines=tuple(lines),
         columns=100,
         rows=30,
@@ -47,7 +47,7 @@ def screen(*lines: str, title: str = READY) -> Screen:
     )
 
 
-def composing(*typed: str, above: list[str] = TALK, title: str = READY) -> Screen:
+def composing(*typed: str, above: list[str] = TALK, title: str = READY) -> TerminalScreen:
     return screen(*above, *HINT, *typed, *FOOTER, title=title)
 
 
@@ -111,7 +111,9 @@ def test_its_own_words_are_not_taken_for_its_composer() -> None:
         (screen(*TALK, title="✋  Action Required (work)"), "asking"),
     ],
 )
-def test_what_it_is_at_is_seen_by_title_composer_and_boxes(shown: Screen, status: Status) -> None:
+def test_what_it_is_at_is_seen_by_title_composer_and_boxes(
+    shown: TerminalScreen, status: Status
+) -> None:
     assert GeminiTui().status(shown) == status
 
 

@@ -14,7 +14,7 @@ from podium.jobs.operator.bench.cases import NOW, UtteranceCase, utterance_cases
 from podium.jobs.operator.classifier_factory import grounding_check_for
 from podium.jobs.operator.judgement.embedded import EmbeddedClassifier
 from podium.jobs.operator.judgement.fields import FieldExtractor
-from podium.jobs.operator.judgement.grounding import GroundingCheck, Sources, Ungrounded
+from podium.jobs.operator.judgement.ground_check import GroundingCheck, Sources, Ungrounded
 from podium.jobs.operator.judgement.tiers import highest, tool_arithmetic
 from podium.jobs.operator.models import Message, Reading, ToolIntent
 from podium.tools.packs import load_pack, shipped_packs

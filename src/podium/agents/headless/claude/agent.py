@@ -30,7 +30,7 @@ from podium.agents.headless.claude.session import (
     ClaudeSession,
     ClaudeStream,
 )
-from podium.agents.headless.home import Home, Login, private_home
+from podium.agents.headless.home import CliLogin, Home, private_home
 from podium.agents.headless.own_tools import (
     NoOwnTools,
     OwnTools,
@@ -339,7 +339,7 @@ class ClaudeCliAgent:
             confinement=await confinement_for(self._deps, turn, door, needs),
         )
 
-    def _logins(self) -> tuple[Login, ...]:
+    def _logins(self) -> tuple[CliLogin, ...]:
         if has_login_in(self._options.env):
             return ()
         configured = self._deps.environ.get("CLAUDE_CONFIG_DIR")

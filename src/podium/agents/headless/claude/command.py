@@ -11,7 +11,7 @@ from typing import Literal
 from pydantic import ValidationError
 
 from podium.agents.deps import AgentOptions, problems_line
-from podium.agents.headless.home import Folders, Home, Login
+from podium.agents.headless.home import CliLogin, Home, HomeFolders
 from podium.agents.headless.own_tools import (
     CALL_SECONDS,
     SERVER,
@@ -213,7 +213,7 @@ def argv_for(
     )
 
 
-def environment_for(options: AgentOptions, home: Folders) -> dict[str, str]:
+def environment_for(options: AgentOptions, home: HomeFolders) -> dict[str, str]:
     served_at = {"ANTHROPIC_BASE_URL": options.base_url} if options.base_url else {}
     return {
         **_QUIET,
@@ -232,10 +232,10 @@ def has_login_in(env: Mapping[str, str]) -> bool:
     return any(env.get(name) for name in named)
 
 
-def login_in(folder: Path) -> Login:
+def login_in(folder: Path) -> CliLogin:
     """The file that keeps a person logged in whose own folder this is."""
     names = ("accessToken", "refreshToken", "expiresAt")
-    return Login(
+    return CliLogin(
         source=folder / ".credentials.json",
         target=f"{CONFIG}/.credentials.json",
         refreshable=tuple(f"claudeAiOauth.{name}" for name in names),

@@ -23,9 +23,9 @@ from podium.agents.headless.codex.session import CodexSession, Meter, is_piece, 
 from podium.agents.headless.codex.tools import (
     OWN_TOOLS,
     TOOLBOX,
+    CodexTools,
     Judged,
     McpOnlySetup,
-    Toolbox,
     mcp_only_models,
 )
 from podium.agents.headless.home import Home, private_home
@@ -191,7 +191,7 @@ class CodexCliAgent:
         ):
             turn = home.turn
             sandbox, warnings = await self._sandbox(turn, home)
-            judged = Judged(turn.workspace) if self._own.hands else Toolbox(turn.workspace)
+            judged = Judged(turn.workspace) if self._own.hands else CodexTools(turn.workspace)
             async with self._door(turn, judged) as door:
                 hands: OwnTools = door if self._own.hands else NoOwnTools(door, TOOLBOX)
                 seated = turn if self._own.hands else in_empty_folder(turn, home)

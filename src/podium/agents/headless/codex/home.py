@@ -20,7 +20,7 @@ from podium.agents.deps import AgentDeps, AgentOptions, problems_line
 from podium.agents.headless.codex.errors import LOGS_ANSWERS
 from podium.agents.headless.codex.hook import SPARED
 from podium.agents.headless.codex.tools import TOOLBOX, McpOnlySetup, mcp_only_settings
-from podium.agents.headless.home import Folders, Home, Login
+from podium.agents.headless.home import CliLogin, Home, HomeFolders
 from podium.agents.json_rpc import RpcError, RpcPeer
 from podium.core.errors import BadInput, NotPossibleNow
 from podium.core.model import FrozenModel, Json
@@ -89,15 +89,15 @@ def codex_options(options: AgentOptions) -> CodexOptions:
         raise BadInput(f"options of agent {options.name!r}: {problems_line(error)}") from None
 
 
-def login(deps: AgentDeps) -> Login:
+def login(deps: AgentDeps) -> CliLogin:
     """The person's own login."""
     return login_in(_person_home(deps))
 
 
-def login_in(person: Path) -> Login:
+def login_in(person: Path) -> CliLogin:
     """The login that is kept in this folder of codex's."""
     fields = ("tokens.id_token", "tokens.access_token", "tokens.refresh_token", "last_refresh")
-    return Login(person / "auth.json", f"{CODEX_HOME}/auth.json", fields)
+    return CliLogin(person / "auth.json", f"{CODEX_HOME}/auth.json", fields)
 
 
 def lay_out(
@@ -132,7 +132,7 @@ def hook_for(hook_command: Iterable[str]) -> dict[str, Json]:
     return {"type": "command", "command": command, "timeout": HOOK_SECONDS}
 
 
-def lay_hook(home: Folders, hook: dict[str, Json]) -> Path:
+def lay_hook(home: HomeFolders, hook: dict[str, Json]) -> Path:
     """Write the file that puts a hook before every use of a tool; gives its path."""
     hooks: Json = {"hooks": {"PreToolUse": [{"matcher": EVERY_TOOL, "hooks": [hook]}]}}
     return home.write_json(f"{CODEX_HOME}/hooks.json", hooks)

@@ -188,7 +188,7 @@ class McpOnlySetup:
     """The catalogue of models, as JSON."""
 
 
-class Toolbox(Judged):
+class CodexTools(Judged):
     """Holds what codex does against the one thing it may: to use Podium's tools, which are judged there."""
 
     def difference(self, item: dict[str, Any]) -> str:

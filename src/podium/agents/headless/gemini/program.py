@@ -28,7 +28,7 @@ from podium.agents.headless.gemini.tools import (
     mcp_only_settings,
     tools_for,
 )
-from podium.agents.headless.home import Folders, Home, Login
+from podium.agents.headless.home import CliLogin, Home, HomeFolders
 from podium.agents.kinds import ABOUT
 from podium.agents.program import version_of
 from podium.core.errors import AgentNotLoggedIn, ConfigInvalid, ToolMissing
@@ -223,7 +223,7 @@ def _asking(command: tuple[str, ...]) -> str:
 
 
 def environment_for(
-    options: AgentOptions, home: Folders, identity: Mapping[str, str], *, trusted: bool = False
+    options: AgentOptions, home: HomeFolders, identity: Mapping[str, str], *, trusted: bool = False
 ) -> dict[str, str]:
     """`trusted`: it sits in a folder with nothing in it. In another, servers are started only then."""
     served_at = {"GOOGLE_GEMINI_BASE_URL": options.base_url} if options.base_url else {}
@@ -316,20 +316,20 @@ TOKENS = "oauth_creds.json"
 _REFRESHED = ("access_token", "refresh_token", "id_token", "expiry_date")
 
 
-def logins_for(env: Mapping[str, str], deps: AgentDeps) -> tuple[Login, ...]:
+def logins_for(env: Mapping[str, str], deps: AgentDeps) -> tuple[CliLogin, ...]:
     """The files to copy; none when the settings themselves log it in."""
     configured = deps.environ.get("GEMINI_CLI_HOME")
     return logins_in(Path(configured) if configured else deps.user_home, env)
 
 
-def logins_in(home: Path, env: Mapping[str, str]) -> tuple[Login, ...]:
+def logins_in(home: Path, env: Mapping[str, str]) -> tuple[CliLogin, ...]:
     """The files of a person's home to copy; none when the settings themselves log it in."""
     if _named_in(env) is not None:
         return ()
     folder = home / CONFIG
     return (
-        Login(folder / TOKENS, f"{CONFIG}/{TOKENS}", _REFRESHED),
-        Login(folder / "google_accounts.json", f"{CONFIG}/google_accounts.json"),
+        CliLogin(folder / TOKENS, f"{CONFIG}/{TOKENS}", _REFRESHED),
+        CliLogin(folder / "google_accounts.json", f"{CONFIG}/google_accounts.json"),
     )
 
 

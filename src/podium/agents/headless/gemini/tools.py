@@ -136,7 +136,7 @@ MAX_OUTPUT = 4_000
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ToolOutcome:
     """The end of a tool."""
 
     ok: bool
@@ -144,16 +144,16 @@ class Outcome:
     error: str = ""
 
 
-def outcome(tool: str, record: Mapping[str, Json]) -> Outcome | None:
+def outcome(tool: str, record: Mapping[str, Json]) -> ToolOutcome | None:
     """Return the outcome of a `tool_result`; None when it does not say how a command ended."""
     output = record.get("output")
     text = output if isinstance(output, str) else ""
     result: dict[str, Json] = {"done": False, "output": text[:MAX_OUTPUT]}
     if record.get("status") != "success":
-        return Outcome(False, result, _failure(record))
+        return ToolOutcome(False, result, _failure(record))
     if tool == SHELL:
         return _command(text, result)
-    return Outcome(True, {**result, "done": True})
+    return ToolOutcome(True, {**result, "done": True})
 
 
 def _failure(record: Mapping[str, Json]) -> str:
@@ -162,9 +162,9 @@ def _failure(record: Mapping[str, Json]) -> str:
     return plain_line(str(message or "failed"))
 
 
-def _command(text: str, result: dict[str, Json]) -> Outcome | None:
+def _command(text: str, result: dict[str, Json]) -> ToolOutcome | None:
     if text.startswith(IN_BACKGROUND):
-        return Outcome(True, {**result, "done": True, "exit_code": None})
+        return ToolOutcome(True, {**result, "done": True, "exit_code": None})
     # Only with these two the last lines are the CLI's own words and not what the command printed.
     ending = ENDING.search(text) if text.startswith(RAN) else None
     if ending is None:
@@ -174,15 +174,15 @@ def _command(text: str, result: dict[str, Json]) -> Outcome | None:
     ended = {**result, "exit_code": code, "output_sha256": digest}
     if signal or code:
         why = f"ended by signal {signal}" if signal else f"exit code {code}"
-        return Outcome(False, ended, why)
-    return Outcome(True, {**ended, "done": True})
+        return ToolOutcome(False, ended, why)
+    return ToolOutcome(True, {**ended, "done": True})
 
 
-def _without_ending(text: str, result: dict[str, Json]) -> Outcome | None:
+def _without_ending(text: str, result: dict[str, Json]) -> ToolOutcome | None:
     """The CLI has checks of its own, and its records call what they stop a success."""
     if text.startswith(RAN) or not text:
         return None
-    return Outcome(False, result, plain_line(text))
+    return ToolOutcome(False, result, plain_line(text))
 
 
 MAX_BYTES = 8 * 1024 * 1024

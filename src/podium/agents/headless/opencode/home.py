@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, ValidationError
 
 from podium.agents.deps import AgentDeps, AgentOptions, option_problems
-from podium.agents.headless.home import Home, Login
+from podium.agents.headless.home import CliLogin, Home
 from podium.agents.headless.own_tools import change_text, whole_edit
 from podium.core.errors import BadInput, ConfigInvalid, NotPossibleNow
 from podium.core.model import FrozenModel, Json, NonEmpty
@@ -195,12 +195,12 @@ def own_options(options: AgentOptions) -> OpencodeOptions:
         raise ConfigInvalid(f"options of agent {options.name!r}", option_problems(error)) from None
 
 
-def login_of(options: AgentOptions, deps: AgentDeps) -> tuple[Login, ...]:
+def login_of(options: AgentOptions, deps: AgentDeps) -> tuple[CliLogin, ...]:
     """The person's own login, where the model is not one of a server that was named."""
     if options.base_url:
         return ()
     data = deps.environ.get("XDG_DATA_HOME") or str(deps.user_home / ".local/share")
-    return (Login(Path(data) / "opencode/auth.json", AUTH, REFRESHED),)
+    return (CliLogin(Path(data) / "opencode/auth.json", AUTH, REFRESHED),)
 
 
 def lay_out(

@@ -26,7 +26,7 @@ GOES_ON = "tool-calls"
 
 
 @dataclass(frozen=True)
-class Step:
+class StreamStep:
     """One exchange with the model, as opencode counts it."""
 
     read: int
@@ -36,7 +36,7 @@ class Step:
     usd: float
 
     @classmethod
-    def of(cls, tokens: dict[str, Any], cost: object) -> Step:
+    def of(cls, tokens: dict[str, Any], cost: object) -> StreamStep:
         value = tokens.get("cache")
         cache: dict[str, Any] = value if isinstance(value, dict) else {}
         cached = _whole(cache.get("read"))
@@ -73,7 +73,7 @@ class Spending:
         """`model` is what it was told to think with; empty where that is its own choice."""
         self._agent = agent
         self._limits = limits or TurnLimits()
-        self._steps: dict[str, Step] = {}
+        self._steps: dict[str, StreamStep] = {}
         self.model = model
 
     @property
@@ -92,7 +92,7 @@ class Spending:
             f"{self._limits.usd:g} USD was not kept",
         )
 
-    def add(self, part: str, step: Step, reason: object) -> None:
+    def add(self, part: str, step: StreamStep, reason: object) -> None:
         """Count a step by its name. Raises `BudgetSpent` when it would go on beyond a limit."""
         self._steps[part] = step
         if reason == GOES_ON:
@@ -140,7 +140,7 @@ class Patience:
 
 
 @dataclass(frozen=True)
-class Settled:
+class SettledPart:
     """The end of a tool that opencode used itself."""
 
     ref: str
@@ -177,7 +177,7 @@ class OpencodeStream:
     _last_message: str = ""
     _streamed: bool = False
 
-    def hear(self, line: str) -> list[Settled]:
+    def hear(self, line: str) -> list[SettledPart]:
         """Take a line. Gives the calls that are settled by it; raises when it is not worth waiting on."""
         record = record_of(line)
         relayed = record.get("podium")
@@ -223,7 +223,7 @@ class OpencodeStream:
                 "see `opencode --print-logs`, and whether this version still has plugins"
             )
 
-    def _hear_plugin(self, relayed: Record) -> list[Settled]:
+    def _hear_plugin(self, relayed: Record) -> list[SettledPart]:
         match relayed:
             case {"kind": "ready"}:
                 self.ready = True
@@ -248,7 +248,7 @@ class OpencodeStream:
                 return self._tool(call, status, relayed)
         return []
 
-    def _tool(self, call: str, status: str, relayed: Record) -> list[Settled]:
+    def _tool(self, call: str, status: str, relayed: Record) -> list[SettledPart]:
         if status in ("pending", "running"):
             if call not in self.running:
                 self.running.add(call)
@@ -263,7 +263,7 @@ class OpencodeStream:
         if not ok and not error:
             error = f"exit code {relayed.get('exit')}"
         result = {"output": relayed.get("output", ""), "exit_code": relayed.get("exit")}
-        return [Settled(ref, ok, result, error) for ref in _refs(call, relayed.get("files"))]
+        return [SettledPart(ref, ok, result, error) for ref in _refs(call, relayed.get("files"))]
 
     def _retrying(self, status: Record) -> None:
         """Let it try again, or raise what the trouble is: by itself it would never stop."""
@@ -284,7 +284,7 @@ class OpencodeStream:
 
     def _count(self, part: str, report: Record) -> None:
         """Count what a step used. It comes twice, from opencode and from the plugin, by one name."""
-        step = Step.of(_dict(report.get("tokens")), report.get("cost"))
+        step = StreamStep.of(_dict(report.get("tokens")), report.get("cost"))
         self.spending.add(part, step, report.get("reason"))
 
 

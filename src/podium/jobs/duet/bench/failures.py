@@ -16,7 +16,7 @@ from podium.core.model import FrozenModel
 from podium.core.turns import AwaitedMessage, Turn, TurnLimits
 from podium.jobs.duet.bench.fake_pair import FakePair, FakeSide, open_fake_pair
 from podium.jobs.duet.prompts import task_prompt
-from podium.testing.fake_tuis import Answers, Happened
+from podium.testing.fake_tuis import Happened, ScriptedAnswers
 
 SETTLED_SECONDS = 0.4
 """A state counts when it has lasted so long: a program paints a moment after it changed."""
@@ -104,7 +104,7 @@ _AT_ONCE = 3
 
 
 @dataclass(frozen=True)
-class Case:
+class FailureCase:
     """A failing program, and the expected outcome of each turn."""
 
     name: str
@@ -117,17 +117,19 @@ class Case:
 
 
 CASES = (
-    Case("works for ever", "ink", ("stuck", "plain"), ("TimedOut", ANSWERED), seconds=4.0),
-    Case("spins for ever", "spinning", ("stuck", "plain"), ("TimedOut", ANSWERED), seconds=4.0),
-    Case("asks before it begins", "modal", ("plain",), ("NeedsHuman", ANSWERED)),
-    Case("asks in between", "composer", ("asks",), ("NeedsHuman", ANSWERED)),
-    Case("asks in between", "ink", ("asks",), ("NeedsHuman", ANSWERED)),
-    Case("dies of every message", "crashing", ("plain",), ("AgentLost",)),
-    Case("dies in the middle, once", "composer", ("crash",), (ANSWERED,)),
-    Case("dies in the middle, once", "alternate", ("crash",), (ANSWERED,)),
-    Case("forgets the block", "composer", ("forgets",), (ANSWERED,), seconds=16.0),
-    Case("says nothing", "ink", ("silent",), (ANSWERED,), seconds=16.0),
-    Case("is blocked", "composer", ("blocker",), ("blocker",)),
+    FailureCase("works for ever", "ink", ("stuck", "plain"), ("TimedOut", ANSWERED), seconds=4.0),
+    FailureCase(
+        "spins for ever", "spinning", ("stuck", "plain"), ("TimedOut", ANSWERED), seconds=4.0
+    ),
+    FailureCase("asks before it begins", "modal", ("plain",), ("NeedsHuman", ANSWERED)),
+    FailureCase("asks in between", "composer", ("asks",), ("NeedsHuman", ANSWERED)),
+    FailureCase("asks in between", "ink", ("asks",), ("NeedsHuman", ANSWERED)),
+    FailureCase("dies of every message", "crashing", ("plain",), ("AgentLost",)),
+    FailureCase("dies in the middle, once", "composer", ("crash",), (ANSWERED,)),
+    FailureCase("dies in the middle, once", "alternate", ("crash",), (ANSWERED,)),
+    FailureCase("forgets the block", "composer", ("forgets",), (ANSWERED,), seconds=16.0),
+    FailureCase("says nothing", "ink", ("silent",), (ANSWERED,), seconds=16.0),
+    FailureCase("is blocked", "composer", ("blocker",), ("blocker",)),
 )
 
 
@@ -166,8 +168,8 @@ async def run_cases(
     return [_case_score(CASES[number], outcomes) for number, outcomes in came.items()], confusion
 
 
-async def _outcomes(pair: FakePair, case: Case) -> tuple[str, ...]:
-    answers = Answers(ways=case.ways, start_seconds=_STATE_SECONDS)
+async def _outcomes(pair: FakePair, case: FailureCase) -> tuple[str, ...]:
+    answers = ScriptedAnswers(ways=case.ways, start_seconds=_STATE_SECONDS)
     side = pair.add_side("PLANNER", case.kind, answers)
     outcomes: list[str] = []
     number = 0
@@ -195,7 +197,7 @@ async def _outcome(side: FakeSide, turn: Turn) -> str:
     return ANSWERED if message.type == "plan" else message.type
 
 
-def _turn(number: int, case: Case, side: FakeSide) -> Turn:
+def _turn(number: int, case: FailureCase, side: FakeSide) -> Turn:
     awaited = AwaitedMessage(
         sender="PLANNER", types=("plan",), task=f"T{number}", nonce=f"{number:04}beef"
     )
@@ -210,7 +212,7 @@ def _turn(number: int, case: Case, side: FakeSide) -> Turn:
     )
 
 
-def _case_score(case: Case, outcomes: list[tuple[str, ...]]) -> CaseScore:
+def _case_score(case: FailureCase, outcomes: list[tuple[str, ...]]) -> CaseScore:
     return CaseScore(
         name=case.name,
         kind=case.kind,

@@ -27,7 +27,7 @@ from podium.ports import EventQuery, Store
 from podium.sandbox import LauncherSettings, ProcessLauncher, end_left_server
 from podium.store import SqlStore
 from podium.testing import FakeConfinementProvider, FakeHookDoors, MemoryTranscripts
-from podium.testing.fake_tuis import Answers, Happened, happened, tui_command
+from podium.testing.fake_tuis import Happened, ScriptedAnswers, happened, tui_command
 from podium.testing.fake_tuis.answers import events_file
 
 MANNERS = {"unbracketed": "reference", "echo": "lines"}
@@ -86,7 +86,7 @@ class FakePair:
         self.terminals = TerminalPair(tui_deps, settings)
         self.sides: list[FakeSide] = []
 
-    def add_side(self, side: Side, kind: str, answers: Answers, **own: Json) -> FakeSide:
+    def add_side(self, side: Side, kind: str, answers: ScriptedAnswers, **own: Json) -> FakeSide:
         """`own` are options of the generic adapter."""
         name = side.lower()
         record = self._folder / f"{name}.jsonl"

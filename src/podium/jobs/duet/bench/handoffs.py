@@ -32,7 +32,7 @@ from podium.jobs.duet.bench.fake_pair import (
 from podium.jobs.duet.events import MessageHeard
 from podium.render.text import counted, escaped_line
 from podium.testing import retry_until
-from podium.testing.fake_tuis import Answers
+from podium.testing.fake_tuis import ScriptedAnswers
 from podium.testing.fake_tuis.answers import LONG, SHORT
 from podium.testing.fake_tuis.messages import whole_prompt
 
@@ -186,7 +186,7 @@ class DuetScore(FrozenModel):
         )
 
 
-class Played(FrozenModel):
+class PlayedDuet(FrozenModel):
     """Result of one pair."""
 
     tasks: int
@@ -201,7 +201,7 @@ async def bench_duet(handoffs: int, report: Report = lambda line: None) -> DuetS
         raise BadInput("there must be at least one handoff; say --handoffs 1000")
     pairs = pairs_for(handoffs)
     semaphore = asyncio.Semaphore(AT_ONCE)
-    played: list[Played] = []
+    played: list[PlayedDuet] = []
     sides: list[FakeSide] = []
     confusion: Confusion = Counter()
     with tempfile.TemporaryDirectory(prefix="pb-") as folder:
@@ -234,7 +234,7 @@ def pairs_for(handoffs: int) -> list[tuple[str, str]]:
     ]
 
 
-async def play_pair(pair: FakePair, kinds: tuple[str, str], handoffs: int) -> Played:
+async def play_pair(pair: FakePair, kinds: tuple[str, str], handoffs: int) -> PlayedDuet:
     """Start planner and executer of these kinds and run tasks until `handoffs` messages were handed on."""
     pair.add_side("PLANNER", kinds[0], _answers(kinds[0]))
     pair.add_side("EXECUTER", kinds[1], _answers(kinds[1]))
@@ -247,7 +247,7 @@ async def play_pair(pair: FakePair, kinds: tuple[str, str], handoffs: int) -> Pl
         await asyncio.wait({resizing})
 
 
-async def _tasks(runner: PairRunner, handoffs: int) -> Played:
+async def _tasks(runner: PairRunner, handoffs: int) -> PlayedDuet:
     done: list[Handoff] = []
     failed: list[str] = []
     hangs = tasks = 0
@@ -266,7 +266,7 @@ async def _tasks(runner: PairRunner, handoffs: int) -> Played:
         done += [
             _handoff(received, runner.pair, taken) for received in await runner.handed_on(ended.id)
         ]
-    return Played(tasks=tasks, handoffs=tuple(done), failed=tuple(failed), hangs=hangs)
+    return PlayedDuet(tasks=tasks, handoffs=tuple(done), failed=tuple(failed), hangs=hangs)
 
 
 async def _are_done(pair: FakePair) -> None:
@@ -300,14 +300,16 @@ async def _resize_on_request(pair: FakePair) -> None:
             await pair.terminals.resize(*next(sizes))
 
 
-def _answers(kind: str) -> Answers:
+def _answers(kind: str) -> ScriptedAnswers:
     """Build the answers of a kind. Only short bodies on an alternate screen, which loses what scrolls off."""
     bodies = SHORT if kind == "alternate" else (*SHORT, *LONG)
-    return Answers(ways=WAYS, bodies=bodies, plans=PLANS, think_seconds=0.02, start_seconds=0.6)
+    return ScriptedAnswers(
+        ways=WAYS, bodies=bodies, plans=PLANS, think_seconds=0.02, start_seconds=0.6
+    )
 
 
 def _scored(
-    played: Sequence[Played],
+    played: Sequence[PlayedDuet],
     sides: Sequence[FakeSide],
     confusion: Confusion,
     case_scores: Sequence[CaseScore],

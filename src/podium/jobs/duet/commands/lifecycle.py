@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 import typer
 
 from podium.app.app import Podium
-from podium.cli.context import Door
+from podium.cli.context import CliContext
 from podium.cli.screen import Screen
 from podium.core.errors import LockHeld, NotPossibleNow, Passing, RunMustStop, TimedOut, ToolMissing
 from podium.jobs.duet.claims import grant, refuse_ungranted, ungranted
@@ -84,7 +84,7 @@ def up(
       podium duet up --planner claude --executer codex --cwd ~/proj --grant
       podium duet up --env-file config/poli.env
     """
-    door = Door(context.obj)
+    cli = CliContext(context.obj)
     variables = variables_of(env_file)
     request = PairRequest(
         planner=planner,
@@ -99,14 +99,12 @@ def up(
 
     async def work(podium: Podium) -> PairStatus:
         resolved = _resolved_pair(podium, pair, request, variables)
-        _see_to_grant(podium, door.screen, resolved, granted=granted)
+        _see_to_grant(podium, cli.screen, resolved, granted=granted)
         with _saved(podium, resolved):
-            return await _brought_up(podium, door.screen, resolved)
+            return await _brought_up(podium, cli.screen, resolved)
 
-    status = door.run(work)
-    door.screen.answer(
-        status.model_dump(mode="json"), lambda: print_pair_status(door.screen, status)
-    )
+    status = cli.run(work)
+    cli.screen.answer(status.model_dump(mode="json"), lambda: print_pair_status(cli.screen, status))
 
 
 def attach(
@@ -122,8 +120,8 @@ def attach(
     Example:
       podium duet attach -r
     """
-    door = Door(context.obj, lenient=True)
-    resolved = pair_in_use(Podium(door.configuration, os.environ), pair, variables_of(None))
+    cli = CliContext(context.obj, lenient=True)
+    resolved = pair_in_use(Podium(cli.configuration, os.environ), pair, variables_of(None))
     if resolved.transport == "headless":
         raise NotPossibleNow(
             f"pair {pair!r} has no terminals; see its messages with `podium duet log`"
@@ -162,7 +160,7 @@ def down(
     Example:
       podium duet down
     """
-    door = Door(context.obj)
+    cli = CliContext(context.obj)
 
     async def work(podium: Podium) -> Pair:
         from podium.jobs.duet.terminals import take_down
@@ -174,16 +172,14 @@ def down(
                     f"pair {pair!r} works on task {task.task_id}; end it with `podium duet abort {task.task_id}`, "
                     "or pass --force"
                 )
-            await _ended(podium, task, door.user)
+            await _ended(podium, task, cli.user)
         if resolved.transport == "tui":
             await take_down(podium, resolved)
         forget_pair(podium, pair)
         return resolved
 
-    door.run(work)
-    door.screen.answer(
-        {"pair": pair, "up": False}, lambda: door.screen.line(f"pair {pair} is down")
-    )
+    cli.run(work)
+    cli.screen.answer({"pair": pair, "up": False}, lambda: cli.screen.line(f"pair {pair} is down"))
 
 
 def _resolved_pair(

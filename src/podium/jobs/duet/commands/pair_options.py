@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from podium.app.app import Podium
-from podium.cli.context import Door
+from podium.cli.context import CliContext
 from podium.cli.screen import Screen
 from podium.core.errors import BadInput, ConfigInvalid, ConfigProblem, NotPossibleNow, ToolMissing
 from podium.jobs.duet.models import Pair, PairStatus
@@ -123,11 +123,11 @@ def variables_of(env_file: Path | None) -> dict[str, str]:
     return {**os.environ, **read_env_file(env_file, os.environ)}
 
 
-def must_have_tasks(door: Door, task: str) -> None:
+def must_have_tasks(cli: CliContext, task: str) -> None:
     """Raise `UnknownId` or `NotPossibleNow` if no task was ever recorded, without creating a database."""
     if task:
-        door.must_have_state("run", task)
-    elif not door.has_state:
+        cli.must_have_state("run", task)
+    elif not cli.has_state:
         raise NotPossibleNow("there are no tasks yet; start one with `podium duet send TASK`")
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from podium.app.app import Podium
-from podium.cli.context import Door
+from podium.cli.context import CliContext
 from podium.cli.screen import Screen
 from podium.core import events as e
 from podium.core.errors import NotPossibleNow
@@ -36,20 +36,20 @@ def status(context: typer.Context) -> None:
     Example:
       podium duet status --json
     """
-    door = Door(context.obj)
+    cli = CliContext(context.obj)
 
     async def work(podium: Podium) -> tuple[list[PairStatus], list[DuetTask]]:
         pairs = pairs_in_use(podium, variables_of(None))
-        statuses = await _statuses(podium, door.screen, pairs)
+        statuses = await _statuses(podium, cli.screen, pairs)
         tasks = await list_duets(await podium.store()) if podium.has_record else []
         return statuses, await with_hosts(tasks, podium.engine)
 
-    statuses, tasks = door.run(work)
+    statuses, tasks = cli.run(work)
     record = {
         "pairs": [pair.model_dump(mode="json") for pair in statuses],
         "tasks": [task.model_dump(mode="json") for task in tasks],
     }
-    door.screen.answer(record, lambda: _print(door.screen, statuses, tasks))
+    cli.screen.answer(record, lambda: _print(cli.screen, statuses, tasks))
 
 
 def abort(
@@ -63,16 +63,16 @@ def abort(
     Example:
       podium duet abort --why "wrong folder"
     """
-    door = Door(context.obj)
-    must_have_tasks(door, task)
+    cli = CliContext(context.obj)
+    must_have_tasks(cli, task)
 
     async def work(podium: Podium) -> DuetTask:
-        return await abort_task(podium, task, by=door.user, why=why)
+        return await abort_task(podium, task, by=cli.user, why=why)
 
-    duet_task = door.run(work)
-    door.screen.answer(
+    duet_task = cli.run(work)
+    cli.screen.answer(
         duet_task.model_dump(mode="json"),
-        lambda: door.screen.line(f"task {duet_task.task_id} {duet_task.status.value}"),
+        lambda: cli.screen.line(f"task {duet_task.task_id} {duet_task.status.value}"),
     )
 
 
@@ -89,16 +89,16 @@ def nudge(
     Example:
       podium duet nudge
     """
-    door = Door(context.obj)
-    must_have_tasks(door, task)
+    cli = CliContext(context.obj)
+    must_have_tasks(cli, task)
 
     async def work(podium: Podium) -> tuple[DuetTask, Side]:
         return await nudge_task(podium, task, text)
 
-    duet_task, side = door.run(work)
+    duet_task, side = cli.run(work)
     record = {"task": duet_task.task_id, "side": side}
-    door.screen.answer(
-        record, lambda: door.screen.line(f"{side} was reminded of task {duet_task.task_id}")
+    cli.screen.answer(
+        record, lambda: cli.screen.line(f"{side} was reminded of task {duet_task.task_id}")
     )
 
 
@@ -158,8 +158,8 @@ def log(
     Example:
       podium duet log --full
     """
-    door = Door(context.obj, lenient=True)
-    must_have_tasks(door, task)
+    cli = CliContext(context.obj, lenient=True)
+    must_have_tasks(cli, task)
 
     async def work(podium: Podium) -> list[e.Event]:
         store = await podium.store()
@@ -171,13 +171,13 @@ def log(
             if _is_logged(event)
         ]
 
-    events = door.run(work)
+    events = cli.run(work)
 
     def render() -> None:
         for event in events:
-            door.screen.line(_line(event, full))
+            cli.screen.line(_line(event, full))
 
-    door.screen.answer({"events": [event.line() for event in events]}, render)
+    cli.screen.answer({"events": [event.line() for event in events]}, render)
 
 
 async def _last(store: Store, task: str) -> DuetTask:

@@ -11,7 +11,7 @@ import typer
 from podium.app.app import Podium
 from podium.app.work_request import QueueSlot
 from podium.cli.app import command_app
-from podium.cli.context import Door
+from podium.cli.context import CliContext
 from podium.cli.detached_run import Handover, ensure_served
 from podium.cli.run_host import host
 from podium.core.errors import BadInput, NotPossibleNow
@@ -60,7 +60,7 @@ def send(
       podium duet send "Read README.md, then write and run a matching script"
       podium duet send - --json < task.md
     """
-    door = Door(context.obj)
+    cli = CliContext(context.obj)
     text = task_text(task)
     variables = variables_of(env_file)
 
@@ -73,10 +73,10 @@ def send(
         job = DuetJob(text=text, pairs=(resolved,), limits=limits)
         engine = await podium.hosting_engine()
         return await engine.start(
-            DUET, job.model_dump(mode="json"), task=text, settings=door.configuration.run_settings()
+            DUET, job.model_dump(mode="json"), task=text, settings=cli.configuration.run_settings()
         )
 
-    host(door, begin, wait=wait)
+    host(cli, begin, wait=wait)
 
 
 def retry(
@@ -92,8 +92,8 @@ def retry(
     Example:
       podium duet retry
     """
-    door = Door(context.obj)
-    must_have_tasks(door, task)
+    cli = CliContext(context.obj)
+    must_have_tasks(cli, task)
 
     async def begin(podium: Podium) -> Run:
         from podium.app.run_control import retry as go_again
@@ -102,10 +102,10 @@ def retry(
         store, engine = await podium.store(), await podium.hosting_engine()
         duet_task = await find_duet(store, task, ended=True)
         return await go_again(
-            store, engine, duet_task.run_id, from_step=duet_task.hop_step, by=door.user
+            store, engine, duet_task.run_id, from_step=duet_task.hop_step, by=cli.user
         )
 
-    host(door, begin, wait=wait)
+    host(cli, begin, wait=wait)
 
 
 def task_text(argument: str) -> str:
@@ -161,7 +161,7 @@ def add(
       podium duet queue add "Fix the typo in README" "Bump the version"
       podium duet queue add --file tasks.txt --pairs main,second
     """
-    door = Door(context.obj)
+    cli = CliContext(context.obj)
     texts = [task_text(task) for task in tasks or []] + (tasks_in(file) if file else [])
     if not texts:
         raise BadInput("no task given; pass TASK, or a file with --file")
@@ -175,12 +175,12 @@ def add(
         runs = []
         for text in texts:
             job_input = job.model_copy(update={"text": text}).model_dump(mode="json")
-            settings = door.configuration.run_settings()
+            settings = cli.configuration.run_settings()
             runs.append(await engine.start(DUET, job_input, task=text, settings=settings, **where))
-        queue = duet_queue(door.configuration)
+        queue = duet_queue(cli.configuration)
         return runs, await ensure_served(podium, runs[0], queue)
 
-    runs, done = door.run(work)
+    runs, done = cli.run(work)
     record = {
         "tasks": [run.id for run in runs],
         **done.model_dump(mode="json", exclude={"run", "others"}),
@@ -192,10 +192,10 @@ def add(
             if done.worker_pid
             else "a worker is already running"
         )
-        door.screen.line(f"{counted(len(runs), 'task')} queued; {by}")
-        door.screen.line("see their status with `podium duet queue list --all`")
+        cli.screen.line(f"{counted(len(runs), 'task')} queued; {by}")
+        cli.screen.line("see their status with `podium duet queue list --all`")
 
-    door.screen.answer(record, render)
+    cli.screen.answer(record, render)
 
 
 @app.command("list")
@@ -209,25 +209,25 @@ def list_tasks(
     Example:
       podium duet queue list --all
     """
-    door = Door(context.obj, lenient=True)
+    cli = CliContext(context.obj, lenient=True)
 
     async def work(podium: Podium) -> list[DuetTask]:
         tasks = await list_duets(await podium.store(), also_ended=ended)
         return await with_hosts(tasks, podium.engine)
 
-    tasks = door.run(work) if door.has_state else []
+    tasks = cli.run(work) if cli.has_state else []
 
     def render() -> None:
         if not tasks:
-            door.screen.line("no tasks in the queue")
+            cli.screen.line("no tasks in the queue")
             return
         rows = [
             (task.task_id, task.pair or "-", task.shown_status, safe_line(task.text, 80))
             for task in tasks
         ]
-        door.screen.table(("TASK", "PAIR", "STATUS", "WORDS"), rows)
+        cli.screen.table(("TASK", "PAIR", "STATUS", "WORDS"), rows)
 
-    door.screen.answer({"tasks": [task.model_dump(mode="json") for task in tasks]}, render)
+    cli.screen.answer({"tasks": [task.model_dump(mode="json") for task in tasks]}, render)
 
 
 @app.command()
@@ -241,8 +241,8 @@ def remove(
     Example:
       podium duet queue remove 9d1f5a6b
     """
-    door = Door(context.obj)
-    door.must_have_state("run", task)
+    cli = CliContext(context.obj)
+    cli.must_have_state("run", task)
 
     async def work(podium: Podium) -> DuetTask:
         from podium.app.run_control import cancel
@@ -254,11 +254,11 @@ def remove(
                 f"task {duet_task.task_id} is {duet_task.status.value}, not in the queue; "
                 f"`podium duet abort {duet_task.task_id}` ends one that goes on"
             )
-        await cancel(store, engine, duet_task.run_id, by=door.user, why="taken out of the queue")
+        await cancel(store, engine, duet_task.run_id, by=cli.user, why="taken out of the queue")
         return await find_duet(store, duet_task.run_id)
 
-    duet_task = door.run(work)
-    door.screen.answer(
+    duet_task = cli.run(work)
+    cli.screen.answer(
         duet_task.model_dump(mode="json"),
-        lambda: door.screen.line(f"task {duet_task.task_id} is out of the queue"),
+        lambda: cli.screen.line(f"task {duet_task.task_id} is out of the queue"),
     )

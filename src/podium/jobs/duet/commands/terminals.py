@@ -13,7 +13,7 @@ import typer
 from pydantic import ValidationError
 
 from podium.app.app import Podium
-from podium.cli.context import Door
+from podium.cli.context import CliContext
 from podium.core.errors import BadInput
 from podium.core.keyboards import HOLD_SECONDS, MAX_HOLD_SECONDS, KeyboardHold
 from podium.core.terminals import (
@@ -58,19 +58,19 @@ def take(
       podium duet keys executer y Enter
       podium duet give executer
     """
-    door = Door(context.obj)
+    cli = CliContext(context.obj)
     terminal = terminal_of(pair, side)
 
     async def work(podium: Podium) -> KeyboardHold:
         from podium.jobs.duet.keyboard import take_keyboard
 
-        request = KeyboardRequest(terminal=terminal, who=door.user, seconds=minutes * _MINUTE)
+        request = KeyboardRequest(terminal=terminal, who=cli.user, seconds=minutes * _MINUTE)
         return await take_keyboard(await _store(podium), mirror_of(podium), request)
 
-    hold = door.run(work)
-    door.screen.answer(
+    hold = cli.run(work)
+    cli.screen.answer(
         {"pair": pair, "side": terminal.side, "keyboard": hold.model_dump(mode="json")},
-        lambda: door.screen.line(
+        lambda: cli.screen.line(
             f"the keyboard of {terminal.side} is yours until {local_time(hold.until)}; "
             f"`podium duet give {side.lower()}` returns it"
         ),
@@ -91,19 +91,19 @@ def give(
     Example:
       podium duet give executer
     """
-    door = Door(context.obj)
+    cli = CliContext(context.obj)
     terminal = terminal_of(pair, side)
 
     async def work(podium: Podium) -> KeyboardHold:
         from podium.jobs.duet.keyboard import return_keyboard
 
-        who, why = ("", f"{door.user} took it away") if force else (door.user, "")
+        who, why = ("", f"{cli.user} took it away") if force else (cli.user, "")
         return await return_keyboard(await _store(podium), mirror_of(podium), terminal, who, why)
 
-    hold = door.run(work)
-    door.screen.answer(
+    hold = cli.run(work)
+    cli.screen.answer(
         {"pair": pair, "side": terminal.side, "keyboard": None, "had_it": hold.who},
-        lambda: door.screen.line(f"the keyboard of {terminal.side} is Podium's again"),
+        lambda: cli.screen.line(f"the keyboard of {terminal.side} is Podium's again"),
     )
 
 
@@ -181,16 +181,16 @@ def serve(
       podium duet serve
       podium duet serve --listen 10.0.0.5:7443 --papers ~/papers
     """
-    door = Door(context.obj)
+    cli = CliContext(context.obj)
 
     async def work(podium: Podium) -> None:
         served = typed_api().served_terminals(podium, variables_of(None), listen, certificates)
         async with served as where:
             record = {"type": "served", "at": where}
-            door.screen.answer(record, lambda: door.screen.line(f"served at {', '.join(where)}"))
+            cli.screen.answer(record, lambda: cli.screen.line(f"served at {', '.join(where)}"))
             await asyncio.Event().wait()
 
-    door.run(work)
+    cli.run(work)
 
 
 def keys(
@@ -210,21 +210,21 @@ def keys(
     Example:
       podium duet keys executer y Enter
     """
-    door = Door(context.obj)
+    cli = CliContext(context.obj)
     terminal = terminal_of(pair, side)
     with as_bad_input():
         request = KeysPressed(terminal=terminal, keys=tuple(pressed))
 
     async def work(podium: Podium) -> None:
-        if not at and await is_held_by(podium, terminal, door.user):
-            await mirror_of(podium).press(request.model_copy(update={"who": door.user}))
+        if not at and await is_held_by(podium, terminal, cli.user):
+            await mirror_of(podium).press(request.model_copy(update={"who": cli.user}))
             return
-        async with open_terminals(podium, door.screen, at, certificates) as terminals:
+        async with open_terminals(podium, cli.screen, at, certificates) as terminals:
             await terminals.send_keys(request)
 
-    door.run(work)
+    cli.run(work)
     record = {"pair": pair, "side": request.terminal.side, "keys": list(pressed)}
-    door.screen.answer(record, lambda: door.screen.line(f"pressed in {request.terminal.side}"))
+    cli.screen.answer(record, lambda: cli.screen.line(f"pressed in {request.terminal.side}"))
 
 
 def screen(
@@ -243,16 +243,16 @@ def screen(
     Example:
       podium duet screen planner --whole
     """
-    door = Door(context.obj, lenient=True)
+    cli = CliContext(context.obj, lenient=True)
     terminal = terminal_of(pair, side)
 
     async def work(podium: Podium) -> TerminalPicture:
-        async with open_terminals(podium, door.screen, at, certificates) as terminals:
+        async with open_terminals(podium, cli.screen, at, certificates) as terminals:
             return await terminals.capture(terminal, whole=whole)
 
-    picture = door.run(work)
-    door.screen.answer(
-        picture.model_dump(mode="json"), lambda: door.screen.line("\n".join(picture.lines))
+    picture = cli.run(work)
+    cli.screen.answer(
+        picture.model_dump(mode="json"), lambda: cli.screen.line("\n".join(picture.lines))
     )
 
 
@@ -268,7 +268,7 @@ def watch(
     Example:
       podium duet watch --json
     """
-    door = Door(context.obj, lenient=True)
+    cli = CliContext(context.obj, lenient=True)
     terminal_of(pair, "planner")  # refuses what is no name
     printed: dict[Side, str] = {}
 
@@ -280,14 +280,14 @@ def watch(
         line = f"{state.terminal.side} is {state.status}{question}"
         if printed.get(state.terminal.side) != line:
             printed[state.terminal.side] = line
-            door.screen.line(line)
+            cli.screen.line(line)
 
     async def work(podium: Podium) -> None:
         async with (
-            open_terminals(podium, door.screen, at, certificates) as terminals,
+            open_terminals(podium, cli.screen, at, certificates) as terminals,
             aclosing(terminals.watch(pair)) as updates,
         ):
             async for update in updates:
-                door.screen.answer(update.model_dump(mode="json"), partial(print_update, update))
+                cli.screen.answer(update.model_dump(mode="json"), partial(print_update, update))
 
-    door.run(work)
+    cli.run(work)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from podium.cli.app import command_app
-from podium.cli.context import Door
+from podium.cli.context import CliContext
 from podium.jobs.operator.message_context import Typed
 from podium.jobs.operator.models import OperatorMode
 
@@ -85,11 +85,11 @@ def ask(
       podium ask -M execute --context run_id=9d1f5a6b - < message.txt
       podium ask --interactive
     """
-    door = Door(context.obj)
+    cli = CliContext(context.obj)
     if schema:
         from podium.jobs.operator.run_view import answer_schema
 
-        door.screen.record(answer_schema())
+        cli.screen.record(answer_schema())
         return
     chosen = OperatorMode.ANALYZE.value if mode is None else mode
     typed = Typed(
@@ -103,11 +103,11 @@ def ask(
     if interactive:
         from podium.jobs.operator.commands.ask_prompt import converse
 
-        converse(door, typed, message or text or "")
+        converse(cli, typed, message or text or "")
         return
     from podium.jobs.operator.commands.ask_message import asked
     from podium.jobs.operator.run_view import show
 
-    answer = asked(door, typed, text or "", message, approve=approve)
-    show(door, answer)
+    answer = asked(cli, typed, text or "", message, approve=approve)
+    show(cli, answer)
     raise typer.Exit(answer.exit_code)

@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from podium.app.app import Podium
-from podium.cli.context import Door
+from podium.cli.context import CliContext
 from podium.cli.identity import approver
 from podium.core.approval_steps import approval_named_in
 from podium.core.errors import BadInput, Interrupted, NotPossibleNow, PodiumError
@@ -26,24 +26,24 @@ Process = Callable[[Podium, OperatorSetup, Started], Awaitable[OperatorAnswer]]
 
 
 def asked(
-    door: Door, typed: Typed, argument: str, message: str = "", *, approve: bool = False
+    cli: CliContext, typed: Typed, argument: str, message: str = "", *, approve: bool = False
 ) -> OperatorAnswer:
     """Answer one message from the command line."""
 
     def work() -> OperatorAnswer:
         text = message_of(argument, message)
         context = context_of(typed.pairs, typed.file)
-        return answered(door, typed, text, context, approve=approve)
+        return answered(cli, typed, text, context, approve=approve)
 
-    return answer_or_error(door, message or argument, typed, work)
+    return answer_or_error(cli, message or argument, typed, work)
 
 
 def answered(
-    door: Door, typed: Typed, text: str, context: Mapping[str, Json], *, approve: bool
+    cli: CliContext, typed: Typed, text: str, context: Mapping[str, Json], *, approve: bool
 ) -> OperatorAnswer:
     """Answer a message. The approval of an unknown id opens no database."""
     if (action_id := approval_named_in(text)) is not None:
-        door.must_have_state("approval", action_id)
+        cli.must_have_state("approval", action_id)
 
     async def process(podium: Podium, setup: OperatorSetup, started: Started) -> OperatorAnswer:
         operator = await build_selection(podium, setup)
@@ -51,50 +51,50 @@ def answered(
             text, typed.mode, context, approve, started=started, mode_explicit=typed.mode_explicit
         )
 
-    return put(door, typed, process)
+    return put(cli, typed, process)
 
 
-def put(door: Door, typed: Typed, process: Process) -> OperatorAnswer:
+def put(cli: CliContext, typed: Typed, process: Process) -> OperatorAnswer:
     """Run an operator's work and show its progress."""
 
     async def work(podium: Podium) -> OperatorAnswer:
         async def served(run: Run) -> None:
-            await _serve(door, podium, run)
+            await _serve(cli, podium, run)
 
         if typed.mode in QUEUED:
             from podium.app.work_request import queue_named
 
             queue_named(
-                door.configuration, operator_options(podium).queue
+                cli.configuration, operator_options(podium).queue
             )  # before anything is stored
         setup = OperatorSetup(
             typed.packs,
             typed.classifier,
             worker_is_there=served,
-            approver=lambda: approver(door),
+            approver=lambda: approver(cli),
         )
         async with followed(
-            door, podium, show_progress=typed.mode != OperatorMode.ENQUEUE
+            cli, podium, show_progress=typed.mode != OperatorMode.ENQUEUE
         ) as started:
             answer = await process(podium, setup, started)
         for run in await _runs_started(podium, answer):
-            await _serve(door, podium, run)
+            await _serve(cli, podium, run)
         return answer
 
-    return door.run(work)
+    return cli.run(work)
 
 
-async def _serve(door: Door, podium: Podium, run: Run) -> None:
+async def _serve(cli: CliContext, podium: Podium, run: Run) -> None:
     """Ensure that a worker serves the queue of a run, or say how to start one."""
     # Late: only what is queued needs somebody to serve the queue.
     from podium.app.work_request import queue_named
     from podium.cli.detached_run import ensure_served
 
-    spec = queue_named(door.configuration, run.queue or "")
+    spec = queue_named(cli.configuration, run.queue or "")
     handed = await ensure_served(podium, run, spec)
     if not handed.taken and not handed.workers:
         labels = f" --label {','.join(spec.labels)}" if spec.labels else ""
-        door.screen.stderr_line(
+        cli.screen.stderr_line(
             f"podium: no worker serves queue {spec.name!r}; start one with "
             f"`podium worker --queue {spec.name}{labels}`"
         )
@@ -111,7 +111,7 @@ async def _runs_started(podium: Podium, answer: OperatorAnswer) -> list[Run]:
 
 
 def answer_or_error(
-    door: Door, message: str, typed: Typed, work: Callable[[], OperatorAnswer]
+    cli: CliContext, message: str, typed: Typed, work: Callable[[], OperatorAnswer]
 ) -> OperatorAnswer:
     """Return the answer, or one with the error. Only an interruption is raised."""
     try:
@@ -119,10 +119,10 @@ def answer_or_error(
     except Interrupted:
         raise
     except PodiumError as error:
-        if door.options.debug:
+        if cli.options.debug:
             traceback.print_exception(error)
         answer = _without_answer(message, typed.mode, error)
-    return _with_options(answer, door, typed.options)
+    return _with_options(answer, cli, typed.options)
 
 
 def _without_answer(message: str, mode: str, error: PodiumError) -> OperatorAnswer:
@@ -132,9 +132,11 @@ def _without_answer(message: str, mode: str, error: PodiumError) -> OperatorAnsw
     return answer.model_copy(update={"status": "error", "exit_code": code})
 
 
-def _with_options(answer: OperatorAnswer, door: Door, options: Sequence[str]) -> OperatorAnswer:
+def _with_options(
+    answer: OperatorAnswer, cli: CliContext, options: Sequence[str]
+) -> OperatorAnswer:
     """Add the options of this command to the commands of the answer, ready to paste."""
-    project = ["--project", str(door.options.project)] if door.options.project else []
+    project = ["--project", str(cli.options.project)] if cli.options.project else []
 
     def fitted(action: str) -> str:
         asks = "podium ask -m " in action and " --pack " not in action

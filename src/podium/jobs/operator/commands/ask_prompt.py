@@ -15,7 +15,7 @@ from types import TracebackType
 import typer
 
 from podium.app.app import Podium
-from podium.cli.context import Door
+from podium.cli.context import CliContext
 from podium.core.decisions import Receipt
 from podium.core.errors import BadInput, Interrupted, PodiumError
 from podium.core.model import Json
@@ -38,8 +38,8 @@ _MAX_LINE = 100_000
 class LineReader:
     """Reads lines, and raises `EOFError` after the last. Saves the history on exit."""
 
-    def __init__(self, door: Door, commands: Sequence[str], packs: tuple[str, ...]) -> None:
-        self._door = door
+    def __init__(self, cli: CliContext, commands: Sequence[str], packs: tuple[str, ...]) -> None:
+        self._cli = cli
         self._completions = [*commands, *OperatorMode, "APPROVE:"]
         self._packs = packs
         self._typed = sys.stdin.isatty()
@@ -70,9 +70,9 @@ class LineReader:
             try:
                 return input(PROMPT)
             except KeyboardInterrupt:
-                self._door.screen.line()
+                self._cli.screen.line()
             except EOFError:
-                self._door.screen.line()
+                self._cli.screen.line()
                 raise
 
     def _piped(self) -> str:
@@ -87,7 +87,7 @@ class LineReader:
     def _prepare(self) -> None:
         import readline
 
-        file = self._door.configuration.folders.user_state / HISTORY
+        file = self._cli.configuration.folders.user_state / HISTORY
         with suppress(OSError):
             readline.read_history_file(file)
         readline.set_history_length(MAX_HISTORY)
@@ -101,7 +101,7 @@ class LineReader:
         """Save the typed lines without the secrets in them, readable by their owner alone."""
         import readline
 
-        redact = Podium(self._door.configuration, os.environ).redactor.text
+        redact = Podium(self._cli.configuration, os.environ).redactor.text
         for index in range(readline.get_current_history_length()):
             line = readline.get_history_item(index + 1) or ""
             if (redacted := redact(line)) != line:
@@ -124,7 +124,7 @@ class LineReader:
         from podium.app.packs import open_pack
         from podium.jobs.operator.composition import chosen_packs
 
-        podium = Podium(self._door.configuration, os.environ)
+        podium = Podium(self._cli.configuration, os.environ)
         try:
             names = chosen_packs(podium, self._packs).names
             registries = [open_pack(podium, name).registry for name in names]
@@ -159,7 +159,7 @@ PASSED_ON = (
 class Talk:
     """State of a conversation."""
 
-    door: Door
+    cli: CliContext
     typed: Typed
     context: dict[str, Json] = field(default_factory=dict)
     armed: bool = False
@@ -167,38 +167,38 @@ class Talk:
     last: OperatorAnswer | None = None
 
     def say(self, text: str) -> None:
-        self.door.screen.line(text)
+        self.cli.screen.line(text)
 
 
-def converse(door: Door, typed: Typed, first: str = "") -> None:
+def converse(cli: CliContext, typed: Typed, first: str = "") -> None:
     """Read lines until there are no more. A problem in one is reported, and the next is read."""
-    talk = Talk(door, replace(typed, pairs=(), file=None))
+    talk = Talk(cli, replace(typed, pairs=(), file=None))
     try:
         _must_be_mode(typed.mode)
         talk.context = context_of(typed.pairs, typed.file)
     except BadInput as error:
-        _give_up(door, typed, first, error)
+        _give_up(cli, typed, first, error)
     if first:
         _answer(talk, first)
     commands = [f":{name}" for name in (*COMMANDS, "quit")]
-    with LineReader(door, commands, typed.packs) as reader, suppress(EOFError):
+    with LineReader(cli, commands, typed.packs) as reader, suppress(EOFError):
         while (line := reader.next_line().strip()) not in (":quit", ":q", ":exit"):
             _answer(talk, line)
 
 
-def _give_up(door: Door, typed: Typed, first: str, error: BadInput) -> None:
+def _give_up(cli: CliContext, typed: Typed, first: str, error: BadInput) -> None:
     def work() -> OperatorAnswer:
         raise error
 
-    answer = answer_or_error(door, first or ":help", typed, work)
-    show(door, answer)
+    answer = answer_or_error(cli, first or ":help", typed, work)
+    show(cli, answer)
     raise typer.Exit(answer.exit_code)
 
 
 def _answer(talk: Talk, line: str) -> None:
     if not line:
         return
-    talk.door.options.parting_note = ""
+    talk.cli.options.parting_note = ""
     try:
         if line.startswith(":"):
             _command(talk, line)
@@ -207,29 +207,29 @@ def _answer(talk: Talk, line: str) -> None:
         else:
             _message(talk, line)
     except (Interrupted, KeyboardInterrupt):
-        where = talk.door.options.parting_note or "nothing was started"
-        talk.door.screen.stderr_line(f"podium: interrupted; {where}")
+        where = talk.cli.options.parting_note or "nothing was started"
+        talk.cli.screen.stderr_line(f"podium: interrupted; {where}")
     except PodiumError as error:
-        talk.door.screen.stderr_line(f"podium: {error}")
+        talk.cli.screen.stderr_line(f"podium: {error}")
 
 
 def _message(talk: Talk, line: str) -> None:
     approve, talk.armed = talk.armed, False
     answer = answer_or_error(
-        talk.door, line, talk.typed,
-        lambda: answered(talk.door, talk.typed, line, talk.context, approve=approve),
+        talk.cli, line, talk.typed,
+        lambda: answered(talk.cli, talk.typed, line, talk.context, approve=approve),
     )  # fmt: skip
     talk.last = answer if answer.plan is not None or answer.run_id else talk.last
-    show(talk.door, answer)
-    if not talk.door.screen.json:
+    show(talk.cli, answer)
+    if not talk.cli.screen.json:
         talk.say("")
     if approve and answer.plan is None:
         talk.armed = True
-        talk.door.screen.stderr_line(
+        talk.cli.screen.stderr_line(
             "podium: there was no plan to approve; :approve still applies to the next one"
         )
     elif approve and answer.mode is not None and not answer.mode.acts:
-        talk.door.screen.stderr_line(
+        talk.cli.screen.stderr_line(
             f"podium: the approval was used for this plan, and mode {answer.mode} performs nothing; use "
             ":mode execute and :approve, then send the message again"
         )
@@ -248,7 +248,7 @@ def _pass_on(talk: Talk, line: str) -> None:
         raise BadInput(
             f"only these commands work at the prompt: {', '.join(PASSED_ON)}; for others :quit first"
         )
-    project, as_json = talk.door.options.project, talk.door.screen.json
+    project, as_json = talk.cli.options.project, talk.cli.screen.json
     options = ["--project", str(project)] if project else []
     run([*options, *(["--json"] if as_json else []), *argv])
 
@@ -306,7 +306,7 @@ def _pack(talk: Talk, rest: str) -> None:
         chosen = chosen_packs(podium, requested if rest else talk.typed.packs).names
         return tuple(open_pack(podium, name).name for name in chosen)
 
-    chosen = talk.door.run(names)
+    chosen = talk.cli.run(names)
     if rest:
         talk.typed = replace(talk.typed, packs=requested)
     talk.say(f"Packs: {', '.join(chosen)}")
@@ -316,7 +316,7 @@ def _plan(talk: Talk, rest: str) -> None:
     if talk.last is None or talk.last.plan is None:
         raise BadInput("there is no plan yet; send a message first")
     looked = talk.last.model_copy(update={"mode": OperatorMode.PLAN, "results": ()})
-    show_text(talk.door, blocks(looked))
+    show_text(talk.cli, blocks(looked))
     talk.say("")
 
 
@@ -330,8 +330,8 @@ def _receipts(talk: Talk, rest: str) -> None:
 
         return list(await list_receipts(await podium.store(), run_id))
 
-    talk.door.must_have_state("run", run_id)
-    receipts = talk.door.run(work)
+    talk.cli.must_have_state("run", run_id)
+    receipts = talk.cli.run(work)
     for receipt in receipts:
         _say_receipt(talk, receipt)
     if not receipts:

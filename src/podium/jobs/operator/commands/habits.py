@@ -8,7 +8,7 @@ import typer
 
 from podium.app.app import Podium
 from podium.cli.app import command_app
-from podium.cli.context import Door
+from podium.cli.context import CliContext
 from podium.core.errors import BadInput
 from podium.jobs.operator.composition import habits_of
 from podium.jobs.operator.models import Habit
@@ -30,12 +30,12 @@ def list_(context: typer.Context) -> None:
     Example:
       podium habits list --json
     """
-    door = Door(context.obj)
+    cli = CliContext(context.obj)
 
     async def work(podium: Podium) -> list[Habit]:
         return habits_of(podium).all()
 
-    remembered = door.run(work) if door.has_folder else []
+    remembered = cli.run(work) if cli.has_folder else []
 
     def show() -> None:
         rows = [
@@ -48,9 +48,9 @@ def list_(context: typer.Context) -> None:
             )
             for habit in remembered
         ]
-        door.screen.table(("WHEN", "ASKED", "TOOLS", "BECAME", "APPROVED BY"), rows)
+        cli.screen.table(("WHEN", "ASKED", "TOOLS", "BECAME", "APPROVED BY"), rows)
 
-    door.screen.answer({"habits": [habit.model_dump(mode="json") for habit in remembered]}, show)
+    cli.screen.answer({"habits": [habit.model_dump(mode="json") for habit in remembered]}, show)
 
 
 @app.command()
@@ -70,12 +70,12 @@ def forget(
     """
     if bool(text) == everything:
         raise BadInput("pass the text of the messages to forget, or --all")
-    door = Door(context.obj)
+    cli = CliContext(context.obj)
 
     async def work(podium: Podium) -> int:
         return habits_of(podium).forget(text)
 
-    erased = door.run(work) if door.has_folder else 0
-    door.screen.answer(
-        {"forgotten": erased}, lambda: door.screen.line(f"forgot {counted(erased, 'message')}")
+    erased = cli.run(work) if cli.has_folder else 0
+    cli.screen.answer(
+        {"forgotten": erased}, lambda: cli.screen.line(f"forgot {counted(erased, 'message')}")
     )

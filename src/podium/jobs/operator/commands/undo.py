@@ -10,7 +10,7 @@ import typer
 from podium.app.app import Podium
 from podium.app.receipts import find_undoable
 from podium.cli.app import command_app
-from podium.cli.context import Door
+from podium.cli.context import CliContext
 from podium.jobs.operator.commands.ask_message import answer_or_error, put
 from podium.jobs.operator.composition import OperatorSetup, build_operator, pack_of_receipt
 from podium.jobs.operator.message_context import Typed
@@ -40,16 +40,16 @@ def undo(
       podium undo 9d1f5a6b#1 -M plan
       podium undo 9d1f5a6b#1 --approve
     """
-    door, typed = Door(context.obj), Typed(mode)
+    cli, typed = CliContext(context.obj), Typed(mode)
     answer = answer_or_error(
-        door, f"undo {receipt}", typed, lambda: _taken_back(door, typed, receipt, approve)
+        cli, f"undo {receipt}", typed, lambda: _taken_back(cli, typed, receipt, approve)
     )
-    show(door, answer)
+    show(cli, answer)
     raise typer.Exit(answer.exit_code)
 
 
-def _taken_back(door: Door, typed: Typed, receipt: str, approve: bool) -> OperatorAnswer:
-    door.must_have_state("run", receipt.partition("#")[0])
+def _taken_back(cli: CliContext, typed: Typed, receipt: str, approve: bool) -> OperatorAnswer:
+    cli.must_have_state("run", receipt.partition("#")[0])
 
     async def pack_of(podium: Podium) -> str:
         return await pack_of_receipt(podium, receipt)
@@ -59,4 +59,4 @@ def _taken_back(door: Door, typed: Typed, receipt: str, approve: bool) -> Operat
         undoable = await find_undoable(await podium.store(), receipt)
         return await operator.undo(undoable, typed.mode, approve, started=started)
 
-    return put(door, replace(typed, packs=(door.run(pack_of),)), process)
+    return put(cli, replace(typed, packs=(cli.run(pack_of),)), process)

@@ -11,7 +11,7 @@ from podium.core.model import Json
 from podium.core.packs import Pack, PackTool, Skill, most_specific
 from podium.core.plan_approval import UngroundedArgument
 from podium.jobs.operator.judgement.embedded.tokens import ACTION_VERBS, READ
-from podium.jobs.operator.judgement.grounding import FindUngrounded
+from podium.jobs.operator.judgement.ground_check import FindUngrounded
 from podium.jobs.operator.judgement.tiers import (
     ASKS_A_PERSON,
     highest,
@@ -110,7 +110,7 @@ FindConflict = Callable[[Message, Reading, Pack], Conflict | None]
 
 
 @dataclass(frozen=True)
-class Verdict:
+class JudgeVerdict:
     """Decision on a reading, with its reason."""
 
     intent: Intent
@@ -184,19 +184,19 @@ def _verdict(
     missing: Sequence[str],
     conflict: Conflict | None,
     pack: Pack,
-) -> Verdict:
+) -> JudgeVerdict:
     if conflict is not None:
-        return Verdict(Intent.REFUSE, f"Directive conflict - {conflict.because}", conflict)
+        return JudgeVerdict(Intent.REFUSE, f"Directive conflict - {conflict.because}", conflict)
     if reading.intent is Intent.REFUSE:
-        return Verdict(Intent.REFUSE, reading.reasoning or "No registered tool does this")
+        return JudgeVerdict(Intent.REFUSE, reading.reasoning or "No registered tool does this")
     if reading.intent is Intent.CLARIFY or reading.confidence < SURE_ENOUGH:
         return _unsure(reading, pack)
     if not intents:
-        return Verdict(Intent.REFUSE, reading.reasoning or "No registered tool does this")
+        return JudgeVerdict(Intent.REFUSE, reading.reasoning or "No registered tool does this")
     if missing:
         question = " ".join(_questions(intents, missing, pack))
-        return Verdict(Intent.CLARIFY, "Insufficient evidence to proceed", question=question)
-    return Verdict(Intent.EXECUTE, reading.reasoning)
+        return JudgeVerdict(Intent.CLARIFY, "Insufficient evidence to proceed", question=question)
+    return JudgeVerdict(Intent.EXECUTE, reading.reasoning)
 
 
 def _lookups_before(
@@ -221,20 +221,24 @@ def _looks_up(intent: ToolIntent, pack: Pack, message: Message) -> bool:
 
 
 def _looking_up_first(
-    lookups: Sequence[ToolIntent], missing: Sequence[str], verdict: Verdict
-) -> Verdict:
+    lookups: Sequence[ToolIntent], missing: Sequence[str], verdict: JudgeVerdict
+) -> JudgeVerdict:
     names = ", ".join(dict.fromkeys(intent.tool for intent in lookups))
     because = f"Looks up {', '.join(missing)} with {names} first; nothing else is done yet"
-    return Verdict(Intent.EXECUTE, because, question=verdict.question)
+    return JudgeVerdict(Intent.EXECUTE, because, question=verdict.question)
 
 
-def _unsure(reading: Reading, pack: Pack) -> Verdict:
+def _unsure(reading: Reading, pack: Pack) -> JudgeVerdict:
     """A question where one answer settles it, else a no."""
     names = [name for name in _named(reading) if _entry(pack, name) is not None]
     if reading.question or (names and reading.confidence >= FAINTEST):
         question = reading.question or f"Which did you mean: {', '.join(names[:3])}?"
-        return Verdict(Intent.CLARIFY, reading.reasoning or "Ambiguous intent", question=question)
-    return Verdict(Intent.REFUSE, reading.reasoning or "Too unclear for one question to settle")
+        return JudgeVerdict(
+            Intent.CLARIFY, reading.reasoning or "Ambiguous intent", question=question
+        )
+    return JudgeVerdict(
+        Intent.REFUSE, reading.reasoning or "Too unclear for one question to settle"
+    )
 
 
 def _contract_conflict(reading: Reading, pack: Pack) -> Conflict | None:

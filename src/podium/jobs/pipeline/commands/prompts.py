@@ -11,7 +11,7 @@ from pydantic import Field
 
 from podium.app.run_report import show_run
 from podium.cli.app import command_app
-from podium.cli.context import Door
+from podium.cli.context import CliContext
 from podium.cli.screen import Screen
 from podium.core.errors import BadInput
 from podium.core.events import AgentAsked, Event, ModelAnswered
@@ -74,12 +74,12 @@ def prompts(
       podium prompts 9d1f5a6b
       podium prompts 9d1f5a6b --stage audit
     """
-    door = Door(context.obj, lenient=bool(run))
+    cli = CliContext(context.obj, lenient=bool(run))
     if run:
-        door.must_have_state("run", run)
-        selected = door.run(lambda podium: _sent(podium, run))
+        cli.must_have_state("run", run)
+        selected = cli.run(lambda podium: _sent(podium, run))
     else:
-        selected = _set_up(door, mode)
+        selected = _set_up(cli, mode)
     if stage:
         stages = list(dict.fromkeys(prompt.stage for prompt in selected))
         selected = [prompt for prompt in selected if prompt.stage.partition(" ")[0] == stage]
@@ -88,16 +88,16 @@ def prompts(
                 f"there is no stage {stage!r} here; stages: {', '.join(stages) or 'none'}"
             )
     record: dict[str, Json] = {"prompts": [prompt.model_dump(mode="json") for prompt in selected]}
-    door.screen.answer(record, lambda: _render(door.screen, selected, bool(run), bool(stage)))
+    cli.screen.answer(record, lambda: _render(cli.screen, selected, bool(run), bool(stage)))
 
 
-def _set_up(door: Door, mode: str) -> list[Prompt]:
+def _set_up(cli: CliContext, mode: str) -> list[Prompt]:
     from podium.jobs.pipeline.spec import pipeline_prompts, pipeline_spec
 
-    spec = pipeline_spec(door.configuration)
+    spec = pipeline_spec(cli.configuration)
     if mode and mode not in spec.modes:
         raise BadInput(f"there is no mode {mode!r}; modes: {', '.join(spec.modes)}")
-    texts = pipeline_prompts(door.configuration, spec)
+    texts = pipeline_prompts(cli.configuration, spec)
     own = spec.mode(mode).prompts if mode else {}
     skipped = spec.mode(mode).skip if mode else ()
     return [

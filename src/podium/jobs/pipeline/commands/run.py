@@ -9,7 +9,7 @@ import typer
 
 from podium.app.app import Podium
 from podium.cli.app import command_app
-from podium.cli.context import Door
+from podium.cli.context import CliContext
 from podium.cli.run_host import host
 from podium.core.errors import BadInput
 from podium.core.work import Run
@@ -84,7 +84,7 @@ def run(
       podium run --detach - < task.md
       podium run --queue gpu --priority 5 --delay 10m "Train it again"
     """
-    door = Door(context.obj)
+    cli = CliContext(context.obj)
     slot = _queue_slot(queue, priority, delay) if detach or queue else None
     if wait and slot:
         raise BadInput("--wait cannot be combined with --detach or --queue")
@@ -98,7 +98,7 @@ def run(
         # Before the store is opened: what is refused leaves nothing behind.
         job = await pipeline_job(podium, text, mode=mode, agent=agent, base=base)
         engine = await podium.hosting_engine()
-        settings = door.configuration.run_settings()
+        settings = cli.configuration.run_settings()
         job_input = job.model_dump(mode="json")
         where = slot.model_dump() if slot else {}
         return await engine.start(FLOW, job_input, task=job.task, settings=settings, **where)
@@ -106,9 +106,9 @@ def run(
     if slot:
         from podium.cli.detached_run import hand_over
 
-        hand_over(door, begin, slot)
+        hand_over(cli, begin, slot)
     else:
-        host(door, begin, wait=wait)
+        host(cli, begin, wait=wait)
 
 
 def _queue_slot(queue: str, priority: int, delay: str) -> QueueSlot:

@@ -12,7 +12,7 @@ import typer
 
 from podium.app.app import Podium
 from podium.cli.app import command_app
-from podium.cli.context import Door
+from podium.cli.context import CliContext
 from podium.cli.run_host import host
 from podium.cli.screen import Screen
 from podium.core.errors import BadInput, ConfigInvalid, ConfigProblem, NotPossibleNow
@@ -74,7 +74,7 @@ def run(
       podium playbook run bump.md --profile plugin-profile.yaml --input version=2.0
       podium playbook run bump.md --agent gemini --dry-run
     """
-    door = Door(context.obj)
+    cli = CliContext(context.obj)
     if wait and detach:
         raise BadInput("--wait and --detach exclude each other")
 
@@ -92,7 +92,7 @@ def run(
             dry_run=dry_run,
         )
         engine = await podium.hosting_engine()
-        settings = door.configuration.run_settings()
+        settings = cli.configuration.run_settings()
         job_input = job.model_dump(mode="json")
         where = slot.model_dump() if slot else {}
         return await engine.start(
@@ -103,9 +103,9 @@ def run(
         from podium.app.work_request import QueueSlot
         from podium.cli.detached_run import hand_over
 
-        hand_over(door, begin, QueueSlot())
+        hand_over(cli, begin, QueueSlot())
     else:
-        host(door, begin, wait=wait)
+        host(cli, begin, wait=wait)
 
 
 def parse_inputs(written: list[str]) -> dict[str, str]:
@@ -149,51 +149,51 @@ def restore(
       podium playbook restore 9d1f5a6b
       podium playbook restore 9d1f5a6b --undo --yes
     """
-    door = Door(context.obj)
-    door.must_have_state("run", run)
-    preview = _looked_at(door, run, undo)
+    cli = CliContext(context.obj)
+    cli.must_have_state("run", run)
+    preview = _looked_at(cli, run, undo)
     if not preview.paths:
         done = preview
     else:
-        _show(door, preview, over)
+        _show(cli, preview, over)
         if not yes:
-            _ask(door, f"put back {counted(len(preview.paths), 'path')} in {preview.root!r}?")
-        done = _put_back(door, run, preview, undo, over)
-    door.screen.answer(_record(done), lambda: _print_restore(door.screen, done, run))
+            _ask(cli, f"put back {counted(len(preview.paths), 'path')} in {preview.root!r}?")
+        done = _put_back(cli, run, preview, undo, over)
+    cli.screen.answer(_record(done), lambda: _print_restore(cli.screen, done, run))
 
 
-def _looked_at(door: Door, run: str, undo: bool) -> FolderRestore:
+def _looked_at(cli: CliContext, run: str, undo: bool) -> FolderRestore:
     async def look(podium: Podium) -> FolderRestore:
         from podium.jobs.playbook.working_folder import preview_restore
 
         return await preview_restore(podium, run, undo=undo)
 
-    return door.run(look)
+    return cli.run(look)
 
 
 def _put_back(
-    door: Door, run: str, preview: FolderRestore, undo: bool, over: bool
+    cli: CliContext, run: str, preview: FolderRestore, undo: bool, over: bool
 ) -> FolderRestore:
     async def work(podium: Podium) -> FolderRestore:
         from podium.jobs.playbook.working_folder import restore_playbook
 
         return await restore_playbook(podium, run, preview, undo=undo, over=over)
 
-    return door.run(work)
+    return cli.run(work)
 
 
-def _show(door: Door, preview: FolderRestore, over: bool) -> None:
+def _show(cli: CliContext, preview: FolderRestore, over: bool) -> None:
     """Print the preview to stderr: programs get it with the answer."""
     later = set(preview.conflicts)
     lines = [(path, "put back") for path in preview.written]
     lines += [(path, "remove") for path in preview.removed]
     for path, what in sorted(lines)[:MAX_PATHS]:
         note = "  (changed after the run)" if path in later else ""
-        door.screen.stderr_line(f"{what:>8}  {escaped_line(path)}{note}")
+        cli.screen.stderr_line(f"{what:>8}  {escaped_line(path)}{note}")
     if len(lines) > MAX_PATHS:
-        door.screen.stderr_line(f"          and {len(lines) - MAX_PATHS} more")
+        cli.screen.stderr_line(f"          and {len(lines) - MAX_PATHS} more")
     for entry in preview.left_out:
-        door.screen.stderr_line(f"as it is  {escaped_line(entry)}")
+        cli.screen.stderr_line(f"as it is  {escaped_line(entry)}")
     if later and not over:
         raise NotPossibleNow(
             f"{counted(len(later), 'path')} of these changed after the run, and nothing was put back; save what you "
@@ -201,8 +201,8 @@ def _show(door: Door, preview: FolderRestore, over: bool) -> None:
         )
 
 
-def _ask(door: Door, question: str) -> None:
-    if door.screen.json or not typer.get_text_stream("stdin").isatty():
+def _ask(cli: CliContext, question: str) -> None:
+    if cli.screen.json or not typer.get_text_stream("stdin").isatty():
         raise NotPossibleNow(f"{question} not a terminal; pass --yes to confirm")
     typer.confirm(question, abort=True, err=True)
 
@@ -292,8 +292,8 @@ def check(
     screen = Screen(json=context.obj.json)
     here = context.obj.project or Path.cwd()
     # Settings that cannot be used are no fault of the playbook's.
-    door = Door(context.obj, lenient=True)
-    checked = _checked(door, here, file, profile, inputs or [])
+    cli = CliContext(context.obj, lenient=True)
+    checked = _checked(cli, here, file, profile, inputs or [])
     screen.answer(checked.record(), lambda: _print(screen, checked))
     if checked.problems:
         raise typer.Exit(BROKEN)
@@ -356,7 +356,7 @@ class _PlaybookCheck:
 
 
 def _checked(
-    door: Door, here: Path, file: Path, profile: Path | None, inputs: list[str]
+    cli: CliContext, here: Path, file: Path, profile: Path | None, inputs: list[str]
 ) -> _PlaybookCheck:
     from podium.jobs.playbook.loader import read_playbook
 
@@ -374,7 +374,7 @@ def _checked(
             (str(file), disagreement) for disagreement in loaded.disagreements(plugin)
         ]
     if loaded and plugin and not checked.problems:
-        _build(door, checked, plugin, loaded, values)
+        _build(cli, checked, plugin, loaded, values)
     return checked
 
 
@@ -402,7 +402,7 @@ def _parsed_inputs(checked: _PlaybookCheck, written: list[str]) -> dict[str, str
 
 
 def _build(
-    door: Door,
+    cli: CliContext,
     checked: _PlaybookCheck,
     profile: PluginProfile,
     loaded: LoadedPlaybook,
@@ -413,7 +413,7 @@ def _build(
 
     try:
         if values:
-            secret_inputs(values, Podium(door.configuration, os.environ).redactor)
+            secret_inputs(values, Podium(cli.configuration, os.environ).redactor)
         prompt = build_prompt(profile, loaded.playbook, values, surroundings(), sample=True)
     except BadInput as broken:
         checked.fails(broken, "--input")

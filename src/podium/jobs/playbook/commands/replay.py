@@ -11,7 +11,7 @@ import typer
 from podium.app.id_lookup import find_id
 from podium.cli.app import command_app
 from podium.cli.commands.trace import STDIN, bring_up_to_date, names_a_file, piped_trace
-from podium.cli.context import Door
+from podium.cli.context import CliContext
 from podium.core.errors import BadInput, UnknownId
 from podium.core.ids import short_id
 from podium.core.model import Json
@@ -68,14 +68,14 @@ def replay(
       podium replay trace.jsonl --json
       podium replay 9d1f5a6b --export trace.jsonl
     """
-    door = Door(context.obj)
+    cli = CliContext(context.obj)
     named = None if root is None else str(root.resolve())
     if export is not None and (export.exists() or not export.parent.is_dir()):
         raise BadInput(f"{str(export)!r} is there already, or its folder is not; name another file")
-    replayed, trace = door.run(lambda podium: _replayed(podium, source, named, export is not None))
+    replayed, trace = cli.run(lambda podium: _replayed(podium, source, named, export is not None))
     if export is not None and replayed.is_same:
         export.write_bytes(trace)
-    door.screen.answer(_as_json(replayed), lambda: _print(door, replayed))
+    cli.screen.answer(_as_json(replayed), lambda: _print(cli, replayed))
     if not replayed.is_same:
         raise typer.Exit(1)
 
@@ -142,8 +142,8 @@ def _as_json(replayed: ReplayVerdict) -> dict[str, Json]:
     }
 
 
-def _print(door: Door, replayed: ReplayVerdict) -> None:
-    screen, count = door.screen, len(replayed.recording.events)
+def _print(cli: CliContext, replayed: ReplayVerdict) -> None:
+    screen, count = cli.screen, len(replayed.recording.events)
     difference = replayed.difference
     if difference is None:
         how = ", byte for byte" if replayed.is_verbatim else ""

@@ -10,7 +10,7 @@ import typer
 
 from podium.app.app import Podium
 from podium.cli.app import command_app
-from podium.cli.context import Door, RootToo, naming_root, root_option, take_root
+from podium.cli.context import CliContext, RootToo, naming_root, root_option, take_root
 from podium.cli.identity import approver
 from podium.cli.progress import Progress
 from podium.cli.screen import Screen, is_terminal
@@ -66,16 +66,16 @@ def candidates(
     take_root(context, root)
     if context.invoked_subcommand is not None:
         return
-    door = Door(context.obj, lenient=True)
+    cli = CliContext(context.obj, lenient=True)
     views: list[CandidateView] = []
-    if door.has_state:
+    if cli.has_state:
 
         async def work(podium: Podium) -> list[CandidateView]:
             return await load_candidates(podium, ended=all_)
 
-        views = door.run(work)
+        views = cli.run(work)
     record = {"candidates": [_record(candidate) for candidate in views]}
-    door.screen.answer(record, lambda: _list(door, views, all_=all_))
+    cli.screen.answer(record, lambda: _list(cli, views, all_=all_))
 
 
 @app.command()
@@ -93,10 +93,10 @@ def show(
       podium candidates show WO-FIX-OPAL_API
     """
     take_root(context, root)
-    door = Door(context.obj, lenient=True)
-    folder = door.configuration.folders.project
+    cli = CliContext(context.obj, lenient=True)
+    folder = cli.configuration.folders.project
     with naming_root(folder):
-        door.must_have_state("candidate", candidate)
+        cli.must_have_state("candidate", candidate)
 
     async def work(podium: Podium) -> _CandidateDetail:
         candidate_view, run = await load_candidate(podium, candidate)
@@ -107,8 +107,8 @@ def show(
         return _CandidateDetail(candidate_view, run, asked[0] if asked else None, around)
 
     with naming_root(folder):
-        detail = door.run(work)
-    door.screen.answer(detail.record(), lambda: detail.render(door.screen))
+        detail = cli.run(work)
+    cli.screen.answer(detail.record(), lambda: detail.render(cli.screen))
 
 
 class _CandidateDetail:
@@ -170,8 +170,8 @@ def _record(view: CandidateView) -> dict[str, Json]:
     }
 
 
-def _list(door: Door, views: list[CandidateView], *, all_: bool) -> None:
-    screen, project = door.screen, root_option(door.configuration.folders.project)
+def _list(cli: CliContext, views: list[CandidateView], *, all_: bool) -> None:
+    screen, project = cli.screen, root_option(cli.configuration.folders.project)
     if views and is_terminal() and shutil.get_terminal_size().columns < WIDE_COLUMNS:
         for view in views:
             _entry(screen, view)
@@ -246,17 +246,17 @@ def deploy(
     """
     take_root(context, root)
     context.obj.mode = mode or ""
-    door = Door(context.obj)
-    folder = door.configuration.folders.project
+    cli = CliContext(context.obj)
+    folder = cli.configuration.folders.project
     with naming_root(folder):
-        door.must_have_state("candidate", candidate)
+        cli.must_have_state("candidate", candidate)
     project = (f" --mode {mode}" if mode else "") + root_option(folder)
-    door.options.parting_note = (
+    cli.options.parting_note = (
         f"approved; continue with `podium deploy {candidate}{project}` or "
         f"`podium worker{root_option(folder)}`"
     )
 
-    who = approver(door)
+    who = approver(cli)
 
     async def work(podium: Podium) -> tuple[CandidateView, ReportContext]:
         with Progress(sys.stderr) as progress:
@@ -265,9 +265,9 @@ def deploy(
         return view, await report_context(podium, [view.standing])
 
     with naming_root(folder):
-        view, around = door.run(work)
+        view, around = cli.run(work)
     record: dict[str, Json] = {
         "candidate": {**view.standing.model_dump(mode="json"), "state": view.state}
     }
-    door.screen.answer(record, lambda: render_candidate(door.screen, view.standing, around))
+    cli.screen.answer(record, lambda: render_candidate(cli.screen, view.standing, around))
     raise typer.Exit(EXIT_CODES.get(view.standing.state, REFUSED))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from podium.cli.app import command_app
-from podium.cli.context import Door
+from podium.cli.context import CliContext
 from podium.cli.screen import Screen
 from podium.core.model import Json
 from podium.jobs.sense.models import Candidate, ParsedPlan
@@ -99,8 +99,8 @@ def rules(
     """
     from podium.jobs.sense.planning.rules import load_rules, rules_file
 
-    door = Door(context.obj)
-    loaded = load_rules(file or rules_file(door.configuration))
+    cli = CliContext(context.obj)
+    loaded = load_rules(file or rules_file(cli.configuration))
     rows = [_row(rule) for rule in loaded.book.rules]
     examples = sum(row["examples"] for row in rows)
     record: dict[str, Json] = {"file": loaded.name, "rules": rows, "examples": examples}
@@ -108,13 +108,13 @@ def rules(
     def show() -> None:
         if not check:
             headers = ("RULE", "SOURCE", "ACTION", "PRIORITY", "EXAMPLES", "ABOUT")
-            door.screen.table(
+            cli.screen.table(
                 headers, [[str(row[name.lower()]) for name in headers] for row in rows]
             )
         held = f"{counted(len(rows), 'rule')}, {counted(examples, 'example')}: all hold"
-        door.screen.line(f"{loaded.name}: {held}")
+        cli.screen.line(f"{loaded.name}: {held}")
 
-    door.screen.answer(record, show)
+    cli.screen.answer(record, show)
 
 
 def _row(rule: PlanningRule) -> dict[str, Json]:

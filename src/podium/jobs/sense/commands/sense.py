@@ -16,7 +16,7 @@ import typer
 
 from podium.app.app import Podium
 from podium.cli.app import command_app
-from podium.cli.context import Door, root_option, take_root
+from podium.cli.context import CliContext, root_option, take_root
 from podium.cli.progress import Progress
 from podium.cli.screen import error_record
 from podium.core.decisions import Tier
@@ -77,14 +77,14 @@ class TrustNews:
             yield f"{where} has earned autonomy up to {tier}: podium sense trust promote {arguments}{project}"
 
 
-def tick_once(door: Door, *, manual: bool) -> None:
+def tick_once(cli: CliContext, *, manual: bool) -> None:
     """Tick, tell what came of it, and leave with its exit code."""
-    door.options.ending_note = "stopping; the next tick continues what this one began"
-    door.options.parting_note = "the next tick continues what this one began"
+    cli.options.ending_note = "stopping; the next tick continues what this one began"
+    cli.options.parting_note = "the next tick continues what this one began"
 
     async def work(podium: Podium) -> tuple[TickOutcome, ReportContext, list[str]]:
         options, news = sense_options(podium), TrustNews(podium)
-        conditions = None if manual or door.options.mode else idle_conditions(podium)
+        conditions = None if manual or cli.options.mode else idle_conditions(podium)
         with Progress(sys.stderr) as progress:
             progress.doing("looking")
             async with AsyncExitStack() as stack:
@@ -95,13 +95,11 @@ def tick_once(door: Door, *, manual: bool) -> None:
         if conditions is not None:
             note_if_idle(podium, deps, outcome, conditions)
         for problem in deps.record.problems:
-            door.screen.stderr_line(f"podium: {problem}")
+            cli.screen.stderr_line(f"podium: {problem}")
         return outcome, await report_context(podium, outcome.candidates), news.lines()
 
-    outcome, around, news = door.run(work)
-    door.screen.answer(
-        tick_record(outcome), lambda: render_tick(door.screen, outcome, around, news)
-    )
+    outcome, around, news = cli.run(work)
+    cli.screen.answer(tick_record(outcome), lambda: render_tick(cli.screen, outcome, around, news))
     raise typer.Exit(1 if outcome.status is PlannerStatus.ERROR else 0)
 
 
@@ -135,8 +133,8 @@ def _is_absent(podium: Podium, planner: str) -> bool:
 class CandidateWatcher:
     """Watches what waited when the last tick ended."""
 
-    def __init__(self, door: Door, podium: Podium, deps: TickDeps) -> None:
-        self._door = door
+    def __init__(self, cli: CliContext, podium: Podium, deps: TickDeps) -> None:
+        self._cli = cli
         self._podium = podium
         self._deps = deps
         self._watching: asyncio.Task[None] | None = None
@@ -177,7 +175,7 @@ class CandidateWatcher:
             what = f"in {around.path(status.file)}; {around.command('worker')} performs it"
         now = local_time(self._podium.clock.now())
         line = f"{now}  {status.state}: {status.wo_id}  {escaped_line(what, 160)}".rstrip()
-        screen = self._door.screen
+        screen = self._cli.screen
         (screen.stderr_line if screen.json else screen.line)(line)
 
 
@@ -187,56 +185,56 @@ def _ended(view: StoreView, pending: Mapping[str, str]) -> list[CandidateStatus]
     return [status for status in statuses if status is not None]
 
 
-def keep_ticking(door: Door) -> None:
+def keep_ticking(cli: CliContext) -> None:
     """Tick until Ctrl-C."""
-    door.options.ending_note = "stopping; every run stays at its checkpoint"
-    door.options.parting_note = (
+    cli.options.ending_note = "stopping; every run stays at its checkpoint"
+    cli.options.parting_note = (
         "every run stays at its checkpoint; the next loop or worker continues"
     )
 
     async def work(podium: Podium) -> None:
         async with AsyncExitStack() as stack:
             deps = await tick_deps(podium, stack)
-            between = CandidateWatcher(door, podium, deps)
+            between = CandidateWatcher(cli, podium, deps)
             stack.push_async_callback(between.stop)
             news, reported = TrustNews(podium), set[str]()
 
             def ended(outcome: TickOutcome | PodiumError) -> None:
-                _print_tick(door, outcome, between.reported)
+                _print_tick(cli, outcome, between.reported)
                 for line in (
                     *news.lines(),
                     *(problem for problem in deps.record.problems if problem not in reported),
                 ):
-                    door.screen.stderr_line(f"podium: {escaped_line(line)}")
+                    cli.screen.stderr_line(f"podium: {escaped_line(line)}")
                 reported.clear()
                 reported.update(deps.record.problems)
                 between.watch()
 
             async def begun() -> None:
                 every = f"every {deps.options.every_seconds:g} s"
-                door.screen.stderr_line(
+                cli.screen.stderr_line(
                     f"sensing {deps.root} in mode {deps.mode}, now and {every}; Ctrl-C ends it"
                 )
                 # What people answered while no loop ran waits in the record, where there is one.
                 if podium.has_record:
                     await deps.services()
-                    await _print_waiting(door, podium)
+                    await _print_waiting(cli, podium)
 
             await loop(deps, ended, asyncio.Event(), begun=begun)
 
-    door.run(work)
+    cli.run(work)
 
 
-async def _print_waiting(door: Door, podium: Podium) -> None:
+async def _print_waiting(cli: CliContext, podium: Podium) -> None:
     views = await load_candidates(podium)
     waiting = [view.standing.wo_id for view in views if view.state == "waiting"]
     if waiting:
         command = f"podium candidates{root_option(podium.folders.project)}"
-        door.screen.stderr_line(f"waiting: {', '.join(waiting)}; `{command}` shows them")
+        cli.screen.stderr_line(f"waiting: {', '.join(waiting)}; `{command}` shows them")
 
 
-def _print_tick(door: Door, outcome: TickOutcome | PodiumError, reported: set[str]) -> None:
-    screen = door.screen
+def _print_tick(cli: CliContext, outcome: TickOutcome | PodiumError, reported: set[str]) -> None:
+    screen = cli.screen
     if isinstance(outcome, PodiumError):
         message = f"{outcome} (the loop continues with the next tick)"
         screen.stderr_line(f"podium: {message}")
@@ -315,17 +313,17 @@ def sense(
     if if_changed and not once:
         raise BadInput("--if-changed is for a single tick; add --once")
     options.mode = mode or ""
-    door = Door(options)
-    _warn_unknown_mode(door)
+    cli = CliContext(options)
+    _warn_unknown_mode(cli)
     if once:
-        tick_once(door, manual=not (if_changed or is_scheduled(os.environ)))
+        tick_once(cli, manual=not (if_changed or is_scheduled(os.environ)))
     else:
-        keep_ticking(door)
+        keep_ticking(cli)
 
 
-def _warn_unknown_mode(door: Door) -> None:
+def _warn_unknown_mode(cli: CliContext) -> None:
     configured = os.environ.get(MODE_VARIABLE, "").strip()
     if configured and configured not in MODES:
-        door.screen.stderr_line(
+        cli.screen.stderr_line(
             f"podium: {MODE_VARIABLE}={configured!r} is not a mode; using {MODES[0]}. Modes: {', '.join(MODES)}"
         )

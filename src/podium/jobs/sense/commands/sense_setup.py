@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from podium.app.app import Podium
-from podium.cli.context import Door
+from podium.cli.context import CliContext
 from podium.cli.screen import Screen
 from podium.config.folders import find_folders
 from podium.core.errors import BadInput, PodiumError, ToolMissing
@@ -128,10 +128,10 @@ def scaffold(
     Example:
       podium sense scaffold --root ~/02luka
     """
-    door = Door(context.obj)
-    folder = _made(root or door.options.project or Path.cwd())
+    cli = CliContext(context.obj)
+    folder = _made(root or cli.options.project or Path.cwd())
     done = write_layout(_schedule(folder), _samples(), force=force)
-    door.screen.answer(done.model_dump(mode="json"), lambda: render_layout(door.screen, done))
+    cli.screen.answer(done.model_dump(mode="json"), lambda: render_layout(cli.screen, done))
     raise typer.Exit(1 if done.refused else 0)
 
 
@@ -158,20 +158,20 @@ def install(
       podium sense install launchd --print
       podium sense install cron --every 600
     """
-    door = Door(context.obj, lenient=True)
-    folder = _root_of(door, root)
+    cli = CliContext(context.obj, lenient=True)
+    folder = _root_of(cli, root)
     schedule = _schedule(folder, label=label, every_seconds=every, mode=mode)
     if only_print:
         for note in not_written_down(os.environ):
-            door.screen.stderr_line(f"podium: {note}")
-        _print(door, which, schedule)
+            cli.screen.stderr_line(f"podium: {note}")
+        _print(cli, which, schedule)
         return
-    _warn_lower_mode(door, mode)
-    change = door.run(
+    _warn_lower_mode(cli, mode)
+    change = cli.run(
         lambda podium: scheduler(which, machine_in(os.environ, podium.launcher)).install(schedule)
     )
     change = change.model_copy(update={"notes": (*not_written_down(os.environ), *change.notes)})
-    render_changes(door.screen, [change], f"every {every} s in mode {mode}")
+    render_changes(cli.screen, [change], f"every {every} s in mode {mode}")
 
 
 def uninstall(
@@ -183,15 +183,15 @@ def uninstall(
     Example:
       podium sense uninstall systemd
     """
-    door = Door(context.obj, lenient=True)
-    schedule = _schedule(_root_of(door, root), label=label)
+    cli = CliContext(context.obj, lenient=True)
+    schedule = _schedule(_root_of(cli, root), label=label)
 
     async def work(podium: Podium) -> list[InstallChange]:
         names = (which,) if which else _in_use(SCHEDULERS)
         machine = machine_in(os.environ, podium.launcher)
         return [await scheduler(name, machine).uninstall(schedule) for name in names]
 
-    render_changes(door.screen, door.run(work), "")
+    render_changes(cli.screen, cli.run(work), "")
 
 
 def status(context: typer.Context, root: Root = None, label: Label = LABEL) -> None:
@@ -201,10 +201,10 @@ def status(context: typer.Context, root: Root = None, label: Label = LABEL) -> N
     Example:
       podium sense status --json
     """
-    door = Door(context.obj, lenient=True)
-    folder = _root_of(door, root)
+    cli = CliContext(context.obj, lenient=True)
+    folder = _root_of(cli, root)
     schedule = _schedule(folder, label=label)
-    statuses = door.run(
+    statuses = cli.run(
         lambda podium: scheduler_statuses(schedule, machine_in(os.environ, podium.launcher))
     )
     tick = last_tick(folder)
@@ -216,29 +216,29 @@ def status(context: typer.Context, root: Root = None, label: Label = LABEL) -> N
 
     def show() -> None:
         headers = ("SCHEDULER", "INSTALLED", "LOADED", "LAST EXIT", "WHERE", "WHY")
-        door.screen.table(headers, [status_cells(status) for status in statuses])
+        cli.screen.table(headers, [status_cells(status) for status in statuses])
         if tick is None:
-            door.screen.line("no tick yet; run one with `podium sense --once`")
+            cli.screen.line("no tick yet; run one with `podium sense --once`")
             return
         planner = f"; planner {tick.status}" if tick.status else ""
         counts = f"{tick.ticks} ticks, {tick.idle_ticks} idle"
-        door.screen.line(f"last tick {local_time(tick.at)} ({counts}{planner})")
+        cli.screen.line(f"last tick {local_time(tick.at)} ({counts}{planner})")
         if tick.no_plan:
-            door.screen.line(escaped_line(tick.no_plan))
+            cli.screen.line(escaped_line(tick.no_plan))
         for notice in tick.notices:
-            door.screen.line(f"notice: {escaped_line(notice)}")
+            cli.screen.line(f"notice: {escaped_line(notice)}")
 
-    door.screen.answer(record, show)
+    cli.screen.answer(record, show)
 
 
-def _warn_lower_mode(door: Door, mode: Mode) -> None:
+def _warn_lower_mode(cli: CliContext, mode: Mode) -> None:
     """Warn that scheduled ticks go less far than the configured mode."""
     try:
-        configured = sense_mode(door.configuration, {})
+        configured = sense_mode(cli.configuration, {})
     except PodiumError:
         return  # a tick tells what is wrong with the settings
     if MODES.index(mode) < MODES.index(configured):
-        door.screen.stderr_line(
+        cli.screen.stderr_line(
             f"podium: podium.yaml says mode {configured}, and these ticks go no further than {mode}; install again "
             f"with --mode {configured} to let them"
         )
@@ -258,11 +258,11 @@ def _made(folder: Path) -> Path:
     return folder.resolve()
 
 
-def _root_of(door: Door, root: Path | None) -> Path:
+def _root_of(cli: CliContext, root: Path | None) -> Path:
     """The root that is there. What else is asked of the settings is asked of this project's."""
     if root is not None:
-        door.options.project = root.expanduser()
-    return find_folders(os.environ, project=door.options.project).project
+        cli.options.project = root.expanduser()
+    return find_folders(os.environ, project=cli.options.project).project
 
 
 def _schedule(root: Path, **options: object) -> TickSchedule:
@@ -294,16 +294,16 @@ def _samples() -> dict[str, str]:
     return {sample.name: sample.read_text("utf-8") for sample in folder.iterdir() if sample.name.endswith(".json")}  # fmt: skip
 
 
-def _print(door: Door, which: SchedulerName, schedule: TickSchedule) -> None:
+def _print(cli: CliContext, which: SchedulerName, schedule: TickSchedule) -> None:
     async def work(podium: Podium) -> dict[str, str]:
         return scheduler(which, machine_in(os.environ, podium.launcher)).preview(schedule)
 
-    texts = door.run(work)
+    texts = cli.run(work)
 
     def show() -> None:
         for name, text in texts.items():
             if len(texts) > 1:
-                door.screen.line(f"# {name}")
-            door.screen.pass_on(text.encode())
+                cli.screen.line(f"# {name}")
+            cli.screen.pass_on(text.encode())
 
-    door.screen.answer({"scheduler": which, "files": texts}, show)
+    cli.screen.answer({"scheduler": which, "files": texts}, show)

@@ -11,7 +11,7 @@ import typer
 
 from podium.app.app import Podium
 from podium.cli.app import command_app
-from podium.cli.context import Door, take_root
+from podium.cli.context import CliContext, take_root
 from podium.cli.identity import approver, identity
 from podium.core.decisions import Tier
 from podium.core.errors import BadInput, CallRefused
@@ -56,15 +56,15 @@ def trust(context: typer.Context, root: Root = None) -> None:
     take_root(context, root)
     if context.invoked_subcommand is not None:
         return
-    door = Door(context.obj)
+    cli = CliContext(context.obj)
 
     async def work(podium: Podium) -> tuple[SenseOptions, Sequence[EarnedTrust], Sequence[str]]:
         book = trust_of(podium)
         trust = earned_trust(book.entries())
         return sense_options(podium), trust, book.problems
 
-    options, trust, problems = door.run(work)
-    _render_trust(door, trust, options.promote_after, problems)
+    options, trust, problems = cli.run(work)
+    _render_trust(cli, trust, options.promote_after, problems)
 
 
 @trust_app.command("promote")
@@ -92,9 +92,9 @@ def promote_(
       podium sense trust promote opal_api --zone state --up-to T1 --yes
     """
     take_root(context, root)
-    door = Door(context.obj)
+    cli = CliContext(context.obj)
     tier = _tier(up_to)
-    who = approver(door)
+    who = approver(cli)
 
     async def look(podium: Podium) -> tuple[int, Promotion]:
         needed = sense_options(podium).promote_after
@@ -106,11 +106,11 @@ def promote_(
         book = trust_of(podium)
         return promote(book, podium.clock, plan, by=who.name), book.problems
 
-    needed, plan = door.run(look)
+    needed, plan = cli.run(look)
     if not yes:
-        _ask(door, plan)
-    trust, problems = door.run(grant)
-    _render_trust(door, trust, needed, problems)
+        _ask(cli, plan)
+    trust, problems = cli.run(grant)
+    _render_trust(cli, trust, needed, problems)
 
 
 @trust_app.command("demote")
@@ -128,16 +128,16 @@ def demote_(
       podium sense trust demote opal_api --why "its restarts made things worse"
     """
     take_root(context, root)
-    door = Door(context.obj)
-    who, _ = identity(door)
+    cli = CliContext(context.obj)
+    who, _ = identity(cli)
 
     async def work(podium: Podium) -> tuple[int, Sequence[EarnedTrust], Sequence[str]]:
         book = trust_of(podium)
         left = demote(book, podium.clock, target, zone or (), by=who.name, why=why)
         return sense_options(podium).promote_after, left, book.problems
 
-    needed, trust, problems = door.run(work)
-    _render_trust(door, trust, needed, problems)
+    needed, trust, problems = cli.run(work)
+    _render_trust(cli, trust, needed, problems)
 
 
 def _tier(text: str) -> Tier | None:
@@ -148,9 +148,9 @@ def _tier(text: str) -> Tier | None:
     return Tier[text.upper()]
 
 
-def _ask(door: Door, plan: Promotion) -> None:
+def _ask(cli: CliContext, plan: Promotion) -> None:
     for trust, tier in plan.grants:
-        door.screen.stderr_line(
+        cli.screen.stderr_line(
             f"{escaped_line(trust.target)} in {escaped_line(trust.zone)}: orders up to {tier} would be delivered "
             f"unasked in autonomous mode ({counted(trust.agreed, 'agreement')} in a row, "
             f"{counted(trust.disagreed, 'disagreement')}, {counted(trust.incidents, 'incident')})"
@@ -162,7 +162,7 @@ def _ask(door: Door, plan: Promotion) -> None:
 
 
 def _render_trust(
-    door: Door, trust: Sequence[EarnedTrust], needed: int, problems: Sequence[str]
+    cli: CliContext, trust: Sequence[EarnedTrust], needed: int, problems: Sequence[str]
 ) -> None:
     rows = [_row(entry, needed) for entry in trust]
     record: dict[str, Json] = {
@@ -175,21 +175,19 @@ def _render_trust(
 
     def show() -> None:
         if rows:
-            door.screen.table(HEADERS, rows)
+            cli.screen.table(HEADERS, rows)
         else:
-            door.screen.line(
-                "no target has earned autonomy yet; approvals in supervised mode count"
-            )
+            cli.screen.line("no target has earned autonomy yet; approvals in supervised mode count")
         for entry in trust:
             if entry.why:
                 where = f"{entry.target} in {entry.zone}"
-                door.screen.stderr_line(
+                cli.screen.stderr_line(
                     f"{escaped_line(where)} was demoted: {escaped_line(entry.why)}"
                 )
 
-    door.screen.answer(record, show)
+    cli.screen.answer(record, show)
     for problem in problems:
-        door.screen.stderr_line(f"podium: {problem}")
+        cli.screen.stderr_line(f"podium: {problem}")
 
 
 def _row(trust: EarnedTrust, needed: int) -> list[str]:

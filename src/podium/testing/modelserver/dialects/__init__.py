@@ -2,7 +2,7 @@
 
 from podium.testing.modelserver.dialects.anthropic import AnthropicDialect
 from podium.testing.modelserver.dialects.chat import ChatDialect
-from podium.testing.modelserver.dialects.dialect import Dialect, Failure
+from podium.testing.modelserver.dialects.dialect import Dialect, DialectFailure
 from podium.testing.modelserver.dialects.gemini import GeminiDialect
 from podium.testing.modelserver.dialects.responses import ResponsesDialect
 
@@ -10,7 +10,7 @@ __all__ = [
     "AnthropicDialect",
     "ChatDialect",
     "Dialect",
-    "Failure",
+    "DialectFailure",
     "GeminiDialect",
     "ResponsesDialect",
 ]

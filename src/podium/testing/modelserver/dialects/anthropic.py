@@ -6,15 +6,15 @@ import secrets
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from podium.testing.modelserver.dialects.dialect import Failure, retry_headers
+from podium.testing.modelserver.dialects.dialect import DialectFailure, retry_headers
 from podium.testing.modelserver.messages import (
     TEXT_SLOT,
-    Answer,
     Ask,
-    Call,
     ConversationItem,
-    Event,
     OfferedTool,
+    ServedAnswer,
+    ServedCall,
+    ServedEvent,
     as_text,
     table,
     tables,
@@ -69,13 +69,13 @@ class AnthropicDialect:
             input_characters=size,
         )
 
-    def whole(self, ask: Ask, answer: Answer) -> Mapping[str, Any]:
+    def whole(self, ask: Ask, answer: ServedAnswer) -> Mapping[str, Any]:
         content = [_finished(block) for block in _blocks(answer)]
         message = {**_message(ask, answer), "content": content, "stop_reason": _stop(answer)}
         message["usage"] = {**message["usage"], "output_tokens": answer.tokens.output}
         return message
 
-    def events(self, ask: Ask, answer: Answer) -> Iterator[Event]:
+    def events(self, ask: Ask, answer: ServedAnswer) -> Iterator[ServedEvent]:
         yield _event("message_start", message=_message(ask, answer))
         yield _event("ping")
         for index, block in enumerate(_blocks(answer)):
@@ -85,23 +85,27 @@ class AnthropicDialect:
         yield _event("message_delta", final=True, delta=delta, usage=usage)
         yield _event("message_stop", final=True)
 
-    def still_waiting(self, ask: Ask) -> Event:
+    def still_waiting(self, ask: Ask) -> ServedEvent:
         return _event("ping")
 
-    def failure(self, status: int, message: str = "", retry_after: float | None = None) -> Failure:
+    def failure(
+        self, status: int, message: str = "", retry_after: float | None = None
+    ) -> DialectFailure:
         kind, default = _STATUS.get(status, ("api_error", "The request failed."))
         request_id = f"req_{secrets.token_hex(12)}"
         error = {"type": kind, "message": message or default}
         body = {"type": "error", "error": error, "request_id": request_id}
-        return Failure(status, body, {"request-id": request_id, **retry_headers(retry_after)})
+        return DialectFailure(
+            status, body, {"request-id": request_id, **retry_headers(retry_after)}
+        )
 
-    def error_event(self, status: int, message: str = "") -> Event:
-        return Event(self.failure(status, message).body, name="error", final=True)
+    def error_event(self, status: int, message: str = "") -> ServedEvent:
+        return ServedEvent(self.failure(status, message).body, name="error", final=True)
 
-    def overflow(self) -> Failure:
+    def overflow(self) -> DialectFailure:
         return self.failure(400, "prompt is too long: 250000 tokens > 200000 maximum")
 
-    def bad_key(self) -> Failure:
+    def bad_key(self) -> DialectFailure:
         return self.failure(401)
 
 
@@ -116,11 +120,11 @@ def _conversation(body: Mapping[str, Any]) -> Iterator[ConversationItem]:
         yield from user_items(texts_of(content), results)
 
 
-def _event(name: str, *, final: bool = False, **fields: Any) -> Event:
-    return Event({"type": name, **fields}, name=name, final=final)
+def _event(name: str, *, final: bool = False, **fields: Any) -> ServedEvent:
+    return ServedEvent({"type": name, **fields}, name=name, final=final)
 
 
-def _message(ask: Ask, answer: Answer) -> dict[str, Any]:
+def _message(ask: Ask, answer: ServedAnswer) -> dict[str, Any]:
     """The message before anything is said. Cached tokens do not count as input here."""
     tokens = answer.tokens
     usage = {
@@ -141,11 +145,11 @@ def _message(ask: Ask, answer: Answer) -> dict[str, Any]:
     }
 
 
-def _stop(answer: Answer) -> str:
+def _stop(answer: ServedAnswer) -> str:
     return "tool_use" if answer.calls and answer.finish == "stop" else _FINISH[answer.finish]
 
 
-def _blocks(answer: Answer) -> Iterator[dict[str, Any]]:
+def _blocks(answer: ServedAnswer) -> Iterator[dict[str, Any]]:
     """The content blocks as a stream begins them; a call carries its input beside."""
     if answer.thinking:
         yield {"type": "thinking", "thinking": answer.thinking}
@@ -161,7 +165,9 @@ def _finished(block: Mapping[str, Any]) -> dict[str, Any]:
     return _tool_use(block["call"], block["call"].as_function) if "call" in block else {**block}
 
 
-def _block_events(index: int, block: Mapping[str, Any], answer: Answer) -> Iterator[Event]:
+def _block_events(
+    index: int, block: Mapping[str, Any], answer: ServedAnswer
+) -> Iterator[ServedEvent]:
     match block["type"]:
         case "thinking":
             started = {"type": "thinking", "thinking": "", "signature": ""}
@@ -173,19 +179,19 @@ def _block_events(index: int, block: Mapping[str, Any], answer: Answer) -> Itera
             yield _event("content_block_start", index=index, content_block=started)
             for piece in answer.text.pieces():
                 event = _delta(index, type="text_delta", text=TEXT_SLOT)
-                yield Event(event.data, name=event.name, text=(piece,))
+                yield ServedEvent(event.data, name=event.name, text=(piece,))
         case _:
-            call: Call = block["call"]
+            call: ServedCall = block["call"]
             yield _event("content_block_start", index=index, content_block=_tool_use(call, {}))
             yield _delta(index, type="input_json_delta", partial_json=call.arguments_json)
     yield _event("content_block_stop", index=index)
 
 
-def _delta(index: int, **delta: str) -> Event:
+def _delta(index: int, **delta: str) -> ServedEvent:
     return _event("content_block_delta", index=index, delta=delta)
 
 
-def _tool_use(call: Call, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _tool_use(call: ServedCall, arguments: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "tool_use", "id": f"toolu_{call.id}", "name": call.name, "input": arguments}
 
 

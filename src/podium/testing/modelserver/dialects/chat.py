@@ -8,15 +8,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from podium.testing.modelserver.dialects import dialect
-from podium.testing.modelserver.dialects.dialect import Failure
+from podium.testing.modelserver.dialects.dialect import DialectFailure
 from podium.testing.modelserver.messages import (
     TEXT_SLOT,
-    Answer,
     Ask,
-    Call,
     ConversationItem,
-    Event,
     OfferedTool,
+    ServedAnswer,
+    ServedCall,
+    ServedEvent,
     as_text,
     table,
     tables,
@@ -52,7 +52,7 @@ class ChatDialect:
             includes_usage=table(body.get("stream_options")).get("include_usage") is True,
         )
 
-    def whole(self, ask: Ask, answer: Answer) -> Mapping[str, Any]:
+    def whole(self, ask: Ask, answer: ServedAnswer) -> Mapping[str, Any]:
         message: dict[str, Any] = {"role": "assistant", "content": None, "refusal": None}
         if answer.text:
             message["refusal" if answer.finish == "refusal" else "content"] = TEXT_SLOT
@@ -68,39 +68,41 @@ class ChatDialect:
         }
         return {**_base(ask, "chat.completion"), "choices": [choice], "usage": _usage(answer)}
 
-    def events(self, ask: Ask, answer: Answer) -> Iterator[Event]:
+    def events(self, ask: Ask, answer: ServedAnswer) -> Iterator[ServedEvent]:
         base = _base(ask, "chat.completion.chunk")
         yield _delta(base, {"role": "assistant", "content": ""})
         if answer.thinking:
             yield _delta(base, {"reasoning_content": answer.thinking})
         key = "refusal" if answer.finish == "refusal" else "content"
         for piece in answer.text.pieces():
-            yield Event(_delta(base, {key: TEXT_SLOT}).data, text=(piece,))
+            yield ServedEvent(_delta(base, {key: TEXT_SLOT}).data, text=(piece,))
         for index, call in enumerate(answer.calls):
             yield _delta(base, {"tool_calls": [{"index": index, **_call(call)}]})
-        yield Event(_delta(base, {}, _finish(answer)).data, final=True)
+        yield ServedEvent(_delta(base, {}, _finish(answer)).data, final=True)
         if ask.includes_usage:
-            yield Event({**base, "choices": [], "usage": _usage(answer)}, final=True)
-        yield Event("[DONE]", final=True)
+            yield ServedEvent({**base, "choices": [], "usage": _usage(answer)}, final=True)
+        yield ServedEvent("[DONE]", final=True)
 
     def still_waiting(self, ask: Ask) -> None:
         return None
 
-    def failure(self, status: int, message: str = "", retry_after: float | None = None) -> Failure:
+    def failure(
+        self, status: int, message: str = "", retry_after: float | None = None
+    ) -> DialectFailure:
         return dialect.failure(status, message, retry_after)
 
-    def error_event(self, status: int, message: str = "") -> Event:
-        return Event(self.failure(status, message).body, final=True)
+    def error_event(self, status: int, message: str = "") -> ServedEvent:
+        return ServedEvent(self.failure(status, message).body, final=True)
 
-    def overflow(self) -> Failure:
+    def overflow(self) -> DialectFailure:
         message = (
             "This model's maximum context length is 128000 tokens. However, your messages resulted "
             "in 150000 tokens. Please reduce the length of the messages."
         )
         body = dialect.error_body(message, code="context_length_exceeded", param="messages")
-        return Failure(400, body)
+        return DialectFailure(400, body)
 
-    def bad_key(self) -> Failure:
+    def bad_key(self) -> DialectFailure:
         return self.failure(401)
 
 
@@ -132,18 +134,20 @@ def _base(ask: Ask, kind: str) -> dict[str, Any]:
     return {"id": identity, "object": kind, "created": int(time.time()), "model": ask.model}
 
 
-def _delta(base: Mapping[str, Any], delta: dict[str, Any], finish: str | None = None) -> Event:
+def _delta(
+    base: Mapping[str, Any], delta: dict[str, Any], finish: str | None = None
+) -> ServedEvent:
     choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
-    return Event({**base, "choices": [choice]})
+    return ServedEvent({**base, "choices": [choice]})
 
 
-def _finish(answer: Answer) -> str:
+def _finish(answer: ServedAnswer) -> str:
     if answer.calls and answer.finish == "stop":
         return "tool_calls"
     return _FINISH[answer.finish]
 
 
-def _call(call: Call) -> dict[str, Any]:
+def _call(call: ServedCall) -> dict[str, Any]:
     if call.input is not None:
         function = {"name": call.name, "input": call.input}
         return {"id": f"call_{call.id}", "type": "custom", "custom": function}
@@ -151,7 +155,7 @@ def _call(call: Call) -> dict[str, Any]:
     return {"id": f"call_{call.id}", "type": "function", "function": function}
 
 
-def _usage(answer: Answer) -> dict[str, Any]:
+def _usage(answer: ServedAnswer) -> dict[str, Any]:
     tokens = answer.tokens
     return {
         "prompt_tokens": tokens.input,

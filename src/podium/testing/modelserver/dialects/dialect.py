@@ -6,20 +6,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
-from podium.testing.modelserver.messages import Answer, Ask, Event
+from podium.testing.modelserver.messages import Ask, ServedAnswer, ServedEvent
 from podium.testing.modelserver.script import ProtocolName
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Failure:
+class DialectFailure:
     """An answer that is an error."""
 
     status: int
     body: Mapping[str, Any]
     headers: Mapping[str, str] = field(default_factory=dict)
-    event: Event | None = None
+    event: ServedEvent | None = None
     """Event for a stream, where the provider reports this error inside of one."""
 
 
@@ -38,31 +38,33 @@ class Dialect(Protocol):
         """Parse the body. Takes any JSON object."""
         ...
 
-    def whole(self, ask: Ask, answer: Answer) -> Mapping[str, Any]:
+    def whole(self, ask: Ask, answer: ServedAnswer) -> Mapping[str, Any]:
         """The answer as one body, with `TEXT_SLOT` where its text goes."""
         ...
 
-    def events(self, ask: Ask, answer: Answer) -> Iterator[Event]:
+    def events(self, ask: Ask, answer: ServedAnswer) -> Iterator[ServedEvent]:
         """The answer as a stream."""
         ...
 
-    def still_waiting(self, ask: Ask) -> Event | None:
+    def still_waiting(self, ask: Ask) -> ServedEvent | None:
         """A first event of a stream that keeps a client patient. None: a comment of the stream does."""
         ...
 
-    def failure(self, status: int, message: str = "", retry_after: float | None = None) -> Failure:
+    def failure(
+        self, status: int, message: str = "", retry_after: float | None = None
+    ) -> DialectFailure:
         """Return an error in the provider's own form."""
         ...
 
-    def error_event(self, status: int, message: str = "") -> Event:
+    def error_event(self, status: int, message: str = "") -> ServedEvent:
         """An error inside a stream that had begun well."""
         ...
 
-    def overflow(self) -> Failure:
+    def overflow(self) -> DialectFailure:
         """Return the error of a request that exceeds the model's context."""
         ...
 
-    def bad_key(self) -> Failure:
+    def bad_key(self) -> DialectFailure:
         """Return the provider's own answer to an unknown key."""
         ...
 
@@ -100,12 +102,12 @@ _STATUS: dict[int, tuple[str, str | None, str]] = {
 }
 
 
-def failure(status: int, message: str = "", retry_after: float | None = None) -> Failure:
+def failure(status: int, message: str = "", retry_after: float | None = None) -> DialectFailure:
     """The body of an error, with the code that clients look at."""
     kind, code, default = _STATUS.get(status, ("server_error", None, "The request failed."))
     text = message or default + retry_text(retry_after)
     body = error_body(text, kind, code)
-    return Failure(status, body, retry_headers(retry_after))
+    return DialectFailure(status, body, retry_headers(retry_after))
 
 
 def error_body(

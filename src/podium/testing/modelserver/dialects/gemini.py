@@ -8,18 +8,18 @@ from dataclasses import replace
 from typing import Any
 
 from podium.testing.modelserver.dialects.dialect import (
-    Failure,
+    DialectFailure,
     marking_last,
     retry_headers,
     retry_text,
 )
 from podium.testing.modelserver.messages import (
     TEXT_SLOT,
-    Answer,
     Ask,
     ConversationItem,
-    Event,
     OfferedTool,
+    ServedAnswer,
+    ServedEvent,
     as_text,
     table,
     tables,
@@ -71,7 +71,7 @@ class GeminiDialect:
             event_stream=self._event_stream,
         )
 
-    def whole(self, ask: Ask, answer: Answer) -> Mapping[str, Any]:
+    def whole(self, ask: Ask, answer: ServedAnswer) -> Mapping[str, Any]:
         if answer.finish == "refusal":
             return _blocked(ask, answer)
         parts = [
@@ -81,28 +81,30 @@ class GeminiDialect:
         ]
         return _chunk(_tail(ask, answer), parts, _FINISH[answer.finish])
 
-    def events(self, ask: Ask, answer: Answer) -> Iterator[Event]:
+    def events(self, ask: Ask, answer: ServedAnswer) -> Iterator[ServedEvent]:
         if answer.finish == "refusal":
-            yield Event(_blocked(ask, answer), final=True)
+            yield ServedEvent(_blocked(ask, answer), final=True)
             return
         tail = _tail(ask, answer)
         for part in _thought(answer):
-            yield Event(_chunk(tail, [part]))
+            yield ServedEvent(_chunk(tail, [part]))
         calls = _calls(answer)
         # The CLI takes a last event without any part for a broken stream, so it carries the last piece.
         for piece, last in marking_last(answer.text.pieces()):
             finish = _FINISH[answer.finish] if last and not calls else None
             data = _chunk(tail, [{"text": TEXT_SLOT}], finish)
-            yield Event(data, text=(piece,), final=finish is not None)
+            yield ServedEvent(data, text=(piece,), final=finish is not None)
         if calls or not answer.text:
-            yield Event(_chunk(tail, calls, _FINISH[answer.finish]), final=True)
+            yield ServedEvent(_chunk(tail, calls, _FINISH[answer.finish]), final=True)
 
-    def still_waiting(self, ask: Ask) -> Event:
+    def still_waiting(self, ask: Ask) -> ServedEvent:
         # The client of Gemini CLI takes a comment of the stream for a broken event.
         usage = {"promptTokenCount": ask.input_characters // 4}
-        return Event({"usageMetadata": usage, "modelVersion": ask.model})
+        return ServedEvent({"usageMetadata": usage, "modelVersion": ask.model})
 
-    def failure(self, status: int, message: str = "", retry_after: float | None = None) -> Failure:
+    def failure(
+        self, status: int, message: str = "", retry_after: float | None = None
+    ) -> DialectFailure:
         code, default = _STATUS.get(status, ("UNKNOWN", "The request failed."))
         details: list[dict[str, Any]] = []
         if retry_after is not None:
@@ -110,14 +112,14 @@ class GeminiDialect:
         text = message or default + retry_text(retry_after)
         return _failure(status, code, text, details, retry_headers(retry_after))
 
-    def error_event(self, status: int, message: str = "") -> Event:
-        return Event(self.failure(status, message).body, final=True, bare=True)
+    def error_event(self, status: int, message: str = "") -> ServedEvent:
+        return ServedEvent(self.failure(status, message).body, final=True, bare=True)
 
-    def overflow(self) -> Failure:
+    def overflow(self) -> DialectFailure:
         limit = "exceeds the maximum number of tokens allowed (1048576)."
         return self.failure(400, f"The input token count (1200000) {limit}")
 
-    def bad_key(self) -> Failure:
+    def bad_key(self) -> DialectFailure:
         # Not a 401: Gemini calls a key it does not know an invalid argument.
         info = {
             "@type": f"{_TYPE}ErrorInfo",
@@ -135,11 +137,11 @@ def _failure(
     message: str,
     details: list[dict[str, Any]],
     headers: Mapping[str, str],
-) -> Failure:
+) -> DialectFailure:
     error: dict[str, Any] = {"code": status, "message": message, "status": code}
     if details:
         error["details"] = details
-    return Failure(status, {"error": error}, headers)
+    return DialectFailure(status, {"error": error}, headers)
 
 
 def _conversation(body: Mapping[str, Any]) -> Iterator[ConversationItem]:
@@ -164,11 +166,11 @@ def _offered(body: Mapping[str, Any]) -> Iterator[OfferedTool]:
             )
 
 
-def _thought(answer: Answer) -> list[dict[str, Any]]:
+def _thought(answer: ServedAnswer) -> list[dict[str, Any]]:
     return [{"text": answer.thinking, "thought": True}] if answer.thinking else []
 
 
-def _calls(answer: Answer) -> list[dict[str, Any]]:
+def _calls(answer: ServedAnswer) -> list[dict[str, Any]]:
     calls: list[dict[str, Any]] = [
         {"functionCall": {"id": call.id, "name": call.name, "args": call.as_function}}
         for call in answer.calls
@@ -187,13 +189,13 @@ def _chunk(
     return {"candidates": [candidate], **tail}
 
 
-def _blocked(ask: Ask, answer: Answer) -> dict[str, Any]:
+def _blocked(ask: Ask, answer: ServedAnswer) -> dict[str, Any]:
     feedback = {"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}}
     without_output = replace(answer, tokens=replace(answer.tokens, output=0))
     return {**feedback, **_tail(ask, without_output)}
 
 
-def _tail(ask: Ask, answer: Answer) -> dict[str, Any]:
+def _tail(ask: Ask, answer: ServedAnswer) -> dict[str, Any]:
     tokens = answer.tokens
     usage = {
         "promptTokenCount": tokens.input,

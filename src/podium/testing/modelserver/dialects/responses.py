@@ -11,15 +11,15 @@ from itertools import count
 from typing import Any
 
 from podium.testing.modelserver.dialects import dialect
-from podium.testing.modelserver.dialects.dialect import Failure
+from podium.testing.modelserver.dialects.dialect import DialectFailure
 from podium.testing.modelserver.messages import (
     TEXT_SLOT,
-    Answer,
     Ask,
-    Call,
     ConversationItem,
-    Event,
     OfferedTool,
+    ServedAnswer,
+    ServedCall,
+    ServedEvent,
     as_text,
     table,
     tables,
@@ -33,7 +33,7 @@ ItemEvent = tuple[str, Mapping[str, Any], Pieces]
 """Name, fields, and what is put where `TEXT_SLOT` stands."""
 
 
-def items(answer: Answer) -> Iterator[dict[str, Any]]:
+def items(answer: ServedAnswer) -> Iterator[dict[str, Any]]:
     """Each item as it is when it is done."""
     if answer.thinking:
         summary = [{"type": "summary_text", "text": answer.thinking}]
@@ -50,7 +50,7 @@ def items(answer: Answer) -> Iterator[dict[str, Any]]:
         yield _call_item(call)
 
 
-def item_events(index: int, item: dict[str, Any], answer: Answer) -> Iterator[ItemEvent]:
+def item_events(index: int, item: dict[str, Any], answer: ServedAnswer) -> Iterator[ItemEvent]:
     """List the stream events of one item."""
     inner, begun = _INNER[item["type"]], _begun(item)
     yield "response.output_item.added", {"output_index": index, "item": begun}, None
@@ -64,13 +64,13 @@ def _new(prefix: str) -> str:
     return f"{prefix}_{secrets.token_hex(16)}"
 
 
-def _part(answer: Answer, text: str = TEXT_SLOT) -> dict[str, Any]:
+def _part(answer: ServedAnswer, text: str = TEXT_SLOT) -> dict[str, Any]:
     if answer.finish == "refusal":
         return {"type": "refusal", "refusal": text}
     return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
 
 
-def _call_item(call: Call) -> dict[str, Any]:
+def _call_item(call: ServedCall) -> dict[str, Any]:
     item = {"call_id": f"call_{call.id}", "name": call.name, "status": "completed"}
     if call.namespace:
         item["namespace"] = call.namespace
@@ -90,7 +90,9 @@ def _begun(item: Mapping[str, Any]) -> dict[str, Any]:
     return {**item, **emptied[item["type"]]}
 
 
-def _message_events(position: Mapping[str, Any], _: Any, answer: Answer) -> Iterator[ItemEvent]:
+def _message_events(
+    position: Mapping[str, Any], _: Any, answer: ServedAnswer
+) -> Iterator[ItemEvent]:
     position = {**position, "content_index": 0}
     key = "refusal" if answer.finish == "refusal" else "output_text"
     yield "response.content_part.added", {**position, "part": _part(answer, "")}, None
@@ -102,7 +104,9 @@ def _message_events(position: Mapping[str, Any], _: Any, answer: Answer) -> Iter
     yield "response.content_part.done", {**position, "part": _part(answer)}, answer.text.pieces
 
 
-def _reasoning_events(position: Mapping[str, Any], _: Any, answer: Answer) -> Iterator[ItemEvent]:
+def _reasoning_events(
+    position: Mapping[str, Any], _: Any, answer: ServedAnswer
+) -> Iterator[ItemEvent]:
     position = {**position, "summary_index": 0}
     part = {"type": "summary_text", "text": answer.thinking}
     prefix = "response.reasoning_summary"
@@ -113,7 +117,7 @@ def _reasoning_events(position: Mapping[str, Any], _: Any, answer: Answer) -> It
 
 
 def _function_events(
-    position: Mapping[str, Any], item: Mapping[str, Any], _: Answer
+    position: Mapping[str, Any], item: Mapping[str, Any], _: ServedAnswer
 ) -> Iterator[ItemEvent]:
     name, arguments = "response.function_call_arguments", item["arguments"]
     yield f"{name}.delta", {**position, "delta": arguments}, None
@@ -121,14 +125,16 @@ def _function_events(
 
 
 def _custom_events(
-    position: Mapping[str, Any], item: Mapping[str, Any], _: Answer
+    position: Mapping[str, Any], item: Mapping[str, Any], _: ServedAnswer
 ) -> Iterator[ItemEvent]:
     name, input_text = "response.custom_tool_call_input", item["input"]
     yield f"{name}.delta", {**position, "delta": input_text}, None
     yield f"{name}.done", {**position, "input": input_text}, None
 
 
-_INNER: dict[str, Callable[[Mapping[str, Any], dict[str, Any], Answer], Iterator[ItemEvent]]] = {
+_INNER: dict[
+    str, Callable[[Mapping[str, Any], dict[str, Any], ServedAnswer], Iterator[ItemEvent]]
+] = {
     "message": _message_events,
     "reasoning": _reasoning_events,
     "function_call": _function_events,
@@ -170,10 +176,10 @@ class ResponsesDialect:
             input_characters=size,
         )
 
-    def whole(self, ask: Ask, answer: Answer) -> Mapping[str, Any]:
+    def whole(self, ask: Ask, answer: ServedAnswer) -> Mapping[str, Any]:
         return _response(ask, answer, output=list(items(answer)))
 
-    def events(self, ask: Ask, answer: Answer) -> Iterator[Event]:
+    def events(self, ask: Ask, answer: ServedAnswer) -> Iterator[ServedEvent]:
         """Every event says all again, as the provider does: some clients read the last one only."""
         begun = {**_base(ask), "status": "in_progress"}
         numbers = count()
@@ -190,25 +196,27 @@ class ResponsesDialect:
         name = f"response.{done['status']}"
         yield _numbered(numbers, name, {"response": done}, answer.text.pieces, final=True)
 
-    def still_waiting(self, ask: Ask) -> Event:
+    def still_waiting(self, ask: Ask) -> ServedEvent:
         # codex counts its patience by events; a comment is none.
         begun = {**_base(ask), "status": "in_progress"}
         return _numbered(count(), "response.created", {"response": begun})
 
-    def failure(self, status: int, message: str = "", retry_after: float | None = None) -> Failure:
+    def failure(
+        self, status: int, message: str = "", retry_after: float | None = None
+    ) -> DialectFailure:
         return dialect.failure(status, message, retry_after)
 
-    def error_event(self, status: int, message: str = "") -> Event:
+    def error_event(self, status: int, message: str = "") -> ServedEvent:
         text = message or str(self.failure(status).body["error"]["message"])
         return _failed(dialect.code_of(status), text)
 
-    def overflow(self) -> Failure:
+    def overflow(self) -> DialectFailure:
         message = "Your input exceeds the context window of this model. Please adjust your input and try again."
         code = "context_length_exceeded"
         body = dialect.error_body(message, code=code, param="input")
-        return Failure(400, body, event=_failed(code, message))
+        return DialectFailure(400, body, event=_failed(code, message))
 
-    def bad_key(self) -> Failure:
+    def bad_key(self) -> DialectFailure:
         return self.failure(401)
 
 
@@ -248,7 +256,7 @@ def _added_tools(conversation: Any) -> Iterator[OfferedTool]:
             yield from _offered(tables(item.get("tools")))
 
 
-def _messages(answer: Answer) -> Iterator[Answer]:
+def _messages(answer: ServedAnswer) -> Iterator[ServedAnswer]:
     """The answer; a flood as many messages, and not told again: codex chokes on long events."""
     left = answer.text.flood_bytes
     while left > FLOOD_MESSAGE_BYTES:
@@ -274,7 +282,7 @@ def _base(ask: Ask) -> dict[str, Any]:
     }
 
 
-def _response(ask: Ask, answer: Answer, output: list[dict[str, Any]]) -> dict[str, Any]:
+def _response(ask: Ask, answer: ServedAnswer, output: list[dict[str, Any]]) -> dict[str, Any]:
     tokens = answer.tokens
     reason = _INCOMPLETE.get(answer.finish)
     return {
@@ -299,12 +307,12 @@ def _numbered(
     pieces: Any = None,
     *,
     final: bool = False,
-) -> Event:
+) -> ServedEvent:
     data = {"type": name, "sequence_number": next(numbers), **fields}
-    return Event(data, name=name, text=pieces() if pieces else (), final=final)
+    return ServedEvent(data, name=name, text=pieces() if pieces else (), final=final)
 
 
-def _failed(code: str, message: str) -> Event:
+def _failed(code: str, message: str) -> ServedEvent:
     response: dict[str, Any] = {
         "id": f"resp_{secrets.token_hex(16)}",
         "object": "response",
@@ -314,4 +322,4 @@ def _failed(code: str, message: str) -> Event:
         "usage": None,
     }
     data = {"type": "response.failed", "sequence_number": 99, "response": response}
-    return Event(data, name="response.failed", final=True)
+    return ServedEvent(data, name="response.failed", final=True)

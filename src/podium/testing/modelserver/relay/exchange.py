@@ -18,7 +18,14 @@ from typing import Any, Literal, Self
 from podium.core.errors import BadInput, NotPossibleNow
 from podium.platform import make_private_folder
 from podium.platform.file_lock import take_file_lock
-from podium.testing.modelserver.messages import Answer, Ask, Call, OfferedTool, StreamedText, Tokens
+from podium.testing.modelserver.messages import (
+    Ask,
+    OfferedTool,
+    ServedAnswer,
+    ServedCall,
+    StreamedText,
+    Tokens,
+)
 
 EXAMPLE = (
     '{"text": "I look first.", "calls": [{"name": "read_file", "arguments": {"path": "a.txt"}}]}'
@@ -32,7 +39,7 @@ class BadAnswer(Exception):
     """The answer cannot be sent. The message says what is wrong with it."""
 
 
-def answer_from_text(raw: bytes, ask: Ask) -> Answer:
+def answer_from_text(raw: bytes, ask: Ask) -> ServedAnswer:
     """Plain text as the model's words, without the line break at its end. Raises `BadAnswer`."""
     text = _decoded(raw).removesuffix("\n")
     if not text.strip():
@@ -40,7 +47,7 @@ def answer_from_text(raw: bytes, ask: Ask) -> Answer:
     return _answer(text, (), ask)
 
 
-def answer_from_json(raw: bytes, ask: Ask) -> Answer:
+def answer_from_json(raw: bytes, ask: Ask) -> ServedAnswer:
     """An object with `text`, `calls` or both. Raises `BadAnswer`."""
     try:
         data = json.loads(_decoded(raw))
@@ -60,7 +67,7 @@ def answer_from_json(raw: bytes, ask: Ask) -> Answer:
     return _answer(text, named, ask)
 
 
-def _call(location: str, data: Any, offered: Sequence[OfferedTool]) -> Call:
+def _call(location: str, data: Any, offered: Sequence[OfferedTool]) -> ServedCall:
     if not isinstance(data, dict):
         raise BadAnswer(f'{location} must be an object with "name" and "arguments"')
     _no_other_keys(location, data, _CALL_KEYS)
@@ -69,12 +76,12 @@ def _call(location: str, data: Any, offered: Sequence[OfferedTool]) -> Call:
     if not isinstance(arguments, dict):
         raise BadAnswer(f"{location}.arguments must be an object")
     if not tool.custom:
-        return Call(tool.name, arguments, namespace=tool.namespace)
+        return ServedCall(tool.name, arguments, namespace=tool.namespace)
     if list(arguments) != ["input"] or not isinstance(arguments["input"], str):
         raise BadAnswer(
             f'{location}: {tool.name!r} takes plain text: "arguments": {{"input": "…"}}'
         )
-    return Call(tool.name, input=arguments["input"], namespace=tool.namespace)
+    return ServedCall(tool.name, input=arguments["input"], namespace=tool.namespace)
 
 
 def _tool(location: str, name: Any, namespace: Any, offered: Sequence[OfferedTool]) -> OfferedTool:
@@ -106,10 +113,10 @@ def _decoded(raw: bytes) -> str:
         raise BadAnswer(f"it is not valid UTF-8 (byte {error.start + 1})") from None
 
 
-def _answer(text: str, calls: tuple[Call, ...], ask: Ask) -> Answer:
+def _answer(text: str, calls: tuple[ServedCall, ...], ask: Ask) -> ServedAnswer:
     output = len(text) + sum(len(call.arguments_json) for call in calls)
     tokens = Tokens(input=ask.input_characters // 4, output=max(1, output // 4))
-    return Answer(StreamedText(text), tokens, calls=calls)
+    return ServedAnswer(StreamedText(text), tokens, calls=calls)
 
 
 ANSWER_LIMIT_BYTES = 16 * 1024 * 1024
@@ -124,7 +131,7 @@ Version = tuple[int, int, int]
 
 
 @dataclass
-class Exchange:
+class RelayExchange:
     """One request, its files, and how far it is."""
 
     folder: Path
@@ -143,7 +150,7 @@ class Exchange:
         """`request.json`, `request.md`, `answer.json`, `answer.md`, `answer.error` or `closed.json`."""
         return self.folder / f"{self.name}-{kind}"
 
-    def read_answer(self) -> Answer | None:
+    def read_answer(self) -> ServedAnswer | None:
         """The answer once a good one is there. What is wrong with a bad one goes into `answer.error`."""
         for kind, read in (("answer.json", answer_from_json), ("answer.md", answer_from_text)):
             version = _version(self.path(kind))
@@ -210,10 +217,10 @@ class ExchangeFolder:
     ) -> None:
         os.close(self._lock)
 
-    def begin(self, ask: Ask, same_as: int | None) -> Exchange:
+    def begin(self, ask: Ask, same_as: int | None) -> RelayExchange:
         """The next exchange. Its files are written by `write_request`."""
         self._number += 1
-        return Exchange(self.path, self._number, ask, same_as)
+        return RelayExchange(self.path, self._number, ask, same_as)
 
     def _close_what_a_crash_left(self) -> int:
         """Close requests whose server was killed, and give the highest number in use."""
@@ -226,7 +233,7 @@ class ExchangeFolder:
         return max((int(number[1]) for number in numbers if number), default=0)
 
 
-def write_request(exchange: Exchange, raw: str, readable: str) -> None:
+def write_request(exchange: RelayExchange, raw: str, readable: str) -> None:
     """The raw request last: who waits for it finds the readable one too. Raises `OSError`."""
     write_whole(exchange.path("request.md"), readable)
     write_whole(exchange.path("request.json"), raw)

@@ -17,17 +17,22 @@ from urllib.parse import parse_qs
 
 from podium.testing.modelserver.dialects import Dialect
 from podium.testing.modelserver.http_server import Gone, Request, Response
-from podium.testing.modelserver.messages import Answer, Ask, Event, filled
+from podium.testing.modelserver.messages import Ask, ServedAnswer, ServedEvent, filled
 from podium.testing.modelserver.playback import JSON, STREAM, event_bytes, send_failure
 from podium.testing.modelserver.provider import Provider
 from podium.testing.modelserver.relay.exchange import (
     BadAnswer,
-    Exchange,
     ExchangeFolder,
+    RelayExchange,
     State,
     write_request,
 )
-from podium.testing.modelserver.relay.transcript import Entry, Heading, Transcript, readable
+from podium.testing.modelserver.relay.transcript import (
+    Heading,
+    RelayEntry,
+    RelayTranscript,
+    readable,
+)
 from podium.testing.modelserver.request_log import LoggedRequest, secrets_of
 
 REFRESH_SECONDS = 3
@@ -56,11 +61,11 @@ _STYLE = (
 )
 
 
-class Page:
+class RelayPage:
     """Answers the requests of a browser. Its address holds a secret, as others on the machine can reach it."""
 
     def __init__(
-        self, token: str, waiting: Mapping[int, Exchange], exchanges: Sequence[Exchange]
+        self, token: str, waiting: Mapping[int, RelayExchange], exchanges: Sequence[RelayExchange]
     ) -> None:
         self._token = token
         self._waiting = waiting
@@ -88,10 +93,10 @@ class Page:
         else:
             await _send(response, 200, self._detail(exchange))
 
-    def _named(self, name: str) -> Exchange | None:
+    def _named(self, name: str) -> RelayExchange | None:
         return next((exchange for exchange in self._exchanges if exchange.name == name), None)
 
-    async def _take(self, exchange: Exchange, request: Request, response: Response) -> None:
+    async def _take(self, exchange: RelayExchange, request: Request, response: Response) -> None:
         form = parse_qs(request.body.decode(errors="replace"), max_num_fields=10)
         text, calls = (form.get(name, [""])[0].replace("\r\n", "\n") for name in ("text", "calls"))
         try:
@@ -119,7 +124,7 @@ class Page:
         )
 
     def _detail(
-        self, exchange: Exchange, text: str = "", calls: str = "", problem: str = ""
+        self, exchange: RelayExchange, text: str = "", calls: str = "", problem: str = ""
     ) -> str:
         waits = exchange.number in self._waiting
         parts = [
@@ -139,7 +144,7 @@ def _answer(text: str, calls: str) -> Mapping[str, Any]:
     return {"text": text, "calls": listed}
 
 
-def _row(exchange: Exchange) -> str:
+def _row(exchange: RelayExchange) -> str:
     cells = (
         f'<a href="{exchange.name}">{exchange.name}</a>',
         escape(exchange.state),
@@ -150,7 +155,7 @@ def _row(exchange: Exchange) -> str:
     return f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
 
 
-def _form(exchange: Exchange, text: str, calls: str, problem: str) -> str:
+def _form(exchange: RelayExchange, text: str, calls: str, problem: str) -> str:
     alert = f'<p class="problem" role="alert">{escape(problem)}</p>' if problem else ""
     hint = escape('[{"name": "…", "arguments": {}}]')
     # A line break behind <textarea> is not part of what stands in it.
@@ -162,7 +167,7 @@ def _form(exchange: Exchange, text: str, calls: str, problem: str) -> str:
     )
 
 
-def _readable(exchange: Exchange) -> str:
+def _readable(exchange: RelayExchange) -> str:
     try:
         return exchange.path("request.md").read_text(encoding="utf-8", errors="replace")
     except OSError as error:
@@ -197,7 +202,7 @@ LOGGED_HEADERS = (
     "openai-beta",
 )
 
-Watcher = Callable[[Exchange], None]
+Watcher = Callable[[RelayExchange], None]
 
 
 class _NoAnswer(Exception):
@@ -232,11 +237,11 @@ class Relay:
         self._watcher = watcher
         self.count = 0
         """Number of requests so far."""
-        self._exchanges: deque[Exchange] = deque(maxlen=MAX_EXCHANGES)
-        self._waiting: dict[int, Exchange] = {}
+        self._exchanges: deque[RelayExchange] = deque(maxlen=MAX_EXCHANGES)
+        self._waiting: dict[int, RelayExchange] = {}
         self._bodies: dict[bytes, int] = {}
         self._conversations: deque[tuple[int, tuple[int, ...]]] = deque(maxlen=MAX_CONVERSATIONS)
-        self._page = Page(secrets.token_urlsafe(24), self._waiting, self._exchanges)
+        self._page = RelayPage(secrets.token_urlsafe(24), self._waiting, self._exchanges)
 
     @property
     def folder(self) -> Path:
@@ -299,10 +304,10 @@ class Relay:
         finally:
             self._close(exchange, state)
 
-    def _begin(self, request: Request, ask: Ask, logged: LoggedRequest) -> Exchange:
+    def _begin(self, request: Request, ask: Ask, logged: LoggedRequest) -> RelayExchange:
         digest = hashlib.sha256(request.body).digest()
         exchange = self._folder.begin(ask, self._bodies.get(digest))
-        transcript = Transcript.of(logged.body, ask)
+        transcript = RelayTranscript.of(logged.body, ask)
         earlier, common = self._longest_common(transcript.entries)
         heading = Heading(
             exchange.name,
@@ -323,7 +328,7 @@ class Relay:
         self._notify(exchange)
         return exchange
 
-    def _longest_common(self, entries: tuple[Entry, ...]) -> tuple[int | None, int]:
+    def _longest_common(self, entries: tuple[RelayEntry, ...]) -> tuple[int | None, int]:
         """The request with the longest beginning in common, and how many entries that has."""
         hashes = tuple(map(hash, entries))
         best: tuple[int | None, int] = (None, 0)
@@ -333,7 +338,7 @@ class Relay:
                 best = (number, same)
         return best
 
-    async def _answer(self, exchange: Exchange, line: _Line, gone: Gone) -> Answer:
+    async def _answer(self, exchange: RelayExchange, line: _Line, gone: Gone) -> ServedAnswer:
         """Wait for the answer. Raises `_NoAnswer` and `ConnectionError`."""
         loop = asyncio.get_running_loop()
         ends = None if self._timeout_seconds is None else loop.time() + self._timeout_seconds
@@ -358,12 +363,12 @@ class Relay:
             left.cancel()
             await asyncio.gather(answered, left, return_exceptions=True)
 
-    def _close(self, exchange: Exchange, state: State) -> None:
+    def _close(self, exchange: RelayExchange, state: State) -> None:
         self._waiting.pop(exchange.number, None)
         exchange.close(state)
         self._notify(exchange)
 
-    def _notify(self, exchange: Exchange) -> None:
+    def _notify(self, exchange: RelayExchange) -> None:
         if self._watcher is not None:
             self._watcher(copy(exchange))  # as it is now: it may be read later
 
@@ -390,7 +395,7 @@ class _Line:
             end = self._dialect.line_end
             await self._response.send(b": waiting" + end * 2 if self._streams else b" ")
 
-    async def send(self, answer: Answer) -> None:
+    async def send(self, answer: ServedAnswer) -> None:
         if not self._streams:
             await self._send_whole(answer)
             return
@@ -410,11 +415,11 @@ class _Line:
             # The status is sent already; half a body is understood by every client.
             self._response.drop()
 
-    async def _send_event(self, event: Event) -> None:
+    async def _send_event(self, event: ServedEvent) -> None:
         for part in event_bytes(event, self._dialect.line_end):
             await self._response.send(part)
 
-    async def _send_whole(self, answer: Answer) -> None:
+    async def _send_whole(self, answer: ServedAnswer) -> None:
         body = b"".join(filled(self._dialect.whole(self._ask, answer), answer.text))
         if self._ask.streamed:
             body = b"[" + body + b"]"
@@ -425,14 +430,14 @@ class _Line:
             await self._response.finish()
 
 
-async def _read(exchange: Exchange) -> Answer:
+async def _read(exchange: RelayExchange) -> ServedAnswer:
     # Files of other programs give no sign that could be waited for.
     while (answer := exchange.read_answer()) is None:  # noqa: ASYNC110
         await asyncio.sleep(POLL_SECONDS)
     return answer
 
 
-def _raw(exchange: Exchange, logged: LoggedRequest) -> str:
+def _raw(exchange: RelayExchange, logged: LoggedRequest) -> str:
     headers = {name: logged.headers[name] for name in LOGGED_HEADERS if name in logged.headers}
     request: dict[str, Any] = {
         "number": exchange.number,

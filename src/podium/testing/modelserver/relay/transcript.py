@@ -17,7 +17,7 @@ MAX_DEPTH = 60
 
 
 @dataclass(frozen=True)
-class Entry:
+class RelayEntry:
     """One part of the conversation."""
 
     role: str
@@ -25,17 +25,17 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Transcript:
+class RelayTranscript:
     """Request to the model, in parts."""
 
     instructions: tuple[str, ...]
-    entries: tuple[Entry, ...]
+    entries: tuple[RelayEntry, ...]
     tools: tuple[OfferedTool, ...]
     settings: Mapping[str, Any]
     """All else in the body, such as the form of an answer."""
 
     @classmethod
-    def of(cls, body: Mapping[str, Any], ask: Ask) -> Transcript:
+    def of(cls, body: Mapping[str, Any], ask: Ask) -> RelayTranscript:
         entries = list(_READERS[ask.protocol](body))
         handled_keys = _HANDLED_KEYS[ask.protocol]
         return cls(
@@ -59,7 +59,7 @@ class Heading:
     earlier: int | None = None
 
 
-def readable(heading: Heading, transcript: Transcript) -> str:
+def readable(heading: Heading, transcript: RelayTranscript) -> str:
     """The request as Markdown. Texts stand in fences, so nothing in them looks like a heading of ours."""
     return "\n".join(
         [
@@ -73,7 +73,7 @@ def readable(heading: Heading, transcript: Transcript) -> str:
     )
 
 
-def _top(heading: Heading, transcript: Transcript) -> Iterator[str]:
+def _top(heading: Heading, transcript: RelayTranscript) -> Iterator[str]:
     ask = heading.ask
     sizes = {
         "system": sum(map(len, transcript.instructions)),
@@ -101,7 +101,7 @@ def _part(title: str, texts: Sequence[str]) -> Iterator[str]:
             yield from _fenced(text)
 
 
-def _conversation(heading: Heading, entries: Sequence[Entry]) -> Iterator[str]:
+def _conversation(heading: Heading, entries: Sequence[RelayEntry]) -> Iterator[str]:
     yield f"## Messages ({len(entries)})"
     yield ""
     for number, entry in enumerate(entries, 1):
@@ -157,7 +157,7 @@ def _line(text: str) -> str:
     return " ".join(text.split())[:200]
 
 
-def _chat(body: Mapping[str, Any]) -> Iterator[Entry]:
+def _chat(body: Mapping[str, Any]) -> Iterator[RelayEntry]:
     for message in tables(body.get("messages")):
         role = as_text(message.get("role")) or "unknown"
         if role in ("system", "developer"):
@@ -173,12 +173,12 @@ def _chat(body: Mapping[str, Any]) -> Iterator[Entry]:
             yield _call(as_text(function.get("name")), as_text(call.get("id")), arguments)
 
 
-def _anthropic(body: Mapping[str, Any]) -> Iterator[Entry]:
+def _anthropic(body: Mapping[str, Any]) -> Iterator[RelayEntry]:
     yield from _entry("system", _content(body.get("system")))
     for message in tables(body.get("messages")):
         role, content = as_text(message.get("role")) or "unknown", message.get("content")
         if isinstance(content, str):
-            yield Entry(role, content)
+            yield RelayEntry(role, content)
         for block in tables(content):
             match block.get("type"):
                 case "tool_use":
@@ -188,12 +188,12 @@ def _anthropic(body: Mapping[str, Any]) -> Iterator[Entry]:
                 case "tool_result":
                     error = ", an error" if block.get("is_error") is True else ""
                     whose = f"result of {as_text(block.get('tool_use_id'))}{error}"
-                    yield Entry(whose, _content(block.get("content")))
+                    yield RelayEntry(whose, _content(block.get("content")))
                 case _:
                     yield from _entry(role, _content([block]))
 
 
-def _gemini(body: Mapping[str, Any]) -> Iterator[Entry]:
+def _gemini(body: Mapping[str, Any]) -> Iterator[RelayEntry]:
     instruction = body.get("systemInstruction", body.get("system_instruction"))
     yield from _entry("system", _content(table(instruction).get("parts")))
     for content in tables(body.get("contents")):
@@ -203,17 +203,17 @@ def _gemini(body: Mapping[str, Any]) -> Iterator[Entry]:
             if call:
                 yield _call(as_text(call.get("name")), as_text(call.get("id")), call.get("args"))
             elif result:
-                yield Entry(
+                yield RelayEntry(
                     f"result of {as_text(result.get('name'))}", _pretty(result.get("response"))
                 )
             else:
                 yield from _entry(role, _content([part]))
 
 
-def _responses(body: Mapping[str, Any]) -> Iterator[Entry]:
+def _responses(body: Mapping[str, Any]) -> Iterator[RelayEntry]:
     yield from _entry("system", as_text(body.get("instructions")))
     if isinstance(body.get("input"), str):
-        yield Entry("user", body["input"])
+        yield RelayEntry("user", body["input"])
     for item in tables(body.get("input")):
         kind = as_text(item.get("type")) or "message"
         if kind == "message":
@@ -224,19 +224,23 @@ def _responses(body: Mapping[str, Any]) -> Iterator[Entry]:
             arguments = item.get("arguments", item.get("input", item.get("action")))
             yield _call(as_text(item.get("name")) or kind, as_text(item.get("call_id")), arguments)
         elif kind.endswith("_output"):
-            yield Entry(f"result of {as_text(item.get('call_id'))}", _content(item.get("output")))
+            yield RelayEntry(
+                f"result of {as_text(item.get('call_id'))}", _content(item.get("output"))
+            )
         elif kind != "additional_tools":
-            yield Entry(kind, _pretty(item))
+            yield RelayEntry(kind, _pretty(item))
 
 
-def _entry(role: str, text: str) -> Iterator[Entry]:
+def _entry(role: str, text: str) -> Iterator[RelayEntry]:
     if text:
-        yield Entry(role, text)
+        yield RelayEntry(role, text)
 
 
-def _call(name: str, identity: str, arguments: Any) -> Entry:
+def _call(name: str, identity: str, arguments: Any) -> RelayEntry:
     text = arguments if isinstance(arguments, str) else _pretty(arguments)
-    return Entry(f"call of {_line(name)}" + (f" ({_line(identity)})" if identity else ""), text)
+    return RelayEntry(
+        f"call of {_line(name)}" + (f" ({_line(identity)})" if identity else ""), text
+    )
 
 
 def _content(content: Any) -> str:
@@ -263,7 +267,7 @@ def _brief(value: Any, depth: int = 0) -> Any:
     return value
 
 
-_READERS: dict[ProtocolName, Callable[[Mapping[str, Any]], Iterator[Entry]]] = {
+_READERS: dict[ProtocolName, Callable[[Mapping[str, Any]], Iterator[RelayEntry]]] = {
     "chat": _chat,
     "anthropic": _anthropic,
     "gemini": _gemini,

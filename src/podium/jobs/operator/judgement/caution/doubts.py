@@ -12,7 +12,7 @@ from podium.core.packs import Pack
 from podium.jobs.operator.judgement.caution.message_tokens import (
     Argument,
     ParsedMessage,
-    Span,
+    TokenSpan,
     root,
     roots_of,
 )
@@ -194,7 +194,7 @@ def _unread(parsed: ParsedMessage) -> Iterator[str]:
     read = (
         entity for entity in parsed.finds if entity.kind in _WHEN or entity.kind.startswith("id")
     )
-    spans = [*(Span(entity.start, entity.end) for entity in read), *parsed.texts]
+    spans = [*(TokenSpan(entity.start, entity.end) for entity in read), *parsed.texts]
     for match in _UNREAD.finditer(parsed.lower):
         if not any(span.start < match.end() and match.start() < span.end for span in spans):
             yield match.group()

@@ -108,7 +108,7 @@ _MAX_SPACED = 2_000
 """Characters of a text that is looked for whatever its spaces are like."""
 
 
-class Span(NamedTuple):
+class TokenSpan(NamedTuple):
     start: int
     end: int
 
@@ -182,36 +182,36 @@ class ParsedMessage:
         return frozenset(str(schema.get("x-kind", "")) for schema in properties.values())
 
     @cached_property
-    def texts(self) -> list[Span]:
+    def texts(self) -> list[TokenSpan]:
         """Spans of the values that are free text."""
         return [span for intent in self.intents for span in self.texts_of(intent)]
 
-    def texts_of(self, intent: ToolIntent) -> list[Span]:
+    def texts_of(self, intent: ToolIntent) -> list[TokenSpan]:
         free = (argument.value for argument in self.arguments_of(intent) if argument.kind in _FREE)
         spans = (self.span_of(value) for value in free if isinstance(value, str))
         return [span for span in spans if span is not None]
 
-    def span_of(self, value: str) -> Span | None:
+    def span_of(self, value: str) -> TokenSpan | None:
         """Find the span of the whole text, whatever the spaces in it are like."""
         needle = value.strip(_EDGES).lower()
         start = self.lower.find(needle) if needle else -1
         if start >= 0:
-            return Span(start, start + len(needle))
+            return TokenSpan(start, start + len(needle))
         if not needle or len(needle) > _MAX_SPACED:
             return None
         pattern = r"\s+".join(re.escape(part) for part in _SPACES.split(needle))
         match = re.search(pattern, self.lower)
-        return Span(*match.span()) if match else None
+        return TokenSpan(*match.span()) if match else None
 
     @cached_property
-    def quotes(self) -> list[Span]:
+    def quotes(self) -> list[TokenSpan]:
         """Spans in quotation marks, or after words that announce somebody else's."""
-        spans = [Span(*match.span()) for match in _QUOTED.finditer(self.text)]
+        spans = [TokenSpan(*match.span()) for match in _QUOTED.finditer(self.text)]
         end = 0
         for match in _REPORTED.finditer(self.text):
             if match.start() >= end:
                 end = self._end_of(match.end())
-                spans.append(Span(match.end(), end))
+                spans.append(TokenSpan(match.end(), end))
         return spans
 
     def _end_of(self, start: int) -> int:

@@ -14,7 +14,7 @@ from podium.jobs.operator.judgement.caution.message_tokens import (
     TOKEN,
     Argument,
     ParsedMessage,
-    Span,
+    TokenSpan,
     names_one,
     root,
     roots_of,
@@ -172,7 +172,7 @@ def _asked_in_quotation(parsed: ParsedMessage, intent: ToolIntent) -> bool:
     return not roots_of(quoted).isdisjoint(acts) and not names_one(parsed.spoken_roots, acts)
 
 
-def _foreign(parsed: ParsedMessage, intent: ToolIntent) -> list[Span]:
+def _foreign(parsed: ParsedMessage, intent: ToolIntent) -> list[TokenSpan]:
     """The quotations that are no text of the intent itself."""
     own_texts = parsed.texts_of(intent)
     return [
@@ -182,7 +182,7 @@ def _foreign(parsed: ParsedMessage, intent: ToolIntent) -> list[Span]:
     ]
 
 
-def _says_more(parsed: ParsedMessage, span: Span, find: Entity) -> bool:
+def _says_more(parsed: ParsedMessage, span: TokenSpan, find: Entity) -> bool:
     around = parsed.text[span.start : find.start] + " " + parsed.text[find.end : span.end]
     return len(TOKEN.findall(around)) > 1
 

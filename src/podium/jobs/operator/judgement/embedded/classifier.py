@@ -29,7 +29,7 @@ from podium.jobs.operator.judgement.embedded.tokens import (
     token_set,
     tokenize,
 )
-from podium.jobs.operator.judgement.embedded.tool_index import Entry, Index, index_of
+from podium.jobs.operator.judgement.embedded.tool_index import Index, IndexEntry, index_of
 from podium.jobs.operator.judgement.embedded.tool_score import FAINTEST, OPEN, Fit
 from podium.jobs.operator.judgement.fields.tokenized_text import Entity
 from podium.jobs.operator.models import Intent, Message, Reading, ToolIntent
@@ -55,7 +55,7 @@ _CARRIED = ("phone", "email", "address")
 class RequestedEntry:
     """A tool or skill, and the part of the message that asks for it."""
 
-    entry: Entry
+    entry: IndexEntry
     start: int
     end: int
 

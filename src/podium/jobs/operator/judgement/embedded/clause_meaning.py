@@ -24,7 +24,7 @@ from podium.jobs.operator.judgement.embedded.tokens import (
     stem,
     token_set,
 )
-from podium.jobs.operator.judgement.embedded.tool_index import IN_NAME, Entry, Index
+from podium.jobs.operator.judgement.embedded.tool_index import IN_NAME, Index, IndexEntry
 from podium.jobs.operator.judgement.embedded.tool_score import (
     ASKABLE,
     FAINTEST,
@@ -153,7 +153,7 @@ def _unasked(clause: Clause, query: Query, best: Fit) -> bool:
     return best.values < 1 or not (chosen or taken & query.kinds)
 
 
-def _does_more(token: str, entry: Entry) -> bool:
+def _does_more(token: str, entry: IndexEntry) -> bool:
     """Return whether a word asks for a change of which a tool that only reads knows nothing."""
     kinds = kinds_of(token)
     return bool(kinds) and READ not in kinds and token not in entry.strengths
@@ -181,7 +181,7 @@ class ClauseMeaning:
     by_name: bool = False
 
     @property
-    def entry(self) -> Entry | None:
+    def entry(self) -> IndexEntry | None:
         return self.fits[0].entry if self.fits else None
 
     @property
@@ -313,7 +313,7 @@ class Reader:
         whole = replace(whole, mood=mood.within([mood, *(clause.mood for clause in clauses)]))
         return self.one(whole)
 
-    def _named(self, clause: Clause) -> list[Entry]:
+    def _named(self, clause: Clause) -> list[IndexEntry]:
         """The tools whose names the clause has, outside of what is quoted and of texts that are values."""
         spoken = {token.start for token in clause.tokens if token.kind not in ("text", QUOTED)}
         matches = DOTTED.finditer(self.text, clause.start, clause.end)

@@ -51,7 +51,7 @@ class Phrase:
 
 
 @dataclass(slots=True)
-class Entry:
+class IndexEntry:
     """A tool or skill as the scoring sees it."""
 
     subject: PackTool | Skill
@@ -104,7 +104,7 @@ class Entry:
 
 @dataclass(slots=True)
 class Index:
-    entries: list[Entry]
+    entries: list[IndexEntry]
     postings: dict[str, list[tuple[int, float]]]
     rarity: dict[str, float]
     """Stem → how much it tells, 0 to 1."""
@@ -119,7 +119,7 @@ class Index:
     heads: frozenset[str]
     numbered: frozenset[str]
     """Stems of the things that have ids."""
-    by_name: dict[str, Entry] = field(default_factory=dict)
+    by_name: dict[str, IndexEntry] = field(default_factory=dict)
 
     def knows(self, token_stem: str) -> bool:
         return token_stem in self.rarity
@@ -180,7 +180,7 @@ def _subjects(registry: PackRegistry) -> tuple[PackTool | Skill, ...]:
     return (*registry.tools, *registry.skills)
 
 
-def _entry(subject: PackTool | Skill, registry: PackRegistry, shared: frozenset[str]) -> Entry:
+def _entry(subject: PackTool | Skill, registry: PackRegistry, shared: frozenset[str]) -> IndexEntry:
     row = domain_row(registry, subject)
     verbs, things = _name_stems(subject.name, shared)
     properties: dict[str, dict[str, Json]] = subject.input_schema.get("properties", {})
@@ -195,7 +195,7 @@ def _entry(subject: PackTool | Skill, registry: PackRegistry, shared: frozenset[
         for name, schema in properties.items()
         if "enum" in schema
     }
-    return Entry(
+    return IndexEntry(
         subject=subject,
         domain=row.name if row else subject.domain,
         reads=reads,

@@ -21,8 +21,8 @@ from podium.jobs.operator.judgement.embedded.tokens import (
 from podium.jobs.operator.judgement.embedded.tool_index import (
     IN_DOMAIN,
     IN_SYNONYM,
-    Entry,
     Index,
+    IndexEntry,
     Phrase,
     build,
 )
@@ -53,7 +53,7 @@ SHORT_LIST = 30
 class Fit:
     """A tool and how well it fits."""
 
-    entry: Entry
+    entry: IndexEntry
     score: float
     covered: float
     verb: float
@@ -84,11 +84,11 @@ def fits_of(query: Query, index: Index) -> list[Fit]:
     return sorted(fits, key=lambda fit: (-fit.score, fit.entry.number))
 
 
-def _rough(query: Query, entry: Entry, score: float) -> float:
+def _rough(query: Query, entry: IndexEntry, score: float) -> float:
     return score + 0.5 * agreement(query.acts, entry.acts)
 
 
-def _fit(query: Query, index: Index, entry: Entry) -> Fit:
+def _fit(query: Query, index: Index, entry: IndexEntry) -> Fit:
     covered = _covered(query, index, entry)
     phrase, best = _nearest(query, index, entry)
     same = phrase >= OWN_WORDS and best is not None and len(best.stems) > 1
@@ -104,7 +104,7 @@ def _fit(query: Query, index: Index, entry: Entry) -> Fit:
     return Fit(entry, score, covered, verb, thing, values, phrase, same, denies, contrary, everyday)
 
 
-def _is_everyday(phrase: Phrase, entry: Entry) -> bool:
+def _is_everyday(phrase: Phrase, entry: IndexEntry) -> bool:
     """`Is it working`, of which one word is left that anybody uses for anything."""
     own = entry.objects | entry.verbs | entry.domain_stems
     asks = any(kinds_of(token) for token in phrase.stems)
@@ -116,7 +116,7 @@ def _points(query: Query) -> bool:
     return query.several or any(kind.startswith("id") for kind in query.kinds)
 
 
-def _nearest(query: Query, index: Index, entry: Entry) -> tuple[float, Phrase | None]:
+def _nearest(query: Query, index: Index, entry: IndexEntry) -> tuple[float, Phrase | None]:
     """The phrase that is most like the clause, and how much it is."""
     worths: dict[str, float] = {}
     own = 0.0
@@ -132,7 +132,7 @@ def _nearest(query: Query, index: Index, entry: Entry) -> tuple[float, Phrase | 
     return alike * CONTRARY if contrary else alike, best
 
 
-def _covered(query: Query, index: Index, entry: Entry) -> float:
+def _covered(query: Query, index: Index, entry: IndexEntry) -> float:
     """The share of what was said that the tool's entry accounts for."""
     recognized = explained = strange = 0.0
     kindred = agreement(query.acts, entry.acts) > 0
@@ -150,13 +150,13 @@ def _covered(query: Query, index: Index, entry: Entry) -> float:
     return explained / total if total else 0.0
 
 
-def _strangeness(weight: float, entry: Entry) -> float:
+def _strangeness(weight: float, entry: IndexEntry) -> float:
     """Weigh an unknown word: little where a value is expected, or may follow a preposition."""
     fitting = entry.requires_free_text or (weight < 1 and entry.takes_free_text)
     return STRANGE_IN_VALUE if fitting else STRANGE
 
 
-def _verb(query: Query, entry: Entry) -> float:
+def _verb(query: Query, entry: IndexEntry) -> float:
     agreed = agreement(query.acts, entry.acts)
     if any(verb in query.weights for verb in entry.verbs):
         return 1.0 if agreed >= 0 else AGAINST_IT
@@ -168,21 +168,21 @@ def _verb(query: Query, entry: Entry) -> float:
     return SAME_KIND_OF_ACT * agreed
 
 
-def _thing(query: Query, entry: Entry) -> float:
+def _thing(query: Query, entry: IndexEntry) -> float:
     if not query.things:
         return 0.4
     total = sum(weight for _, weight in query.things)
     return sum(weight * _named(thing, entry) for thing, weight in query.things) / total
 
 
-def _named(thing: str, entry: Entry) -> float:
+def _named(thing: str, entry: IndexEntry) -> float:
     if thing in entry.objects or thing in entry.verbs:
         return 1.0
     strength = entry.strengths.get(thing, 0.0)
     return 0.85 if strength >= IN_SYNONYM else 0.5 if strength >= IN_DOMAIN else 0.0
 
 
-def _values(query: Query, entry: Entry) -> float:
+def _values(query: Query, entry: IndexEntry) -> float:
     """Return whether the values in the clause are those the tool takes, and those it needs are there."""
     taken = set(entry.kinds.values())
     taken |= {"period", "datetime"} if "date" in taken else set()
@@ -206,11 +206,11 @@ def _values(query: Query, entry: Entry) -> float:
     return 0.5 * fitting + 0.5 * there - (ONE_FOR_SEVERAL if one or other else 0.0)
 
 
-def _makes(kind: str, entry: Entry) -> bool:
+def _makes(kind: str, entry: IndexEntry) -> bool:
     return stem(kind.removeprefix("id:")) in entry.objects
 
 
-def _is_filled(name: str, query: Query, entry: Entry) -> bool:
+def _is_filled(name: str, query: Query, entry: IndexEntry) -> bool:
     if name in entry.choices:
         return any(token in query.weights for token in entry.choices[name])
     kind = entry.kinds[name]

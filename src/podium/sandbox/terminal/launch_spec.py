@@ -34,7 +34,7 @@ class LaunchSpec:
 
 
 class LaunchFolder:
-    """A private place for the papers of one program, and for its temporary files."""
+    """A private folder for the launch spec of one program, and for its temporary files."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -54,7 +54,7 @@ class LaunchFolder:
             file.write(marshal.dumps(asdict(spec)))
 
     def take(self) -> LaunchSpec:
-        """The papers, which are then gone. Raises `OSError` when they were taken before."""
+        """Read the launch spec and remove it. Raises `OSError` when it was read before."""
         self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
         fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         data = (self.path / _ORDER).read_bytes()

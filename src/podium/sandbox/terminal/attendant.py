@@ -18,8 +18,8 @@ from podium.sandbox.guard.kernel import adopt_orphans
 from podium.sandbox.guard.order import GuardOrder
 from podium.sandbox.guard.trees import ReapedTree
 from podium.sandbox.guard.watch import leave_signals_to_podium, watch_over
-from podium.sandbox.terminal.guarding import TerminalGuard, TerminalTree
-from podium.sandbox.terminal.papers import LaunchFolder, LaunchSpec
+from podium.sandbox.terminal.launch_spec import LaunchFolder, LaunchSpec
+from podium.sandbox.terminal.pane_guard import TerminalGuard, TerminalTree
 
 NOT_STARTED = 126
 _BY_SIGNAL = 128
@@ -34,7 +34,7 @@ _LEFT_TO_THE_PROGRAM = (
 
 
 def main(folder: str) -> None:
-    """Start what the papers in the folder say, and leave as it did."""
+    """Start what the launch spec in the folder says, and exit as it did."""
     for signum in _LEFT_TO_THE_PROGRAM:
         signal.signal(signum, signal.SIG_IGN)
     os.chdir("/")

@@ -12,7 +12,7 @@ from podium.sandbox.confining.execs import ExecRequest
 from podium.sandbox.confining.notices import SyscallNotice
 from podium.sandbox.confining.plan import ConfinementPlan
 from podium.sandbox.confining.supervisor import STAYS, SyscallSupervisor
-from podium.sandbox.confining.warden import TreeConfinement
+from podium.sandbox.confining.tree_confinement import TreeConfinement
 
 TYPE_CHECKING = False  # `typing` loads too slowly
 if TYPE_CHECKING:

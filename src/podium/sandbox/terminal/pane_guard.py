@@ -7,10 +7,10 @@ import os
 import select
 from contextlib import suppress
 
-from podium.sandbox.confining.entering import fork_inside
-from podium.sandbox.confining.holding import EnteringConfinement, HoldingConfinement
+from podium.sandbox.confining.entry import fork_inside
+from podium.sandbox.confining.holder import EnteringConfinement, HoldingConfinement
 from podium.sandbox.confining.plan import BUBBLEWRAP, ConfinementPlan
-from podium.sandbox.confining.warden import TreeConfinement
+from podium.sandbox.confining.tree_confinement import TreeConfinement
 from podium.sandbox.guard.kernel import gain_no_privileges, signal
 from podium.sandbox.guard.processes import ProcessEntry, descendants_of
 from podium.sandbox.guard.program import limits_of, reset_signals, set_limits, take_terminal

@@ -13,7 +13,7 @@ import os
 import select
 
 from podium.sandbox.confining.filters import AF_INET, AF_INET6, AF_UNIX
-from podium.sandbox.confining.looking import AT_FDCWD, copy_of_descriptor, open_meant, path_of
+from podium.sandbox.confining.lookup import AT_FDCWD, copy_of_descriptor, open_meant, path_of
 from podium.sandbox.confining.notices import SyscallNotice
 from podium.sandbox.confining.own_servers import is_own_port
 from podium.sandbox.confining.syscalls import LIBC
