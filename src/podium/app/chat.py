@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Answer = Callable[["Podium", str, str], Awaitable[str]]
 Role = Literal["", "operator", "approver"]
 
-REQUIRED_ROLE: dict[str, Role] = {
+REQUIRED_ROLE: dict[str, Role] = {  # the keys are CHAT_VERBS of the registry of jobs
     "status": "",
     "approve": "approver",
     "answer": "approver",
@@ -64,7 +64,7 @@ def parse_request(message: str, verbs: Mapping[str, ChatVerb]) -> ChatRequest | 
     match = _FIRST_WORD.match(message)
     verb = match["verb"].lower() if match else ""
     rest = ((match["rest"] if match else "") or "").strip()
-    if verb in verbs:
+    if verb in verbs and verb not in REQUIRED_ROLE:
         argument = verbs[verb].argument
         return ChatRequest(verb=verb, text=rest) if rest else f"Write it as `{verb} {argument}`."
     if verb not in REQUIRED_ROLE:

@@ -22,7 +22,7 @@ from podium.core.decisions import (
 )
 from podium.core.errors import NotPossibleNow
 from podium.core.events import ApprovalRejected
-from podium.core.job import all_jobs, job_of_flow, load
+from podium.core.job import job_of_flow, load_part, load_parts
 from podium.core.model import FrozenModel, Json, UtcDatetime
 from podium.core.plan_approval import SqlQuery, question_in
 from podium.core.work import Run
@@ -154,9 +154,8 @@ class JobApprovals:
 
 def job_approvals(run: Run | None) -> JobApprovals:
     """Handling of the approvals of a run's job."""
-    job = job_of_flow(run.flow) if run else None
-    approvals: JobApprovals = load(job.approvals)() if job and job.approvals else JobApprovals()
-    return approvals
+    kind: type[JobApprovals] | None = load_part(job_of_flow(run.flow) if run else None, "approvals")
+    return (kind or JobApprovals)()
 
 
 def resolve_approval(view: StoreView, text: str) -> str:
@@ -166,7 +165,7 @@ def resolve_approval(view: StoreView, text: str) -> str:
     """
     if view.find_ids("approval", text.strip()):
         return text
-    ids = (load(job.approvals)().find(view, text) for job in all_jobs() if job.approvals)
+    ids = (kind().find(view, text) for _, kind in load_parts("approvals"))
     return next(filter(None, ids), text)
 
 

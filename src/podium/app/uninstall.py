@@ -47,7 +47,7 @@ from podium.config.folders import (
 )
 from podium.config.project_identity import LOCATION, is_copy, noted_path
 from podium.core.errors import PodiumError
-from podium.core.job import all_jobs, load
+from podium.core.job import all_jobs, load_part
 from podium.core.workspaces import WorkLocation
 from podium.platform.file_lock import is_locked, take_folder_lock
 from podium.store import DATABASE_NAME, run_statuses
@@ -87,9 +87,14 @@ class Uninstaller:
         self._podium = podium
         self._folders = podium.folders
         self._locks: ExitStack | None = None
-        self._checks: list[UninstallCheck] = [
-            load(job.uninstall)(podium) for job in all_jobs() if job.uninstall
-        ]
+        self._checks: list[UninstallCheck] = []
+        self._unloaded: list[Blocker] = []
+        for job in all_jobs():
+            if kind := load_part(job, "uninstall"):
+                self._checks.append(kind(podium))
+            elif job.uninstall:
+                why = "its check for `podium uninstall` cannot be loaded; repair or remove the package"
+                self._unloaded.append(Blocker(what=f"job {job.name}", why=why))
 
     async def survey(self, *, everywhere: bool) -> Inventory:
         """Look at the project, or at all of them and what they share. Podium's folders stay as they are."""
@@ -212,7 +217,7 @@ class Uninstaller:
             ]
             own = await survey_own_workspaces(workspaces, records, statuses, locations[0])
         projects = []
-        blockers: list[Blocker] = [*own.blockers]
+        blockers: list[Blocker] = [*self._unloaded, *own.blockers]
         for check in self._checks:
             blockers += check.running(everywhere=everywhere)
         for location in locations:

@@ -14,7 +14,7 @@ from podium.cli.progress import Progress
 from podium.core.errors import BadInput
 from podium.core.events import Event, RunStarted
 from podium.core.ids import short_id
-from podium.core.job import all_jobs, load
+from podium.core.job import load_parts
 from podium.core.model import Json
 from podium.core.work import QueueSpec, Run, RunStatus
 from podium.engine.run_engine import ticking
@@ -42,9 +42,12 @@ class WorkerTask(AbstractAsyncContextManager["WorkerTask"]):
         queues: Sequence[QueueSpec],
         notify: Callable[[str], None],
         *,
+        position: int,
         once: bool,
     ) -> None:
-        self.podium, self.queues, self.notify, self.once = podium, queues, notify, once
+        """`position` is that of the last event before the worker began."""
+        self.podium, self.queues, self.notify = podium, queues, notify
+        self.position, self.once = position, once
 
     async def __aexit__(self, *error: object) -> None:
         return None
@@ -61,7 +64,7 @@ class WorkerTask(AbstractAsyncContextManager["WorkerTask"]):
 
 def worker_tasks() -> Iterator[type[WorkerTask]]:
     """Yield the worker tasks of all jobs."""
-    return (load(job.worker) for job in all_jobs() if job.worker)
+    return (kind for _, kind in load_parts("worker"))
 
 
 def select_queues(
@@ -105,7 +108,7 @@ async def serve_queues(
         AsyncExitStack() as stack,
     ):
         tasks = [
-            await stack.enter_async_context(task(podium, queues, log, once=once))
+            await stack.enter_async_context(task(podium, queues, log, position=position, once=once))
             for task in worker_tasks()
         ]
         on_serving()

@@ -6,7 +6,9 @@ A job is a folder of `podium.jobs`, or an installed package with an entry point 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pkgutil import resolve_name
 from types import MappingProxyType
@@ -14,6 +16,9 @@ from typing import Any, NamedTuple
 
 GROUP = "podium.jobs"
 """Group of entry points whose values are `module:JOB`."""
+
+CHAT_VERBS = ("status", "approve", "answer", "reject", "help")
+"""Words of chats that are the kernel's own."""
 
 BUILT_IN = ("pipeline", "operator", "sense", "playbook", "duet", "rehearsal")
 
@@ -68,7 +73,7 @@ class Job(NamedTuple):
     report: ImportPath = ""
     """`async (app, run) -> RunSection`: what `podium show` adds for a run; see `podium.cli.commands.show`."""
     run_view: ImportPath = ""
-    """Class that shows a run in the foreground; see `podium.cli.run_host.Telling`."""
+    """Class that shows a run in the foreground; see `podium.cli.run_host.RunView`."""
     request: ImportPath = ""
     """Model of what a request for work may say beside its text."""
     submit: ImportPath = ""
@@ -153,6 +158,11 @@ def find_installed_jobs() -> InstalledJobs:
         if wrong := [name for name, flow in flows.items() if not isinstance(flow, FlowSpec)]:
             problems.append(f"job {entry.name!r} ({entry.value}) has flows that are no FlowSpec: {', '.join(wrong)}")  # fmt: skip
             continue
+        if wrong := [
+            verb for verb in job.chat if verb in CHAT_VERBS or not re.fullmatch("[a-z]+", verb)
+        ]:
+            problems.append(f"job {entry.name!r} ({entry.value}) has words for chats that cannot be used: {', '.join(wrong)}")  # fmt: skip
+            continue
         names = _names_of(job)
         if names & taken:
             problems.append(f"job {entry.name!r} ({entry.value}) uses names that are taken: {', '.join(sorted(names & taken))}")  # fmt: skip
@@ -203,3 +213,36 @@ def _find_job(fits: Callable[[Job], bool]) -> Job | None:
 def load(path: ImportPath) -> Any:
     """Import the object at a path."""
     return resolve_name(path)
+
+
+def load_parts(part: str) -> Iterator[tuple[Job, Any]]:
+    """Load one part of every job that has it, such as `approvals`.
+
+    A part of an installed job that cannot be loaded is left out and reported: it must not stop commands of the kernel.
+    """
+    for job in all_jobs():
+        loaded = load_part(job, part)
+        if loaded is not None:
+            yield job, loaded
+
+
+def load_part(job: Job | None, part: str) -> Any:
+    """Load one part of a job; None when it has none, or is installed and its part cannot be loaded."""
+    path: ImportPath = getattr(job, part) if job is not None else ""
+    if not path:
+        return None
+    try:
+        return load(path)
+    except Exception as error:
+        if job in built_in_jobs():
+            raise
+        _report_part(
+            f"podium: {part} of job {job.name if job else ''!r} cannot be loaded from {path!r}: {error!r}"
+        )
+        return None
+
+
+@cache
+def _report_part(text: str) -> None:
+    """Write it once in the life of the process. The application may not be there yet."""
+    sys.stderr.write(f"{text}\n")

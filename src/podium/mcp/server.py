@@ -26,7 +26,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from podium import __version__
 from podium.core.errors import BadInput, Interrupted, PodiumError, UserMustAct
-from podium.core.job import all_jobs, load
+from podium.core.job import load_parts
 from podium.mcp.context import McpContext, McpTool, failed
 from podium.mcp.run_tools import PEOPLE, WORK
 from podium.mcp.toolbox import GatedToolbox, request_approval
@@ -42,9 +42,8 @@ INSTRUCTIONS = (
 
 
 def _job_tools() -> Iterator[McpTool[Any]]:
-    for job in all_jobs():
-        if job.mcp_tools:
-            yield from load(job.mcp_tools)
+    for _, tools in load_parts("mcp_tools"):
+        yield from tools
 
 
 def build_server(mcp_context: McpContext) -> Server[Any]:

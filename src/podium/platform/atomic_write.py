@@ -119,7 +119,8 @@ def sync(target: Path | int) -> None:
 
 @contextmanager
 def _opened(folder: Path) -> Iterator[int]:
-    handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    # Not blocking: a named pipe in the place of a folder is refused, not waited for.
+    handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         yield handle
     finally:

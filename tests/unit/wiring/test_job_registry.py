@@ -12,6 +12,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel
 from typer import Typer
 
+from podium.app.chat import REQUIRED_ROLE
 from podium.app.checkup.machine import check_jobs
 from podium.core import job as registry
 from podium.core.job import (
@@ -135,3 +136,17 @@ def test_files_that_steer_a_job_are_guarded() -> None:
     assert {"plugin-profile.yaml", "g/tools/gmx_clc_parse_plan.py"} <= {
         f for fs in guarded for f in fs
     }
+
+
+def test_a_part_of_an_installed_job_that_cannot_be_loaded_is_left_out_and_reported(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = Job("broken", {}, approvals="no_such_module:Approvals")
+    monkeypatch.setattr(registry, "installed_jobs", lambda: (broken,))
+    loaded = [job.name for job, _ in registry.load_parts("approvals")]
+    assert loaded == ["operator", "sense"]
+    assert "approvals of job 'broken' cannot be loaded" in capsys.readouterr().err
+
+
+def test_words_of_chats_are_those_that_the_registry_keeps_free() -> None:
+    assert tuple(REQUIRED_ROLE) == registry.CHAT_VERBS

@@ -60,7 +60,7 @@ def check(
         bool, typer.Option("--ask", help="Send it a one-word question; costs a few tokens.")
     ] = False,
 ) -> None:
-    """Check one agent: program, version, login, tool cli. Exits with 1 when it cannot be used.
+    """Check one agent: program, version, login, tool door. Exits with 1 when it cannot be used.
 
     \b
     Example:

@@ -19,7 +19,7 @@ from podium.config.policy_layers import policies_record, policy_listing
 from podium.config.trust import TrustBook
 from podium.core.decisions import canonical_json
 from podium.core.errors import BadInput, NotPossibleNow
-from podium.core.job import all_jobs, load
+from podium.core.job import load_parts
 from podium.core.model import Json
 from podium.render.text import escaped_line
 
@@ -192,7 +192,6 @@ def _show_steering(screen: Screen, configuration: Configuration) -> None:
 
 def _sources(configuration: Configuration) -> Iterator[tuple[str, str, str]]:
     """Job, name, and command or address of every source that the project's file brings."""
-    for job in all_jobs():
-        if job.steering:
-            for name, source in load(job.steering)(configuration).items():
-                yield job.name, name, source
+    for job, sources_of in load_parts("steering"):
+        for name, source in sources_of(configuration).items():
+            yield job.name, name, source

@@ -12,7 +12,7 @@ from podium.cli.app import command_app
 from podium.cli.commands.workers import queue_specs
 from podium.cli.context import CliContext
 from podium.cli.queue_worker import WorkerTask, select_queues, serve_queues
-from podium.core.job import job_of_flow, load
+from podium.core.job import job_of_flow, load_part
 from podium.core.model import Json
 from podium.core.work import Run, RunStatus
 from podium.render.text import escaped_line
@@ -118,8 +118,8 @@ def _split(values: Sequence[str]) -> list[str]:
 def _run_record(run: Run) -> dict[str, Json]:
     reason = run.failure.message if run.failure else run.waiting_for or ""
     record: dict[str, Json] = {"id": run.id, "status": run.status.value}
-    if (job := job_of_flow(run.flow)) and job.worker:
-        task: type[WorkerTask] = load(job.worker)
+    task: type[WorkerTask] | None = load_part(job_of_flow(run.flow), "worker")
+    if task is not None:
         record.update(task.facts(run))
     return {**record, "reason": escaped_line(reason, MAX_REASON)} if reason else record
 

@@ -21,7 +21,7 @@ from podium.core.decisions import Approval
 from podium.core.errors import BadInput
 from podium.core.work import Run
 from podium.jobs.sense.candidate_lookup import find_approval
-from podium.jobs.sense.job import CANDIDATE
+from podium.jobs.sense.job import CANDIDATE, WORK_ORDER
 from podium.ports import StoreView, Transaction
 
 if TYPE_CHECKING:
@@ -59,11 +59,13 @@ class CandidateApprovals(JobApprovals):
         )
 
     def why_not_editable(self, card: Card) -> str:
-        if card.run is not None and card.run.flow != CANDIDATE:
-            return "it stands in an order of the inbox: put a changed order there"
-        return ""
+        if card.run is not None and card.run.flow == WORK_ORDER:
+            return "it is in an order of the inbox: put a changed order there"
+        return super().why_not_editable(card)
 
     def edit_fields(self, card: Card) -> tuple[EditField, ...] | None:
+        if card.kind is not CardKind.CANDIDATE:
+            return None
         from podium.jobs.sense.orders.work_order import asked_order, editable_text
 
         text = editable_text(asked_order(card.approval))

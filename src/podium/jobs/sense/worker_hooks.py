@@ -143,10 +143,8 @@ class SenseWorker(WorkerTask):
 
     async def __aenter__(self) -> SenseWorker:
         async with AsyncExitStack() as stack:
-            store = await self.podium.store()
-            last_position = await store.read(lambda view: view.last_position())
             await stack.enter_async_context(
-                ticks_ended(self.podium, self.queues, last_position, self.notify)
+                ticks_ended(self.podium, self.queues, self.position, self.notify)
             )
             self._take_more = await stack.enter_async_context(
                 tended(self.podium, self.queues, self.notify, once=self.once)

@@ -17,7 +17,7 @@ from podium.app.run_list import ShownStatus
 from podium.app.run_overview import RunFilter, RunsPage, see_runs
 from podium.app.work_request import WorkRequest, option_schemas, request_model, submit
 from podium.core.errors import BadInput, PodiumError
-from podium.core.job import all_jobs, job_of_flow, load
+from podium.core.job import job_of_flow, load_parts
 from podium.core.model import FrozenModel, Json
 from podium.web.access.authentication import Operator, Viewer
 from podium.web.access.tokens import ConsoleRole
@@ -32,12 +32,11 @@ Choices = Mapping[tuple[str, str], tuple[str, ...]]
 def choices_of(podium: Podium) -> Choices:
     """Return the values that options of this project's jobs can have, such as modes, agents, packs and pairs."""
     choices: dict[tuple[str, str], tuple[str, ...]] = {}
-    for job in all_jobs():
-        if job.choices:
-            # An invalid part of podium.yaml is reported when a run is started.
-            with suppress(PodiumError):
-                for option, values in load(job.choices)(podium).items():
-                    choices[job.name, option] = tuple(values)
+    for job, choices_in in load_parts("choices"):
+        # An invalid part of podium.yaml is reported when a run is started.
+        with suppress(PodiumError):
+            for option, values in choices_in(podium).items():
+                choices[job.name, option] = tuple(values)
     return {option: values for option, values in choices.items() if values}
 
 

@@ -28,7 +28,7 @@ function follow(address, hearings) {
     }
     source.addEventListener("end", () => { source.close(); if (hearings.over) { hearings.over(); } });
     source.onerror = () => {
-      // RequestBody for anew and not by the browser itself, which gives up when the console is away for a moment.
+      // Requested anew and not by the browser itself, which gives up when the console is away for a moment.
       source.close();
       document.dispatchEvent(new Event("podium:lost"));
       setTimeout(open, AGAIN_MILLISECONDS[Math.min(failures++, AGAIN_MILLISECONDS.length - 1)]);
