@@ -186,7 +186,7 @@ async def test_a_server_that_knows_no_greeting_is_of_another_version(socket: Pat
     await server.start()
     try:
         async with reach(socket) as terminals:
-            with pytest.raises(NotPossibleNow, match="another version"):
+            with pytest.raises(NotPossibleNow, match="runs a version that does not support this"):
                 await terminals.hello()
     finally:
         await server.stop(None)
@@ -248,7 +248,7 @@ async def test_a_size_that_no_terminal_has_is_refused(
         await stub.Resize(pb.ResizeRequest(columns=columns, rows=rows))
 
     assert raised.value.code() is grpc.StatusCode.INVALID_ARGUMENT
-    assert "put it right" in (raised.value.details() or "")
+    assert "correct the request" in (raised.value.details() or "")
 
 
 async def test_an_empty_name_means_the_first_pair(stub: TerminalsAsyncStub) -> None:

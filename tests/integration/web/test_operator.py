@@ -143,7 +143,7 @@ async def test_only_operators_ask_and_a_yes_is_no_message(tmp_path: Path) -> Non
         async with stage.client() as client, stage.client(viewer) as other:
             said = {"text": LEAD, "mode": "plan"}
             assert (await other.post("/operator/ask", data=said)).status_code == 403
-            assert "can view" in (await other.get("/operator")).text
+            assert "can only view" in (await other.get("/operator")).text
             for wrong in ({**said, "mode": "execute"}, {**said, "text": "APPROVE: apr_1"}):
                 assert (await client.post("/operator/ask", data=wrong)).status_code == 422
             broken = await client.post("/operator/ask", data={**said, "known.images": "{"})

@@ -25,13 +25,13 @@ def _check_skill(registry_check: RegistryCheck, location: str, skill: Skill) -> 
                 f"{location}/needs_context/{number}", f"there is no context {name!r}"
             )
     if not skill.steps:
-        registry_check.problems.add(f"{location}/steps", "is empty; name the tools it is made of")
+        registry_check.problems.add(f"{location}/steps", "is empty; add at least one step")
     earlier: dict[str, PackTool | None] = {}
     for number, step in enumerate(skill.steps):
         at = f"{location}/steps/{number}"
         if step.id in earlier or step.id in ("message", "context", "each"):
             registry_check.problems.add(
-                f"{at}/id", f"{step.id!r} is taken; give the step a name of its own"
+                f"{at}/id", f"{step.id!r} is already used; give each step its own ID"
             )
         tool = registry_check.must_be_tool(f"{at}/tool", step.tool)
         _check_step(registry_check, at, skill, step, earlier, tool)
@@ -48,7 +48,7 @@ def _check_step(
 ) -> None:
     if step.each and not step.each.startswith("$context."):
         registry_check.problems.add(
-            f"{location}/each", "must name a list of the context: `$context.PATH`"
+            f"{location}/each", "must refer to a list in the context, as `$context.PATH`"
         )
     if step.when:
         problem = _condition_problem(step.when, skill)
@@ -94,7 +94,7 @@ def _reference_problem(
     if source == "each":
         return "" if step.each else f"{text!r} is only for a step that has `each`"
     if source not in earlier:
-        return f"{text!r}: no step before this one is called {source!r}"
+        return f"{text!r}: no earlier step has the ID {source!r}"
     tool = earlier[source]
     if tool is not None and first not in tool.receipt_fields:
         return f"{text!r}: {first!r} is not among the receipt_fields of {tool.name}"
