@@ -71,7 +71,12 @@ CASES: list[tuple[str, Any, str, str]] = [
     ("/tools/2/handler/http/url", "${NOWHERE}/x", "/tools/2/handler", "${NOWHERE} is not among"),
     ("/tools/0/receipt_fields", [], "/tools/0/receipt_fields", "is empty"),
     ("/tools/2/receipt_fields", ["order", "order"], "/tools/2/receipt_fields/1", "listed twice"),
-    ("/tools/2/receipt_fields", ["undoes"], "/tools/2/receipt_fields/0", "a field that Podium puts on every receipt"),
+    (
+        "/tools/2/receipt_fields",
+        ["undoes"],
+        "/tools/2/receipt_fields/0",
+        "a field that Podium puts on every receipt",
+    ),
     ("/tools/0/undo", "repair.forget", "/tools/0/undo", "no tool 'repair.forget'"),
     ("/tools/2/undo", "repair.drop", "/tools/2/undo", "repair.drop needs 'repair_id'"),
     ("/tools/0/domain", "bakery", "/tools/0/domain", "domains: parts, repair"),
@@ -103,7 +108,12 @@ CASES: list[tuple[str, Any, str, str]] = [
     ("/skills/0/steps/0/when", "$book.x", "/skills/0/steps/0/when", "must be `$message.NAME`"),
     ("/skills/0/steps/0/when", "$message.x", "/skills/0/steps/0/when", "'x' is not a property"),
     ("/contexts/0/check", "ledger:none", "/contexts/0/check", "has no function 'none'"),
-    ("/contexts/0/check", "ledger:read_row", "/contexts/0/check", "must take 1 positional argument"),
+    (
+        "/contexts/0/check",
+        "ledger:read_row",
+        "/contexts/0/check",
+        "must take 1 positional argument",
+    ),
     ("/skills/0/steps/0/each", "$message.x", "/skills/0/steps/0/each", "`$context.PATH`"),
     (
         "/skills/0/steps/1/arguments/part",
