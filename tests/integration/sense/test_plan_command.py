@@ -112,7 +112,7 @@ def test_a_pipe_and_a_device_are_refused_at_once(desk: Desk) -> None:
     for given in (str(pipe), "/dev/zero"):
         said = desk.run("plan", "parse", "--input", given)
         assert said.code == 2
-        assert f"the plan {given!r} cannot be read (it is no plain file)" in said.err
+        assert f"cannot read the plan {given!r} (not a regular file)" in said.err
 
 
 def test_a_dash_stands_for_stdin(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,7 +153,7 @@ def test_the_rules_that_come_with_podium_are_listed_and_hold(desk: Desk) -> None
     assert "failing-check" in listed.out
     checked = desk.run("plan", "rules", "--check")
     assert checked.out.startswith("default_rules.yaml: ")
-    assert checked.out.rstrip().endswith("all hold")
+    assert checked.out.rstrip().endswith("all pass")
     record = desk.run("plan", "rules", "--check", "--json").json
     assert record["examples"] == sum(row["examples"] for row in record["rules"]) > 20
 
@@ -161,7 +161,7 @@ def test_the_rules_that_come_with_podium_are_listed_and_hold(desk: Desk) -> None
 def test_the_rules_of_a_project_are_those_it_names(desk: Desk) -> None:
     desk.says("flows: {sense: {planner: rules, rules: my.yaml}}\n")
     (desk.project / "my.yaml").write_text("version: 1\nrules: []\n")
-    assert "my.yaml: 0 rules, 0 examples: all hold" in desk.run("plan", "rules").out
+    assert "my.yaml: 0 rules, 0 examples: all pass" in desk.run("plan", "rules").out
 
 
 def test_broken_settings_do_not_pass_for_a_project_without_rules(desk: Desk) -> None:

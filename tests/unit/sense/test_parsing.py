@@ -133,8 +133,8 @@ def test_an_alert_needs_no_id_and_is_told_in_its_own_words() -> None:
     assert notices_of(plan) == (
         "[high] disk: Disk is full: 99 %",
         "[high] mail: It bounces: It bounces",
-        "[high] web: the plan does not say why",
-        "[high] db: the plan does not say why",
+        "[high] web: the plan gives no reason",
+        "[high] db: the plan gives no reason",
     )
 
 
@@ -217,9 +217,9 @@ def test_a_hint_that_makes_no_id_costs_its_own_item_only(hint: Json) -> None:
         (item(target=" \t"), "target is empty"),
         (item(target=7), "target must be text, not 7"),
         (item(target="x" * 201), "target has 201 characters; at most 200"),
-        (item(target="opal\u202eapi"), "holds characters that cannot be seen"),
-        (item(target="opal\napi"), "holds characters that cannot be seen"),
-        (item(target="opal\u200bapi"), "holds characters that cannot be seen"),
+        (item(target="opal\u202eapi"), "contains invisible characters"),
+        (item(target="opal\napi"), "contains invisible characters"),
+        (item(target="opal\u200bapi"), "contains invisible characters"),
         (item(wo_suggestion=...), "wo_suggestion is missing"),
         (item(wo_suggestion=None), "wo_suggestion is missing"),
         (item(wo_suggestion="do it"), "wo_suggestion must be an object, not 'do it'"),
@@ -247,11 +247,11 @@ def test_a_hint_that_makes_no_id_costs_its_own_item_only(hint: Json) -> None:
         (suggesting(ops=[{"op": "mkdir", "path": "a", "mode": 1}]), "wo_suggestion.ops[0].mode:"),
         (suggesting(ops=[{"op": "mkdir", "path": "a\0"}]), "holds a NUL"),
         (suggesting(ops=[{"op": "mkdir", "path": "a\nb"}]), "path 'a\\nb' holds characters"),
-        (suggesting(ops=[{"op": "tool", "tool": "x", "arguments": {"a": ["\ud800"]}}]), "holds a NUL or half"),
+        (suggesting(ops=[{"op": "tool", "tool": "x", "arguments": {"a": ["\ud800"]}}]), "contains a NUL or half"),
         (suggesting(ops=[{"op": "mkdir", "path": "a"}] * 101), "has 101 operations; at most 100"),
-        (5, "the item is no object but 5"),
-        (None, "the item is no object but None"),
-        ([], "the item is no object but a list"),
+        (5, "the item must be an object, not 5"),
+        (None, "the item must be an object, not None"),
+        ([], "the item must be an object, not a list"),
     ],
 )  # fmt: skip
 def test_an_item_that_does_not_fit_is_skipped_and_the_others_live(wrong: Json, words: str) -> None:
@@ -273,8 +273,8 @@ def test_the_same_subject_twice_is_one_candidate() -> None:
     )
     assert len(plan.candidates) == 1
     assert [each.reason for each in plan.skipped_items] == [
-        "duplicate: item 0 says the same of 'opal_api'",
-        "duplicate: item 0 says the same of 'OPAL_API'",
+        "duplicate of item 0, which proposes the same for 'opal_api'",
+        "duplicate of item 0, which proposes the same for 'OPAL_API'",
     ]
 
 
@@ -288,7 +288,7 @@ def test_items_beyond_the_limit_are_left_out_with_one_reason() -> None:
     assert len(plan.candidates) == MAX_ITEMS
     (skipped,) = plan.skipped_items
     assert skipped.index == MAX_ITEMS
-    assert "the last 50 are left out" in skipped.reason
+    assert "the last 50 are skipped" in skipped.reason
 
 
 # --- texts -------------------------------------------------------------------------------------
@@ -338,9 +338,9 @@ def test_emoji_and_other_writing_stay_whole() -> None:
         ('{"items": [], "items": [{}]}', "the key 'items' stands twice"),
         ('{"items": [{"a": 1, "a": 2}]}', "the key 'a' stands twice"),
         ('{"\u3164\\u001b": 1, "\u3164\\u001b": 2}', "the key '\\u3164\\x1b' stands twice"),
-        ('{"items": [NaN]}', "NaN is no number"),
-        ('{"items": [-Infinity]}', "-Infinity is no number"),
-        ('{"items": [1e999]}', "1e999 is no number"),
+        ('{"items": [NaN]}', "NaN is not a JSON number"),
+        ('{"items": [-Infinity]}', "-Infinity is not a JSON number"),
+        ('{"items": [1e999]}', "1e999 is not a JSON number"),
         ('{"items": [' + "9" * 5_000 + "]}", "too many digits"),
         ({"items": [float("nan")]}, "what JSON cannot"),
         ({"items": [object()]}, "what JSON cannot"),

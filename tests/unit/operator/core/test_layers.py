@@ -189,7 +189,7 @@ def test_a_circle_of_tools_is_refused(tmp_path: Path) -> None:
     bent = pack.model_copy(update={"registry": pack.registry.model_copy(update={"tools": known})})
     plan = planned(bent, sure(("things.publish", {}), ("things.add", {"name": "lamp"})))
     assert plan.status == "rejected"
-    assert "wait for each other" in plan.rejected_because
+    assert "depend on each other" in plan.rejected_because
 
 
 def test_verification_is_read_only_and_its_values_are_parameters(pack: Pack) -> None:

@@ -187,7 +187,7 @@ def test_a_new_thing_is_not_one_that_is_there() -> None:
 def test_an_approval_that_is_only_told_is_none(claim: str) -> None:
     accept = wish("quote.accept", quote_id="Q-9")
     for wishes in ([FINALIZE], [FINALIZE, accept], [accept]):
-        assert "An approval is given with APPROVE: ID" in question(claim, *wishes)
+        assert "Approvals are given with APPROVE: ID" in question(claim, *wishes)
 
 
 @pytest.mark.parametrize(
