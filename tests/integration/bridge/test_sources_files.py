@@ -214,7 +214,7 @@ async def test_a_file_that_changes_while_it_is_read_is_read_again_or_said_to_be_
     most = 1_000
     [sensed] = (await FileSource(rig.kit, "health", "a.json").look()).found
     assert (sensed.condition, sensed.content) == ("malformed", None)
-    assert "being written" in sensed.why
+    assert "changed while it was read" in sensed.why
 
 
 async def test_what_may_not_be_read_is_unreadable(rig: Rig) -> None:

@@ -78,9 +78,9 @@ def test_operations_are_shown(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("{", "no JSON"),
+        ("{", "not valid JSON"),
         ("", "the plan is empty"),
-        (b"\xff\xfe", "no UTF-8"),
+        (b"\xff\xfe", "not valid UTF-8"),
         (b" " * (MAX_BYTES + 5), "larger than"),
         ('{"plan": []}', "has no 'items'"),
     ],
@@ -103,7 +103,7 @@ def test_a_broken_plan_leaves_with_two_and_says_why(
 def test_what_cannot_be_read_is_said(desk: Desk, given: str) -> None:
     said = desk.run("plan", "parse", "--input", given, "--json")
     assert said.code == 2
-    assert "cannot be read" in said.json["error"]
+    assert "cannot read the plan" in said.json["error"]
 
 
 def test_a_pipe_and_a_device_are_refused_at_once(desk: Desk) -> None:

@@ -240,7 +240,7 @@ async def test_what_was_begun_under_a_record_that_is_gone_is_parked_and_not_done
     assert station.files(CLAIMED) == []
     order, reason = station.files(PARKED)
     assert order.startswith("WO-1.")
-    assert "a record that is gone" in station.read(f"{PARKED}/{reason}")
+    assert "the record of its run is lost" in station.read(f"{PARKED}/{reason}")
 
 
 async def test_an_order_that_was_answered_under_a_lost_record_and_is_put_back_is_a_duplicate(

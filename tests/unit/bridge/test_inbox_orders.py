@@ -73,7 +73,7 @@ def test_a_faulty_order_with_an_id_says_whom_to_answer_and_nothing_else() -> Non
 
 def test_every_fault_is_said_at_once_but_not_without_end() -> None:
     fault = _fault("id: ../x\ntitel: A\nops: [" + "{op: x}, " * 50 + "]")
-    assert fault.startswith("id: '../x' is no id")
+    assert fault.startswith("id: '../x' is not an id")
     assert fault.count("; ops.") == 8
     assert fault.endswith("; 43 more")
 
@@ -87,7 +87,7 @@ def test_a_fault_is_short_whatever_the_file_says() -> None:
     [
         (b"", "must be a mapping"),
         (b"words", "must be a mapping"),
-        (b"\xff\xfe", "line 1 is not UTF-8"),
+        (b"\xff\xfe", "line 1 is not valid UTF-8"),
         (b"a: 1\nb: {", "not YAML"),
         (b"a: 1\n\x00", "YAML"),
         (b"a: &x [1]\nb: *x\n", "anchors and aliases are not supported"),

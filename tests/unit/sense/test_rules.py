@@ -110,9 +110,7 @@ def test_what_is_wrong_becomes_items_with_the_most_urgent_first() -> None:
         "WO-FREE-DISK",
         "WO-WAKE-S-1",
     ]
-    assert notices_of(parsed) == (
-        "[high] disk: The disk is almost full: 98 % of it are in use (.)",
-    )
+    assert notices_of(parsed) == ("[high] disk: The disk is almost full: 98 % of it is in use (.)",)
     assert "failing-check (1)" in parsed.context_summary
 
 
@@ -352,9 +350,9 @@ def test_a_file_of_rules_is_loaded(tmp_path: Path) -> None:
         ("path: status", "path: __import__('os')", "7:", "is not a path"),
         ("equals: failed", "matches: '(a+)+b'", "7:", "has a repetition inside a repetition"),
         ("equals: failed", "matches: '('", "7:", "is no regular expression"),
-        ("Mend {status}", "Mend {status", "15:", "a brace stands alone"),
+        ("Mend {status}", "Mend {status", "15:", "unmatched brace"),
         ("Mend {status}", "Mend {a!r}", "15:", "is not a path"),
-        ("wo_id_hint: FIX", "wo_id_hint: ../FIX", "8:", "wo_id_hint '../FIX' makes no id"),
+        ("wo_id_hint: FIX", "wo_id_hint: ../FIX", "8:", "wo_id_hint '../FIX' cannot be an id"),
         ("type: clc_task", "type: fix", "9:", "input should be 'clc_task'"),
         ("        title: Mend {status}\n", "", "13:", "is missing"),
         ("source: health", "source: Health!", "5:", "should match pattern"),

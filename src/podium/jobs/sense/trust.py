@@ -203,8 +203,8 @@ def demote(
     granted = [trust.zone for trust in _of_target(book, target) if trust.granted is not None]
     chosen = tuple(dict.fromkeys(zones)) or tuple(granted)
     if not chosen or not set(chosen) <= set(granted):
-        where = f"only in {', '.join(granted)}" if granted else "nowhere"
-        raise BadInput(f"{target!r} has autonomy {where}; list grants with `podium sense trust`")
+        has = f"autonomy only in {', '.join(granted)}" if granted else "no autonomy"
+        raise BadInput(f"{target!r} has {has}; list grants with `podium sense trust`")
     for zone in chosen:
         book.add(
             TrustEntry(kind="demoted", target=target, zone=zone, by=by, why=why, at=clock.now())

@@ -171,7 +171,7 @@ async def test_a_cancelled_call_ends_its_conversation(tmp_path: Path, gateway: G
         (Sms("0400123456", "hi"), {}, r"no number such as \+61400123456"),
         (Sms("+61400123456&Body=x", "hi"), {}, "no number"),
         (Sms("+61400123456", "  \n"), {}, "is empty"),
-        (Sms("+61400123456", "x" * 1601), {}, "has 1601 characters; 1600 is the most"),
+        (Sms("+61400123456", "x" * 1601), {}, "has 1601 characters, the limit is 1600"),
         (Sms("+61400123456", "a\0b"), {}, "cannot be sent"),
         (Sms("+61400123456", "\ud83d"), {}, "cannot be sent"),
         (SMS, {"ROOFING_SMS_TOKEN": ""}, "set ROOFING_SMS_TOKEN"),

@@ -99,7 +99,7 @@ async def test_a_quote_rests_on_an_inspection_of_its_own_lead(office: Office) ->
     words = await office.refused(
         "quote.create", lead_id=await office.lead(), inspection_id=other["inspection_id"]
     )
-    assert "is of lead" in words
+    assert "belongs to lead" in words
 
 
 async def test_two_lines_at_once_both_count(office: Office) -> None:

@@ -137,7 +137,7 @@ def test_a_name_that_means_something_in_a_path_is_refused(rig: Rig, name: str) -
 async def test_a_name_with_a_newline_at_its_end_is_refused(rig: Rig) -> None:
     outcome = await rig.use("set_session", session="a\n", values={"a": 1})
 
-    assert "no name of a session" in outcome.error
+    assert "not a session name" in outcome.error
 
 
 async def test_links_in_place_of_folder_or_file_lead_nowhere(rig: Rig, tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def understand(name: str, content: bytes) -> Json:
     if ending not in ("json", "yaml", "yml"):
         return text
     if not text.strip():
-        raise NotSensed("malformed", "empty; it may still be being written")
+        raise NotSensed("malformed", "empty; a program may still be writing it")
     if ending == "json":
         return json_value(text)
     return _yaml_value(content)

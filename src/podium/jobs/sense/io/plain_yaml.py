@@ -31,7 +31,7 @@ def parse_plain(content: bytes) -> Json:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise NotPlain(f"line {line} is not UTF-8 text; save the file as UTF-8") from None
+        raise NotPlain(f"line {line} is not valid UTF-8; save the file as UTF-8") from None
     try:
         return _Builder().build(yaml.parse(text, Loader=_LOADER))
     except yaml.YAMLError as error:

@@ -76,7 +76,7 @@ def exclusive_lock(folder: int, name: str, *, what: str, since: datetime) -> Ite
             handle = take_file_lock(name, folder, single_name=True)
         except BlockingIOError:
             raise LockHeld(
-                f"{what} is held by {_holder(folder, name)}; wait for it to end, or stop it"
+                f"{what} is locked by {_holder(folder, name)}; wait for it to end, or stop it"
             ) from None
     try:
         os.ftruncate(handle, 0)

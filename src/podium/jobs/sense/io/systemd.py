@@ -136,7 +136,7 @@ class Systemd:
         by_hand = " && ".join(f"systemctl --user {' '.join(step)}" for step in steps)
         asked = await self._user("show", "--property=Version")
         if not asked.worked:
-            note = f"cannot reach the systemd user manager ({asked.complaint}); where it is running, run:"
+            note = f"cannot reach the systemd user manager ({asked.complaint}); run this where it is available:"
             return {"notes": (note,), "by_hand": by_hand}
         for step in steps:
             answer = await self._user(*step)

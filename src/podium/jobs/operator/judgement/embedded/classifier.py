@@ -414,7 +414,7 @@ def _question(near: Sequence[Fit]) -> str:
         return "What should be done, and to which thing?"
     ways = [f"{fit.entry.name} ({_first_sentence(fit.entry.subject.description)})" for fit in near]
     if len(ways) == 1:
-        return f"Do you mean {ways[0]}? Then say it as a plain request with all its details."
+        return f"Say it as a plain request with all its details: do you mean {ways[0]}?"
     return f"Which one do you mean: {', '.join(ways[:-1])} or {ways[-1]}?"
 
 
