@@ -105,7 +105,7 @@ async def request_review(arguments: Arguments, scope: PackScope, db: Database) -
     must_be(job, "job", ("completed",), "only a finished job is reviewed; see job.complete")
     link = scope.settings.get("ROOFING_REVIEW_URL")
     if not link:
-        raise ToolBroke("ROOFING_REVIEW_URL is not set; set it to the page for reviews")
+        raise ToolBroke("there is no page for reviews; set ROOFING_REVIEW_URL to its URL")
     lead = await the(db, "leads", job["lead_id"])
     await must_be_as_planned(db, scope, lead)
     channel = arguments.get("channel", "email")

@@ -341,7 +341,7 @@ async def test_searches_name_what_there_is(tmp_path: Path) -> None:
             (db.rows("leads", order="name; DROP TABLE leads"), "has no column"),
             (db.rows("leads", limit=0), "limit must be"),
             (db.rows("inspection_items", {"asset_ids": "x"}), "cannot be searched"),
-            (db.rows("tasks", {"due": Contains("1")}), "is no text"),
+            (db.rows("tasks", {"due": Contains("1")}), "is not text"),
         ):
             with pytest.raises(ToolBroke, match=words):
                 await attempt

@@ -138,7 +138,7 @@ async def test_a_job_is_moved_and_moved_back(office: Office) -> None:
     assert (moved["date_before"], moved["status"]) == (None, "scheduled")
     back = await office.undo("job.schedule", moved)
     assert (back["date"], back["crew"], back["status"]) == (None, None, "created")
-    assert "is no day" in await office.refused("job.schedule", job_id=job_id, date="2027-13-01")
+    assert "is not a date" in await office.refused("job.schedule", job_id=job_id, date="2027-13-01")
 
 
 async def test_a_job_is_started_completed_and_taken_back_step_by_step(office: Office) -> None:

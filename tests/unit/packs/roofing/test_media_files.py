@@ -90,10 +90,10 @@ async def test_only_a_regular_file_with_a_photo_video_or_paper_is_taken(tmp_path
     for path, words in (
         (secret, "is not a photo, video or PDF"),
         (link, "cannot be read"),
-        (pipe, "is no regular file"),
-        (tmp_path, "is no regular file"),
+        (pipe, "is not a regular file"),
+        (tmp_path, "is not a regular file"),
         (tmp_path / "nothing.jpg", "No such file"),
-        (Path("/dev/zero"), "is no regular file"),
+        (Path("/dev/zero"), "is not a regular file"),
     ):
         with pytest.raises(ToolBroke, match=words):
             await store_file(scope, path=str(path))
