@@ -242,7 +242,7 @@ def test_a_recovered_branch_tells_what_only_the_snapshot_has(project: Desk) -> N
     back = project.run("workspaces", "recover", "fix-login")
     assert "only in the snapshot: notes.log" in back.out
     assert "git show refs/podium/snapshots/" in back.err
-    assert "all of it but" in project.run("workspaces", "gc").out
+    assert "everything except" in project.run("workspaces", "gc").out
 
 
 def test_workspaces_of_other_repositories_are_left_alone_without_all(project: Desk) -> None:
