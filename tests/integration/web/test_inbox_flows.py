@@ -108,7 +108,7 @@ async def test_an_edited_candidate_is_asked_about_anew_and_only_the_edit_is_deli
             await field.fill(text.replace("g/reports/daily.md", "../outside.md"))
             await card.get_by_role("button", name="Resubmit").click()
             await page.locator("#said.fault").wait_for()
-            assert "could never be done" in await page.locator("#said").inner_text()
+            assert "cannot be executed" in await page.locator("#said").inner_text()
             assert [each.id for each in await pending(stage)] == [old.id]
             await field.fill(text.replace("second line", "another line"))
             await card.get_by_role("button", name="Resubmit").click()

@@ -123,7 +123,7 @@ async def test_a_file_that_somebody_changed_in_between_is_left_alone(rig: Rig) -
 
     outcome = await perform(rig, call)
 
-    assert "changed meanwhile" in outcome.error
+    assert "changed by somebody else" in outcome.error
     assert (rig.root / "a").read_text() == "mine"
 
 
