@@ -217,7 +217,7 @@ def _listed(result: Fields, longest: int) -> str:
         return "no files"
     head = _counted(total, "file")
     if not result["complete"]:
-        more = result.get("cut") or "use a closer pattern, or a higher `limit`"
+        more = result.get("cut") or "use a more specific pattern, or a higher `limit`"
         head = f"{len(files)} of {head}; {more}"
     return "\n".join([head, *map(_one_line, files)])
 

@@ -207,7 +207,7 @@ class RunHost:
         elif self._stop is StopReason.UNLOADED:
             await self.hold.write(self._unload)
         else:
-            await self.hold.write(lambda tx: self._let_go(tx, "its process released it"))
+            await self.hold.write(lambda tx: self._let_go(tx, "its process let go of it"))
 
     async def _close(self, status: RunStatus, event: EventBody, **changes: Any) -> None:
         def close(tx: Transaction) -> None:
