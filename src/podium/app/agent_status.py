@@ -31,7 +31,7 @@ Answer = Literal["yes", "no", "unknown"]
 
 
 class Standing(FrozenModel):
-    """Status of one agent, found out without asking it anything."""
+    """Status of one agent, determined without asking it."""
 
     name: str
     kind: str

@@ -98,7 +98,7 @@ class OrderSummary(FrozenModel):
 
 
 class EditField(FrozenModel):
-    """One text that can be changed."""
+    """One field that can be edited."""
 
     name: str
     label: str

@@ -82,7 +82,7 @@ Verifier = Callable[[Mapping[str, Sequence[Receipt]]], Sequence[Finding]]
 
 
 class Fault(FrozenModel):
-    """A finding, as it is shown."""
+    """A problem with a receipt, as it is shown."""
 
     run_id: str
     number: int | None

@@ -96,7 +96,9 @@ def continuation_of(run: Run, alive: Sequence[WorkerHeartbeat]) -> Continuation:
         return Continuation(hosted=True, continues=True)
     short = short_id(run.id)
     if run.status is RunStatus.NEEDS_HUMAN:
-        return Continuation(next=f"run {short} needs a person: `podium resume {short}`")
+        return Continuation(
+            next=f"run {short} needs a person; continue it with `podium resume {short}`"
+        )
     if run.queue is not None:
         if any(heartbeat.serves(run) for heartbeat in alive):
             return Continuation(continues=True)

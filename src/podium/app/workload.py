@@ -27,7 +27,7 @@ MAX_HELD = 10_000
 
 
 class Held(FrozenModel):
-    """A run that somebody owns."""
+    """A run that a process owns."""
 
     run_id: str
     flow: str

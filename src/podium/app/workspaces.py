@@ -173,7 +173,7 @@ def needed_by_runs(
             )
         elsewhere = not PurePath(project).is_relative_to(record.repository)
         if run is None and elsewhere:
-            return f"its run belongs to another project; look from {record.repository!r}"
+            return f"its run belongs to another project; run this command in {record.repository!r}"
         return ""
 
     return why

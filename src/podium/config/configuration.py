@@ -34,8 +34,8 @@ ENVIRONMENT_KEYS: Mapping[str, str] = {
 """Variable → the key it sets."""
 
 VARIABLES: Mapping[str, str] = {
-    "PODIUM_MODE": "Sets `mode`, over both files.",
-    "PODIUM_SANDBOX": "Sets `sandbox`, over both files: `kernel` or `none`.",
+    "PODIUM_MODE": "Sets `mode` and overrides both files.",
+    "PODIUM_SANDBOX": "Sets `sandbox` and overrides both files: `kernel` or `none`.",
     "PODIUM_USER": "Sets `user`.",
     "PODIUM_PROJECT": "The project's folder, as `--project`.",
     "PODIUM_HOME": "Folder for your settings and state, in place of `~/.config/podium` and `~/.local/state/podium`.",
@@ -121,7 +121,7 @@ class Configuration:
         """Settings for workspaces. Raises `NotPossibleNow` when a project says what nobody has trusted yet."""
         if self.project_set_up() and not self.project_is_trusted():
             raise NotPossibleNow(
-                f"{str(self.folders.project_file)!r} has set-up of workspaces that is not trusted as it is now; "
+                f"{str(self.folders.project_file)!r} has workspace settings and is not trusted as it is now; "
                 "review it, then run `podium trust`"
             )
         return self.settings.workspaces
@@ -251,7 +251,7 @@ class Configuration:
     def _refuse_untrusted(self, agent: str, what: str) -> None:
         if self._from_project(agent) and not self.project_is_trusted():
             raise NotPossibleNow(
-                f"agent {agent!r} has {what} in {str(self.folders.project_file)!r} that is not "
+                f"agent {agent!r} has {what} in {str(self.folders.project_file)!r}, which is not "
                 "trusted as it is now; review it, then run `podium trust`"
             )
 

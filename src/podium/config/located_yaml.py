@@ -164,9 +164,7 @@ class _Builder:
 
     def _scalar(self, event: yaml.ScalarEvent, position: FilePosition) -> Json:
         if event.tag not in (None, "!", "tag:yaml.org,2002:str"):
-            self._note_problem(
-                position, f"tag {event.tag!r} is not supported; write the value plainly"
-            )
+            self._note_problem(position, f"tag {event.tag!r} is not supported; write a plain value")
         if event.style or event.tag is not None:
             return event.value
         return core_value(event.value)

@@ -166,7 +166,7 @@ class RequestedCall(FrozenModel):
 
 
 class ModelAnswer(FrozenModel):
-    """One answer of a model within a turn, kept so that a turn can go on with it after a crash."""
+    """One answer of a model within a turn, stored so that the turn can continue after a crash."""
 
     number: int
     """From 0, within the turn."""

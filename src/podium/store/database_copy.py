@@ -311,8 +311,8 @@ def _compare(
         if (digest.rows, digest.hex()) != (expected.rows, expected.digest):
             raise StoreUnusable(
                 target.name,
-                f"{table.name} differ from the source ({expected.rows} rows sent, {digest.rows} read back, "
-                "or their contents differ); nothing was copied",
+                f"{table.name} differ from the source ({expected.rows} rows sent, {digest.rows} read back); "
+                "nothing was copied",
                 "check the source with `podium db check`, then try again",
             )
 

@@ -296,6 +296,6 @@ class PostgresDriver:
             except psycopg.Error:
                 time.sleep(pause)
         raise StoreAway(
-            f"{self.name}: the connection was lost during a commit, and it is not known whether the commit "
-            "succeeded while the server is away; check before you run the command again"
+            f"{self.name}: the connection was lost during a commit, and whether it succeeded is not known "
+            "until the server is back; check before you run the command again"
         ) from error

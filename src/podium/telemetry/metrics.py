@@ -237,9 +237,7 @@ def gauges(view: StoreView, worker_id: str) -> list[MetricFamily]:
 
 
 def _queues(tallies: Sequence[QueueCounts], now: datetime) -> list[MetricFamily]:
-    runs = Gauge(
-        "podium_runs", "Runs of queues that have not ended, by status.", ["queue", "status"]
-    )
+    runs = Gauge("podium_runs", "Unfinished runs of queues, by status.", ["queue", "status"])
     oldest = Gauge(
         "podium_queue_oldest_seconds",
         "Waiting time of the first run that could start.",

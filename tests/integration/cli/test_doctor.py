@@ -208,7 +208,7 @@ def test_every_agent_of_podium_yaml_is_looked_at_as_it_would_be_asked(
     assert "'no-such-program' not found on PATH" in found["agent gone"]["says"]
     assert (
         found["agent coder"]["says"]
-        == "opencode 1.18.0, logged in by OPENAI_API_KEY in the settings"
+        == "opencode 1.18.0, logged in with OPENAI_API_KEY in the settings"
     )
 
 

@@ -147,7 +147,7 @@ class ProjectChecks:
                 raise NotPossibleNow(
                     cannot_test(detection.not_installed, remedy_for(detection, self.folder))
                     if detection.not_installed
-                    else f"no checks were found; name them under `checks:` in podium.yaml; {ADVICE}"
+                    else f"no checks were found; name them under `checks:` in podium.yaml; see {ADVICE}"
                 )
         return tuple([await self.try_check(check) for check in checks])
 

@@ -306,7 +306,7 @@ async def check_configured(podium: Podium, name: str) -> CheckFinding:
         more = f"see `podium agents check {name}`"
         return weak(label, f"{status.kind}: {'; '.join(status.troubles)}", more)
     version = status.version or "installed"
-    login = f"logged in by {status.login}" if status.logged_in == "yes" else "login not checked"
+    login = f"logged in with {status.login}" if status.logged_in == "yes" else "login not checked"
     return good(label, f"{status.kind} {version}, {login}")
 
 

@@ -88,7 +88,9 @@ async def check_folder(podium: Podium) -> CheckFinding:
     target = state if state.is_dir() else podium.folders.project
     for folder in (state, podium.folders.user_state):
         if is_wide(folder):
-            return weak("folder", f"{folder} is open to others", f"run `chmod 700 {folder}`")
+            return weak(
+                "folder", f"{folder} is accessible to other users", f"run `chmod 700 {folder}`"
+            )
     try:
         with tempfile.TemporaryFile(dir=target):
             return good("folder", f"{target} is writable")
@@ -117,7 +119,7 @@ async def check_receipt_key(podium: Podium) -> CheckFinding:
         return bad(
             "receipts",
             f"receipts exist, but their key {key} is missing",
-            "restore it from a backup or from where the project was; without it no receipt can be verified",
+            "restore it from a backup or from the previous location of the project; without it no receipt can be verified",
         )
     if not key.exists():
         folder = _nearest(podium.key_dir)
