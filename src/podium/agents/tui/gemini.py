@@ -202,7 +202,7 @@ def _used(call: Record) -> TranscriptEntry:
     ended = outcome(tool, {"status": status, "output": output, "error": {"message": output}})
     use = nameless_use(tool, arguments if isinstance(arguments, dict) else {})
     ok = ended is not None and ended.ok
-    why = "it does not say how it ended" if ended is None else ended.error
+    why = "no result was reported" if ended is None else ended.error
     return TranscriptEntry("used", "" if ok else why, use=use, ok=ok)
 
 
@@ -415,7 +415,7 @@ def _lay_out(home: HomeFolders, context: ProgramContext) -> None:
     )
     if not own.hands:
         raise BadInput(
-            f"agent {context.options.name!r}: `hands: false` is not possible on a terminal; use it headless"
+            f"agent {context.options.name!r}: `hands: false` is not possible on a terminal; run the agent headless"
         )
     home.clear(CONVERSATIONS)
     logins = logins_in(context.user_home, context.options.env)

@@ -62,7 +62,7 @@ def answer_from_json(raw: bytes, ask: Ask) -> ServedAnswer:
     if not isinstance(calls, list):
         raise BadAnswer('"calls" must be a list')
     if not text.strip() and not calls:
-        raise BadAnswer('it says nothing; give "text", "calls" or both')
+        raise BadAnswer('it has no content; give "text", "calls" or both')
     named = tuple(_call(f"calls[{at}]", call, ask.tools) for at, call in enumerate(calls))
     return _answer(text, named, ask)
 
