@@ -457,7 +457,7 @@ def _hook(name: str, command: str) -> Json:
 
 
 # A person who clears everything would leave a screen like that of one that just starts.
-_GREETING = f"printf '%s' {shlex.quote(json.dumps({'systemMessage': 'Podium is on the line.'}))}"
+_GREETING = f"printf '%s' {shlex.quote(json.dumps({'systemMessage': 'Podium is connected.'}))}"
 
 # The transcript is named in what the hook is told. Records that it does not know the CLI itself passes over. No two are the
 # same, so that each can be found again.

@@ -181,7 +181,7 @@ async def alone(file: Path, patience_seconds: float = PATIENCE_SECONDS) -> Async
     except BlockingIOError:
         raise LockHeld(
             f"another Podium has been starting programs at {str(file.parent)!r} for {patience_seconds:g} s; "
-            "wait for it, or end it"
+            "wait for it, or stop it"
         ) from None
     try:
         yield

@@ -144,7 +144,7 @@ def _inflated(body: bytes) -> bytes:
     try:
         plain = unpacker.decompress(body, BODY_LIMIT_BYTES + 1)
     except zlib.error:
-        raise BadRequest(400, "the body is not what its Content-Encoding says") from None
+        raise BadRequest(400, "the body does not match its Content-Encoding") from None
     return _whole(plain, complete=unpacker.eof)
 
 
@@ -159,7 +159,7 @@ def _unpacked_zstd(body: bytes) -> bytes:
         with zstandard.ZstdDecompressor().stream_reader(body) as unpacker:
             return _whole(unpacker.read(BODY_LIMIT_BYTES + 1), complete=True)
     except zstandard.ZstdError:
-        raise BadRequest(400, "the body is not what its Content-Encoding says") from None
+        raise BadRequest(400, "the body does not match its Content-Encoding") from None
 
 
 def _whole(plain: bytes, *, complete: bool) -> bytes:
