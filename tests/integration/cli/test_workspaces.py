@@ -177,11 +177,13 @@ def test_a_leftover_of_a_killed_creation_is_told_and_cleared_away(project: Desk)
     private = Path(record.private)
     (private / "record.json").rename(private / "creating.json")
     said = project.run("workspaces", "list")
-    assert f"leftover {short_id(record.id)}: making 'fix-login' was cut off" in said.out
+    assert (
+        f"leftover {short_id(record.id)}: the creation of 'fix-login' was interrupted" in said.out
+    )
     assert record.path in said.out
     done = project.run("workspaces", "gc")
     assert done.code == 0
-    assert "cut off" in done.out
+    assert "interrupted" in done.out
     assert not Path(record.path).exists()
     assert project.run("workspaces", "list", "--json").json["leftovers"] == []
     assert "podium/fix-login" not in git(project, "branch", "--list")
