@@ -212,7 +212,7 @@ def test_what_nobody_can_think_is_not_said_to_be_thought_and_rules_are_named(
 
 
 def commands_in(text: str) -> list[list[str]]:
-    """What is printed as a command on a line of its own."""
+    """Return the commands that are printed on lines of their own."""
     lines = (line.strip() for line in text.splitlines())
     return [shlex.split(line)[1:] for line in lines if line.startswith("podium ")]
 
