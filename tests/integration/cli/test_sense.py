@@ -187,7 +187,10 @@ def test_the_loop_says_what_waits_when_it_begins_and_acts_on_an_approval_between
         assert "delivers it to" in said.err
         assert f"bridge/inbox/CLC/{only}" in said.err
         line = loop.stdout.readline()
-        assert f"  delivered: {only}  in bridge/inbox/CLC/{only}.yaml; podium worker" in line
+        assert (
+            f"  delivered: {only}  to bridge/inbox/CLC/{only}.yaml; execute it with `podium worker"
+            in line
+        )
         assert delivered(desk) == [f"{only}.yaml"]
         loop.send_signal(signal.SIGTERM)
         assert loop.wait(LOOP_SECONDS) == 130
