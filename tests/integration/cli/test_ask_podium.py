@@ -208,4 +208,4 @@ def test_the_prompt_changes_packs(desk: Desk) -> None:
     said = desk.run("ask", "--interactive", *PODIUM, stdin=lines)
     assert said.out.count("Packs: podium, roofing") == 2
     assert "Which one do you mean" in said.out
-    assert "there is no pack 'nothing'" in said.err
+    assert "unknown pack 'nothing'" in said.err

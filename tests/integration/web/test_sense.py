@@ -82,7 +82,7 @@ async def test_a_candidate_is_deployed_with_one_click_and_the_next_rejected_with
         await card.get_by_role("button", name="Reject").click()
         await page.get_by_text("Rejected. It will not be delivered").wait_for()
         assert await card.get_by_role("button", name="Deploy").count() == 0
-        await card.get_by_text("Rejected: it is not delivered").wait_for()
+        await card.get_by_text("Rejected: the order will not be delivered").wait_for()
         assert station.files(INBOX) == delivered
         await picture(page, "sense-answered")
 
@@ -137,7 +137,7 @@ async def test_a_page_that_is_open_shows_an_idle_tick_and_an_answer_given_elsewh
         asked = (await store.read(lambda view: view.approvals()))[0]
         podium = stage.podium
         await reject(store, podium.clock, podium.ids, asked.id, by="ann", why="not today")
-        await page.get_by_text("Rejected: it is not delivered").wait_for()
+        await page.get_by_text("Rejected: the order will not be delivered").wait_for()
 
 
 @pytest.mark.soak
