@@ -45,7 +45,7 @@ def _told(result: ToolReturnPart) -> tuple[str, str]:
         ("no JSON at all", "Expecting value"),
         ('["milk"]', "it is a list"),
         ('"milk"', "it is a str"),
-        ('{"text": NaN}', "NaN is no JSON"),
+        ('{"text": NaN}', "NaN is not valid JSON"),
         ("[" * 100_000, "too deep"),
     ],
     ids=["cut off", "words", "list", "text", "NaN", "deep"],
