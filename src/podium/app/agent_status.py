@@ -94,7 +94,7 @@ async def agent_status(podium: Podium, name: str) -> Standing:
 
 
 def login_remedy(podium: Podium, kind: str) -> str:
-    """How to log in to a CLI that no settings name. Empty if it is logged in, or its login is not known."""
+    """Advice for logging in to a CLI that no settings name. Empty if it is logged in, or its login is not known."""
     about = ABOUT[kind]
     logged_in, _, _ = _login(podium, None, about)
     if logged_in != "no":
