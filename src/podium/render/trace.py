@@ -170,7 +170,7 @@ def totals_line(totals: Totals) -> str:
     )
     how = ", ".join(f"{count} {what}" for count, what in counts if count > 0)
     calls = counted(totals.calls, "call") + (f": {how}" if how else "")
-    spent = f"{tokens_text(totals)}, ${totals.usd:.4f}"
+    spent = f"{tokens_text(totals.input_tokens, totals.output_tokens)}, ${totals.usd:.4f}"
     answers = f", {counted(totals.model_answers, 'model answer')}" if totals.model_answers else ""
     return f"{counted(totals.events, 'event')}, {calls}{answers}; {spent}"
 
@@ -281,7 +281,7 @@ def _event_text(data: Data, totals: Totals) -> str:
     if data["type"] == "usage_recorded":
         so_far = f"${totals.usd:.4f}, {totals.input_tokens + totals.output_tokens:,} tokens"
         used = figures(data)
-        share = f"{tokens_text(used)}, ${used.usd:.4f}"
+        share = f"{tokens_text(used.input_tokens, used.output_tokens)}, ${used.usd:.4f}"
         return f"so far {so_far}; {_name(data.get('source'))}: {share}"
     return _described(data)
 

@@ -116,7 +116,7 @@ def _show(cli: CliContext, status: Standing, reply: Reply | None, asked: bool) -
         used = reply.usage
         rows["answered"] = escaped_line(reply.text.strip())[:MAX_ANSWER]
         rows["took"] = (
-            f"{reply.seconds:.1f} s, {tokens_text(used)}, "
+            f"{reply.seconds:.1f} s, {tokens_text(used.input_tokens, used.output_tokens)}, "
             f"${used.usd:.4f}{'' if used.complete else ' (incomplete)'}, {reply.model}"
         )
         rows |= {"warning": "; ".join(reply.warnings)} if reply.warnings else {}
