@@ -184,10 +184,13 @@ def test_the_loop_says_what_waits_when_it_begins_and_acts_on_an_approval_between
         assert lines[1] == f"waiting: {only}; list them with `podium candidates`\n"
         assert "  tick 2  OK  waiting: WO-FIX-REDIS-" in lines[2]
         said = desk.run("approve", only, env=AS_OS_USER)
-        assert "delivered" in said.err
+        assert "delivers it to" in said.err
         assert f"bridge/inbox/CLC/{only}" in said.err
         line = loop.stdout.readline()
-        assert f"  delivered: {only}  in bridge/inbox/CLC/{only}.yaml; podium worker" in line
+        assert (
+            f"  delivered: {only}  to bridge/inbox/CLC/{only}.yaml; execute it with `podium worker"
+            in line
+        )
         assert delivered(desk) == [f"{only}.yaml"]
         loop.send_signal(signal.SIGTERM)
         assert loop.wait(LOOP_SECONDS) == 130
@@ -216,7 +219,7 @@ def test_what_nobody_can_think_is_not_said_to_be_thought_and_rules_are_named(
 
 
 def commands_in(text: str) -> list[list[str]]:
-    """What is printed as a command on a line of its own."""
+    """Return the commands that are printed on lines of their own."""
     lines = (line.strip() for line in text.splitlines())
     return [shlex.split(line)[1:] for line in lines if line.startswith("podium ")]
 

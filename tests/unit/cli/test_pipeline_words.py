@@ -1,4 +1,4 @@
-"""Which events of a pipeline's run are worth a line, and how it reads."""
+"""Events of a pipeline's run that get a line of output, and the text of it."""
 
 from __future__ import annotations
 
