@@ -371,4 +371,5 @@ def _describe_unsafe(
     if extras:
         parts.append(extras)
     what = " and ".join(parts) or "its content is stored nowhere else"
-    return f"{what}; store it with `podium workspaces snapshot {record.task}`"
+    elsewhere = "merge or push the branch, or " if commits and not loose else ""
+    return f"{what}; {elsewhere}save it with `podium workspaces snapshot {record.task}`"

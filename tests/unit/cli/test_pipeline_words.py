@@ -65,6 +65,11 @@ def test_a_stage_is_told_with_the_time_it_took_from_its_beginning_to_its_end() -
     ]
 
 
+def test_a_stage_of_podium_itself_is_told_by_what_it_did() -> None:
+    merged = StageEnded(stage="integrate", role="podium", verdict="DONE", words="Merged main.")
+    assert told(merged) == ["PODIUM: Merged main."]
+
+
 def test_a_stage_that_an_earlier_process_told_of_is_not_told_again() -> None:
     words = PipelineLines()
     words.know([ENDED])
