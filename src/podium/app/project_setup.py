@@ -45,7 +45,7 @@ _HEAD = """\
 mode: supervised
 """
 _AGENTS = """\
-# The agents, by a name of your choice. `podium init` found these programs installed and logged in;
+# The agents, by a name of your choice. `podium init` found these programs installed;
 # `podium agents list` shows all that Podium knows.
 agents:
 """
@@ -100,6 +100,8 @@ class Proposal(FrozenModel):
 
     agents: tuple[str, ...] = ()
     """Kinds to name under `agents:`, each under its own name."""
+    login_remedies: dict[str, str] = Field(default_factory=dict)
+    """Kind → how to log in; all of `agents`, when nobody is logged in to any of them."""
     candidates: tuple[str, ...] = ()
     """Agents to cast in roles, the best first: those above, or those that the settings name already."""
     roles: dict[str, tuple[str, ...]] = Field(default_factory=dict)
@@ -112,6 +114,8 @@ class Proposal(FrozenModel):
     """Notes for the user."""
     repository_problem: str = ""
     """Reason why `podium run` would not start here. Empty: it would."""
+    checks_problem: str = ""
+    """Reason why a run would stop before its first agent. Empty: it would not."""
 
     def written_by(self, agent: str) -> Proposal:
         """The same with this agent as the one that writes the code."""
@@ -153,7 +157,11 @@ def additions_text(proposal: Proposal) -> str:
 def _agents(proposal: Proposal) -> str:
     if not proposal.agents:
         return ""
-    lines = (f"  {kind}: {{kind: {kind}}}  # {_PRODUCTS[kind]}\n" for kind in proposal.agents)
+    lines = (
+        f"  {kind}: {{kind: {kind}}}  # {_PRODUCTS[kind]}"
+        f"{', not logged in yet' if kind in proposal.login_remedies else ''}\n"
+        for kind in proposal.agents
+    )
     return _AGENTS + "".join(lines)
 
 
@@ -254,12 +262,12 @@ def init_project(
     uses; empty: its default. Raises `NotPossibleNow` when the project is there already; nothing is changed then.
     """
     if not folder.is_dir():
-        raise BadInput(f"there is no folder {str(folder)!r} to make a project of")
+        raise BadInput(f"folder {str(folder)!r} does not exist; create it first")
     check_writable(folder)
     project_file, script = folder / PROJECT_FILE, folder / SCRIPT_FILE
     for file in (project_file, script) if example else (project_file,):
         if os.path.lexists(file):
-            raise NotPossibleNow(f"{str(file)!r} is there already; nothing was changed")
+            raise NotPossibleNow(f"{str(file)!r} already exists; nothing was changed")
     state = folder / STATE_FOLDER
     made_state = _make_state(state)
     try:
@@ -283,7 +291,7 @@ def init_project(
 def check_writable(folder: Path) -> None:
     """Raise `BadInput` for a folder that nothing can be written to."""
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise BadInput(f"{str(folder)!r} cannot be written to; nothing was changed")
+        raise BadInput(f"{str(folder)!r} is not writable; nothing was changed")
 
 
 def _make_state(state: Path) -> bool:
@@ -294,7 +302,7 @@ def _make_state(state: Path) -> bool:
         state.chmod(0o700)
         return False
     except OSError as error:
-        raise BadInput(f"{str(state)!r} cannot be made: {error.strerror}") from None
+        raise BadInput(f"{str(state)!r} cannot be created: {error.strerror}") from None
     return True
 
 
@@ -308,43 +316,54 @@ async def survey(podium: Podium) -> Proposal:
 
     Raises `BadInput` in a git directory, where no project can be.
     """
-    from podium.app.agent_status import agent_statuses
+    from podium.app.agent_status import agent_statuses, login_remedy
 
-    agents, (look, problem) = await asyncio.gather(agent_statuses(podium), _repository(podium))
+    agents, (look, problem) = await asyncio.gather(
+        agent_statuses(podium), look_at_repository(podium)
+    )
     own = [agent.name for agent in agents if agent.configured]
-    ready = [] if own else [agent.kind for agent in agents if agent.ready]
-    kinds = sorted(ready, key=_PREFERRED.index)
+    ready = [agent.kind for agent in agents if agent.ready]
+    installed = [agent.kind for agent in agents if agent.installed == "yes"]
+    kinds = [] if own else sorted(ready or installed, key=_PREFERRED.index)
     candidates = tuple(kinds or _ready_first(own, agents))
     needs_roles = "default" not in podium.settings.roles and (kinds or len(own) > 1)
-    detection, notes = Detection(), _about_repository(podium, look)
+    detection, notes, checks_problem = Detection(), _about_repository(podium, look), ""
     if podium.settings.checks is None:
         try:
             detection = await podium.project_checks.detect(look)
         except PodiumError as error:
-            notes.append(f"checks were not looked for: {error}")
-        notes += _about_checks(podium, detection)
+            notes.append(f"could not look for checks: {error}")
+        notes += _about_checks(detection)
+        checks_problem = _checks_problem(podium, detection)
     return Proposal(
         agents=tuple(kinds),
+        login_remedies={} if ready else {kind: login_remedy(podium, kind) for kind in kinds},
         candidates=candidates,
         roles=cast_roles(candidates) if needs_roles else {},
         checks=detection.checks[:1] or None,
         other_checks=detection.checks[1:],
         notes=tuple(notes),
         repository_problem=problem,
+        checks_problem=checks_problem,
     )
 
 
-def _about_checks(podium: Podium, detection: Detection) -> list[str]:
+def _about_checks(detection: Detection) -> list[str]:
     notes = [f"checks may be missing: {text}" for text in detection.not_read]
     if detection.checks:
         return [*notes, *(f"not proposed: {text}" for text in detection.not_installed)]
     if not detection.not_installed:
         return [
             *notes,
-            f"no tests were found, so runs will stop for a person before a branch goes out; {ADVICE}",
+            f"no tests were found, so runs will wait for a person before publishing a branch; see {ADVICE}",
         ]
-    problem = cannot_test(detection.not_installed, remedy_for(detection, podium.folders.project))
-    return [*notes, f"`podium run` will stop before the first agent: {problem}"]
+    return notes
+
+
+def _checks_problem(podium: Podium, detection: Detection) -> str:
+    if detection.checks or not detection.not_installed:
+        return ""
+    return cannot_test(detection.not_installed, remedy_for(detection, podium.folders.project))
 
 
 def _ready_first(own: Sequence[str], agents: Sequence[Standing]) -> list[str]:
@@ -355,7 +374,7 @@ def _ready_first(own: Sequence[str], agents: Sequence[Standing]) -> list[str]:
 async def look_at_checks(podium: Podium) -> tuple[str, str]:
     """Describe the project's checks, and the remedy if they cannot run; empty: none needed."""
     if podium.settings.checks is None:
-        detection = await podium.project_checks.detect((await _repository(podium))[0])
+        detection = await podium.project_checks.detect((await look_at_repository(podium))[0])
         for check in detection.checks[:1]:
             return f"`{check.command}`, found in {check.source}", ""
         remedy = remedy_for(detection, podium.folders.project)
@@ -368,10 +387,15 @@ async def look_at_checks(podium: Podium) -> tuple[str, str]:
             return f"{listed}; `podium init --try-checks` runs them once", ""
     if missing:
         return cannot_test(missing, remedy), remedy or ADVICE
-    return "the project has none, so nothing is tested", ""
+    wanted = podium.settings.checks is None
+    return "the project has none, so nothing is tested", ADVICE if wanted else ""
 
 
-async def _repository(podium: Podium) -> tuple[CheckoutStatus | None, str]:
+async def look_at_repository(podium: Podium) -> tuple[CheckoutStatus | None, str]:
+    """The status of the checkout, or None and the reason why `podium run` would not start.
+
+    Raises `BadInput` in a git directory.
+    """
     from podium.git.repository import look_at
 
     git, folder = podium.repository_git, str(podium.folders.project)
@@ -381,7 +405,7 @@ async def _repository(podium: Podium) -> tuple[CheckoutStatus | None, str]:
         problem = str(error)
     inside = await git.run("-C", folder, "rev-parse", "--is-inside-git-dir", accept=(0, 128))
     if inside.stdout.strip() == b"true":
-        raise BadInput(f"{folder!r} is a git directory; run this in a checkout with files")
+        raise BadInput(f"{folder!r} is a git directory without files; run this in a checkout")
     return None, problem
 
 
@@ -390,13 +414,15 @@ def _about_repository(podium: Podium, look: CheckoutStatus | None) -> list[str]:
         return []
     notes = []
     if Path(look.checkout).resolve() != podium.folders.project:
-        notes.append(f"this is a folder of {look.checkout!r}; checks run at the top of that")
+        notes.append(
+            f"this folder is inside {look.checkout!r}; checks run at the top of that checkout"
+        )
     changed = [path for path in look.changed if path != PROJECT_FILE]
     if changed:
         listed = ", ".join(changed[:_MAX_LISTED]) + (" …" if len(changed) > _MAX_LISTED else "")
-        notes.append(f"not committed: {listed}; commit or stash that before `podium run`")
+        notes.append(f"not committed: {listed}; commit or stash your changes before `podium run`")
     if not look.branch:
         notes.append(
-            "HEAD is detached; check a branch out before `podium run`, or name one with --base"
+            "HEAD is detached; check out a branch before `podium run`, or pass one with --base"
         )
     return notes

@@ -97,7 +97,7 @@ def _kernel_text(body: e.EventBody) -> str:
             return f"rate limited until {when}, waiting; Ctrl-C leaves it resumable"
         case e.RunWaiting() if body.signal.startswith(AGENT_LOST) and body.deadline:
             when = f"{body.deadline.astimezone():%H:%M:%S}"
-            return f"until {when} before the agent is asked again; Ctrl-C leaves it resumable"
+            return f"the agent is asked again at {when}; Ctrl-C leaves it resumable"
         case e.RunWaiting():
             until = f" until {body.deadline:%Y-%m-%d %H:%M:%S}Z" if body.deadline else ""
             return f"for {shorten(body.signal)}{until}"
@@ -111,11 +111,11 @@ def _kernel_text(body: e.EventBody) -> str:
         case e.RunPinned():
             return f"to host {escaped_line(body.host)}, which holds its workspace"
         case e.RunUnpinned():
-            return f"{escaped_line(body.reason)}; any other host may go on"
+            return f"{escaped_line(body.reason)}; any other host may continue it"
         case e.StepCompleted():
             return f"{body.step} ({body.seconds:.1f} s)"
         case e.StepBroke():
-            again = "" if body.final else "; will be tried again"
+            again = "" if body.final else "; will be retried"
             return f"{body.step}: {body.failure.kind}: {body.failure.message}{again}"
         case e.ToolRequested():
             arguments_text = arguments_line(body.arguments, MAX_ARGUMENTS)
@@ -166,7 +166,7 @@ def _short_text(body: e.EventBody) -> str:
         case e.RunSucceeded():
             return "without a result"
         case e.RunCancelled():
-            return "nothing of it runs any more"
+            return "all its processes have ended"
         case e.StepStarted():
             return body.step if body.attempt == 1 else f"{body.step} attempt {body.attempt}"
         case e.SignalReceived() | e.WaitExpired():
@@ -174,16 +174,16 @@ def _short_text(body: e.EventBody) -> str:
         case e.ChildStarted():
             return f"{body.flow} as run {shorten(body.child_id)}"
         case e.ToolInDoubt():
-            return f"{body.tool} may have happened or not; a person must say: {shorten(body.call)}"
+            return f"{body.tool} may or may not have happened; a person must resolve it: {shorten(body.call)}"
         case e.ToolAbandoned(rolled_back=True):
             return f"{body.tool} was rolled back with its workspace: {shorten(body.call)}"
         case e.ToolAbandoned():
-            return f"{body.tool} was given up with its turn: {shorten(body.call)}"
+            return f"{body.tool} was abandoned with its turn: {shorten(body.call)}"
         case e.ToolResolved():
             detail = "it happened" if body.happened else "it did not happen"
-            return f"{body.by} said that {detail}: {shorten(body.call)}"
+            return f"{body.by} recorded that {detail}: {shorten(body.call)}"
         case e.ApprovalGranted():
-            more = "" if body.complete else "; others of the chain are still to come"
+            more = "" if body.complete else "; more approvals are needed"
             detail = f": {body.said}" if body.said else ""
             how = f" ({body.authentication})" if body.authentication else ""
             return f"{shorten(body.approval_id)} by {body.by}{how}{more}{detail}"
@@ -205,7 +205,7 @@ def _answered(body: e.ModelAnswered) -> str:
     calls_text = f" asks for {calls}" if calls else ""
     model = f" {answer.model}" if answer.model else ""
     text = f": {answer.text}" if answer.text else ""
-    used = f"{answer.usage.input_tokens} + {answer.usage.output_tokens} tokens"
+    used = tokens_text(answer.usage.input_tokens, answer.usage.output_tokens)
     return f"{body.role} ({body.agent}){model} #{answer.number}{calls_text} [{used}]{text}"
 
 
@@ -214,10 +214,15 @@ def stop_text(stop: TurnStop) -> str:
     return f"stopped at the limit of {stop.kind.replace('_', ' ')}: {stop.reason}"
 
 
+def tokens_text(read: int, written: int) -> str:
+    """Describe tokens: those that models read, and those that they wrote."""
+    return f"{read:,} tokens in, {written:,} out"
+
+
 def usage_text(used: Usage) -> str:
     """Describe usage on one line."""
-    incomplete_note = "" if used.complete else ", not all is known"
-    tokens = f"{used.input_tokens} + {used.output_tokens} tokens"
+    incomplete_note = "" if used.complete else ", incomplete"
+    tokens = tokens_text(used.input_tokens, used.output_tokens)
     return f"{tokens}, ${used.usd:.4f}, {used.seconds:.1f} s{incomplete_note}"
 
 
@@ -227,7 +232,8 @@ def meter_text(meter: CostMeter) -> str:
     if not (used.input_tokens or used.output_tokens or used.usd):
         return ""
     incomplete_note = "" if used.complete else " or more"
-    return f"{used.input_tokens} + {used.output_tokens} tokens, ${used.usd:.4f}{incomplete_note}"
+    tokens = tokens_text(used.input_tokens, used.output_tokens)
+    return f"{tokens}, ${used.usd:.4f}{incomplete_note}"
 
 
 def _checked(body: e.WorkspaceChecked) -> str:
@@ -240,7 +246,7 @@ def _checked(body: e.WorkspaceChecked) -> str:
         *(f"moved away {path}" for path in body.moved_away),
         *(f"meanwhile {what}" for what in body.changed_meanwhile),
     ]
-    return f"{shorten(body.workspace)}: {escaped_line('; '.join(changes)) or 'nothing else was touched'}"
+    return f"{shorten(body.workspace)}: {escaped_line('; '.join(changes)) or 'nothing else was changed'}"
 
 
 def about(arguments: Mapping[str, Json]) -> str:

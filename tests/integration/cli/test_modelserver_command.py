@@ -203,7 +203,7 @@ def test_a_key_that_nobody_would_be_asked_for_is_refused(desk: Desk, way: tuple[
             ("--replay", "a", "--upstream", "http://x"),
             "--record and --upstream must be used together",
         ),
-        (("--script", "none.yaml"), "none.yaml: there is no such file"),
+        (("--script", "none.yaml"), "none.yaml: does not exist"),
         (("--replay", "none.jsonl"), "none.jsonl: cannot be read: No such file"),
         (("--record", "a", "--upstream", "nonsense"), "'nonsense' is not the URL of a provider"),
         (("--record", "a", "--upstream", "bing=http://x"), "unknown provider 'bing'"),

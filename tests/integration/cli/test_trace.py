@@ -109,7 +109,7 @@ def test_a_call_is_one_row_where_it_ended_and_totals_come_last(desk: Desk, run: 
     assert lines[3].endswith('20ms write_file {"path":"a.txt"} in act#1 [T1 writing-tools] #2')
     assert lines[4].endswith("[T2 git-firewall]: stay on your branch")
     assert lines[-1] == (
-        "8 events, 4 calls: 1 completed, 1 failed, 1 refused, 1 not settled; 10 + 2 tokens, $0.5000"
+        "8 events, 4 calls: 1 completed, 1 failed, 1 refused, 1 not settled; 10 tokens in, 2 out, $0.5000"
     )
 
 
@@ -156,7 +156,7 @@ def test_answers_of_a_model_and_stops_are_rows_and_a_stop_is_a_failure(desk: Des
         PlaybookEnded(met=False),
     )
     out = desk.run("trace", run.id).out
-    assert "playbook (gemini) m-1 #0 asks for read_file [0 + 0 tokens]: evil next" in out
+    assert "playbook (gemini) m-1 #0 asks for read_file [0 tokens in, 0 out]: evil next" in out
     assert "stopped at the limit of turns: 3 of 3 are taken" in out
     assert out.splitlines()[-1].startswith("3 events, 0 calls, 1 model answer;")
     failed = desk.run("trace", run.id, "--failed")
@@ -301,10 +301,10 @@ def test_what_is_no_trace_is_refused_in_one_line(desk: Desk) -> None:
     (desk.project / "garbage.jsonl").write_bytes(os.urandom(5000) + b"\n")
     os.mkfifo(desk.project / "pipe.jsonl")
     for name, problem in (
-        ("garbage.jsonl", "is no trace"),
-        ("pipe.jsonl", "is no plain file"),
-        ("missing.jsonl", "there is no trace"),
-        (".", "there is no trace"),
+        ("garbage.jsonl", "is not a trace"),
+        ("pipe.jsonl", "is not a plain file"),
+        ("missing.jsonl", "does not exist"),
+        (".", "does not exist"),
     ):
         said = desk.run("trace", name, "--json")
         assert said.code == 2, name
@@ -330,7 +330,7 @@ def test_damage_is_named_beside_what_can_be_read(desk: Desk) -> None:
     said = desk.run("trace", path)
     assert len(words(said.out)) == 1
     assert said.err.splitlines() == [
-        f"podium: {path}: line 2 is no event",
+        f"podium: {path}: line 2 is not an event",
         f"podium: {path}: the last line is incomplete and was skipped",
     ]
 

@@ -113,7 +113,7 @@ def test_a_command_ends_as_in_a_shell_with_its_output_and_without_secrets(projec
     assert not Path(path, "src/.git").exists()
     said = execute(project, "true", env={"PODIUM_SANDBOX": "none"})
     assert said.code == 0
-    assert "`sandbox: none`: agents and their commands run with all your rights" in said.err
+    assert "`sandbox: none`: agents and their commands run with all your permissions" in said.err
     help_ = project.run("workspaces", "exec", "--help").out
     assert "podium workspaces exec fix-login -- npm test" in help_
 

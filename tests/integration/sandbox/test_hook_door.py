@@ -276,7 +276,7 @@ async def test_a_call_in_doubt_ends_the_turn_with_a_question_to_a_person(
     ("tool", "arguments", "words"),
     [
         ("no_such_tool", {}, "there is no tool 'no_such_tool'"),
-        ("run_command", {"command": 5}, "arguments of 'run_command' do not fit"),
+        ("run_command", {"command": 5}, "invalid arguments for 'run_command'"),
     ],
 )
 async def test_a_call_that_cannot_be_judged_is_denied_in_words_and_recorded(
@@ -691,7 +691,7 @@ async def test_a_tool_of_the_agents_own_must_be_granted_by_its_role(
 
 
 async def _progress(rig: DoorRig, least: int) -> list[AgentProgressed]:
-    """What was told, once there is so much of it: notes are written a moment later."""
+    """Return the progress events, once there are so many: notes are written a moment later."""
     told = [event for event in await rig.events() if isinstance(event, AgentProgressed)]
     return told if len(told) >= least else []
 

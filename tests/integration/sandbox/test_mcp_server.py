@@ -59,7 +59,7 @@ class Cli:
         return self._number
 
     async def call(self, tool: str, **arguments: Json) -> tuple[str, bool]:
-        """What the model is shown, and whether that is an error."""
+        """Call the tool and return the text that the model is shown, and whether that is an error."""
         return shown(await self.ask("tools/call", {"name": tool, "arguments": arguments}))
 
 
@@ -219,7 +219,7 @@ async def test_a_result_that_is_too_long_is_cut_and_says_so() -> None:
         text, is_error = await cli.call("echo", text="y" * 2 * MAX_RESULT_CHARACTERS)
     assert not is_error
     assert len(text) <= MAX_RESULT_CHARACTERS
-    assert text.count("characters left out; ask for a part") == 1
+    assert text.count("characters left out; request a part") == 1
     assert text.endswith('y"}}')
 
 

@@ -1,4 +1,4 @@
-"""Which events of a pipeline's run are worth a line, and how it reads."""
+"""Events of a pipeline's run that get a line of output, and the text of it."""
 
 from __future__ import annotations
 
@@ -65,6 +65,11 @@ def test_a_stage_is_told_with_the_time_it_took_from_its_beginning_to_its_end() -
     ]
 
 
+def test_a_stage_of_podium_itself_is_told_by_what_it_did() -> None:
+    merged = StageEnded(stage="integrate", role="podium", verdict="DONE", words="Merged main.")
+    assert told(merged) == ["PODIUM: Merged main."]
+
+
 def test_a_stage_that_an_earlier_process_told_of_is_not_told_again() -> None:
     words = PipelineLines()
     words.know([ENDED])
@@ -123,7 +128,7 @@ def test_what_holds_a_run_up_is_told() -> None:
         f"PODIUM: Rate limited until {NOON.astimezone():%H:%M}, waiting; Ctrl-C leaves it resumable",
         f"PODIUM: A person is asked [T2]: write x; `podium approve {short_id(APPROVAL)}` says yes",
         "PODIUM: Tampered with by DEVELOPER: w: changed refs/heads/main, put back",
-        "PODIUM: Trying again: plan-1: AgentLost: went away; will be tried again",
+        "PODIUM: Trying again: plan-1: AgentLost: went away; will be retried",
     ]
 
 
@@ -133,9 +138,9 @@ def test_every_red_check_has_a_line_with_the_last_that_it_wrote() -> None:
     late = {"command": "slow", "exit_code": None, "timed_out": True, "seconds": 5.0}
     assert told(e.ChecksRan(commit="7f3a2b1c", results=(green, red, late), passed=False)) == [
         "PODIUM: Checks on 7f3a2b1 are RED: `make lint` exit 0 (1.0 s), "
-        "`make test` exit 2 (1 min 01 s), `slow` took too long (5.0 s)",
+        "`make test` exit 2 (1 min 01 s), `slow` timed out (5.0 s)",
         "PODIUM: Red: `make test` exit 2 (1 min 01 s): 2 failed",
-        "PODIUM: Red: `slow` took too long (5.0 s): it wrote nothing",
+        "PODIUM: Red: `slow` timed out (5.0 s): it wrote nothing",
     ]
 
 

@@ -9,7 +9,6 @@ from contextlib import suppress
 from podium.app.app import Podium
 from podium.app.checkup.check import CheckFinding, bad, good, weak
 from podium.app.checkup.machine import (
-    check_agent,
     check_any,
     check_approvers,
     check_checks,
@@ -20,10 +19,12 @@ from podium.app.checkup.machine import (
     check_kinds,
     check_limits,
     check_python,
+    check_repository,
     check_sandbox,
     check_tmux,
+    check_unused_agent,
     confining_ways,
-    other_programs,
+    unused_kinds,
 )
 from podium.app.checkup.record import (
     check_chains,
@@ -51,6 +52,7 @@ async def examine(podium: Podium, environ: Mapping[str, str]) -> list[CheckFindi
         "tmux": check_tmux(launcher),
         "sandbox": check_sandbox(podium, ways),
         "limits": check_limits(podium, ways),
+        "repository": check_repository(podium),
         "checks": check_checks(podium),
         "folder": check_folder(podium),
         "database": check_database(podium),
@@ -60,14 +62,16 @@ async def examine(podium: Podium, environ: Mapping[str, str]) -> list[CheckFindi
         "chains": check_chains(podium),
         "traces": check_traces(podium),
         "hooks": check_hooks(podium),
-        **{name: check_agent(launcher, name) for name in other_programs(podium)},
-        **{
-            f"agent {name}": check_configured(podium, name)
-            for name in sorted(podium.settings.agents)
-        },
+        **{kind: check_unused_agent(podium, kind) for kind in unused_kinds(podium)},
     }
-    findings = await asyncio.gather(*(_whatever(name, check) for name, check in checks.items()))
-    settings_findings = (check_any(podium), check_kinds(podium), check_approvers(podium))
+    configured = {
+        f"agent {name}": check_configured(podium, name) for name in sorted(podium.settings.agents)
+    }
+    findings = await asyncio.gather(
+        *(_whatever(name, check) for name, check in {**checks, **configured}.items())
+    )
+    agents = findings[len(checks) :]
+    settings_findings = (check_any(podium, agents), check_kinds(podium), check_approvers(podium))
     return [check_variables(environ), *findings, *settings_findings]
 
 
@@ -78,7 +82,7 @@ def check_variables(environ: Mapping[str, str]) -> CheckFinding:
     )
     if strange:
         names = ", ".join(sorted(ENVIRONMENT_VARIABLES))
-        return weak("variables", f"{', '.join(strange)} mean nothing", f"known are {names}")
+        return weak("variables", f"unknown: {', '.join(strange)}", f"known variables: {names}")
     return good("variables", "no unknown PODIUM_* variable is set")
 
 
@@ -105,7 +109,7 @@ async def fix_what_is_safe(podium: Podium) -> list[str]:
         if is_wide(folder):
             tighten(folder)
             if not is_wide(folder):
-                done.append(f"{folder} is closed to others")
+                done.append(f"removed the permissions of other users on {folder}")
     if podium.record_loss or not folders.state.is_dir():
         return done
     await podium.end_orphans()
@@ -114,5 +118,5 @@ async def fix_what_is_safe(podium: Podium) -> list[str]:
     for leftover in overview.leftovers:
         with suppress(PodiumError):
             removal = await podium.workspaces.clear(leftover.id)
-            done.append(f"{leftover.id} is cleared away: {removal.because}")
+            done.append(f"removed leftover {leftover.id}: {removal.because}")
     return done

@@ -139,7 +139,7 @@ async def test_the_socket_is_its_users_alone_and_has_one_owner(folder: Path) -> 
     async with bus_in(folder) as bus:
         assert stat.S_IMODE(bus.settings.socket.stat().st_mode) == 0o600
         assert stat.S_IMODE(bus.settings.socket.parent.stat().st_mode) == 0o700
-        with pytest.raises(LockHeld, match="another Podium listens"):
+        with pytest.raises(LockHeld, match="another Podium is listening"):
             Bus(bus.settings).open()
 
     assert not bus.settings.socket.exists()
