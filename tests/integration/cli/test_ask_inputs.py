@@ -1,4 +1,4 @@
-"""What cannot be read gets five blocks that say what to do, and leaves no trace."""
+"""Unreadable input of `podium ask`: five blocks that say what to do, and no trace left."""
 
 from __future__ import annotations
 

@@ -204,7 +204,11 @@ def test_what_nobody_can_think_is_not_said_to_be_thought_and_rules_are_named(
     monkeypatch.setenv("PATH", str(tmp_path))
     said = desk.run("sense", "--once")
     assert "planner     gemini MOCK: " in said.out
-    assert "`planner: rules` under `flows: sense:`" in said.out
+    file = desk.project / "podium.yaml"
+    assert f" set `planner: rules` (no model) under `flows: sense:` in {file}\n" in said.out
+    desk.says("flows: {sense: {planner: gemini}}\nagents: {brain: {kind: claude}}\n")
+    assert " set `planner: brain` or `planner: rules` (no " in desk.run("sense", "--once").out
+    desk.says("flows: {sense: {planner: gemini}}\n")
     assert "waiting for planner" not in said.err
     assert "no plan was made: the planner is missing\n" in said.out
     assert "No_Plan=planner_is_missing, GMX_Call_Status=MOCK" in said.out
@@ -215,7 +219,7 @@ def test_what_nobody_can_think_is_not_said_to_be_thought_and_rules_are_named(
 
 
 def commands_in(text: str) -> list[list[str]]:
-    """What is printed as a command on a line of its own."""
+    """Return the commands that are printed on lines of their own."""
     lines = (line.strip() for line in text.splitlines())
     return [shlex.split(line)[1:] for line in lines if line.startswith("podium ")]
 
