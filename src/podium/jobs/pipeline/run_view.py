@@ -176,6 +176,9 @@ def _stage_ended(
     body: StageEnded, elapsed_seconds: float, *, moved: bool
 ) -> Iterator[tuple[str, str]]:
     role = in_capitals(body.role)
+    if role == SUPERVISOR and body.verdict == "DONE" and body.words:
+        yield SUPERVISOR, body.words
+        return
     made = [repr(body.document)] if body.document else []
     made += [f"commit {body.commit[:7]}"] if moved and body.verdict != SENT_BACK else []
     cost = f"{duration(elapsed_seconds)}, {money(body.usage)}"
