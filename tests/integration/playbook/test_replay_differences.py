@@ -281,7 +281,7 @@ def test_another_answer_about_a_call_is_told_field_by_field(replay_edited: Proje
     ("spoil", "words"),
     [
         (lambda whole: b"", "holds no events"),
-        (lambda whole: b"hello\n" * 200, "is no trace"),
+        (lambda whole: b"hello\n" * 200, "is not a trace"),
         (lambda whole: b"\x00\xff" * 4_000, "holds no events"),
         (lambda whole: whole[:-40], "is cut off behind event"),
         (lambda whole: b"".join(whole.splitlines(True)[:14]), "ends in the middle of its run"),
