@@ -134,7 +134,7 @@ PATH: Json = {"type": "string", "minLength": 1, "description": "From the root on
 REPLACE_IN_FILE = Tool(
     ToolSpec(
         name="replace_in_file",
-        description="Replace a text that occurs exactly once in a file.",
+        description="Replace a text that stands in a file exactly once.",
         tier=Tier.T1,
         idempotent=True,
         timeout_seconds=30,
@@ -155,7 +155,7 @@ REPLACE_IN_FILE = Tool(
 APPEND_TO_FILE = Tool(
     ToolSpec(
         name="append_to_file",
-        description="Append text to a file; a missing file is created.",
+        description="Add a text to the end of a file; one that is not there is made.",
         tier=Tier.T1,
         idempotent=True,
         timeout_seconds=30,

@@ -136,7 +136,7 @@ def meanwhile(path: str, to: str) -> OutcomeUnknown:
 MOVE_FILE = Tool(
     ToolSpec(
         name="move_file",
-        description="Move or rename a file, but not a folder. The target must not exist.",
+        description="Give a file another place or name, where nothing stands yet. Folders stay.",
         tier=Tier.T1,
         idempotent=True,
         timeout_seconds=30,
@@ -154,7 +154,7 @@ MOVE_FILE = Tool(
 COPY_FILE = Tool(
     ToolSpec(
         name="copy_file",
-        description="Copy a file. The target must not exist.",
+        description="Copy a file to a place where nothing stands yet.",
         tier=Tier.T1,
         idempotent=True,
         timeout_seconds=30,
@@ -172,7 +172,7 @@ COPY_FILE = Tool(
 MAKE_FOLDER = Tool(
     ToolSpec(
         name="make_folder",
-        description="Create a folder, with its parent folders.",
+        description="Make a folder, with those above it.",
         tier=Tier.T1,
         idempotent=True,
         timeout_seconds=30,
@@ -289,7 +289,7 @@ def _trash_path(trash: str, path: str) -> str:
 TRASH_FILE = Tool(
     ToolSpec(
         name="trash_file",
-        description="Move a file, or a folder with its contents, to Podium's trash.",
+        description="Put a file, or a folder with all in it, into Podium's trash.",
         tier=Tier.T2,
         idempotent=True,
         timeout_seconds=60,
@@ -304,7 +304,7 @@ TRASH_FILE = Tool(
 UNTRASH_FILE = Tool(
     ToolSpec(
         name="untrash_file",
-        description="Undo a trash_file call. The original path must be free.",
+        description="Undo a trash_file, provided nothing stands there by now.",
         tier=Tier.T1,
         idempotent=True,
         timeout_seconds=30,
