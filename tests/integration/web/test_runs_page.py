@@ -227,7 +227,7 @@ async def test_the_list_is_live_and_a_run_is_started_from_it(
             await page.goto("/runs")
             await page.get_by_text("Start a run").click()
             await page.get_by_text("Pipeline", exact=True).click()
-            await page.get_by_label("The task: what to build").fill("Add a <b>farewell</b>")
+            await page.get_by_label("Task: what to build").fill("Add a <b>farewell</b>")
             await page.get_by_role("button", name="Start").first.click()
             await expect(page.locator("h1")).to_have_text("Add a <b>farewell</b>")
             await expect(page.locator("#head")).to_contain_text("Requested by")

@@ -64,7 +64,7 @@ def _still_open(context: StageContext, remark: Remark) -> Remark | None:
         return remark
     is_document = context.stage(remark.stage).does in ("report", "plan")
     if is_document and remark.round < state.stage_runs[remark.stage]:
-        _note_settled(context, remark, "its document was written anew since")
+        _note_settled(context, remark, "its document has been rewritten since")
         return None
     points = [
         point
@@ -73,13 +73,13 @@ def _still_open(context: StageContext, remark: Remark) -> Remark | None:
     ]
     state.decided |= {key_of(point) for point in points}
     if not points:
-        _note_settled(context, remark, "nothing in it is open")
+        _note_settled(context, remark, "nothing in it is still open")
         return None
     return remark.model_copy(update={"text": "\n\n".join(points)})
 
 
 def _note_settled(context: StageContext, remark: Remark, why: str) -> None:
-    context.flow.note(NoteTaken(text=f"Feedback of {remark.stage}: settled, not triaged ({why})"))
+    context.flow.note(NoteTaken(text=f"Feedback from {remark.stage}: not triaged ({why})"))
 
 
 def _is_time(context: StageContext, settled: Settled) -> bool:
@@ -102,7 +102,7 @@ async def _decide(context: StageContext, remark: Remark) -> None:
     entries = [entry] if entry else _entries(remark)
     entry = entry or remark.text
     context.flow.note(
-        NoteTaken(text=f"Feedback of {remark.stage}: {triage.decision} ({entry[:200]})")
+        NoteTaken(text=f"Feedback from {remark.stage}: {triage.decision} ({entry[:200]})")
     )
     if triage.decision == "docs" and context.state.job.spec.document_stage:
         await _document(context, entry)
@@ -117,7 +117,7 @@ async def _triaged(context: StageContext, remark: Remark) -> Triage:
     prompt = (await build_triage_brief(context, remark)).prompt
 
     async def from_where_it_starts() -> bool:
-        await state.workspace.reset(state.head, "a turn that did not end")
+        await state.workspace.reset(state.head, "an unfinished turn")
         return True
 
     reply = await ask_until_answered(
@@ -153,7 +153,7 @@ async def _to_backlog(context: StageContext, remark: Remark, entries: Sequence[s
     label = f"feedback-{remark.stage}-{remark.round}"
 
     async def work(step: StepContext) -> Filed:
-        await clean_start(context, "before the backlog is written")
+        await clean_start(context, "before writing the backlog")
         answer = Answer(
             backlog_items=tuple(shortened(entry, 2_000) for entry in entries[:MAX_ITEMS])
         )

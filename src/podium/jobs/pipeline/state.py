@@ -437,7 +437,7 @@ async def approved_step(
 async def ask_a_person(context: StageContext, name: str, reason: str) -> None:
     """Stop until somebody has looked and resumed the run; what they say goes into the next prompt."""
     context.state.stuck += 1
-    how = f'; look at it, then `podium resume {context.state.run_id} --note "…"` goes on with your words'
+    how = f'; review it, then continue with `podium resume {context.state.run_id} --note "…"`'
     signal = await context.flow.ask_person(name, f"{reason}{how}", index=context.state.stuck)
     reply = signal.payload
     if isinstance(reply, str) and reply.strip():
