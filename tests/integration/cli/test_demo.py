@@ -202,7 +202,7 @@ async def test_a_run_that_fails_ends_the_demo_with_its_reason(tmp_path: Path) ->
 
 def test_a_git_that_fails_is_told_with_its_last_words(tmp_path: Path) -> None:
     sample, _ = _sample(tmp_path)
-    with pytest.raises(DemoFailed, match="left with 128: fatal: "):
+    with pytest.raises(DemoFailed, match="exited with 128: fatal: "):
         sample.graph("no-such-branch")
 
 

@@ -232,10 +232,10 @@ def test_an_interrupted_run_ends_its_records_with_how_it_was_left(desk: Desk) ->
 
 REFUSALS = {
     "an empty task": (["run", "  \n"], "the task is empty"),
-    "a task of a megabyte": (["run", "x" * 1_000_000], "1000000 characters, 100000 are allowed"),
+    "a task of a megabyte": (["run", "x" * 1_000_000], "1000000 characters, more than 100000"),
     "an unknown mode": (["run", TASK, "--mode", "hasty"], "no mode 'hasty'; modes: bugfix"),
     "an unknown agent": (["run", TASK, "--agent", "bob"], "no agent 'bob'; agents: player"),
-    "an unknown base": (["run", TASK, "--base", "trunk"], "no branch 'trunk' here"),
+    "an unknown base": (["run", TASK, "--base", "trunk"], "there is no branch 'trunk'"),
     "waiting and leaving": (["run", TASK, "--wait", "--detach"], "cannot be combined"),
     "no task": (["run"], "Missing argument 'TASK'"),
     "no text": (["run", "caf\udce9"], "not valid UTF-8"),

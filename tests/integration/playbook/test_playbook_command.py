@@ -54,7 +54,7 @@ def test_the_json_holds_the_same(desk: Desk) -> None:
 def test_an_input_that_is_not_given_yet_is_a_note(desk: Desk) -> None:
     said = desk.run("playbook", "check", "bump.md")
     assert said.code == 0
-    assert "note: input 'version' must be given to run it" in said.out
+    assert "note: input 'version' is required to run the playbook" in said.out
 
 
 def test_faults_of_both_files_and_of_the_inputs_come_at_once(desk: Desk) -> None:

@@ -136,7 +136,7 @@ async def test_a_page_looks_through_older_runs_by_itself_until_all_were_read(
     [
         ({"flow": "none"}, "unknown flow"),
         ({"flow": "playbook", "text": "p.md", "option_inputs": "nothing"}, "NAME=VALUE"),
-        ({"flow": "playbook", "text": "../../x.md"}, "not beneath the project"),
+        ({"flow": "playbook", "text": "../../x.md"}, "outside the project"),
     ],
 )
 async def test_a_form_that_cannot_be_meant_is_answered_in_words(
