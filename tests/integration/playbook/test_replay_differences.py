@@ -303,7 +303,7 @@ def test_another_answer_about_a_call_is_told_field_by_field(replay_edited: Proje
             lambda whole: whole.replace(b'"at": "2', b'"at": "x2', 1),
             "not an event that this Podium knows",
         ),
-        (lambda whole: whole.replace(b'"job": {', b'"job": {"no": 1, '), "does not fit"),
+        (lambda whole: whole.replace(b'"job": {', b'"job": {"no": 1, '), "the input of the run is not valid"),
     ],
 )
 def test_what_cannot_be_replayed_is_said_and_leaves_with_two(

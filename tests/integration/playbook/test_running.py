@@ -26,7 +26,7 @@ def test_a_playbook_is_followed_proved_and_reported(stage: Stage) -> None:
     assert stage.text("version.txt") == "2.0\n"
     assert "met      grep -q 2.0 version.txt" in said.out
     assert "1 file changed:\n  version.txt\n  and 3 files that git ignores" in said.out
-    assert "no proof of anything" in said.out
+    assert "the agent said (not verified)" in said.out
 
 
 def test_every_call_is_in_the_trace_requested_before_it_ended(stage: Stage) -> None:
@@ -201,7 +201,7 @@ def test_a_folder_that_holds_podiums_own_memory_is_refused(stage: Stage, root: s
     place = str(stage.desk.home) if root == "home" else root
     stage.desk.home.mkdir(exist_ok=True)
     said = stage.run("--root", place, "--profile", "plugin-profile.yaml")
-    assert (said.code, "no agent may touch" in said.err) == (2, True), said.err
+    assert (said.code, "no agent may access" in said.err) == (2, True), said.err
 
 
 def test_what_is_riskier_than_the_profile_allows_is_refused(stage: Stage) -> None:
@@ -339,7 +339,7 @@ def test_runs_do_not_work_in_the_folder_of_another_or_within_it(stage: Stage) ->
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--input", "version"), "--input must be NAME=VALUE"),
+        (("--input", "version"), "pass --input NAME=VALUE"),
         (("--input", "colour=red"), "there is no input 'colour'"),
         (("--agent", "nobody"), "podium.yaml has no agent 'nobody'"),
         (("--root", "nowhere"), "does not exist"),

@@ -118,8 +118,9 @@ def view_event(body: EventBody) -> EventView:
 
 
 def _message_text(body: MessageHeard) -> str:
-    how = f"to {body.routed_to}" if body.routed_to else f"not passed on, {body.why}"
-    return f"{body.message.type} from {body.sender}, {how}: {first_line(body.message)}"
+    why = f" ({body.why})" if body.why else ""
+    how = f" to {body.routed_to}" if body.routed_to else f", not passed on{why}"
+    return f"{body.message.type} from {body.sender}{how}: {first_line(body.message)}"
 
 
 def first_line(message: MessageBlock) -> str:

@@ -117,7 +117,7 @@ def parse_inputs(written: list[str]) -> dict[str, str]:
     for argument in written:
         name, equals, value = argument.partition("=")
         if not equals or not name.strip():
-            problems.append(f"--input must be NAME=VALUE, not {argument[:60]!r}")
+            problems.append(f"pass --input NAME=VALUE, not {argument[:60]!r}")
         elif name.strip() in values:
             problems.append(f"input {name.strip()!r} is given twice")
         else:
