@@ -45,11 +45,13 @@ MANY = ("scaling", "waking_many", "aging_many")
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks")
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join((*NAMES, *MANY, "many")))
-    parser.add_argument("--quick", action="store_true", help="small, of those that are for many")
+    parser.add_argument(
+        "--quick", action="store_true", help="small versions of the benchmarks with many runs"
+    )
     chosen = parser.parse_args(arguments)
     wanted = [each for name in chosen.names for each in (MANY if name == "many" else (name,))]
     if unknown := set(wanted) - {*NAMES, *MANY}:
-        parser.error(f"there is no {', '.join(sorted(unknown))}")
+        parser.error(f"unknown benchmarks: {', '.join(sorted(unknown))}")
     print(
         f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}, "
         f"{os.cpu_count()} cores, {platform.system()} {platform.release()}"

@@ -211,7 +211,7 @@ async def _work(url: str, folder: Path) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.aging_many")
-    parser.add_argument("--quick", action="store_true", help="a short past")
+    parser.add_argument("--quick", action="store_true", help="few past runs")
     parser.add_argument("--work", nargs=2, metavar=("URL", "FOLDER"), help=argparse.SUPPRESS)
     chosen = parser.parse_args(arguments)
     if chosen.work:

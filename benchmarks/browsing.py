@@ -48,7 +48,7 @@ async def shown_live(
     Console, browser and this process, which writes, share nothing but the machine.
     """
     if not CHROMIUM:
-        print("a page in a browser is left out: there is no Chromium here")
+        print("skipping the page in a browser: Chromium is not installed")
         return []
     async with _serving(project, environ) as url, chromium() as browser:
         page = await browser.new_page()

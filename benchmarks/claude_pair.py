@@ -59,7 +59,7 @@ async def measure() -> list[Figure]:
     try:
         program = clis.claude()
     except pytest.skip.Exception as missing:
-        print(f"claude_pair is left out: {missing}")
+        print(f"skipping claude_pair: {missing}")
         return []
     return await _measure(program)
 

@@ -213,19 +213,23 @@ def table(curve: Curve) -> list[str]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scaling")
-    parser.add_argument("--quick", action="store_true", help="few runs, and nothing is kept")
+    parser.add_argument("--quick", action="store_true", help="few runs, and no results are stored")
     parser.add_argument("--workers", type=int, nargs="+", default=WORKERS, metavar="N")
-    parser.add_argument("--prefect", type=Path, metavar="PYTHON", help="a Python that has Prefect")
-    parser.add_argument("--points", type=Path, default=POINTS_FILE, help="where the curve is kept")
+    parser.add_argument(
+        "--prefect", type=Path, metavar="PYTHON", help="a Python with Prefect installed"
+    )
+    parser.add_argument(
+        "--points", type=Path, default=POINTS_FILE, help="file in which to store the curve"
+    )
     parser.add_argument("--worker", nargs=2, metavar=("URL", "FOLDER"), help=argparse.SUPPRESS)
     chosen = parser.parse_args(arguments)
     if chosen.worker:
         asyncio.run(_work(chosen.worker[0], Path(chosen.worker[1])))
         return
     if min(chosen.workers) < 1:
-        parser.error("--workers are at least 1")
+        parser.error("--workers must be at least 1")
     if chosen.prefect and not chosen.prefect.exists():
-        parser.error(f"{chosen.prefect} is not there; name a Python that has Prefect")
+        parser.error(f"{chosen.prefect} does not exist; pass a Python with Prefect installed")
     runs = QUICK_RUNS if chosen.quick else None
     curve = asyncio.run(measure_curve(chosen.workers, runs, chosen.prefect))
     print("\n".join(table(curve)))

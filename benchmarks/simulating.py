@@ -50,9 +50,9 @@ class Points:
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise SystemExit(f"{path} is not a file of measured points: {error!r}") from None
         if min((points.cores, points.room, points.steps, *by_workers), default=0) < 1:
-            raise SystemExit(f"{path}: cores, room, steps and workers are at least 1")
+            raise SystemExit(f"{path}: cores, room, steps and workers must be at least 1")
         if not all(each is None or each > 0 for each in by_workers.values()):
-            raise SystemExit(f"{path}: what was measured is more than 0, or null")
+            raise SystemExit(f"{path}: measured values must be more than 0, or null")
         return points
 
     def write(self, path: Path) -> None:
@@ -103,11 +103,11 @@ def _json(path: Path, hint: str) -> Mapping[str, Any]:
     try:
         found = json.loads(path.read_text())
     except FileNotFoundError:
-        raise SystemExit(f"{path} is not there; {hint}") from None
+        raise SystemExit(f"{path} does not exist; {hint}") from None
     except ValueError as error:
         raise SystemExit(f"{path} is not JSON ({error}); {hint}") from None
     if not isinstance(found, dict):
-        raise SystemExit(f"{path} holds no JSON object; {hint}")
+        raise SystemExit(f"{path} is not a JSON object; {hint}")
     return found
 
 
@@ -136,9 +136,11 @@ def measure_costs(path: Path) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.simulating")
-    parser.add_argument("--measure", action="store_true", help="measure what things cost first")
-    parser.add_argument("--costs", type=Path, default=COSTS_FILE, help="what things cost")
-    parser.add_argument("--points", type=Path, default=POINTS_FILE, help="what was measured")
+    parser.add_argument("--measure", action="store_true", help="measure the costs first")
+    parser.add_argument("--costs", type=Path, default=COSTS_FILE, help="file with the costs")
+    parser.add_argument(
+        "--points", type=Path, default=POINTS_FILE, help="file with the measured points"
+    )
     chosen = parser.parse_args(arguments)
     if chosen.measure:
         measure_costs(chosen.costs)

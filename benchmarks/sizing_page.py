@@ -49,7 +49,9 @@ def refreshed(page: str) -> str:
         pattern = f"{re.escape(marks[0])}.*?{re.escape(marks[1])}"
         page, found = re.subn(pattern, lambda _, text=text: text, page, flags=re.DOTALL)  # type: ignore[misc]
         if found != 1:
-            raise SystemExit(f"{PAGE}: the marks {marks} of the table stand there {found} times")
+            raise SystemExit(
+                f"{PAGE}: the marks {marks} of the table occur {found} times, expected once"
+            )
     return page
 
 

@@ -62,7 +62,7 @@ app = command_app()
 @app.command()
 def greet(
     context: typer.Context,
-    names: Annotated[list[str], typer.Argument(metavar="NAME…", help="Who is greeted.")],
+    names: Annotated[list[str], typer.Argument(metavar="NAME…", help="Name of a person to greet.")],
 ) -> None:
     """Greet people, one durable step each.
 

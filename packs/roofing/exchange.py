@@ -65,7 +65,7 @@ class Line:
     def check(self) -> None:
         """Raises `NotReached` once the line is cut: for the moment before something is sent."""
         if self.is_cut:
-            raise NotReached("the time was over before anything was sent; try again")
+            raise NotReached("timed out before anything was sent; try again")
 
     def cut(self) -> None:
         with self._guard:
@@ -132,11 +132,13 @@ def safe_url(setting: str, url: str) -> SplitResult:
     except ValueError:
         usable = False
     if not usable or parts.scheme not in ("http", "https") or parts.query or parts.fragment:
-        raise ToolBroke(f"{setting} is no address such as https://example.com; set it right")
+        raise ToolBroke(f"{setting} is not a URL such as https://example.com; correct it")
     if parts.username is not None:
-        raise ToolBroke(f"{setting} must not hold a name or password; use the settings for them")
+        raise ToolBroke(f"{setting} must not contain a name or password; use the settings for them")
     if parts.scheme == "http" and not is_this_machine(parts.hostname or ""):
-        raise ToolBroke(f"{setting} must begin with https://: the key would travel unencrypted")
+        raise ToolBroke(
+            f"{setting} must begin with https://; otherwise the key would be sent unencrypted"
+        )
     return parts
 
 
@@ -169,7 +171,7 @@ def exchange(request: Request, line: Line) -> Answer:
             return _read(connection.getresponse(), request.most_bytes)
         except (OSError, http.client.HTTPException) as error:
             why = "it took too long" if line.is_cut else reason_of(error)
-            raise AnswerLost(f"{place} gave no whole answer: {why}") from None
+            raise AnswerLost(f"{place} did not answer completely: {why}") from None
     finally:
         connection.close()
 
@@ -202,5 +204,5 @@ def reason_of(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     if isinstance(error, http.client.IncompleteRead):
-        return "the connection ended in the middle"
+        return "the connection was closed too early"
     return str(error) or type(error).__name__

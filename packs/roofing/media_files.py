@@ -131,11 +131,11 @@ def _store(
         raise ToolBroke("the file is empty; give another one")
     digest = hashlib.sha256(data).hexdigest()
     if expected is not None and expected.strip().lower() != digest:
-        raise ToolBroke(f"the file is not the one that was meant: its SHA-256 is {digest}")
+        raise ToolBroke(f"the file does not match the expected hash: its SHA-256 is {digest}")
     kind, ending = media_type_of(data[:32])
     # Whoever may name a path could otherwise have any readable file copied, keys included.
     if path is not None and (kind, ending) == _UNKNOWN:
-        raise ToolBroke(f"{path!r} is no photo, video or PDF; give the path of one")
+        raise ToolBroke(f"{path!r} is not a photo, video or PDF; give the path of one")
     stored_as = f"{digest[:2]}/{digest[2:4]}/{digest}.{ending}"
     _write(_place(state, stored_as), data)
     return StoredFile(digest, len(data), kind, stored_as)
@@ -165,7 +165,7 @@ def _read_file(path: str) -> bytes:
     try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
-            raise ToolBroke(f"{path!r} is no regular file; give the path of one")
+            raise ToolBroke(f"{path!r} is not a regular file; give the path of one")
         if found.st_size > MAX_BYTES:
             raise _too_large()
         with os.fdopen(descriptor, "rb", closefd=False) as file:
@@ -189,7 +189,7 @@ def _write(place: Path, data: bytes) -> None:
         unfinished.replace(place)
         _sync_folder(place.parent)
     except OSError as error:
-        raise ToolBroke(f"the file cannot be kept: {error.strerror}; look at the disk") from None
+        raise ToolBroke(f"the file cannot be stored: {error.strerror}; check the disk") from None
     finally:
         unfinished.unlink(missing_ok=True)
 
@@ -200,7 +200,9 @@ def _move(source: Path, target: Path) -> None:
         source.replace(target)
     except FileNotFoundError:
         if not target.exists():
-            raise ToolBroke(f"the file {source.name} is gone; look for it in a backup") from None
+            raise ToolBroke(
+                f"the file {source.name} is missing; restore it from a backup"
+            ) from None
         return
     _sync_folder(target.parent)
     _sync_folder(source.parent)
@@ -211,11 +213,11 @@ def _verified(place: Path, sha256: str) -> Verified:
         found = _digest(place)
         size = place.stat().st_size
     except FileNotFoundError:
-        return Verified(False, "", 0, "the file is not there")
+        return Verified(False, "", 0, "the file is missing")
     except OSError as error:
         return Verified(False, "", 0, f"the file cannot be read: {error.strerror}")
     if found != sha256:
-        return Verified(False, found, size, "the file is not as it was stored")
+        return Verified(False, found, size, "the file has changed since it was stored")
     return Verified(True, found, size)
 
 
@@ -235,7 +237,7 @@ def _sync_folder(folder: Path) -> None:
 def _place(state: Path, stored_as: str) -> Path:
     """Raises `ToolBroke` for anything that is not a place of ours: it came out of a database."""
     if not _STORED_AS.fullmatch(stored_as):
-        raise ToolBroke(f"{stored_as!r:.100} is no stored file")
+        raise ToolBroke(f"{stored_as!r:.100} is not a stored file")
     return state / "media" / stored_as
 
 

@@ -84,7 +84,7 @@ def _composed(mail: Mail, settings: MailSettings, scope: PackScope) -> EmailMess
     _no_control_characters("recipient", mail.to)
     _no_control_characters("subject", mail.subject)
     if not _PLAIN_ADDRESS.fullmatch(mail.to):
-        raise ToolBroke(f"{mail.to!r:.80} is no e-mail address that can be written to; correct it")
+        raise ToolBroke(f"{mail.to!r:.80} is not a valid e-mail address; correct it")
     message = EmailMessage(policy=FOR_SMTP)
     try:
         message["From"] = Address(settings.sender_name, addr_spec=settings.sender)
@@ -103,7 +103,7 @@ def _composed(mail: Mail, settings: MailSettings, scope: PackScope) -> EmailMess
                 filename=each.file_name,
             )
     except (ValueError, MessageError) as error:
-        raise ToolBroke(f"the message cannot be written: {error}; correct it") from None
+        raise ToolBroke(f"the message cannot be composed: {error}; correct it") from None
     return message
 
 
@@ -119,7 +119,7 @@ def _entitle(message: EmailMessage, subject: str) -> None:
 def _no_control_characters(what: str, text: str) -> None:
     """A line break in a header would let its writer add headers, and recipients, of their own."""
     if any(ord(character) < 32 or ord(character) == 127 for character in text):
-        raise ToolBroke(f"the {what} holds a line break or control character; take it out")
+        raise ToolBroke(f"the {what} contains a line break or control character; remove it")
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ class _Post:
             yield
         except smtplib.SMTPAuthenticationError as error:
             raise self._not_sent(
-                f"it does not accept the login ({self._words(error.smtp_error)}); look at "
+                f"it does not accept the login ({self._words(error.smtp_error)}); check "
                 "ROOFING_SMTP_USER and ROOFING_SMTP_PASSWORD"
             ) from None
         except smtplib.SMTPResponseException as error:
@@ -163,7 +163,7 @@ class _Post:
             raise self._not_sent(str(error)) from None
         except (smtplib.SMTPException, OSError) as error:
             why = "it took too long" if line.is_cut else reason_of(error)
-            raise self._not_sent(f"{why}; look at ROOFING_SMTP_HOST and the server") from None
+            raise self._not_sent(f"{why}; check ROOFING_SMTP_HOST and the server") from None
 
     def _connected(self, line: Line) -> smtplib.SMTP:
         """Raises `SMTPConnectError` when the server greets with a no."""
@@ -193,7 +193,7 @@ class _Post:
         self._expect(server.mail(self.settings.sender), 250, "the sender")
         code, said = server.rcpt(self.to)
         if code not in (250, 251):
-            raise self._not_sent(f"it refuses {self.to!r}: {code} {self._words(said)}")
+            raise self._not_sent(f"it rejected {self.to!r}: {code} {self._words(said)}")
 
     def _encrypted(self, server: smtplib.SMTP) -> None:
         if not server.has_extn("starttls"):
@@ -213,16 +213,16 @@ class _Post:
         except (smtplib.SMTPException, OSError) as error:
             why = "it took too long" if line.is_cut else reason_of(error)
             raise MaybeSent(
-                "the message", f"{self.settings.host} gave no answer: {why}", self.message_id
+                "the message", f"{self.settings.host} did not answer: {why}", self.message_id
             ) from None
         if not 200 <= code < 300:
-            raise self._not_sent(f"it refuses the message: {code} {self._words(said)}")
+            raise self._not_sent(f"it rejected the message: {code} {self._words(said)}")
         return f"{code} {self._words(said)}"
 
     def _expect(self, reply: tuple[int, bytes], wanted: int, what: str) -> None:
         code, said = reply
         if code != wanted:
-            raise self._not_sent(f"it refuses {what}: {code} {self._words(said)}")
+            raise self._not_sent(f"it rejected {what}: {code} {self._words(said)}")
 
     def _not_sent(self, reason: str) -> ToolBroke:
         place = f"{self.settings.host}:{self.settings.port}"

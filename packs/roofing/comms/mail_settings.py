@@ -45,7 +45,7 @@ def mail_settings(settings: Mapping[str, str]) -> MailSettings:
     password = settings.get("ROOFING_SMTP_PASSWORD", "")
     if not (user + password).isascii():
         raise ToolBroke(
-            "ROOFING_SMTP_USER and ROOFING_SMTP_PASSWORD may hold plain letters, digits and signs only"
+            "ROOFING_SMTP_USER and ROOFING_SMTP_PASSWORD can contain only ASCII letters, digits and symbols"
         )
     name, sender = _sender(_needed(settings, "ROOFING_SMTP_FROM"))
     return MailSettings(

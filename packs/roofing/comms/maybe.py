@@ -13,7 +13,7 @@ class MaybeSent(OutcomeUnknown):
 
     def __init__(self, what: str, reason: str, reference: str) -> None:
         super().__init__(
-            f"it may have been sent: {what} was handed over, but {reason}; look for {reference} "
-            "there before it is sent again"
+            f"{what} was handed over and may have been sent, but {reason}; look for {reference} "
+            "there before sending it again"
         )
         self.reference = reference

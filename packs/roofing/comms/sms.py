@@ -104,15 +104,15 @@ def _from(sender: str) -> dict[str, str]:
 
 def _check(sms: Sms) -> None:
     if not _PHONE.fullmatch(sms.to):
-        raise ToolBroke(f"{sms.to!r:.40} is no number such as +61400123456; correct it")
+        raise ToolBroke(f"{sms.to!r:.40} is not a phone number such as +61400123456; correct it")
     if not sms.text.strip():
         raise ToolBroke("the text message is empty; say what to send")
     if len(sms.text) > MAX_CHARACTERS:
         raise ToolBroke(
-            f"the text message has {len(sms.text)} characters; {MAX_CHARACTERS} is the most"
+            f"the text message has {len(sms.text)} characters, the limit is {MAX_CHARACTERS}; shorten it"
         )
     if "\0" in sms.text or any("\ud800" <= each <= "\udfff" for each in sms.text):
-        raise ToolBroke("the text message holds a character that cannot be sent; take it out")
+        raise ToolBroke("the text message contains a character that cannot be sent; remove it")
 
 
 def _judged(answer: Answer, sms: Sms, hide: Hide) -> SentSms:
@@ -133,14 +133,13 @@ def _judged(answer: Answer, sms: Sms, hide: Hide) -> SentSms:
 def _refusal(status: int, said: dict[str, Any]) -> str:
     if status in (401, 403):
         return (
-            "the gateway does not accept the login; look at ROOFING_SMS_ACCOUNT and "
-            "ROOFING_SMS_TOKEN"
+            "the gateway does not accept the login; check ROOFING_SMS_ACCOUNT and ROOFING_SMS_TOKEN"
         )
     if status == 429:
-        return "the gateway is asked too much; try again in a minute"
+        return "the gateway limits the rate of requests; try again in a minute"
     words = str(said.get("message") or f"HTTP {status}")[:300]
     code = str(said.get("code") or "")[:20]
-    return f"the gateway refuses it{f' ({code})' if code else ''}: {words}"
+    return f"the gateway rejected it{f' ({code})' if code else ''}: {words}"
 
 
 def _maybe(reason: str, sms: Sms) -> MaybeSent:

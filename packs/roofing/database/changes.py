@@ -68,7 +68,7 @@ class Conflict(ToolBroke):
 
 def row_missing(table: str, id: str) -> Conflict:
     return Conflict(
-        f"there is no row {id!r} in {table}; nothing was changed: look for the right id",
+        f"there is no row {id!r} in {table}; nothing was changed: check the id",
         table=table,
         id=id,
     )
@@ -78,7 +78,7 @@ def row_changed(table: str, id: str, column: str, found: Any, expected: Any) -> 
     allowed = " or ".join(repr(value) for value in expected)
     return Conflict(
         f"{column} of {id!r} in {table} is {found!r}, not {allowed}; nothing was changed: "
-        "look at it again",
+        "check the current value",
         table=table,
         id=id,
         column=column,
@@ -86,8 +86,8 @@ def row_changed(table: str, id: str, column: str, found: Any, expected: Any) -> 
 
 
 _BROKEN = {
-    "foreign": "something that it names is not there, or something else still needs it",
-    "unique": "there is one like it already",
+    "foreign": "a record that it refers to does not exist, or another record still refers to it",
+    "unique": "a record like it already exists",
     "check": "one of its values is not allowed",
     "null": "one of its values is missing",
 }
@@ -96,7 +96,9 @@ _BROKEN = {
 def rule_broken(rule: str, place: str = "") -> Conflict:
     """`rule` is one of foreign, unique, check, null: the kinds of constraint."""
     where = f" ({place})" if place else ""
-    return Conflict(f"the database refuses the change{where}: {_BROKEN[rule]}; nothing was changed")
+    return Conflict(
+        f"the database rejected the change{where}: {_BROKEN[rule]}; nothing was changed"
+    )
 
 
 def new_id(kind: str, key: str, n: int = 0) -> str:

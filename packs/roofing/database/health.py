@@ -29,7 +29,7 @@ async def health(db: Database) -> dict[str, Any]:
         return {**told, "problem": str(error)}
     if missing:
         names = ", ".join(migration.name for migration in missing)
-        problem = f"its tables are not up to date: run {names} of the pack's migrations in it"
+        problem = f"its tables are out of date: run {names} of the pack's migrations in it"
         return {**told, "problem": f"the {db.backend} database cannot be used, {problem}"}
     return {**told, "reachable": True}
 

@@ -24,25 +24,23 @@ _AWAY = ("08", "57P", "53")
 def refused(code: str, message: str, detail: str, reason: str) -> ToolBroke:
     """The error to raise for a SQLSTATE; `reason` is what there is to say when it has none."""
     if code == "PT409":
-        return _conflict(detail) or ToolBroke(f"the database refuses the change: {message}")
+        return _conflict(detail) or ToolBroke(f"the database rejected the change: {message}")
     if code in _RULES:
         return rule_broken(_RULES[code])
     if code in NO_TABLES:
-        return ToolBroke(
-            f"the roofing tables are not there or not up to date ({message or reason})"
-        )
+        return ToolBroke(f"the roofing tables are missing or out of date ({message or reason})")
     if code in IN_THE_WAY:
         return Conflict(
-            "two changes at once were in each other's way; nothing was changed: try again"
+            "two changes at the same time were in conflict; nothing was changed: try again"
         )
     if code == "57014":
         return ToolBroke("the database took too long; nothing was changed: try again")
     if not code or code.startswith(_AWAY):
         return ToolBroke(
-            f"the roofing database cannot be reached ({reason}); look at ROOFING_DATABASE_URL and "
-            "the server, then try again: what is asked again under its key is done once"
+            f"the roofing database cannot be reached ({reason}); check ROOFING_DATABASE_URL and "
+            "the server, then try again: a repeated call is executed only once"
         )
-    return ToolBroke(f"the roofing database refuses ({code}): {message or reason}")
+    return ToolBroke(f"the roofing database rejected the request ({code}): {message or reason}")
 
 
 def _conflict(detail: str) -> ToolBroke | None:

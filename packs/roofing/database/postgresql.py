@@ -120,7 +120,7 @@ class PostgresBackend:
         except psycopg.ProgrammingError:
             # Its message quotes what it stumbled over, which may be the password.
             raise ToolBroke(
-                "ROOFING_DATABASE_URL is no address that can be read; write special signs in its "
+                "ROOFING_DATABASE_URL is not a valid URL; write special characters in its "
                 "password as %40 and the like"
             ) from None
         return connection

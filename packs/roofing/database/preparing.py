@@ -41,7 +41,7 @@ def _conditions(table: Table, column: str, value: Any) -> Iterator[Condition]:
             yield Condition(column, "null")
         case Contains(text=text):
             if table.column(column) is not Kind.TEXT:
-                raise ToolBroke(f"{column} of {table.name} is no text that could be searched")
+                raise ToolBroke(f"{column} of {table.name} is not text and cannot be searched")
             yield Condition(column, "contains", stored(table, column, text))
         case Between(low=low, high=high):
             if low is not None:
@@ -63,7 +63,7 @@ def prepared(changes: Iterable[Change], now: str) -> tuple[Step, ...]:
 def _step(change: Change, now: str) -> Step:
     table = table_named(change.table)
     if table.name == "performed":
-        raise ToolBroke("the record of what was performed is written by `apply` alone")
+        raise ToolBroke("only `apply` writes the record of executed calls")
     match change:
         case Insert(row=row):
             stamped = {"created_at": now, "updated_at": now, **row}

@@ -117,5 +117,5 @@ def table_named(name: str) -> Table:
     """Raises `ToolBroke` for a table that there is not."""
     table = TABLES.get(name)
     if table is None:
-        raise ToolBroke(f"there is no table {name!r}; there are {', '.join(TABLES)}")
+        raise ToolBroke(f"there is no table {name!r}; tables: {', '.join(TABLES)}")
     return table

@@ -54,7 +54,7 @@ async def take_snapshot(db: Database, scope: PackScope, snapshot_id: str) -> Sna
 async def remove_snapshot(scope: PackScope, file_name: str) -> bool:
     """Delete the copy's file. False: it was not there."""
     if not _FILE_NAME.fullmatch(file_name):
-        raise ToolBroke(f"{file_name!r} is no snapshot's file")
+        raise ToolBroke(f"{file_name!r} is not the file of a snapshot")
     file = scope.state / "snapshots" / file_name
     if not file.exists():
         return False

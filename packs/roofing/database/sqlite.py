@@ -211,7 +211,9 @@ def _in_words(error: sqlite3.Error, file: Path) -> ToolBroke:
     if code.startswith("SQLITE_BUSY"):
         return ToolBroke(f"{file.name} is busy; nothing was changed: try again")
     if code in ("SQLITE_CORRUPT", "SQLITE_NOTADB"):
-        return ToolBroke(f"{file} cannot be read as a database; put a snapshot in its place")
+        return ToolBroke(f"{file} is not a readable database; replace it with a snapshot")
     if code.startswith(("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_CANTOPEN")):
-        return ToolBroke(f"{file} cannot be used ({error}); look at the disk and its permissions")
+        return ToolBroke(
+            f"{file} cannot be used ({error}); check the disk and the permissions of the file"
+        )
     return ToolBroke(f"{file.name}: {error}")

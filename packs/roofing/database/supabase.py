@@ -32,7 +32,9 @@ class SupabaseBackend:
         """Raises `ToolBroke` when address or key cannot be used."""
         parts = safe_url("SUPABASE_URL", url)
         if not service_key.isascii() or not service_key.isprintable() or " " in service_key:
-            raise ToolBroke("SUPABASE_SERVICE_ROLE_KEY holds characters that no key has")
+            raise ToolBroke(
+                "SUPABASE_SERVICE_ROLE_KEY contains characters that no key has; correct it"
+            )
         self._base = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}/rest/v1"
         self._headers = {
             "apikey": service_key,
@@ -66,7 +68,7 @@ class SupabaseBackend:
         answer = self._ask("GET", f"{query.table.name}?{_encoded(asked)}", headers=_COUNTED)
         page = _json_of(answer)
         if not isinstance(page, list) or not all(isinstance(row, dict) for row in page):
-            raise ToolBroke("Supabase answered with something that is no list of rows")
+            raise ToolBroke("Supabase did not answer with a list of rows")
         return page, _total(answer)
 
     def count(self, query: Query) -> int:
@@ -87,7 +89,7 @@ class SupabaseBackend:
         }
         result = _json_of(self._ask("POST", "rpc/roofing_apply", given))
         if not isinstance(result, dict):
-            raise ToolBroke("Supabase answered a change with something that is no result")
+            raise ToolBroke("Supabase did not answer a change with a result")
         return result
 
     def migrations(self) -> list[str]:
@@ -116,10 +118,10 @@ class SupabaseBackend:
             with Line(self._timeout_seconds) as line:
                 answer = exchange(request, line)
         except NotReached as error:
-            raise ToolBroke(f"Supabase: {error}; look at SUPABASE_URL, then try again") from None
+            raise ToolBroke(f"Supabase: {error}; check SUPABASE_URL, then try again") from None
         except AnswerLost as error:
             raise ToolBroke(
-                f"Supabase: {error}; try again: what is asked again under its key is done once"
+                f"Supabase: {error}; try again: a repeated call is executed only once"
             ) from None
         if answer.status == _NO_MORE_ROWS:
             return Answer(200, answer.headers, b"[]")
@@ -166,7 +168,7 @@ def _json_of(answer: Answer) -> Any:
     try:
         return json.loads(answer.body)
     except (ValueError, RecursionError):
-        raise ToolBroke("Supabase answered with something that is not JSON; try again") from None
+        raise ToolBroke("Supabase did not answer with JSON; try again") from None
 
 
 def _refusal(answer: Answer) -> ToolBroke:
@@ -181,18 +183,17 @@ def _refusal(answer: Answer) -> ToolBroke:
         code = "PT409"  # PostgREST before version 10 keeps codes of this kind to itself
     if answer.status in (401, 403):
         return ToolBroke(
-            "Supabase does not accept the key; look at SUPABASE_SERVICE_ROLE_KEY (it must be the "
+            "Supabase does not accept the key; check SUPABASE_SERVICE_ROLE_KEY (it must be the "
             "project's service key)"
         )
     if code in NO_TABLES:
         return ToolBroke(
-            "the Supabase project lacks the roofing tables, or the newest of them: run the files of "
-            "the pack's folder migrations/postgresql that it has not had, in order, in the "
-            "project's SQL editor"
+            "the Supabase project lacks some roofing tables: in its SQL editor, run the files of the "
+            "pack's folder migrations/postgresql that have not been run yet, in order"
         )
     if not code or (answer.status >= 500 and code not in ("57014", *IN_THE_WAY)):
         return ToolBroke(
-            f"Supabase answered with HTTP {answer.status}; try again: what is asked again under its "
-            "key is done once"
+            f"Supabase answered with HTTP {answer.status}; try again: a repeated call is executed "
+            "only once"
         )
     return refused(code, message, str(said.get("details") or ""), message)

@@ -34,7 +34,7 @@ def stored(table: Table, column: str, value: Any) -> Any:
         return _INTO[kind](value)
     except (ValueError, TypeError, RecursionError) as error:
         raise ToolBroke(
-            f"{column} of {table.name} cannot be kept: {error}; give another value"
+            f"{column} of {table.name} cannot be stored: {error}; use another value"
         ) from None
 
 
@@ -59,10 +59,10 @@ def _text(value: Any) -> str:
     if len(value) > MAX_TEXT:
         raise ValueError(f"it is longer than {MAX_TEXT} characters")
     if "\0" in value:
-        raise ValueError("it holds a NUL character")
+        raise ValueError("it contains a NUL character")
     # A lone surrogate has no bytes; the plain message of the codec would name a position only.
     if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
-        raise ValueError("it holds half a character")
+        raise ValueError("it contains half of a surrogate pair")
     return value
 
 
@@ -70,7 +70,7 @@ def _integer(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"it must be a whole number, not {value!r:.40}")
     if abs(value) > _MAX_INTEGER:
-        raise ValueError("it is too large a number")
+        raise ValueError("the number is too large")
     return value
 
 
@@ -100,9 +100,9 @@ def _date(value: Any) -> str:
 def _moment(value: Any) -> str:
     when = datetime.fromisoformat(value) if isinstance(value, str) else value
     if not isinstance(when, datetime):
-        raise TypeError(f"it must be a moment, not {value!r:.40}")
+        raise TypeError(f"it must be a time, not {value!r:.40}")
     if when.tzinfo is None:
-        raise ValueError("a moment needs its offset from UTC")
+        raise ValueError("a time needs its offset from UTC")
     return moment(when)
 
 
@@ -111,7 +111,7 @@ def _json(value: Any) -> Any:
     if len(said) > MAX_TEXT:
         raise ValueError(f"it is longer than {MAX_TEXT} characters")
     if "\\u0000" in json.dumps(value).replace("\\\\", ""):
-        raise ValueError("it holds a NUL character")
+        raise ValueError("it contains a NUL character")
     _text(said)
     return json.loads(said)
 

@@ -18,7 +18,7 @@ from .records import Row
 
 _CONTACT = {"name", "phone", "email"}
 _MAX_COUNT = 10_000
-_PLAN_AGAIN = "nothing was sent: look at it, then plan this again"
+_PLAN_AGAIN = "nothing was sent: check it, then plan this again"
 
 
 async def must_be_as_planned(
@@ -36,7 +36,7 @@ async def must_be_as_planned(
     since = scope.planned_at.astimezone(UTC).isoformat(timespec="microseconds")
     found = await db.rows("performed", {"created_at": Between(scope.planned_at)}, limit=_MAX_COUNT)
     if len(found) == _MAX_COUNT:
-        raise ToolBroke(f"very much was changed after this was planned; {_PLAN_AGAIN}")
+        raise ToolBroke(f"too much was changed after this was planned; {_PLAN_AGAIN}")
     later = [call for call in found if call["created_at"] > since]
     own = scope.key.partition(":")[0] + ":"
     for call in later:

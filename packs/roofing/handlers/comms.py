@@ -105,7 +105,7 @@ async def request_review(arguments: Arguments, scope: PackScope, db: Database) -
     must_be(job, "job", ("completed",), "only a finished job is reviewed; see job.complete")
     link = scope.settings.get("ROOFING_REVIEW_URL")
     if not link:
-        raise ToolBroke("there is no place for reviews; set ROOFING_REVIEW_URL to its address")
+        raise ToolBroke("there is no page for reviews; set ROOFING_REVIEW_URL to its URL")
     lead = await the(db, "leads", job["lead_id"])
     await must_be_as_planned(db, scope, lead)
     channel = arguments.get("channel", "email")
@@ -114,7 +114,7 @@ async def request_review(arguments: Arguments, scope: PackScope, db: Database) -
     words = f"thank you for having us on your roof. Would you tell others how it went? {link}"
     if channel == "sms":
         if not lead["phone"]:
-            raise ToolBroke(f"lead {lead['id']!r} has no phone number; ask by e-mail instead")
+            raise ToolBroke(f"lead {lead['id']!r} has no phone number; use e-mail instead")
         body = f"Hi {_called(lead)}, {words} - {_business(scope)}"
         return Letter("sms", lead["phone"], body, "", "review", about, result)
     body = _letter(lead, scope, words)

@@ -28,14 +28,14 @@ def day_of(text: str, what: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise ToolBroke(f"{what} {text!r} is no day; write one such as 2027-03-04") from None
+        raise ToolBroke(f"{what} {text!r} is not a date; write one such as 2027-03-04") from None
 
 
 def upcoming(text: str, what: str, scope: PackScope) -> date:
     """Today or a day to come. Raises `ToolBroke` for one that is over, or that no calendar has."""
     day, this_day = day_of(text, what), today(scope)
     if day < this_day:
-        raise ToolBroke(f"{what} {day} is over, today is {this_day}; give a day from today on")
+        raise ToolBroke(f"{what} {day} is in the past, today is {this_day}; give a later day")
     return day
 
 

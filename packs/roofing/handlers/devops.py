@@ -51,7 +51,7 @@ async def remove_snapshot(arguments: Arguments, scope: PackScope) -> dict[str, A
 
     async def decide() -> Done:
         snapshot = await the(db, "snapshots", arguments["snapshot_id"])
-        must_be(snapshot, "snapshot", ("kept",), "it was removed already")
+        must_be(snapshot, "snapshot", ("kept",), "it is already removed")
         change = Update("snapshots", snapshot["id"], {"status": "removed"}, {"status": "kept"})
         return Done([change], {"snapshot_id": snapshot["id"], "status": "removed"})
 

@@ -183,7 +183,7 @@ async def _some_items(db: Database, inspection: Row) -> list[Row]:
 @recorded
 async def submit(arguments: Arguments, scope: PackScope, db: Database) -> Done:
     inspection = await the(db, "inspections", arguments["inspection_id"])
-    must_be(inspection, "inspection", _UNFINISHED, "there is nothing to hand in")
+    must_be(inspection, "inspection", _UNFINISHED, "there is nothing to submit")
     await _some_items(db, inspection)
     values = {"status": "submitted", "submitted_at": scope.now}
     result = {
@@ -213,7 +213,7 @@ async def reopen(arguments: Arguments, scope: PackScope, db: Database) -> Done:
 @recorded
 async def cancel(arguments: Arguments, scope: PackScope, db: Database) -> Done:
     inspection = await the(db, "inspections", arguments["inspection_id"])
-    must_be(inspection, "inspection", (*_UNFINISHED, "submitted"), "there is nothing to call off")
+    must_be(inspection, "inspection", (*_UNFINISHED, "submitted"), "there is nothing to cancel")
     must_stand("inspections", inspection, arguments)
     await _no_quote_rests_on(db, inspection, ("draft", "final", "accepted"))
     before = inspection["status"]
@@ -232,7 +232,7 @@ async def _no_quote_rests_on(db: Database, inspection: Row, statuses: tuple[str,
     for quote in await db.rows("quotes", where, limit=1):
         way = "quote.reopen" if quote["status"] == "final" else "quote.decline"
         raise ToolBroke(
-            f"quote {quote['id']!r} ({quote['status']}) rests on inspection {inspection['id']!r}; "
+            f"quote {quote['id']!r} ({quote['status']}) is based on inspection {inspection['id']!r}; "
             f"settle it with {way} first"
         )
 
@@ -240,7 +240,7 @@ async def _no_quote_rests_on(db: Database, inspection: Row, statuses: tuple[str,
 @recorded
 async def reinstate(arguments: Arguments, scope: PackScope, db: Database) -> Done:
     inspection = await the(db, "inspections", arguments["inspection_id"])
-    must_be(inspection, "inspection", ("cancelled",), "there is nothing to put back on")
+    must_be(inspection, "inspection", ("cancelled",), "there is nothing to reinstate")
     status = inspection["status_before"] or "open"
     values = {"status": status, "status_before": None, "cancelled_because": None}
     undo = {"inspection_id": inspection["id"], "expected": {"status": status}}

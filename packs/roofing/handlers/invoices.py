@@ -56,8 +56,8 @@ async def _amount(db: Database, job: Row, given: float | None) -> int:
     amount = left if given is None else cents(given, "amount")
     if amount > left:
         raise ToolBroke(
-            f"{said(amount)} is more than the {said(left)} of quote {job['quote_id']!r} that are on "
-            f"no invoice of job {job['id']!r} yet; bill at most that"
+            f"{said(amount)} is more than the {said(left)} of quote {job['quote_id']!r} that job "
+            f"{job['id']!r} has not invoiced yet; bill at most that"
         )
     return amount
 
@@ -72,7 +72,7 @@ async def _unbilled(db: Database, job: Row) -> int:
         listed = ", ".join(repr(bill["id"]) for bill in bills[:_FEW]) or "a quote of nothing"
         raise ToolBroke(
             f"job {job['id']!r} is billed in full ({listed}); void an invoice with invoice.void to "
-            "bill it anew"
+            "bill it again"
         )
     return left
 
@@ -127,7 +127,7 @@ def _paid(invoice: Row, paid_cents: int, status: str) -> Change:
 @recorded
 async def reverse_payment(arguments: Arguments, scope: PackScope, db: Database) -> Done:
     payment = await the(db, "payments", arguments["payment_id"])
-    must_be(payment, "payment", ("received",), "it was taken back already")
+    must_be(payment, "payment", ("received",), "it is already reversed")
     invoice = await the(db, "invoices", payment["invoice_id"])
     must_be(invoice, "invoice", ("open", "paid"), "reinstate it with invoice.reinstate first")
     paid = invoice["paid_cents"] - payment["amount_cents"]
@@ -151,7 +151,7 @@ async def void(arguments: Arguments, scope: PackScope, db: Database) -> Done:
     must_be(invoice, "invoice", ("open", "paid"), "nothing to do")
     if invoice["paid_cents"]:
         raise ToolBroke(
-            f"{said(invoice['paid_cents'])} were paid on invoice {invoice['id']!r}; "
+            f"{said(invoice['paid_cents'])} was paid on invoice {invoice['id']!r}; "
             "reverse the payments with invoice.reverse_payment first"
         )
     status = {"status": "void", "status_before": invoice["status"]}
@@ -165,7 +165,7 @@ async def void(arguments: Arguments, scope: PackScope, db: Database) -> Done:
 @recorded
 async def reinstate(arguments: Arguments, scope: PackScope, db: Database) -> Done:
     invoice = await the(db, "invoices", arguments["invoice_id"])
-    must_be(invoice, "invoice", ("void",), "it counts as it is")
+    must_be(invoice, "invoice", ("void",), "there is nothing to reinstate")
     job = await the(db, "jobs", invoice["job_id"])
     must_be(job, "job", ("completed",), "only finished work is billed; see job.complete")
     await _amount(db, job, dollars(invoice["amount_cents"]))

@@ -36,7 +36,7 @@ async def new_items(
     if not items:
         raise ToolBroke("there are no items; give at least one measurement or defect")
     if len(items) > _MAX_AT_ONCE:
-        raise ToolBroke(f"{len(items)} items at once are too many; add at most {_MAX_AT_ONCE}")
+        raise ToolBroke(f"{len(items)} items are too many for one call; add at most {_MAX_AT_ONCE}")
     if len(items) > room:
         raise ToolBroke(f"an inspection has at most {MAX_ITEMS} items; there is room for {room}")
     return [await _row(db, item, photos) for item in items]
@@ -73,6 +73,6 @@ def _referred(item: dict[str, Any], photos: dict[str, str]) -> list[str]:
     if unknown:
         raise ToolBroke(
             f"{item['label']!r} refers to {', '.join(map(repr, unknown))}, "
-            "which is no photo of this inspection; store it first"
+            "which is not a photo of this inspection; store it first"
         )
     return [photos[name] for name in item.get("photo_refs", [])]

@@ -46,14 +46,14 @@ async def create(arguments: Arguments, scope: PackScope, db: Database) -> Done:
 async def _only_job(db: Database, quote_id: str) -> None:
     for job in await db.rows("jobs", {"quote_id": quote_id, "status": LIVE}, limit=1):
         raise ToolBroke(
-            f"quote {quote_id!r} has job {job['id']!r} ({job['status']}) already; use it"
+            f"quote {quote_id!r} already has job {job['id']!r} ({job['status']}); use that job"
         )
 
 
 @recorded
 async def schedule(arguments: Arguments, scope: PackScope, db: Database) -> Done:
     job = await the(db, "jobs", arguments["job_id"])
-    must_be(job, "job", _AHEAD, "only a job that has not begun can be moved")
+    must_be(job, "job", _AHEAD, "only a job that has not started can be moved")
     must_stand("jobs", job, arguments, {"date": "scheduled_on"})
     day = _day(arguments, scope)
     crew = arguments["crew"] or None if "crew" in arguments else job["crew"]
@@ -88,7 +88,7 @@ def _day(arguments: Arguments, scope: PackScope) -> str | None:
 @recorded
 async def start(arguments: Arguments, scope: PackScope, db: Database) -> Done:
     job = await the(db, "jobs", arguments["job_id"])
-    must_be(job, "job", _AHEAD, "it cannot begin")
+    must_be(job, "job", _AHEAD, "it cannot be started")
     values = {"status": "started", "status_before": job["status"], "started_at": scope.now}
     return Done(
         [Update("jobs", job["id"], values, {"status": job["status"]})], _now(job, "started")
@@ -122,7 +122,7 @@ def _now(job: Row, status: str) -> dict[str, object]:
 @recorded
 async def reopen(arguments: Arguments, scope: PackScope, db: Database) -> Done:
     job = await the(db, "jobs", arguments["job_id"])
-    must_be(job, "job", ("started", "completed"), "there is no step to take back")
+    must_be(job, "job", ("started", "completed"), "there is no step to undo")
     must_stand("jobs", job, arguments)
     await _nothing_billed(db, job)
     waiting = "scheduled" if job["scheduled_on"] else "created"
@@ -137,7 +137,7 @@ async def reopen(arguments: Arguments, scope: PackScope, db: Database) -> Done:
 @recorded
 async def cancel(arguments: Arguments, scope: PackScope, db: Database) -> Done:
     job = await the(db, "jobs", arguments["job_id"])
-    must_be(job, "job", (*_AHEAD, "started"), "only work that is not done can be called off")
+    must_be(job, "job", (*_AHEAD, "started"), "only a job that is not finished can be cancelled")
     must_stand("jobs", job, arguments)
     await _nothing_billed(db, job)
     status = {"status": "cancelled", "status_before": job["status"]}
@@ -164,7 +164,7 @@ async def _nothing_billed(db: Database, job: Row) -> None:
 @recorded
 async def reinstate(arguments: Arguments, scope: PackScope, db: Database) -> Done:
     job = await the(db, "jobs", arguments["job_id"])
-    must_be(job, "job", ("cancelled",), "there is nothing to put back on")
+    must_be(job, "job", ("cancelled",), "there is nothing to reinstate")
     quote = await the(db, "quotes", job["quote_id"])
     must_be(quote, "quote", ("accepted",), "a job needs an accepted quote; see quote.accept")
     await _only_job(db, job["quote_id"])

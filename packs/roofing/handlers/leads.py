@@ -95,7 +95,7 @@ async def update(arguments: Arguments, scope: PackScope, db: Database) -> Done:
     wanted = {name: arguments[name] or None for name in _DETAILS if name in arguments}
     changed = {name: value for name, value in wanted.items() if lead[name] != value}
     if not changed:
-        raise ToolBroke(f"lead {lead['id']!r} has these details already; nothing to change")
+        raise ToolBroke(f"lead {lead['id']!r} already has these details; nothing to change")
     before = {name: lead[name] for name in changed}
     undo = {
         "lead_id": lead["id"],
@@ -114,7 +114,7 @@ async def set_stage(arguments: Arguments, scope: PackScope, db: Database) -> Don
     if stage == "archived":
         raise ToolBroke("a lead is archived with leads.archive, so that it can be restored")
     if stage == before:
-        raise ToolBroke(f"lead {lead['id']!r} is at stage {stage} already")
+        raise ToolBroke(f"lead {lead['id']!r} is already at stage {stage}")
     result = {
         "lead_id": lead["id"],
         "stage": stage,

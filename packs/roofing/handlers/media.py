@@ -56,7 +56,7 @@ def _in_the_inbox(scope: PackScope, path: str) -> str:
     try:
         file = (inbox / path).resolve()
     except (OSError, ValueError):
-        raise ToolBroke(f"{path!r} cannot be the path of a file; give another one") from None
+        raise ToolBroke(f"{path!r} is not a valid path of a file; give another one") from None
     if not file.is_relative_to(inbox):
         raise ToolBroke(
             f"{path!r} is not in the media inbox {str(inbox)!r}; put the file there, "
@@ -66,11 +66,11 @@ def _in_the_inbox(scope: PackScope, path: str) -> str:
 
 
 async def remove_asset(arguments: Arguments, scope: PackScope) -> dict[str, Any]:
-    return await _moved(arguments, scope, "stored", "removed", "it was removed already")
+    return await _moved(arguments, scope, "stored", "removed", "it is already removed")
 
 
 async def restore_asset(arguments: Arguments, scope: PackScope) -> dict[str, Any]:
-    return await _moved(arguments, scope, "removed", "stored", "there is nothing to bring back")
+    return await _moved(arguments, scope, "removed", "stored", "there is nothing to restore")
 
 
 async def _moved(

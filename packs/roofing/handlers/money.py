@@ -11,9 +11,9 @@ def cents(amount: float, what: str) -> int:
     """Raises `ToolBroke` for less than a cent, or for a part of one."""
     exact = Decimal(str(amount)) * 100
     if not exact.is_finite() or exact != exact.to_integral_value():
-        raise ToolBroke(f"{what} is {amount} dollars; give it with at most two decimals")
+        raise ToolBroke(f"{what} is {amount} dollars; use at most two decimals")
     if exact < 1:
-        raise ToolBroke(f"{what} is {amount} dollars; give more than nothing")
+        raise ToolBroke(f"{what} is {amount} dollars; it must be more than zero")
     return int(exact)
 
 

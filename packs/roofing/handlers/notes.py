@@ -32,7 +32,7 @@ async def create(arguments: Arguments, scope: PackScope, db: Database) -> Done:
 async def remove(arguments: Arguments, scope: PackScope, db: Database) -> Done:
     note = await the(db, "notes", arguments["note_id"])
     if note["removed_at"] is not None:
-        raise ToolBroke(f"note {note['id']!r} was removed already")
+        raise ToolBroke(f"note {note['id']!r} is already removed")
     again = {name: note[name] for name in ("text", "lead_id") if note[name]}
     change = Update("notes", note["id"], {"removed_at": scope.now}, {"removed_at": None})
     return Done([change], {"note_id": note["id"], "undo": again})

@@ -54,23 +54,23 @@ def _day_faults(packet: dict[str, Any]) -> Iterator[str]:
         try:
             date.fromisoformat(day)
         except ValueError:
-            yield f"/inspected_on: {day!r:.40} is no day; write one such as 2027-03-04"
+            yield f"/inspected_on: {day!r:.40} is not a date; write one such as 2027-03-04"
 
 
 def _item_faults(packet: dict[str, Any]) -> Iterator[str]:
     if packet.get("measurements") == [] and packet.get("defects") == []:
-        yield "/measurements: there is neither a measurement nor a defect; give at least one"
+        yield "/measurements: there are no measurements and no defects; give at least one"
 
 
 def _photo_faults(number: int, photo: dict[str, Any], names: list[Any]) -> Iterator[str]:
     place, name = f"/photos/{number}", photo.get("file_name")
     if isinstance(name, str) and name in names[:number]:
         first = names.index(name)
-        yield f"{place}/file_name: {name!r} is the name of /photos/{first} too; give it another"
+        yield f"{place}/file_name: {name!r} is also the name of /photos/{first}; use another name"
     yield from _both_faults(place, photo, "file", "content_base64")
     taken_at = photo.get("taken_at")
     if isinstance(taken_at, str) and not _is_moment(taken_at):
-        yield f"{place}/taken_at: {taken_at!r:.40} is no moment with offset, such as 2027-03-04T10:15:00+11:00"
+        yield f"{place}/taken_at: {taken_at!r:.40} is not a time with an offset, such as 2027-03-04T10:15:00+11:00"
     content = photo.get("content_base64")
     if isinstance(content, str):
         yield from _content_faults(place, content, photo.get("sha256"))
@@ -87,10 +87,10 @@ def _content_faults(place: str, content: str, sha256: Any) -> Iterator[str]:
     try:
         data = base64.b64decode(content, validate=True)
     except (binascii.Error, ValueError):
-        yield f"{place}/content_base64: is no base64; encode the file again"
+        yield f"{place}/content_base64: not valid base64; encode the file again"
         return
     if isinstance(sha256, str) and hashlib.sha256(data).hexdigest() != sha256.lower():
-        yield f"{place}/sha256: is not that of the content; send the file again"
+        yield f"{place}/sha256: does not match the content; send the file again"
 
 
 def _reference_faults(number: int, defect: dict[str, Any], names: list[Any]) -> Iterator[str]:
@@ -98,4 +98,4 @@ def _reference_faults(number: int, defect: dict[str, Any], names: list[Any]) -> 
     for index, name in enumerate(references if isinstance(references, list) else ()):
         if name not in names:
             place = f"/defects/{number}/photo_refs/{index}"
-            yield f"{place}: {name!r:.80} is the file name of no photo in this packet"
+            yield f"{place}: {name!r:.80} is not the file name of a photo in this packet"

@@ -42,11 +42,11 @@ async def _inspection_of(db: Database, lead: Row, inspection_id: str) -> None:
     inspection = await the(db, "inspections", inspection_id)
     if inspection["lead_id"] != lead["id"]:
         raise ToolBroke(
-            f"inspection {inspection_id!r} is of lead {inspection['lead_id']!r}, not of {lead['id']!r}"
+            f"inspection {inspection_id!r} belongs to lead {inspection['lead_id']!r}, not to {lead['id']!r}"
         )
     if inspection["status"] == "cancelled":
         raise ToolBroke(
-            f"inspection {inspection_id!r} is cancelled; put it back on with inspection.reinstate"
+            f"inspection {inspection_id!r} is cancelled; reinstate it with inspection.reinstate"
         )
 
 
@@ -95,7 +95,9 @@ async def remove_line(arguments: Arguments, scope: PackScope, db: Database) -> D
     quote = await _draft(db, arguments["quote_id"])
     line = await the(db, "quote_lines", arguments["line_id"])
     if line["quote_id"] != quote["id"]:
-        raise ToolBroke(f"line {line['id']!r} is on quote {line['quote_id']!r}; name that one")
+        raise ToolBroke(
+            f"line {line['id']!r} belongs to quote {line['quote_id']!r}; use that quote"
+        )
     total = quote["total_cents"] - line["total_cents"]
     result = {
         "quote_id": quote["id"],
@@ -130,7 +132,7 @@ async def lines_of(db: Database, quote_id: str) -> list[Row]:
 @recorded
 async def finalize(arguments: Arguments, scope: PackScope, db: Database) -> Done:
     quote = await the(db, "quotes", arguments["quote_id"])
-    must_be(quote, "quote", ("draft",), "only a draft is made final")
+    must_be(quote, "quote", ("draft",), "only a draft can be made final")
     if not await lines_of(db, quote["id"]):
         raise ToolBroke(f"quote {quote['id']!r} has no lines; add them with quote.add_line first")
     lead = await the(db, "leads", quote["lead_id"])
@@ -175,7 +177,12 @@ async def decline(arguments: Arguments, scope: PackScope, db: Database) -> Done:
 @recorded
 async def reopen(arguments: Arguments, scope: PackScope, db: Database) -> Done:
     quote = await the(db, "quotes", arguments["quote_id"])
-    must_be(quote, "quote", ("final", "accepted", "declined"), "it can be changed as it is")
+    must_be(
+        quote,
+        "quote",
+        ("final", "accepted", "declined"),
+        "a draft can be changed without reopening",
+    )
     must_stand("quotes", quote, arguments)
     lead = await the(db, "leads", quote["lead_id"])
     changes: list[Change] = []
@@ -200,6 +207,6 @@ async def _no_job_for(db: Database, quote: Row) -> None:
     live = {"quote_id": quote["id"], "status": ("created", "scheduled", "started", "completed")}
     for job in await db.rows("jobs", live, limit=1):
         raise ToolBroke(
-            f"job {job['id']!r} ({job['status']}) is being done for quote {quote['id']!r}; "
+            f"job {job['id']!r} ({job['status']}) was created from quote {quote['id']!r}; "
             "cancel it with job.cancel first"
         )

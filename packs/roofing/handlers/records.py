@@ -131,8 +131,8 @@ def must_stand(
             continue
         raise Conflict(
             f"the {name} of {_WORDS[table][0]} {row['id']!r} is {row[column] or 'empty'}, not "
-            f"{wanted or 'empty'} any more; nothing was changed: take back what came later first, "
-            "or say what it should be",
+            f"{wanted or 'empty'} any more; nothing was changed: undo the later changes first, "
+            "or set the value directly",
             table=table,
             id=row["id"],
             column=column,

@@ -79,8 +79,8 @@ async def _begin_again(db: Database, key: str, message_id: str, values: dict[str
         await db.apply(key, [Update("messages", message_id, values, {"status": "failed"})], {})
     except Conflict:
         raise ToolBroke(
-            f"this call may have sent its message {message_id!r} already, and does not send it "
-            "again; ask the recipient, then ask for a new one"
+            f"this call may already have sent its message {message_id!r}, and does not send it "
+            "again; ask the recipient, then request a new message"
         ) from None
 
 

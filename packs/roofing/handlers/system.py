@@ -156,7 +156,7 @@ async def _all(db: Database, table: str, where: dict[str, Any]) -> list[Row]:
     found = await db.rows(table, where, limit=_MAX_COUNT)
     if len(found) == _MAX_COUNT:
         raise ToolBroke(
-            f"there are more than {_MAX_COUNT} {table} in this span; ask for a shorter one"
+            f"there are more than {_MAX_COUNT} {table} in this period; choose a shorter one"
         )
     return found
 

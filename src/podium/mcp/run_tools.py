@@ -34,7 +34,7 @@ from podium.render.event import event_line
 
 MAX_RESULT = 60_000
 MAX_LINE = 1_000
-RunId = Annotated[NonEmpty, Field(description="Id of the run, or its short form.", max_length=100)]
+RunId = Annotated[NonEmpty, Field(description="ID of the run, or its short form.", max_length=100)]
 
 
 class Submitted(FrozenModel):
@@ -47,7 +47,9 @@ class Submitted(FrozenModel):
 
 
 class StatusArguments(FrozenModel):
-    run_id: str = Field(default="", description="One run; default: the newest.", max_length=100)
+    run_id: str = Field(
+        default="", description="Run to show; default: the newest runs.", max_length=100
+    )
     statuses: tuple[ShownStatus, ...] = Field(
         default=(), description="Only runs with these statuses."
     )
@@ -77,7 +79,7 @@ class Result(FrozenModel):
 
 class LogsArguments(FrozenModel):
     run_id: RunId
-    after_seq: int = Field(default=0, ge=0, description="Only events after this number.")
+    after_seq: int = Field(default=0, ge=0, description="Only events after this sequence number.")
     limit: int = Field(default=100, ge=1, le=500)
 
 
@@ -165,11 +167,11 @@ WORK: tuple[McpTool[WorkRequest] | McpTool[StatusArguments] | McpTool[RunArgumen
     McpTool(
         "submit",
         "Submit work",
-        "Submit work to Podium and get a run id at once; it continues by itself. Flows: `pipeline` turns a task into "
+        "Submit work to Podium and get a run ID at once; the run continues by itself. Flows: `pipeline` turns a task into "
         "a reviewed, tested branch; `operator` turns a plain-language request into a validated run of registered tools; `playbook` "
         "follows a playbook (text is its file in the project); `duet` lets a planner and an executer do a task; `sense` reads "
-        "the system's state and proposes work. `options` depend on the flow; an invalid one is answered with the valid ones. "
-        "Poll `status` with the run id, then read `result`. Risky calls wait for a person.",
+        "the system's state and proposes work. `options` depend on the flow; an invalid one is refused with a list of the valid ones. "
+        "Poll `status` with the run ID, then read `result`. Risky calls wait for a person.",
         WorkRequest,
         Submitted,
         _submit,
@@ -179,7 +181,7 @@ WORK: tuple[McpTool[WorkRequest] | McpTool[StatusArguments] | McpTool[RunArgumen
     McpTool(
         "status",
         "Run status",
-        "Status of one run, or of the newest runs: what each waits for, pending approvals, failures.",
+        "Status of one run, or of the newest runs: what each is waiting for, pending approvals, failures.",
         StatusArguments,
         Runs,
         _status,
@@ -187,7 +189,7 @@ WORK: tuple[McpTool[WorkRequest] | McpTool[StatusArguments] | McpTool[RunArgumen
     McpTool(
         "result",
         "Run result",
-        "The result of a run that has ended: its value, its failure, and how many receipts prove it.",
+        "The result of a run that has ended: its value, its failure, and the number of receipts that prove it.",
         RunArguments,
         Result,
         _result,
@@ -195,7 +197,7 @@ WORK: tuple[McpTool[WorkRequest] | McpTool[StatusArguments] | McpTool[RunArgumen
     McpTool(
         "logs",
         "Run log",
-        "Events of a run as text, page by page: pass next_after_seq to read on.",
+        "Events of a run as text, page by page: pass `next_after_seq` as `after_seq` for the next page.",
         LogsArguments,
         Logs,
         _logs,
@@ -203,7 +205,7 @@ WORK: tuple[McpTool[WorkRequest] | McpTool[StatusArguments] | McpTool[RunArgumen
     McpTool(
         "cancel",
         "Cancel a run",
-        "Ask for a run to be ended, with its processes; `status` says when it is cancelled.",
+        "Request that a run and its processes are ended; `status` shows when the run is cancelled.",
         CancelArguments,
         RunLine,
         _cancel,
@@ -217,9 +219,11 @@ MAX_RECEIPTS = 500
 
 class ApprovalsArguments(FrozenModel):
     approval_id: str = Field(
-        default="", description="One approval; default: a list.", max_length=100
+        default="", description="Approval to show; default: a list.", max_length=100
     )
-    run_id: str = Field(default="", description="Only those of this run.", max_length=100)
+    run_id: str = Field(
+        default="", description="Only those of this run (ID or its short form).", max_length=100
+    )
     everything: bool = Field(default=False, description="Include answered, used and expired ones.")
 
 
@@ -231,7 +235,9 @@ class Approvals(FrozenModel):
 
 
 class ReceiptsArguments(FrozenModel):
-    run_id: str = Field(default="", description="Only those of this run.", max_length=100)
+    run_id: str = Field(
+        default="", description="Only those of this run (ID or its short form).", max_length=100
+    )
     limit: Annotated[int, Field(ge=1, le=MAX_RECEIPTS)] = 100
 
 

@@ -97,7 +97,7 @@ def _refuse_huge(arguments: Mapping[str, Any]) -> None:
     size = len(json.dumps(arguments, ensure_ascii=False).encode(errors="replace"))
     if size > MAX_ARGUMENTS_BYTES:
         raise BadInput(
-            f"the arguments have {size} bytes, more than {MAX_ARGUMENTS_BYTES}; nothing was done. Put the data into a "
+            f"the arguments are {size} bytes long, and the limit is {MAX_ARGUMENTS_BYTES}; nothing was done. Put the data into a "
             "file in the project and pass its name"
         )
 
@@ -206,8 +206,8 @@ async def serve_http(server: Server[Any], host: str, port: int, token: str) -> A
     """
     if len(token) < MIN_TOKEN_CHARACTERS:
         raise BadInput(
-            f"{TOKEN_VARIABLE} has {len(token)} characters, fewer than {MIN_TOKEN_CHARACTERS}; use a longer one, or unset it and "
-            "one is created"
+            f"{TOKEN_VARIABLE} must have at least {MIN_TOKEN_CHARACTERS} characters, not {len(token)}; use a longer token, or unset it "
+            "to have one created"
         )
     listening = _listen(host, port)
     port = listening.getsockname()[1]

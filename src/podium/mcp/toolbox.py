@@ -152,7 +152,7 @@ class GatedToolbox:
         if len(self._pending_runs) >= MAX_WAITING:
             raise NotPossibleNow(
                 f"{MAX_WAITING} calls are already pending; nothing was done. `approvals` "
-                "lists those waiting for people; try again when they have answered"
+                "lists those that are waiting for people; try again when they have answered"
             )
 
     async def _answer(self, run: Run) -> types.CallToolResult:
@@ -202,7 +202,7 @@ def _listed(name: str, spec: ToolSpec) -> types.Tool:
         name=name,
         description=(
             f"{spec.description}\nRuns in the project's folder, through Podium's gate: judged, journalled and receipted. "
-            "When approval is needed you are told to wait; the same call afterwards returns the result."
+            "When approval is needed, you are told to wait; make the same call afterwards to get the result."
         ),
         input_schema={"properties": {}, **offered_schema(spec.input_schema), "type": "object"},
         output_schema=CallAnswer.model_json_schema(mode="serialization"),
@@ -219,8 +219,8 @@ def request_approval(toolbox: GatedToolbox) -> McpTool[Question]:
     return McpTool(
         "request_approval",
         "Ask a person",
-        "Ask a person a question, such as whether something may go ahead. You get the approval's id and how a person "
-        "decides; the same call afterwards returns their answer. It approves nothing by itself.",
+        "Ask a person a question, such as whether something may go ahead. You get the approval's ID and how a person "
+        "decides; make the same call afterwards to get their answer. The answer alone approves no call.",
         Question,
         CallAnswer,
         asked,

@@ -49,7 +49,7 @@ def _own(socket: Path) -> str:
     try:
         owner = socket.stat().st_uid
     except OSError:
-        raise AgentLost(f"no Podium at {str(socket)!r}; start one") from None
+        raise AgentLost(f"no Podium is listening on {str(socket)!r}; start one") from None
     if owner != os.geteuid():
         raise BadInput(f"the socket {str(socket)!r} belongs to another user; choose another")
     return f"unix:{socket.absolute()}"
@@ -92,7 +92,9 @@ class RemoteTerminals:
                 states[update.state.terminal.side] = update.state
                 if len(states) == len(SIDES):
                     return [states[side] for side in SIDES]
-        raise AgentLost(f"the Podium at {self._where!r} is gone; check that it is running")
+        raise AgentLost(
+            f"lost the connection to the Podium at {self._where!r}; check that it is running"
+        )
 
     async def send_keys(self, pressed: KeysPressed) -> None:
         request = pb.SendKeysRequest(terminal=terminal_out(pressed.terminal), keys=pressed.keys)

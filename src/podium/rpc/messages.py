@@ -59,7 +59,7 @@ def terminal_in(message: pb.Terminal) -> Terminal:
     """Raises `BadInput` when it names no side."""
     side = _SIDES_BACK.get(message.side)
     if side is None:
-        raise BadInput("no side is given; use SIDE_PLANNER or SIDE_EXECUTER")
+        raise BadInput("the side is missing; use SIDE_PLANNER or SIDE_EXECUTER")
     return Terminal(pair=message.pair or DEFAULT_PAIR, side=side)
 
 
@@ -184,7 +184,7 @@ async def reporting_errors(context: aio.ServicerContext[Any, Any]) -> AsyncItera
     except ValidationError as error:
         problem = error.errors(include_url=False, include_input=False)[0]
         location = ".".join(map(str, problem["loc"]))
-        text = f"{location}: {problem['msg']}; put it right"
+        text = f"{location}: {problem['msg']}; correct the request"
         await _abort(context, grpc.StatusCode.INVALID_ARGUMENT, text, BadInput.__name__)
 
 
@@ -211,11 +211,11 @@ def _raised(error: aio.AioRpcError, where: str) -> PodiumError:
         return _BY_NAME[named](text)
     if error.code() is grpc.StatusCode.UNIMPLEMENTED:
         return NotPossibleNow(
-            f"the Podium at {where!r} runs another version that does not support this; restart it"
+            f"the Podium at {where!r} runs a version that does not support this; update and restart it"
         )
     if error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED:
         return NotPossibleNow(
-            f"the Podium at {where!r} is overloaded: {text}; send less at once, or retry later"
+            f"the Podium at {where!r} is overloaded: {text}; send smaller requests, or retry later"
         )
     kind = _BY_CODE.get(error.code())
     if kind is None:

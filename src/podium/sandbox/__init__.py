@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from podium.sandbox.confining.proxy import serve_network
     from podium.sandbox.confining.toolchains import visible_paths
     from podium.sandbox.environment import LauncherSettings
-    from podium.sandbox.guard.cgroups import can_make_groups
+    from podium.sandbox.guard.limits import can_make_groups
     from podium.sandbox.hook_server import (
         HookServer,
         HookServerSettings,
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         hook_command,
     )
     from podium.sandbox.launcher import ProcessLauncher
-    from podium.sandbox.mcp_door import mcp_server_command
+    from podium.sandbox.mcp_server import mcp_server_command
     from podium.sandbox.orphans import end_left_server, end_orphans
 
 __all__ = [
@@ -48,9 +48,9 @@ export_lazily(
         "HookServerSettings": "hook_server",
         "TurnHookServer": "hook_server",
         "hook_command": "hook_server",
-        "can_make_groups": "guard.cgroups",
+        "can_make_groups": "guard.limits",
         "ProcessLauncher": "launcher",
-        "mcp_server_command": "mcp_door",
+        "mcp_server_command": "mcp_server",
         "end_left_server": "orphans",
         "end_orphans": "orphans",
         "LauncherSettings": "environment",

@@ -10,7 +10,7 @@ from pathlib import Path
 from podium.core.errors import BadInput, NotPossibleNow, PodiumError, ToolMissing, UserMustAct
 from podium.core.model import FrozenModel
 from podium.core.processes import Confinement, ProcessSpec
-from podium.sandbox.guard.kernel import ON_LINUX
+from podium.sandbox.guard.processes import ON_LINUX
 
 
 class LauncherSettings(FrozenModel):

@@ -16,8 +16,7 @@ from typing import IO
 
 from podium.core.errors import NotPossibleNow
 from podium.core.processes import ProcessSpec
-from podium.sandbox.guard.kernel import ON_LINUX
-from podium.sandbox.guard.processes import ProcessEntry
+from podium.sandbox.guard.processes import ON_LINUX, ProcessEntry
 from podium.sandbox.orphans import TAG_VARIABLE, new_tag
 
 _LIBRARY_PATHS = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")

@@ -18,8 +18,6 @@ from __future__ import annotations
 import os
 import sys
 
-from podium.sandbox import hook_json as json
-
 TYPE_CHECKING = False  # what a type checker takes for True; `typing` itself loads too slowly
 if TYPE_CHECKING:
     import signal
@@ -28,6 +26,64 @@ else:
     # What `signal` and `socket` add to these would make each call 7 ms slower.
     import _signal as signal
     import _socket as socket
+
+
+# JSON by the C half of `json` alone. The other half loads `re` and `enum`, which takes longer than the interpreter itself
+# to start. That C half is no promise of Python's, so where it is not as known the whole of `json` is loaded.
+
+
+class _ScanState:
+    """The state that the scanner asks for. Numbers that JSON does not have are read as Python does."""
+
+    strict = True
+    object_hook = None
+    object_pairs_hook = None
+    array_hook = None
+    parse_float = float
+    parse_int = int
+    parse_constant = float
+
+
+def _refuse(value: object) -> object:
+    raise TypeError(f"{type(value).__name__} is not for JSON")
+
+
+try:
+    import _json
+
+    _scan: _json.make_scanner | None = _json.make_scanner(_ScanState)  # type: ignore[arg-type]  # anything with these names
+    _write: _json.make_encoder | None = _json.make_encoder(
+        {}, _refuse, _json.encode_basestring_ascii, None, ": ", ", ", False, False, True
+    )
+except (ImportError, AttributeError, TypeError):
+    _scan = _write = None
+
+
+def read_json(text: bytes) -> object:
+    """The value this is. Raises `ValueError` when it is not exactly one, in UTF-8."""
+    if _scan is None:
+        import json
+
+        return json.loads(text)
+    decoded = text.decode().strip(" \t\n\r")
+    try:
+        value, end = _scan(decoded, 0)
+    except (StopIteration, SystemError):
+        # The second, for some of what is broken, where the other half is not loaded.
+        raise ValueError("no JSON") from None
+    if end != len(decoded):
+        raise ValueError(f"no JSON from character {end} on")
+    return value
+
+
+def write_json(value: object) -> str:
+    """The value in one line of ASCII. Raises `TypeError` for what JSON does not have."""
+    if _write is None:
+        import json
+
+        return json.dumps(value)
+    return "".join(_write(value, 0))
+
 
 DENY_AS_JSON = "deny-as-json"
 BEFORE = ("PreToolUse", "BeforeTool")
@@ -68,7 +124,7 @@ def main(denial_form: str = "") -> None:
             if denial_form != DENY_AS_JSON:
                 raise denied
             decision, reason = "deny", _reason(denied)
-        _write_all(1, json.dumps(_output_for(event, decision, reason)))
+        _write_all(1, write_json(_output_for(event, decision, reason)))
     except BaseException as error:
         _deny(error)
     os._exit(0)
@@ -109,7 +165,7 @@ def _deadline_seconds() -> float:
 
 
 def _read_event() -> dict[str, object]:
-    event = json.loads(sys.stdin.buffer.read())
+    event = read_json(sys.stdin.buffer.read())
     if not isinstance(event, dict):
         raise HookDenied("the hook's input is not a JSON object; denied")
     return event
@@ -129,7 +185,7 @@ def _message_for(event: dict[str, object]) -> dict[str, object]:
 def ask_door(message: dict[str, object]) -> dict[str, object]:
     """Ask the hook server. Raises `HookDenied` where it cannot be asked."""
     path, token = _door_of_this_turn()
-    line = json.dumps({"token": token, **message})
+    line = write_json({"token": token, **message})
     door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         door.connect(path)
@@ -139,7 +195,7 @@ def ask_door(message: dict[str, object]) -> dict[str, object]:
         raise HookDenied(f"Podium is not there ({error.strerror or error}); denied") from None
     finally:
         door.close()
-    answer = json.loads(reply_line)
+    answer = read_json(reply_line)
     if not isinstance(answer, dict):
         raise HookDenied("Podium's answer is not a JSON object; denied")
     return answer
@@ -152,7 +208,7 @@ def _door_of_this_turn() -> tuple[str, str]:
         return os.environ.get("PODIUM_DOOR", ""), os.environ.get("PODIUM_DOOR_TOKEN", "")
     try:
         with open(name, "rb") as file:  # noqa: PTH123 — pathlib loads too slowly
-            address = json.loads(file.read(MAX_DOOR_FILE_BYTES))
+            address = read_json(file.read(MAX_DOOR_FILE_BYTES))
         path, token = address["PODIUM_DOOR"], address["PODIUM_DOOR_TOKEN"]  # type: ignore[index]  # all but an object is caught
         if isinstance(path, str) and isinstance(token, str):
             return path, token

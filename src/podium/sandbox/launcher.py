@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 from podium.core.errors import NotPossibleNow
 from podium.core.processes import ProcessExit, ProcessSpec
-from podium.sandbox.confining.canary import Canary, Mechanism, MechanismTrial, survey
-from podium.sandbox.confining.preparation import PreparedStart, Serve, prepare
+from podium.sandbox.confining.canary import BUBBLEWRAP, Canary, Mechanism, MechanismTrial, survey
+from podium.sandbox.confining.preparation import (
+    PreparedStart,
+    Serve,
+    has_proxy,
+    plan_for,
+    prepare,
+    proxy_port,
+)
 from podium.sandbox.environment import (
     LauncherSettings,
     ResolveSecret,
@@ -19,16 +27,68 @@ from podium.sandbox.environment import (
     no_secrets,
     refuse_what_cannot_be_enforced,
 )
-from podium.sandbox.guard.kernel import ON_LINUX
 from podium.sandbox.guard.order import GuardOrder
+from podium.sandbox.guard.processes import ON_LINUX
 from podium.sandbox.orphans import TAG_VARIABLE, new_server_tag, new_tag
 from podium.sandbox.process import GuardedProcess
-from podium.sandbox.terminal.attendant_launch import (
-    attendant_command,
-    launch_spec_for,
-    prepare_for_terminal,
+from podium.sandbox.terminal.launch_spec import (
+    LaunchFolder,
+    LaunchSpec,
+    remove_stale_launch_folders,
 )
-from podium.sandbox.terminal.launch_spec import LaunchFolder, remove_stale_launch_folders
+
+_PROXY_NAMES = ("https_proxy", "http_proxy", "all_proxy", "no_proxy")
+
+
+class PreparedTerminalStart(PreparedStart):
+    """A confined start that somebody else makes: all that serves it is opened then and there."""
+
+    def __init__(self, spawn: ProcessSpec, folder: LaunchFolder) -> None:
+        super().__init__(spawn, None)
+        self._folder = folder
+
+    def outer_env(self, tag: str) -> dict[str, str]:
+        """The program's own: the guard itself keeps them from a sandbox around it."""
+        return self.env
+
+    def make_temporary(self) -> str:
+        return self._folder.make_temporary()
+
+    def open_proxy(self) -> int:
+        return 0
+
+
+def prepare_for_terminal(
+    spawn: ProcessSpec, env: Mapping[str, str], mechanism: Mechanism, folder: LaunchFolder
+) -> PreparedTerminalStart:
+    """Plan a confined start by an attendant. Raises as `prepare` does."""
+    prepared = PreparedTerminalStart(spawn, folder)
+    plan_for(prepared, spawn, env, mechanism)
+    return prepared
+
+
+def launch_spec_for(
+    spawn: ProcessSpec, order: GuardOrder, mechanism: Mechanism | None, environ: Mapping[str, str]
+) -> LaunchSpec:
+    """The spec for the attendant. `environ` may name a proxy that the machine itself has to use."""
+    confinement = spawn.confinement
+    proxied = mechanism is not None and has_proxy(confinement)
+    mounted = mechanism is not None and mechanism.name == BUBBLEWRAP
+    return LaunchSpec(
+        order=order.encode(),
+        hosts=confinement.hosts,
+        proxy_port=proxy_port(confinement) if proxied and mounted else 0,
+        opens_proxy=proxied and not mounted,
+        named=tuple(spawn.env),
+        upstream=tuple((name, environ[name]) for name in environ if name.lower() in _PROXY_NAMES),
+    )
+
+
+def attendant_command(folder: LaunchFolder) -> tuple[str, ...]:
+    """The command to start on the terminal."""
+    start = str(Path(__file__).with_name("isolated.py"))
+    return (sys.executable, "-IS", start, "podium.sandbox.terminal.attendant", str(folder.path))
+
 
 _VERDICTS: dict[str, Mechanism] = {}
 """Of the canaries of this process. All launchers confine in the same way."""

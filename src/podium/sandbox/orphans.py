@@ -18,8 +18,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from podium.core.errors import NotPossibleNow
-from podium.sandbox.guard.kernel import ON_LINUX
 from podium.sandbox.guard.processes import (
+    ON_LINUX,
     ProcessEntry,
     all_entries,
     descendants_of,

@@ -12,9 +12,9 @@ from contextlib import suppress
 from podium.core.errors import CallRefused, NotPossibleNow, PodiumError
 from podium.core.processes import ProcessExit, ProcessSpec
 from podium.platform.completion import run_to_completion
-from podium.sandbox.breaches import breaches_of
 from podium.sandbox.confining.preparation import MAX_PORTS, PreparedStart
 from podium.sandbox.environment import LauncherSettings, refusal_of
+from podium.sandbox.guard.limits import breaches_of
 from podium.sandbox.guard.order import GuardOrder
 from podium.sandbox.guard_pool import start_guard
 from podium.sandbox.orphans import end_lost_tree

@@ -152,8 +152,8 @@ def _changed(tx: Transaction, request: CallRequest, record: CallRecord) -> Refus
     decision = Decision(
         effect=Effect.DENY,
         rule=BuiltInRule.CALL_CHANGED,
-        reason="this very call was done before, and since then a path in it leads elsewhere or "
-        "the tool was changed; ask once more to have it judged anew",
+        reason="this call was performed before, and since then one of its paths or the tool has changed; "
+        "request the call again to have it judged again",
         tier=request.spec.tier if request.spec else Tier.T4,
     )
     tx.append(

@@ -66,8 +66,7 @@ class Settler:
             return _receipt_of(tx, record)
         if record.status is not CallStatus.REQUESTED or not record.observed:
             raise NotPossibleNow(
-                f"call {record.key} cannot be abandoned: only an open call that a CLI performs can; "
-                "settle it"
+                f"call {record.key} cannot be abandoned: only an open call that a CLI performs can be; settle it"
             )
         return abandon(tx, self.clock.now(), record)
 
@@ -112,7 +111,7 @@ def _record_of(tx: Transaction, permit: Permit) -> CallRecord:
     record = tx.call(permit.call.key)
     if record is None or record.digest != permit.digest:
         raise NotPossibleNow(
-            f"call {permit.call.key} was not permitted as it is being settled; request it again"
+            f"call {permit.call.key} differs from the call that was permitted; request it again"
         )
     return record
 
@@ -122,8 +121,7 @@ def _receipt_of(tx: Transaction, record: CallRecord) -> Receipt:
         if receipt.number == record.receipt_number:
             return receipt
     raise NotPossibleNow(
-        f"receipt {record.receipt_number} of call {record.key} is gone from the store; "
-        "`podium receipts verify` says more"
+        f"receipt {record.receipt_number} of call {record.key} is missing from the store; run `podium receipts verify`"
     )
 
 

@@ -251,7 +251,7 @@ def reversal_claimed(tx: Transaction, request: CallRequest) -> Decision | None:
     return Decision(
         effect=Effect.DENY,
         rule=BuiltInRule.UNDONE_ALREADY,
-        reason=f"receipt {receipt} was undone already, or is being undone right now",
+        reason=f"receipt {receipt} has already been undone, or is being undone right now",
         tier=request.spec.tier if request.spec else Tier.T4,
     )
 

@@ -52,7 +52,7 @@ def path_of_use(scope: ToolScope, use: PathUse) -> str:
     """As `path_of_argument`, for one judged path."""
     path = inside(scope.root, use.real, use.given)
     if path == ".":
-        raise ToolBroke(f"{use.given!r} is the root itself; name something inside it")
+        raise ToolBroke(f"{use.given!r} is the root folder; name a path inside it")
     _refuse_unseen(use.given)
     _refuse_owned(path, (*PurePosixPath(path).parts, *PurePosixPath(use.given).parts))
     _refuse_links(scope, use)
@@ -63,30 +63,32 @@ def _refuse_unseen(path: str) -> None:
     for char in path:
         if unicodedata.category(char) in _UNSEEN:
             raise ToolBroke(
-                f"{path!r} has the character U+{ord(char):04X}, which does not show; leave it out"
+                f"{path!r} contains the invisible character U+{ord(char):04X}; remove it"
             )
 
 
 def _refuse_owned(path: str, parts: Iterable[str]) -> None:
     names = {protected_name(part) for part in parts}
     if GIT_DIR in names:
-        raise ToolBroke(f"{path!r} belongs to git and is changed by git commands alone")
+        raise ToolBroke(f"{path!r} belongs to git; change it only with git commands")
     if STATE_DIR in names:
-        raise ToolBroke(f"{path!r} belongs to Podium, which keeps its record there; leave it alone")
+        raise ToolBroke(
+            f"{path!r} belongs to Podium, which stores its record there; do not change it"
+        )
 
 
 def _refuse_links(scope: ToolScope, use: PathUse) -> None:
     """Raise `ToolBroke` for a path through a link: the target was judged, and the link may be meant."""
     if os.path.normpath(scope.root / use.given) != use.real:
         raise ToolBroke(
-            f"{use.given!r} goes through a symbolic link; name the place itself, from the root on"
+            f"{use.given!r} goes through a symbolic link; use the real path, relative to the root"
         )
 
 
 def must_be_file(status: os.stat_result | None, path: str) -> os.stat_result:
     """Raise `ToolBroke` or `NotPlainFile` unless it is a plain file with this one name."""
     if status is None:
-        raise ToolBroke(f"there is no {path!r}; list the folder to see what there is")
+        raise ToolBroke(f"{path!r} does not exist; list the folder to see its files")
     check_plain(status, path, single_name=True)
     return status
 
@@ -96,8 +98,8 @@ def refuse_references(value: Json) -> None:
     for text in _texts(value):
         if (reference := REFERENCE.search(text)) is not None:
             raise ToolBroke(
-                f"secrets are not written to files, and the text holds {reference[0]!r}; let the "
-                "program read a variable instead"
+                f"the text contains {reference[0]!r}, and secrets cannot be written to files; let the "
+                "program read an environment variable instead"
             )
 
 
@@ -131,14 +133,14 @@ def store_content(folder: Path, content: bytes) -> str:
 def stored_content(folder: Path | None, digest: str) -> bytes:
     """The content with this hash. Raises `ToolBroke` when it is not there or was changed."""
     if folder is None:
-        raise ToolBroke("earlier contents are not kept here, so there is nothing to restore")
+        raise ToolBroke("earlier contents are not stored here, so nothing can be restored")
     try:
         content = (folder / digest).read_bytes()
     except FileNotFoundError as error:
-        raise ToolBroke(f"the content with hash {digest!r} is not kept any more") from error
+        raise ToolBroke(f"the content with hash {digest!r} is no longer stored") from error
     if sha256_of(content) != digest:
         raise ToolBroke(
-            f"the content kept under hash {digest!r} was changed, so it is not restored"
+            f"the content stored under hash {digest!r} was changed, so it is not restored"
         )
     return content
 
@@ -165,8 +167,8 @@ def recall(scope: ToolScope) -> dict[str, Json] | None:
     fixed = stored.get("fixed") if isinstance(stored, dict) else None
     if not isinstance(fixed, dict) or stored.get("call") != scope.key:
         raise ToolBroke(
-            f"{str(file)!r} should say what an earlier try of this call was about to do, and cannot "
-            "be read; look at what the call names, and send a new order for what is still missing"
+            f"{str(file)!r} records what an earlier attempt of this call was about to do, and is not valid; "
+            "check the paths of the call, and send a new order for what is still missing"
         )
     return fixed
 
@@ -206,8 +208,8 @@ def keep_for_undo(scope: ToolScope, content: bytes) -> bool:
 def _file(scope: ToolScope) -> Path:
     if scope.undo_folder is None:
         raise ToolBroke(
-            f"{scope.call.tool!r} has no folder to record what it is about to do, without which a crash "
-            "could make it act twice; give the toolbox an `undo_folder`"
+            f"{scope.call.tool!r} has no folder to record its intent, without which a crash could make it act "
+            "twice; configure `undo_folder` of the toolbox"
         )
     return scope.undo_folder / _FOLDER / f"{key_digest(scope)}.json"
 
@@ -311,8 +313,8 @@ def _take_back(scope: ToolScope, made: Sequence[FileReplacement], because: BaseE
                 _put(scope, replacement.path, replacement.before)
         except Exception as error:
             raise OutcomeUnknown(
-                f"a part of the change failed ({because}), and {replacement.path!r} could not be brought back "
-                f"to what it was ({error}); look at it before you go on"
+                f"part of the change failed ({because}), and {replacement.path!r} could not be restored ({error}); check "
+                "the file before you continue"
             ) from error
 
 

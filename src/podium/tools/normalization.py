@@ -54,16 +54,16 @@ def real_path(path: str, root: Path) -> str:
     while (parent := os.path.dirname(current)) != current:  # noqa: PTH120
         if os.path.islink(current):  # noqa: PTH114 - a path object for each parent takes far longer
             name = os.path.basename(current)  # noqa: PTH119
-            raise PathUnusable(f"{path!r} runs through a loop of symbolic links at {name!r}")
+            raise PathUnusable(f"{path!r} goes through a loop of symbolic links at {name!r}")
         current = parent
     return real
 
 
 def _check_shape(path: str) -> None:
     if not path:
-        raise PathUnusable("the path is empty; `.` is the workspace itself")
+        raise PathUnusable("the path is empty; use `.` for the workspace itself")
     if "\0" in path:
-        raise PathUnusable("the path has a NUL character in it")
+        raise PathUnusable("the path contains a NUL character")
     if len(path.encode()) > _MAX_PATH_BYTES:
         raise PathUnusable(f"the path is longer than {_MAX_PATH_BYTES} bytes")
     if any(len(part.encode()) > _MAX_NAME_BYTES for part in path.split("/")):
@@ -104,8 +104,8 @@ def overwritten(path: Path, content: bytes, root: Path) -> tuple[FileVersion, ..
         return ()
     if _size_of(path) > MAX_REPLACED_BYTES:
         raise ValueError(
-            f"{version.path!r} is larger than {MAX_REPLACED_BYTES} bytes and is not replaced in one step; "
-            "write another file, or remove this one first"
+            f"{version.path!r} is larger than {MAX_REPLACED_BYTES} bytes and cannot be overwritten in one step; write "
+            "another file, or delete this one first"
         )
     return (version,)
 
@@ -223,7 +223,7 @@ class Normalizer:
 
     def _shape_problems(self, arguments: Json) -> Iterator[str]:
         if not isinstance(arguments, dict):
-            yield f"arguments must be an object of names and values, not {type(arguments).__name__}"
+            yield f"arguments must be a JSON object, not {type(arguments).__name__}"
             return
         try:
             size = len(canonical_json(arguments).encode())
@@ -231,14 +231,14 @@ class Normalizer:
             yield f"arguments are not plain JSON: {error}"
             return
         if size > self._argument_bytes:
-            yield f"arguments take {size} bytes; at most {self._argument_bytes} are taken"
+            yield f"arguments have {size} bytes; the limit is {self._argument_bytes}"
 
     def _secret_problems(self, arguments: dict[str, Json]) -> Iterator[str]:
         for location, text in _texts(arguments, ""):
             if (name := self._looks_secret(text)) is not None:
                 yield (
-                    f"{location or 'a name'} holds a secret in plain text; "
-                    f"write `secret://{name}` in its place; {HARMLESS_REMEDY}"
+                    f"{location or 'a name'} contains a secret in plain text; write "
+                    f"`secret://{name}` instead; {HARMLESS_REMEDY}"
                 )
 
     def _schema_problems(self, spec: ToolSpec, arguments: dict[str, Json]) -> Iterator[str]:
@@ -304,7 +304,9 @@ class Normalizer:
         ):
             raise BadArguments(
                 spec.name,
-                [f"{spec.command_argument!r} must be a line of text or a list of words, no NULs"],
+                [
+                    f"{spec.command_argument!r} must be a string or a list of strings, without NUL characters"
+                ],
             )
         if isinstance(command, list):
             return (tuple(command),), ""
@@ -326,7 +328,7 @@ def _describe(error: ValidationError) -> str:
     if error.validator == "additionalProperties" and isinstance(error.instance, dict):
         properties = cast("dict[str, Json]", error.schema).get("properties", {})
         extra = ", ".join(repr(name) for name in error.instance if name not in properties)
-        return f"there is no argument {extra}{f' in {location!r}' if location else ''}"
+        return f"unknown argument {extra}{f' in {location!r}' if location else ''}"
     message = _plainly(error)
     return f"{location!r}: {message}" if location else message
 
@@ -340,9 +342,9 @@ def _plainly(error: ValidationError) -> str:
         choices = cast("list[Json]", error.validator_value)
         kinds = [str(one.get("type", "")) for one in choices if isinstance(one, dict)]
         named = " or ".join(_KINDS.get(kind, kind) for kind in kinds if kind)
-        return f"must be {named or 'something else'}{'' if error.instance else ', and not empty'}"
+        return f"must be {named or 'of another type'}{'' if error.instance else ', and not empty'}"
     if error.validator == "pattern" and "propertyNames" in error.absolute_schema_path:
-        return f"{error.instance!r} cannot be a name here"
+        return f"{error.instance!r} is not a valid name here"
     return error.message
 
 

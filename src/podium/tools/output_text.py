@@ -157,30 +157,28 @@ _READ_WHOLE = ("ask_human", GUARDED_TOOL)
 """Tools whose argument is the question to the person."""
 
 
-_ASK_FOR_IT = "go on with what is allowed, or say in your answer what you need and why"
+_ASK_FOR_IT = "continue with what is allowed, or say in your answer what you need and why"
 _INSTEAD: dict[str, str] = {
     BuiltInRule.GATE_ERROR: "try it once in a simpler form, or say in your answer what you need",
     BuiltInRule.NO_RULE: "use a command that reads, tests or builds, or say in your answer which one you need and why",
-    BuiltInRule.UNKNOWN_TOOL: "use a tool that you were offered",
-    BuiltInRule.UNKNOWN_MODE: "end your turn and say so: a person has to correct the settings",
-    BuiltInRule.UNDECIDABLE_COMMAND: "write plain commands, one call each, or put them into a script file of the "
-    "workspace and run that",
-    BuiltInRule.PRIVILEGE: "work with your own rights, or say in your answer what a person has to set up",
-    BuiltInRule.SHELL_INDIRECTION: "call the programs themselves, one call each",
+    BuiltInRule.UNKNOWN_TOOL: "use one of the offered tools",
+    BuiltInRule.UNKNOWN_MODE: "end your turn and say that a person has to correct the settings",
+    BuiltInRule.UNDECIDABLE_COMMAND: "run plain commands, one per call, or put them into a script file in the workspace and run that",
+    BuiltInRule.PRIVILEGE: "work without elevated privileges, or say in your answer what a person has to set up",
+    BuiltInRule.SHELL_INDIRECTION: "run the programs directly, one per call",
     BuiltInRule.DANGEROUS_VARIABLE: "run it without the variable",
-    BuiltInRule.GIT_FIREWALL: "work on your own branch with git status, diff, log, add, commit and restore; Podium "
-    "merges and pushes",
-    BuiltInRule.DESTRUCTIVE_COMMAND: "name single files, or leave them there and say so in your answer",
+    BuiltInRule.GIT_FIREWALL: "work on your own branch with git status, diff, log, add, commit and restore; Podium merges and pushes",
+    BuiltInRule.DESTRUCTIVE_COMMAND: "name individual files, or leave them in place and say so in your answer",
     BuiltInRule.OUTSIDE_WORKSPACE: "use a path inside the workspace",
-    BuiltInRule.UNREACHABLE_HOST: "do without the network, or say in your answer which host you need",
-    BuiltInRule.CALL_CHANGED: "look at what is there now, and make the call anew if it is still needed",
-    BuiltInRule.UNDONE_ALREADY: "go on: it was reversed already",
-    BuiltInRule.HOOK_DOOR: "write the call as the tool takes it",
+    BuiltInRule.UNREACHABLE_HOST: "work without the network, or say in your answer which host you need",
+    BuiltInRule.CALL_CHANGED: "check the current state, and request the call again if it is still needed",
+    BuiltInRule.UNDONE_ALREADY: "continue: it has already been undone",
+    BuiltInRule.HOOK_DOOR: "make the call with the arguments that the tool accepts",
     BuiltInRule.CLOSED_DOOR: "end your turn",
     "forbidden-zone": "do without it, or say in your answer why the work needs it",
-    "read-only-zone": "read it, and make the change somewhere else",
-    "approval": "do something else; the same call will not be asked about again",
-    "mode": "go on without it, and say in your answer what you would do",
+    "read-only-zone": "only read there, and make the change somewhere else",
+    "approval": "do something else; the same call will not be put to a person again",
+    "mode": "continue without it, and say in your answer what you would do",
     "budget": "end your turn, and say in your answer what is left to do",
     "quota": "do something else first, or end your turn and say what is left to do",
 }
@@ -193,9 +191,9 @@ def denied(decision: Decision) -> str:
     """The reason of a denial and what to do in place of the call."""
     instead = _INSTEAD.get(decision.rule.partition(":")[0], _ASK_FOR_IT)
     if decision.rule == BuiltInRule.UNDECIDABLE_COMMAND and _INVISIBLE in decision.reason:
-        instead = "make the same call without that character, or with its number"
+        instead = "make the same call without that character, or with its code point"
     return (
-        f"{decision.reason} (rule {decision.rule}). Nothing was done. Do not try to get round this. "
+        f"{decision.reason} (rule {decision.rule}). Nothing was done. Do not try to work around this. "
         f"Instead: {instead}."
     )
 
@@ -210,7 +208,7 @@ def waiting(approval_id: str, deadline: datetime) -> str:
 
 def rejected(approval: Approval) -> str:
     why = f": {approval.why}" if approval.why else " and gave no reason"
-    return f"{approval.rejected_by or 'a person'} rejected this very call{why}"
+    return f"{approval.rejected_by or 'a person'} rejected this call{why}"
 
 
 def unreadable(call: Call, spec: ToolSpec | None) -> str:
@@ -220,8 +218,8 @@ def unreadable(call: Call, spec: ToolSpec | None) -> str:
     if length <= MAX_COMMAND:
         return ""
     return (
-        f"a person would have to be asked, and the command is {length} characters long where "
-        f"{MAX_COMMAND} can be asked about; make it a script file, or split it"
+        f"a person has to approve the command, and it is {length} characters long; the limit is "
+        f"{MAX_COMMAND}. Put it into a script file, or split it"
     )
 
 
@@ -260,7 +258,7 @@ def _excerpt(value: str, longest: int) -> str:
         return _indented(text)
     half = longest // 2
     digest = hashlib.sha256(value.encode(errors="replace")).hexdigest()[:12]
-    left_out = f"[{len(text) - 2 * half} characters left out; sha256 of the whole {digest}]"
+    left_out = f"[{len(text) - 2 * half} characters omitted; SHA-256 of the whole text: {digest}]"
     return _indented(f"{text[:half]}…\n{left_out}\n…{text[-half:]}")
 
 

@@ -175,7 +175,7 @@ class Registry:
         listed = list(tools)
         problems = list(_problems_of(listed))
         if problems:
-            raise BadInput("the tool registry cannot be used:\n" + "\n".join(problems))
+            raise BadInput("the tool registry is not valid:\n" + "\n".join(problems))
         self._tools = {tool.spec.name: tool for tool in listed}
         self._validators = {
             tool.spec.name: validator_for(tool.spec.input_schema) for tool in listed
@@ -203,7 +203,7 @@ def _problems_of(tools: Sequence[Tool]) -> Iterator[str]:
     counted = Counter(tool.spec.name for tool in tools)
     for name, times in counted.items():
         if times > 1:
-            yield f"tool {name!r}: registered {times} times; give each tool a name of its own"
+            yield f"tool {name!r}: registered {times} times; give each tool its own name"
     for tool in tools:
         for problem in _spec_problems(tool, counted):
             yield f"tool {tool.spec.name!r}: {problem}"
@@ -216,11 +216,11 @@ def _spec_problems(tool: Tool, names: Mapping[str, int]) -> Iterator[str]:
     if spec.undo is not None and spec.undo not in names:
         yield f"undo names {spec.undo!r}, which is not registered"
     if not (math.isfinite(spec.timeout_seconds) and spec.timeout_seconds > 0):
-        yield f"timeout_seconds is {spec.timeout_seconds}; it must be more than zero"
+        yield f"timeout_seconds is {spec.timeout_seconds}; it must be greater than zero"
     if not spec.receipt_fields:
         yield "receipt_fields is empty; name the fields of the result that prove what was done"
     if len(set(spec.receipt_fields)) < len(spec.receipt_fields):
-        yield "receipt_fields names a field twice"
+        yield "receipt_fields lists a field twice"
     if not _is_async(tool.handler):
         yield "the handler is not an async function"
     schema_problems = list(_schema_problems(spec.input_schema))
@@ -243,10 +243,10 @@ def _schema_problems(schema: dict[str, Json]) -> Iterator[str]:
         yield f"input_schema at {_location(error.path)}: {error.message}"
         return
     if schema.get("type") != "object" or not isinstance(schema.get("properties", {}), dict):
-        yield 'input_schema must say `"type": "object"`: arguments have names'
+        yield 'input_schema must have `"type": "object"`, because arguments have names'
     for reference in _references(schema):
         if not _resolves(schema, reference):
-            yield f"input_schema: $ref {reference!r} points at nothing inside the schema"
+            yield f"input_schema: $ref {reference!r} does not refer to anything inside the schema"
 
 
 def _argument_problems(spec: ToolSpec) -> Iterator[str]:
@@ -261,7 +261,7 @@ def _argument_problems(spec: ToolSpec) -> Iterator[str]:
     for argument, schema in properties.items():
         default = isinstance(schema, dict) and "default" in schema
         if default and not whole.evolve(schema=schema).is_valid(schema["default"]):
-            yield f"the default of {argument!r} does not fit its own schema"
+            yield f"the default of {argument!r} does not match its own schema"
 
 
 def _references(schema: Json) -> Iterator[str]:
@@ -290,7 +290,7 @@ def _resolves(schema: dict[str, Json], reference: str) -> bool:
 
 
 def _location(path: Iterable[str | int]) -> str:
-    return "/".join(str(part) for part in path) or "its top"
+    return "/".join(str(part) for part in path) or "the top level"
 
 
 _MAX_LENGTH = 800

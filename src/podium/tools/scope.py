@@ -66,7 +66,7 @@ class ToolScope:
         for use in self.call.paths:
             if use.argument == argument:
                 return inside(self.root, use.real, use.given)
-        raise ToolBroke(f"argument {argument!r} was given no path; name one inside the workspace")
+        raise ToolBroke(f"argument {argument!r} has no path; name a path inside the workspace")
 
     def clean(self, text: str) -> str:
         """The text as it may be shown, whole. To be cut after this, not before."""
@@ -98,5 +98,5 @@ def inside(root: Path, real: str, named: str) -> str:
     """`real` relative to `root`. Raises `ToolBroke` when it is not beneath it."""
     path = Path(real)
     if not path.is_relative_to(root):
-        raise ToolBroke(f"{named!r} lies outside the workspace; name a path inside it")
+        raise ToolBroke(f"{named!r} is outside the workspace; name a path inside it")
     return path.relative_to(root).as_posix()

@@ -134,7 +134,7 @@ def reached(
     for number, path in enumerate(filter(is_protected, files)):
         if number == MAX_REACHED:
             raise SearchTooLarge(
-                f"more than {MAX_REACHED} protected files would be read; search elsewhere"
+                f"more than {MAX_REACHED} protected files would be read; search another folder"
             )
         yield path
 
@@ -154,7 +154,7 @@ def _walk(root: str, folder: str, searches: Sequence[_SearchGlobs]) -> Iterator[
         count += len(entries)
         if count > MAX_ENTRIES:
             raise SearchTooLarge(
-                f"more than {MAX_ENTRIES} files lie there; search a smaller folder"
+                f"the folder has more than {MAX_ENTRIES} files; search a smaller folder"
             )
         ignoring = above.within(current, {entry.name for entry in entries})
         for entry in entries:

@@ -202,7 +202,7 @@ def _at_address(settings: ConsoleSettings) -> socket.socket:
         listening = socket.create_server(where, family=infos[0][0], backlog=BACKLOG)
     except (OSError, OverflowError) as error:
         raise UserMustAct(
-            f"cannot listen on {settings.host}:{settings.port} ({error}); another Podium may be running, "
+            f"cannot listen on {settings.host}:{settings.port} ({error}); another Podium may be running; "
             "choose a free port with --port"
         ) from error
     # The event loop does so only for sockets that were made by naming TCP; without it every answer waits

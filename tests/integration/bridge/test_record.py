@@ -141,7 +141,7 @@ def test_a_memory_that_cannot_be_used_is_begun_anew_and_said(tmp_path: Path, con
     (tmp_path / STATE / "memory.json").write_text(content)
     record = record_at(tmp_path)
     assert record.memory() == SenseMemory()
-    assert "2026-01-01T12:00:00Z [WARNING] memory is begun anew" in _log(tmp_path)
+    assert "2026-01-01T12:00:00Z [WARNING] starting with empty memory" in _log(tmp_path)
     record.remember(MEMORY)
     assert record.memory() == MEMORY
 
@@ -214,4 +214,4 @@ def test_a_plan_without_a_bottom_breaks_no_tick(tmp_path: Path) -> None:
         plan = [plan]
     record = record_at(tmp_path)
     assert record.keep_plan(plan) == ""
-    assert "nest too deep" in record.problems[0]
+    assert "nested too deeply" in record.problems[0]

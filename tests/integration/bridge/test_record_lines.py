@@ -253,7 +253,7 @@ def test_a_log_that_somebody_keeps_locked_holds_no_tick_up_for_long(tmp_path: Pa
     with (tmp_path / FILES.log).open() as other:
         fcntl.flock(other, fcntl.LOCK_EX)
         record.log("second", at=NIGHT)
-        assert "kept locked" in record.problems[0]
+        assert "locked by another process" in record.problems[0]
     record.log("third", at=NIGHT)
     assert not record.problems
     assert (tmp_path / FILES.log).read_text().count("\n") == 2

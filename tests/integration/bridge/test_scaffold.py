@@ -249,7 +249,7 @@ def test_the_parsers_shim_needs_no_podium_in_its_python(tmp_path: Path) -> None:
     bare = (sys.executable, "-I", "-S", tmp_path / PARSER, "--input", "plan.json")
     missing = called(*bare)
     assert (missing.returncode, missing.stdout) == (127, "")
-    assert "no podium found" in missing.stderr
+    assert "podium not found" in missing.stderr
     own = told(tmp_path.resolve() / ".venv/bin/podium")
     assert called(*bare).stdout.splitlines() == [str(own), "plan", "parse", "--input", "plan.json"]
 

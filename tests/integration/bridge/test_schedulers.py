@@ -150,7 +150,7 @@ def test_a_home_is_named_by_its_whole_path_and_a_database_is_only_told_of(tmp_pa
     assert home_in({"PODIUM_HOME": f"{tmp_path}/link"}) == str(tmp_path.resolve())
     assert home_in({"PODIUM_HOME": ""}) is None
     [note] = not_written_down({"PODIUM_DATABASE_URL": "postgresql://me:pw@h/db"})
-    assert "scheduled ticks will not have it" in note
+    assert "not written to the schedule" in note
     assert "pw@h" not in note
     assert not_written_down({}) == ()
 
@@ -392,7 +392,7 @@ async def test_uninstalling_units_leaves_those_of_others(rig: Rig) -> None:
     service.write_text("[Service]\n# changed hands\n")
     done = await systemd.uninstall(rig.schedule())
     assert done.removed == (str(folder / f"{rig.schedule().name}.timer"),)
-    assert "stays" in done.notes[0]
+    assert "not removed" in done.notes[0]
     assert sorted(each.name for each in folder.iterdir()) == ["mine.service", service.name]
     assert f"--user disable --now {rig.schedule().name}.timer" in rig.heard("systemctl")
     assert (await systemd.uninstall(rig.schedule())).removed == ()

@@ -60,12 +60,12 @@ async def test_a_file_is_read_by_the_ending_of_its_name(
         ("a.json", "", "malformed", "empty"),
         ("a.yaml", " \n", "malformed", "empty"),
         ("a.yaml", "# only a comment\n", "malformed", "no value"),
-        ("a.json", '{"a": NaN}', "malformed", "no number"),
-        ("a.json", '{"a": 1e999}', "malformed", "no number"),
+        ("a.json", '{"a": NaN}', "malformed", "not a number"),
+        ("a.json", '{"a": 1e999}', "malformed", "not a number"),
         ("a.json", "9" * 5_000, "malformed", "not JSON"),
-        ("a.json", "[" * DEEP + "]" * DEEP, "malformed", "nests"),
-        ("a.json", "[" * 150_000, "malformed", "nests"),
-        ("a.json", "[" * 42 + "]" * 42, "malformed", "nests"),
+        ("a.json", "[" * DEEP + "]" * DEEP, "malformed", "nested"),
+        ("a.json", "[" * 150_000, "malformed", "nested"),
+        ("a.json", "[" * 42 + "]" * 42, "malformed", "nested"),
         ("a.yaml", "[" * 150_000, "malformed", "nest"),
         ("a.yaml", "{a: " * DEEP, "malformed", "nest"),
         ("a.yaml", LAUGHS, "malformed", "aliases"),
@@ -75,10 +75,10 @@ async def test_a_file_is_read_by_the_ending_of_its_name(
         ("a.yaml", "a: 1\n---\nb: 2\n", "malformed", "second document"),
         ("a.yaml", "a: [1, 2\nb: 3\n", "malformed", "not YAML"),
         ("a.yaml", "\ta: 1\n", "malformed", "not YAML"),
-        ("a.json", b"PK\x03\x04\x00\x00", "binary", "zero bytes"),
-        ("a.json", '{"a": 1}'.encode("utf-16"), "binary", "zero bytes"),
-        ("a.txt", b"caf\xe9", "binary", "no UTF-8"),
-        ("a.json", b'"\xed\xa0\x80"', "binary", "no UTF-8"),
+        ("a.json", b"PK\x03\x04\x00\x00", "binary", "NUL bytes"),
+        ("a.json", '{"a": 1}'.encode("utf-16"), "binary", "NUL bytes"),
+        ("a.txt", b"caf\xe9", "binary", "not valid UTF-8"),
+        ("a.json", b'"\xed\xa0\x80"', "binary", "not valid UTF-8"),
     ],
 )
 async def test_what_cannot_be_used_is_said_with_its_reason(
@@ -103,7 +103,7 @@ async def test_halves_of_characters_are_replaced_so_that_the_bundle_can_be_writt
 async def test_a_file_that_is_not_there_is_missing(rig: Rig) -> None:
     for place in ("no.json", "no/such/folder.json"):
         sensed = await only(FileSource(rig.kit, "health", place))
-        assert (sensed.condition, sensed.why) == ("missing", "it is not there")
+        assert (sensed.condition, sensed.why) == ("missing", "not found")
     assert (await FileSource(rig.kit, "health", "no.json").look()).total == 0
 
 
@@ -136,12 +136,12 @@ async def test_what_is_no_file_is_unreadable_and_nothing_waits_for_it(rig: Rig) 
         for name, words in {
             "pipe.json": "named pipe",
             "folder.json": "folder",
-            "nowhere.json": "leads nowhere",
+            "nowhere.json": "broken link",
             "round.json": "symbolic links",
-            "device.json": "leads out",
+            "device.json": "leads outside",
             "socket.json": "socket",
             "pipe.json/inside.json": "not a directory",
-            "a\0b.json": "no file can have this name",
+            "a\0b.json": "not a valid file name",
             "x" * 300 + ".json": "too long",
         }.items():
             sensed = await only(FileSource(rig.kit, "health", name))
@@ -161,7 +161,7 @@ async def test_no_symlink_and_no_path_leads_out_of_the_root(rig: Rig, tmp_path: 
     for place in ("link.json", "folder/secret.json", "chain.json", "../outside/secret.json"):
         sensed = await only(FileSource(rig.kit, "health", place))
         assert (sensed.condition, sensed.content) == ("unreadable", None)
-        assert "leads out of the project folder" in sensed.why
+        assert "leads outside the project folder" in sensed.why
     assert (await only(FolderSource(rig.kit, "acks", "folder"))).condition == "unreadable"
     absolute = await only(FileSource(rig.kit, "health", str(outside / "secret.json")))
     assert absolute.condition == "unreadable"
@@ -214,7 +214,7 @@ async def test_a_file_that_changes_while_it_is_read_is_read_again_or_said_to_be_
     most = 1_000
     [sensed] = (await FileSource(rig.kit, "health", "a.json").look()).found
     assert (sensed.condition, sensed.content) == ("malformed", None)
-    assert "being written" in sensed.why
+    assert "changed while it was read" in sensed.why
 
 
 async def test_what_may_not_be_read_is_unreadable(rig: Rig) -> None:

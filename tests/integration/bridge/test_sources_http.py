@@ -89,7 +89,7 @@ async def test_redirects_are_followed_on_the_same_host_alone(rig: Rig) -> None:
     assert look.found[0].content == {"status": 200, "body": "here"}
     async with served(answering(moved)) as url:
         sensed = await only(HttpSource(rig.kit, "site", url))
-    assert (sensed.condition, "more than 3 times" in sensed.why) == ("unreadable", True)
+    assert (sensed.condition, "more than 3 redirects" in sensed.why) == ("unreadable", True)
     asked: list[bytes] = []
     async with served(answering(answer(b"secret"), heard=asked)) as other:
         for target in (other, "http://localhost:1/", "file:///etc/passwd", "//169.254.169.254/"):
@@ -110,7 +110,7 @@ async def test_what_is_no_address_of_the_web_is_not_asked(rig: Rig, url: str) ->
 
 async def test_a_login_in_an_address_is_refused_and_not_shown(rig: Rig) -> None:
     sensed = await only(HttpSource(rig.kit, "site", "http://uma:passw0rd@127.0.0.1/"))
-    assert (sensed.condition, "holds a login" in sensed.why) == ("unreadable", True)
+    assert (sensed.condition, "contains credentials" in sensed.why) == ("unreadable", True)
     assert "passw0rd" not in sensed.model_dump_json()
 
 
@@ -124,12 +124,12 @@ async def test_secrets_are_taken_out_of_address_and_body(rig: Rig) -> None:
 @pytest.mark.parametrize(
     ("raw", "condition", "words"),
     [
-        (answer(b"x" * 1_001), "too_large", "more than 1000 bytes"),
-        (answer(b"\0\1\2"), "binary", "zero bytes"),
-        (b"SSH-2.0-OpenSSH\r\n", "unreadable", "does not speak HTTP"),
-        (b"", "unreadable", "does not speak HTTP"),
-        (b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 1_000, "unreadable", "does not speak HTTP"),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhalf", "malformed", "broke off"),
+        (answer(b"x" * 1_001), "too_large", "larger than 1000 bytes"),
+        (answer(b"\0\1\2"), "binary", "NUL bytes"),
+        (b"SSH-2.0-OpenSSH\r\n", "unreadable", "not an HTTP response"),
+        (b"", "unreadable", "not an HTTP response"),
+        (b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 1_000, "unreadable", "not an HTTP response"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhalf", "malformed", "incomplete"),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n", "unreadable", "no answer"),
     ],
 )

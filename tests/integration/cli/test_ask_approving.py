@@ -41,7 +41,7 @@ def test_the_words_that_the_answer_names_release_the_plan(desk: Desk) -> None:
     said = desk.run("ask", f"APPROVE: {waiting['action_id']}")
     blocks = five_blocks(said)
     assert said.code == 0, said.out
-    assert "Reasoning: The plan that was shown before" in blocks["INTENT"]
+    assert "Reasoning: The plan shown before" in blocks["INTENT"]
     assert f"Status: succeeded\nRun: {waiting['run_id']}" in blocks["RESULT"]
     assert "Approved by: ann" in blocks["RISKS / GATES"]
     again = desk.run("ask", f"APPROVE: {waiting['action_id']}")

@@ -90,7 +90,7 @@ def test_what_must_be_handed_in_is_told_as_such(desk: Desk) -> None:
     assert "Provide missing: inspection_packet" in answer["next_actions"]
     assert answer["next_actions"][-1] == ("Pass inspection_packet as JSON with --context-file FILE")
     answer = object_of(desk.run("ask", "new lead: Bob", "--json"))
-    assert answer["next_actions"][-1] == "Send the whole message again, including it"
+    assert answer["next_actions"][-1] == "Send the whole message again, with the answer included"
 
 
 def test_an_answer_without_a_message_has_its_blocks_too() -> None:

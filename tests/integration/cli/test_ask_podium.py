@@ -207,5 +207,5 @@ def test_the_prompt_changes_packs(desk: Desk) -> None:
     lines = b":pack podium roofing\n:pack\nsystem status\n:pack nothing\n:pack default\n"
     said = desk.run("ask", "--interactive", *PODIUM, stdin=lines)
     assert said.out.count("Packs: podium, roofing") == 2
-    assert "Which is meant" in said.out
-    assert "there is no pack 'nothing'" in said.err
+    assert "Which one do you mean" in said.out
+    assert "unknown pack 'nothing'" in said.err

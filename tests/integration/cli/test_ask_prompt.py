@@ -99,7 +99,7 @@ def test_a_person_talks_from_looking_to_doing_and_leaves(desk: Desk) -> None:
         assert "1. leads.create: completed (T1)" in terminal.say(":receipts")
         plan = terminal.say(":plan")
         assert "verify: SELECT" in plan
-        assert "Nothing was done yet" not in plan
+        assert "Nothing has been done yet" not in plan
         assert ":approve " in terminal.say(":help")
         terminal.type(":quit\n", mark="never shown")
         assert terminal.process.wait(120) == 0
@@ -121,7 +121,7 @@ def test_a_yes_is_for_the_next_plan_and_no_other_and_a_command_may_be_pasted(des
         assert "Mode set to: plan" in terminal.say(":mode plan")
         terminal.say(":approve")
         assert (
-            "the approval was used for this plan, and mode plan performs nothing"
+            "the approval was used for this plan, but mode plan executes nothing"
             in terminal.say("create a quote for lead_123")
         )
         terminal.say(":mode execute")

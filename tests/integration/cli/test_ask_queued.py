@@ -106,6 +106,6 @@ def test_who_stops_waiting_is_told_where_it_stands(desk: Desk) -> None:
     out, err = waiting.communicate(timeout=120)
     assert (waiting.returncode, out) == (130, "")
     (run,) = desk.run("runs", "--json").json["runs"]
-    assert f"podium: interrupted; run {run['id']} goes on in queue 'default'" in err
+    assert f"podium: interrupted; run {run['id']} continues in queue 'default'" in err
     assert "`podium cancel " in err
     assert run["status"] == "queued"

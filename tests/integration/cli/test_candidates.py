@@ -70,7 +70,7 @@ def test_a_yes_by_the_orders_id_is_acted_on_by_the_next_tick_though_nothing_chan
     (only,) = proposed(desk, "opal_api")
     said = desk.run("approve", "WO-FIX-OPAL_API")
     assert said.code == 0, said.err
-    assert f"`podium deploy {only}` does so at once" in said.err
+    assert f"`podium deploy {only}` delivers it now" in said.err
     assert delivered(desk) == []
     (row,) = desk.run("candidates", "--json").json["candidates"]
     assert (row["state"], row["tier"], row["zones"]) == ("queued", "T2", ["words"])
@@ -165,17 +165,17 @@ def test_a_candidate_that_a_worker_performed_stands_as_the_worker_answered(desk:
     assert f"bridge/outbox/LIAM/{second}.ack.json" in shown.err
     told = desk.run("sense", "--once").out
     assert f"done        {first}\n" in told
-    assert "performs it" not in told
+    assert "execute it with" not in told
 
 
 @pytest.mark.soak
 def test_an_order_in_words_that_a_worker_cannot_perform_says_what_it_needs(desk: Desk) -> None:
     (only,) = proposed(desk, "opal_api")
-    assert "in words: no operations" in desk.run("deploy", only).out
+    assert "text only: no operations" in desk.run("deploy", only).out
     desk.run("worker", "--queue", "orders", "--once")
     shown = desk.run("candidates", "show", only)
-    assert "has no `ops`; write them into 'bridge/claimed/CLC/" in shown.out
-    assert "performs it" not in shown.err
+    assert "has only text and no `ops`; write them to 'bridge/claimed/CLC/" in shown.out
+    assert "execute it with" not in shown.err
     assert "needs_human" in shown.err
 
 
@@ -203,14 +203,14 @@ def test_every_next_command_names_a_root_that_is_not_here(
     assert f'podium reject {only} --why "…" --project {desk.project.relative_to("/")}\n' in told
     said = desk.run("approve", only)
     assert (
-        f"`podium deploy {only} --project {desk.project.relative_to('/')}` does so at once"
+        f"`podium deploy {only} --project {desk.project.relative_to('/')}` delivers it now"
         in said.err
     )
     monkeypatch.chdir(desk.project.parent)
     assert "--project project" in desk.run("deploy", only).out
     monkeypatch.chdir(desk.project)
     here = desk.run("deploy", only).out
-    assert f"in bridge/inbox/CLC/{only}.yaml; podium worker --once performs it" in here
+    assert f"in bridge/inbox/CLC/{only}.yaml; execute it with `podium worker --once`" in here
 
 
 def test_a_candidate_that_is_not_there_is_named_with_the_root_that_was_looked_in(
@@ -247,7 +247,7 @@ def test_a_yes_that_waits_for_the_quota_can_be_stopped_and_says_what_it_waits_fo
     desk.run("deploy", first)
     late = desk.run("deploy", second)
     assert late.code == 3, "nobody waits with it"
-    assert "put off" in late.out
+    assert "deferred" in late.out
     assert "every five minutes: " in late.out
     assert delivered(desk) == [f"{first}.yaml"]
     assert listed(desk) == {second: "waiting"}

@@ -107,7 +107,7 @@ def test_a_projects_rule_counts_and_can_only_tighten(desk: Desk) -> None:
         (("--tool", "run_command", "--args", '{"command": ""}'), "a list, and not empty"),
         (
             ("--tool", "run_command", "--args", '{"command": "ls", "env": {"a b": "x"}}'),
-            "'env': 'a b' cannot be a name here",
+            "'env': 'a b' is not a valid name here",
         ),
     ],
 )

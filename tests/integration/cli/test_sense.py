@@ -107,7 +107,7 @@ def test_a_planner_that_is_not_there_gives_an_empty_plan_and_one_that_fails_leav
     lay_out(desk)
     desk.says("flows: {sense: {planner: none}}\n")
     mocked = ticked(desk)
-    assert (mocked["status"], mocked["why"]) == ("MOCK", "podium.yaml says `planner: none`")
+    assert (mocked["status"], mocked["why"]) == ("MOCK", "podium.yaml sets `planner: none`")
     desk.says("flows: {sense: {planner: rules, rules: nowhere.yaml}}\n")
     said = desk.run("sense", "--once")
     assert said.code == 1
@@ -181,7 +181,7 @@ def test_the_loop_says_what_waits_when_it_begins_and_acts_on_an_approval_between
         assert loop.stdout
         lines = [loop.stdout.readline() for _ in range(3)]
         assert "sensing " in lines[0]
-        assert lines[1] == f"waiting: {only}; `podium candidates` shows them\n"
+        assert lines[1] == f"waiting: {only}; list them with `podium candidates`\n"
         assert "  tick 2  OK  waiting: WO-FIX-REDIS-" in lines[2]
         said = desk.run("approve", only, env=AS_OS_USER)
         assert "delivered" in said.err
@@ -202,7 +202,7 @@ def test_what_nobody_can_think_is_not_said_to_be_thought_and_rules_are_named(
     said = desk.run("sense", "--once")
     assert "planner     gemini MOCK: " in said.out
     assert "`planner: rules` under `flows: sense:`" in said.out
-    assert "thinks" not in said.err
+    assert "waiting for planner" not in said.err
     assert "no plan was made: the planner is missing\n" in said.out
     assert "No_Plan=planner_is_missing, GMX_Call_Status=MOCK" in said.out
     status = desk.run("sense", "status")
@@ -297,7 +297,7 @@ def test_what_sources_start_or_ask_is_shown_before_it_is_trusted(desk: Desk) -> 
         "      - {name: api, kind: http, url: 'http://127.0.0.1:9/health'}\n"
     )
     before = ticked(desk)
-    why = "nobody has trusted podium.yaml as it is now; read it, then say `podium trust`"
+    why = "podium.yaml is not trusted in its current form; read it, then run `podium trust`"
     assert before["missing"] == [f"df -h: {why}", f"http://127.0.0.1:9/health: {why}"]
     assert (before["counts"]["health"], before["counts"]["disk"]) == (1, 0), "the others go on"
     shown = desk.run("trust", "--show")

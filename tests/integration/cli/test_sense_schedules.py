@@ -20,6 +20,6 @@ def test_a_password_of_a_database_is_not_written_down_and_installing_says_so(
 ) -> None:
     monkeypatch.setenv("PODIUM_DATABASE_URL", "postgresql://me:hunter2@127.0.0.1:9/db")
     said = desk.run("sense", "install", "cron", "--print")
-    assert "scheduled ticks will not have it" in said.err
+    assert "not written to the schedule" in said.err
     assert "hunter2" not in said.out + said.err
     assert "DATABASE" not in said.out

@@ -114,7 +114,7 @@ def test_an_installed_timer_is_seen_and_taken_back(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     said = desk.run("sense", "install", "systemd")
     assert said.code == 0, said.err
-    assert "a tick every 300 s in mode sensing" in said.out
+    assert "ticks run every 300 s in mode sensing" in said.out
     assert said.err == ""
     assert len(list((tmp_path / "config/systemd/user").iterdir())) == 2
     standing = {each["scheduler"]: each for each in _standings(desk)}
@@ -126,7 +126,7 @@ def test_an_installed_timer_is_seen_and_taken_back(
     removed = {change["scheduler"]: len(change["removed"]) for change in said.json["changes"]}
     assert (removed["systemd"], removed["cron"]) == (2, 0)
     assert list((tmp_path / "config/systemd/user").iterdir()) == []
-    assert "nothing of this root is installed" in desk.run("sense", "uninstall", "systemd").out
+    assert "nothing is installed for this root" in desk.run("sense", "uninstall", "systemd").out
     assert not (root / ".podium").exists()
 
 
@@ -181,7 +181,7 @@ def test_installing_says_that_scheduled_ticks_stay_below_the_mode_that_is_set(
     program(tmp_path, "systemctl", "echo ActiveState=active")
     desk.says("flows: {sense: {mode: supervised}}\n")
     said = desk.run("sense", "install", "systemd")
-    assert "these ticks go no further than sensing" in said.err
+    assert "these ticks are limited to sensing" in said.err
     assert "--mode supervised" in said.err
     assert "no further" not in desk.run("sense", "install", "systemd", "--mode", "supervised").err
     lines = desk.run("sense", "uninstall", "systemd").out.splitlines()

@@ -95,7 +95,7 @@ def test_at_a_terminal_a_person_types_yes(desk: Desk) -> None:
     for typed, code, granted in (("y\n", 4, None), ("yes\n", 0, "T2")):
         left, shown = at_a_terminal(desk, typed, "sense", "trust", "promote", "opal_api")
         assert left == code, shown
-        assert "orders up to T2 would be delivered unasked" in " ".join(shown.split())
+        assert "orders up to T2 would be delivered without approval" in " ".join(shown.split())
         assert standing(desk)["granted"] == granted
 
 
@@ -129,7 +129,10 @@ def test_a_tick_tells_what_was_delivered_unasked_by_whose_word_and_what_was_earn
     (row,) = desk.run("sense", "trust").out.splitlines()[1:]
     assert row.endswith("for a higher tier after 1 more")
     desk.says("flows: {sense: {planner: rules, mode: autonomous, again_seconds: 0.001}}\n")
-    assert "unasked, with autonomy granted by ann" in desk.run("sense", "--once").out
+    assert (
+        "delivered without approval, with autonomy granted by ann"
+        in desk.run("sense", "--once").out
+    )
     desk.run("sense", "trust", "demote", "opal_api", "--why", "made it worse")
     lost = desk.run("sense", "--once").out
     assert "trust       opal_api in words lost its autonomy" in lost

@@ -134,6 +134,6 @@ def test_what_cannot_be_an_order_is_left_in_the_inbox_and_told(desk: Desk) -> No
     (desk.project / INBOX / "WO-2.json").write_text("{}")
     said = desk.run("worker", "--once")
     assert said.code == 0
-    assert "left in the inbox: 'WO-2.json': orders are YAML; give it a name" in said.err
+    assert "left in the inbox: 'WO-2.json': work orders are YAML files; use a name" in said.err
     assert said.err.count("podium: left in the inbox: 'WO-LINK.yaml': ") == 1
     assert delivered(desk) == ["WO-2.json", "WO-LINK.yaml"]

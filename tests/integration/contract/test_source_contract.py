@@ -75,7 +75,7 @@ class FixedPlace:
         self._source.show("place/said.txt", f"{text}\n")
 
     def vanish(self) -> None:
-        self._source.show("place/said.txt", condition="missing", why="it is not there")
+        self._source.show("place/said.txt", condition="missing", why="not found")
 
 
 def _launcher() -> ProcessLauncher:

@@ -575,7 +575,7 @@ async def test_a_rejected_call_is_denied_with_who_and_why(house: House) -> None:
     refusal = await refused(house.door(gate), a_call())
 
     assert refusal.decision.effect is Effect.DENY
-    assert "bob rejected this very call: wrong address" in refusal.say
+    assert "bob rejected this call: wrong address" in refusal.say
     assert (await house.kinds()).count(ApprovalRequested) == 1
 
 
@@ -788,7 +788,7 @@ async def test_a_permit_cannot_be_settled_for_another_call_than_it_was_given_for
     permit = await permitted(door, a_call(paths=leading_to("/shop/a")))
     edited = permit.model_copy(update={"digest": a_call(paths=leading_to("/shop/b")).digest()})
 
-    with pytest.raises(NotPossibleNow, match="was not permitted as it is being settled"):
+    with pytest.raises(NotPossibleNow, match="differs from the call that was permitted"):
         await door.settle(edited, DONE)
 
 

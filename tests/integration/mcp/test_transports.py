@@ -188,4 +188,4 @@ def test_a_token_that_could_be_guessed_is_refused(
     monkeypatch.setenv("PODIUM_MCP_TOKEN", "short")
     said = desk.run("mcp", "--http", "127.0.0.1:0")
     assert said.code == 2
-    assert "PODIUM_MCP_TOKEN has 5 characters, fewer than 16" in said.err
+    assert "PODIUM_MCP_TOKEN must have at least 16 characters, not 5" in said.err

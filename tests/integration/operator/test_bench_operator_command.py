@@ -92,4 +92,4 @@ def test_an_act_that_would_go_without_its_approval_is_exit_code_1(
     monkeypatch.setattr(bench, "judge", too_low)
     told = desk.run("bench", "operator")
     assert told.code == 1
-    assert "1 would be done without the approval that they need" in told.out
+    assert "1 message would be executed without the required approval" in told.out

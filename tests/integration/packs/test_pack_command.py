@@ -40,7 +40,7 @@ def test_every_fault_has_a_line_and_the_exit_code_is_2(desk: Desk) -> None:
     assert said.code == as_json.code == 2
     first, second = said.out.splitlines()
     assert first.startswith("packs/bikes/tools.registry.json:")
-    assert ": /tools/0/undo: there is no tool 'repair.forget'" in first
+    assert ": /tools/0/undo: this registry has no tool 'repair.forget'" in first
     assert ": /tools/2/tier: T1 is below T2" in second
     assert "2 problems" in said.err
     assert [fault["pointer"] for fault in as_json.json["faults"]] == [
@@ -62,7 +62,7 @@ def test_a_pack_that_is_not_there_is_told_with_those_that_are(desk: Desk) -> Non
     said = desk.run("pack", "check", "rockets")
 
     assert said.code == 2
-    assert "there is no pack 'rockets'; packs here: bikes" in said.err
+    assert "unknown pack 'rockets'; packs: bikes" in said.err
 
 
 def test_show_names_tier_domain_undo_and_an_example_of_each_tool(desk: Desk) -> None:

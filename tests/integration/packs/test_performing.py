@@ -181,7 +181,7 @@ async def test_what_the_rows_do_not_show_is_no_success(tmp_path: Path, stores: S
     outcome = await workshop.use("repair.book", owner="Kim", bike="ghost")
 
     assert not outcome.ok
-    assert outcome.error == "done, but not proved: repairs has no such row"
+    assert outcome.error == "done, but not verified: repairs does not have the row"
     assert outcome.result["owner"] == "Kim"
     receipt = await workshop.receipt()
     assert receipt.status == "failed"
@@ -206,7 +206,7 @@ async def test_a_reader_that_breaks_is_no_proof(tmp_path: Path, stores: SqlStore
 
     outcome = await workshop.use("repair.book", owner="Kim")
 
-    assert outcome.error == "done, but not proved: repairs could not be read: OSError"
+    assert outcome.error == "done, but not verified: repairs could not be read: OSError"
 
 
 async def test_a_result_without_its_receipt_fields_is_no_success(
@@ -218,7 +218,7 @@ async def test_a_result_without_its_receipt_fields_is_no_success(
     outcome = await workshop.use("repair.book", owner="Kim")
 
     assert not outcome.ok
-    assert "did not say price; no receipt, no success" in outcome.error
+    assert "repair.book lacks price, so there is no receipt" in outcome.error
 
 
 @pytest.mark.parametrize("undo", ["'undo': {'number': 3}", "'undo': 'repair_1'", "'x': 1"])
@@ -231,7 +231,7 @@ async def test_an_undo_that_its_tool_would_not_take_is_told(
 
     outcome = await workshop.use("repair.book", owner="Kim")
 
-    assert "done, but repair.book gave no usable undo" in outcome.error
+    assert "done, but repair.book returned no usable undo" in outcome.error
 
 
 async def test_what_a_handler_raises_is_the_error_in_its_own_words(
@@ -339,9 +339,9 @@ async def test_an_http_tool_gets_arguments_key_and_secrets_and_gives_its_result(
         ({"body": b"[1]"}, "did not answer with a JSON object"),
         ({"body": b"[" * 100_000}, "did not answer with JSON"),
         ({"body": b'{"order": 1' + b" " * 1_000_001 + b"}"}, "more than 1000000 bytes"),
-        ({"body": b"{}"}, "did not say order; no receipt, no success"),
-        ({"location": "http://127.0.0.2:1/moved"}, "sends on to another host"),
-        ({"location": "/orders"}, "sends on and on"),
+        ({"body": b"{}"}, "lacks order, so there is no receipt"),
+        ({"location": "http://127.0.0.2:1/moved"}, "redirects to another host"),
+        ({"location": "/orders"}, "redirects too often"),
         ({"status": 302, "body": b""}, "answered 302"),
     ],
     ids=lambda part: str(part)[:40],
@@ -381,9 +381,7 @@ async def test_an_address_that_cannot_be_called_is_told(
     outcome = await workshop.use("parts.order", part="bell")
 
     assert not outcome.ok
-    assert (
-        "BIKES_PARTS_URL is not set" in outcome.error or "is not an http address" in outcome.error
-    )
+    assert "BIKES_PARTS_URL is not set" in outcome.error or "is not an HTTP URL" in outcome.error
     assert "u:p" not in outcome.error
 
 
@@ -427,7 +425,9 @@ async def test_an_endpoint_that_says_nothing_is_given_up(
         await workshop.use("parts.order", part="bell")
     supplier.holding.set()
 
-    assert "no answer within 0.2 s; whether it acted is not known" in str(doubt.value.__context__)
+    assert "did not answer within 0.2 s; it is unknown whether it acted" in str(
+        doubt.value.__context__
+    )
 
 
 async def test_an_endpoint_that_hangs_up_leaves_the_call_in_doubt(
@@ -493,7 +493,7 @@ async def test_an_mcp_server_that_dies_over_a_call_leaves_it_in_doubt(
         ),
         in_soak(
             "import json\nfor n in (1, 2):\n    input()\n    print(json.dumps({'id': n, 'result': 3}), flush=True)\n    n == 1 and input()",
-            "gave no result",
+            "returned no result",
         ),
     ],
     ids=["silent", "chatty", "error", "no object"],

@@ -11,9 +11,9 @@ import pytest
 from podium.core.errors import CallRefused
 from podium.core.processes import ExecRules, ProgramRules, SubcommandRules
 from podium.sandbox import ProcessLauncher
-from podium.sandbox.confining import filters, seccomp
+from podium.sandbox.confining import seccomp
 from podium.sandbox.confining.exec_rules import ExecRuleSet, as_data, from_data, judge
-from podium.sandbox.guard.kernel import gain_no_privileges
+from podium.sandbox.guard.processes import gain_no_privileges
 from tests.integration.sandbox.confined import Place, achieved
 
 GIT = ProgramRules(
@@ -172,7 +172,7 @@ def test_without_a_listener_nothing_can_be_started() -> None:
     if pid == 0:
         try:
             gain_no_privileges()
-            os.close(seccomp.install(filters.mounted()))
+            os.close(seccomp.install(seccomp.mounted()))
             os.execv("/bin/true", ["true"])
         except OSError as error:
             os._exit(42 if error.errno == errno.ENOSYS else 1)

@@ -13,7 +13,7 @@ import pytest
 from podium.core.errors import NotPossibleNow
 from podium.core.processes import Confinement
 from podium.sandbox import ProcessLauncher
-from podium.sandbox.confining import filters, landlock
+from podium.sandbox.confining import landlock, seccomp
 from podium.sandbox.confining.canary import BUBBLEWRAP, Mechanism
 from podium.sandbox.confining.preparation import ports_inside, proxy_port
 from podium.sandbox.confining.upstream import proxy_env
@@ -210,5 +210,5 @@ def test_an_open_network_needs_no_listeners() -> None:
 
 
 def test_datagrams_are_never_left_to_a_judgement_of_connects() -> None:
-    judged = [rule.call for rule in filters.mounted(judged_sockets=True)]
+    judged = [rule.call for rule in seccomp.mounted(judged_sockets=True)]
     assert {"socketpair", "sendto", "sendmsg", "sendmmsg", "connect"} <= set(judged)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from podium.core.processes import Confinement, ExecRules, Mount
-from podium.sandbox.confining import filters, view
+from podium.sandbox.confining import seccomp, view
 from podium.sandbox.confining.bubblewrap import options
 from podium.sandbox.confining.plan import ConfinementPlan
 from podium.sandbox.confining.seatbelt import profile
@@ -259,7 +259,7 @@ def machine(request: pytest.FixtureRequest) -> ProcessorAbi:
 
 
 def test_the_filter_around_mounts_refuses_what_they_do_not_hold(machine: ProcessorAbi) -> None:
-    code, call = assemble(filters.mounted(), machine), machine.numbers
+    code, call = assemble(seccomp.mounted(), machine), machine.numbers
     judged: dict[tuple[str, tuple[int, ...]], int] = {
         ("execve", ()): NOTIFY,
         ("execveat", ()): NOTIFY,
@@ -311,7 +311,7 @@ def test_the_filter_around_mounts_refuses_what_they_do_not_hold(machine: Process
 def test_the_filter_beside_landlock_leaves_nothing_to_it_that_it_does_not_know(
     machine: ProcessorAbi,
 ) -> None:
-    code, call = assemble(filters.unmounted(network_open=False), machine), machine.numbers
+    code, call = assemble(seccomp.unmounted(network_open=False), machine), machine.numbers
     judged: dict[tuple[str, tuple[int, ...]], int] = {
         ("execve", ()): NOTIFY,
         ("fchmodat", ()): NOTIFY,
@@ -417,13 +417,13 @@ def test_the_filter_beside_landlock_leaves_nothing_to_it_that_it_does_not_know(
 
 
 def test_an_open_network_leaves_datagrams_to_the_internet_open(machine: ProcessorAbi) -> None:
-    code = assemble(filters.unmounted(network_open=True), machine)
+    code = assemble(seccomp.unmounted(network_open=True), machine)
     assert verdict(code, machine.audit, machine.numbers["socket"], 2, 2) == ALLOW
     assert verdict(code, machine.audit, machine.numbers["socket"], 1, 2) == refused(errno.EACCES)
 
 
 def test_calls_by_the_numbers_of_another_processor_are_not_there(machine: ProcessorAbi) -> None:
-    code = assemble(filters.mounted(), machine)
+    code = assemble(seccomp.mounted(), machine)
     assert verdict(code, 0x40000003, 11) == refused(errno.ENOSYS)
     assert verdict(code, machine.audit, 0x40000000 + 520) == refused(errno.ENOSYS)
 

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.sandbox.guard.order import GuardOrder
-from podium.sandbox.guard.processes import ProcessEntry, descendants_of, entry_of
-from podium.sandbox.guard.trees import GroupTree
+from podium.sandbox.guard.processes import GroupTree, ProcessEntry, descendants_of, entry_of
 from podium.sandbox.guard_pool import start_guard
 from podium.testing import retry_until_blocking
 from tests.unit.sandbox.trees import ESCAPES, alive, new_token, python

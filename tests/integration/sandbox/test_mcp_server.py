@@ -17,8 +17,13 @@ from podium.core.model import Json
 from podium.core.processes import ProcessSpec
 from podium.ports import Process
 from podium.sandbox import ProcessLauncher, mcp_server_command
-from podium.sandbox.mcp_door import MAX_NAME, MAX_RESULT_CHARACTERS
-from podium.sandbox.mcp_server import MAX_CALL_BYTES, MAX_LINE_BYTES, PROTOCOLS
+from podium.sandbox.mcp_server import (
+    MAX_CALL_BYTES,
+    MAX_LINE_BYTES,
+    MAX_NAME,
+    MAX_RESULT_CHARACTERS,
+    PROTOCOLS,
+)
 from tests.integration.sandbox.door_rig import TURN, DoorRig, RealDoorRig
 
 Message = dict[str, Any]

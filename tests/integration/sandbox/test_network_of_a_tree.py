@@ -11,15 +11,15 @@ from contextlib import asynccontextmanager
 import pytest
 
 from podium.core.processes import Confinement
-from podium.sandbox.confining.hosts import (
+from podium.sandbox.confining.preparation import PROXY_PORTS, ports_inside, proxy_port
+from podium.sandbox.confining.proxy import TreeNetwork
+from podium.sandbox.confining.upstream import (
     Destination,
+    UpstreamProxy,
     is_listed,
     may_be_dialled,
     read_destination,
 )
-from podium.sandbox.confining.preparation import PROXY_PORTS, ports_inside, proxy_port
-from podium.sandbox.confining.proxy import TreeNetwork
-from podium.sandbox.confining.upstream import UpstreamProxy
 
 
 def listener() -> socket.socket:

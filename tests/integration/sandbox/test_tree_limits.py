@@ -9,7 +9,7 @@ import pytest
 
 from podium.core.processes import Confinement, Mount, ProcessExit, ProcessLimits, ProcessSpec
 from podium.sandbox import ProcessLauncher
-from podium.sandbox.guard.cgroups import ControlGroup, parents
+from podium.sandbox.guard.limits import ControlGroup, parents
 from podium.tools.builtin.commands import failure
 from tests.soaking import in_soak
 

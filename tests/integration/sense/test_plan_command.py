@@ -78,9 +78,9 @@ def test_operations_are_shown(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("{", "no JSON"),
+        ("{", "not valid JSON"),
         ("", "the plan is empty"),
-        (b"\xff\xfe", "no UTF-8"),
+        (b"\xff\xfe", "not valid UTF-8"),
         (b" " * (MAX_BYTES + 5), "larger than"),
         ('{"plan": []}', "has no 'items'"),
     ],
@@ -103,7 +103,7 @@ def test_a_broken_plan_leaves_with_two_and_says_why(
 def test_what_cannot_be_read_is_said(desk: Desk, given: str) -> None:
     said = desk.run("plan", "parse", "--input", given, "--json")
     assert said.code == 2
-    assert "cannot be read" in said.json["error"]
+    assert "cannot read the plan" in said.json["error"]
 
 
 def test_a_pipe_and_a_device_are_refused_at_once(desk: Desk) -> None:
@@ -112,7 +112,7 @@ def test_a_pipe_and_a_device_are_refused_at_once(desk: Desk) -> None:
     for given in (str(pipe), "/dev/zero"):
         said = desk.run("plan", "parse", "--input", given)
         assert said.code == 2
-        assert f"the plan {given!r} cannot be read (it is no plain file)" in said.err
+        assert f"cannot read the plan {given!r} (not a regular file)" in said.err
 
 
 def test_a_dash_stands_for_stdin(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,7 +153,7 @@ def test_the_rules_that_come_with_podium_are_listed_and_hold(desk: Desk) -> None
     assert "failing-check" in listed.out
     checked = desk.run("plan", "rules", "--check")
     assert checked.out.startswith("default_rules.yaml: ")
-    assert checked.out.rstrip().endswith("all hold")
+    assert checked.out.rstrip().endswith("all pass")
     record = desk.run("plan", "rules", "--check", "--json").json
     assert record["examples"] == sum(row["examples"] for row in record["rules"]) > 20
 
@@ -161,7 +161,7 @@ def test_the_rules_that_come_with_podium_are_listed_and_hold(desk: Desk) -> None
 def test_the_rules_of_a_project_are_those_it_names(desk: Desk) -> None:
     desk.says("flows: {sense: {planner: rules, rules: my.yaml}}\n")
     (desk.project / "my.yaml").write_text("version: 1\nrules: []\n")
-    assert "my.yaml: 0 rules, 0 examples: all hold" in desk.run("plan", "rules").out
+    assert "my.yaml: 0 rules, 0 examples: all pass" in desk.run("plan", "rules").out
 
 
 def test_broken_settings_do_not_pass_for_a_project_without_rules(desk: Desk) -> None:

@@ -147,4 +147,4 @@ async def test_a_plan_that_stood_in_the_data_is_no_answer(tmp_path: Path) -> Non
         root.environ["MODEL_KEY"] = KEY
         outcome = await root.tick("supervised")
     assert outcome.status is PlannerStatus.ERROR
-    assert "what it was shown" in outcome.why
+    assert "part of its input" in outcome.why

@@ -104,7 +104,7 @@ async def test_no_command_runs_where_a_launcher_is_a_link(tmp_path: Path) -> Non
     ground = Ground(tmp_path)
     (ground.root / LAUNCHERS[0]).symlink_to("../docs/readme.md")
     end = await Hands(ground).do(1, running("echo x > g/docs/x"))
-    assert f"{LAUNCHERS[0]!r} is started by schedulers and is no plain file" in end
+    assert f"{LAUNCHERS[0]!r} is started by schedulers but is not a regular file" in end
     assert not (ground.root / "g/docs/x").exists()
 
 
@@ -150,7 +150,7 @@ async def test_a_command_is_refused_while_a_hard_link_leads_out_of_the_safe_zone
     link.hardlink_to(ground.root / victim)
     before = link.read_text()
     end = await Hands(ground).do(1, running("echo evil >> g/docs/link; echo x > g/docs/x"))
-    assert "'g/docs/link' has another name (a hard link) outside of the safe zones" in end
+    assert "'g/docs/link' has a hard link outside the safe zones" in end
     assert (ground.root / victim).read_text() == before
     assert not (ground.root / "g/docs/x").exists()
 
@@ -197,7 +197,7 @@ async def test_an_append_whose_fate_nobody_knows_is_not_done_again(tmp_path: Pat
     assert station.read(NOTES) == "a line\nsomebody else\n"
     ack = station.ack("WO-1")
     assert ack.status == "failed"
-    assert "cannot be told whether this was done" in ack.error
+    assert "cannot tell whether this was done" in ack.error
     assert len(station.files(PARKED)) == 2
 
 
@@ -240,7 +240,7 @@ async def test_what_was_begun_under_a_record_that_is_gone_is_parked_and_not_done
     assert station.files(CLAIMED) == []
     order, reason = station.files(PARKED)
     assert order.startswith("WO-1.")
-    assert "a record that is gone" in station.read(f"{PARKED}/{reason}")
+    assert "the record of its run is lost" in station.read(f"{PARKED}/{reason}")
 
 
 async def test_an_order_that_was_answered_under_a_lost_record_and_is_put_back_is_a_duplicate(
@@ -376,7 +376,7 @@ async def test_an_order_with_a_secret_is_parked_and_nothing_of_it_is_done(tmp_pa
     assert run.status is RunStatus.FAILED
     assert not (station.root / NOTES).exists()
     order, reason = station.files(PARKED)
-    assert "it holds a secret in plain text" in station.read(f"{PARKED}/{reason}")
+    assert "it contains a secret in plain text" in station.read(f"{PARKED}/{reason}")
     [answer] = [name for name in station.files(ACKS) if "WO-1" in name]
     assert TOKEN not in station.read(f"{ACKS}/{answer}")
     assert TOKEN in station.read(f"{PARKED}/{order}"), "what somebody sent is theirs to mend"

@@ -108,7 +108,7 @@ async def test_an_order_of_which_one_operation_is_denied_is_refused_whole(tmp_pa
     ack = station.ack("WO-1")
     assert ack.status == "refused"
     assert "op 2 (write CLS/a.md)" in ack.error
-    assert "orders write in " in ack.error
+    assert "orders can write only in " in ack.error
     assert "g/reports" in ack.error
     assert [each.status for each in ack.ops] == ["skipped", "failed", "skipped"]
     assert run.status is RunStatus.FAILED
@@ -186,7 +186,7 @@ async def test_a_faulty_order_is_answered_under_its_id_until_it_is_mended(tmp_pa
         await post.work()
         ack = station.ack("WO-1")
         assert (ack.status, ack.title) == ("parked", "order WO-1")
-        assert "ops.0.op: 'delete' is not known" in ack.error
+        assert "ops.0.op: unknown value 'delete'" in ack.error
         dropped(station, APPEND)
         await post.tend()
         await post.at_rest(WORK_ORDER)
@@ -300,7 +300,10 @@ async def test_words_that_an_agent_cannot_make_operations_of_wait_for_a_person(
         [run] = await post.work()
     assert run.status is RunStatus.NEEDS_HUMAN
     assert run.failure is not None
-    assert "has no `ops`, and none could be made (which notes?)" in run.failure.message
+    assert (
+        "has only text and no `ops`, and none could be planned (which notes?)"
+        in run.failure.message
+    )
 
 
 STEPS = ["seen", "weigh", "release", "call", "call", "ack", "put-away"]

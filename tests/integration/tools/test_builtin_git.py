@@ -179,7 +179,7 @@ async def test_content_filters_of_the_repository_do_not_run_and_their_files_are_
         "b.txt",
     }
     assert "+two" in diff.result["diff"]
-    assert f"'a.txt' goes through the content filter {name!r}" in filtered.error
+    assert f"'a.txt' uses the content filter {name!r}" in filtered.error
     assert plain.ok
     assert git(rig.root, "show", "--name-only", "--format=", "HEAD") == "b.txt"
     assert not (tmp_path / "sprung").exists()
@@ -253,7 +253,7 @@ async def test_a_repository_above_the_workspace_is_not_touched(tmp_path: Path) -
 async def test_a_path_outside_is_refused(rig: Rig) -> None:
     outcome = await rig.use("git_commit", message="x", paths=["../elsewhere"])
 
-    assert "lies outside the workspace" in outcome.error
+    assert "is outside the workspace" in outcome.error
 
 
 async def test_files_that_are_passed_over_are_left_out_of_a_diff(rig: Rig) -> None:

@@ -109,7 +109,7 @@ async def test_a_script_that_changed_since_it_was_judged_is_not_run(tmp_path: Pa
 
     outcome = await rig.toolbox.perform(call)
 
-    assert "'check.sh' was changed since" in outcome.error  # type: ignore[union-attr]
+    assert "'check.sh' was changed after" in outcome.error  # type: ignore[union-attr]
 
 
 async def test_the_end_of_a_long_output_is_told_and_no_check_is_cut_off(tmp_path: Path) -> None:

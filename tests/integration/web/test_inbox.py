@@ -55,7 +55,7 @@ async def test_cards_show_what_will_happen_by_risk_on_desktop_and_phone_in_light
             added = await page.locator(".diff .add").all_inner_texts()
             assert any("Prices are in cents." in line for line in added)
             assert await page.locator(".why-not").first.inner_text() == (
-                "The next approval must come from a member of leads, and you are not one."
+                "The next approval must come from a member of leads. You are not a member."
             )
             await refuse_barriers(page)
             await refuse_sideways(page)
@@ -133,7 +133,7 @@ async def test_two_browsers_approve_one_card_and_the_second_is_told_by_whom(
             told = second.locator(f"{card} .note")
             await told.wait_for()
             words = await told.inner_text()
-            assert words.startswith("sam said yes first at ")
+            assert words.startswith("Already approved by sam at ")
             assert words.endswith("Your answer changed nothing.")
             assert await second.locator(f"{card} button").count() == 0
             await picture(second, "inbox-second")
@@ -206,8 +206,8 @@ async def test_a_call_in_doubt_is_settled_with_one_of_two_answers(
             await page.goto("/")
             card = page.locator(f"#card-{run.id}")
             await card.get_by_role("button", name="It did not happen").click()
-            await card.get_by_text("Recorded: it did not happen.").wait_for()
-            assert await card.get_by_role("button", name="Continue").count() == 1
+            await card.get_by_text("Recorded: the call did not happen.").wait_for()
+            assert await card.get_by_role("button", name="Resume").count() == 1
         store = await stage.podium.store()
         [call] = await store.read(lambda view: view.calls(run.id))
         assert call.status == "refused"
@@ -218,7 +218,7 @@ async def test_an_expired_card_says_so_and_takes_no_answer(tmp_path: Path) -> No
     async with console(tmp_path) as stage, stage.client(**{"hx-request": "true"}) as client:
         approval = await add_approval(stage.podium, await add_run(stage.podium), seconds=-5)
         shown = await client.get(f"/cards/{approval.id}")
-        assert "Nobody answered in time" in shown.text
+        assert "without an answer. Nothing was done" in shown.text
         assert approval.id not in (await client.get("/")).text
         answer = await client.post(
             f"/cards/{approval.id}/approve", data={"digest": approval.digest}
@@ -242,7 +242,7 @@ async def test_who_may_only_look_sees_why_and_is_refused(tmp_path: Path) -> None
         approval = await add_approval(stage.podium, await add_run(stage.podium))
         async with stage.client(stage.new_token("vera", ConsoleRole.VIEWER)) as client:
             shown = (await client.get("/")).text
-            assert "sign in with a token that has the role approver" in shown
+            assert "sign in with a token that has the approver role" in shown
             assert "Approve" not in shown
             for act in ("approve", "reject", "resubmit"):
                 answer = await client.post(f"/cards/{approval.id}/{act}", data={"why": "no"})
@@ -324,7 +324,7 @@ async def test_a_chain_is_noted_yes_by_yes_and_one_person_counts_once(tmp_path: 
             assert (await other.post(path, data=yes)).status_code == 409
             noted = await sam.post(path, data=yes)
             assert "It still needs an approval by owners." in noted.text
-            assert "You already approved this." in noted.text
+            assert "You have already approved this." in noted.text
             assert (await sam.post(path, data=yes)).status_code == 409
             assert "approved by sam" in (await other.get(f"/cards/{asked.id}")).text
             assert "Approved." in (await other.post(path, data=yes)).text

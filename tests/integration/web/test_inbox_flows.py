@@ -108,7 +108,7 @@ async def test_an_edited_candidate_is_asked_about_anew_and_only_the_edit_is_deli
             await field.fill(text.replace("g/reports/daily.md", "../outside.md"))
             await card.get_by_role("button", name="Resubmit").click()
             await page.locator("#said.fault").wait_for()
-            assert "could never be done" in await page.locator("#said").inner_text()
+            assert "cannot be executed" in await page.locator("#said").inner_text()
             assert [each.id for each in await pending(stage)] == [old.id]
             await field.fill(text.replace("second line", "another line"))
             await card.get_by_role("button", name="Resubmit").click()
@@ -205,12 +205,12 @@ async def test_an_edited_plan_is_checked_by_the_operator_and_asked_about_anew(
             assert answer.status_code == 422, text
             assert [each.id for each in await pending(stage)] == [old.id]
         edited = await client.post(path, data={"call_1": json.dumps({"quote_id": "Q-90"})})
-        assert "asks again with a new digest" in edited.text
+        assert "requests approval with a new digest" in edited.text
         [new] = await pending(stage)
         assert new.digest != old.digest
         assert new.arguments["calls"][0]["arguments"]["quote_id"] == "Q-90"
         again = await client.post(path, data={"call_1": json.dumps({"quote_id": "Q-1042"})})
-        assert "sam said no first" in again.text
+        assert "Already rejected by sam" in again.text
         assert [each.id for each in await pending(stage)] == [new.id]
         assert mail.received == []
 
@@ -219,13 +219,16 @@ async def test_an_edited_call_of_an_agent_is_a_no_that_says_what_to_ask_for(tmp_
     async with console(tmp_path) as stage, stage.client(**{"hx-request": "true"}) as client:
         approval = await add_approval(stage.podium, await add_run(stage.podium))
         path = f"/cards/{approval.id}/resubmit"
-        assert "ask again with them" in (await client.get(f"/cards/{approval.id}/edit")).text
+        assert (
+            "request the call again with them"
+            in (await client.get(f"/cards/{approval.id}/edit")).text
+        )
         for text in ("{}", '{"path": 3, "content": ""}', json.dumps(approval.arguments), "x" * 9):
             answer = await client.post(path, data={"arguments": text})
             assert answer.status_code == 422, text
         wanted = {"path": "b.txt", "content": "hello\n"}
         answer = await client.post(path, data={"arguments": json.dumps(wanted)})
-        assert "should ask again with them" in answer.text
+        assert "should request the call again with them" in answer.text
         known = await approval_now(stage.podium, approval.id)
         assert known.status is ApprovalStatus.REJECTED
         assert known.why.startswith("edited by sam. Ask for write_file again")
@@ -257,7 +260,7 @@ async def test_a_run_that_needs_a_person_goes_on_with_their_guidance(
             card = page.locator(f"#card-{run.id}")
             assert "which branch is meant?" in await card.inner_text()
             await card.get_by_label("Guidance for the run").fill("the second")
-            await card.get_by_role("button", name="Continue").click()
-            await card.get_by_text("Resumed in the console's process.").wait_for()
+            await card.get_by_role("button", name="Resume").click()
+            await card.get_by_text("Resumed in the console process.").wait_for()
             ended = await engine.finish(run.id)
         assert ended.result == {"said": "the second", "by": "sam"}

@@ -67,7 +67,7 @@ async def test_words_are_planned_approved_done_proved_and_taken_back(
         visitor(browser, stage) as page,
     ):
         await page.goto("/operator")
-        await say(page, LEAD, "Analyse only")
+        await say(page, LEAD, "Analyze only")
         for title in (*BLOCKS, "[PLAN]"):
             assert title in await page.inner_text("#answer")
         await picture(page, "operator-understood")
@@ -80,7 +80,7 @@ async def test_words_are_planned_approved_done_proved_and_taken_back(
         await expect(page.get_by_text("verified", exact=True)).to_be_visible(timeout=PATIENT_MS)
         await picture(page, "operator-done")
         furnish(stage)
-        await say(page, FINAL, "Do it")
+        await say(page, FINAL, "Run it")
         await page.get_by_role("button", name="Approve").wait_for()
         await picture(page, "operator-asked")
         await refuse_barriers(page)
@@ -106,7 +106,7 @@ async def test_what_is_missing_is_filled_in_on_a_phone_and_nothing_in_it_is_take
         visitor(browser, stage, phone=True, dark=True) as page,
     ):
         await page.goto("/operator")
-        await say(page, f"create a lead for {EVIL}", "Analyse only")
+        await say(page, f"create a lead for {EVIL}", "Analyze only")
         await picture(page, "operator-phone-dark")
         await refuse_sideways(page)
         await refuse_barriers(page)
@@ -132,7 +132,7 @@ async def test_what_somebody_else_has_done_stands_beside_an_open_page(
     ):
         await stop_timers(page)
         await page.goto("/operator")
-        await expect(page.locator("aside")).to_contain_text("Nothing yet")
+        await expect(page.locator("aside")).to_contain_text("No runs yet")
         await other.post("/operator/ask", data={"text": LEAD, "mode": "enqueue"})
         await expect(page.locator("aside .tag")).to_have_text("succeeded", timeout=PATIENT_MS)
 
@@ -143,7 +143,7 @@ async def test_only_operators_ask_and_a_yes_is_no_message(tmp_path: Path) -> Non
         async with stage.client() as client, stage.client(viewer) as other:
             said = {"text": LEAD, "mode": "plan"}
             assert (await other.post("/operator/ask", data=said)).status_code == 403
-            assert "can view" in (await other.get("/operator")).text
+            assert "can only view" in (await other.get("/operator")).text
             for wrong in ({**said, "mode": "execute"}, {**said, "text": "APPROVE: apr_1"}):
                 assert (await client.post("/operator/ask", data=wrong)).status_code == 422
             broken = await client.post("/operator/ask", data={**said, "known.images": "{"})

@@ -80,9 +80,9 @@ async def test_a_candidate_is_deployed_with_one_click_and_the_next_rejected_with
         await card.get_by_text("Reject…").click()
         await card.get_by_label("Reason").fill(f"not today {EVIL}")
         await card.get_by_role("button", name="Reject").click()
-        await page.get_by_text("Rejected; it is not delivered").wait_for()
+        await page.get_by_text("Rejected. It will not be delivered").wait_for()
         assert await card.get_by_role("button", name="Deploy").count() == 0
-        await card.get_by_text("Rejected: it is not delivered").wait_for()
+        await card.get_by_text("Rejected: the order will not be delivered").wait_for()
         assert station.files(INBOX) == delivered
         await picture(page, "sense-answered")
 
@@ -108,7 +108,7 @@ async def test_trust_is_given_and_taken_back_on_a_phone_in_the_dark(
         await refuse_sideways(page)
         await refuse_barriers(page)
         await page.get_by_role("button", name="Promote to T1").click()
-        await page.get_by_text("is delivered unasked up to T1").wait_for()
+        await page.get_by_text("up to T1 are delivered without approval").wait_for()
         assert granted(stage)[zone] is Tier.T1
         await page.get_by_role("button", name="Demote").click()
         await page.get_by_text("needs approval again").wait_for()
@@ -137,7 +137,7 @@ async def test_a_page_that_is_open_shows_an_idle_tick_and_an_answer_given_elsewh
         asked = (await store.read(lambda view: view.approvals()))[0]
         podium = stage.podium
         await reject(store, podium.clock, podium.ids, asked.id, by="ann", why="not today")
-        await page.get_by_text("Rejected: it is not delivered").wait_for()
+        await page.get_by_text("Rejected: the order will not be delivered").wait_for()
 
 
 @pytest.mark.soak
@@ -179,7 +179,7 @@ async def test_a_yes_is_for_what_the_page_showed_and_only_an_approvers(tmp_path:
             assert "Deploy" not in (await other.get("/sense")).text
             answer = await client.post("/sense/deploy", data={**body, "asked": "appr_another"})
             assert answer.status_code == 409
-            assert "not what would be delivered" in answer.text
+            assert "changed after the page was loaded" in answer.text
             answer = await client.post("/sense/reject", data={"asked": asked.id, "why": " "})
             assert answer.status_code == 422
             unearned = {"target": "api", "zone": "g/reports"}

@@ -131,9 +131,9 @@ def test_a_plan_is_answered_at_once_and_nothing_is_recorded(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("text", "more", "words"),
     [
-        (LEAD, {"mode": "execute"}, "'execute' is not answered at once here"),
-        (LEAD, {"mode": "enqueue_and_wait"}, "Enqueue it and follow the run"),
-        ("APPROVE: apr_1", {"mode": "plan"}, "an approval is not a message here"),
+        (LEAD, {"mode": "execute"}, "'execute' is not available here"),
+        (LEAD, {"mode": "enqueue_and_wait"}, "enqueue the message and follow the run"),
+        ("APPROVE: apr_1", {"mode": "plan"}, "approvals cannot be sent as messages here"),
         (LEAD, {"mode": "enqueue", "approve": True, "provenance": ("mcp",)}, "mcp cannot"),
     ],
 )
@@ -188,7 +188,7 @@ def test_a_look_is_planned_for_by_a_worker_who_ends_the_tick(desk: Desk) -> None
     run = submitted(desk, flow="sense")
     assert (run.flow, run.status, run.queue) == ("sense", RunStatus.QUEUED, "sense")
     assert asked_by(run) == "bea"
-    with pytest.raises(NotPossibleNow, match="plans for an earlier look and is queued"):
+    with pytest.raises(NotPossibleNow, match="of an earlier tick is still queued"):
         submitted(desk, flow="sense")
     desk.run("worker", "--queue", "sense", "--once")
     told = desk.within(see_sense).ticks[0]

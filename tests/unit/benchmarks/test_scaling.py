@@ -34,7 +34,7 @@ def test_the_simulation_reads_the_curve_that_is_kept(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("words", "said"),
-    [(["--workers", "0"], "at least 1"), (["--prefect", "/no/python"], "is not there")],
+    [(["--workers", "0"], "at least 1"), (["--prefect", "/no/python"], "does not exist")],
 )
 def test_what_cannot_be_measured_is_said_before_anything_starts(
     capsys: pytest.CaptureFixture[str], words: list[str], said: str

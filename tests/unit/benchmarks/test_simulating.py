@@ -38,9 +38,9 @@ def test_what_was_written_is_read_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (None, "is not there; measure it with"),
+        (None, "does not exist; measure it with"),
         ("{", "is not JSON"),
-        ("[]", "holds no JSON object"),
+        ("[]", "is not a JSON object"),
         ("{}", "not a file of measured points"),
         ('{"cores": 2, "room": 8, "steps": 10, "points": [1]}', "not a file of measured points"),
         ('{"cores": 2, "room": 0, "steps": 10, "points": {"1": 5}}', "at least 1"),

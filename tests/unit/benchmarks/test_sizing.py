@@ -18,7 +18,7 @@ def test_a_page_that_lost_a_table_is_not_written(monkeypatch: pytest.MonkeyPatch
     # What stands in these tables is simulated for seconds, and does not matter here.
     for table in ("_points", "_on_one_database"):
         monkeypatch.setattr(sizing_page, table, lambda *_: ["a table"])
-    with pytest.raises(SystemExit, match="stand there 0 times"):
+    with pytest.raises(SystemExit, match="occur 0 times"):
         refreshed("nothing")
 
 

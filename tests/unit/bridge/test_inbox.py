@@ -139,7 +139,7 @@ def test_a_claim_reaches_nothing_outside_the_inbox(tmp_path: Path, file: str) ->
 @pytest.mark.parametrize("run_id", ["", "../run", "a/b", "a--b", "run_\n"])
 def test_a_claim_needs_a_run_that_can_be_part_of_a_name(tmp_path: Path, run_id: str) -> None:
     dropped(tmp_path, "FIX.yaml")
-    with pytest.raises(BadInput, match="no id of a run"):
+    with pytest.raises(BadInput, match="not a run id"):
         inbox_at(tmp_path).claim("FIX.yaml", run_id=run_id, worker="w")
 
 
@@ -172,7 +172,7 @@ def test_what_is_still_being_written_waits_until_it_is_quiet(tmp_path: Path, con
     inbox = inbox_at(tmp_path, clock)
     clock.advance(1.9)
     assert not inbox.waiting()
-    assert inbox.passed_over == ("'FIX.yaml': it is still being written",)
+    assert inbox.passed_over == ("'FIX.yaml': still being written",)
     assert inbox.claim("FIX.yaml", run_id=RUN, worker="w") is None
     clock.advance(0.2)
     assert inbox.waiting() == ["FIX.yaml"]
@@ -235,9 +235,9 @@ def test_a_parked_order_has_its_reason_beside_it(tmp_path: Path) -> None:
 def test_a_made_up_claim_moves_nothing(tmp_path: Path) -> None:
     (tmp_path / "victim.yaml").write_text("x")
     claim = Claim(name="../../../victim.yaml", file="victim.yaml", run_id=RUN, worker="w")
-    with pytest.raises(BadInput, match="no name of a claimed file"):
+    with pytest.raises(BadInput, match="not the name of a claimed file"):
         inbox_at(tmp_path).put_away(claim, "done")
-    with pytest.raises(BadInput, match="no name of a claimed file"):
+    with pytest.raises(BadInput, match="not the name of a claimed file"):
         inbox_at(tmp_path).open(claim)
 
 

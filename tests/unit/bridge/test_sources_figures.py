@@ -207,7 +207,7 @@ async def test_the_rules_tell_of_a_disk_that_rose_over_hours_and_from_where_to_w
         rig.clock.advance(3 * HOUR)
     fill(85)
     assert await planned(rig) == [
-        "It went from 80 to 85 % in 6 hours; the readings are [80, 82, 85] (.)"
+        "It rose from 80 to 85 % in 6 hours; the readings are [80, 82, 85] (.)"
     ]
     rig.clock.advance(4 * DAY)
     assert await planned(rig) == []  # it does not rise any more

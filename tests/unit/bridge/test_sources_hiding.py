@@ -68,5 +68,6 @@ async def test_a_source_that_nobody_trusted_says_what_to_do_and_shows_no_login(
         "http://…@127.0.0.1/health?token=[hidden]",
     )
     assert (
-        found.why == "nobody has trusted podium.yaml as it is now; read it, then say `podium trust`"
+        found.why
+        == "podium.yaml is not trusted in its current form; read it, then run `podium trust`"
     )

@@ -114,5 +114,5 @@ def test_a_pack_of_somebody_else_gets_none_of_the_services(tmp_path: Path) -> No
     folder = write_pack(
         tmp_path / "bikes", registry_with("/tools/0/handler", {"service": "cancel"})
     )
-    with pytest.raises(PackInvalid, match="only packs that come with Podium"):
+    with pytest.raises(PackInvalid, match="only packs that ship with Podium"):
         load_pack(folder)

@@ -55,7 +55,7 @@ def test_a_pack_that_does_not_exist_is_told_with_those_that_do(
 
 
 def test_a_folder_without_a_registry_is_told(places: dict[str, Path]) -> None:
-    with pytest.raises(BadInput, match=r"no file tools\.registry\.json"):
+    with pytest.raises(BadInput, match=r"it has no tools\.registry\.json"):
         find_pack(places["shipped"] / "empty", **places)
 
 
@@ -109,11 +109,11 @@ def test_a_new_pack_is_sound_and_never_written_over_another(tmp_path: Path) -> N
     write_new_pack(folder)
 
     assert load_pack(folder).name == "bikes"
-    with pytest.raises(BadInput, match="is there already"):
+    with pytest.raises(BadInput, match="already exists"):
         write_new_pack(folder)
 
 
 def test_a_folder_whose_name_is_none_for_a_pack_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="cannot be a pack's name"):
+    with pytest.raises(BadInput, match="is not a valid pack name"):
         write_new_pack(tmp_path / "My Bikes")
     assert list(tmp_path.iterdir()) == []

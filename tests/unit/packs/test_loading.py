@@ -53,10 +53,10 @@ CASES: list[tuple[str, Any, str, str]] = [
     ("/tools/0/descriptoin", "x", "/tools/0/descriptoin", "did you mean 'description'?"),
     ("/tools/0/cost", {"euro": 1}, "/tools/0/cost/euro", "known keys: usd, seconds"),
     ("/tools/0/name", "read_file", "/tools/0/name", "quote.finalize"),
-    ("/tools/1/name", "repair.book", "/tools/1/name", "is there already, at /tools/0/name"),
-    ("/skills/0/name", "repair.book", "/skills/0/name", "is there already, at /tools/0/name"),
-    ("/domains/1/name", "repair", "/domains/1/name", "is there already, at /domains/0/name"),
-    ("/settings/1/name", "BIKES_PARTS_URL", "/settings/1/name", "is there already"),
+    ("/tools/1/name", "repair.book", "/tools/1/name", "already exists, at /tools/0/name"),
+    ("/skills/0/name", "repair.book", "/skills/0/name", "already exists, at /tools/0/name"),
+    ("/domains/1/name", "repair", "/domains/1/name", "already exists, at /domains/0/name"),
+    ("/settings/1/name", "BIKES_PARTS_URL", "/settings/1/name", "already exists"),
     ("/settings/0/name", "bikes url", "/settings/0/name", "SMTP_PASSWORD"),
     ("/pack", "Bikes!", "/pack", "lower-case letters"),
     ("/tools/0/handler", 3, "/tools/0/handler", "must be `module:function`"),
@@ -64,28 +64,38 @@ CASES: list[tuple[str, Any, str, str]] = [
     ("/tools/0/handler", "desk.none:book", "/tools/0/handler", "no file 'desk/none.py'"),
     ("/tools/0/handler", "desk.repairs:buy", "/tools/0/handler", "has no function 'buy'"),
     ("/tools/0/handler", "ledger:entries", "/tools/0/handler", "must be an `async def`"),
-    ("/tools/0/handler", "ledger:read_row", "/tools/0/handler", "must take 2 argument"),
-    ("/reader", "desk.repairs:book", "/reader", "must take 4 argument"),
-    ("/tools/0/handler", {"smtp": {}}, "/tools/0/handler", "one of them"),
+    ("/tools/0/handler", "ledger:read_row", "/tools/0/handler", "must take 2 positional arguments"),
+    ("/reader", "desk.repairs:book", "/reader", "must take 4 positional arguments"),
+    ("/tools/0/handler", {"smtp": {}}, "/tools/0/handler", "must be `module:function`"),
     ("/tools/0/handler", {"http": {"url": "ftp://x"}}, "/tools/0/handler", "http.url"),
     ("/tools/2/handler/http/url", "${NOWHERE}/x", "/tools/2/handler", "${NOWHERE} is not among"),
     ("/tools/0/receipt_fields", [], "/tools/0/receipt_fields", "is empty"),
-    ("/tools/2/receipt_fields", ["order", "order"], "/tools/2/receipt_fields/1", "named twice"),
-    ("/tools/2/receipt_fields", ["undoes"], "/tools/2/receipt_fields/0", "Podium's own"),
+    ("/tools/2/receipt_fields", ["order", "order"], "/tools/2/receipt_fields/1", "listed twice"),
+    (
+        "/tools/2/receipt_fields",
+        ["undoes"],
+        "/tools/2/receipt_fields/0",
+        "a field that Podium puts on every receipt",
+    ),
     ("/tools/0/undo", "repair.forget", "/tools/0/undo", "no tool 'repair.forget'"),
     ("/tools/2/undo", "repair.drop", "/tools/2/undo", "repair.drop needs 'repair_id'"),
-    ("/tools/0/domain", "bakery", "/tools/0/domain", "there are: parts, repair"),
+    ("/tools/0/domain", "bakery", "/tools/0/domain", "domains: parts, repair"),
     ("/tools/2/tier", "T1", "/tools/2/tier", "T1 is below T2: domain parts (parts.*) is T2"),
-    ("/domains/0/patterns", ["fix.*"], "/tools/0/name", "fits no pattern of any domain"),
+    ("/domains/0/patterns", ["fix.*"], "/tools/0/name", "matches no pattern of any domain"),
     ("/domains/0/patterns/0", "[rx]*", "/domains/0/patterns/0", "is not a pattern"),
     ("/tier_examples", [{"tool": "parts.steal", "tier": "T4"}], "/tier_examples/0/tool", "no tool"),
     ("/tier_examples", [{"tool": "parts.price", "tier": "T4"}], "/tools/3/tier", "the tier table"),
-    ("/vocabulary", {"colour": "suburbs.txt"}, "/vocabulary/colour", "is not a kind of field"),
+    (
+        "/vocabulary",
+        {"colour": "suburbs.txt"},
+        "/vocabulary/colour",
+        "is not a known kind of field",
+    ),
     ("/vocabulary/suburb", "../x.txt", "/vocabulary/suburb", "inside the pack's folder"),
     ("/vocabulary/suburb", "/etc/passwd", "/vocabulary/suburb", "inside the pack's folder"),
-    ("/vocabulary/suburb", "towns.txt", "/vocabulary/suburb", "there is no file 'towns.txt'"),
-    ("/contexts/0/schema_file", "no.json", "/contexts/0/schema_file", "there is no file"),
-    ("/tools/0/verify/0/where", {}, "/tools/0/verify/0/where", "say which row"),
+    ("/vocabulary/suburb", "towns.txt", "/vocabulary/suburb", "has no file 'towns.txt'"),
+    ("/contexts/0/schema_file", "no.json", "/contexts/0/schema_file", "has no file"),
+    ("/tools/0/verify/0/where", {}, "/tools/0/verify/0/where", "name the row to look up"),
     ("/tools/0/verify/0/where/id", "$arg.id", "/tools/0/verify/0/where/id", "not an argument"),
     ("/tools/0/verify/0/expect/owner", "$result.x", "/tools/0/verify/0/expect/owner", "'x' is not"),
     ("/tools/0/verify/0/expect/owner", "$me", "/tools/0/verify/0/expect/owner", "must be `$arg."),
@@ -93,12 +103,17 @@ CASES: list[tuple[str, Any, str, str]] = [
     ("/tools/0/verify/0/absent", True, "/tools/0/verify/0/expect", "has no values"),
     ("/skills/0/steps", [], "/skills/0/steps", "is empty"),
     ("/skills/0/steps/0/tool", "repair.x", "/skills/0/steps/0/tool", "no tool 'repair.x'"),
-    ("/skills/0/steps/1/id", "book", "/skills/0/steps/1/id", "'book' is taken"),
+    ("/skills/0/steps/1/id", "book", "/skills/0/steps/1/id", "'book' is already used"),
     ("/skills/0/needs_context", ["packet"], "/skills/0/needs_context/0", "no context 'packet'"),
     ("/skills/0/steps/0/when", "$book.x", "/skills/0/steps/0/when", "must be `$message.NAME`"),
     ("/skills/0/steps/0/when", "$message.x", "/skills/0/steps/0/when", "'x' is not a property"),
     ("/contexts/0/check", "ledger:none", "/contexts/0/check", "has no function 'none'"),
-    ("/contexts/0/check", "ledger:read_row", "/contexts/0/check", "must take 1 argument"),
+    (
+        "/contexts/0/check",
+        "ledger:read_row",
+        "/contexts/0/check",
+        "must take 1 positional argument",
+    ),
     ("/skills/0/steps/0/each", "$message.x", "/skills/0/steps/0/each", "`$context.PATH`"),
     (
         "/skills/0/steps/1/arguments/part",
@@ -110,7 +125,7 @@ CASES: list[tuple[str, Any, str, str]] = [
         "/skills/0/steps/0/arguments/owner",
         "$order.order",
         "/skills/0/steps/0/arguments/owner",
-        "no step before this one is called 'order'",
+        "no earlier step has the ID 'order'",
     ),
     (
         "/skills/0/steps/0/arguments/owner",
@@ -130,7 +145,7 @@ CASES: list[tuple[str, Any, str, str]] = [
         "/tools/0/examples/0/arguments/owner",
         3,
         "/tools/0/examples/0/arguments/owner",
-        "3 does not fit the schema of 'owner'",
+        "3 does not match the schema of 'owner'",
     ),
     ("/tools/0/input_schema/type", "array", "/tools/0/input_schema/type", 'must be "object"'),
     (
@@ -155,7 +170,7 @@ CASES: list[tuple[str, Any, str, str]] = [
         "/tools/0/input_schema/properties/owner/x-kind",
         "person",
         "/tools/0/input_schema/properties/owner/x-kind",
-        "'person' is not a kind",
+        "'person' is not a known kind",
     ),
     (
         "/tools/0/input_schema/properties/owner/x-kind",
@@ -173,13 +188,13 @@ CASES: list[tuple[str, Any, str, str]] = [
         "/tools/0/input_schema/properties/owner/$ref",
         "https://example.org/x",
         "/tools/0/input_schema/properties/owner/$ref",
-        "points at nothing inside",
+        "does not refer to a schema inside",
     ),
     (
         "/tools/0/input_schema/properties/bike/default",
         7,
         "/tools/0/input_schema/properties/bike/default",
-        "does not fit its own schema",
+        "does not match its own schema",
     ),
     (
         "/tools/0/depends_on",
@@ -274,15 +289,15 @@ def test_two_domains_that_fit_equally_well_are_told(tmp_path: Path) -> None:
 
     found = faults(write_pack(tmp_path / "bikes", registry))
 
-    assert "fits parts and repair equally well" in str(found[0])
+    assert "matches parts and repair equally well" in str(found[0])
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
         ('{"pack": "bikes",}', ":1: is not valid JSON"),
-        ('{"pack": "a",\n "pack": "b"}', ":2: /pack: this key stands there twice"),
-        ('{"tools": [{"x": {"name": 1, "name": 2}}]}', ": /tools/0/x/name: this key stands"),
+        ('{"pack": "a",\n "pack": "b"}', ":2: /pack: this key is present twice"),
+        ('{"tools": [{"x": {"name": 1, "name": 2}}]}', ": /tools/0/x/name: this key is present"),
         ('{"pack": NaN}', "NaN is not a JSON number"),
         ('{"pack": 1e999}', "1e999 is not a JSON number"),
         ("[]", "must be an object"),
@@ -312,7 +327,7 @@ def test_faults_of_other_files_name_those_files(tmp_path: Path) -> None:
     found = faults(write_pack(tmp_path / "bikes", **files))
 
     assert [fault.pointer for fault in found] == ["/tools/0/handler", "/tools/1/handler", "/type"]
-    assert "desk/repairs.py:1: no Python" in found[0].problem
+    assert "desk/repairs.py:1: not valid Python" in found[0].problem
     assert str(found[2]).startswith(f"{tmp_path}/bikes/schemas/check_in.json:2: /type: ")
 
 
@@ -325,7 +340,7 @@ def test_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_a_registry_is_no_pack(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"no file tools\.registry\.json"):
+    with pytest.raises(BadInput, match=r"it has no tools\.registry\.json"):
         load_pack(tmp_path)
 
 

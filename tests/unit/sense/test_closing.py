@@ -59,7 +59,7 @@ async def test_what_was_moved_by_hand_and_done_is_over_and_its_subject_is_free(
     over, anew = after.candidates
     assert run.status is RunStatus.CANCELLED
     assert (over.wo_id, over.state) == (proposed.wo_id, "expired")
-    assert over.why == "it was moved by hand, and the worker answered: done"
+    assert over.why == "moved by hand; the worker answered: done"
     assert (anew.state, anew.run_id != proposed.run_id) == ("waiting", True)
     assert asked.run_id == anew.run_id, "nobody is asked about what is over"
     assert station.memory.pending == {anew.wo_id: anew.run_id}
@@ -85,7 +85,7 @@ async def test_a_candidate_of_a_dry_run_is_proposed_anew_once_the_mode_is_higher
         idle = await post.tick()
     over, anew = after.candidates
     assert (over.wo_id, over.state) == (proposed.wo_id, "expired")
-    assert "now the mode is supervised" in over.why
+    assert "the mode is now supervised" in over.why
     assert (after.status, anew.state) == (PlannerStatus.OK, "waiting")
     assert (idle.status, idle.candidates) == (PlannerStatus.SKIPPED, ())
 
@@ -112,7 +112,7 @@ async def test_a_candidate_that_the_newest_plan_does_not_ask_for_says_so(tmp_pat
         [other] = (await post.tick()).candidates
         gone = await now(post, proposed.run_id)
         assert gone.state == "waiting"
-        assert gone.why.endswith("; the newest plan does not ask for it any more")
+        assert gone.why.endswith("; the newest plan no longer asks for it")
         assert "newest plan" not in (await now(post, other.run_id)).why
         station.pass_time(60)
         await post.tick(manual=True)

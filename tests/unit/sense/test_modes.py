@@ -108,7 +108,7 @@ async def test_supervised_never_delivers_after_a_no(tmp_path: Path) -> None:
         assert station.files(INBOX) == []
         second = await post.tick(manual=True)
     assert [each.state for each in second.candidates] == ["rejected", "held back"]
-    assert "was rejected a short while ago" in second.candidates[1].why
+    assert "was recently rejected" in second.candidates[1].why
 
 
 async def test_what_nobody_answered_in_time_may_be_proposed_again(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ async def test_a_subject_that_waits_is_not_asked_about_a_second_time(tmp_path: P
         [held] = (await post.tick(manual=True)).candidates
         assert len(await post.waiting_approvals()) == 1
     assert held.state == "held back"
-    assert "waits already" in held.why
+    assert "is already waiting" in held.why
 
 
 @pytest.mark.soak

@@ -133,8 +133,8 @@ def test_an_alert_needs_no_id_and_is_told_in_its_own_words() -> None:
     assert notices_of(plan) == (
         "[high] disk: Disk is full: 99 %",
         "[high] mail: It bounces: It bounces",
-        "[high] web: the plan does not say why",
-        "[high] db: the plan does not say why",
+        "[high] web: the plan gives no reason",
+        "[high] db: the plan gives no reason",
     )
 
 
@@ -217,9 +217,9 @@ def test_a_hint_that_makes_no_id_costs_its_own_item_only(hint: Json) -> None:
         (item(target=" \t"), "target is empty"),
         (item(target=7), "target must be text, not 7"),
         (item(target="x" * 201), "target has 201 characters; at most 200"),
-        (item(target="opal\u202eapi"), "holds characters that cannot be seen"),
-        (item(target="opal\napi"), "holds characters that cannot be seen"),
-        (item(target="opal\u200bapi"), "holds characters that cannot be seen"),
+        (item(target="opal\u202eapi"), "contains invisible characters"),
+        (item(target="opal\napi"), "contains invisible characters"),
+        (item(target="opal\u200bapi"), "contains invisible characters"),
         (item(wo_suggestion=...), "wo_suggestion is missing"),
         (item(wo_suggestion=None), "wo_suggestion is missing"),
         (item(wo_suggestion="do it"), "wo_suggestion must be an object, not 'do it'"),
@@ -245,13 +245,13 @@ def test_a_hint_that_makes_no_id_costs_its_own_item_only(hint: Json) -> None:
         (suggesting(ops=[{"op": "exec"}]), "wo_suggestion.ops[0].op: Input should be"),
         (suggesting(ops=[{"op": "write", "path": "a"}]), "ops[0]: op 'write' needs content"),
         (suggesting(ops=[{"op": "mkdir", "path": "a", "mode": 1}]), "wo_suggestion.ops[0].mode:"),
-        (suggesting(ops=[{"op": "mkdir", "path": "a\0"}]), "holds a NUL"),
-        (suggesting(ops=[{"op": "mkdir", "path": "a\nb"}]), "path 'a\\nb' holds characters"),
-        (suggesting(ops=[{"op": "tool", "tool": "x", "arguments": {"a": ["\ud800"]}}]), "holds a NUL or half"),
+        (suggesting(ops=[{"op": "mkdir", "path": "a\0"}]), "contains a NUL"),
+        (suggesting(ops=[{"op": "mkdir", "path": "a\nb"}]), "path 'a\\nb' contains invisible characters"),
+        (suggesting(ops=[{"op": "tool", "tool": "x", "arguments": {"a": ["\ud800"]}}]), "contains a NUL or half"),
         (suggesting(ops=[{"op": "mkdir", "path": "a"}] * 101), "has 101 operations; at most 100"),
-        (5, "the item is no object but 5"),
-        (None, "the item is no object but None"),
-        ([], "the item is no object but a list"),
+        (5, "the item must be an object, not 5"),
+        (None, "the item must be an object, not None"),
+        ([], "the item must be an object, not a list"),
     ],
 )  # fmt: skip
 def test_an_item_that_does_not_fit_is_skipped_and_the_others_live(wrong: Json, words: str) -> None:
@@ -273,8 +273,8 @@ def test_the_same_subject_twice_is_one_candidate() -> None:
     )
     assert len(plan.candidates) == 1
     assert [each.reason for each in plan.skipped_items] == [
-        "duplicate: item 0 says the same of 'opal_api'",
-        "duplicate: item 0 says the same of 'OPAL_API'",
+        "duplicate of item 0, which proposes the same for 'opal_api'",
+        "duplicate of item 0, which proposes the same for 'OPAL_API'",
     ]
 
 
@@ -288,7 +288,7 @@ def test_items_beyond_the_limit_are_left_out_with_one_reason() -> None:
     assert len(plan.candidates) == MAX_ITEMS
     (skipped,) = plan.skipped_items
     assert skipped.index == MAX_ITEMS
-    assert "the last 50 are left out" in skipped.reason
+    assert "the last 50 are skipped" in skipped.reason
 
 
 # --- texts -------------------------------------------------------------------------------------
@@ -321,37 +321,37 @@ def test_emoji_and_other_writing_stay_whole() -> None:
     [
         ("", "the plan is empty"),
         (b" \n", "the plan is empty"),
-        ("Sure! Here is the plan.", "no JSON: Expecting value (line 1, column 1)"),
+        ("Sure! Here is the plan.", "not valid JSON: Expecting value (line 1, column 1)"),
         ('{"items": [\n{"type": }]}', "(line 2, column 10)"),
-        ('{"items": []', "no JSON"),
+        ('{"items": []', "not valid JSON"),
         ('{"items": []} trailing', "Extra data"),
-        ("[]", "no JSON object but a list"),
-        ('"items"', "no JSON object but text"),
-        ("null", "no JSON object but null"),
-        ("true", "no JSON object but true or false"),
-        (None, "no JSON object but null"),
-        (4, "no JSON object but a number"),
+        ("[]", "must be a JSON object, not a list"),
+        ('"items"', "must be a JSON object, not text"),
+        ("null", "must be a JSON object, not null"),
+        ("true", "must be a JSON object, not true or false"),
+        (None, "must be a JSON object, not null"),
+        (4, "must be a JSON object, not a number"),
         ("{}", "has no 'items'"),
         ('{"items": null}', "'items' must be a list, not null"),
         ('{"items": {"type": "noop"}}', "'items' must be a list, not an object"),
         ('{"items": "none"}', "'items' must be a list, not text"),
-        ('{"items": [], "items": [{}]}', "the key 'items' stands twice"),
-        ('{"items": [{"a": 1, "a": 2}]}', "the key 'a' stands twice"),
-        ('{"\u3164\\u001b": 1, "\u3164\\u001b": 2}', "the key '\\u3164\\x1b' stands twice"),
-        ('{"items": [NaN]}', "NaN is no number"),
-        ('{"items": [-Infinity]}', "-Infinity is no number"),
-        ('{"items": [1e999]}', "1e999 is no number"),
+        ('{"items": [], "items": [{}]}', "duplicate key 'items'"),
+        ('{"items": [{"a": 1, "a": 2}]}', "duplicate key 'a'"),
+        ('{"\u3164\\u001b": 1, "\u3164\\u001b": 2}', "duplicate key '\\u3164\\x1b'"),
+        ('{"items": [NaN]}', "NaN is not a JSON number"),
+        ('{"items": [-Infinity]}', "-Infinity is not a JSON number"),
+        ('{"items": [1e999]}', "1e999 is not a JSON number"),
         ('{"items": [' + "9" * 5_000 + "]}", "too many digits"),
-        ({"items": [float("nan")]}, "what JSON cannot"),
-        ({"items": [object()]}, "what JSON cannot"),
-        ("[" * 100_000, "nested more than 60 deep"),
-        ('{"a":' * 1_000 + "1" + "}" * 1_000, "nested more than 60 deep"),
-        ('{"items": [], "a": ' + "[" * 70 + "]" * 70 + "}", "nested more than 60 deep"),
-        (b'{"items": [\n"\xff"]}', "no UTF-8 text (line 2, byte 13)"),
-        ('{"items": []}'.encode("utf-16"), "no UTF-8 text"),
-        (b'{"items": [], "x": "' + b"x" * MAX_BYTES + b'"}', "larger than 1,000,000 bytes"),
-        ('{"items": [], "x": "' + "ü" * (MAX_BYTES // 2) + '"}', "larger than 1,000,000 bytes"),
-        ({"items": [], "x": "x" * MAX_BYTES}, "larger than 1,000,000 bytes"),
+        ({"items": [float("nan")]}, "values that JSON does not support"),
+        ({"items": [object()]}, "values that JSON does not support"),
+        ("[" * 100_000, "nested deeper than 60 levels"),
+        ('{"a":' * 1_000 + "1" + "}" * 1_000, "nested deeper than 60 levels"),
+        ('{"items": [], "a": ' + "[" * 70 + "]" * 70 + "}", "nested deeper than 60 levels"),
+        (b'{"items": [\n"\xff"]}', "not valid UTF-8 (line 2, byte 13)"),
+        ('{"items": []}'.encode("utf-16"), "not valid UTF-8"),
+        (b'{"items": [], "x": "' + b"x" * MAX_BYTES + b'"}', "larger than the limit of 1,000,000 bytes"),
+        ('{"items": [], "x": "' + "ü" * (MAX_BYTES // 2) + '"}', "larger than the limit of 1,000,000 bytes"),
+        ({"items": [], "x": "x" * MAX_BYTES}, "larger than the limit of 1,000,000 bytes"),
         ('{"items": [], "timestamp": 5}', "'timestamp' must be text, not int"),
         ('{"items": [], "source": []}', "'source' must be text, not list"),
         ('{"items": [], "context_summary": {}}', "'context_summary' must be text, not dict"),
@@ -438,6 +438,6 @@ def test_what_fits_the_published_schema_is_not_skipped_for_its_shape(items: list
         return
     allowed = ("action ", "type ", "duplicate", "target ", "wo_suggestion.title is empty")
     for skipped in plan.skipped_items:
-        unseen = "cannot be seen" in skipped.reason or "holds a NUL" in skipped.reason
+        unseen = "cannot be seen" in skipped.reason or "contains a NUL" in skipped.reason
         says_nothing = "says nothing" in skipped.reason
         assert skipped.reason.startswith(allowed) or unseen or says_nothing, skipped.reason

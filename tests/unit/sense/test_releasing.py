@@ -61,7 +61,7 @@ async def test_a_yes_at_delivery_covers_the_operations_and_nobody_is_asked_again
     assert run.status is RunStatus.SUCCEEDED
     assert station.files("g/reports") == ["kept.md", "wo_candidates"]
     assert (receipt.tool, receipt.approval_id, receipt.approved_by) == ("trash_file", approval.id, ("ann",))  # fmt: skip
-    assert approval.reason == "said yes to when it was delivered"
+    assert approval.reason == "approved when the order was delivered"
     assert station.ack(order.stem).status == "done"
 
 

@@ -110,9 +110,7 @@ def test_what_is_wrong_becomes_items_with_the_most_urgent_first() -> None:
         "WO-FREE-DISK",
         "WO-WAKE-S-1",
     ]
-    assert notices_of(parsed) == (
-        "[high] disk: The disk is almost full: 98 % of it are in use (.)",
-    )
+    assert notices_of(parsed) == ("[high] disk: The disk is almost full: 98 % of it is in use (.)",)
     assert "failing-check (1)" in parsed.context_summary
 
 
@@ -342,19 +340,19 @@ def test_a_file_of_rules_is_loaded(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "place", "words"),
     [
-        ("expect: 1", "expect: 2", "17:", "expects 2 items, and the rule gives 1"),
-        ("expect: 1", "expect: [Mend it]", "17:", "expects ['Mend it'], and the rule gives ['Mend failed']"),
+        ("expect: 1", "expect: 2", "17:", "expects 2 items, but the rule gives 1"),
+        ("expect: 1", "expect: [Mend it]", "17:", "expects ['Mend it'], but the rule gives ['Mend failed']"),
         ("expect: 1", "expect: many", "18:", "expect"),
         ("equals: failed", "like: failed", "7:", "unknown key 'like'"),
-        ("{path: status, equals: failed}", "{path: status}", "7:", "says nothing of what is at its path"),
-        ("path: status", "path: 'a..b'", "7:", "is no path"),
-        ("path: status", "path: '$nobody'", "7:", "'$nobody' is not known; known are $key"),
-        ("path: status", "path: __import__('os')", "7:", "is no path"),
+        ("{path: status, equals: failed}", "{path: status}", "7:", "has no condition"),
+        ("path: status", "path: 'a..b'", "7:", "is not a path"),
+        ("path: status", "path: '$nobody'", "7:", "unknown name '$nobody'; known names: $key"),
+        ("path: status", "path: __import__('os')", "7:", "is not a path"),
         ("equals: failed", "matches: '(a+)+b'", "7:", "has a repetition inside a repetition"),
         ("equals: failed", "matches: '('", "7:", "is no regular expression"),
-        ("Mend {status}", "Mend {status", "15:", "a brace stands alone"),
-        ("Mend {status}", "Mend {a!r}", "15:", "is no path"),
-        ("wo_id_hint: FIX", "wo_id_hint: ../FIX", "8:", "wo_id_hint '../FIX' makes no id"),
+        ("Mend {status}", "Mend {status", "15:", "unmatched brace"),
+        ("Mend {status}", "Mend {a!r}", "15:", "is not a path"),
+        ("wo_id_hint: FIX", "wo_id_hint: ../FIX", "8:", "wo_id_hint '../FIX' cannot be an id"),
         ("type: clc_task", "type: fix", "9:", "input should be 'clc_task'"),
         ("        title: Mend {status}\n", "", "13:", "is missing"),
         ("source: health", "source: Health!", "5:", "should match pattern"),
@@ -363,7 +361,7 @@ def test_a_file_of_rules_is_loaded(tmp_path: Path) -> None:
         (
             "        title: Mend {status}\n",
             "        title: Mend {status}\n        ops: [{op: run, command: 'echo {status}'}]\n",
-            "8:", "`command` of an operation takes no placeholders",
+            "8:", "`command` of an operation cannot contain placeholders",
         ),
         (
             "        title: Mend {status}\n",
@@ -396,7 +394,7 @@ def test_a_placeholder_in_a_name_that_no_example_fills_is_a_fault(
 ) -> None:
     told = faults_of(tmp_path, GOOD.replace(old, new))
     assert told.startswith(f"rules.yaml:{place}"), told
-    assert f"{gap} leads nowhere in the rule's own examples" in told
+    assert f"{gap} matches nothing in the rule's own examples" in told
 
 
 @pytest.mark.parametrize(
@@ -411,7 +409,7 @@ def test_a_placeholder_in_a_name_may_have_a_default_or_another_way(
 
 def test_two_rules_of_one_name_are_refused(tmp_path: Path) -> None:
     once = GOOD.partition("rules:\n")[2]
-    assert "two rules are called 'one'" in faults_of(tmp_path, GOOD + once)
+    assert "two rules are named 'one'" in faults_of(tmp_path, GOOD + once)
 
 
 def test_a_file_that_is_not_there_or_no_yaml_is_refused(tmp_path: Path) -> None:

@@ -120,7 +120,7 @@ async def test_what_was_taken_under_a_record_that_is_gone_is_parked_and_not_done
         assert await one.runs(WORK_ORDER) == []
     order, reason = station.files(PARKED)
     assert order.startswith("WO-1.")
-    assert "under a record that is gone" in station.read(f"{PARKED}/{reason}")
+    assert "the record of its run is lost" in station.read(f"{PARKED}/{reason}")
 
 
 async def test_an_order_whose_run_was_cancelled_is_answered_parked_and_may_be_sent_again(

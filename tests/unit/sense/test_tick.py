@@ -456,7 +456,7 @@ async def test_what_breaks_a_tick_is_told_and_the_next_one_comes(tmp_path: Path)
     stop.set()
     await looping
     assert all(isinstance(each, NotPossibleNow) for each in ended)
-    assert "ERROR the tick broke off: the disk is full" in record.lines
+    assert "ERROR the tick failed: the disk is full" in record.lines
 
 
 async def test_a_tick_that_cannot_remember_plans_nothing_unless_a_person_wished_it(
@@ -469,9 +469,7 @@ async def test_a_tick_that_cannot_remember_plans_nothing_unless_a_person_wished_
         for _ in range(2):
             idle = await tick(await unplanned(post), manual=False)
             assert idle.status is PlannerStatus.SKIPPED
-            assert (
-                "cannot be remembered what was planned for: .podium/sense/memory.json" in idle.why
-            )
+            assert "the state of the loop cannot be saved: .podium/sense/memory.json" in idle.why
         assert idle.why in station.log()
         assert (await post.tick(manual=True)).status is PlannerStatus.OK
         memory.rmdir()

@@ -40,7 +40,7 @@ async def test_a_reference_to_a_secret_is_not_written_and_the_agent_is_told(rig:
 
     assert not outcome.ok
     assert "'secret://DOOR_KEY'" in outcome.error
-    assert "run_command's env" in outcome.error
+    assert "`env` of run_command" in outcome.error
     assert not (rig.root / "a.env").exists()
 
 
@@ -123,7 +123,7 @@ async def test_undo_refuses_to_lose_a_later_change(rig: Rig) -> None:
 
     outcome = await _undo(rig, 1)
 
-    assert "was changed since" in outcome.error
+    assert "was changed after it was written" in outcome.error
     assert (rig.root / "a").read_text() == "changed by hand"
 
 
@@ -142,7 +142,7 @@ async def test_undo_refuses_a_kept_content_that_was_changed_or_is_gone(
     gone = await rig.use("restore_file", 2, **undo["arguments"])
 
     assert "was changed" in forged.error
-    assert "not kept any more" in gone.error
+    assert "no longer stored" in gone.error
     assert (rig.root / "a").read_text() == "after"
 
 

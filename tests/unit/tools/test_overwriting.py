@@ -90,7 +90,7 @@ async def test_a_file_that_changes_between_the_permit_and_the_act_is_not_overwri
     (rig.root / "app.yaml").write_text("host: other\n")
     answer = await rig.toolbox.perform(call)
     assert isinstance(answer, CallOutcome)
-    assert "was changed by somebody else" in answer.error
+    assert "was changed by someone else" in answer.error
     assert (rig.root / "app.yaml").read_text() == "host: other\n"
 
 
@@ -119,7 +119,7 @@ async def test_a_new_file_has_no_diff(rig: Rig) -> None:
 
 async def test_a_binary_file_is_named_as_such(rig: Rig) -> None:
     (rig.root / "app.yaml").write_bytes(bytes(range(256)))
-    assert (await asked(rig)).diff == f"[not text: 256 bytes are replaced by {len(NEW)}]"
+    assert (await asked(rig)).diff == f"[binary file: 256 bytes are replaced by {len(NEW)} bytes]"
 
 
 async def test_a_long_diff_is_cut_and_counted_whole(rig: Rig) -> None:

@@ -51,7 +51,7 @@ def test_an_unknown_tool_is_named_beside_those_there_are() -> None:
         ({"timeout_seconds": 0}, "timeout_seconds is 0"),
         ({"timeout_seconds": float("inf")}, "timeout_seconds is inf"),
         ({"receipt_fields": ()}, "receipt_fields is empty"),
-        ({"receipt_fields": ("id", "id")}, "names a field twice"),
+        ({"receipt_fields": ("id", "id")}, "lists a field twice"),
         ({"handler": lambda arguments, scope: {}}, "not an async function"),
         ({"input_schema": {"type": "thing"}}, "input_schema at type"),
         ({"input_schema": {"type": "array"}}, '"type": "object"'),
@@ -64,11 +64,11 @@ def test_an_unknown_tool_is_named_beside_those_there_are() -> None:
         ),
         (
             {"input_schema": {"type": "object", "properties": {"a": {"$ref": "#/$defs/b"}}}},
-            "\\$ref '#/\\$defs/b' points at nothing",
+            "\\$ref '#/\\$defs/b' does not refer to anything",
         ),
         (
             {"input_schema": {"type": "object", "properties": {"a": {"$ref": "http://x.test/"}}}},
-            "points at nothing inside the schema",
+            "does not refer to anything inside the schema",
         ),
         (
             {
@@ -77,7 +77,7 @@ def test_an_unknown_tool_is_named_beside_those_there_are() -> None:
                     "properties": {"a": {"type": "integer", "default": "x"}},
                 }
             },
-            "the default of 'a' does not fit",
+            "the default of 'a' does not match",
         ),
     ],
 )
@@ -93,7 +93,7 @@ def test_all_faults_of_all_tools_are_listed_at_once() -> None:
         )
 
     lines = str(caught.value).splitlines()
-    assert lines[0] == "the tool registry cannot be used:"
+    assert lines[0] == "the tool registry is not valid:"
     assert [line.split(":")[0] for line in lines[1:]] == ["tool 'b'", "tool 'a'", "tool 'b'"]
 
 

@@ -143,7 +143,9 @@ def test_a_folder_with_more_files_than_can_be_looked_through_is_not_searched(
     monkeypatch.setattr(search_scope, "MAX_ENTRIES", 3)
     rig = make_rig(tmp_path)
     lay(rig, {f"{number}.txt": "" for number in range(4)})
-    with pytest.raises(BadArguments, match="more than 3 files lie there; search a smaller folder"):
+    with pytest.raises(
+        BadArguments, match="the folder has more than 3 files; search a smaller folder"
+    ):
         search(rig)
 
 
@@ -153,7 +155,7 @@ def test_a_search_through_countless_protected_files_is_sent_elsewhere(
     monkeypatch.setattr(search_scope, "MAX_REACHED", 1)
     rig = make_rig(tmp_path)
     lay(rig, {"a/.env": "", "b/.env": ""})
-    with pytest.raises(BadArguments, match="protected files would be read; search elsewhere"):
+    with pytest.raises(BadArguments, match="protected files would be read; search another folder"):
         search(rig)
 
 

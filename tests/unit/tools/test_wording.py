@@ -45,7 +45,7 @@ async def test_a_long_value_is_shown_by_beginning_end_and_digest(rig: Rig) -> No
     digest = hashlib.sha256(content.encode()).hexdigest()[:12]
     assert "begins..." in summary
     assert "...ends" in summary
-    assert f"[9610 characters left out; sha256 of the whole {digest}]" in summary
+    assert f"[9610 characters omitted; SHA-256 of the whole text: {digest}]" in summary
     assert len(summary) < 1_000
 
 
@@ -57,7 +57,7 @@ async def test_nobody_is_asked_about_a_command_that_is_too_long_to_read(
 
     assert isinstance(refusal, Refusal)
     assert refusal.decision.effect is Effect.DENY
-    assert "make it a script file, or split it" in refusal.say
+    assert "Put it into a script file, or split it" in refusal.say
     assert not await rig.store.read(lambda view: view.approvals(run_id=RUN))
 
 

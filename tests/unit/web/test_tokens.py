@@ -55,7 +55,9 @@ def test_a_book_that_cannot_be_read_says_so_and_is_not_written_over(tmp_path: Pa
     file = tmp_path / "tokens.json"
     for content in ("", "{", "[]]", json.dumps([{"id": "x"}])):
         file.write_text(content)
-        with pytest.raises(UserMustAct, match=r"tokens\.json cannot be read, so no token is known"):
+        with pytest.raises(
+            UserMustAct, match=r"tokens\.json cannot be parsed, so every token is refused"
+        ):
             TokenBook(tmp_path).all()
         with pytest.raises(UserMustAct):
             TokenBook(tmp_path).make("ann", APPROVER, NOW)

@@ -68,11 +68,11 @@ def _intent(answer: OperatorAnswer) -> Iterator[str]:
 def _without_reading(answer: OperatorAnswer) -> str:
     """Reason for an answer to which no message was read."""
     if answer.plan is None:
-        return one_line(answer.reason) or "Nothing was left to read"
+        return one_line(answer.reason) or "No message was read"
     if answer.plan.undoes:
         run, _, number = answer.plan.undoes.rpartition("#")
         return f"Reverses receipt {number} of run {short_id(run)}"
-    return "The plan that was shown before"
+    return "The plan shown before"
 
 
 def _plan(answer: OperatorAnswer) -> Iterator[str]:
@@ -162,7 +162,7 @@ def _impact(answer: OperatorAnswer) -> Iterator[str]:
     if answer.status == "enqueued":
         yield "Handed to a worker"
     elif answer.status not in _ENDED:
-        yield "Nothing was done yet"
+        yield "Nothing has been done yet"
     yield from _ways_back(plan, plan.steps)
 
 
@@ -170,7 +170,7 @@ def _ways_back(plan: RunPlan, steps: Sequence[PlanStep]) -> Iterator[str]:
     """List the steps that can be undone, done or planned, and those that cannot."""
     undo = {step.tool: step.undo for step in steps if step.undo}
     if undo:
-        yield "Can be undone: " + ", ".join(f"{tool} by {by}" for tool, by in undo.items())
+        yield "Can be undone: " + ", ".join(f"{tool} with {by}" for tool, by in undo.items())
     for_good = [tool for tool in plan.irreversible if any(step.tool == tool for step in steps)]
     if for_good:
         yield f"Cannot be undone: {', '.join(for_good)}"

@@ -26,7 +26,7 @@ from podium.jobs.operator.models import (
 from podium.jobs.operator.plan_gate import counts_beforehand, first_problem
 
 DONE, FAILED, INPUT_NEEDED, REFUSED = 0, 1, 3, 4
-_AFTER_THE_GATE = ("Fix what Reason names, then ask again",)
+_AFTER_THE_GATE = ("Fix the problem named under Reason, then ask again",)
 
 
 class Answers:
@@ -87,8 +87,8 @@ class Answers:
     ) -> OperatorAnswer:
         """Ask which pack is meant where tools of several fit equally well. `ways`: pack → description of its tool."""
         *first, last = ways.values()
-        question = f"Which is meant: {', '.join(first)} or {last}?"
-        read = _nothing_read(Intent.CLARIFY, "Tools of more than one pack fit about equally")
+        question = f"Which one do you mean: {', '.join(first)} or {last}?"
+        read = _nothing_read(Intent.CLARIFY, "Tools of more than one pack match equally well")
         return OperatorAnswer(
             mode=mode,
             status="clarify",
@@ -105,7 +105,7 @@ class Answers:
     ) -> OperatorAnswer:
         """Add to a refusal the name of another pack that has a tool for the message."""
         (way,) = to_choose_pack(message, [pack])
-        named = f"Pack {pack} has {tool} for it: {way.partition(': ')[2]}"
+        named = f"Pack {pack} has a matching tool, {tool}: {way.partition(': ')[2]}"
         return answer.model_copy(update={"next_actions": (named, *answer.next_actions)})
 
     def gate_failed(
@@ -261,9 +261,9 @@ def _not_enough(job: OperatorJob) -> str:
     if not job.explicit_approval or counts_beforehand(job.plan):
         return ""
     if not job.plan.approvals:
-        return f"a yes given beforehand does not count for what was not said: {why_asked(job.plan)}"
+        return f"an advance approval does not cover what the message does not say: {why_asked(job.plan)}"
     people = ", then ".join(job.plan.approvals)
-    return f"a yes given beforehand counts for no chain: {people} are asked, one after the other"
+    return f"an advance approval does not replace a chain of approvals: {people}"
 
 
 def _status(
@@ -320,7 +320,7 @@ def _nothing_read(intent: Intent, reasoning: str) -> IntentClassification:
         required_fields=(),
         missing_evidence=(),
         risk_tier=Tier.T0,
-        risk_reason="nothing was read, so nothing would be done",
+        risk_reason="no message was read, so nothing would be done",
         confidence=0.0,
         reasoning=reasoning,
     )
@@ -332,11 +332,11 @@ MAX_WAYS_BACK = 3
 
 _RESPECTED = {
     Directive.SAFETY: "safety, confidentiality and the law",
-    Directive.CONTRACT: "what the registered tools can do",
-    Directive.CONTINUITY: "that the system keeps running",
-    Directive.REVENUE: "the way from lead to payment",
-    Directive.BRAND: "the good name of the business",
-    Directive.USER_INTENT: "what was asked for",
+    Directive.CONTRACT: "the limits of the registered tools",
+    Directive.CONTINUITY: "the stability of the system",
+    Directive.REVENUE: "the stages from lead to payment",
+    Directive.BRAND: "the reputation of the business",
+    Directive.USER_INTENT: "the request itself",
 }
 
 
@@ -356,7 +356,7 @@ def to_clarify(classification: IntentClassification) -> tuple[str, ...]:
     if classification.question:
         steps.append(f"Answer: {classification.question}")
     if not steps:
-        return ("Say more precisely what to do, and to which record",)
+        return ("Say exactly what to do, and with which record",)
     fields = set(classification.required_fields)
     to_hand_in = [
         name
@@ -366,7 +366,7 @@ def to_clarify(classification: IntentClassification) -> tuple[str, ...]:
     if to_hand_in:
         steps.append(f"Pass {', '.join(to_hand_in)} as JSON with --context-file FILE")
     else:
-        steps.append("Send the whole message again, including it")
+        steps.append("Send the whole message again, with the answer included")
     return tuple(steps)
 
 
@@ -387,12 +387,12 @@ def to_rephrase(classification: IntentClassification, pack: str) -> tuple[str, .
         )
         return (
             _as_sentence(advice) if separator else respected,
-            "Have a person with the authority do it outside of Podium, if it must be done",
+            "If it must be done, have an authorized person do it outside Podium",
         )
     candidates = ", ".join(classification.tool_candidates[:3])
-    first = f"Rephrase it, if one of these was meant: {candidates}" if candidates else ""
-    tools = f"See what can be asked for: podium pack show {shlex.quote(pack or 'podium')}"
-    return (first, tools) if first else ("Rephrase it", tools)
+    first = f"Rephrase the message if you mean one of these: {candidates}" if candidates else ""
+    tools = f"See what you can ask for: podium pack show {shlex.quote(pack or 'podium')}"
+    return (first, tools) if first else ("Rephrase the message", tools)
 
 
 def to_go_on(message: str, mode: OperatorMode, plan: RunPlan) -> tuple[str, ...]:
@@ -402,7 +402,7 @@ def to_go_on(message: str, mode: OperatorMode, plan: RunPlan) -> tuple[str, ...]
         steps.append(f"Show the whole plan: {_again(message, plan, OperatorMode.PLAN)}")
     steps.append(f"Run it: {_again(message, plan, OperatorMode.EXECUTE)}")
     if plan.safer_alternative:
-        steps.append(f"Or safer: {plan.safer_alternative}")
+        steps.append(f"Or use the safer alternative: {plan.safer_alternative}")
     return tuple(steps)
 
 
@@ -410,7 +410,7 @@ def after_lookup(classification: IntentClassification | None) -> tuple[str, ...]
     """Suggest the message to send once a lookup has shown what was missing."""
     if classification is None or not classification.question:
         return ()
-    return (f"Then send the whole message again with it: {classification.question}",)
+    return (f"Then send the whole message again, with the answer: {classification.question}",)
 
 
 def to_ask_again(message: str, plan: RunPlan) -> tuple[str, ...]:
@@ -422,7 +422,7 @@ def to_approve(approval: Approval, plan: RunPlan) -> tuple[str, ...]:
     short, who = short_id(approval.id), ""
     if plan.approvals:
         group = plan.approvals[min(len(approval.grants), len(plan.approvals) - 1)]
-        who = f", as somebody of {group}"
+        who = f", as a member of {group}"
     return (
         f"APPROVE: {approval.id}",
         f"In a shell{who}: podium ask 'APPROVE: {approval.id}'",
@@ -442,7 +442,7 @@ def to_follow(run_id: str) -> tuple[str, ...]:
 
 
 def to_prove(run_id: str, plan: RunPlan, results: Sequence[CallResult]) -> tuple[str, ...]:
-    proof = f"See the proof: podium receipts list {short_id(run_id)}"
+    proof = f"See the receipts: podium receipts list {short_id(run_id)}"
     return (proof, *_ways_back(run_id, plan, results))
 
 
@@ -461,8 +461,8 @@ def to_mend(run_id: str, plan: RunPlan, results: Sequence[CallResult]) -> tuple[
 def to_resolve(run_id: str) -> tuple[str, ...]:
     short = short_id(run_id)
     return (
-        "Check whether it happened: Podium cannot know, and does not repeat it",
-        f"See the call and the command that says so: podium show {short}",
+        "Check whether the call happened: Podium cannot tell, and does not repeat it",
+        f"See the call, and the command that records what you found: podium show {short}",
         f"Then resume: podium resume {short}",
     )
 

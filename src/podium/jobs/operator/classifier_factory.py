@@ -31,7 +31,7 @@ DEFAULT_MODEL = "anthropic/claude-3.5-sonnet"
 KEY = "OPENROUTER_API_KEY"
 MAX_ANSWER_TOKENS = 4000
 """OpenRouter asks for credit for the longest answer that a model can give, unless a shorter one is named."""
-NO_TOOLS = "a message is only being read; use no tool and give the answer"
+NO_TOOLS = "no tools are available while a message is read; give the answer"
 
 
 async def build_classifier(podium: Podium, pack: Pack, options: OperatorOptions) -> Classifier:

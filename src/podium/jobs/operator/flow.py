@@ -178,7 +178,7 @@ async def _performed(
                     role=OPERATOR, provenance=job.provenance,
                 )  # fmt: skip
             except KeyError as error:
-                return CallOutcome(ok=False, error=f"an earlier call gave no {error}")
+                return CallOutcome(ok=False, error=f"an earlier call did not return {error}")
             except BadArguments as error:
                 return CallOutcome(ok=False, error=str(error))
             placed = call.model_copy(update={"plan": position})
@@ -200,7 +200,7 @@ async def _performed(
 
 def _failed(gated: GatedPlan, step: PlanStep, error: str) -> str:
     left = len(gated.plan.steps) - step.number
-    rest = f"; {left} more not begun" if left else ""
+    rest = f"; {left} more not started" if left else ""
     return f"call {step.number} ({step.tool}) failed: {error}{rest}"
 
 

@@ -19,7 +19,7 @@ JOB = Job(
         "ask": ChatVerb(
             "podium.jobs.operator.submission:answer_chat",
             "MESSAGE",
-            "the operator plans it, and asks before it acts",
+            "the operator plans it and asks before it acts",
         ),
     },
     mcp_tools="podium.jobs.operator.mcp_tools:TOOLS",

@@ -13,11 +13,11 @@ from podium.mcp.context import PROVENANCE, McpContext, McpTool
 
 
 class PlanRequest(FrozenModel):
-    text: NonEmpty = Field(description="What is wanted, in plain words.")
-    context: ShallowJson = Field(
-        default_factory=dict, description="What is known already, by name."
+    text: NonEmpty = Field(description="Request in plain words.")
+    context: ShallowJson = Field(default_factory=dict, description="Context values, by name.")
+    pack: str = Field(
+        default="", description="Name of the pack whose tools are used.", max_length=200
     )
-    pack: str = Field(default="", description="The tools: a pack's name.", max_length=200)
 
 
 class Plan(FrozenModel):
@@ -56,9 +56,9 @@ async def _plan(context: McpContext, request: PlanRequest) -> Plan:
 TOOLS = (
     McpTool(
         "plan",
-        "What would be done",
-        "What the operator would do for plain words: the plan with its tiers, costs, approvals and ways back. Nothing is done. "
-        "To have it done, `submit` the same words with flow `operator`.",
+        "Plan a request",
+        "Plan a request in plain words: its calls with tiers, costs, approvals and how to undo them. Nothing is done. "
+        "To have it done, `submit` the same text with flow `operator`.",
         PlanRequest,
         Plan,
         _plan,

@@ -117,6 +117,6 @@ def _read(file: Path) -> dict[str, Json]:
     if not isinstance(context, dict):
         kind = type(context).__name__
         raise BadInput(
-            f"the context file {str(file)!r} holds a {kind}, not an object; write names and values in {{}}"
+            f"the context file {str(file)!r} is not a JSON object but of type {kind}; write names and values in {{}}"
         )
     return context

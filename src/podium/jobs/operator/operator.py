@@ -90,7 +90,7 @@ def _hidden_character_problem(message: str, at: int, character: str) -> str:
     before = " ".join(message[:at].split()[-_WORDS_BEFORE:])[-_MAX_BEFORE:]
     where = f"after {before!r}" if before else "at its beginning"
     return (
-        f"the message contains the {kind} {called} {where} and is not what it looks like; "
+        f"the message contains the {kind} {called} {where}, so it may not be what it looks like; "
         "retype it as plain text"
     )
 
@@ -375,7 +375,7 @@ def _why_stopped(run: Run, full: StoreFull | None) -> str:
     """Explain why a run of this process, which no other would take, is no longer hosted; empty when it is."""
     if run.queue is not None or run.status is not RunStatus.RUNNING or run.owner is not None:
         return ""
-    return str(full or "it was stopped at its checkpoint")
+    return str(full or "the run was stopped at its checkpoint")
 
 
 def _job_of(run: Run | None) -> OperatorJob | None:

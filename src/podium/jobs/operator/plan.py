@@ -117,7 +117,7 @@ class _Unrolling:
             return []
         if not isinstance(elements, list):
             raise PlanRejected(
-                f"{step.each!r} is no list, so step {step.id!r} cannot go through it"
+                f"{step.each!r} is not a list, so step {step.id!r} cannot iterate over it"
             )
         return list(enumerate(elements))
 
@@ -169,7 +169,7 @@ def ordered(drafts: Sequence[Draft]) -> list[Draft]:
         ready = next((draft for draft in waiting if _before(draft, drafts) <= done), None)
         if ready is None:
             circle = " → ".join(dict.fromkeys(draft.tool.name for draft in waiting))
-            raise PlanRejected(f"these tools wait for each other: {circle}")
+            raise PlanRejected(f"these tools depend on each other: {circle}")
         waiting.remove(ready)
         placed.append(ready)
     return placed
@@ -280,7 +280,7 @@ def undo_plan(
     undo = receipt.undo or {}
     tool = pack.tool(str(undo.get("tool", "")))
     if tool is None:
-        raise PlanRejected(f"{receipt.tool} cannot be undone: its tool names no inverse")
+        raise PlanRejected(f"{receipt.tool} cannot be undone: its tool declares no inverse")
     draft = Draft("w0", tool, dict(undo.get("arguments") or {}))
     classification = IntentClassification(
         classification_id=classification_id,
@@ -317,7 +317,7 @@ def edited_plan(
         if late := [
             number for number in _waits_for(step_arguments) if number not in range(1, step.number)
         ]:
-            raise PlanRejected(f"call {step.number} cannot wait for a result of call {late[0]}")
+            raise PlanRejected(f"call {step.number} cannot use the result of call {late[0]}")
         ungrounded = _still_marked(step, step_arguments)
         draft = Draft(
             str(step.number), _registered(pack, step.tool), step_arguments, ungrounded=ungrounded

@@ -29,7 +29,7 @@ class PlanApprovals(JobApprovals):
 
     def why_not_editable(self, card: Card) -> str:
         if card.kind is CardKind.PLAN and _job(card).plan.undoes:
-            return "it reverses a receipt, exactly as that says"
+            return "it reverses exactly what a receipt records"
         return ""
 
     def edit_fields(self, card: Card) -> tuple[EditField, ...] | None:
@@ -66,7 +66,7 @@ class PlanApprovals(JobApprovals):
             )
             must_be_sound(plan, pack, max_tool_calls=job.max_tool_calls)
         except (PlanRejected, PlanNotGated) as error:
-            raise BadInput(f"the plan does not hold: {error}") from None
+            raise BadInput(f"the plan is not valid: {error}") from None
         _refuse_unasked(job.plan, plan)
         edited = job.model_copy(
             update={"plan": plan, "asked_by": by.name, "approver": None, "explicit_approval": False}
@@ -85,7 +85,9 @@ def _refuse_unasked(before: RunPlan, plan: RunPlan) -> None:
     if plan.plan_hash == before.plan_hash:
         raise BadInput("nothing was changed; approve it as it is, or change something")
     if not plan.requires_approval:
-        raise BadInput("as edited it needs nobody's approval; ask the operator for it instead")
+        raise BadInput(
+            "the edited plan needs no approval; send it to the operator as a message instead"
+        )
 
 
 def _job(card: Card) -> OperatorJob:

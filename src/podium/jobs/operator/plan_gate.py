@@ -48,10 +48,10 @@ def inspect(
     unapproved = _unapproved(plan, approval)
     reasons: dict[CheckName, str] = {
         "schema_correct": schema or "every tool exists and its arguments fit its schema",
-        "provable_by_receipt": proof or "every tool names what its receipt will hold",
-        "worker_safe": unsafe or "no experimental tool, and within the limit of calls",
+        "provable_by_receipt": proof or "every tool declares the fields of its receipt",
+        "worker_safe": unsafe or "no experimental tools, and within the limit of calls",
         "approval_obtained": unapproved or _approval_text(plan, approval),
-        "safer_alternative": plan.safer_alternative or "the registry names none",
+        "safer_alternative": plan.safer_alternative or "the registry declares none",
     }
     return GateReport(
         schema_correct=not schema,
@@ -92,7 +92,9 @@ def must_be_sound(plan: RunPlan, pack: Pack, *, max_tool_calls: int) -> None:
 def must_have_passed(gated: GatedPlan, pack: Pack) -> None:
     """Raises `PlanNotGated` unless this plan, as it is now, passes what it is said to have passed."""
     if not isinstance(gated, GatedPlan):
-        raise PlanNotGated(f"{type(gated).__name__} is no gated plan; plans pass the quality gate")
+        raise PlanNotGated(
+            f"{type(gated).__name__} is not a gated plan; pass it through the quality gate"
+        )
     if gated.plan_hash != gated.plan.plan_hash:
         raise PlanNotGated("the plan was changed after it passed the quality gate")
     if gated.plan.pack_digest != pack.digest:
@@ -146,7 +148,7 @@ def _unprovable(plan: RunPlan, pack: Pack) -> Iterator[str]:
     for name in dict.fromkeys(plan.tool_sequence):
         tool = pack.tool(name)
         if tool is None or not tool.receipt_fields:
-            yield f"tool {name} names no receipt_fields, so nothing would prove it"
+            yield f"tool {name} declares no receipt_fields, so nothing would prove its call"
 
 
 def _unsafe(plan: RunPlan, pack: Pack, max_tool_calls: int) -> Iterator[str]:
@@ -155,7 +157,7 @@ def _unsafe(plan: RunPlan, pack: Pack, max_tool_calls: int) -> Iterator[str]:
         if tool is not None and tool.experimental:
             yield f"tool {name} is experimental"
     if len(plan.steps) > max_tool_calls:
-        yield f"the plan has {len(plan.steps)} calls and at most {max_tool_calls} are allowed"
+        yield f"the plan has {len(plan.steps)} calls, but at most {max_tool_calls} are allowed"
     if not plan.steps:
         yield "the plan has no calls"
 
@@ -167,13 +169,13 @@ def _understated(plan: RunPlan, pack: Pack) -> Iterator[str]:
     for step, tool in registered:
         computed = highest(tool_arithmetic(tool, step.arguments, pack))
         if step.tier < computed:
-            yield f"call {step.number} says {step.tier} and {tool.name} is {computed}"
+            yield f"call {step.number} has tier {step.tier}, but {tool.name} is {computed}"
     tier = max((step.tier for step, _ in registered), default=plan.estimated_risk)
     if plan.estimated_risk < tier or plan.requires_approval != asks_a_person(tier, plan.steps):
-        yield f"the plan says less than {tier} of itself"
+        yield f"the plan declares less than tier {tier}"
     groups = tuple(dict.fromkeys(group for _, tool in registered for group in tool.approvals))
     if plan.steps and plan.approvals != groups:
-        yield f"the plan asks {plan.approvals or 'nobody in particular'}, its tools {groups}"
+        yield f"the plan asks {', '.join(plan.approvals) or 'nobody'} for approval, its tools {', '.join(groups) or 'nobody'}"
 
 
 def _unapproved(plan: RunPlan, approval: Approval | None) -> str:
@@ -192,7 +194,7 @@ def _unapproved(plan: RunPlan, approval: Approval | None) -> str:
 
 def _approval_text(plan: RunPlan, approval: Approval | None) -> str:
     if not plan.requires_approval:
-        return f"{plan.estimated_risk} needs none"
+        return f"{plan.estimated_risk} needs no approval"
     people = ", ".join(grant.by for grant in approval.grants) if approval else ""
     return f"approved by {people}"
 

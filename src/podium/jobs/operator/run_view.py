@@ -77,8 +77,8 @@ def record_of(answer: OperatorAnswer) -> dict[str, Json]:
 def answer_schema() -> dict[str, Any]:
     """The JSON Schema of `record_of`."""
     schema = OperatorAnswer.model_json_schema(mode="serialization")
-    _add_field(schema, "text", "The five blocks, as they are shown to people.")
-    _add_field(schema["$defs"]["RunPlan"], "plan_hash", "What an approval is bound to.")
+    _add_field(schema, "text", "The five blocks of the answer as text.")
+    _add_field(schema["$defs"]["RunPlan"], "plan_hash", "Hash that an approval is bound to.")
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
 
@@ -102,7 +102,7 @@ def line_of(event: Event) -> str:
         case e.ToolFailed() as body:
             return f"{at} {body.tool} failed: {body.error}"
         case e.ToolInDoubt() as body:
-            return f"{at} {body.tool} may have happened or not; a person must say"
+            return f"{at} {body.tool} may or may not have happened; a person must check"
         case _:
             return ""
 
@@ -147,13 +147,13 @@ def _say_how_to_go_on(cli: CliContext, run: Run) -> None:
     short = short_id(run.id)
     if run.queue is not None:
         cli.options.parting_note = (
-            f"run {run.id} goes on in queue {run.queue!r}: `podium logs -f {short}` follows it, "
-            f"`podium cancel {short}` ends it"
+            f"run {run.id} continues in queue {run.queue!r}; follow it with `podium logs -f {short}`, "
+            f"cancel it with `podium cancel {short}`"
         )
         return
     cli.options.parting_note = (
-        f"run {run.id} stays at its checkpoint: `podium resume {short}` goes on, "
-        f"`podium cancel {short}` ends it"
+        f"run {run.id} stays at its checkpoint; continue with `podium resume {short}`, "
+        f"cancel it with `podium cancel {short}`"
     )
 
 

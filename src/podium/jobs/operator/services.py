@@ -186,8 +186,8 @@ def _reason(status: RunListing) -> str:
     if run.failure:
         return run.failure.message
     if status.interrupted:
-        return "the process that hosted it is gone"
-    return f"it did not fail: it is {status.shown_status}"
+        return "the process that hosted the run is gone"
+    return f"the run did not fail; it is {status.shown_status}"
 
 
 def _tail(text: str) -> str:

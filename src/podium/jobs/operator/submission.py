@@ -90,11 +90,11 @@ async def ask(
     if mode not in QUICK_MODES:
         modes = ", ".join(QUICK_MODES)
         raise BadInput(
-            f"mode {mode[:60]!r} is not answered at once here; modes: {modes}. Enqueue it and follow the run"
+            f"mode {mode[:60]!r} is not available here; use {modes}, or enqueue the message and follow the run"
         )
     if (action_id := approval_named_in(text)) is not None:
         raise BadInput(
-            f"an approval is not a message here; run `podium approve {action_id}` or use its card"
+            f"approvals cannot be sent as messages here; run `podium approve {action_id}` or use the card"
         )
     if approve and provenance:
         raise BadInput(f"only a person can approve; {', '.join(provenance)} cannot")

@@ -93,9 +93,9 @@ async def show_candidate(
 async def deploy(
     context: CurrentContext, person: Approver, candidate: Name, approval: NameQuery = ""
 ) -> CandidateListed:
-    """Say yes to a candidate and see it into the inbox. The yes is durable when this answers.
+    """Approve a candidate and deliver it to the inbox. The approval is durable when this returns.
 
-    With `approval` it is for that one alone: refused when something else waits by now.
+    With `approval`, only that approval is granted; refused if another one is pending now.
     """
     view = await deploy_candidate(
         context.podium, candidate, by=person.approver, asked=approval, most_seconds=PATIENCE_SECONDS
@@ -107,7 +107,7 @@ async def deploy(
 async def reject_candidate(
     context: CurrentContext, person: Approver, candidate: Name, no: No
 ) -> Approval:
-    """Say no to a candidate that waits for somebody, for good."""
+    """Reject a candidate that is waiting for approval, permanently."""
     store, podium = await context.store(), context.podium
     candidate_view, _ = await load_candidate(podium, candidate)
     if not candidate_view.standing.approval_id:

@@ -60,7 +60,7 @@ class CandidateApprovals(JobApprovals):
 
     def why_not_editable(self, card: Card) -> str:
         if card.run is not None and card.run.flow == WORK_ORDER:
-            return "it is in an order of the inbox: put a changed order there"
+            return "it belongs to a work order in the inbox; put a changed order there instead"
         return super().why_not_editable(card)
 
     def edit_fields(self, card: Card) -> tuple[EditField, ...] | None:
@@ -119,4 +119,4 @@ async def _refuse_impossible(podium: Podium, order: WorkOrder) -> None:
         return
     weigh = await weigher(podium, sense_options(podium))
     if refused := weigh(order).refused:
-        raise BadInput(f"the order could never be done: {refused}")
+        raise BadInput(f"the order cannot be executed: {refused}")

@@ -155,9 +155,9 @@ def _put_off_by(view: StoreView, run_id: str) -> str:
     tries = view.events(EventQuery(run_id=run_id, types=("tool_refused", "tool_failed")))
     for body in (event.body for event in reversed(tries)):
         if isinstance(body, ToolRefused):
-            return f"put off, and tried again every five minutes: {body.reason}"
+            return f"deferred, retried every five minutes: {body.reason}"
         if isinstance(body, ToolFailed):
-            return f"put off, and tried again every five minutes: {body.error}"
+            return f"deferred, retried every five minutes: {body.error}"
     return ""
 
 
@@ -211,7 +211,7 @@ def weight_text(status: CandidateStatus) -> str:
         return ""
     if status.zones == (TEXT_ZONE,):
         cannot = f"; {no_operations(status)}" if status.cannot else ""
-        return f"{status.tier}, in words: no operations have been made of it yet{cannot}"
+        return f"{status.tier}, text only: no operations have been planned yet{cannot}"
     return f"{status.tier} in {', '.join(status.zones) or 'no zone'}"
 
 
@@ -222,7 +222,7 @@ def reason_text(status: CandidateStatus, around: ReportContext) -> str:
     if hindrance := around.hindrances.get(status.wo_id):
         return hindrance
     if people := around.grantors(status):
-        return f"unasked, with autonomy granted by {' and '.join(people)}"
+        return f"delivered without approval, with autonomy granted by {' and '.join(people)}"
     stated = status.state == "approved" or _asks(status)
     return "" if stated else status.why
 
@@ -248,7 +248,7 @@ def next_commands(status: CandidateStatus, around: ReportContext) -> Iterator[st
         case "delivered" if wo_id in around.hindrances:
             yield around.command("runs --status needs_human")
         case "delivered":
-            yield f"in {around.path(status.file)}; {around.command('worker --once')} performs it"
+            yield f"in {around.path(status.file)}; execute it with `{around.command('worker --once')}`"
         case "logged":
             yield around.command(f"candidates show {wo_id}")
         case _:
@@ -279,7 +279,7 @@ async def next_of_candidate(podium: Podium, run: Run, *, yes: bool) -> str:
     served = any(served.served_by for served in workload.queues if served.name == queue.name)
     around = await report_context(podium)
     if not yes:
-        return "" if served else f"the next tick or `{around.command('worker')}` puts it away"
+        return "" if served else f"the next tick or `{around.command('worker')}` closes it"
     return _after_yes(around, wo_id_of(run), candidate_mode(podium, run), served)
 
 
@@ -292,11 +292,11 @@ def _how_it_ended(run: Run) -> str:
 
 def _after_yes(around: ReportContext, wo_id: str, mode: str, served: bool) -> str:
     if mode == "sensing":
-        return f"mode is sensing now, which delivers nothing; `{around.deploy(wo_id)}` delivers it"
+        return f"mode sensing delivers nothing; deliver it with `{around.deploy(wo_id)}`"
     if mode == "dry-run":
-        return f"a dry run moves nothing: `{around.move(wo_id)}` hands it to the worker"
+        return f"a dry run moves nothing; hand it to the worker with `{around.move(wo_id)}`"
     if served:
         path = around.path(f"{around.options.layout.inbox}/{wo_id}.yaml")
-        return f"delivered by whoever serves the loop's queue, to {path}"
+        return f"a running worker delivers it to {path}"
     worker, deploy = around.command("worker"), around.deploy(wo_id)
-    return f"the next tick or `{worker}` delivers it; `{deploy}` does so at once"
+    return f"the next tick or `{worker}` delivers it; `{deploy}` delivers it now"

@@ -31,10 +31,7 @@ from podium.ports import (
 )
 
 AT_REST = (RunStatus.WAITING, RunStatus.NEEDS_HUMAN)
-PUT_OFF = (
-    "put off: a quota is used up, the mode was lowered or a folder could not be written; it is tried again every "
-    "five minutes"
-)
+PUT_OFF = "deferred: a quota is used up, the mode was lowered or a folder is not writable; retried every five minutes"
 
 
 async def statuses_of(store: Store, run: Run) -> tuple[CandidateStatus, ...]:
@@ -101,7 +98,7 @@ def _status(view: StoreView, run: Run) -> CandidateStatus | None:
     if run.status in AT_REST:
         why = PUT_OFF if run.only_sleeps else f"waits for {run.waiting_for}"
         if _is_gone(view, run):
-            why = f"{why}; the newest plan does not ask for it any more"
+            why = f"{why}; the newest plan no longer asks for it"
         return CandidateStatus(state="waiting", why=why, **common)
     if run.status is RunStatus.CANCELLED:
         return CandidateStatus(state="expired", why=_why_cancelled(view, run), **common)
@@ -154,10 +151,10 @@ async def close_what_is_over(
                 engine,
                 store,
                 run.id,
-                f"it was moved by hand, and the worker answered: {done.status}",
+                f"moved by hand; the worker answered: {done.status}",
             )
         elif run_settings_of(run).mode == "dry-run" and mode in REAL_MODES:
-            why = f"it was of a dry run, which delivers nothing; now the mode is {mode}, and it is proposed anew"
+            why = f"it belonged to a dry run, which delivers nothing; the mode is now {mode}, so it is proposed again"
             anew |= await _end(engine, store, run.id, why)
     return anew
 
@@ -231,8 +228,8 @@ def _withheld_reasons(
 def _why(run: Run, since: datetime) -> str:
     wo_id = run.input.get("wo_id")
     if not run.status.ended:
-        return f"{wo_id} about the same subject waits already"
+        return f"{wo_id} about the same subject is already waiting"
     state = run.result.get("state", "") if isinstance(run.result, dict) else ""
     if state in SETTLED and run.finished_at is not None and run.finished_at > since:
-        return f"{wo_id} about the same subject was {state} a short while ago"
+        return f"{wo_id} about the same subject was recently {state}"
     return ""

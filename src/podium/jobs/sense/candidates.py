@@ -248,7 +248,7 @@ def _refuse_another(view: StoreView, run: Run, asked: str) -> None:
     waiting = view.approvals(run_id=run.id, statuses=(ApprovalStatus.PENDING,), limit=1)
     if waiting and waiting[0].id != asked:
         raise NotPossibleNow(
-            "what you saw is not what would be delivered by now; load the page again and look at it anew"
+            "the candidate changed after the page was loaded; reload the page and review it again"
         )
 
 
@@ -256,5 +256,5 @@ def _refuse_sensing(podium: Podium, run: Run) -> None:
     """Refuse early: in sensing mode a delivery would be refused for good."""
     if not run.status.ended and candidate_mode(podium, run) == "sensing":
         raise CallRefused(
-            "mode is sensing, which delivers nothing; set another mode in podium.yaml or GMX_ORCH_MODE, or pass --mode"
+            "mode sensing delivers nothing; set another mode in podium.yaml or GMX_ORCH_MODE, or pass --mode"
         )

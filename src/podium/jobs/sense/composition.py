@@ -206,7 +206,7 @@ async def build_sense(podium: Podium) -> FlowBody:
 async def _planner(podium: Podium, options: SenseOptions) -> PlannerDeps:
     name = options.planner
     if name == "none":
-        return PlannerDeps(name=name, absent="podium.yaml says `planner: none`")
+        return PlannerDeps(name=name, absent="podium.yaml sets `planner: none`")
     if name == "rules":
         return PlannerDeps(name=name, rules=_rules(podium, options))
     profile = options.profiles.get(options.profile)

@@ -260,4 +260,4 @@ def _error_text(outcome: CallOutcome | Refusal) -> str:
 
 def _move_it(deps: CandidateDeps, order: WorkOrder) -> str:
     layout = deps.options.layout
-    return f"a dry run moves nothing: `mv {layout.candidates}/{order.id}.yaml {layout.inbox}/` hands it to the worker"
+    return f"a dry run moves nothing; hand it to the worker with `mv {layout.candidates}/{order.id}.yaml {layout.inbox}/`"

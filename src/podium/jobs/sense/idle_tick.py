@@ -206,7 +206,7 @@ def file_digest(file: Path) -> str:
     if not (file.exists() or file.is_symlink()):
         return ""
     if not file.is_file():
-        raise OSError(f"{str(file)!r} is not a plain file")
+        raise OSError(f"{str(file)!r} is not a regular file")
     with file.open("rb") as opened:
         return _bounded_digest(opened.read(_MAX_BYTES + 1))
 

@@ -260,7 +260,7 @@ class CandidateStatus(FrozenModel):
 
 def no_operations(status: CandidateStatus) -> str:
     """Return the reason why the writer derived no operations from a candidate's text."""
-    return f"the writer cannot make any: {status.cannot}" if status.cannot else ""
+    return f"the writer cannot plan any: {status.cannot}" if status.cannot else ""
 
 
 class TickOutcome(FrozenModel):
@@ -363,7 +363,7 @@ def _notice(item: PlanItem, summary: str) -> str:
     """An alert in its own words; where it has none, in those of the whole plan."""
     suggestion = item.wo_suggestion
     text = f"{suggestion.title}: {suggestion.summary}".strip(": ") if suggestion else item.message
-    text = text or " ".join(summary.split()) or "the plan does not say why"
+    text = text or " ".join(summary.split()) or "the plan gives no reason"
     return f"[{item.priority}] {item.target}: {text}"
 
 

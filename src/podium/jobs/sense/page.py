@@ -214,7 +214,7 @@ async def tick_now(request: Request, context: CurrentContext, person: Operator) 
         context,
         person,
         "sense_now.html",
-        message="A tick was put into the queue.",
+        message="The tick was queued.",
         run=run.id,
     )
 
@@ -245,7 +245,7 @@ async def say_no(
     store = await podium.store()
     await reject(store, podium.clock, podium.ids, asked, by=person.approver, why=why.strip())
     return await _page(
-        request, context, person, "sense_now.html", message="Rejected; it is not delivered."
+        request, context, person, "sense_now.html", message="Rejected. It will not be delivered."
     )
 
 
@@ -257,9 +257,7 @@ async def grant(
     needed, trust = sense_options(podium).promote_after, earned_trust(book.entries())
     plan = plan_promotion(trust, target, (zone,), up_to=None, needed=needed, anyway=False)
     promote(book, podium.clock, plan, by=person.name)
-    message = (
-        f"{target} in {zone} is delivered unasked up to {plan.grants[0][1]} in autonomous mode."
-    )
+    message = f"Orders for {target} in {zone} up to {plan.grants[0][1]} are delivered without approval in autonomous mode."
     return await _page(request, context, person, "sense_now.html", message=message)
 
 

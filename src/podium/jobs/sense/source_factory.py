@@ -106,7 +106,7 @@ def _refuse_same_names(options: SenseOptions) -> None:
     doubled = next((name for name in names if names.count(name) > 1), None)
     if doubled is not None:
         raise BadInput(
-            f"podium.yaml has two sources called {doubled!r} under `flows: sense: sources:`; "
+            f"podium.yaml has two sources named {doubled!r} under `flows: sense: sources:`; "
             "rename one"
         )
 
@@ -124,7 +124,7 @@ def _source(podium: Podium, deps: SourceDeps, options: SourceOptions) -> StateSo
     needed = SOURCE_NEEDS.get(options.kind, "")
     if needed and not getattr(options, needed):
         raise BadInput(
-            f"source {options.name!r} is of kind {options.kind!r} and has no `{needed}`; write one under "
+            f"source {options.name!r} of kind {options.kind!r} has no `{needed}`; add it under "
             "`flows: sense: sources:`"
         )
     return _BUILDERS[options.kind](podium, deps, options)

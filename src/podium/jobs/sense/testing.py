@@ -50,7 +50,7 @@ class MemoryInbox:
             return None
         name = _SEPARATOR.join((run_id, worker, file))
         if name in self.claimed:
-            raise BadInput(f"run {run_id} has a claim on {file!r} already")
+            raise BadInput(f"run {run_id} has already claimed {file!r}")
         self.claimed[name] = self.waits.pop(file)
         return Claim(name=name, file=file, run_id=run_id, worker=worker)
 
@@ -83,7 +83,7 @@ def _opened(holds: WorkOrder | str) -> OpenedOrder:
 def _claim_named(name: str) -> Claim:
     parts = name.split(_SEPARATOR, 2)
     if len(parts) < 3:
-        raise BadInput(f"{name!r} is no name of a claimed file")
+        raise BadInput(f"{name!r} is not the name of a claimed file")
     run_id, worker, file = parts
     return Claim(name=name, file=file, run_id=run_id, worker=worker)
 

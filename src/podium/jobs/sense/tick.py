@@ -121,8 +121,8 @@ async def _refuse_unfinished(deps: TickDeps, run_id: str) -> None:
     run = await _planning(deps, run_id)
     if run is not None and not run.status.ended:
         raise NotPossibleNow(
-            f"run {run_id} plans for an earlier look and is {run.status.value}; `podium logs {run_id} -f` follows it, "
-            f"`podium cancel {run_id}` ends it"
+            f"run {run_id} of an earlier tick is still {run.status.value}; follow it with `podium logs {run_id} -f` or "
+            f"cancel it with `podium cancel {run_id}`"
         )
 
 
@@ -261,7 +261,7 @@ def _readable(look: Look) -> int:
 def _unplanned(deps: TickDeps, outcome: TickOutcome) -> TickOutcome:
     """A tick that would ask the planner the same again and again, because the next one would not know of it."""
     problems = "; ".join(deps.record.problems)
-    why = f"nothing is planned while it cannot be remembered what was planned for: {problems}"
+    why = f"not planning, because the state of the loop cannot be saved: {problems}"
     deps.record.log(why, at=deps.clock.now())
     return outcome.model_copy(update={"why": why})
 
@@ -443,5 +443,5 @@ async def _survived(deps: TickDeps) -> TickOutcome | PodiumError:
     except Interrupted:
         raise
     except PodiumError as error:
-        deps.record.log(f"ERROR the tick broke off: {error}", at=deps.clock.now())
+        deps.record.log(f"ERROR the tick failed: {error}", at=deps.clock.now())
         return error

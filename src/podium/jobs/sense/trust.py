@@ -43,7 +43,7 @@ class TrustEntry(FrozenModel):
     @model_validator(mode="after")
     def _promotion_names_a_person(self) -> TrustEntry:
         if self.kind == "promoted" and not self.by.strip():
-            raise ValueError("a promotion is a person's word; say in `by` whose")
+            raise ValueError("only a person can promote; name the person in `by`")
         return self
 
 
@@ -158,8 +158,8 @@ def plan_promotion(
         trust = of_target.get(zone, EarnedTrust(target=target, zone=zone))
         if trust.agreed < needed and not anyway:
             raise CallRefused(
-                f"{target!r} in zone {zone!r} has {trust.agreed} of the {needed} agreements in a row that it "
-                "takes; wait for more, or say --anyway"
+                f"{target!r} in zone {zone!r} has {trust.agreed} of the {needed} agreements in a row that are "
+                "required; wait for more, or pass --anyway"
             )
         grants.append((trust, up_to if up_to is not None else max(trust.highest_agreed, Tier.T1)))
     return Promotion(grants)
@@ -203,10 +203,8 @@ def demote(
     granted = [trust.zone for trust in _of_target(book, target) if trust.granted is not None]
     chosen = tuple(dict.fromkeys(zones)) or tuple(granted)
     if not chosen or not set(chosen) <= set(granted):
-        where = f"only in {', '.join(granted)}" if granted else "nowhere"
-        raise BadInput(
-            f"{target!r} has autonomy {where}; `podium sense trust` lists what is granted"
-        )
+        has = f"autonomy only in {', '.join(granted)}" if granted else "no autonomy"
+        raise BadInput(f"{target!r} has {has}; list grants with `podium sense trust`")
     for zone in chosen:
         book.add(
             TrustEntry(kind="demoted", target=target, zone=zone, by=by, why=why, at=clock.now())
@@ -220,9 +218,9 @@ def _of_target(book: EarnedTrustBook, target: str) -> tuple[EarnedTrust, ...]:
 
 def _nothing_earned(target: str, of_target: dict[str, EarnedTrust], needed: int) -> str:
     if not of_target:
-        return f"nobody has said anything of target {target!r} yet; `podium sense trust` lists those that are known"
+        return f"no approvals or rejections are recorded for target {target!r}; list known targets with `podium sense trust`"
     counts = ", ".join(f"{trust.agreed} in {zone}" for zone, trust in of_target.items())
     return (
-        f"{target!r} has too few agreements in a row ({counts}; it takes {needed}); wait for more, or say "
+        f"{target!r} has too few agreements in a row ({counts}; {needed} are required); wait for more, or pass "
         "--anyway with --zone"
     )

@@ -79,7 +79,7 @@ async def _tend_on(tender: InboxTender, stop: asyncio.Event, notify: Notify) -> 
         try:
             await tender.serve(stop)
         except Exception as error:
-            notify(f"podium: the inbox could not be tended: {error!r}; it is tried again")
+            notify(f"podium: cannot process the inbox: {error!r}; trying again")
             with suppress(TimeoutError):
                 async with asyncio.timeout(AGAIN_SECONDS):
                     await stop.wait()
@@ -129,7 +129,7 @@ async def _end(podium: Podium, notify: Callable[[str], None]) -> None:
         with suppress(LockHeld):  # a loop ticks here, and sees to it
             await take_in(await tick_deps(podium))
     except Exception as error:
-        notify(f"podium: a tick could not be recorded: {error!r}; the next one does it")
+        notify(f"podium: cannot record a tick: {error!r}; the next tick records it")
 
 
 def _run_of(event: Event, view: StoreView) -> Run | None:

@@ -5,6 +5,6 @@
                         └────── every exec waits here for an answer ◄──────────────┘
 
 `canary` finds out which mechanism this machine gives. `bubblewrap`, `landlock` and `seatbelt` turn a
-`Confinement` into its words; `child` puts them on in the guard's fork; `supervisor` answers the guarded
-system calls in the guard itself. What runs in the guard imports only what loads quickly.
+`Confinement` into options and rules; `tree_confinement` applies them in the guard's fork; `supervisor` answers the
+guarded system calls in the guard itself. What runs in the guard imports only what loads quickly.
 """

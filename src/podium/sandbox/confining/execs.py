@@ -7,7 +7,7 @@ import os
 import stat
 
 from podium.sandbox.confining.exec_rules import ExecRuleSet, ProcessContext, judge
-from podium.sandbox.confining.lookup import open_descriptor, open_meant, path_of
+from podium.sandbox.confining.file_calls import open_descriptor, open_meant, path_of
 from podium.sandbox.confining.notices import MAX_PATH_BYTES, SyscallNotice
 
 _PROGRAM_FOLDERS = (

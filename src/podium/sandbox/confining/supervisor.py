@@ -6,8 +6,7 @@ import errno
 
 from podium.sandbox.confining.connection import ConnectBroker
 from podium.sandbox.confining.execs import ExecJudge, ExecRequest, cannot_start
-from podium.sandbox.confining.filters import EXECS, METADATA
-from podium.sandbox.confining.metadata import perform
+from podium.sandbox.confining.file_calls import change_metadata, give_other_end
 from podium.sandbox.confining.notices import (
     SyscallNotice,
     answer,
@@ -16,7 +15,7 @@ from podium.sandbox.confining.notices import (
     still_waits,
 )
 from podium.sandbox.confining.plan import BUBBLEWRAP, ConfinementPlan
-from podium.sandbox.confining.terminals import give_other_end
+from podium.sandbox.confining.seccomp import EXECS, METADATA
 
 TYPE_CHECKING = False  # `typing` loads too slowly
 if TYPE_CHECKING:
@@ -100,7 +99,9 @@ class SyscallSupervisor:
         if not still_waits(self.listener, notice):
             return errno.EINTR
         if notice.name in METADATA:
-            return perform(notice, self._plan.writable, lambda: still_waits(self.listener, notice))
+            return change_metadata(
+                notice, self._plan.writable, lambda: still_waits(self.listener, notice)
+            )
         return errno.EACCES
 
     def _on_exec(self, notice: SyscallNotice) -> int | None:

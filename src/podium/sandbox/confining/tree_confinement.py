@@ -2,26 +2,46 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import select
 
-from podium.sandbox.confining import child
-from podium.sandbox.confining.devices import hold_devices
+from podium.sandbox.confining import landlock, seccomp
+from podium.sandbox.confining.execs import ExecRequest
 from podium.sandbox.confining.namespaces import (
+    hold_devices,
     listen_inside,
     receive_descriptors,
     send_descriptors,
 )
+from podium.sandbox.confining.notices import SyscallNotice
 from podium.sandbox.confining.plan import BUBBLEWRAP, ConfinementPlan
-from podium.sandbox.confining.supervisor import SyscallSupervisor
+from podium.sandbox.confining.supervisor import STAYS, SyscallSupervisor
+from podium.sandbox.confining.syscalls import LIBC, number_of
 from podium.sandbox.guard.processes import entry_of, status_of
 
 TYPE_CHECKING = False  # what a type checker takes for True; `typing` itself loads too slowly
 if TYPE_CHECKING:
     import socket
+    from collections.abc import Callable
 else:
     # `socket` pulls in `enum` and `selectors`.
     import _socket as socket
+
+_CAPABILITY_VERSION_3 = 0x20080522
+_PR_CAPBSET_DROP, _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL = 24, 47, 4
+_MAX_CAPABILITIES = 64
+
+
+def _drop_capabilities() -> None:
+    """Make root an owner of files and nothing more. Who is not root has nothing to lose."""
+    zero = ctypes.c_ulong(0)
+    for capability in range(_MAX_CAPABILITIES):
+        LIBC.prctl(_PR_CAPBSET_DROP, ctypes.c_ulong(capability), zero, zero, zero)
+    LIBC.prctl(_PR_CAP_AMBIENT, ctypes.c_ulong(_PR_CAP_AMBIENT_CLEAR_ALL), zero, zero, zero)
+    header = _CAPABILITY_VERSION_3.to_bytes(4, "little") + bytes(4)
+    if LIBC.syscall(ctypes.c_long(number_of("capset")), header, bytes(24)) != 0:
+        raise OSError(ctypes.get_errno(), "capabilities cannot be dropped")
 
 
 class TreeConfinement:
@@ -42,14 +62,42 @@ class TreeConfinement:
     # In the fork.
 
     def confine(self) -> None:
-        """Lay the rules on this process. From here on its execs wait for the guard."""
+        """Lay on this process what all that it becomes and starts will be held by.
+
+        `no_new_privs` must have been set. The listener for guarded calls goes to the guard; from here
+        on every exec waits for the guard. Raises `OSError` when anything is missing.
+        """
         self._ours.close()
-        child.confine(self._plan, self._theirs)
+        plan = self._plan
+        if plan.mechanism == BUBBLEWRAP:
+            if plan.scoped:
+                landlock.keep_to_own_processes()
+            rules = seccomp.mounted(plan.judged_sockets)
+        else:
+            _drop_capabilities()
+            landlock.restrict(plan.readable, plan.writable)
+            rules = seccomp.unmounted(plan.network_open)
+        listener = seccomp.install(rules)
+        send_descriptors(self._theirs, b"listener", [listener])
+        os.close(listener)
         self._theirs.close()
 
-    def command(self, program: str, argv: list[str], env: dict[str, str]) -> child.Command:
-        """The command to execute so that the program runs confined."""
-        return child.command(self._plan, program, argv, env)
+    def command(
+        self, program: str, argv: list[str], env: dict[str, str]
+    ) -> tuple[str, list[str], dict[str, str]]:
+        """The program, arguments and variables to execute: bubblewrap with its options, or the program itself.
+
+        The options hold the program's variables: they stay out of the process table, and of bubblewrap.
+        """
+        plan = self._plan
+        if plan.mechanism != BUBBLEWRAP:
+            return program, argv, env
+        data = b"\0".join(os.fsencode(option) for option in plan.options)
+        file = os.memfd_create("options", 0)
+        os.write(file, data)
+        os.lseek(file, 0, os.SEEK_SET)
+        wrapper_argv = ["bwrap", "--args", str(file), "--", program, *argv[1:]]
+        return plan.bubblewrap, wrapper_argv, env
 
     @property
     def changes_folder(self) -> bool:
@@ -133,3 +181,62 @@ class TreeConfinement:
             line.close()
             for descriptor in descriptors:
                 os.close(descriptor)
+
+
+# Bubblewrap is one of the processes that a terminal's keys would signal, and it dies of Ctrl-C with all that it holds.
+# So for a program of a terminal it runs apart from the terminal, its own program waits for ever at the moment of its
+# start, and what belongs to the terminal is forked by the guard and enters.
+
+
+class _HoldingSupervisor(SyscallSupervisor):
+    """Keeps the sandbox's own program at its start."""
+
+    def _start_program(self, notice: SyscallNotice, request: ExecRequest) -> int | None:
+        try:
+            self._on_program(notice.pid)
+        except OSError as error:
+            self.failure = error.errno or 1
+            return self.failure
+        self.program_pid = notice.pid
+        return STAYS
+
+
+class HoldingConfinement(TreeConfinement):
+    """Brings a sandbox up. Its `program_pid` is then a process that has all its namespaces, and waits."""
+
+    def _supervisor_for(self, listener: int, pid: int) -> SyscallSupervisor:
+        return _HoldingSupervisor(listener, self._plan, pid, self._on_program)
+
+
+class _EnteringSupervisor(SyscallSupervisor):
+    """Hears a program that is in the sandbox already when it is started."""
+
+    def __init__(
+        self,
+        listener: int,
+        plan: ConfinementPlan,
+        first_pid: int,
+        on_program: Callable[[int], None],
+    ) -> None:
+        super().__init__(listener, plan, first_pid, on_program)
+        self._wrapped = True
+
+
+class EnteringConfinement(TreeConfinement):
+    """Holds a program that was put into a sandbox to the same rules as one that the sandbox started."""
+
+    def __init__(self, plan: ConfinementPlan, control: int, keepers: set[int]) -> None:
+        """`keepers` are the processes of the sandbox that stands around it."""
+        super().__init__(plan, control)
+        self.keepers = keepers
+
+    def confine(self) -> None:
+        _drop_capabilities()
+        super().confine()
+
+    def _supervisor_for(self, listener: int, pid: int) -> SyscallSupervisor:
+        return _EnteringSupervisor(listener, self._plan, pid, self._on_program)
+
+    def _on_program(self, pid: int) -> None:
+        """The sandbox stands; all that is left is to know its files."""
+        self._open_temporary(pid)

@@ -11,7 +11,7 @@ import os
 import select
 import sys
 
-from podium.sandbox.guard.kernel import signal
+from podium.sandbox.guard.processes import signal
 from podium.sandbox.guard.watch import leave_signals_to_podium, say, watch_over
 
 TYPE_CHECKING = False  # what a type checker takes for True; `typing` itself loads too slowly

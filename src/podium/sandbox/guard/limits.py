@@ -1,17 +1,133 @@
-"""Limits of a whole tree: counted by the guard, and held by a control group where there can be one."""
+"""Limits of a whole tree: counted by the guard, held by a control group (v2) where there can be one, and told in text."""
 
 from __future__ import annotations
 
 import os
 import time
 
-from podium.sandbox.guard.cgroups import ControlGroup
 from podium.sandbox.guard.order import GuardOrder
-from podium.sandbox.guard.processes import ProcessEntry
+from podium.sandbox.guard.processes import ProcessEntry, signal
 
 TYPE_CHECKING = False  # `typing` loads too slowly
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+ROOT = "/sys/fs/cgroup"
+OWN = "/proc/self/cgroup"
+_NEEDED = {"pids", "memory"}
+TASKS_PER_PROCESS = 4
+"""The kernel counts threads, and most programs have several."""
+
+
+class ControlGroup:
+    """Holds what enters it, and all that this starts, to limits. Made and removed by the guard."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._entrance = os.open(f"{path}/cgroup.procs", os.O_WRONLY | os.O_CLOEXEC)
+
+    @classmethod
+    def make(
+        cls, name: str, processes: int | None, memory_bytes: int | None, root: str = ROOT
+    ) -> ControlGroup | None:
+        """A group with these limits. None: there are none to set, or nobody lets us make one."""
+        if not processes and not memory_bytes:
+            return None
+        for parent in parents(root):
+            path = f"{parent}/{name}"
+            _remove(path)  # left by a guard that was killed
+            try:
+                os.mkdir(path)  # noqa: PTH102 — pathlib loads too slowly
+            except OSError:
+                continue
+            try:
+                group = cls(path)
+                group.hold(processes, memory_bytes)
+            except OSError:
+                _remove(path)
+            else:
+                return group
+        return None
+
+    def hold(self, processes: int | None, memory_bytes: int | None) -> None:
+        """Set its limits."""
+        if processes:
+            _write(f"{self._path}/pids.max", str(processes * TASKS_PER_PROCESS))
+        if memory_bytes:
+            _write(f"{self._path}/memory.max", str(memory_bytes))
+            _write(f"{self._path}/memory.oom.group", "1")
+
+    def enter(self) -> None:
+        """Put this process into it. Works from inside other mounts too."""
+        os.write(self._entrance, b"0")
+
+    def was_crowded(self) -> bool:
+        """Tell whether a fork was refused."""
+        return _count_of(f"{self._path}/pids.events", b"max") > 0
+
+    def ran_out_of_memory(self) -> bool:
+        """Tell whether the kernel ended something for want of memory."""
+        return _count_of(f"{self._path}/memory.events", b"oom_kill") > 0
+
+    def close(self) -> None:
+        """The tree is gone, and so is the group."""
+        os.close(self._entrance)
+        _remove(self._path)
+
+
+def can_make_groups(root: str = ROOT) -> bool:
+    """Tell whether limits are held by the kernel here, and not only by looking. Tries it."""
+    group = ControlGroup.make(f"podium-probe-{os.getpid()}", 1, None, root)
+    if group is None:
+        return False
+    group.close()
+    return True
+
+
+def parents(root: str = ROOT, own: str = OWN) -> list[str]:
+    """Groups that hand the needed controllers on to those below them: the one above ours, and ours."""
+    if not os.path.exists(f"{root}/cgroup.controllers"):  # noqa: PTH110 — as above
+        return []
+    try:
+        lines = _read(own).decode().splitlines()
+    except OSError:
+        return []
+    mine = next((line[3:] for line in lines if line.startswith("0::")), "/").rstrip("/")
+    candidates = dict.fromkeys([root + mine.rpartition("/")[0], root + mine])
+    return [path for path in candidates if _hands_on(path)]
+
+
+def _hands_on(path: str) -> bool:
+    try:
+        return set(_read(f"{path}/cgroup.subtree_control").decode().split()) >= _NEEDED
+    except OSError:
+        return False
+
+
+def _count_of(path: str, name: bytes) -> int:
+    try:
+        fields = _read(path).split()
+    except OSError:
+        return 0
+    return int(fields[fields.index(name) + 1]) if name in fields else 0
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb") as file:  # noqa: PTH123 — as above
+        return file.read()
+
+
+def _write(path: str, text: str) -> None:
+    with open(path, "w") as file:  # noqa: PTH123 — as above
+        file.write(text)
+
+
+def _remove(path: str) -> None:
+    try:
+        os.rmdir(path)  # noqa: PTH106 — as above
+    except OSError:
+        return
+
 
 PROCESSES, MEMORY, TEMPORARY_FULL, TEMPORARY_TOTAL = 1, 2, 4, 8
 """Limits that a tree went beyond, added up. Of temporary files: one folder is full, or all hold too much together."""
@@ -125,8 +241,41 @@ def _shared_out_bytes(pids: list[int]) -> int:
 def _summed(path: str, names: tuple[bytes, ...]) -> int:
     """Bytes in these lines of a file of the kernel's; none where the process is gone."""
     try:
-        with open(path, "rb") as file:  # noqa: PTH123 — as above
-            lines = file.read().splitlines()
+        lines = _read(path).splitlines()
     except OSError:
         return 0
     return 1024 * sum(int(line.split()[1]) for line in lines if line.startswith(names))
+
+
+_BY_SIGNAL = 128
+_MEGABYTE = 1_000_000
+
+
+def breaches_of(order: GuardOrder, beyond: int, exit_code: int, signum: int) -> tuple[str, ...]:
+    """The limits that were broken: by the guard's measures, and by the signal with which the kernel ends a program whose file grows too large.
+
+    -1: no such code or signal. What a program prints counts for nothing: it may be about anything.
+    """
+    breaches: list[str] = []
+    if beyond & PROCESSES:
+        breaches.append(f"stopped: more than {order.processes} processes (`sandbox: processes:`)")
+    if beyond & MEMORY:
+        most = _megabytes(order.tree_memory_bytes)
+        breaches.append(f"stopped: more than {most} MB of memory (`sandbox: memory_mb:`)")
+    if order.file_bytes and signal.SIGXFSZ in (signum, exit_code - _BY_SIGNAL):
+        most = _megabytes(order.file_bytes)
+        breaches.append(f"stopped: a file grew to more than {most} MB (`sandbox: file_mb:`)")
+    most = _megabytes(order.temporary_bytes)
+    if beyond & TEMPORARY_TOTAL:
+        breaches.append(
+            f"stopped: more than {most} MB of temporary files (`sandbox: temporary_mb:`)"
+        )
+    elif beyond & TEMPORARY_FULL:
+        breaches.append(
+            f"temporary files filled the {most} MB they may take (`sandbox: temporary_mb:`)"
+        )
+    return tuple(breaches)
+
+
+def _megabytes(amount: int | None) -> str:
+    return f"{(amount or 0) / _MEGABYTE:g}"

@@ -61,7 +61,7 @@ def plan(scope: ToolScope, file: FilePatch, paths: Mapping[str, str]) -> Planned
     path, to = _from_and_to(file, paths)
     before = state_at(scope, path)
     if to != path and state_at(scope, to).content is not None:
-        raise ToolBroke(f"{to!r} is there already and is not replaced; nothing was changed")
+        raise ToolBroke(f"{to!r} already exists and is not overwritten; nothing was changed")
     try:
         after = _after(file, path, before)
         diff = diff_between(to, _text(before), _text(after), was=path)
@@ -95,8 +95,8 @@ def what_is_left(
         # New places are written before old ones are removed, so what the patch starts from is there.
         if state[path].sha256 != fixed[path][0] or state[to].sha256 not in fixed[to]:
             raise OutcomeUnknown(
-                f"{path!r} was changed meanwhile by somebody else, when a part of the patch may have been "
-                "made; read the files it names, and ask for what is still needed"
+                f"{path!r} was changed by someone else while the patch was applied, and a part of the patch may have "
+                "been made; read the files of the patch, and request only the changes that are still missing"
             )
         after = _after(file, path, state[path])
         made = _replacements(path, to, state[path], after)
@@ -126,12 +126,10 @@ def _after(file: FilePatch, path: str, before: FileState) -> FileState:
     """Return the new state of a file, with its permission bits and encoding."""
     if file.kind == "add":
         if before.content is not None:
-            raise ToolBroke(
-                f"{path!r} is there already, and the patch adds it; nothing was changed"
-            )
+            raise ToolBroke(f"the patch adds {path!r}, which already exists; nothing was changed")
         return FileState(file.content.encode(), file.mode)
     if before.content is None:
-        raise ToolBroke(f"there is no {path!r}, which the patch names; nothing was changed")
+        raise ToolBroke(f"the patch changes {path!r}, which does not exist; nothing was changed")
     if file.kind == "delete":
         _refuse_other_content(file, path, before.content)
         return NOTHING
@@ -150,7 +148,7 @@ def _refuse_other_content(file: FilePatch, path: str, content: bytes) -> None:
     text = decoded(content).text.replace("\r\n", "\n")
     if file.hunks and removed != text.removesuffix("\n").split("\n"):
         raise ToolBroke(
-            f"{path!r} is not what the patch says it removes; nothing was changed. Read it again"
+            f"the content of {path!r} is not what the patch deletes; nothing was changed. Read the file again"
         )
 
 
@@ -206,7 +204,7 @@ def _paths_by_name(scope: ToolScope) -> dict[str, str]:
     folded = [path.casefold() for path in paths.values()]
     for name, path in paths.items():
         if folded.count(path.casefold()) > 1:
-            raise ToolBroke(f"{name!r} is there under several names; use one of them alone")
+            raise ToolBroke(f"{name!r} is named by several paths; use only one of them")
     return paths
 
 
@@ -237,7 +235,9 @@ def _intent(
     entries = [_reversed(replacement) for replacement in made]
     files: list[Json] = [one.summary for one in planned]
     if max(len(json.dumps(files)), len(json.dumps(entries))) > _MAX_RECORD:
-        raise ToolBroke("the patch names too many files for one record; send it in several parts")
+        raise ToolBroke(
+            "the patch changes too many files for one receipt; split it into several patches"
+        )
     can_undo = all(one.can_undo for one in planned)
     result = {
         "files": files,
@@ -278,7 +278,7 @@ def _restore(
 ) -> dict[str, Json]:
     """Done before, it is done: what stands as it was already is left alone."""
     if len(paths) < len(files):
-        raise ToolBroke("a file is named twice; name each once")
+        raise ToolBroke("a file is listed twice; list each file once")
     replacements: list[FileReplacement] = []
     with in_turn(scope, *paths.values()):
         for file in files:
@@ -286,8 +286,7 @@ def _restore(
             present = state_at(scope, path)
             if present.sha256 not in (file["written_sha256"], previous):
                 raise ToolBroke(
-                    f"{path!r} was changed since it was patched, and undo would lose that; nothing "
-                    "was changed"
+                    f"{path!r} was changed after the patch, and undo would lose that change; nothing was changed"
                 )
             if present.sha256 != previous:
                 content = None if previous is None else stored_content(scope.undo_folder, previous)
@@ -335,7 +334,7 @@ RESTORE_FILES = Tool(
         name="restore_files",
         offered="by_name",
         within_workspace="files",
-        description="Undo an apply_patch, provided nobody changed one of its files since.",
+        description="Undo an apply_patch, provided none of its files has changed since.",
         tier=Tier.T1,
         idempotent=True,
         timeout_seconds=60,
@@ -358,7 +357,7 @@ RESTORE_FILES = Tool(
                                     {"type": "integer", "minimum": 0, "maximum": 511},
                                     {"type": "null"},
                                 ],
-                                "description": "Permission bits of a file that is made again.",
+                                "description": "Permission bits of a file that is restored.",
                             },
                         },
                         "required": ["path", "written_sha256", "previous_sha256", "mode"],

@@ -48,7 +48,9 @@ async def _run_command(arguments: dict[str, Json], scope: ToolScope) -> CallOutc
 async def refuse_changed(scope: ToolScope) -> None:
     """Raise `ToolBroke` when a file that the judged commands name is not what it was then."""
     if changed := await in_thread(changed_since, scope.call.files, scope.root):
-        raise ToolBroke(f"{changed!r} was changed since the command was judged; ask for it again")
+        raise ToolBroke(
+            f"{changed!r} was changed after the command was judged; request the command again"
+        )
 
 
 async def run_confined(
@@ -111,8 +113,8 @@ RUN_COMMAND = Tool(
         name="run_command",
         within_workspace="commands",
         description=(
-            "Run a program in the workspace: a list of words, or a shell line. You are told exit code, "
-            "stdout and stderr."
+            "Run a program in the workspace, given as a list of arguments or as a shell command line. Returns the "
+            "exit code, stdout and stderr."
         ),
         tier=Tier.T1,
         timeout_seconds=MAX_SECONDS + GRACE_SECONDS,
@@ -136,7 +138,7 @@ RUN_COMMAND = Tool(
                 "cwd": {
                     "type": "string",
                     "default": ".",
-                    "description": "Folder to run in.",
+                    "description": "Working directory.",
                 },
                 "env": {
                     "type": "object",
@@ -186,7 +188,7 @@ def checks_tool(
     judged as a command all the same.
     """
     if not commands:
-        raise BadInput("there are no checks to run; name at least one command")
+        raise BadInput("no checks to run; name at least one command")
     fixed = {
         name: command if isinstance(command, str) else tuple(command)
         for name, command in commands.items()
@@ -272,7 +274,7 @@ def _spec(names: list[str], tier: Tier) -> ToolSpec:
         name="run_checks",
         within_workspace="commands",
         description=(
-            "Run checks of the project. You are told which passed, and the output of those that failed."
+            "Run checks of the project. Returns which passed, and the output of those that failed."
         ),
         tier=tier,
         timeout_seconds=len(names) * MAX_SECONDS + GRACE_SECONDS,
@@ -285,14 +287,14 @@ def _spec(names: list[str], tier: Tier) -> ToolSpec:
                     "items": {"type": "string", "enum": listed},
                     "maxItems": 2 * len(names),
                     "default": [],
-                    "description": "Which; none means all.",
+                    "description": "Names of the checks to run; empty means all.",
                 },
                 "timeout_seconds": {
                     "type": "number",
                     "exclusiveMinimum": 0,
                     "maximum": MAX_SECONDS,
                     "default": 600,
-                    "description": "For each of them.",
+                    "description": "Time limit of each check.",
                 },
             },
             "additionalProperties": False,

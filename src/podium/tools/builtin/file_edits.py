@@ -54,8 +54,8 @@ async def _write_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str,
     content: str = arguments["content"]
     if (reference := REFERENCE.search(content)) is not None:
         raise ToolBroke(
-            f"secrets are not written to files, and the content holds {reference[0]!r}; let the "
-            "program read a variable instead, and set it in run_command's env"
+            f"the content contains {reference[0]!r}, and secrets cannot be written to files; let the "
+            "program read an environment variable instead, and set it in `env` of run_command"
         )
     return await in_thread(_write, scope, path, content.encode())
 
@@ -91,8 +91,8 @@ def _refuse_unseen(scope: ToolScope, path: str) -> None:
     """Nobody judged, or said yes to, the loss of any other content than the call names."""
     if not scope.call.files or changed_since(scope.call.files, scope.root):
         raise ToolBroke(
-            f"{path!r} was changed by somebody else since this write was judged, and nothing was written; "
-            "read it again, then ask again"
+            f"{path!r} was changed by someone else after this write was judged; nothing was written. Read the file "
+            "again, then request the write again"
         )
 
 
@@ -107,7 +107,7 @@ def _text_diff(path: str, before: bytes, content: bytes) -> str:
     try:
         return diff_between(path, decoded(before).text, decoded(content).text)
     except EditRefused:
-        return f"[not text: {len(before)} bytes are replaced by {len(content)}]"
+        return f"[binary file: {len(before)} bytes are replaced by {len(content)} bytes]"
 
 
 def overwrite_diff(
@@ -124,7 +124,7 @@ def overwrite_diff(
         return f"[{file.path} cannot be shown: {clean(str(error))}]"
     diff = clean(_text_diff(file.path, before, call.arguments["content"].encode()))
     if changed_since(call.files, root):
-        return f"[{file.path} is being changed by somebody else; a yes will not hold]"
+        return f"[{file.path} is being changed by someone else; an approval will not take effect]"
     lines = _without_values(diff.split("\n")) if is_secret else diff.split("\n")
     text = "\n".join(lines)
     if len(text) <= _MAX_QUESTION_DIFF:
@@ -161,7 +161,7 @@ def _restored(scope: ToolScope, path: str, written: str, previous: str | None) -
     present = find_below(scope.root, path, MAX_REPLACED_BYTES)
     state = None if present is None else sha256_of(present)
     if state not in (written, previous):
-        raise ToolBroke(f"{path!r} was changed since it was written; undo would lose that change")
+        raise ToolBroke(f"{path!r} was changed after it was written; undo would lose that change")
     if state != previous and previous is None:
         remove_below(scope.root, path)
     elif state != previous and previous is not None:
@@ -175,7 +175,7 @@ def _writable(scope: ToolScope) -> str:
     named = Path(scope.call.arguments["path"])
     for part in (*PurePosixPath(path).parts, *named.parts):
         if part.lower() == ".git":
-            raise ToolBroke(f"{path!r} belongs to git and is changed by git commands alone")
+            raise ToolBroke(f"{path!r} belongs to git; change it only with git commands")
     return path
 
 
@@ -186,7 +186,7 @@ WRITE_FILE = Tool(
         name="write_file",
         within_workspace="files",
         description=(
-            "Create or replace a text file; folders above it are made. Secrets cannot be written."
+            "Create or overwrite a text file. Parent folders are created. Secrets cannot be written."
         ),
         tier=Tier.T1,
         idempotent=True,
@@ -198,7 +198,7 @@ WRITE_FILE = Tool(
             "type": "object",
             "properties": {
                 "path": {"type": "string"},
-                "content": {"type": "string", "description": "The whole new content."},
+                "content": {"type": "string", "description": "The complete new content."},
             },
             "required": ["path", "content"],
             "additionalProperties": False,
@@ -213,7 +213,7 @@ RESTORE_FILE = Tool(
         name="restore_file",
         offered="by_name",
         within_workspace="files",
-        description="Undo a write_file, provided nobody changed the file since.",
+        description="Undo a write_file, provided the file has not changed since.",
         tier=Tier.T1,
         idempotent=True,
         timeout_seconds=30,
@@ -240,10 +240,10 @@ _MAX_EDITS = 100
 async def _edit_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json] | CallOutcome:
     if not arguments.get("edits"):
         raise ToolBroke(
-            '`edits` is missing: give a list such as [{"find": "old text", "replace": "new text"}]'
+            '`edits` is missing; pass a list such as [{"find": "old text", "replace": "new text"}]'
         )
     if arguments.get("change"):
-        raise ToolBroke("`edits` and `change` are both given; leave out `change`")
+        raise ToolBroke("both `edits` and `change` are set; omit `change`")
     path = path_of_argument(scope)
     edits = [
         TextEdit(argument["find"], argument["replace"], argument.get("at_line"))
@@ -270,7 +270,7 @@ def _edited(
 ) -> dict[str, Json]:
     present = find_below(scope.root, path, MAX_BYTES, single_name=True)
     if present is None:
-        raise ToolBroke(f"there is no {path!r}; write_file makes a new file")
+        raise ToolBroke(f"{path!r} does not exist; use write_file to create a file")
     intent = recall(scope)
     if intent is None:
         _refuse_other(path, present, expected)
@@ -279,8 +279,8 @@ def _edited(
     state = sha256_of(present)
     if state not in (intent["previous_sha256"], intent["sha256"]):
         raise OutcomeUnknown(
-            f"{path!r} was changed meanwhile by somebody else, so it cannot be told whether this was "
-            "done; read it, and ask for what is still needed"
+            f"{path!r} was changed by someone else in the meantime, so it is unknown whether this edit was made; "
+            "read the file, and request only the edits that are still missing"
         )
     if state != intent["sha256"]:
         content, _ = _new_content(present, edits)
@@ -292,8 +292,7 @@ def _edited(
 def _refuse_other(path: str, present: bytes, expected: str | None) -> None:
     if expected is not None and sha256_of(present) != expected:
         raise ToolBroke(
-            f"{path!r} is not the file that `expect_sha256` names: its hash is {sha256_of(present)}; "
-            "read it again"
+            f"{path!r} does not have the hash in `expect_sha256`: its hash is {sha256_of(present)}; read the file again"
         )
 
 
@@ -308,7 +307,9 @@ def _intent(
 ) -> dict[str, Json]:
     """The whole result, fixed before the act: a second try gives the same."""
     if len(content) > MAX_BYTES:
-        raise ToolBroke(f"{path!r} would be larger than {MAX_BYTES} bytes; use another file")
+        raise ToolBroke(
+            f"{path!r} would become larger than {MAX_BYTES} bytes; put the text into another file"
+        )
     previous, written = sha256_of(present), sha256_of(content)
     # A secret in UTF-16 shows in the text alone.
     clean = scope.redact(edited.before.original) == edited.before.original
@@ -338,13 +339,13 @@ _EDIT: Json = {
             "type": "string",
             "minLength": 1,
             "maxLength": 200_000,
-            "description": "Best whole lines, indented as in the file.",
+            "description": "Preferably whole lines, indented as in the file.",
         },
         "replace": {"type": "string"},
         "at_line": {
             "type": "integer",
             "minimum": 1,
-            "description": "A line of the place that is meant, if there are several.",
+            "description": "A line number inside the match, if there are several.",
         },
     },
     "required": ["find", "replace"],
@@ -356,8 +357,8 @@ EDIT_FILE = Tool(
         name="edit_file",
         within_workspace="files",
         description=(
-            "Replace texts of a file, all or none. Each `find` must stand in it once, or `at_line` says where; "
-            "quote it without the line numbers of read_file."
+            "Replace texts in a file, all or none. Each `find` must match exactly once, or `at_line` says where; quote it "
+            "without the line numbers of read_file."
         ),
         tier=Tier.T1,
         idempotent=True,
@@ -373,12 +374,12 @@ EDIT_FILE = Tool(
                 "expect_sha256": {
                     "type": "string",
                     "pattern": "^[0-9a-f]{64}$",
-                    "description": "Refuse unless the file has this hash.",
+                    "description": "Refuse the edit unless the file has this hash.",
                     INTERNAL: True,
                 },
                 "change": {
                     "type": "string",
-                    "description": "Of an agent's own editor: what it does.",
+                    "description": "For an agent's own editor: what the edit does.",
                     INTERNAL: True,
                 },
             },

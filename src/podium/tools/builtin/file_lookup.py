@@ -39,13 +39,17 @@ async def _read_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, 
     path = scope.relative("path")
     content = await in_thread(read_below, scope.root, path, _MAX_FILE_BYTES)
     if b"\0" in content[:8192]:
-        raise ToolBroke(f"{path!r} is not text ({len(content)} bytes); read_file shows text only")
+        raise ToolBroke(
+            f"{path!r} is a binary file ({len(content)} bytes); read_file can only read text"
+        )
     lines = content.decode(errors="replace").split("\n")
     if lines[-1] == "":
         lines.pop()
     first: int = arguments["offset"]
     if first > max(1, len(lines)):
-        raise ToolBroke(f"{path!r} has {len(lines)} lines; offset {first} is behind its end")
+        raise ToolBroke(
+            f"offset {first} is past the end of {path!r}, whose last line is {len(lines)}"
+        )
     limit: int = arguments["limit"]
     budget = _MAX_CONTENT_BYTES if limit > _DEFAULT_LINES else _DEFAULT_BYTES
     fitting = _lines_that_fit(lines[first - 1 : first - 1 + limit], scope, budget)
@@ -72,14 +76,14 @@ def _lines_that_fit(lines: list[str], scope: ToolScope, budget: int) -> list[str
         fitting.append(line)
     if lines and not fitting:
         whole = len(lines[0])
-        return [f"{scope.clean(lines[0])[: budget // 4]} [cut: {whole} characters in this line]"]
+        return [f"{scope.clean(lines[0])[: budget // 4]} [cut: this line has {whole} characters]"]
     return fitting
 
 
 def refuse_alternatives(glob: str) -> None:
     """Raise `ToolBroke` for what other globs have: taken literally it would find nothing, and look like an answer."""
     if _ALTERNATIVES.search(glob):
-        raise ToolBroke(f"{glob!r}: globs here have no {{a,b}}; ask once for each")
+        raise ToolBroke(f"{glob!r}: globs do not support {{a,b}}; search once for each alternative")
 
 
 async def _list_files(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
@@ -111,7 +115,7 @@ async def _search_text(arguments: dict[str, Json], scope: ToolScope) -> dict[str
     try:
         re.compile(arguments["pattern"])
     except (re.error, RecursionError, OverflowError) as error:
-        raise ToolBroke(f"the pattern is not a regular expression: {error}") from error
+        raise ToolBroke(f"the pattern is not a valid regular expression: {error}") from error
     refuse_alternatives(arguments["glob"])
     present = await in_thread(_listed, str(scope.root), scope.relative("path"), arguments["glob"])
     searchable = [path for path in present if not scope.passed_over(str(scope.root / path))]
@@ -142,11 +146,11 @@ async def _search_text(arguments: dict[str, Json], scope: ToolScope) -> dict[str
     )
     if ended.timed_out:
         raise ToolBroke(
-            f"the search took more than {_SEARCH_SECONDS:g} seconds and was ended; "
-            "use a simpler pattern or a smaller folder"
+            f"the search timed out after {_SEARCH_SECONDS:g} seconds; use a simpler pattern or "
+            "a smaller folder"
         )
     if ended.exit_code != 0:
-        raise ToolBroke(f"the search broke: {scope.clean(_text(ended.stderr)).strip()[-500:]}")
+        raise ToolBroke(f"the search failed: {scope.clean(_text(ended.stderr)).strip()[-500:]}")
     result: dict[str, Json] = json.loads(ended.stdout)
     for match in result["matches"]:
         match["text"] = _short_line(match["text"], match.pop("whole"), scope)
@@ -167,22 +171,22 @@ _COMPILED = ".pyc"
 _FOLDER = {
     "type": "string",
     "default": ".",
-    "description": "Folder to look in.",
+    "description": "Folder to search.",
 }
 _GLOB = {
     "type": "string",
     "default": "**",
     "minLength": 1,
     "maxLength": 1_000,
-    "description": "`*.py` fits names anywhere, `src/**/*.py` whole paths; no `{a,b}`.",
+    "description": "`*.py` matches names in any folder, `src/**/*.py` matches whole paths; `{a,b}` is not supported.",
 }
 
 READ_FILE = Tool(
     ToolSpec(
         name="read_file",
         description=(
-            "Read a text file, each line behind its number and a tab: 250 lines or 10 KB at once. "
-            "Of a long file find the place with `search_text` and read the lines around it."
+            "Read up to 250 lines or 10 KB of a text file, each line after its number and a tab. In a long file, find "
+            "the place with `search_text` and read the lines around it."
         ),
         tier=Tier.T0,
         idempotent=True,
@@ -192,7 +196,10 @@ READ_FILE = Tool(
         input_schema={
             "type": "object",
             "properties": {
-                "path": {"type": "string", "description": "From the workspace on, as all paths."},
+                "path": {
+                    "type": "string",
+                    "description": "Relative to the workspace, like all paths.",
+                },
                 "offset": {
                     "type": "integer",
                     "minimum": 1,
@@ -204,7 +211,7 @@ READ_FILE = Tool(
                     "minimum": 1,
                     "maximum": 10_000,
                     "default": _DEFAULT_LINES,
-                    "description": "Lines; more than 250 are shown up to 24 KB.",
+                    "description": "Number of lines; more than 250 are returned up to 24 KB.",
                 },
             },
             "required": ["path"],
@@ -217,7 +224,7 @@ READ_FILE = Tool(
 LIST_FILES = Tool(
     ToolSpec(
         name="list_files",
-        description="List files of the workspace by glob; `*.pyc` only if it names them.",
+        description="List files of the workspace by glob. `*.pyc` files are listed only if the glob names them.",
         tier=Tier.T0,
         idempotent=True,
         timeout_seconds=30,
@@ -239,7 +246,7 @@ LIST_FILES = Tool(
 SEARCH_TEXT = Tool(
     ToolSpec(
         name="search_text",
-        description="Find lines by regular expression (Python's) in the text files of a folder.",
+        description="Find lines in the text files of a folder by regular expression (Python syntax).",
         tier=Tier.T0,
         idempotent=True,
         timeout_seconds=_SEARCH_SECONDS + 10,
@@ -316,7 +323,7 @@ FIND_FILES = Tool(
     ToolSpec(
         name="find_files",
         description=(
-            "Find files by name. `*.py` fits names anywhere, `src/**/test_*.py` whole paths; no `{a,b}`."
+            "Find files by name. `*.py` matches names in any folder, `src/**/test_*.py` matches whole paths; `{a,b}` is not supported."
         ),
         tier=Tier.T0,
         idempotent=True,
@@ -331,7 +338,7 @@ FIND_FILES = Tool(
                     "minItems": 1,
                     "maxItems": 20,
                     "items": {"type": "string", "minLength": 1, "maxLength": 1_000},
-                    "description": "Any of these.",
+                    "description": "Globs; files that match any of them are listed.",
                 },
                 "path": _FOLDER,
                 "case_sensitive": {"type": "boolean", "default": True},

@@ -52,7 +52,7 @@ PATHS: Json = {
     "type": "array",
     "items": {"type": "string"},
     "default": [],
-    "description": "None means all.",
+    "description": "Empty means all.",
 }
 REVISION = "^([A-Za-z0-9_@][A-Za-z0-9_./@^~{}-]*)?$"
 """Pattern of a commit, a branch, or two of them as `a..b`; never an option."""
@@ -79,7 +79,9 @@ class ToolRepository:
         listed = await repository.run(*command, "--get-regexp", r"^filter\.")
         if listed.exit_code not in (0, 1) or listed.stdout_dropped_bytes:
             output = repository._output_of(listed)
-            raise ToolBroke(f"git config failed: {output or 'it has too many filters'}")
+            raise ToolBroke(
+                f"git config failed: {output or 'the configuration has too many filters'}"
+            )
         return cls(scope, _names(os.fsdecode(listed.stdout)))
 
     async def git(self, *arguments: str, stdin: bytes = b"") -> ProcessExit:
@@ -99,15 +101,17 @@ class ToolRepository:
         changed = await self.git(*CHANGED, "--", *pathspecs)
         asked = await self.git("check-attr", "-z", "--stdin", "filter", stdin=changed.stdout)
         if changed.stdout_dropped_bytes or asked.stdout_dropped_bytes:
-            raise ToolBroke("too many files are changed to look at the filters of; commit fewer")
+            raise ToolBroke(
+                "too many changed files to check their content filters; commit fewer at a time"
+            )
         self._check_attributes(os.fsdecode(asked.stdout).split("\0"))
 
     def _check_attributes(self, fields: list[str]) -> None:
         for path, name in zip(fields[:-1:3], fields[2::3], strict=True):
             if name in self.filters and os.path.lexists(self.scope.root / path):
                 raise ToolBroke(
-                    f"{path!r} goes through the content filter {name!r}, which the repository's own "
-                    "configuration names; Podium does not run it, so leave this file to a person"
+                    f"{path!r} uses the content filter {name!r} from the repository's own configuration; Podium "
+                    "does not run it, so leave this file to a person"
                 )
 
     async def run(
@@ -159,7 +163,7 @@ class ToolRepository:
         """
         listed = await self.git(*listing)
         if listed.stdout_dropped_bytes:
-            raise ToolBroke("too many files are changed to look at; name fewer paths")
+            raise ToolBroke("too many changed files; name fewer paths")
         paths = os.fsdecode(listed.stdout).split("\0")[:-1]
         return [path.rstrip("/") for path in dict.fromkeys(paths) if self._is_hidden(path)]
 
@@ -197,7 +201,7 @@ class ToolRepository:
 
 def _must_be_repository(root: Path) -> None:
     if not os.path.lexists(root / ".git"):
-        raise ToolBroke("the workspace is not a git repository: it has no '.git' of its own")
+        raise ToolBroke("the workspace is not a git repository: it has no '.git'")
 
 
 def _entry(line: str) -> tuple[str, str, str]:
@@ -356,7 +360,7 @@ GIT_STATUS = Tool(
     ToolSpec(
         name="git_status",
         offered="in_git",
-        description="What is changed, staged or untracked in the workspace.",
+        description="Show changed, staged and untracked files in the workspace.",
         tier=Tier.T0,
         idempotent=True,
         timeout_seconds=SECONDS + 10,
@@ -370,7 +374,7 @@ GIT_DIFF = Tool(
     ToolSpec(
         name="git_diff",
         offered="in_git",
-        description="Changes in the workspace, or against a commit.",
+        description="Show the changes in the workspace, or between commits.",
         tier=Tier.T0,
         idempotent=True,
         timeout_seconds=SECONDS + 10,
@@ -471,7 +475,7 @@ GIT_LOG = Tool(
     ToolSpec(
         name="git_log",
         offered="in_git",
-        description="Commits of the workspace's repository, the newest first.",
+        description="List commits of the workspace's repository, newest first.",
         tier=Tier.T0,
         idempotent=True,
         timeout_seconds=SECONDS + 10,
@@ -484,7 +488,7 @@ GIT_LOG = Tool(
                     "type": "string",
                     "default": "",
                     "pattern": REVISION,
-                    "description": "Where to begin, or two places as `a..b`.",
+                    "description": "Commit to start from, or two of them as `a..b`.",
                 },
                 "paths": PATHS,
                 "limit": {"type": "integer", "minimum": 1, "maximum": 200, "default": 20},

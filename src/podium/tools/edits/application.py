@@ -76,8 +76,8 @@ def _changed(
             if indent_and_body(mine)[1] != indent_and_body(line)[1]:
                 raise EditRefused(
                     RefusalReason.DOUBTFUL,
-                    "`find` spells a line differently that is among those which are replaced; copy it "
-                    "as it stands in the file",
+                    "a line of `find` differs from the line in the file that it would replace; copy the line "
+                    "exactly from the file",
                 )
     return [shift.of(line) for line in replacement]
 
@@ -169,9 +169,9 @@ def _candidate(lines: Sequence[str], snippet: Sequence[str], first: int) -> Matc
 
 def _difference(own: str, line: str) -> str:
     if own.rstrip(" \t") == line.rstrip(" \t"):
-        return "blanks at its end"
+        return "trailing whitespace"
     if body_of(own) == body_of(line):
-        return "its indentation"
+        return "indentation"
     pairs = enumerate(zip(own, line, strict=False))
     at = next((index for index, (one, other) in pairs if one != other), min(len(own), len(line)))
     return f"at column {at + 1} it has {_named(own, at)}, `find` has {_named(line, at)}"
@@ -179,11 +179,11 @@ def _difference(own: str, line: str) -> str:
 
 def _named(text: str, at: int) -> str:
     if at >= len(text):
-        return "its end"
+        return "the end of the line"
     char = text[at]
     if char.isascii() and char.isprintable():
         return repr(char)
-    return f"U+{ord(char):04X} {unicodedata.name(char, 'without a name')}"
+    return f"U+{ord(char):04X} {unicodedata.name(char, 'unnamed')}"
 
 
 _STRICT = (MatchLevel.LINES, MatchLevel.INDENT, MatchLevel.TABS)
@@ -223,7 +223,7 @@ def apply_edits(text: str, edits: Sequence[TextEdit]) -> EditResult:
         numbered += [(number, change) for change in changes]
         done.append(AppliedEdit(lookup.layout.line_at(changes[0].start) + 1, changes[0].level))
     return rewritten(
-        lookup.layout, numbered, done, "the edits change nothing: the file stands as they want it"
+        lookup.layout, numbered, done, "the edits change nothing: the file already has the new text"
     )
 
 
@@ -261,12 +261,11 @@ def _changes_of(edit: TextEdit, lookup: SnippetLookup) -> list[TextChange]:
     find, replace = lookup.layout.plain(edit.find), lookup.layout.plain(edit.replace)
     edit = with_changes(edit, find=find, replace=replace)
     if not find:
-        raise EditRefused(
-            RefusalReason.MISSING, "`find` is empty; quote the text that shall be replaced"
-        )
+        raise EditRefused(RefusalReason.MISSING, "`find` is empty; quote the text to replace")
     if find == replace:
         raise EditRefused(
-            RefusalReason.NOTHING, "`find` and `replace` are the same: nothing would change"
+            RefusalReason.NOTHING,
+            "`find` and `replace` are the same, so nothing would change; set `replace` to the new text",
         )
     refuse_placeholder(find, replace)
     changes = _exact(edit, lookup) or _loose(edit, lookup) or _elided(edit, lookup)
@@ -314,7 +313,7 @@ def _change(
     if match.is_part and find.count("\n") != replace.count("\n"):
         raise EditRefused(
             RefusalReason.DOUBTFUL,
-            "`find` is a part of a line and spelt differently there, and `replace` has another number "
+            "`find` is part of a line and differs from the text in the file, and `replace` has a different number "
             "of lines; quote whole lines with their indentation",
         )
     own = layout.text[match.start : match.end].split("\n")
@@ -351,10 +350,10 @@ def _missing(edit: TextEdit, lookup: SnippetLookup) -> EditRefused:
     there = occurrences(edit.replace, layout.text) if len(edit.replace.strip()) >= 4 else []
     if there:
         line = layout.line_at(there[0])
-        message = f"`find` does not stand in the file, but `replace` does, at line {line + 1}: it seems done"
+        message = f"`find` was not found in the file, but `replace` was, at line {line + 1}; the edit seems to be done"
         return EditRefused(
             RefusalReason.MISSING, message, [MatchCandidate(line + 1, layout.lines[line])]
         )
     near = nearest(lookup, edit.find)
-    message = "`find` does not stand in the file; read it again and quote it as it is"
+    message = "`find` was not found in the file; read the file again and quote its text exactly"
     return EditRefused(RefusalReason.MISSING, message, near)

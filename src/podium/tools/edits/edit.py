@@ -117,15 +117,16 @@ class EncodedText:
     def encoded(self, text: str) -> bytes:
         """Another text in the same way. Raises `EditRefused` when the encoding cannot write it."""
         if "\0" in text:
-            raise EditRefused(RefusalReason.NOT_TEXT, "a zero character would make the file binary")
+            raise EditRefused(
+                RefusalReason.NOT_TEXT, "a NUL character would make the file binary; remove it"
+            )
         try:
             return self.bom + text.encode(self.encoding)
         except UnicodeEncodeError as error:
             char = text[error.start]
             raise EditRefused(
                 RefusalReason.NOT_TEXT,
-                f"the file is {self.encoding}, which has no {char!r} (U+{ord(char):04X}); use another "
-                "character, or write the whole file in UTF-8",
+                f"the file is {self.encoding}, which has no {char!r} (U+{ord(char):04X}); use another character, or write the whole file in UTF-8",
             ) from None
 
 
@@ -162,7 +163,8 @@ def _strictly(content: bytes, encoding: str, bom: bytes) -> EncodedText:
 
 def _binary() -> EditRefused:
     return EditRefused(
-        RefusalReason.NOT_TEXT, "the file is binary, or of an unknown encoding; only text is edited"
+        RefusalReason.NOT_TEXT,
+        "the file is binary or has an unknown encoding; only text files can be edited",
     )
 
 
@@ -189,7 +191,7 @@ def unwrapped(edit: TextEdit) -> Iterator[UnwrappedEdit]:
     edit = _without_last_end(edit)
     for other in _readings(edit):
         if not other.edit.replace.strip():
-            raise _half("more around it than the text")
+            raise _half("more context than the text itself")
         yield other
 
 
@@ -253,7 +255,7 @@ def _unnumbered(text: str, separator: str) -> str:
     if not numbered:
         return text
     if len(numbered) < len([line for line in lines if line.strip()]):
-        raise _half("numbers of lines")
+        raise _half("line numbers")
     return "\n".join(
         match[3] if match else line for match, line in zip(matches, lines, strict=True)
     )
@@ -277,6 +279,5 @@ def _unescaped_replacement(text: str) -> str:
 def _half(what: str) -> EditRefused:
     return EditRefused(
         RefusalReason.DOUBTFUL,
-        f"`find` has {what} and what `replace` means by its own cannot be told; send both as they "
-        "stand in the file",
+        f"`find` contains {what}, and what that means for `replace` is ambiguous; quote both as in the file, without it",
     )

@@ -61,7 +61,7 @@ def apply_hunks(text: str, hunks: Sequence[Hunk]) -> EditResult:
         numbered.append((number, change))
         done.append(AppliedEdit(line, match.level))
     return rewritten(
-        lookup.layout, numbered, done, "the patch changes nothing: the file stands as it wants"
+        lookup.layout, numbered, done, "the patch changes nothing: the file already has its changes"
     )
 
 
@@ -70,9 +70,7 @@ def _find_match(lookup: SnippetLookup, hunk: Hunk, behind: int, drift: int) -> S
         return _end_of_file(lookup.layout, hunk)
     matches = _matches(lookup, hunk)
     if not matches:
-        message = (
-            "the lines of the hunk do not stand in the file; read it again and quote it as it is"
-        )
+        message = "the lines of the hunk were not found in the file; read the file again and quote its lines exactly"
         raise EditRefused(RefusalReason.MISSING, message, nearest(lookup, "\n".join(hunk.old)))
     if len(matches) == 1:
         return matches[0]
@@ -84,18 +82,14 @@ def _find_match(lookup: SnippetLookup, hunk: Hunk, behind: int, drift: int) -> S
         if len(choice) == 1:
             return choice[0]
     lines = [layout.line_at(match.start) for match in matches[:MAX_CANDIDATES]]
-    message = (
-        f"the lines of the hunk stand at {len(matches)} places; quote more of what is around them"
-    )
+    message = f"the lines of the hunk match at {len(matches)} places; quote more surrounding lines"
     candidates = [MatchCandidate(line + 1, layout.lines[line]) for line in lines]
     raise EditRefused(RefusalReason.AMBIGUOUS, message, candidates)
 
 
 def _of_hunk(refused: EditRefused, number: int) -> EditRefused:
     """Reword a refusal for hunks: the sender of a patch knows of no `find`."""
-    message = refused.message.replace("`find`", "the hunk").replace(
-        "`replace`", "what it puts there"
-    )
+    message = refused.message.replace("`find`", "the hunk").replace("`replace`", "its new text")
     return EditRefused(refused.reason, message, refused.candidates, number)
 
 
@@ -164,7 +158,7 @@ def _end_of_file(layout: TextLayout, hunk: Hunk) -> SnippetMatch:
         return SnippetMatch(len(layout.text), len(layout.text), MatchLevel.EXACT)
     raise EditRefused(
         RefusalReason.DOUBTFUL,
-        "the hunk has only new lines, so its place cannot be told; quote lines of the file around them",
+        "the hunk has only new lines, so its place is unknown; quote lines of the file around them",
     )
 
 

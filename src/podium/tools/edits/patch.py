@@ -44,16 +44,18 @@ class FilePatch:
 
 def unreadable(lines: Sequence[str], at: int, why: str) -> PatchUnreadable:
     """The error about one line of the patch."""
-    excerpt = lines[at][:_MAX_EXCERPT_CHARACTERS] if at < len(lines) else "its end"
+    excerpt = lines[at][:_MAX_EXCERPT_CHARACTERS] if at < len(lines) else "end of the patch"
     return PatchUnreadable(f"line {at + 1} of the patch ({excerpt!r}): {why}")
 
 
 def named(lines: Sequence[str], at: int, path: str) -> str:
     """A path as it stands in a line of the patch."""
     if not path:
-        raise unreadable(lines, at, "it names no file")
+        raise unreadable(lines, at, "the file name is missing")
     if path.startswith('"'):
-        raise unreadable(lines, at, "quoted names are not read; write the name as it is")
+        raise unreadable(
+            lines, at, "quoted file names are not supported; write the name without quotes"
+        )
     return path
 
 
@@ -83,7 +85,7 @@ class HunkBody:
             self._note_open_end()
             return
         if sign not in (" ", "+", "-"):
-            raise unreadable(lines, at, "lines of a hunk begin with a blank, `+` or `-`")
+            raise unreadable(lines, at, "each line of a hunk must begin with a space, `+` or `-`")
         self._unsigned_blanks = 0 if text else self._unsigned_blanks + 1
         self._last = sign
         if sign != "+":
@@ -128,7 +130,7 @@ def read_sections(lines: Sequence[str]) -> Iterator[FilePatch]:
     at = next(number for number, line in enumerate(lines) if line.strip() == BEGIN) + 1
     ends = [number for number, line in enumerate(lines) if line.strip() == _END]
     if not ends or any(line.strip() for line in lines[ends[0] + 1 :]):
-        raise unreadable(lines, len(lines), f"`{_END}` must be its last line")
+        raise unreadable(lines, len(lines), f"the last line must be `{_END}`")
     while at < ends[0]:
         if not lines[at].strip():
             at += 1
@@ -151,7 +153,9 @@ def _section(lines: Sequence[str], at: int, end: int) -> FilePatch:
             path = named(lines, at, head.removeprefix(prefix).strip())
             break
     else:
-        raise unreadable(lines, at, f"a section begins with `{_ADD}`, `{_UPDATE}` or `{_DELETE}`")
+        raise unreadable(
+            lines, at, f"a section must begin with `{_ADD}`, `{_UPDATE}` or `{_DELETE}`"
+        )
     if prefix == _ADD:
         return FilePatch("add", path, content=_added(lines, at + 1, end))
     if prefix == _DELETE:
@@ -172,14 +176,14 @@ def _added(lines: Sequence[str], at: int, end: int) -> str:
         end -= 1
     for number in range(at, end):
         if not lines[number].startswith("+"):
-            raise unreadable(lines, number, "lines of a new file begin with `+`")
+            raise unreadable(lines, number, "each line of a new file must begin with `+`")
     return "".join(f"{line[1:]}\n" for line in lines[at:end])
 
 
 def _must_be_blank(lines: Sequence[str], at: int, end: int) -> None:
     for number in range(at, end):
         if lines[number].strip():
-            raise unreadable(lines, number, "a file that is deleted needs no lines")
+            raise unreadable(lines, number, "a section that deletes a file must have no lines")
 
 
 def _hunks(lines: Sequence[str], at: int, end: int) -> Iterator[Hunk]:
@@ -194,7 +198,7 @@ def _hunks(lines: Sequence[str], at: int, end: int) -> Iterator[Hunk]:
         elif line.strip() == _END_OF_FILE:
             body.at_end = True
         elif body.at_end and line.strip():
-            raise unreadable(lines, number, f"nothing but `@@` follows `{_END_OF_FILE}`")
+            raise unreadable(lines, number, f"only `@@` may follow `{_END_OF_FILE}`")
         else:
             body.take(lines, number)
     if not body.is_empty:
@@ -276,7 +280,7 @@ def _path(line: str) -> str:
 
 def _take_hunk(lines: Sequence[str], at: int, file: _PatchFile) -> int:
     if not file.old:
-        raise unreadable(lines, at, "a hunk stands behind the `---` and `+++` lines of its file")
+        raise unreadable(lines, at, "a hunk must follow the `---` and `+++` lines of its file")
     numbers = _HUNK.match(lines[at])
     body = HunkBody(line=int(numbers[1]) if numbers else None)
     if not numbers and (head := lines[at].removeprefix("@@").strip(" @")):
@@ -309,21 +313,21 @@ def _take_header(lines: Sequence[str], at: int, file: _PatchFile) -> None:
     line = lines[at]
     label, _, value = line.rpartition(" ")
     if line.startswith(("Binary files ", "GIT binary patch")):
-        raise unreadable(lines, at, "binary files are not patched; only text is")
+        raise unreadable(lines, at, "binary files cannot be patched; only text files can")
     if line.startswith(("copy from ", "copy to ")):
-        raise unreadable(lines, at, "copies are not made by a patch; add the file whole")
+        raise unreadable(lines, at, "a patch cannot copy files; add the complete file instead")
     if label in ("old mode", "new mode"):
-        raise unreadable(lines, at, "permission bits are not changed by a patch; leave this out")
+        raise unreadable(lines, at, "a patch cannot change permission bits; omit this line")
     if line.startswith(("rename from ", "rename to ")):
         file.moved.append(named(lines, at, line.split(" ", 2)[2].strip()))
     elif label == "new file mode":
         if value not in _MODES:
-            raise unreadable(lines, at, "only plain files are added, of mode 100644 or 100755")
+            raise unreadable(lines, at, "only regular files of mode 100644 or 100755 can be added")
         file.kind, file.mode = "add", _MODES[value]
     elif label == "deleted file mode":
         file.kind = "delete"
     elif line.strip() and not line.startswith(_IDLE):
-        raise unreadable(lines, at, "this is neither part of a hunk nor a file header")
+        raise unreadable(lines, at, "this line is neither part of a hunk nor a file header")
 
 
 def _file_patch(lines: Sequence[str], file: _PatchFile) -> FilePatch:
@@ -339,10 +343,10 @@ def _file_patch(lines: Sequence[str], file: _PatchFile) -> FilePatch:
         raise unreadable(
             lines,
             file.at,
-            f"it names {old!r} and {new!r}; a move has `rename from` and `rename to`",
+            f"the names {old!r} and {new!r} differ; to rename a file, use `rename from` and `rename to`",
         )
     if not hunks:
-        raise unreadable(lines, file.at, "nothing of this file is changed")
+        raise unreadable(lines, file.at, "this file has no changes")
     return FilePatch("change", old, hunks=hunks)
 
 
@@ -362,7 +366,7 @@ def _names(lines: Sequence[str], file: _PatchFile) -> tuple[str, str]:
 def _content(lines: Sequence[str], file: _PatchFile) -> str:
     if len(file.hunks) > 1 or any(hunk.old for hunk in file.hunks):
         raise unreadable(
-            lines, file.at, "a new file has one hunk, and all its lines begin with `+`"
+            lines, file.at, "a new file must have one hunk, and all its lines must begin with `+`"
         )
     text = "".join(f"{line}\n" for hunk in file.hunks for line in hunk.new)
     return text[:-1] if file.hunks and file.hunks[0].ends_open[1] else text
@@ -379,12 +383,12 @@ def read_patch(text: str) -> tuple[FilePatch, ...]:
     files = _joined(read_sections(lines) if marked else read_unified(lines))
     if not files:
         raise PatchUnreadable(
-            "there is no change in the patch; send a unified diff with `---`, `+++` and `@@` lines, or "
+            "the patch contains no changes; send a unified diff with `---`, `+++` and `@@` lines, or "
             f"sections between `{BEGIN}` and `*** End Patch`"
         )
     if len(files) > MAX_FILES or sum(len(file.hunks) for file in files) > MAX_HUNKS:
         raise PatchUnreadable(
-            f"the patch is of more than {MAX_FILES} files or {MAX_HUNKS} hunks; send several"
+            f"the patch has more than {MAX_FILES} files or {MAX_HUNKS} hunks; split it into several patches"
         )
     return files
 
@@ -424,7 +428,9 @@ def _only_changes(file: FilePatch) -> bool:
 
 
 def _twice(path: str) -> PatchUnreadable:
-    return PatchUnreadable(f"the patch does two different things with {path!r}; send two patches")
+    return PatchUnreadable(
+        f"the patch makes two different changes to {path!r}; split it into two patches"
+    )
 
 
 __all__ = ["FilePatch", "PatchUnreadable", "read_patch"]

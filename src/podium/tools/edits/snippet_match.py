@@ -61,10 +61,14 @@ def one_of(
             return there[0]
     lines = [layout.line_at(match.start) for match in matches]
     candidates = [MatchCandidate(line + 1, layout.lines[line]) for line in lines[:MAX_CANDIDATES]]
-    hint = "give `at_line`" if at_line is None else f"line {at_line} lies in none, or in several"
+    hint = (
+        "set `at_line`"
+        if at_line is None
+        else f"a line in only one of them (line {at_line} is in none or in several)"
+    )
     raise EditRefused(
         RefusalReason.AMBIGUOUS,
-        f"`find` stands at {len(matches)} places; quote more of what is around it, or {hint}",
+        f"`find` matches at {len(matches)} places; quote more surrounding lines, or {hint}",
         candidates,
     )
 
@@ -236,8 +240,8 @@ def indented_as_its_line(layout: TextLayout, match: SnippetMatch, find: str, rep
         )
     raise EditRefused(
         RefusalReason.DOUBTFUL,
-        "`find` leaves out the indentation of its line, and how the further lines of `replace` are to "
-        "be indented cannot be told; quote the whole line with its indentation in both",
+        "`find` omits the indentation of its line, so the indentation of the other lines of `replace` is unknown; "
+        "quote the whole line with its indentation in both",
         [MatchCandidate(line + 1, layout.lines[line])],
     )
 
@@ -307,8 +311,7 @@ def refuse_placeholder(find: str, replace: str) -> None:
     if lazy is not None and lazy[0].strip() not in find:
         raise EditRefused(
             RefusalReason.DOUBTFUL,
-            f"`replace` has {lazy[0].strip()[:100]!r} in place of lines; write them out, or elide the "
-            "same lines in `find`",
+            f"`replace` has {lazy[0].strip()[:100]!r} in place of lines; write the lines out, or elide the same lines in `find`",
         )
 
 
@@ -327,8 +330,8 @@ def elided_changes(
     if len(find_parts) != len(replace_parts):
         raise EditRefused(
             RefusalReason.DOUBTFUL,
-            f"`find` leaves out lines at {len(find_parts) - 1} places and `replace` at {len(replace_parts) - 1}; "
-            "whether they shall stay cannot be told: elide the same in both, or write them out",
+            f"`find` elides lines at {len(find_parts) - 1} places and `replace` at {len(replace_parts) - 1}, so it is "
+            "unknown which lines to keep; elide the same lines in both, or write them out",
             [MatchCandidate(positions[0][0] + 1, layout.lines[positions[0][0]])],
         )
     parts = [_SnippetPart(*pair) for pair in zip(find_parts, replace_parts, strict=True)]

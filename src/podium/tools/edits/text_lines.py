@@ -167,8 +167,8 @@ class IndentShift:
         if not indent.startswith(self.removed):
             raise EditRefused(
                 RefusalReason.DOUBTFUL,
-                "`find` is indented more than the file, and a line of `replace` is indented less than "
-                "that difference; copy the indentation from the file",
+                "`find` is indented more than the file, and a line of `replace` is indented less than the "
+                "difference; copy the indentation from the file",
             )
         return self.added + indent[len(self.removed) :]
 
@@ -183,8 +183,8 @@ class IndentShift:
             return " " * (columns * len(indent))
         raise EditRefused(
             RefusalReason.DOUBTFUL,
-            "the file and `find` differ in tabs and spaces, and how a line of `replace` is to be "
-            "indented cannot be told; copy the indentation from the file",
+            "the file and `find` differ in tabs and spaces, so the indentation of a line of `replace` is "
+            "unknown; copy the indentation from the file",
         )
 
 
@@ -295,8 +295,7 @@ def put_into(own: str, find: str, replacement: str) -> str:
 def _doubt() -> EditRefused:
     return EditRefused(
         RefusalReason.DOUBTFUL,
-        "`find` spells a line differently in the very part that is replaced; copy it as it stands in "
-        "the file",
+        "a line of `find` differs from the file in the part that is replaced; copy the line exactly from the file",
     )
 
 

@@ -63,9 +63,9 @@ def find_pack(name_or_dir: str | Path, *, project: Path, shipped: Path) -> Path:
         return folders[str(name_or_dir)].resolve()
     quoted = repr(str(name_or_dir)[:_MAX_EXCERPT_CHARACTERS])
     if "/" in str(name_or_dir) and _is_there(path):
-        raise BadInput(f"{quoted} is not a pack: it has no file {REGISTRY_FILE}")
+        raise BadInput(f"{quoted} is not a pack: it has no {REGISTRY_FILE}")
     names = ", ".join(sorted(folders)) or "none"
-    raise BadInput(f"there is no pack {quoted}; packs here: {names}")
+    raise BadInput(f"unknown pack {quoted}; packs: {names}")
 
 
 def _is_pack(folder: Path) -> bool:
@@ -93,10 +93,10 @@ def write_new_pack(folder: Path) -> list[str]:
     name = folder.resolve().name
     if not _NAME.fullmatch(name):
         raise BadInput(
-            f"{name!r} cannot be a pack's name; take lower-case letters, digits, `_` and `-`"
+            f"{name!r} is not a valid pack name; use lower-case letters, digits, `_` and `-`, beginning with a letter"
         )
     if folder.exists() and any(folder.iterdir() if folder.is_dir() else [folder]):
-        raise BadInput(f"{str(folder)!r} is there already; name a folder that is not")
+        raise BadInput(f"{str(folder)!r} already exists; name a new folder")
     folder.mkdir(parents=True, exist_ok=True)
     for file in FILES:
         template = resources.files("podium.tools.packs") / "sample" / f"{file}.txt"
@@ -107,9 +107,9 @@ def write_new_pack(folder: Path) -> list[str]:
 
 _COMPILED = "__pycache__"
 _REFUSED = {
-    _COMPILED: "holds compiled code, which nobody can read before trusting it; remove this folder",
-    ".git": "changes without an edit, so no trust would last; keep the repository elsewhere and copy its "
-    "files here, or add it as a submodule",
+    _COMPILED: "contains compiled code, which cannot be reviewed; delete this folder",
+    ".git": "changes without edits, which would revoke the trust; keep the repository elsewhere and copy its files "
+    "here, or add it as a submodule",
 }
 """Folders that come by themselves. A program of the pack could run what lies in them."""
 MAX_FILES = 10_000
@@ -136,7 +136,7 @@ class PackSnapshot:
         if path.is_absolute() or ".." in path.parts or "\0" in written:
             raise ValueError(f"{written[:200]!r} must be a path inside the pack's folder")
         if path.as_posix() not in self.hashes:
-            raise ValueError(f"there is no file {written[:200]!r} in the pack's folder")
+            raise ValueError(f"the pack's folder has no file {written[:200]!r}")
         return path.as_posix()
 
     def content(self, name: str) -> bytes:
@@ -167,11 +167,11 @@ class PackFiles:
         try:
             snapshot = snapshot_of(self.folder)
         except PackInvalid as error:
-            raise ToolBroke(f"the pack's files cannot be used any more: {error}") from None
+            raise ToolBroke(f"the pack's files can no longer be used: {error}") from None
         if snapshot.digest != self.digest:
             raise ToolBroke(
-                f"files of the pack in {str(self.folder)!r} have changed since it was loaded, and nothing "
-                "of them was run; plan again, and start workers again"
+                f"files of the pack in {str(self.folder)!r} have changed since it was loaded, and none of them was "
+                "run; restart workers, and plan again"
             )
         return dict(snapshot.hashes)
 
@@ -190,7 +190,9 @@ def snapshot_of(folder: Path) -> PackSnapshot:
         name = path.relative_to(real).as_posix()
         try:
             if not path.resolve().is_relative_to(real):
-                raise _invalid(folder, name, "leads out of the pack's folder; put the file there")
+                raise _invalid(
+                    folder, name, "leads out of the pack's folder; put the file into the folder"
+                )
             with _opened(path) as file:
                 size += os.fstat(file.fileno()).st_size
                 if len(hashes) >= MAX_FILES or size > MAX_BYTES:
@@ -208,7 +210,7 @@ def _opened(path: Path) -> BufferedReader:
     number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(number).st_mode):
         os.close(number)
-        raise OSError(None, "it is no plain file")
+        raise OSError(None, "not a regular file")
     return os.fdopen(number, "rb")
 
 

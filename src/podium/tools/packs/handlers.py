@@ -78,7 +78,7 @@ def handler_of(written: str | dict[str, Json]) -> AnyHandler:
         return ServiceHandler(service=written["service"])
     kinds = [kind for kind in written if kind in _OVER_THE_WIRE]
     if len(written) != 1 or not kinds:
-        raise ValueError('must be `module:function`, {"http": {…}} or {"mcp": {…}}, one of them')
+        raise ValueError('must be `module:function`, {"http": {…}} or {"mcp": {…}}')
     try:
         return _OVER_THE_WIRE[kinds[0]].model_validate(written[kinds[0]])
     except ValidationError as error:

@@ -137,7 +137,7 @@ class _SealedLoader(InspectLoader):
         content = self._path.read_bytes()
         if hashlib.sha256(content).hexdigest() != self._sha256:
             raise ToolBroke(
-                f"{str(self._path)!r} has changed since the pack was loaded, and was not run; start again"
+                f"{str(self._path)!r} has changed since the pack was loaded, and was not run; restart Podium"
             )
         return content
 

@@ -169,7 +169,7 @@ def _problem(
     if check.absent:
         return f"{check.table} still has the row" if row is not None else ""
     if row is None:
-        return f"{check.table} has no such row"
+        return f"{check.table} does not have the row"
     for column, value in check.expect.items():
         expected = _plain(_meant(value, arguments, result))
         if column not in row or row[column] != expected:
@@ -251,7 +251,7 @@ class _PackEnvironment:
         handler = handler_of(tool.handler)
         if isinstance(handler, ServiceHandler) and handler.service not in self.services:
             raise NotPossibleNow(
-                f"pack {self.pack.name!r} works with `podium ask` alone; name another pack here"
+                f"pack {self.pack.name!r} can only be used with `podium ask`; name another pack"
             )
         return handler
 
@@ -292,7 +292,9 @@ class PackHandler:
             result, failure = result.result, result.error
         if not isinstance(result, dict):
             kind = type(result).__name__
-            raise ToolBroke(f"{self.tool.name} gave {kind} and no result; no receipt, no success")
+            raise ToolBroke(
+                f"{self.tool.name} returned {kind} instead of a JSON object, so there is no receipt; check what the tool did"
+            )
         problem = self._broken_promise(result) or failure
         if problem:
             return CallOutcome(ok=False, result=result, error=problem)
@@ -309,8 +311,8 @@ class PackHandler:
         except TimeoutError as error:
             if not limit.expired():
                 raise hiding.error(self.tool.name, error) from None
-            problem = f"{self.tool.name} took more than {own.timeout_seconds:g} s"
-            raise OutcomeUnknown(f"{problem}; whether it acted is not known") from None
+            problem = f"{self.tool.name} timed out after {own.timeout_seconds:g} s"
+            raise OutcomeUnknown(f"{problem}; it is unknown whether it acted") from None
         except Exception as error:
             raise hiding.error(self.tool.name, error) from None
 
@@ -333,12 +335,12 @@ class PackHandler:
         missing = [name for name in self.tool.receipt_fields if name not in result]
         if missing:
             named = ", ".join(missing)
-            return f"{self.tool.name} did not say {named}; no receipt, no success: look what it did"
+            return f"the result of {self.tool.name} lacks {named}, so there is no receipt; check what the tool did"
         reverse = self.surroundings.pack.tool(self.tool.undo) if self.tool.undo else None
         if reverse is None or ("undo" in result and result["undo"] is None):
             return ""
         problem = _misfit(reverse, result.get("undo"))
-        return f"done, but {self.tool.name} gave no usable undo: {problem}" if problem else ""
+        return f"done, but {self.tool.name} returned no usable undo: {problem}" if problem else ""
 
     async def _proved(
         self, arguments: dict[str, Json], result: dict[str, Json], scope: ToolScope, own: PackScope
@@ -350,7 +352,7 @@ class PackHandler:
             result["undoes"] = scope.call.plan.undoes
         problem = unproved(results)
         if problem:
-            return CallOutcome(ok=False, result=result, error=f"done, but not proved: {problem}")
+            return CallOutcome(ok=False, result=result, error=f"done, but not verified: {problem}")
         # Podium's own services report what others spent and spend nothing themselves.
         usage = Usage() if isinstance(self.handler, ServiceHandler) else _cost(result)
         return CallOutcome(ok=True, result=result, usage=usage)

@@ -25,7 +25,7 @@ def load_pack(folder: Path) -> Pack:
     A pack whose files are as they were when this process loaded it last is not checked again.
     """
     if not (folder / REGISTRY_FILE).is_file():
-        raise BadInput(f"{str(folder)!r} is not a pack: it has no file {REGISTRY_FILE}")
+        raise BadInput(f"{str(folder)!r} is not a pack: it has no {REGISTRY_FILE}")
     files = snapshot_of(folder)
     key = str(folder.resolve())
     pack = _LOADED.get(key)
@@ -107,7 +107,7 @@ def _context_schemas(
 def _schema(registry_check: RegistryCheck, name: str) -> dict[str, Json]:
     read = read_json(registry_check.files, name)
     if not isinstance(read.data, dict):
-        read.problems.add("", "must be an object: a JSON Schema")
+        read.problems.add("", "must be a JSON Schema object")
     else:
         for location, problem in schema_problems(read.data, registry_check.effort):
             read.problems.add(location, problem)

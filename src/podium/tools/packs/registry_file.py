@@ -146,7 +146,7 @@ class ProblemCollector:
         line = self._positions.line(pointer) if self._positions else None
         self.problems.append(PackProblem(self.file, pointer, problem, line))
         if len(self.problems) >= MAX_PROBLEMS:
-            more = PackProblem(self.file, "", f"has more faults than these {MAX_PROBLEMS}")
+            more = PackProblem(self.file, "", f"has more problems than these {MAX_PROBLEMS}")
             raise PackInvalid([*self.in_order(), more])
 
     @cached_property
@@ -201,7 +201,7 @@ def read_json(files: PackSnapshot, name: str) -> JsonFile:
         raise _invalid_file(path, str(error)) from None
     if doubled:
         for location in JsonPositions(text).doubled:
-            problems.add(location, "this key stands there twice; keep one of the two")
+            problems.add(location, "this key is present twice; remove one")
         raise PackInvalid(problems.in_order())
     return JsonFile(data, problems)
 
@@ -255,17 +255,17 @@ _HANDLER_FORMS = 'must be `module:function`, {"http": {…}} or {"mcp": {…}}'
 _TIERS = ", ".join(str(tier) for tier in Tier)
 _PATTERN_DESCRIPTIONS = {
     "pack": "lower-case letters, digits, `_` and `-`, beginning with a letter",
-    "name": "a domain and a verb in lower case with a dot between, such as quote.finalize",
+    "name": "a lower-case domain and verb separated by a dot, such as quote.finalize",
     "setting": "capitals, digits and `_`, such as SMTP_PASSWORD",
 }
 _KINDS = {
-    "string_type": "must be a text",
+    "string_type": "must be a string",
     "tuple_type": "must be a list",
     "dict_type": "must be an object",
     "model_type": "must be an object",
     "bool_type": "must be true or false",
     "float_type": "must be a number",
-    "string_too_short": "is empty; say something there",
+    "string_too_short": "must not be empty",
     "missing": "is missing",
 }
 
@@ -329,7 +329,7 @@ def _problem(path: tuple[str | int, ...], detail: Mapping[str, Json]) -> str:
     if kind == "extra_forbidden":
         return _unknown_key(path)
     if kind == "string_pattern_mismatch":
-        return f"{_short(value)} cannot be it; write {_PATTERN_DESCRIPTIONS[_pattern_of(path)]}"
+        return f"{_short(value)} is not valid; use {_PATTERN_DESCRIPTIONS[_pattern_of(path)]}"
     if kind in _KINDS:
         return _KINDS[kind] + ("" if kind.startswith(("missing", "string_too")) else _not(value))
     message = str(detail["msg"]).removeprefix("Input ")
@@ -341,7 +341,7 @@ def _unknown_key(path: tuple[str | int, ...]) -> str:
     keys = [*_model_at(path[:-1]).model_fields]
     near = get_close_matches(key, keys, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(keys)}"
-    return f"there is no key {key[:60]!r} here; {hint}"
+    return f"unknown key {key[:60]!r}; {hint}"
 
 
 def _model_at(path: tuple[str | int, ...]) -> type[BaseModel]:
@@ -391,7 +391,7 @@ def published_schema() -> dict[str, Json]:
         _describe(
             schema if name == PackRegistry.__name__ else definitions.get(name, {}), descriptions
         )
-    editors = {"type": "string", "description": "Where this schema is, for editors."}
+    editors = {"type": "string", "description": "Location of this schema, for editors."}
     schema["properties"] = {"$schema": editors, **schema["properties"]}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -404,7 +404,7 @@ def _handler_choices() -> list[Json]:
     function = {"type": "string", "pattern": r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$"}
     service = ServiceHandler.model_json_schema()
     wired = [_only(kind) for kind in (("http", HttpHandler), ("mcp", McpHandler))]
-    return [function, *wired, {**service, "description": "For packs that come with Podium."}]
+    return [function, *wired, {**service, "description": "For packs that ship with Podium."}]
 
 
 def _only(kind: tuple[str, type]) -> dict[str, Json]:

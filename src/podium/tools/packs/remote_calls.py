@@ -103,7 +103,7 @@ async def call_http(
             answer = await _exchanged(handler.method, url, headers, body, handler.timeout)
     except TimeoutError:
         raise OutcomeUnknown(
-            f"{_named(url)} gave no answer within {handler.timeout:g} s; whether it acted is not known"
+            f"{_named(url)} did not answer within {handler.timeout:g} s; it is unknown whether it acted"
         ) from None
     if not 200 <= answer.status < 300:
         raise ToolBroke(f"{_named(url)} answered {answer.status}: {complaint(answer.body)}")
@@ -123,9 +123,9 @@ async def _exchanged(
         url = urljoin(url, answer.location)
         if (urlsplit(url).scheme, urlsplit(url).netloc) != (first.scheme, first.netloc):
             raise ToolBroke(
-                f"{_named(first.geturl())} sends on to another host; nothing was sent there"
+                f"{_named(first.geturl())} redirects to another host; nothing was sent there"
             )
-    raise ToolBroke(f"{_named(first.geturl())} sends on and on; it was given up")
+    raise ToolBroke(f"{_named(first.geturl())} redirects too often; the request was stopped")
 
 
 class _HttpExchange:
@@ -138,7 +138,7 @@ class _HttpExchange:
             self._connection = kind(url.hostname or "", url.port, timeout=timeout_seconds)
         except (ValueError, HTTPException):
             raise ToolBroke(
-                f"{_named(url.geturl())} is not an address that can be called"
+                f"{_named(url.geturl())} is not a valid URL; correct the registry or its setting"
             ) from None
 
     async def exchange(
@@ -176,11 +176,11 @@ class _HttpExchange:
         except ValueError:
             # The words of this error quote the header, which may hold a secret.
             raise ToolBroke(
-                f"a header for {named} holds what no header can; nothing was sent"
+                f"a header for {named} contains characters that are not allowed in headers; nothing was sent"
             ) from None
         except OSError as error:
             raise OutcomeUnknown(
-                f"{named} hung up; whether it acted is not known: {_why(error)}"
+                f"{named} closed the connection; it is unknown whether it acted: {_why(error)}"
             ) from None
         return self._answer(named)
 
@@ -190,7 +190,7 @@ class _HttpExchange:
             with self._connection.getresponse() as response:
                 body = response.read(MAX_ANSWER + 1)
         except (OSError, HTTPException, ValueError) as error:
-            problem = f"gave no whole answer, so whether it acted is not known: {_why(error)}"
+            problem = f"sent an incomplete answer, so it is unknown whether it acted: {_why(error)}"
             raise OutcomeUnknown(f"{named} {problem}") from None
         if len(body) > MAX_ANSWER:
             raise ToolBroke(f"{named} answered with more than {MAX_ANSWER} bytes; it has acted")
@@ -204,7 +204,7 @@ def _checked(url: str) -> SplitResult:
     except ValueError:
         sound = None
     if not sound or any(character.isspace() or ord(character) < 32 for character in url):
-        raise ToolBroke(f"{_named(url)} is not an http address; fix the registry or its setting")
+        raise ToolBroke(f"{_named(url)} is not an HTTP URL; correct the registry or its setting")
     return parts
 
 
@@ -215,7 +215,7 @@ def _named(url: str) -> str:
 
 def _why(error: Exception) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
-        return f"its certificate is not good ({error.verify_message})"
+        return f"its certificate is not valid ({error.verify_message})"
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return type(error).__name__
@@ -314,7 +314,9 @@ class _McpSession:
                 return _outcome(method, message)
             line_count += 1
             if line_count > _MAX_LINES:
-                raise ToolBroke(f"the MCP server talks without answering {method!r}; it was ended")
+                raise ToolBroke(
+                    f"the MCP server sent {_MAX_LINES} lines without answering {method!r}; it was stopped"
+                )
         problem = await self._describe_end(method)
         raise OutcomeUnknown(problem) if method == _CALL else ToolBroke(problem)
 
@@ -328,7 +330,7 @@ class _McpSession:
         if message["method"] == "ping":
             await self._send({"id": message["id"], "result": {}})
             return
-        error = {"code": _METHOD_NOT_FOUND, "message": "Podium offers nothing to servers"}
+        error = {"code": _METHOD_NOT_FOUND, "message": "Podium offers no methods to servers"}
         await self._send({"id": message["id"], "error": error})
 
     async def _send(self, message: dict[str, Any]) -> None:
@@ -337,7 +339,9 @@ class _McpSession:
     async def _describe_end(self, method: str) -> str:
         ended = await self._process.wait()
         if ended.timed_out:
-            return f"the MCP server gave no answer to {method!r} in time; whether it acted is not known"
+            return (
+                f"the MCP server did not answer {method!r} in time; it is unknown whether it acted"
+            )
         stderr = excerpt(
             self._scope.clean_output(ended.stderr[-2_000:], ended.stderr_dropped_bytes)
         )
@@ -367,7 +371,7 @@ def _outcome(method: str, message: dict[str, Any]) -> Json:
 def _result(answer: Json, tool: str) -> dict[str, Json]:
     """Structured content as it is; else a text that is a JSON object; else the text."""
     if not isinstance(answer, dict):
-        raise ToolBroke(f"the MCP server gave no result for {tool!r}")
+        raise ToolBroke(f"the MCP server returned no result for {tool!r}")
     content = answer.get("content")
     blocks = content if isinstance(content, list) else []
     texts = [
@@ -377,7 +381,7 @@ def _result(answer: Json, tool: str) -> dict[str, Json]:
     ]
     text = "\n".join(texts)
     if answer.get("isError"):
-        raise ToolBroke(f"{tool!r} of the MCP server failed: {excerpt(text) or 'without words'}")
+        raise ToolBroke(f"{tool!r} of the MCP server failed: {excerpt(text) or 'no message'}")
     structured = answer.get("structuredContent")
     if len(text) > MAX_ANSWER or len(json.dumps(structured)) > MAX_ANSWER:
         raise ToolBroke(f"{tool!r} answered with more than {MAX_ANSWER} bytes; it has acted")

@@ -156,7 +156,7 @@ def _with(role: ConsoleRole) -> Callable[[Person], Person]:
     def check(person: Annotated[Person, Depends(current_person)]) -> Person:
         if not person.may(role):
             raise NotAllowed(
-                f"{person.name} does not have the role {role}; use a token with that role"
+                f"{person.name} does not have the {role} role; use a token with that role"
             )
         return person
 

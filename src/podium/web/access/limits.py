@@ -212,10 +212,10 @@ class Streams:
     def begin(self, key: str) -> None:
         """Raise `TurnedAway` beyond the limit."""
         if self._open[key] >= self._per_person:
-            message = f"you have {self._per_person} streams open; close a page of the console"
+            message = f"you have {self._per_person} open streams; close a page of the console"
             raise TurnedAway(429, message, retry_after_seconds=SOON_SECONDS)
         if self._open.total() >= self._most:
-            message = "too many streams are open; try again soon"
+            message = "too many open streams; retry in a few seconds"
             raise TurnedAway(503, message, retry_after_seconds=SOON_SECONDS)
         self._open[key] += 1
 

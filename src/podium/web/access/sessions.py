@@ -21,8 +21,8 @@ from podium.web.access.tokens import ConsoleRole, Person, PrivateJsonFile
 MAX_LEFT = 10_000
 MAX_BYTES = 2_000_000
 _WHEN_BROKEN = (
-    "so the sessions that were signed out are unknown; move it away together with session.key, and everybody signs in "
-    "again"
+    "so Podium cannot tell which sessions were signed out; move it away together with session.key, and everybody "
+    "signs in again"
 )
 
 

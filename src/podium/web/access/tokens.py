@@ -111,13 +111,13 @@ class PrivateJsonFile(Generic[Value]):
         try:
             return self._shape.validate_json(content)
         except ValidationError as error:
-            raise UserMustAct(f"{self._file} cannot be read, {self._when_broken}") from error
+            raise UserMustAct(f"{self._file} cannot be parsed, {self._when_broken}") from error
 
 
 MAX_BYTES = 1_000_000
 MAX_TOKENS = 1_000
 MAX_NAME = 100
-_WHEN_BROKEN = "so no token is known; move it away, and `podium serve` creates a new one"
+_WHEN_BROKEN = "so every token is refused; move the file away, and `podium serve` creates a new one"
 
 
 def console_folder(key_dir: Path) -> Path:

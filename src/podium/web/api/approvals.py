@@ -25,11 +25,11 @@ Text = Annotated[str, Field(max_length=MAX_CHARACTERS)]
 
 
 class ApprovalsListed(FrozenModel):
-    """Approvals that fit, newest first."""
+    """Matching approvals, newest first."""
 
     approvals: tuple[Approval, ...]
     before: str | None
-    """Ask for approvals before this one to have the next page. None: there are no more."""
+    """Pass as `before` to get the next page. None: this is the last page."""
 
 
 class CardDetails(FrozenModel):
@@ -37,7 +37,7 @@ class CardDetails(FrozenModel):
 
     card: Card
     fields: tuple[EditField, ...]
-    """Fields that can be edited; none where an edit is not possible."""
+    """Fields that can be edited; empty when the request cannot be edited."""
 
 
 class Yes(RequestBody):
@@ -62,7 +62,7 @@ class Edited(FrozenModel):
     approval: Approval
     """The old approval, rejected."""
     run: str | None
-    """Run that asks the new approval. None: the agent was told, and asks again itself."""
+    """Run that requests the new approval. None: the agent was told, and requests the call again itself."""
 
 
 class AnsweredApproval(Approval):
@@ -85,7 +85,7 @@ async def list_all_approvals(
     before: NameQuery = "",
     limit: Rows = 200,
 ) -> ApprovalsListed:
-    """Approvals in these states, newest first, page by page."""
+    """List approvals with these statuses, newest first, page by page."""
     store = await context.store()
     run_id = await store.read(lambda view: find_id(view, "run", run)) if run else None
     approvals = await list_approvals(
@@ -102,7 +102,7 @@ async def list_all_approvals(
 
 @router.get("/approvals/{approval}")
 async def show_approval(context: CurrentContext, person: Viewer, approval: Name) -> CardDetails:
-    """One approval with who asks, what it is about and what of it can be edited."""
+    """Show one approval with its requester, its content and the fields that can be edited."""
     card = await see_card(await context.store(), context.podium.clock, approval)
     return CardDetails(card=card, fields=_fields(card))
 
@@ -111,7 +111,7 @@ async def show_approval(context: CurrentContext, person: Viewer, approval: Name)
 async def approve_it(
     context: CurrentContext, person: Approver, approval: Name, yes: Yes
 ) -> AnsweredApproval:
-    """Approve. When all approvals are in, the run continues, or `next` says what is left to do."""
+    """Approve. Once no further approval is required, the run continues, or `next` says what to do."""
     granted = await approve(
         await context.store(),
         context.podium.clock,
@@ -129,7 +129,7 @@ async def approve_it(
 async def reject_it(
     context: CurrentContext, person: Approver, approval: Name, no: No
 ) -> AnsweredApproval:
-    """Reject for good. The agent is told why."""
+    """Reject permanently. The agent is told the reason."""
     podium = context.podium
     refused = await reject(
         await context.store(), podium.clock, podium.ids, approval, by=person.approver, why=no.why
@@ -141,7 +141,7 @@ async def reject_it(
 async def edit_it(
     context: CurrentContext, person: Approver, approval: Name, edit: ApprovalEdit
 ) -> Edited:
-    """Edit the request: the old approval is rejected, and a new one with a new digest is asked."""
+    """Edit the request: the old approval is rejected, and a new one with a new digest is requested."""
     card = await see_card(await context.store(), context.podium.clock, approval)
     done = await edit_and_resubmit(context.podium, card, edit.fields, by=person.approver)
     if isinstance(done, Resubmitted):

@@ -35,7 +35,7 @@ Seconds = Annotated[float | None, Query(gt=0, le=MAX_STREAM_SECONDS, allow_inf_n
 """The stream ends by itself after so long. None: it goes on."""
 MESSAGE = {
     "type": "object",
-    "description": "One message; `data` is an event as JSON, and with `event: gap` the places left out.",
+    "description": "One message. `data` is an event as JSON or, with `event: gap`, the range of positions that was skipped.",
     "properties": {
         "data": {"type": "string"},
         "event": {"enum": ["message", "gap", "end"]},
@@ -54,7 +54,7 @@ class EventsListed(FrozenModel):
 
     events: tuple[Event, ...]
     after: int
-    """Ask for events behind this place to have the next page."""
+    """Pass as `after` to get the next page."""
     more: bool
 
 
@@ -101,9 +101,9 @@ async def follow_all_events(
 ) -> StreamingResponse:
     """Events of all runs as they happen, as server-sent events.
 
-    Each message is an event as JSON, with its position as id; `Last-Event-ID`, or `after`, says where to
-    go on, and without them only what is new is told. `event: gap` names positions that a slow reader was
-    not told of: read them by the page. `event: end` is the last.
+    Each message is an event as JSON, with its position as id. `Last-Event-ID`, or `after`, says where to
+    resume, and without them only new events are sent. `event: gap` names positions that were skipped for a slow
+    reader: read them page by page. `event: end` is the last message.
     """
     return streamed(_parts(context.hub, None, resume_after(request, after), types), seconds=seconds)
 
@@ -118,9 +118,9 @@ async def follow_events_of_run(
     types: Types = (),
     seconds: Seconds = None,
 ) -> StreamingResponse:
-    """Events of one run, those that are there and those to come, until it has ended.
+    """Past and future events of one run, as server-sent events, until it has ended.
 
-    As `/events/stream`, with `seq` as id.
+    Like `/events/stream`, with `seq` as id.
     """
     head = await look_at_run(await context.store(), context.podium.engine, run)
     parts = _parts(context.hub, head.run.id, resume_after(request, after), types)
@@ -148,7 +148,7 @@ receipts_router = APIRouter(tags=["receipts"])
 class ReceiptsListed(FrozenModel):
     receipts: tuple[Receipt, ...]
     left_out: int
-    """Earlier ones, beyond the limit."""
+    """Number of earlier receipts, beyond the limit."""
 
 
 class Proof(FrozenModel):
@@ -188,7 +188,7 @@ LINES = "application/jsonl"
 async def download_trace(
     context: CurrentContext, person: Viewer, run: Name, after: Position = 0
 ) -> StreamingResponse:
-    """The trace as JSON lines: what the run's `execution_trace.jsonl` holds."""
+    """The trace as JSON lines, with the content of the run's `execution_trace.jsonl`."""
     store = await context.store()
     run_id = (await look_at_run(store, context.podium.engine, run)).run.id
     name = f'attachment; filename="{run_id}.jsonl"'

@@ -54,9 +54,9 @@ class RunsListed(FrozenModel):
 
     runs: tuple[RunListed, ...]
     before: str | None
-    """Ask for runs before this one to have the next page. None: there are no more.
+    """Pass as `before` to get the next page. None: this is the last page.
 
-    With `text` a page may be short or empty and have a next one: 10,000 runs are read for words at a time.
+    With `text`, a page may be short or empty and still have a next one: 10,000 runs are searched at a time.
     """
 
 
@@ -84,7 +84,7 @@ class RunDetails(FrozenModel):
 class StepsListed(FrozenModel):
     steps: tuple[StepRecord, ...]
     after: int | None
-    """Ask for steps behind this ordinal to have the next page. None: there are no more."""
+    """Pass as `after` to get the next page. None: this is the last page."""
 
 
 class CallsListed(FrozenModel):
@@ -119,7 +119,7 @@ async def list_runs(
 
 @runs_router.get("/runs/{run}")
 async def show_run(context: CurrentContext, person: Viewer, run: Name) -> RunDetails:
-    """Show one run, by its id or a short form."""
+    """Show one run, by its ID or a short form of it."""
     store = await context.store()
     head = await look_at_run(store, context.podium.engine, run)
     deliveries = await newest_events(store, head.run.id, ("branch_delivered",), most=1)
@@ -194,7 +194,7 @@ class ResumeRequest(RequestBody):
 
 class RetryRequest(RequestBody):
     from_step: Annotated[str, Field(min_length=1, max_length=1100, pattern=TEXT)] | None = None
-    """First step to run again, with all after it. None: the one that failed."""
+    """First step to run again, with all later steps. None: the failed step."""
 
 
 class Resolution(RequestBody):
@@ -241,7 +241,7 @@ async def cancel_run(
 async def resume_run(
     context: CurrentContext, person: Operator, run: Name, request: ResumeRequest
 ) -> Run:
-    """Resume a run that nobody hosts in the console's process, from its last checkpoint."""
+    """Resume a run that no process hosts, in the console's process, from its last checkpoint."""
     engine = await context.podium.hosting_engine()
     return await resume(await context.store(), engine, run, note=request.note, by=person.name)
 

@@ -25,7 +25,7 @@ PROBLEMS = {
     "404": "Not found.",
     "405": "Method not allowed.",
     "408": "The request arrived too slowly.",
-    "409": "Not possible now, or the short form is ambiguous.",
+    "409": "Not possible now, or the short ID is ambiguous.",
     "413": "The body is too large.",
     "414": "The path is too long.",
     "421": "Unknown host name.",
@@ -34,9 +34,9 @@ PROBLEMS = {
     "431": "The headers are too large.",
     "503": "Too many open streams.",
 }
-DESCRIPTION = """Everything the command line can do with runs, for programs.
+DESCRIPTION = """HTTP interface to everything that the command line can do with runs.
 
-Send a token of `podium serve tokens add NAME --role …` with every request: `Authorization: Bearer pod_…`.
+Create a token with `podium serve tokens add NAME --role …` and send it with every request: `Authorization: Bearer pod_…`.
 """
 
 

@@ -110,7 +110,7 @@ class AgentsListed(FrozenModel):
 
 @agents_router.get("/agents")
 async def list_agents(context: CurrentContext, person: Viewer) -> AgentsListed:
-    """The agents of podium.yaml and the known programs it does not name: installed, logged in, gated by what."""
+    """List the agents of podium.yaml and known programs: whether they are installed, logged in and gated."""
     statuses = await agent_statuses(context.podium)
     return AgentsListed(
         agents=tuple(AgentListed(ready=one.ready, standing=one) for one in statuses)
@@ -126,7 +126,7 @@ class BudgetOverview(FrozenModel):
     run: Usage | None
     """Usage of the named run. None: no run was named."""
     budgets: tuple[BudgetState, ...]
-    """The limits and their usage; a scope that was not named has none."""
+    """The limits and their usage; none for a scope that was not named."""
 
 
 @budgets_router.get("/budgets")

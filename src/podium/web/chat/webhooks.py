@@ -45,7 +45,7 @@ SHARED = "plain"
 """Service whose messages are authenticated by one secret for all senders."""
 MAX_STRANGERS = 100
 MAX_NAME = 64
-STILL_AT_IT = "Received. There is no result yet; `status` shows how it stands."
+STILL_AT_IT = "Received. There is no result yet; send `status` to check."
 TOO_OFTEN = "Too many messages; this one was ignored. Wait a minute."
 
 
@@ -117,7 +117,7 @@ class ChatInbox:
     def _ended(self, work: asyncio.Task[str]) -> None:
         self._working.discard(work)
         if not work.cancelled() and (error := work.exception()) is not None:
-            self._podium.notify(f"chat: a message could not be answered: {type(error).__name__}")
+            self._podium.notify(f"chat: cannot answer a message: {type(error).__name__}")
 
 
 MAX_BYTES = 64_000
@@ -225,7 +225,7 @@ def _secret(podium: Podium, reference: str) -> str:
     try:
         return podium.resolve_secret(reference.removeprefix("secret://"))
     except UserMustAct as error:
-        podium.notify(f"chat: the webhook that needs {reference} is off: {error}")
+        podium.notify(f"chat: the webhook that needs {reference} is disabled: {error}")
         return ""
 
 

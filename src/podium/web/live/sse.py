@@ -62,7 +62,7 @@ def resume_after(request: Request, after: int | None = None) -> int | None:
     if not value:
         return after
     if not (value.isascii() and value.isdecimal()) or int(value) > HIGHEST:
-        raise BadInput(f"Last-Event-ID {value[:60]!r} is not valid; leave it out")
+        raise BadInput(f"Last-Event-ID {value[:60]!r} is not valid; omit it")
     return int(value)
 
 

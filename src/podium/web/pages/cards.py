@@ -278,7 +278,7 @@ def _asks(card: Card) -> bool:
 
 def _title(card: Card, order: OrderSummary | None) -> str:
     if card.kind is CardKind.QUESTION:
-        return "An agent asks"
+        return "An agent has a question"
     if order is not None:
         return order.title
     question = question_in(card.approval)
@@ -336,7 +336,7 @@ def _planned(card: Card) -> tuple[PlannedCallView, ...]:
 
 
 def _forecast(card: Card) -> str:
-    spent = f"its run has cost {money(card.spent_usd)} so far" if card.spent_usd else ""
+    spent = f"the run has cost {money(card.spent_usd)} so far" if card.spent_usd else ""
     question = question_in(card.approval)
     if question is None:
         return spent or "no known cost"
@@ -364,10 +364,12 @@ def _why_not(card: Card, person: Person, groups: Mapping[str, tuple[str, ...]]) 
     if approval.status is not ApprovalStatus.PENDING:
         return "already answered"
     if not person.may(ConsoleRole.APPROVER):
-        return "You can view this. To answer, sign in with a token that has the role approver."
+        return (
+            "You can view this card. To answer it, sign in with a token that has the approver role."
+        )
     if any(grant.by == person.name for grant in approval.grants):
-        return "You already approved this. The next approval must come from somebody else."
+        return "You have already approved this. The next approval must come from someone else."
     group = waits_for(approval) if approval.approvers else ""
     if group and person.name not in groups.get(group, ()):
-        return f"The next approval must come from a member of {escaped_line(group)}, and you are not one."
+        return f"The next approval must come from a member of {escaped_line(group)}. You are not a member."
     return ""

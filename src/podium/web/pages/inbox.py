@@ -136,7 +136,7 @@ async def say_yes(
     """Approve. `own_words` answer a question in place of the choice `said`."""
     await _meant(context, approval_id)
     if not digest:
-        raise BadInput("the digest of the request is missing; reload the page and answer there")
+        raise BadInput("the digest of the request is missing; reload the page and answer again")
     try:
         granted = await _approve(context, person, approval_id, digest, own_words.strip() or said)
     except NotPossibleNow as late:
@@ -160,7 +160,7 @@ async def say_no(
     except NotPossibleNow as late:
         return await _too_late(request, context, person, approval_id, late)
     goes_on = await how_it_continues(await context.store(), context.podium.engine, refused)
-    note = f"Rejected. The agent is told why. {goes_on.sentence if goes_on.next else ''}"
+    note = f"Rejected. The agent is told the reason. {goes_on.sentence if goes_on.next else ''}"
     return await _answered(request, context, person, note.strip(), refused.id)
 
 
@@ -184,9 +184,9 @@ async def edit(
     except NotPossibleNow as late:
         return await _too_late(request, context, person, approval_id, late)
     if isinstance(done, Resubmitted):
-        note = f"Edited. Run {short_id(done.run.id)} replaces it and asks again with a new digest."
+        note = f"Edited. Run {short_id(done.run.id)} replaces it and requests approval with a new digest."
     else:
-        note = "Rejected. The agent is told your arguments and should ask again with them."
+        note = "Rejected. The agent is told your arguments and should request the call again with them."
     return await _answered(request, context, person, note, approval_id)
 
 
@@ -203,10 +203,10 @@ async def answer_several(
     if answer not in ("approve", "reject"):
         raise BadInput("choose approve or reject")
     if answer == "reject" and not why.strip():
-        raise BadInput("a reason is required; the agent is told it")
+        raise BadInput("a reason is required; the agent will see it")
     digests = dict(_id_and_digest(text) for text in chosen)
     if not digests:
-        raise BadInput("nothing is selected")
+        raise BadInput("no cards are selected")
     await _refuse_unlike(context, list(digests))
     groups, report = context.podium.settings.approvers, []
     for approval_id, digest in digests.items():
@@ -235,7 +235,7 @@ async def _one_of_several(
 def _id_and_digest(text: str) -> tuple[str, str]:
     approval_id, _, digest = text.partition(" ")
     if not digest:
-        raise BadInput("the digest of the request is missing; reload the page and select there")
+        raise BadInput("the digest of the request is missing; reload the page and select again")
     return approval_id, digest
 
 
@@ -245,11 +245,13 @@ async def _refuse_unlike(context: WebContext, ids: list[str]) -> None:
     tiers = {card.approval.tier for card in cards}
     if len(tiers) > 1:
         listed = " and ".join(map(str, sorted(tiers)))
-        raise BadInput(f"{listed} are not answered together; select cards of one tier")
+        raise BadInput(
+            f"cards of tiers {listed} cannot be answered together; select cards of one tier"
+        )
     if max(tiers) > HIGHEST_TOGETHER:
-        raise BadInput(f"{max(tiers)} is answered one by one")
+        raise BadInput(f"cards of tier {max(tiers)} must be answered one by one")
     if any(card.kind is CardKind.QUESTION for card in cards):
-        raise BadInput("questions are answered one by one, on their cards")
+        raise BadInput("questions must be answered one by one, on their cards")
 
 
 async def _approve(
@@ -270,7 +272,7 @@ async def _approve(
 
 async def _reject(context: WebContext, person: Person, approval_id: str, why: str) -> Approval:
     if not why.strip():
-        raise BadInput("a reason is required; the agent is told it")
+        raise BadInput("a reason is required; the agent will see it")
     podium, store = context.podium, await context.store()
     return await reject(
         store, podium.clock, podium.ids, approval_id, by=person.approver, why=why.strip()
@@ -298,12 +300,12 @@ async def _too_late(
         raise late
     answer = card.answer
     if card.approval.status is ApprovalStatus.EXPIRED:
-        ran_out = "it expired, and nothing was done"
+        ran_out = "the request expired, and nothing was done"
         note = f"Too late: {escaped_line(card.approval.why) or ran_out}."
     else:
-        comment = "no" if card.approval.status is ApprovalStatus.REJECTED else "yes"
+        decision = "rejected" if card.approval.status is ApprovalStatus.REJECTED else "approved"
         at = f" at {answer.at:%H:%M:%S} UTC" if answer.at else ""
-        note = f"{escaped_line(answer.by)} said {comment} first{at}. Your answer changed nothing."
+        note = f"Already {decision} by {escaped_line(answer.by)}{at}. Your answer changed nothing."
     return await _answered(request, context, person, note, approval_id, bad=True)
 
 
@@ -333,7 +335,7 @@ async def _approved_note(context: WebContext, granted: Approval) -> str:
     if granted.status is ApprovalStatus.PENDING:
         return f"Recorded. It still needs an approval by {escaped_line(waits_for(granted))}."
     goes_on = await how_it_continues(await context.store(), context.podium.engine, granted)
-    return f"Approved. {goes_on.sentence or 'Its run no longer exists.'}"
+    return f"Approved. {goes_on.sentence or 'The run no longer exists.'}"
 
 
 @router.post("/blocked/{run_id}/resume")
@@ -347,7 +349,7 @@ async def go_on(
     """Resume the run in this process; the note is guidance for one that asked."""
     engine = await context.podium.hosting_engine()
     run = await resume(await context.store(), engine, run_id, note=note.strip(), by=person.name)
-    return await _response(request, context, person, run.id, "Resumed in the console's process.")
+    return await _response(request, context, person, run.id, "Resumed in the console process.")
 
 
 @router.post("/blocked/{run_id}/resolve")
@@ -361,14 +363,14 @@ async def resolve(
 ) -> Response:
     """Record the outcome of a call. The run stays blocked until somebody resumes it."""
     if happened not in ("yes", "no"):
-        raise BadInput("choose whether it happened")
+        raise BadInput("choose whether the call happened")
     if not call.startswith(f"{run_id}:"):
         raise BadInput(f"call {call[:100]!r} does not belong to run {run_id}")
     did = happened == "yes"
     await resolve_call(
         await context.store(), context.podium.clock, call, happened=did, by=person.name
     )
-    note = "Recorded: it happened." if did else "Recorded: it did not happen."
+    note = "Recorded: the call happened." if did else "Recorded: the call did not happen."
     return await _response(request, context, person, run_id, note)
 
 

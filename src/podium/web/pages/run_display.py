@@ -55,10 +55,10 @@ def evidence(row: RunRow) -> str:
 def _evidence(row: RunRow) -> str:
     run = row.listing.run
     if row.listing.interrupted:
-        return "its process is gone; it can be resumed"
+        return "its process is gone; resume it to continue"
     match run.status:
         case RunStatus.QUEUED:
-            return f"waits in queue {run.queue}" if run.queue else "not started"
+            return f"in queue {run.queue}" if run.queue else "not started"
         case RunStatus.WAITING:
             return waiting_text(run)
         case RunStatus.SUCCEEDED:
@@ -82,7 +82,7 @@ def failure_text(run: Run) -> str:
 def waiting_text(run: Run) -> str:
     """Describe what a run waits for, and until when."""
     until = f" until {run.wake_at.astimezone():%Y-%m-%d %H:%M}" if run.wake_at else ""
-    return f"waits for {shorten(run.waiting_for or 'something')}{until}"
+    return f"waiting for {shorten(run.waiting_for or 'something')}{until}"
 
 
 def _lately(row: RunRow) -> str:
@@ -102,7 +102,7 @@ def _proof(run: Run) -> str:
         passed = sum(1 for check in checks if isinstance(check, dict) and check_passed(check))
         parts.append(f"{passed} of {counted(len(checks), 'check')} passed")
     elif checks == []:
-        parts.append("nothing was tested")
+        parts.append("no checks ran")
     if branch := result.get("branch"):
         parts.append(f"branch {branch}")
     return "; ".join(parts)
@@ -115,7 +115,13 @@ MAX_LABEL, MAX_DETAIL = 13, 13
 WAITS = (PERSON, TIME)
 SIGNS = {"good": "✓", "bad": "✗", "wait": "…", "live": "▶", "plain": "•"}
 """Signs beside the colour, for people who cannot see it."""
-OUTCOME_TEXTS = {"good": "well", "bad": "badly", "wait": "waits", "live": "goes on", "plain": ""}
+OUTCOME_TEXTS = {
+    "good": "succeeded",
+    "bad": "failed",
+    "wait": "waiting",
+    "live": "running",
+    "plain": "",
+}
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ UNSAID = {
 
 def _text_label(flow: str) -> str:
     job = job_of_flow(flow)
-    return job.request_label if job else "The task"
+    return job.request_label if job else "Task"
 
 
 Kind = Literal["text", "tick", "lines", "pairs", "choice", "several"]
@@ -169,17 +169,17 @@ def _pair(field: Field, line: str) -> tuple[str, Json]:
 
 _HINTS = {
     ("pipeline", "mode"): "Starting mode: direct, bugfix or research.",
-    ("pipeline", "agent"): "Agent for every role.",
-    ("pipeline", "base"): "Branch to start from. Empty: the one checked out.",
+    ("pipeline", "agent"): "Agent to use for every role.",
+    ("pipeline", "base"): "Branch to start from. Empty: the current branch.",
     ("operator", "context"): "Known facts: NAME=VALUE, one per line.",
-    ("operator", "pack"): "Tools it may use.",
+    ("operator", "pack"): "Pack with the tools to use.",
     ("operator", "approve"): "Approve the resulting plan in advance, once.",
-    ("playbook", "profile"): "Profile of the plugin. Empty: the nearest one.",
-    ("playbook", "root"): "Folder of the plugin. Empty: the project's.",
-    ("playbook", "agent"): "Agent that follows it.",
+    ("playbook", "profile"): "Plugin profile. Empty: the nearest one.",
+    ("playbook", "root"): "Plugin folder. Empty: the project's.",
+    ("playbook", "agent"): "Agent that follows the playbook.",
     ("playbook", "inputs"): "Values of the playbook's inputs: NAME=VALUE, one per line.",
     ("playbook", "dry_run"): "Work in a temporary copy and show what would change.",
-    ("duet", "pairs"): "Pairs that may take it. None selected: any pair.",
+    ("duet", "pairs"): "Pairs that may take the task. None selected: any pair.",
 }
 """Hints shown beside the fields."""
 

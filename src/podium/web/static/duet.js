@@ -143,7 +143,7 @@ class Pane {
   }
 
   lost(event) {
-    this.show({ mine: false, who: "", dead: false, trouble: event.reason || "The connection was lost; trying again." });
+    this.show({ mine: false, who: "", dead: false, trouble: event.reason || "Connection lost; reconnecting." });
     if (this.takeButton) this.takeButton.disabled = true;
     this.tag.textContent = "not connected";
     if (event.code === 4401) { location.reload(); return; }

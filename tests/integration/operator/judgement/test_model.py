@@ -275,7 +275,7 @@ async def test_an_agent_that_reads_finds_a_door_that_lets_nothing_through(tmp_pa
 
 async def test_a_reply_that_waits_for_a_person_is_no_reading() -> None:
     agent = FakeAgent([Reply(text="May I?", waiting_approvals=("appr_1",))])
-    with pytest.raises(ReplyInvalid, match="without a reading"):
+    with pytest.raises(ReplyInvalid, match="without an answer"):
         await ModelClassifier(agent, pack_of()).read(said(SARAH))
 
 
@@ -361,7 +361,7 @@ async def test_each_tool_stands_under_its_domain() -> None:
     assert {line.partition("(")[0] for line in system.split("\n") if line} == {
         "- os.create_note", "- os.create_task", "- os.list_invoices",
     }  # fmt: skip
-    assert "# Context\nNone: nobody told what was said or done before.\n" in prompt
+    assert "# Context\nNone: nothing is known about earlier messages.\n" in prompt
 
 
 async def test_objects_are_told_by_their_keys_and_what_they_mean() -> None:
@@ -374,7 +374,7 @@ async def test_objects_are_told_by_their_keys_and_what_they_mean() -> None:
 
 async def test_the_model_is_told_of_lookups_and_of_what_the_context_fills_in() -> None:
     prompt = await prompt_of(quote_id="Q-1")
-    assert "put the call that looks the record up before it" in prompt
+    assert "put the call that looks up the record before it" in prompt
     assert (
         "# Context (arguments with one of these names are filled from it; leave them out)\n"
         in prompt

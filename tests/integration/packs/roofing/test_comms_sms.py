@@ -78,7 +78,7 @@ async def test_a_pool_of_senders_is_named_as_one(tmp_path: Path, gateway: Gatewa
 
 async def test_the_gateways_no_is_told_in_its_words(tmp_path: Path, gateway: Gateway) -> None:
     with pytest.raises(
-        ToolBroke, match=r"not sent: the gateway refuses it \(21211\): The 'To' num"
+        ToolBroke, match=r"not sent: the gateway rejected it \(21211\): The 'To' num"
     ):
         await send_sms(Sms("+61400000000", "hi"), sms_scope(tmp_path, gateway))
     wrong = {"ROOFING_SMS_TOKEN": "wrong-but-secret"}
@@ -90,9 +90,9 @@ async def test_the_gateways_no_is_told_in_its_words(tmp_path: Path, gateway: Gat
 @pytest.mark.parametrize(
     ("answer", "fate", "words"),
     [
-        ((429, b'{"code": 20429, "message": "Too Many"}'), {}, "asked too much"),
-        ((404, b"<html>"), {}, "refuses it: HTTP 404"),
-        ((400, b"[1, 2]"), {}, "refuses it: HTTP 400"),
+        ((429, b'{"code": 20429, "message": "Too Many"}'), {}, "limits the rate"),
+        ((404, b"<html>"), {}, "rejected it: HTTP 404"),
+        ((400, b"[1, 2]"), {}, "rejected it: HTTP 400"),
         (None, {"status": "failed", "error_message": "Landline"}, r"says failed \(Landline\)"),
         (None, {"status": "undelivered", "error_code": 30005}, r"says undelivered \(30005\)"),
     ],
@@ -168,17 +168,17 @@ async def test_a_cancelled_call_ends_its_conversation(tmp_path: Path, gateway: G
 @pytest.mark.parametrize(
     ("sms", "settings", "words"),
     [
-        (Sms("0400123456", "hi"), {}, r"no number such as \+61400123456"),
-        (Sms("+61400123456&Body=x", "hi"), {}, "no number"),
+        (Sms("0400123456", "hi"), {}, r"not a phone number such as \+61400123456"),
+        (Sms("+61400123456&Body=x", "hi"), {}, "not a phone number"),
         (Sms("+61400123456", "  \n"), {}, "is empty"),
-        (Sms("+61400123456", "x" * 1601), {}, "has 1601 characters; 1600 is the most"),
+        (Sms("+61400123456", "x" * 1601), {}, "has 1601 characters, the limit is 1600"),
         (Sms("+61400123456", "a\0b"), {}, "cannot be sent"),
         (Sms("+61400123456", "\ud83d"), {}, "cannot be sent"),
         (SMS, {"ROOFING_SMS_TOKEN": ""}, "set ROOFING_SMS_TOKEN"),
         (SMS, {"ROOFING_SMS_ACCOUNT": "../../x"}, "ROOFING_SMS_ACCOUNT must be"),
         (SMS, {"ROOFING_SMS_FROM": "Clayton Roofing Co"}, "ROOFING_SMS_FROM must be"),
         (SMS, {"ROOFING_SMS_URL": "http://sms.example"}, "must begin with https://"),
-        (SMS, {"ROOFING_SMS_URL": "file:///etc"}, "ROOFING_SMS_URL is no address"),
+        (SMS, {"ROOFING_SMS_URL": "file:///etc"}, "ROOFING_SMS_URL is not a URL"),
     ],
 )
 async def test_what_cannot_be_sent_never_leaves(
@@ -226,5 +226,5 @@ async def test_what_a_gateway_nests_in_its_answer_is_left_out(
     tmp_path: Path, gateway: Gateway
 ) -> None:
     gateway.answer = (400, json.dumps({"message": {"why": [TOKEN]}, "code": 7}).encode())
-    with pytest.raises(ToolBroke, match=r"refuses it \(7\): HTTP 400"):
+    with pytest.raises(ToolBroke, match=r"rejected it \(7\): HTTP 400"):
         await send_sms(SMS, sms_scope(tmp_path, gateway))

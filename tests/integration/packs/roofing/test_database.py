@@ -203,9 +203,9 @@ async def test_rules_of_the_database_are_told_in_words(scope: PackScope) -> None
         await db.apply("first", [lead()], {})
         for change, words in (
             (bad_stage, "one of its values is not allowed"),
-            (orphan, "something that it names is not there"),
+            (orphan, "a record that it refers to does not exist"),
             (nameless, "one of its values is missing"),
-            (lead(), "there is one like it already"),
+            (lead(), "a record like it already exists"),
         ):
             with pytest.raises(Conflict, match=words):
                 await db.apply("second", [change], {})
@@ -299,17 +299,17 @@ async def test_days_and_moments_are_searched_from_and_to(scope: PackScope) -> No
         ('leads"; DROP TABLE leads; --', {}, "there is no table"),
         ("leads", {"id": "x", "name = 'y' --": 1}, "has no column"),
         ("leads", {"name": "no id"}, "needs an id"),
-        ("leads", {"id": "x", "name": "a\0b"}, "name of leads cannot be kept: it holds a NUL"),
+        ("leads", {"id": "x", "name": "a\0b"}, "name of leads cannot be stored: it contains a NUL"),
         ("leads", {"id": "x", "name": "\ud800"}, "half a character"),
         ("leads", {"id": "x", "name": "y" * 1_000_001}, "longer than 1000000 characters"),
         ("leads", {"id": "x", "name": 7}, "must be text, not int"),
         ("invoices", {"id": "x", "amount_cents": 1.5}, "must be a whole number"),
         ("invoices", {"id": "x", "amount_cents": True}, "must be a whole number"),
-        ("invoices", {"id": "x", "amount_cents": 2**63}, "too large a number"),
+        ("invoices", {"id": "x", "amount_cents": 2**63}, "the number is too large"),
         ("quote_lines", {"id": "x", "quantity": float("nan")}, "must be a finite number"),
         ("quote_lines", {"id": "x", "quantity": 10**400}, "must be a finite number"),
         ("tasks", {"id": "x", "due": "31/12/2026"}, "must be a day such as 2026-11-15"),
-        ("tasks", {"id": "x", "due": "2026-02-30"}, "due of tasks cannot be kept"),
+        ("tasks", {"id": "x", "due": "2026-02-30"}, "due of tasks cannot be stored"),
         ("tasks", {"id": "x", "completed_at": "2026-11-16T10:00:00"}, "needs its offset"),
         ("inspection_items", {"id": "x", "asset_ids": [float("inf")]}, "asset_ids of"),
         ("inspection_items", {"id": "x", "asset_ids": ["a\0"]}, "holds a NUL"),
@@ -341,7 +341,7 @@ async def test_searches_name_what_there_is(tmp_path: Path) -> None:
             (db.rows("leads", order="name; DROP TABLE leads"), "has no column"),
             (db.rows("leads", limit=0), "limit must be"),
             (db.rows("inspection_items", {"asset_ids": "x"}), "cannot be searched"),
-            (db.rows("tasks", {"due": Contains("1")}), "is no text"),
+            (db.rows("tasks", {"due": Contains("1")}), "is not text"),
         ):
             with pytest.raises(ToolBroke, match=words):
                 await attempt

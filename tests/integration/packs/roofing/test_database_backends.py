@@ -170,7 +170,7 @@ async def test_proof_read_before_first_use_finds_no_row_and_makes_no_file(tmp_pa
 
 async def test_a_file_that_is_no_database_is_said_to_be_none(tmp_path: Path) -> None:
     (tmp_path / "roofing.db").write_bytes(b"not a database at all" * 100)
-    with pytest.raises(ToolBroke, match="cannot be read as a database"):
+    with pytest.raises(ToolBroke, match="is not a readable database"):
         async with open_database(pack_scope(tmp_path)):
             pass
 
@@ -210,13 +210,13 @@ def test_a_read_only_backend_cannot_write(tmp_path: Path, postgres_url: str) -> 
         ({"SUPABASE_SERVICE_ROLE_KEY": "hush"}, "set SUPABASE_URL"),
         ({"ROOFING_DATABASE_URL": "mysql://root:hush@db/x"}, "must begin with postgresql://"),
         ({"SUPABASE_URL": "http://x.example", "SUPABASE_SERVICE_ROLE_KEY": "hush"}, "https://"),
-        ({"SUPABASE_URL": "x.supabase.co", "SUPABASE_SERVICE_ROLE_KEY": "hush"}, "no address"),
-        ({"SUPABASE_URL": "https://[x", "SUPABASE_SERVICE_ROLE_KEY": "hush"}, "no address"),
+        ({"SUPABASE_URL": "x.supabase.co", "SUPABASE_SERVICE_ROLE_KEY": "hush"}, "is not a URL"),
+        ({"SUPABASE_URL": "https://[x", "SUPABASE_SERVICE_ROLE_KEY": "hush"}, "is not a URL"),
         ({"SUPABASE_URL": "https://a:hush@x.co", "SUPABASE_SERVICE_ROLE_KEY": "k"}, "password"),
         ({"SUPABASE_URL": "https://x.co", "SUPABASE_SERVICE_ROLE_KEY": "hush\r\nX: y"}, "no key"),
         ({"ROOFING_DATABASE_URL": "postgresql://me:hush@127.0.0.1:1/x"}, "cannot be reached"),
         ({"ROOFING_DATABASE_URL": "postgresql://me:hush@127.0.0.1:zz/x"}, "cannot be reached"),
-        ({"ROOFING_DATABASE_URL": "postgresql://me:hush%zz@127.0.0.1/x"}, "no address that can"),
+        ({"ROOFING_DATABASE_URL": "postgresql://me:hush%zz@127.0.0.1/x"}, "not a valid URL"),
     ],
 )
 async def test_settings_that_cannot_work_are_named_and_never_shown(
@@ -259,14 +259,14 @@ async def test_a_project_without_the_tables_is_told_which_files_to_run(
         ((502, b"<html>Bad gateway</html>"), "HTTP 502; try again"),
         ((404, b"<html>not found</html>"), "HTTP 404"),
         ((200, b"<html>captive portal</html>"), "not JSON"),
-        ((200, b'{"a": 1}'), "no list of rows"),
+        ((200, b'{"a": 1}'), "a list of rows"),
         ((200, b"[]"), "did not say how many"),
         ((302, b""), "HTTP 302"),
         ((403, b'{"code": "42501", "message": "permission denied"}'), "does not accept the key"),
-        ((400, b'{"code": "22P02", "message": "odd"}'), r"refuses \(22P02\): odd"),
+        ((400, b'{"code": "22P02", "message": "odd"}'), r"rejected the request \(22P02\): odd"),
         ((400, b"[1]"), "HTTP 400"),
         ((500, b'{"code": "57014", "message": "canceling"}'), "took too long"),
-        ((500, b'{"code": "40P01", "message": "deadlock"}'), "in each other's way; nothing was"),
+        ((500, b'{"code": "40P01", "message": "deadlock"}'), "in conflict; nothing was"),
         (
             (409, b'{"details": "{\\"table\\": \\"leads\\", \\"id\\": \\"x\\"}"}'),
             "no row 'x' in leads",

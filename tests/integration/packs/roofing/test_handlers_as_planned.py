@@ -14,7 +14,7 @@ from tests.integration.packs.roofing.sms_gateway import Gateway
 from tests.integration.packs.roofing.smtp_server import SmtpServer
 from tests.integration.packs.roofing.test_handlers_comms import letter
 
-PLAN_AGAIN = "after this was planned; nothing was sent: look at it, then plan this again"
+PLAN_AGAIN = "after this was planned; nothing was sent: check it, then plan this again"
 
 
 @pytest.fixture

@@ -170,7 +170,7 @@ async def test_a_day_that_is_over_cannot_be_planned_for(
     await office.lead()
     named = await _named(office, tool)
     words = await office.refused(tool, **named, **arguments)
-    assert "is over, today is 2026-11-16; give a day from today on" in words
+    assert "is in the past, today is 2026-11-16; give a later day" in words
     [day] = [name for name in arguments if name != "title"]
     await office.once(tool, **named, **{**arguments, day: "2026-11-16"})
 
@@ -224,4 +224,7 @@ async def test_a_project_that_lacks_the_newest_file_is_told_which(
         office = open_office(tmp_path, settings)
         assert "run 0003_bills of the pack's migrations" in await office.broken("os.health_check")
         words = await office.broken("os.list_jobs")
-    assert "or the newest of them: run the files of the pack's folder migrations/" in words
+    assert (
+        "lacks some roofing tables: in its SQL editor, run the files of the pack's folder migrations/"
+        in words
+    )

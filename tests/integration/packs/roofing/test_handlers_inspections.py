@@ -46,7 +46,7 @@ async def test_a_lead_that_is_further_on_stays_there(office: Office) -> None:
 async def test_a_day_that_no_calendar_has_is_refused(office: Office) -> None:
     lead_id = await office.lead()
     words = await office.refused("inspection.schedule", lead_id=lead_id, date="2027-02-30")
-    assert "'2027-02-30' is no day" in words
+    assert "'2027-02-30' is not a date" in words
 
 
 async def test_an_inspection_is_made_today_where_the_business_is(office: Office) -> None:

@@ -99,7 +99,7 @@ async def test_a_quote_rests_on_an_inspection_of_its_own_lead(office: Office) ->
     words = await office.refused(
         "quote.create", lead_id=await office.lead(), inspection_id=other["inspection_id"]
     )
-    assert "is of lead" in words
+    assert "belongs to lead" in words
 
 
 async def test_two_lines_at_once_both_count(office: Office) -> None:
@@ -138,7 +138,7 @@ async def test_a_job_is_moved_and_moved_back(office: Office) -> None:
     assert (moved["date_before"], moved["status"]) == (None, "scheduled")
     back = await office.undo("job.schedule", moved)
     assert (back["date"], back["crew"], back["status"]) == (None, None, "created")
-    assert "is no day" in await office.refused("job.schedule", job_id=job_id, date="2027-13-01")
+    assert "is not a date" in await office.refused("job.schedule", job_id=job_id, date="2027-13-01")
 
 
 async def test_a_job_is_started_completed_and_taken_back_step_by_step(office: Office) -> None:

@@ -165,7 +165,7 @@ async def test_a_database_that_cannot_be_used_fails_the_health_check(tmp_path: P
     broken = open_office(tmp_path)
     broken.state.mkdir(exist_ok=True)
     (broken.state / "roofing.db").write_bytes(b"not a database at all" * 100)
-    assert "cannot be read as a database" in await broken.broken("os.health_check")
+    assert "is not a readable database" in await broken.broken("os.health_check")
 
 
 async def test_a_part_that_is_set_up_by_half_is_not_healthy(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ async def test_a_yes_that_came_along_is_worth_nothing_in_a_chain_of_approvers(
         halted = await operator.process("burn thing_1", "execute", explicit_approval=True)
         assert halted.status == "awaiting_approval"
         assert halted.grants == ()
-        assert "counts for no chain: ops, then owner are asked" in halted.reason
+        assert "does not replace a chain of approvals: ops, then owner" in halted.reason
         with pytest.raises(NotPossibleNow, match="ops"):
             await _say_yes(podium, halted, "oscar")
         await _say_yes(podium, halted, "olga")

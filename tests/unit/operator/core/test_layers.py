@@ -65,7 +65,7 @@ async def test_the_worker_takes_no_plan_that_did_not_pass_the_gate(tmp_path: Pat
         bench, plan = await bench_of(podium, pack), planned(pack, PUBLISH)
         job = OperatorJob(plan=plan)
         nowhere = cast(FlowContext, None)
-        with pytest.raises(PlanNotGated, match="no gated plan"):
+        with pytest.raises(PlanNotGated, match="not a gated plan"):
             await perform(nowhere, bench, cast(GatedPlan, plan), job)
         report = inspect(plan, pack, max_tool_calls=5)
         forged = GatedPlan(plan=plan, plan_hash=plan.plan_hash, report=report)
@@ -189,7 +189,7 @@ def test_a_circle_of_tools_is_refused(tmp_path: Path) -> None:
     bent = pack.model_copy(update={"registry": pack.registry.model_copy(update={"tools": known})})
     plan = planned(bent, sure(("things.publish", {}), ("things.add", {"name": "lamp"})))
     assert plan.status == "rejected"
-    assert "wait for each other" in plan.rejected_because
+    assert "depend on each other" in plan.rejected_because
 
 
 def test_verification_is_read_only_and_its_values_are_parameters(pack: Pack) -> None:

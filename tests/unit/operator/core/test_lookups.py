@@ -26,7 +26,7 @@ async def test_a_lookup_is_done_and_the_person_is_asked_with_its_result(tmp_path
             "Looks up lead_id with leads.find first; nothing else is done yet"
         )
         assert answer.next_actions[0] == (
-            "Then send the whole message again with it: Which lead? Give its id."
+            "Then send the whole message again, with the answer: Which lead? Give its id."
         )
         assert "leads.archive" not in office.performed()
 

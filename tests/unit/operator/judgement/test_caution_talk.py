@@ -168,7 +168,7 @@ def test_quoted_values_and_quoted_texts_are_no_foreign_wishes(text: str, meant: 
 
 def test_a_new_thing_is_not_one_that_is_there() -> None:
     update = wish("leads.update", lead_id="Kim0", phone="+61400100000", suburb="Clayton")
-    assert "already there" in question("new lead: Kim0 0400100000 in Clayton", update)
+    assert "already exist" in question("new lead: Kim0 0400100000 in Clayton", update)
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_a_new_thing_is_not_one_that_is_there() -> None:
 def test_an_approval_that_is_only_told_is_none(claim: str) -> None:
     accept = wish("quote.accept", quote_id="Q-9")
     for wishes in ([FINALIZE], [FINALIZE, accept], [accept]):
-        assert "An approval is given with APPROVE: ID" in question(claim, *wishes)
+        assert "Approvals are given with APPROVE: ID" in question(claim, *wishes)
 
 
 @pytest.mark.parametrize(

@@ -56,13 +56,13 @@ async def test_a_removed_file_is_put_aside_and_comes_back(tmp_path: Path) -> Non
     for _ in range(2):
         await remove_file(scope, stored.stored_as)
         gone = await verify_file(scope, stored.stored_as, SHA)
-        assert (gone.ok, gone.problem) == (False, "the file is not there")
+        assert (gone.ok, gone.problem) == (False, "the file is missing")
     for _ in range(2):
         await restore_file(scope, stored.stored_as)
         assert (await verify_file(scope, stored.stored_as, SHA)).ok
     (tmp_path / "media" / stored.stored_as).unlink()
     for attempt in (remove_file, restore_file):
-        with pytest.raises(ToolBroke, match="is gone; look for it in a backup"):
+        with pytest.raises(ToolBroke, match="is missing; restore it from a backup"):
             await attempt(scope, stored.stored_as)
 
 
@@ -71,7 +71,7 @@ async def test_a_file_that_was_changed_on_disk_is_found_and_mended(tmp_path: Pat
     stored = await store_file(scope, content=PHOTO)
     (tmp_path / "media" / stored.stored_as).write_bytes(PHOTO[:-1] + b"!")
     found = await verify_file(scope, stored.stored_as, SHA)
-    assert (found.ok, found.problem) == (False, "the file is not as it was stored")
+    assert (found.ok, found.problem) == (False, "the file has changed since it was stored")
     assert found.sha256 != SHA
     await store_file(scope, content=PHOTO)
     assert (await verify_file(scope, stored.stored_as, SHA)).ok
@@ -88,12 +88,12 @@ async def test_only_a_regular_file_with_a_photo_video_or_paper_is_taken(tmp_path
     pipe = tmp_path / "pipe.jpg"
     os.mkfifo(pipe)
     for path, words in (
-        (secret, "is no photo, video or PDF"),
+        (secret, "is not a photo, video or PDF"),
         (link, "cannot be read"),
-        (pipe, "is no regular file"),
-        (tmp_path, "is no regular file"),
+        (pipe, "is not a regular file"),
+        (tmp_path, "is not a regular file"),
         (tmp_path / "nothing.jpg", "No such file"),
-        (Path("/dev/zero"), "is no regular file"),
+        (Path("/dev/zero"), "is not a regular file"),
     ):
         with pytest.raises(ToolBroke, match=words):
             await store_file(scope, path=str(path))
@@ -112,7 +112,7 @@ async def test_content_that_cannot_be_right_is_refused(tmp_path: Path) -> None:
         ({"content": "not base64!"}, "is not base64"),
         ({"content": "ä"}, "is not base64"),
         ({"content": ""}, "is empty"),
-        ({"content": b"x", "sha256": "0" * 64}, "not the one that was meant"),
+        ({"content": b"x", "sha256": "0" * 64}, "does not match the expected hash"),
         ({"content": b"x", "path": "y"}, "either the path of a file or its content"),
         ({}, "either the path of a file or its content"),
         ({"content": bytes(MAX_BYTES + 1)}, "larger than 50 MB"),
@@ -128,7 +128,7 @@ async def test_content_that_cannot_be_right_is_refused(tmp_path: Path) -> None:
 async def test_a_place_that_is_not_ours_is_refused(tmp_path: Path, place: str) -> None:
     scope = pack_scope(tmp_path)
     for attempt in (remove_file, restore_file, read_stored):
-        with pytest.raises(ToolBroke, match="is no stored file"):
+        with pytest.raises(ToolBroke, match="is not a stored file"):
             await attempt(scope, place)
 
 

@@ -99,7 +99,7 @@ async def test_what_is_no_text_is_refused(rig: Rig, content: bytes) -> None:
     (rig.root / "a.py").write_bytes(content)
     outcome = await edit(rig, {"find": "find", "replace": "x"})
     assert not outcome.ok
-    assert "only text is edited" in outcome.error
+    assert "only text files can be edited" in outcome.error
     assert (rig.root / "a.py").read_bytes() == content
 
 
@@ -142,7 +142,7 @@ async def test_what_somebody_else_changed_after_a_crash_is_not_touched(
     edits = [{"find": "beta = 2\n", "replace": "beta = 3\n"}]
     await act(rig, tmp_path, path="a.py", edits=edits)
     (rig.root / "a.py").write_text("mine\n")
-    with pytest.raises(Exception, match="changed meanwhile by somebody else"):
+    with pytest.raises(Exception, match="changed by someone else in the meantime"):
         await act(rig, tmp_path, path="a.py", edits=edits)
     assert (rig.root / "a.py").read_text() == "mine\n"
 
@@ -156,7 +156,7 @@ async def test_without_edits_nothing_is_performed_and_the_agent_is_told(rig: Rig
 
 async def test_edits_beside_a_description_of_others_are_not_performed(rig: Rig) -> None:
     outcome = await edit(rig, {"find": "beta = 2", "replace": "x"}, change="harmless")
-    assert "leave out `change`" in outcome.error
+    assert "omit `change`" in outcome.error
     assert (rig.root / "a.py").read_text() == TEXT
 
 

@@ -51,7 +51,7 @@ def test_an_ambiguous_text_is_told_with_all_its_lines() -> None:
 
 def test_what_is_done_already_is_said_to_be() -> None:
     told = refusal(CODE, TextEdit("total = value + 9", "total = value + 2"))
-    assert "seems done" in told.message
+    assert "seems to be done" in told.message
     assert told.candidates[0].line == 7
 
 

@@ -96,7 +96,7 @@ async def test_another_order_of_that_name_is_not_replaced(rig: Rig) -> None:
 
     outcome = await perform(rig, delivery(rig))
 
-    assert "says something else" in outcome.error
+    assert "exists with other content" in outcome.error
     assert delivered(rig).read_text() == "id: WO-1\ntitle: Mine\n"
 
 
@@ -110,9 +110,9 @@ async def test_another_order_of_that_name_is_not_replaced(rig: Rig) -> None:
         ({"tier": "T0"}, "tier is 'T1'"),
         ({"zones": []}, "zones is ['logs']"),
         ({"target": "else"}, "target is 'health'"),
-        ({"content": "- no order"}, "no work order"),
-        ({"content": "id: [broken"}, "no work order"),
-        ({"content": "id: WO-1\ntitle: x\nops: [{op: dance}]"}, "no work order"),
+        ({"content": "- no order"}, "not a work order"),
+        ({"content": "id: [broken"}, "not a work order"),
+        ({"content": "id: WO-1\ntitle: x\nops: [{op: dance}]"}, "not a work order"),
     ],
 )
 async def test_what_was_judged_must_be_what_is_delivered(

@@ -72,7 +72,7 @@ async def test_undo_replaces_nothing_and_may_be_tried_again(rig: Rig) -> None:
     second = await perform(rig, call)
     third = await rig.use(undo["tool"], 3, **undo["arguments"])
 
-    assert "not replaced" in refused.error
+    assert "already exists" in refused.error
     assert first.result == second.result
     assert "any more" in third.error
     assert (rig.root / "docs/a").read_text() == "A"

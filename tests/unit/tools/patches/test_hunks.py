@@ -55,7 +55,7 @@ def test_a_line_number_that_is_stale_chooses_nothing() -> None:
 
 
 def test_a_line_is_not_found_inside_another() -> None:
-    with pytest.raises(EditRefused, match="do not stand in the file"):
+    with pytest.raises(EditRefused, match="were not found in the file"):
         apply_hunks("max = 1\n", [Hunk(("x = 1",), ("x = 2",))])
 
 

@@ -109,23 +109,23 @@ def test_two_parts_about_one_file_are_one() -> None:
 @pytest.mark.parametrize(
     ("patch", "why"),
     [
-        ("just words", "no change in the patch"),
-        ("--- a/f\n+++ b/f\n@@ -1 +1 @@\n-x\n+y\nno sign\n", "line 6 .*begin with a blank"),
+        ("just words", "the patch contains no changes"),
+        ("--- a/f\n+++ b/f\n@@ -1 +1 @@\n-x\n+y\nno sign\n", "line 6 .*begin with a space"),
         ("--- a/f\n+++ b/g\n@@ -1 +1 @@\n-x\n+y\n", "rename from"),
         ("diff --git a/f b/f\nold mode 100644\nnew mode 100755\n", "permission bits"),
-        ("diff --git a/f b/f\nnew file mode 120000\n", "only plain files"),
+        ("diff --git a/f b/f\nnew file mode 120000\n", "only regular files"),
         ("diff --git a/f b/f\nBinary files a/f and b/f differ\n", "binary files"),
-        ('--- "a/\\303"\n+++ "b/\\303"\n@@ -1 +1 @@\n-x\n+y\n', "quoted names"),
+        ('--- "a/\\303"\n+++ "b/\\303"\n@@ -1 +1 @@\n-x\n+y\n', "quoted file names"),
         ("--- a/f\n+++ b/f\n@@ -1 +1 @@\n x\n", "changes nothing"),
-        ("*** Begin Patch\n*** Add File: a\n+x\n", "must be its last line"),
+        ("*** Begin Patch\n*** Add File: a\n+x\n", "the last line must be"),
         ("*** Begin Patch\n*** Add File: a\nx\n*** End Patch", "begin with `\\+`"),
-        ("*** Begin Patch\n*** Add File: \n+x\n*** End Patch", "names no file"),
+        ("*** Begin Patch\n*** Add File: \n+x\n*** End Patch", "the file name is missing"),
         ("*** Begin Patch\n*** Update File: a\n*** End Patch", "changes nothing"),
-        ("*** Begin Patch\n*** Delete File: a\n-x\n*** End Patch", "needs no lines"),
-        ("*** Begin Patch\nhello\n*** End Patch", "a section begins with"),
+        ("*** Begin Patch\n*** Delete File: a\n-x\n*** End Patch", "must have no lines"),
+        ("*** Begin Patch\nhello\n*** End Patch", "a section must begin with"),
         (
             "*** Begin Patch\n*** Delete File: a\n*** Add File: a\n+x\n*** End Patch",
-            "two different things with 'a'",
+            "two different changes to 'a'",
         ),
         (
             "*** Begin Patch\n"

@@ -14,7 +14,7 @@ from podium.core.errors import BadInput
 from podium.core.model import FrozenModel, Json
 from podium.jobs.operator.bench.cases import HALVES, Half, UtteranceCase, utterance_cases
 from podium.jobs.operator.bench.score import NEEDS_APPROVAL, MarkedUtterance, score_roofing
-from podium.render.text import escaped_line
+from podium.render.text import counted, escaped_line
 
 FLOORS: dict[str, float] = {
     "plain": 0.84,
@@ -180,11 +180,12 @@ def print_tally(screen: Screen, tally: Tally, wrong: Sequence[MarkedUtterance]) 
     lines = (*tally.classes, *tally.halves, tally.total)
     screen.table(_HEADERS, [_row(line, tally) for line in lines])
     screen.line(
-        f"a message is read and judged in {tally.p50 * 1000:.1f} ms (p50), "
+        f"time to read and judge a message: {tally.p50 * 1000:.1f} ms (p50), "
         f"{tally.p95 * 1000:.1f} ms (p95)"
     )
     if tally.total.unapproved:
-        screen.line(f"{tally.total.unapproved} would be done without the approval that they need")
+        messages = counted(tally.total.unapproved, "message")
+        screen.line(f"{messages} would be executed without the required approval")
     for line in tally.below:
         screen.line(f"{line.name}: {line.accuracy:.1%} is below {tally.floor(line):.0%}")
     for utterance in wrong:
@@ -231,16 +232,19 @@ def operator(
         str | None, typer.Option("--class", metavar="C", help="Only messages of this class.")
     ] = None,
     half: Annotated[
-        Half | None, typer.Option("--half", help="Only what classifiers are tuned on, or not.")
+        Half | None,
+        typer.Option(
+            "--half", help="Only the messages that classifiers are tuned on, or the others."
+        ),
     ] = None,
     show_wrong: Annotated[
-        bool, typer.Option("--show-wrong", help="Show each message that was understood wrongly.")
+        bool, typer.Option("--show-wrong", help="Show each misunderstood message.")
     ] = False,
 ) -> None:
-    """Read a corpus of messages with the embedded classifier; say how well they were understood.
+    """Measure how well the embedded classifier understands a corpus of messages.
 
-    A message counts as right when its intent, domain, tools, fields and tier are. Exits with 1 when
-    anything that needs approval would be done without, or a class falls below its floor.
+    A message counts as right if its intent, domain, tools, fields and tier are. Exits with 1 if
+    anything would be executed without the required approval, or a class falls below its floor.
 
     \b
     Example:
@@ -260,5 +264,5 @@ def _utterances(kind: str | None, half: Half | None) -> list[UtteranceCase]:
     cases = utterance_cases(kind, half)
     if not cases:
         kinds = ", ".join(dict.fromkeys(case.kind for case in utterance_cases()))
-        raise BadInput(f"no class {kind!r}; classes: {kinds}")
+        raise BadInput(f"unknown class {kind!r}; classes: {kinds}")
     return cases

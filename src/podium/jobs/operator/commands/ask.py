@@ -21,11 +21,11 @@ def ask(
     text: Annotated[
         str | None,
         typer.Argument(
-            metavar="[MESSAGE]", help="What is wanted; - reads stdin.", show_default=False
+            metavar="[MESSAGE]", help="Request in plain words; - reads stdin.", show_default=False
         ),
     ] = None,
     message: Annotated[
-        str, typer.Option("--message", "-m", metavar="TEXT", help="The same as MESSAGE.")
+        str, typer.Option("--message", "-m", metavar="TEXT", help="Same as MESSAGE.")
     ] = "",
     mode: Annotated[
         str | None,
@@ -33,25 +33,25 @@ def ask(
             "--mode",
             "-M",
             metavar="MODE",
-            help="How far: analyze, plan, enqueue, enqueue_and_wait or execute. Default: analyze; "
+            help="How far to go: analyze, plan, enqueue, enqueue_and_wait or execute. Default: analyze; "
             "questions about Podium itself are answered at once.",
         ),
     ] = None,
-    approve: Annotated[
-        bool, typer.Option("--approve", help="Say yes to the plan that comes of it, this once.")
-    ] = False,
+    approve: Annotated[bool, typer.Option("--approve", help="Approve the resulting plan.")] = False,
     pairs: Annotated[
         list[str] | None,
-        typer.Option("--context", metavar="NAME=VALUE", help="What is known already; repeatable."),
+        typer.Option(
+            "--context", metavar="NAME=VALUE", help="Value to use as context; repeatable."
+        ),
     ] = None,
     file: Annotated[
         Path | None,
-        typer.Option("--context-file", metavar="FILE", help="The same as an object in JSON."),
+        typer.Option("--context-file", metavar="FILE", help="JSON object with context values."),
     ] = None,
     pack: Annotated[
         list[str] | None,
         typer.Option(
-            "--pack", metavar="NAME", help="The tools: a pack's name or folder; repeatable."
+            "--pack", metavar="NAME", help="Pack of tools, by name or folder; repeatable."
         ),
     ] = None,
     classifier: Annotated[
@@ -59,22 +59,23 @@ def ask(
         typer.Option(
             "--classifier",
             metavar="NAME",
-            help="Who reads it: embedded, model or an agent of podium.yaml.",
+            help="What reads the message: embedded, model or an agent of podium.yaml.",
         ),
     ] = "",
     interactive: Annotated[
-        bool, typer.Option("--interactive", "-i", help="Talk at a prompt.")
+        bool, typer.Option("--interactive", "-i", help="Start an interactive prompt.")
     ] = False,
     schema: Annotated[
-        bool, typer.Option("--schema", help="Print the schema of what --json answers.")
+        bool, typer.Option("--schema", help="Print the JSON Schema of the --json output.")
     ] = False,
 ) -> None:
-    """Turn plain words into a validated, approved, receipted run of registered tools.
+    """Turn a request in plain words into approved tool calls, each with a receipt.
 
     Every answer has five blocks: [INTENT], [PLAN] or [RESULT], [TOOL IMPACT], [RISKS / GATES] and
     [NEXT ACTIONS]. Nothing is done in the modes analyze and plan. Without a mode, questions about Podium
-    itself are answered and everything else is analyzed. From tier T2 on a plan waits until people
-    approve exactly it. Exits with 0 when done, 3 when an approval or an answer is needed, 4 when refused.
+    itself are answered and everything else is analyzed. From tier T2 on, a plan waits until people
+    approve that exact plan. Exits with 0 when done, 3 when an approval or an answer is needed, 4 when
+    refused.
 
     \b
     Example:

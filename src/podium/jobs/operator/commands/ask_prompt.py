@@ -135,18 +135,18 @@ class LineReader:
 
 
 HELP = """\
-:mode [MODE]            show or set how far: analyze, plan, enqueue, enqueue_and_wait, execute
-:approve                say yes to the next plan, and to no other
-:context                show what is known beside the messages
-:context NAME=VALUE     add to it;  :context file FILE  reads an object,  :context clear  forgets all
-:pack [NAME …]          show or choose whose tools may be meant;  :pack default  is as podium.yaml says
-:plan                   the last plan in full, with its verification
-:receipts [RUN]         the receipts of the last run, or of another
-:help                   this
-:quit                   leave (Ctrl-D too); Ctrl-C drops the line or ends the wait
-APPROVE: ID             release the plan that waits under ID
-podium COMMAND …        one of the commands that an answer named
-anything else           is put to the operator"""
+:mode [MODE]            show or set the mode: analyze, plan, enqueue, enqueue_and_wait, execute
+:approve                approve the next plan, and no other
+:context                show the context values
+:context NAME=VALUE     add a value;  :context file FILE  adds a JSON object,  :context clear  removes all
+:pack [NAME …]          show or choose packs of tools;  :pack default  uses those of podium.yaml
+:plan                   show the last plan in full, with its verification
+:receipts [RUN]         show the receipts of the last run, or of RUN
+:help                   show this help
+:quit                   quit (also Ctrl-D); Ctrl-C discards the line or stops waiting
+APPROVE: ID             approve the plan that is waiting under ID
+podium COMMAND …        run a command that an answer named
+anything else           is sent to the operator"""
 
 PASSED_ON = (
     *("approvals", "approve", "ask", "cancel", "habits", "logs", "pack", "receipts"),
@@ -230,7 +230,7 @@ def _message(talk: Talk, line: str) -> None:
         )
     elif approve and answer.mode is not None and not answer.mode.acts:
         talk.cli.screen.stderr_line(
-            f"podium: the approval was used for this plan, and mode {answer.mode} performs nothing; use "
+            f"podium: the approval was used for this plan, but mode {answer.mode} executes nothing; use "
             ":mode execute and :approve, then send the message again"
         )
 
@@ -246,7 +246,7 @@ def _pass_on(talk: Talk, line: str) -> None:
         raise BadInput(f"cannot parse the command ({error}); close its quotes") from None
     if not argv or argv[0] not in PASSED_ON or {"-i", "--interactive"} & set(argv):
         raise BadInput(
-            f"only these commands work at the prompt: {', '.join(PASSED_ON)}; for others :quit first"
+            f"only these commands work at the prompt: {', '.join(PASSED_ON)}; :quit first to run others"
         )
     project, as_json = talk.cli.options.project, talk.cli.screen.json
     options = ["--project", str(project)] if project else []

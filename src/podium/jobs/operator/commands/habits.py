@@ -19,12 +19,12 @@ app = command_app(group=True)
 
 @app.callback()
 def habits() -> None:
-    """See or erase what the operator remembers of messages. It only suggests; it approves nothing."""
+    """List or erase the messages that the operator remembers to suggest tools. They approve nothing."""
 
 
 @app.command(name="list")
 def list_(context: typer.Context) -> None:
-    """List what was asked, what was chosen for it, and who approved.
+    """List remembered messages, the tools chosen for them, and who approved.
 
     \b
     Example:
@@ -57,11 +57,11 @@ def list_(context: typer.Context) -> None:
 def forget(
     context: typer.Context,
     text: Annotated[
-        str, typer.Argument(metavar="[TEXT]", help="Only messages with these words in them.")
+        str, typer.Argument(metavar="[TEXT]", help="Only messages that contain this text.")
     ] = "",
-    everything: Annotated[bool, typer.Option("--all", help="Erase all of it.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Erase all messages.")] = False,
 ) -> None:
-    """Erase what is remembered of messages.
+    """Erase remembered messages.
 
     \b
     Example:

@@ -24,16 +24,17 @@ app = command_app()
 def undo(
     context: typer.Context,
     receipt: Annotated[
-        str, typer.Argument(metavar="RUN#NUMBER", help="The receipt of what is to be taken back.")
+        str, typer.Argument(metavar="RUN#NUMBER", help="Receipt of the call to undo.")
     ],
     mode: Annotated[
-        str, typer.Option("--mode", "-M", metavar="MODE", help="plan only shows what it would do.")
+        str,
+        typer.Option(
+            "--mode", "-M", metavar="MODE", help="plan shows what would be done, without doing it."
+        ),
     ] = OperatorMode.EXECUTE.value,
-    approve: Annotated[
-        bool, typer.Option("--approve", help="Say yes to the plan that comes of it, this once.")
-    ] = False,
+    approve: Annotated[bool, typer.Option("--approve", help="Approve the resulting plan.")] = False,
 ) -> None:
-    """Take back what a receipt proves, by the inverse that its tool declared. Gated like any other plan.
+    """Undo the call of a receipt, with the inverse that its tool declares. Gated like any other plan.
 
     \b
     Example:

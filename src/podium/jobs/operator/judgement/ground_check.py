@@ -281,10 +281,10 @@ FindUngrounded = Callable[[Message, Sequence[ToolIntent]], list[Ungrounded]]
 """For each call that was read, what of it nobody said."""
 
 NOT_ASKED = "the message does not ask for it"
-ASKED_LESS = "the message does not ask for it so often"
+ASKED_LESS = "the message does not ask for it that often"
 NOT_IN_MESSAGE = "not in the message"
-OTHERWISE = "the message says it otherwise"
-NOT_CHECKED = "it could not be held against the message"
+OTHERWISE = "the message says something else"
+NOT_CHECKED = "it could not be compared with the message"
 
 
 class GroundingCheck:

@@ -254,7 +254,9 @@ def _contract_conflict(reading: Reading, pack: Pack) -> Conflict | None:
             because = f"{intent.tool} has no field {invented[0]!r}"
             return Conflict(directive=Directive.CONTRACT, because=because)
         if holds_reference(intent.arguments):
-            because = f"an argument of {intent.tool} refers to another call, which only plans do"
+            because = (
+                f"an argument of {intent.tool} refers to another call, which only plans can do"
+            )
             return Conflict(directive=Directive.CONTRACT, because=because)
     return None
 

@@ -72,7 +72,7 @@ def _arithmetic(tool: PackTool, arguments: Mapping[str, Json], pack: Pack) -> It
         if isinstance(value, list) and len(value) > MANY:
             yield TierTerm(tier=Tier.T2, because=f"{name!r} has {len(value)} entries at once")
         if _holds_secret(value):
-            yield TierTerm(tier=Tier.T2, because=f"{name!r} is given a secret")
+            yield TierTerm(tier=Tier.T2, because=f"{name!r} contains a secret")
 
 
 def _holds_secret(value: Json) -> bool:

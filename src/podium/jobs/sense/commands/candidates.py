@@ -49,14 +49,14 @@ WIDE_COLUMNS = 130
 def candidates(
     context: typer.Context,
     all_: Annotated[
-        bool, typer.Option("--all", help="Also those that were delivered, refused or only told of.")
+        bool, typer.Option("--all", help="Include delivered, refused and logged candidates.")
     ] = False,
     root: RootToo = None,
 ) -> None:
-    """List the work orders that the sense loop proposes: those that wait for somebody, newest first.
+    """List the open work orders that the sense loop proposes, newest first.
 
-    `podium approve ID`, `podium reject ID --why …` and `podium deploy ID` take their ids, whole or
-    the beginning. With --all, what a worker performed is done, failed, refused or parked.
+    `podium approve ID`, `podium reject ID --why …` and `podium deploy ID` accept their ids, in full
+    or as a prefix. With --all, an order that a worker took is done, failed, refused or parked.
 
     \b
     Example:
@@ -82,11 +82,11 @@ def candidates(
 def show(
     context: typer.Context,
     candidate: Annotated[
-        str, typer.Argument(metavar="ID", help="Of the work order, or the beginning; or its run's.")
+        str, typer.Argument(metavar="ID", help="ID or prefix, of the work order or its run.")
     ],
     root: RootToo = None,
 ) -> None:
-    """Show a candidate whole: what it would do, how it was weighed, and the order itself.
+    """Show a candidate in full: what it would do, its tier and zones, and the work order itself.
 
     \b
     Example:
@@ -136,12 +136,12 @@ class _CandidateDetail:
                 ("candidate", status.wo_id),
                 ("state", self.view.state),
                 ("why", escaped_line(reason_text(status, self.around))),
-                ("no ops", escaped_line("" if self.order.ops else no_operations(status))),
+                ("no operations", escaped_line("" if self.order.ops else no_operations(status))),
                 ("title", escaped_line(status.title)),
                 ("target", escaped_line(status.target)),
                 ("tier", status.tier),
                 ("zones", ", ".join(status.zones)),
-                ("led to by", escaped_line(", ".join(self.order.provenance))),
+                ("sources", escaped_line(", ".join(self.order.provenance))),
                 ("since", local_time(self.view.since)),
                 ("approval", status.approval_id),
                 ("run", status.run_id),
@@ -149,12 +149,10 @@ class _CandidateDetail:
             ]
         )
         ops = [op.line for op in self.order.ops]
-        screen.line(
-            f"\n{'operations' if ops else 'tasks; no operations have been derived from them'}"
-        )
+        screen.line(f"\n{'operations' if ops else 'tasks; no operations have been planned yet'}")
         for number, line in enumerate(ops or self.order.tasks, start=1):
             screen.line(f"  {number}. {escaped_line(line)}")
-        screen.line("\nthe order")
+        screen.line("\nwork order")
         for line in escaped_text(self.text).splitlines():
             screen.line(f"  {line}")
         for line in next_commands(status, self.around):
@@ -182,9 +180,7 @@ def _list(cli: CliContext, views: list[CandidateView], *, all_: bool) -> None:
     if all_:
         screen.line(f"no candidates yet; run a tick with `podium sense --once{project}`")
     else:
-        screen.line(
-            f"no open candidates; `podium candidates --all{project}` lists those that have ended"
-        )
+        screen.line(f"no open candidates; list closed ones with `podium candidates --all{project}`")
 
 
 def _entry(screen: Screen, view: CandidateView) -> None:
@@ -227,17 +223,17 @@ REFUSED = 4
 def deploy(
     context: typer.Context,
     candidate: Annotated[
-        str, typer.Argument(metavar="ID", help="Of the work order, or the beginning.")
+        str, typer.Argument(metavar="ID", help="ID of the work order, or a prefix.")
     ],
     mode: Annotated[
-        Mode | None, typer.Option("--mode", help="Instead of the mode that is set.")
+        Mode | None, typer.Option("--mode", help="Mode to use instead of the configured one.")
     ] = None,
     root: RootToo = None,
 ) -> None:
-    """Say yes to a candidate and see it into the inbox, in one go.
+    """Approve a candidate and deliver it to the inbox.
 
-    What was approved already is only seen through. In a dry run nothing is moved; the answer says
-    what to move. Exits with 0 when it was delivered, 3 when it waits for somebody, 4 when it was
+    If it is approved already, it is only delivered. A dry run moves nothing; the output says which
+    file to move. Exits with 0 if it was delivered, 3 if it is waiting for a person, and 4 if it was
     refused or rejected.
 
     \b

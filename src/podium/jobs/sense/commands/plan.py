@@ -28,18 +28,20 @@ BROKEN = 2
 
 @app.callback()
 def plan() -> None:
-    """Parse a planner's plan, and check planning rules."""
+    """Parse a planner's plan or check planning rules."""
 
 
 @app.command()
 def parse(
     context: typer.Context,
-    input_: Annotated[str, typer.Option("--input", metavar="FILE", help="The plan; `-` is stdin.")],
+    input_: Annotated[
+        str, typer.Option("--input", metavar="FILE", help="File with the plan; `-` reads stdin.")
+    ],
 ) -> None:
-    """Read a plan and say which work orders would come of it, and why the rest would not.
+    """Parse a plan: list the work orders it would create, and why other items are skipped.
 
-    Nothing is made, written or asked. Exits with 0 when the document can be read, whatever is in
-    it, else with 2.
+    Nothing is created or written, and no planner is asked. Exits with 0 if the document can be
+    read, whatever it contains, and with 2 otherwise.
 
     \b
     Example:
@@ -60,9 +62,11 @@ def parse(
 @app.command()
 def schema(
     context: typer.Context,
-    order: Annotated[bool, typer.Option("--order", help="The work order's instead.")] = False,
+    order: Annotated[
+        bool, typer.Option("--order", help="Print the schema of work orders instead.")
+    ] = False,
 ) -> None:
-    """Print the JSON Schema of plans, or that of the work orders in the inbox.
+    """Print the JSON Schema of plans, or of work orders in the inbox.
 
     \b
     Example:
@@ -85,12 +89,14 @@ def rules(
         Path | None,
         typer.Argument(metavar="[FILE]", help="A YAML file of rules.", show_default=False),
     ] = None,
-    check: Annotated[bool, typer.Option("--check", help="Only say whether all is well.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Only report whether the rules are valid.")
+    ] = False,
 ) -> None:
-    """Show the rules that plan without a model, and try every rule on its own examples.
+    """Show the rules that plan without a model, and test every rule with its own examples.
 
-    Without FILE these are the project's, or those that come with Podium. Faults and examples that do
-    not hold are told with file and line, and leave with 2.
+    Without FILE, the project's rules are used, or those that come with Podium. Invalid rules and
+    failing examples are reported with file and line; the exit code is then 2.
 
     \b
     Example:
@@ -111,7 +117,7 @@ def rules(
             cli.screen.table(
                 headers, [[str(row[name.lower()]) for name in headers] for row in rows]
             )
-        held = f"{counted(len(rows), 'rule')}, {counted(examples, 'example')}: all hold"
+        held = f"{counted(len(rows), 'rule')}, {counted(examples, 'example')}: all pass"
         cli.screen.line(f"{loaded.name}: {held}")
 
     cli.screen.answer(record, show)
@@ -138,13 +144,13 @@ def _content(source: str) -> tuple[bytes, str]:
         # Opening a named pipe would wait for its other end.
         with open(source, "rb", opener=_without_waiting) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise ValueError("it is no plain file")
+                raise ValueError("not a regular file")
             return file.read(MAX_BYTES + 1), ""
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
         return (
             b"",
-            f"the plan {source!r} cannot be read ({why}); name a file that can, or `-` for stdin",
+            f"cannot read the plan {source!r} ({why}); pass a readable file, or `-` for stdin",
         )
 
 

@@ -74,19 +74,19 @@ class TrustNews:
             tier = max(trust.highest_agreed, Tier.T1)
             arguments = f"{shlex.quote(trust.target)} --zone {shlex.quote(trust.zone)}"
             project = root_option(self._podium.folders.project)
-            yield f"{where} has earned autonomy up to {tier}: podium sense trust promote {arguments}{project}"
+            yield f"{where} has earned autonomy up to {tier}; grant it with `podium sense trust promote {arguments}{project}`"
 
 
 def tick_once(cli: CliContext, *, manual: bool) -> None:
     """Tick, tell what came of it, and leave with its exit code."""
-    cli.options.ending_note = "stopping; the next tick continues what this one began"
-    cli.options.parting_note = "the next tick continues what this one began"
+    cli.options.ending_note = "stopping; the next tick resumes this one"
+    cli.options.parting_note = "the next tick resumes this one"
 
     async def work(podium: Podium) -> tuple[TickOutcome, ReportContext, list[str]]:
         options, news = sense_options(podium), TrustNews(podium)
         conditions = None if manual or cli.options.mode else idle_conditions(podium)
         with Progress(sys.stderr) as progress:
-            progress.doing("looking")
+            progress.doing("reading sources")
             async with AsyncExitStack() as stack:
                 deps = await tick_deps(
                     podium, stack, opening=lambda: _show_planning(progress, podium, options)
@@ -112,11 +112,11 @@ def _show_planning(progress: Progress, podium: Podium, options: SenseOptions) ->
     if options.planner in ("rules", "none") or _is_absent(podium, options.planner):
         progress.doing("planning")
         return
-    activity = f"planner {options.planner} thinks"
+    activity = f"waiting for planner {options.planner}"
     progress.doing(activity)
     if not progress.width:
         profile = options.profiles.get(options.profile)
-        most = f", for at most {profile.timeout_seconds:g} s" if profile else ""
+        most = f", at most {profile.timeout_seconds:g} s" if profile else ""
         progress.line(f"{activity}{most}")
 
 
@@ -172,7 +172,7 @@ class CandidateWatcher:
         what = status.why
         if status.state == "delivered":
             around = await report_context(self._podium)
-            what = f"in {around.path(status.file)}; {around.command('worker')} performs it"
+            what = f"to {around.path(status.file)}; execute it with `{around.command('worker')}`"
         now = local_time(self._podium.clock.now())
         line = f"{now}  {status.state}: {status.wo_id}  {escaped_line(what, 160)}".rstrip()
         screen = self._cli.screen
@@ -189,7 +189,7 @@ def keep_ticking(cli: CliContext) -> None:
     """Tick until Ctrl-C."""
     cli.options.ending_note = "stopping; every run stays at its checkpoint"
     cli.options.parting_note = (
-        "every run stays at its checkpoint; the next loop or worker continues"
+        "every run stays at its checkpoint; the next loop or worker resumes it"
     )
 
     async def work(podium: Podium) -> None:
@@ -213,7 +213,7 @@ def keep_ticking(cli: CliContext) -> None:
             async def begun() -> None:
                 every = f"every {deps.options.every_seconds:g} s"
                 cli.screen.stderr_line(
-                    f"sensing {deps.root} in mode {deps.mode}, now and {every}; Ctrl-C ends it"
+                    f"sensing {deps.root} in mode {deps.mode}, now and {every}; press Ctrl-C to stop"
                 )
                 # What people answered while no loop ran waits in the record, where there is one.
                 if podium.has_record:
@@ -230,7 +230,7 @@ async def _print_waiting(cli: CliContext, podium: Podium) -> None:
     waiting = [view.standing.wo_id for view in views if view.state == "waiting"]
     if waiting:
         command = f"podium candidates{root_option(podium.folders.project)}"
-        cli.screen.stderr_line(f"waiting: {', '.join(waiting)}; `{command}` shows them")
+        cli.screen.stderr_line(f"waiting: {', '.join(waiting)}; list them with `{command}`")
 
 
 def _print_tick(cli: CliContext, outcome: TickOutcome | PodiumError, reported: set[str]) -> None:
@@ -251,7 +251,7 @@ def tick_line(outcome: TickOutcome, reported: Container[str] = ()) -> str:
     if outcome.why:
         parts.append(escaped_line(outcome.why, 160))
     elif outcome.status == "SKIPPED":
-        parts.append(f"nothing changed ({outcome.idle_ticks} idle)")
+        parts.append(f"nothing changed ({counted(outcome.idle_ticks, 'idle tick')})")
     for state in dict.fromkeys(candidate.state for candidate in candidates):
         ids = [candidate.wo_id for candidate in candidates if candidate.state == state]
         parts.append(f"{state}: {', '.join(ids)}")
@@ -272,29 +272,29 @@ app.add_typer(trust_app, name="trust")
 @app.callback(invoke_without_command=True)
 def sense(
     context: typer.Context,
-    once: Annotated[bool, typer.Option("--once", help="One tick, which always plans.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Run one tick, and always plan.")] = False,
     mode: Annotated[
-        Mode | None, typer.Option("--mode", help="How far it may go, instead of what is set.")
+        Mode | None, typer.Option("--mode", help="Mode to use instead of the configured one.")
     ] = None,
     root: Annotated[
         Path | None,
-        typer.Option("--root", metavar="DIR", help="The root; else the project's folder."),
+        typer.Option("--root", metavar="DIR", help="Root folder (default: the project folder)."),
     ] = None,
     if_changed: Annotated[
-        bool, typer.Option("--if-changed", help="With --once: plan only if something changed.")
+        bool, typer.Option("--if-changed", help="With --once, plan only if something changed.")
     ] = False,
 ) -> None:
-    """Read the system's state, plan, and let work orders go as far as the mode lets them.
+    """Read the state of a system, plan, and deliver work orders as far as the mode allows.
 
-    A tick looks at the sources, asks the planner if anything changed, and makes candidates of its
-    plan. Without --once that happens now and again and again until Ctrl-C; one loop has a root, a
-    second one exits with 7. GMX_ORCH_MODE lowers the mode and never raises it.
+    A tick reads the sources, asks the planner if anything changed, and turns its plan into
+    candidates. Without --once, ticks repeat until Ctrl-C. Only one loop can run per root; a second
+    one exits with 7. GMX_ORCH_MODE can lower the mode, but never raise it.
 
-    sensing only tells; dry-run writes candidates to review; supervised delivers what somebody
-    approved; autonomous also delivers unasked what `podium sense trust` grants.
+    sensing only reports; dry-run writes candidates for review; supervised delivers what a person
+    approved; autonomous also delivers, without approval, what `podium sense trust` grants.
 
-    One tick exits with 0 when there is a plan, an empty one in place of an absent planner, or
-    nothing to plan for, and with 1 when the planner failed.
+    A single tick exits with 0 if there is a plan (an empty one if the planner is absent) or
+    nothing to plan for, and with 1 if the planner failed.
 
     \b
     Example:
@@ -307,11 +307,11 @@ def sense(
     if context.invoked_subcommand is not None:
         if once or if_changed or mode:
             raise BadInput(
-                f"--once, --if-changed and --mode do not apply to `{context.invoked_subcommand}`; give its own options after it"
+                f"--once, --if-changed and --mode do not apply to `{context.invoked_subcommand}`; put its own options after its name"
             )
         return
     if if_changed and not once:
-        raise BadInput("--if-changed is for a single tick; add --once")
+        raise BadInput("--if-changed requires --once; add it")
     options.mode = mode or ""
     cli = CliContext(options)
     _warn_unknown_mode(cli)

@@ -37,7 +37,7 @@ from podium.jobs.sense.io.schedule import (
     TickSchedule,
 )
 from podium.jobs.sense.options import sense_mode
-from podium.render.text import escaped_line, local_time
+from podium.render.text import counted, escaped_line, local_time
 
 
 def render_layout(screen: Screen, done: Scaffolded) -> None:
@@ -49,7 +49,7 @@ def render_layout(screen: Screen, done: Scaffolded) -> None:
         screen.line(f"{'backup':9}{path}")
     for reason in done.refused.values():
         screen.stderr_line(f"podium: {escaped_line(reason)}")
-    screen.line(f"{done.root}: next, `podium sense --once --root {shlex.quote(done.root)}`")
+    screen.line(f"next: `podium sense --once --root {shlex.quote(done.root)}`")
 
 
 def render_changes(screen: Screen, changes: list[InstallChange], how: str) -> None:
@@ -68,13 +68,13 @@ def _render_change(screen: Screen, change: InstallChange, how: str) -> None:
     for path in change.written:
         screen.line(f"{change.scheduler}: wrote {path}")
     for path in change.backups:
-        screen.line(f"{change.scheduler}: what was there is kept as {path}")
+        screen.line(f"{change.scheduler}: kept the previous file as {path}")
     for path in change.removed:
         screen.line(f"{change.scheduler}: {_removed(change, path)}")
     if change.loaded:
-        screen.line(f"{change.scheduler}: a tick {how}")
+        screen.line(f"{change.scheduler}: ticks run {how}")
     if not (change.written or change.removed or change.notes):
-        screen.line(f"{change.scheduler}: nothing of this root is installed")
+        screen.line(f"{change.scheduler}: nothing is installed for this root")
     for note in change.notes:
         screen.line(f"{change.scheduler}: {note}")
     if change.by_hand:
@@ -83,7 +83,7 @@ def _render_change(screen: Screen, change: InstallChange, how: str) -> None:
 
 def _removed(change: InstallChange, path: str) -> str:
     """Files of their own are gone; of a crontab it was one line."""
-    return f"took its line out of {path}" if change.scheduler == "cron" else f"removed {path}"
+    return f"removed its line from {path}" if change.scheduler == "cron" else f"removed {path}"
 
 
 def status_cells(status: SchedulerStatus) -> list[str]:
@@ -102,11 +102,14 @@ PLANNERS = ("gemini", "claude", "codex", "opencode")
 """Programs that plan. A scheduler's PATH is short, so their folders are added where they are found."""
 
 Root = Annotated[
-    Path | None, typer.Option("--root", metavar="DIR", help="The root; else the project's folder.")
+    Path | None,
+    typer.Option("--root", metavar="DIR", help="Root folder (default: the project folder)."),
 ]
-Label = Annotated[str, typer.Option("--label", help="launchd's name for it.")]
-Which = Annotated[SchedulerName, typer.Argument(help="launchd, systemd or cron.")]
-OneOrAll = Annotated[SchedulerName | None, typer.Argument(help="One of them; else all.")]
+Label = Annotated[str, typer.Option("--label", help="Label of the launchd job.")]
+Which = Annotated[SchedulerName, typer.Argument(help="Scheduler: launchd, systemd or cron.")]
+OneOrAll = Annotated[
+    SchedulerName | None, typer.Argument(help="Scheduler: launchd, systemd or cron (default: all).")
+]
 
 
 def add_set_up(app: typer.Typer) -> None:
@@ -119,10 +122,12 @@ def scaffold(
     context: typer.Context,
     root: Root = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Replace shims and samples; the old ones stay as .bak.")
+        bool, typer.Option("--force", help="Replace shims and samples; keep the old ones as .bak.")
     ] = False,
 ) -> None:
-    """Write the layout that the loop expects, with samples and shims. Never overwrites.
+    """Create the folders and files that the loop expects, with samples and shims.
+
+    Existing files are kept.
 
     \b
     Example:
@@ -140,17 +145,17 @@ def install(
     which: Which,
     root: Root = None,
     every: Annotated[
-        int, typer.Option("--every", metavar="SECONDS", min=1, help="Between ticks.")
+        int, typer.Option("--every", metavar="SECONDS", min=1, help="Seconds between ticks.")
     ] = 300,
     mode: Annotated[
-        Mode, typer.Option("--mode", help="How far scheduled ticks may go.")
+        Mode, typer.Option("--mode", help="Highest mode for scheduled ticks.")
     ] = "sensing",
     label: Label = LABEL,
     only_print: Annotated[
-        bool, typer.Option("--print", help="Show what would be written, and write nothing.")
+        bool, typer.Option("--print", help="Print what would be written, and write nothing.")
     ] = False,
 ) -> None:
-    """Have a tick started again and again by launchd, systemd or cron.
+    """Schedule ticks with launchd, systemd or cron.
 
     \b
     Example:
@@ -177,7 +182,7 @@ def install(
 def uninstall(
     context: typer.Context, which: OneOrAll = None, root: Root = None, label: Label = LABEL
 ) -> None:
-    """Take back what `install` wrote, and nothing else.
+    """Remove what `install` wrote, and nothing else.
 
     \b
     Example:
@@ -195,7 +200,7 @@ def uninstall(
 
 
 def status(context: typer.Context, root: Root = None, label: Label = LABEL) -> None:
-    """Say which schedulers start ticks of this root, and when the last tick was.
+    """Show which schedulers run ticks of this root, and the last tick.
 
     \b
     Example:
@@ -221,7 +226,7 @@ def status(context: typer.Context, root: Root = None, label: Label = LABEL) -> N
             cli.screen.line("no tick yet; run one with `podium sense --once`")
             return
         planner = f"; planner {tick.status}" if tick.status else ""
-        counts = f"{tick.ticks} ticks, {tick.idle_ticks} idle"
+        counts = f"{counted(tick.ticks, 'tick')}, {tick.idle_ticks} idle"
         cli.screen.line(f"last tick {local_time(tick.at)} ({counts}{planner})")
         if tick.no_plan:
             cli.screen.line(escaped_line(tick.no_plan))
@@ -239,8 +244,8 @@ def _warn_lower_mode(cli: CliContext, mode: Mode) -> None:
         return  # a tick tells what is wrong with the settings
     if MODES.index(mode) < MODES.index(configured):
         cli.screen.stderr_line(
-            f"podium: podium.yaml says mode {configured}, and these ticks go no further than {mode}; install again "
-            f"with --mode {configured} to let them"
+            f"podium: podium.yaml sets mode {configured}, but these ticks are limited to {mode}; to raise the limit, "
+            f"install again with --mode {configured}"
         )
 
 
@@ -253,7 +258,7 @@ def _made(folder: Path) -> Path:
         raise BadInput(f"{str(folder)!r} is not a folder; name one with --root") from None
     except FileNotFoundError:
         raise BadInput(
-            f"there is no folder {str(folder.parent)!r} to make {folder.name!r} in"
+            f"cannot create {str(folder)!r}: {str(folder.parent)!r} does not exist; create it first"
         ) from None
     return folder.resolve()
 

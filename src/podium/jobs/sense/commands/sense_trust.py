@@ -31,22 +31,23 @@ from podium.render.text import counted, escaped_line, local_time
 trust_app = command_app()
 
 HEADERS = ("TARGET", "ZONE", "AGREED", "DISAGREED", "INCIDENTS", "GRANTED", "PROPOSAL")
-Target = Annotated[str, typer.Argument(metavar="TARGET", help="As the plans name it.")]
+Target = Annotated[str, typer.Argument(metavar="TARGET", help="Target, as named in the plans.")]
 Zones = Annotated[
     list[str] | None,
-    typer.Option("--zone", metavar="ZONE", help="In this zone only; may be repeated."),
+    typer.Option("--zone", metavar="ZONE", help="Only in this zone; repeatable."),
 ]
 Root = Annotated[
-    Path | None, typer.Option("--root", metavar="DIR", help="The root; else the project's folder.")
+    Path | None,
+    typer.Option("--root", metavar="DIR", help="Root folder (default: the project folder)."),
 ]
 
 
 @trust_app.callback(invoke_without_command=True)
 def trust(context: typer.Context, root: Root = None) -> None:
-    """See what autonomy the loop has earned, and grant it or take it back.
+    """Show the autonomy that the loop has earned; grant or revoke it.
 
-    AGREED counts how often in a row people said yes to what autonomous mode would have done by
-    itself. An incident takes a grant back by itself; only a person gives one.
+    AGREED counts consecutive approvals of orders that autonomous mode would have delivered without
+    approval. An incident revokes a grant automatically; only a person can grant autonomy.
 
     \b
     Example:
@@ -73,18 +74,21 @@ def promote_(
     target: Target,
     zone: Zones = None,
     up_to: Annotated[
-        str, typer.Option("--up-to", metavar="TIER", help="T0, T1 or T2; else as far as agreed to.")
+        str,
+        typer.Option(
+            "--up-to", metavar="TIER", help="T0, T1 or T2 (default: the highest tier approved)."
+        ),
     ] = "",
     anyway: Annotated[
-        bool, typer.Option("--anyway", help="Also with fewer agreements than it takes.")
+        bool, typer.Option("--anyway", help="Promote even with too few agreements.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     root: Root = None,
 ) -> None:
-    """Let orders for a target be delivered unasked in autonomous mode. Your name is recorded.
+    """Deliver orders for a target without approval in autonomous mode. Your name is recorded.
 
-    Without --zone this is for the zones that have earned it. Exits with 4 when there are fewer
-    agreements in a row than `promote_after` in podium.yaml says.
+    Without --zone, this applies to the zones that have earned it. Exits with 4 if there are fewer
+    agreements in a row than `promote_after` in podium.yaml requires.
 
     \b
     Example:
@@ -118,10 +122,10 @@ def demote_(
     context: typer.Context,
     target: Target,
     zone: Zones = None,
-    why: Annotated[str, typer.Option("--why", help="The reason, which is recorded.")] = "",
+    why: Annotated[str, typer.Option("--why", help="Reason, which is recorded.")] = "",
     root: Root = None,
 ) -> None:
-    """Take a target's autonomy back: its orders are asked about again.
+    """Revoke the autonomy of a target: its orders need approval again.
 
     \b
     Example:
@@ -152,7 +156,7 @@ def _ask(cli: CliContext, plan: Promotion) -> None:
     for trust, tier in plan.grants:
         cli.screen.stderr_line(
             f"{escaped_line(trust.target)} in {escaped_line(trust.zone)}: orders up to {tier} would be delivered "
-            f"unasked in autonomous mode ({counted(trust.agreed, 'agreement')} in a row, "
+            f"without approval in autonomous mode ({counted(trust.agreed, 'agreement')} in a row, "
             f"{counted(trust.disagreed, 'disagreement')}, {counted(trust.incidents, 'incident')})"
         )
     if not sys.stdin.isatty():
@@ -177,7 +181,9 @@ def _render_trust(
         if rows:
             cli.screen.table(HEADERS, rows)
         else:
-            cli.screen.line("no target has earned autonomy yet; approvals in supervised mode count")
+            cli.screen.line(
+                "no target has earned autonomy yet; approvals in supervised mode count towards it"
+            )
         for entry in trust:
             if entry.why:
                 where = f"{entry.target} in {entry.zone}"

@@ -108,7 +108,7 @@ def understand(name: str, content: bytes) -> Json:
     if ending not in ("json", "yaml", "yml"):
         return text
     if not text.strip():
-        raise NotSensed("malformed", "it is empty, as a file is that is only being written")
+        raise NotSensed("malformed", "empty; a program may still be writing it")
     if ending == "json":
         return json_value(text)
     return _yaml_value(content)
@@ -127,11 +127,11 @@ def understand_output(content: bytes) -> Json:
 
 def text_of(content: bytes) -> str:
     if b"\0" in content:
-        raise NotSensed("binary", "it holds zero bytes, so it is no text")
+        raise NotSensed("binary", "not a text file: it contains NUL bytes")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise NotSensed("binary", f"it is no UTF-8 text: byte {error.start}") from None
+        raise NotSensed("binary", f"not valid UTF-8: byte {error.start}") from None
 
 
 def json_value(text: str) -> Json:
@@ -141,7 +141,7 @@ def json_value(text: str) -> Json:
         where = f"line {error.lineno}, column {error.colno}"
         raise NotSensed("malformed", f"not JSON: {error.msg}: {where}") from None
     except RecursionError:
-        raise NotSensed("malformed", "it nests too deep") from None
+        raise NotSensed("malformed", "nested too deeply") from None
     except ValueError as error:
         raise NotSensed("malformed", f"not JSON: {error}") from None
     _must_be_shallow(value)
@@ -157,7 +157,7 @@ def _yaml_value(content: bytes) -> Json:
     except NotPlain as error:
         raise NotSensed("malformed", str(error)) from None
     if value is None:
-        raise NotSensed("malformed", "it holds no value")
+        raise NotSensed("malformed", "it contains no value")
     return value
 
 
@@ -167,7 +167,7 @@ def _finite(text: str) -> float:
 
 
 def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"{text[:20]} is no number")
+    raise ValueError(f"{text[:20]} is not a number")
 
 
 def _must_be_shallow(value: Json) -> None:
@@ -177,7 +177,7 @@ def _must_be_shallow(value: Json) -> None:
         level = [item for parent in level for item in _inside(parent)]
         if not level:
             return
-    raise NotSensed("malformed", f"it nests deeper than {DEPTH_LIMIT} levels")
+    raise NotSensed("malformed", f"nested deeper than {DEPTH_LIMIT} levels")
 
 
 def _inside(value: Json) -> list[Json]:

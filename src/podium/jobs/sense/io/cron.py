@@ -40,11 +40,11 @@ def line_of(schedule: TickSchedule) -> str:
     )
     if "\\" in command:
         # Some crons take away one of two backslashes, others do not.
-        raise BadInput("cron cannot hold a path with a backslash; use systemd or launchd")
+        raise BadInput("cron does not support paths with a backslash; use systemd or launchd")
     line = f"{_minutes(schedule.every_seconds)} {command.replace('%', chr(92) + '%')}\n"
     if len(line.encode()) > _MAX_LINE:
         raise BadInput(
-            f"the line for cron would have {len(line.encode())} bytes, and cron takes {_MAX_LINE}; "
+            f"the crontab line would be {len(line.encode())} bytes long, and cron allows {_MAX_LINE}; "
             "use systemd or launchd, or shorter paths"
         )
     return line
@@ -66,13 +66,13 @@ class Cron:
         table, complaint = await self._table()
         make_folder(Path(schedule.root), "logs")
         if table is None:
-            return self._by_hand(complaint, "add this line by `crontab -e`", line)
+            return self._by_hand(complaint, "add this line with `crontab -e`", line)
         others = _without(table, schedule)
         if others and not others.endswith(b"\n"):
             others += b"\n"
         answer = await self._write(others + line.encode())
         if not answer.worked:
-            return self._by_hand(answer.complaint, "add this line by `crontab -e`", line)
+            return self._by_hand(answer.complaint, "add this line with `crontab -e`", line)
         return InstallChange(scheduler=self.name, loaded=True, written=(TABLE,))
 
     async def uninstall(self, schedule: TickSchedule) -> InstallChange:
@@ -81,7 +81,7 @@ class Cron:
             return InstallChange(scheduler=self.name)
         if table is None:
             return self._by_hand(
-                complaint, "take out the line with this end by `crontab -e`", _line_tag(schedule)
+                complaint, "with `crontab -e`, remove the line that ends with", _line_tag(schedule)
             )
         others = _without(table, schedule)
         if others == table:
@@ -90,7 +90,7 @@ class Cron:
         if not answer.worked:
             return self._by_hand(
                 answer.complaint,
-                "take out the line with this end by `crontab -e`",
+                "with `crontab -e`, remove the line that ends with",
                 _line_tag(schedule),
             )
         return InstallChange(scheduler=self.name, removed=(TABLE,))
@@ -111,7 +111,7 @@ class Cron:
         """The whole table; None, and why, when it cannot be known. Then it must not be written."""
         answer = await self._machine.ask("crontab", "-l")
         if answer.worked:
-            return (answer.output, "") if answer.whole else (None, "the table is too large")
+            return (answer.output, "") if answer.whole else (None, "the crontab is too large")
         if any(message in answer.complaint.lower() for message in _NONE_YET):
             return b"", ""
         return None, answer.complaint
@@ -121,7 +121,7 @@ class Cron:
 
     def _by_hand(self, complaint: str, what: str, line: str) -> InstallChange:
         # On Linux what Podium starts gains no privileges, and `crontab` lives by those of its group.
-        notes = (f"crontab could not be used: {complaint}", f"{what}:")
+        notes = (f"cannot use crontab: {complaint}", f"{what}:")
         return InstallChange(
             scheduler=self.name, done=False, notes=notes, by_hand=line.rstrip("\n")
         )
@@ -139,8 +139,8 @@ def _minutes(every_seconds: int) -> str:
     minutes, rest = divmod(every_seconds, 60)
     if rest or minutes < 1 or 60 % minutes:
         raise BadInput(
-            f"cron cannot start something every {every_seconds} s: only whole minutes that divide an hour "
-            "(60, 300, 600, 1800, …); use systemd or launchd for others"
+            f"cron cannot run ticks every {every_seconds} s, only in whole minutes that divide an hour "
+            "(60, 300, 600, 1800, …); use systemd or launchd for other intervals"
         )
     return {1: "* * * * *", 60: "0 * * * *"}.get(minutes, f"*/{minutes} * * * *")
 

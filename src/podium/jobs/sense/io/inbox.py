@@ -66,20 +66,20 @@ def is_nobodys_order(name: str) -> bool:
 def why_not_claimed(name: str) -> str:
     """Return the problem with the name of an order's file; empty if there is none."""
     if not name.endswith(_ENDINGS):
-        return "orders are YAML; give it a name that ends in .yaml"
+        return "work orders are YAML files; use a name that ends in .yaml"
     if len(name.encode(errors="replace")) > _MAX_FILE_BYTES:
-        return f"its name is longer than {_MAX_FILE_BYTES} bytes; give it a shorter one"
+        return f"the name is longer than {_MAX_FILE_BYTES} bytes; use a shorter one"
     if _DRAFT.search(name):
-        return "by its name it is a draft; rename it when it is complete"
+        return "the name marks it as a draft; rename it when it is complete"
     if not _ORDER_FILE.fullmatch(name):
-        return "its name has characters that do not belong there; use letters, digits, `-` and `_`"
+        return "the name contains unsupported characters; use letters, digits, `-` and `_`"
     return ""
 
 
 def claim_of(file: str, run_id: str, worker: str) -> Claim:
     """The claim that this run and worker would have on this file."""
     if not _RUN_ID.fullmatch(run_id):
-        raise BadInput(f"{run_id[:80]!r} is no id of a run; use letters, digits and `_`")
+        raise BadInput(f"{run_id[:80]!r} is not a run id; use letters, digits and `_`")
     # `--` separates, so a worker's name must not hold it.
     clean = re.sub(r"-{2,}", "-", re.sub(r"[^A-Za-z0-9_.-]", "-", worker))[:60].strip("-")
     clean = clean or "worker"
@@ -188,7 +188,7 @@ def _key(error: ErrorDetails, data: Json) -> str:
 def _error_text(error: ErrorDetails) -> str:
     match error["type"]:
         case "extra_forbidden":
-            return f"there is no such key{_meant(error['loc'])}"
+            return f"unknown key{_meant(error['loc'])}"
         case "missing":
             return "is missing"
         case "string_type":
@@ -197,7 +197,7 @@ def _error_text(error: ErrorDetails) -> str:
             return "must be a list"
         case "literal_error":
             value = str(error["input"])[:_MAX_NAME]
-            return f"{value!r} is not known; {_message(error)}"
+            return f"unknown value {value!r}; {_message(error)}"
         case "value_error":
             return error["msg"].removeprefix("Value error, ")
         case _:
@@ -330,7 +330,7 @@ class FolderInbox:
             return False
         with self._folder(self._at.claimed, make=True) as claimed:
             if _is_there(claimed, claim.name):
-                raise BadInput(f"run {claim.run_id} has a claim on {claim.file!r} already")
+                raise BadInput(f"run {claim.run_id} has already claimed {claim.file!r}")
             with explain_errors(f"{self._at.claimed}/{claim.name}"):
                 os.rename(claim.file, claim.name, src_dir_fd=inbox, dst_dir_fd=claimed)
                 sync(claimed)
@@ -346,10 +346,10 @@ class FolderInbox:
         try:
             half = is_half_written(read_plain(inbox, name, ORDER_LIMIT_BYTES))
         except FileNotFoundError:
-            return "it is gone"
+            return "no longer there"
         except NotPossibleNow as error:
             return str(error)
-        return "it is still being written" if half else ""
+        return "still being written" if half else ""
 
     def _folder(self, path: str, *, make: bool = False) -> AbstractContextManager[int]:
         return opened_folder(self._root, path, make=make)
@@ -374,7 +374,7 @@ def _checked(claim: Claim) -> Claim:
     """The claim as its name tells it. Claims come back from records, and a name leads to a file."""
     parsed = claim_named(claim.name)
     if parsed is None:
-        raise BadInput(f"{claim.name[:200]!r} is no name of a claimed file")
+        raise BadInput(f"{claim.name[:200]!r} is not the name of a claimed file")
     return parsed
 
 

@@ -76,8 +76,8 @@ def not_written_down(environ: Mapping[str, str]) -> tuple[str, ...]:
     if not environ.get(_DATABASE):
         return ()
     return (
-        f"{_DATABASE} is set here and not written down, for it holds a password: scheduled ticks will not have it, "
-        "and use the file in .podium/, unless you give it to the scheduler yourself",
+        f"{_DATABASE} is set but not written to the schedule, because it contains a password; scheduled ticks use "
+        "the database in .podium/ unless you pass the variable to the scheduler yourself",
     )
 
 
@@ -111,11 +111,11 @@ class ScheduledLoops(UninstallCheck):
         machine = machine_in(self.podium.environ, self.podium.launcher)
         schedulers = await scheduler_statuses(schedule, machine)
         is_there = await asyncio.to_thread(project.is_dir)
-        where = "there" if is_there else "there, in an empty folder that you make for it"
+        where = "there" if is_there else "there, after creating the empty folder"
         blockers = [
             Blocker(
                 what=str(project),
-                why=f"{status.scheduler} starts its sense loop; run `podium sense uninstall {status.scheduler}` {where}",
+                why=f"{status.scheduler} runs its sense loop; run `podium sense uninstall {status.scheduler}` {where}",
                 busy=True,
             )
             for status in schedulers
@@ -130,4 +130,6 @@ def _cron_notes(project: Path, schedulers: Sequence[SchedulerStatus]) -> list[st
     unread = any(problem and "not installed" not in problem for problem in problems)
     if not (unread and (project / STATE_FOLDER / "sense").is_dir()):
         return []
-    return [f"cron: its table cannot be read; remove a line with {project} by `crontab -e`"]
+    return [
+        f"cron: cannot read the crontab; if a line contains {project}, remove it with `crontab -e`"
+    ]

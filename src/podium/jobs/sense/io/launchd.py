@@ -85,7 +85,7 @@ class Launchd:
         if content is None:
             return InstallChange(scheduler=self.name)
         if not _is_ours(content, schedule):
-            note = f"{str(base / file)!r} was not written for this root by Podium; it stays"
+            note = f"{str(base / file)!r} was not written by Podium for this root; not removed"
             return InstallChange(scheduler=self.name, notes=(note,))
         if self._loads:
             await self._machine.ask("launchctl", "bootout", self._service(schedule))
@@ -96,10 +96,10 @@ class Launchd:
         base, file = self._plist_location(schedule)
         content = read_installed(base, file)
         if content is None or not _is_ours(content, schedule):
-            why = "" if content is None else "a file that is not of this root has its label"
+            why = "" if content is None else "its label is used by a file of another root"
             return SchedulerStatus(scheduler=self.name, where=str(base / file), why=why)
         if not self._loads:
-            why = "the file is there, and launchd runs on macOS only"
+            why = "the file exists, but launchd runs on macOS only"
             return SchedulerStatus(scheduler=self.name, where=str(base / file), why=why)
         answer = await self._machine.ask("launchctl", "print", self._service(schedule))
         match = _LAST_EXIT.search(answer.text)
@@ -114,7 +114,7 @@ class Launchd:
 
     async def _load(self, schedule: TickSchedule, file: Path) -> dict[str, object]:
         if not self._loads:
-            note = "launchd runs on macOS only; the file lies beneath the root, and nothing loads it here"
+            note = "launchd runs on macOS only; the file was written below the root, but not loaded"
             return {"notes": (note,)}
         # A label that is loaded already cannot be loaded again, and letting go of it takes a moment.
         gone = await self._machine.ask("launchctl", "bootout", self._service(schedule))
@@ -123,7 +123,7 @@ class Launchd:
             if answer.worked:
                 return {"loaded": True}
             await asyncio.sleep(self._pause_seconds)
-        notes = (f"launchctl did not load it: {answer.complaint}", "try it yourself:")
+        notes = (f"launchctl failed to load it: {answer.complaint}", "run this yourself:")
         by_hand = f"launchctl bootstrap {self._domain} {shlex.quote(str(file))}"
         return {"done": False, "notes": notes, "by_hand": by_hand}
 
@@ -145,15 +145,15 @@ class Launchd:
     def _must_have_its_shim(self, schedule: TickSchedule) -> None:
         if not Path(schedule.root, SHIM).is_file():
             raise NotPossibleNow(
-                f"{SHIM!r} is not there to be run; `podium sense scaffold` writes it, with --root for "
-                f"{schedule.root!r}"
+                f"{SHIM!r} does not exist in {schedule.root!r}; create it with `podium sense scaffold "
+                f"--root {shlex.quote(schedule.root)}`"
             )
 
     def _must_be_free(self, schedule: TickSchedule, file: Path, before: bytes | None) -> None:
         root = _table(before).get("WorkingDirectory", "") if before else ""
         if root and root != schedule.root:
             raise NotPossibleNow(
-                f"{str(file)!r} is for {str(root)!r}; give this root another --label, or uninstall that one"
+                f"{str(file)!r} belongs to {str(root)!r}; pass another --label, or uninstall that one first"
             )
 
 

@@ -31,7 +31,7 @@ def parse_plain(content: bytes) -> Json:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise NotPlain(f"line {line} is not UTF-8 text; save the file as UTF-8") from None
+        raise NotPlain(f"line {line} is not valid UTF-8; save the file as UTF-8") from None
     try:
         return _Builder().build(yaml.parse(text, Loader=_LOADER))
     except yaml.YAMLError as error:
@@ -51,7 +51,7 @@ class _Builder:
             if isinstance(event, yaml.DocumentStartEvent):
                 documents += 1
                 if documents > 1:
-                    raise _not_plain(event, "a second document begins; keep to one")
+                    raise _not_plain(event, "a second document starts here; keep only one")
             elif isinstance(event, yaml.NodeEvent):
                 value = self._value(event, events, 0)
         return value
@@ -63,11 +63,11 @@ class _Builder:
         if depth > DEPTH_LIMIT:
             raise _not_plain(event, f"values nest deeper than {DEPTH_LIMIT}")
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-            raise _not_plain(event, "anchors and aliases are not read; write the value out")
+            raise _not_plain(event, "anchors and aliases are not supported; write the value out")
         if isinstance(event, yaml.ScalarEvent):
             return _scalar(event)
         if (tag := getattr(event, "tag", None)) not in (None, "!"):
-            raise _not_plain(event, f"the tag {tag!r} is not read; write the value plainly")
+            raise _not_plain(event, f"the tag {tag!r} is not supported; write a plain value")
         if isinstance(event, yaml.SequenceStartEvent):
             return list(self._items(events, depth))
         return self._mapping(events, depth)
@@ -85,7 +85,7 @@ class _Builder:
                 break
             name = _key(event)
             if name in mapping:
-                raise _not_plain(event, f"the key {name[:80]!r} stands twice")
+                raise _not_plain(event, f"duplicate key {name[:80]!r}")
             mapping[name] = self._value(next(events), events, depth + 1)
         return mapping
 
@@ -94,21 +94,21 @@ def _key(event: yaml.Event) -> str:
     if not isinstance(event, yaml.ScalarEvent):
         raise _not_plain(event, "a key must be plain text")
     if event.value == "<<":
-        raise _not_plain(event, "merge keys are not read; write the keys out")
+        raise _not_plain(event, "merge keys are not supported; write the keys out")
     _scalar(event)  # a key is held to what a value is held to
     return str(event.value)
 
 
 def _scalar(event: yaml.ScalarEvent) -> Json:
     if event.anchor:
-        raise _not_plain(event, "anchors and aliases are not read; write the value out")
+        raise _not_plain(event, "anchors and aliases are not supported; write the value out")
     if event.tag not in (None, "!", "tag:yaml.org,2002:str"):
-        raise _not_plain(event, f"the tag {event.tag!r} is not read; write the value plainly")
+        raise _not_plain(event, f"the tag {event.tag!r} is not supported; write a plain value")
     text = str(event.value)
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise _not_plain(event, "half of a character stands there; write it out whole") from None
+        raise _not_plain(event, "half of a surrogate pair; write the whole character") from None
     return text if event.style or event.tag is not None else core_value(text)
 
 
@@ -120,10 +120,10 @@ def _not_plain(event: yaml.Event, problem: str) -> NotPlain:
 def _syntax_error_text(error: yaml.YAMLError) -> str:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     if mark is None:
-        return "it holds a character that YAML does not allow"
+        return "it contains a character that YAML does not allow"
     problem = str(getattr(error, "problem", "") or "it cannot be read")
     if "'\\t'" in problem:
-        problem = "a tab stands where YAML wants spaces"
+        problem = "a tab where YAML requires spaces"
     return f"line {mark.line + 1}: not YAML: {problem}"
 
 
@@ -146,9 +146,9 @@ def with_values(text: str, values: dict[str, Json], path: str) -> str:
         if edited is None or yaml.load(edited, Loader=_LOADER) != wished:  # noqa: S506
             edited = _dumped(wished)
     except yaml.YAMLError as error:
-        raise ToolBroke(f"{path!r} is no YAML that can be read: {_in_a_line(error)}") from None
+        raise ToolBroke(f"{path!r} is not valid YAML: {_in_a_line(error)}") from None
     except (RecursionError, ValueError) as error:
-        raise ToolBroke(f"{path!r} cannot be set so: {error}") from None
+        raise ToolBroke(f"{path!r} cannot be set: {error}") from None
     return edited
 
 
@@ -162,7 +162,7 @@ def _entries(text: str, path: str) -> list[_Entry] | None:
             raise ToolBroke(f"{path!r} uses YAML aliases, which cannot be set key by key")
         documents += isinstance(event, yaml.DocumentStartEvent)
         if documents > 1:
-            raise ToolBroke(f"{path!r} holds several YAML documents; a session is one mapping")
+            raise ToolBroke(f"{path!r} contains several YAML documents; a session is one mapping")
         if depth == 0 and isinstance(event, (yaml.ScalarEvent, yaml.SequenceStartEvent)):
             _refuse_unless_empty(event, path)
         if depth == 0 and isinstance(event, yaml.MappingStartEvent):
@@ -180,14 +180,14 @@ def _entries(text: str, path: str) -> list[_Entry] | None:
 
 def _refuse_unless_empty(event: yaml.Event, path: str) -> None:
     if not isinstance(event, yaml.ScalarEvent) or event.value not in ("", "~", "null"):
-        raise ToolBroke(f"{path!r} is no mapping of keys to values; a session is one")
+        raise ToolBroke(f"{path!r} is not a mapping; a session is a mapping of keys to values")
 
 
 def _entry(event: yaml.Event, before: list[_Entry], path: str) -> _Entry:
     if not isinstance(event, yaml.ScalarEvent):
-        raise ToolBroke(f"{path!r} has a key that is no plain text; write it anew")
+        raise ToolBroke(f"{path!r} has a key that is not plain text; rewrite it")
     if any(entry.key == event.value for entry in before):
-        raise ToolBroke(f"{path!r} has the key {event.value!r} twice; leave one of them")
+        raise ToolBroke(f"{path!r} has the key {event.value!r} twice; keep one of them")
     return _Entry(event.value, _start(event)[0])
 
 

@@ -72,7 +72,7 @@ class FileRecord(TickFiles):
         except FileNotFoundError:
             return SenseMemory()
         except (NotPossibleNow, _Unusable) as error:
-            text = f"memory is begun anew, since {MEMORY} cannot be used: {error}"
+            text = f"starting with empty memory, because {MEMORY} cannot be used: {error}"
             self._log(self._files.log, text, self._clock.now(), "WARNING")
             return SenseMemory()
 
@@ -110,22 +110,22 @@ def _remembered(content: bytes) -> SenseMemory:
         document = json.loads(content)
         form = document.pop("format")
         if form != _FORMAT:
-            raise _Unusable(f"it has format {form!r}, made by another version of Podium")
+            raise _Unusable(f"its format {form!r} is that of another version of Podium")
         return SenseMemory.model_validate_json(json.dumps(document))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         key = ".".join(map(str, first["loc"]))
         raise _Unusable(f"{key}: {first['msg']}") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise _Unusable("it is not what Podium writes there") from None
+        raise _Unusable("it was not written by Podium") from None
 
 
 _LIMIT_BYTES = 50_000_000
 _UNREADABLE = (
     f"line {{number}} of {BOOK} cannot be read, so promotions before it do not count; "
-    "look at it, then promote again"
+    "check it, then promote again"
 )
-_TORN = f"the last line of {BOOK} is cut off, as by a crash, and left out"
+_TORN = f"the last line of {BOOK} is incomplete, as after a crash, and is ignored"
 
 
 class FileTrustBook:
@@ -152,7 +152,7 @@ class FileTrustBook:
         except FileNotFoundError:
             pages = _Pages()
         except NotPossibleNow as error:
-            pages = _Pages(problems=(f"nothing of the trust book counts: {error}",))
+            pages = _Pages(problems=(f"the trust book is ignored: {error}",))
         self._problems = pages.problems
         return pages.entries
 

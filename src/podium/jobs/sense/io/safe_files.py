@@ -61,7 +61,7 @@ def explain_errors(path: str) -> Iterator[None]:
         raise NotPossibleNow(str(error)) from error
     except OSError as error:
         raise NotPossibleNow(
-            f"{path!r} cannot be used: {error.strerror}; look at its rights and at the space on its disk"
+            f"{path!r} cannot be used: {error.strerror}; check its permissions and the free disk space"
         ) from error
 
 
@@ -76,7 +76,7 @@ def exclusive_lock(folder: int, name: str, *, what: str, since: datetime) -> Ite
             handle = take_file_lock(name, folder, single_name=True)
         except BlockingIOError:
             raise LockHeld(
-                f"{what} is held by {_holder(folder, name)}; wait for it to end, or end it"
+                f"{what} is locked by {_holder(folder, name)}; wait for it to end, or stop it"
             ) from None
     try:
         os.ftruncate(handle, 0)
@@ -106,7 +106,7 @@ def opened_with_lock(
             )
         except BlockingIOError:
             raise NotPossibleNow(
-                f"{name!r} is kept locked by another process; end that one"
+                f"{name!r} is locked by another process; stop that process"
             ) from None
     try:
         yield handle
@@ -229,9 +229,7 @@ def _content(folder: int, name: str, relative: str) -> bytes:
     with explain_errors(relative):
         content = read_plain(folder, name, _MAX_BYTES)
     if len(content) > _MAX_BYTES:
-        raise NotPossibleNow(
-            f"{relative!r} is larger than anything that belongs there; move it away"
-        )
+        raise NotPossibleNow(f"{relative!r} is too large to be a file of Podium; move it away")
     return content
 
 

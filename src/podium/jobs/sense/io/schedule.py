@@ -37,7 +37,7 @@ def _writable_down(path: str) -> str:
     odd = sorted({char for char in path if unicodedata.category(char) in ("Cc", "Cs")})
     if odd:
         raise ValueError(
-            f"{path!r} holds {odd[0]!r}, which no scheduler can take; rename the folder"
+            f"{path!r} contains {odd[0]!r}, which schedulers do not support; rename the folder"
         )
     return path
 
@@ -137,7 +137,7 @@ class Machine:
         try:
             return CommandOutput(await self.launcher.run(spawn))
         except ToolMissing:
-            return CommandOutput(None, f"{argv[0]} is not installed here")
+            return CommandOutput(None, f"{argv[0]} is not installed")
         except PodiumError as error:
             return CommandOutput(None, str(error))
 
@@ -158,7 +158,7 @@ class CommandOutput:
 
 def _complaint(ended: ProcessExit) -> str:
     if ended.timed_out:
-        return "it did not answer in time"
+        return "it did not respond in time"
     lines = ended.stderr.decode(errors="replace").strip().splitlines()
     return " ".join(lines[-1].split())[:300] if lines else f"exit code {ended.exit_code}"
 
@@ -191,5 +191,5 @@ def made_folder(folder: Path) -> Path:
     try:
         make_private_folder(folder)
     except OSError as error:
-        raise NotPossibleNow(f"{str(folder)!r} cannot be made: {error.strerror}") from None
+        raise NotPossibleNow(f"cannot create {str(folder)!r}: {error.strerror}") from None
     return folder

@@ -36,7 +36,7 @@ def service_of(schedule: TickSchedule) -> str:
     # 3 waits for a person and 7 finds another tick at work: neither is a failure. Mount namespaces
     # (ProtectSystem and its kin) need privileges that a user's manager lacks, so they are left out.
     return f"""{HEADER}[Unit]
-Description=Podium senses {_specifiers(root)} once
+Description=Podium sense tick in {_specifiers(root)}
 
 [Service]
 Type=oneshot
@@ -57,7 +57,7 @@ def timer_of(schedule: TickSchedule) -> str:
     """The unit that starts the other: when it is switched on, and again and again."""
     # A moment after the start of the machine that has passed already means: now.
     return f"""{HEADER}[Unit]
-Description=Podium senses {_specifiers(schedule.root)} every {schedule.every_seconds} s
+Description=Podium sense tick in {_specifiers(schedule.root)} every {schedule.every_seconds} s
 
 [Timer]
 OnBootSec=30
@@ -106,7 +106,7 @@ class Systemd:
             scheduler=self.name,
             removed=tuple(str(self._folder / name) for name in ours),
             notes=tuple(
-                f"{str(self._folder / name)!r} was not written by Podium; it stays"
+                f"{str(self._folder / name)!r} was not written by Podium; not removed"
                 for name in theirs
             ),
         )
@@ -127,7 +127,7 @@ class Systemd:
             loaded=_values(timer.text).get("ActiveState") == "active" if timer.worked else None,
             last_exit=_last_exit(_values(service.text)),
             where=str(where),
-            why="" if timer.worked else f"no user manager answers: {timer.complaint}",
+            why="" if timer.worked else f"cannot reach the systemd user manager: {timer.complaint}",
         )
 
     async def _switch_on(self, schedule: TickSchedule) -> dict[str, object]:
@@ -136,14 +136,14 @@ class Systemd:
         by_hand = " && ".join(f"systemctl --user {' '.join(step)}" for step in steps)
         asked = await self._user("show", "--property=Version")
         if not asked.worked:
-            note = f"no user manager answers here ({asked.complaint}); where one does, type:"
+            note = f"cannot reach the systemd user manager ({asked.complaint}); run this where it is available:"
             return {"notes": (note,), "by_hand": by_hand}
         for step in steps:
             answer = await self._user(*step)
             if not answer.worked:
                 refused = f"systemctl --user {' '.join(step)}: {answer.complaint}"
-                return {"done": False, "notes": (refused, "try it yourself:"), "by_hand": by_hand}
-        linger = "it ends when you log out; `loginctl enable-linger` keeps it going"
+                return {"done": False, "notes": (refused, "run this yourself:"), "by_hand": by_hand}
+        linger = "it stops when you log out; keep it running with `loginctl enable-linger`"
         return {"loaded": True, "notes": (linger,)}
 
     async def _switch_off(self, schedule: TickSchedule, units: Sequence[str]) -> None:

@@ -164,7 +164,7 @@ class TickFiles:
         except (NotPossibleNow, OSError) as error:
             self._problems[path] = f"{path}: {error}"
         except RecursionError:  # planners may nest without end
-            self._problems[path] = f"{path}: its values nest too deep to be written"
+            self._problems[path] = f"{path}: its values are nested too deeply to be written"
         else:
             self._problems.pop(path, None)
 

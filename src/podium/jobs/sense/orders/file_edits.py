@@ -58,8 +58,8 @@ def _changed(scope: ToolScope, path: str, wished: NewContent) -> dict[str, Json]
     present_digest = _digest(present)
     if present_digest not in (intent["previous_sha256"], intent["sha256"]):
         raise OutcomeUnknown(
-            f"{path!r} was changed meanwhile by somebody else, so it cannot be told whether this was "
-            "done; look at it, and send a new order if it is still needed"
+            f"{path!r} was changed by somebody else in the meantime, so Podium cannot tell whether this was "
+            "done; check the file, and send a new order if it is still needed"
         )
     if present_digest != intent["sha256"]:
         content = wished(present)
@@ -98,23 +98,23 @@ def text_of(content: bytes, path: str) -> bytes:
     try:
         content.decode()
     except UnicodeDecodeError:
-        raise ToolBroke(f"{path!r} is not UTF-8 text; only text is changed in place") from None
+        raise ToolBroke(f"{path!r} is not valid UTF-8; only text files can be edited") from None
     if b"\0" in content:
-        raise ToolBroke(f"{path!r} is binary; only text is changed in place")
+        raise ToolBroke(f"{path!r} is binary; only text files can be edited")
     return content
 
 
 def _replaced(was: bytes | None, path: str, find: str, replace: str) -> bytes:
     if was is None:
-        raise ToolBroke(f"there is no {path!r}; write it first")
+        raise ToolBroke(f"{path!r} does not exist; write it first")
     before = text_of(was, path)
     needle = find.encode()
     at = before.find(needle)
     if at < 0:
-        raise ToolBroke(f"`find` does not stand in {path!r}; read the file and quote it exactly")
+        raise ToolBroke(f"`find` does not occur in {path!r}; read the file and quote it exactly")
     if before.find(needle, at + 1) >= 0:
         raise ToolBroke(
-            f"`find` stands in {path!r} more than once; quote more of what is around it"
+            f"`find` occurs more than once in {path!r}; quote more of the surrounding text"
         )
     return before[:at] + replace.encode() + before[at + len(needle) :]
 
@@ -129,12 +129,12 @@ def schema_of(required: dict[str, Json]) -> dict[str, Json]:
     }
 
 
-PATH: Json = {"type": "string", "minLength": 1, "description": "From the root on."}
+PATH: Json = {"type": "string", "minLength": 1, "description": "Path relative to the root."}
 
 REPLACE_IN_FILE = Tool(
     ToolSpec(
         name="replace_in_file",
-        description="Replace a text that stands in a file exactly once.",
+        description="Replace a text that occurs exactly once in a file.",
         tier=Tier.T1,
         idempotent=True,
         timeout_seconds=30,
@@ -155,7 +155,7 @@ REPLACE_IN_FILE = Tool(
 APPEND_TO_FILE = Tool(
     ToolSpec(
         name="append_to_file",
-        description="Add a text to the end of a file; one that is not there is made.",
+        description="Append text to a file; a missing file is created.",
         tier=Tier.T1,
         idempotent=True,
         timeout_seconds=30,
@@ -180,11 +180,11 @@ async def _set_session(arguments: dict[str, Json], scope: ToolScope) -> dict[str
     session, values = str(arguments["session"]), dict(arguments["values"])
     # In a schema `$` also stands before a newline at the end.
     if not ORDER_ID.fullmatch(session):
-        raise ToolBroke(f"{session!r} is no name of a session; use letters, digits, `-`, `_`")
+        raise ToolBroke(f"{session!r} is not a session name; use letters, digits, `-`, `_`")
     refuse_references(values)
     path = f"{path_of_argument(scope, 'folder')}/{session}.yaml"
     if scope.passed_over(str(scope.root / path)):
-        raise ToolBroke(f"{path!r} lies in a place that is closed by the policy")
+        raise ToolBroke(f"the policy denies access to {path!r}")
     done = await in_thread(change, scope, path, lambda was: _set(was, values, path))
     return {"session": session, "keys": list(values), **done}
 
@@ -194,7 +194,7 @@ def _set(was: bytes | None, values: dict[str, Json], path: str) -> bytes:
     from podium.jobs.sense.io.plain_yaml import with_values
 
     if len(was or b"") > _MAX_BYTES_SIZE:
-        raise ToolBroke(f"{path!r} is larger than {_MAX_BYTES_SIZE} bytes; a session is small")
+        raise ToolBroke(f"{path!r} is larger than {_MAX_BYTES_SIZE} bytes, the limit for a session")
     return with_values(text_of(was or b"", path).decode(), values, path).encode()
 
 
@@ -214,7 +214,7 @@ def _spec(sessions: str) -> ToolSpec:
     schema["properties"]["folder"] = {"const": sessions, "default": sessions}
     return ToolSpec(
         name="set_session",
-        description="Set keys in the state of a session; its other keys stay as they are.",
+        description="Set keys in the state of a session; other keys are not changed.",
         tier=Tier.T1,
         idempotent=True,
         timeout_seconds=30,

@@ -80,7 +80,7 @@ def _source(scope: ToolScope, path: str) -> tuple[bytes, int]:
     content = read_below(scope.root, path, MAX_BYTES, single_name=True)
     text = content.decode(errors="replace")
     if scope.redact(text) != text:
-        raise ToolBroke(f"{path!r} holds a secret; it is not copied")
+        raise ToolBroke(f"{path!r} contains a secret, so it is not copied")
     return content, stat.S_IMODE(status.st_mode) & 0o777
 
 
@@ -99,7 +99,7 @@ async def _make_folder(arguments: dict[str, Json], scope: ToolScope) -> dict[str
 def _make(scope: ToolScope, path: str) -> dict[str, Json]:
     status = status_below(scope.root, path)
     if status is not None and not stat.S_ISDIR(status.st_mode):
-        raise ToolBroke(f"{path!r} is there and no folder; choose another name")
+        raise ToolBroke(f"{path!r} exists and is not a folder; choose another name")
     intent = recall(scope) or fix(scope, {"created": status is None})
     if status is None:
         make_folder_below(scope.root, path)
@@ -108,7 +108,7 @@ def _make(scope: ToolScope, path: str) -> dict[str, Json]:
 
 def must_be_free(status: os.stat_result | None, path: str) -> None:
     if status is not None:
-        raise ToolBroke(f"{path!r} is there already and is not replaced; choose another name")
+        raise ToolBroke(f"{path!r} already exists; choose another name")
 
 
 def identity_of(status: os.stat_result) -> dict[str, Json]:
@@ -128,7 +128,7 @@ def is_same(status: os.stat_result | None, identity: dict[str, Json]) -> bool:
 
 def meanwhile(path: str, to: str) -> OutcomeUnknown:
     return OutcomeUnknown(
-        f"{path!r} or {to!r} was changed meanwhile by somebody else; look at both, and send a new "
+        f"{path!r} or {to!r} was changed by somebody else in the meantime; check both, and send a new "
         "order if it is still needed"
     )
 
@@ -136,7 +136,7 @@ def meanwhile(path: str, to: str) -> OutcomeUnknown:
 MOVE_FILE = Tool(
     ToolSpec(
         name="move_file",
-        description="Give a file another place or name, where nothing stands yet. Folders stay.",
+        description="Move or rename a file, but not a folder. The target must not exist.",
         tier=Tier.T1,
         idempotent=True,
         timeout_seconds=30,
@@ -154,7 +154,7 @@ MOVE_FILE = Tool(
 COPY_FILE = Tool(
     ToolSpec(
         name="copy_file",
-        description="Copy a file to a place where nothing stands yet.",
+        description="Copy a file. The target must not exist.",
         tier=Tier.T1,
         idempotent=True,
         timeout_seconds=30,
@@ -172,7 +172,7 @@ COPY_FILE = Tool(
 MAKE_FOLDER = Tool(
     ToolSpec(
         name="make_folder",
-        description="Make a folder, with those above it.",
+        description="Create a folder, with its parent folders.",
         tier=Tier.T1,
         idempotent=True,
         timeout_seconds=30,
@@ -228,11 +228,13 @@ def _count_files(scope: ToolScope, folder: Path, path: str) -> int:
         entries += len(folders) + len(names)
         files += len(names)
         if entries > _MAX_ENTRIES:
-            raise ToolBroke(f"{path!r} holds more than {_MAX_ENTRIES} entries; trash its parts")
+            raise ToolBroke(
+                f"{path!r} has more than {_MAX_ENTRIES} entries; trash its parts separately"
+            )
         for name in (*folders, *names):
             if name.lower() == ".git" or scope.passed_over(str(Path(above, name))):
                 inner = Path(above, name).relative_to(scope.root).as_posix()
-                raise ToolBroke(f"{path!r} holds {inner!r}, which must stay where it is")
+                raise ToolBroke(f"{path!r} contains {inner!r}, which must not be moved")
     return files
 
 
@@ -257,7 +259,7 @@ def _untrash(scope: ToolScope, path: str, trash: str) -> dict[str, Json]:
     intent = recall(scope)
     if intent is None:
         if source is None or _came_from(scope, trash) != path:
-            raise ToolBroke(f"nothing from {path!r} lies in the trash under {trash!r} any more")
+            raise ToolBroke(f"nothing from {path!r} is in the trash under {trash!r} any more")
         must_be_free(target, path)
         intent = fix(scope, identity_of(source))
     if not is_same(target, intent):
@@ -287,7 +289,7 @@ def _trash_path(trash: str, path: str) -> str:
 TRASH_FILE = Tool(
     ToolSpec(
         name="trash_file",
-        description="Put a file, or a folder with all in it, into Podium's trash.",
+        description="Move a file, or a folder with its contents, to Podium's trash.",
         tier=Tier.T2,
         idempotent=True,
         timeout_seconds=60,
@@ -302,7 +304,7 @@ TRASH_FILE = Tool(
 UNTRASH_FILE = Tool(
     ToolSpec(
         name="untrash_file",
-        description="Undo a trash_file, provided nothing stands there by now.",
+        description="Undo a trash_file call. The original path must be free.",
         tier=Tier.T1,
         idempotent=True,
         timeout_seconds=30,

@@ -49,7 +49,7 @@ T = TypeVar("T")
 
 MAX_CRASHES = 10
 """An operation that was begun so often and never ended has brought its worker down each time."""
-ANOTHER_ID = "if this is other work, choose another `id` and send it again"
+ANOTHER_ID = "if this is different work, choose another `id` and send it again"
 _NO_SPACE = os.strerror(errno.ENOSPC)
 """In an operation's error: trying again would only fill up what is left."""
 BACKOFF_SECONDS = 2.0
@@ -92,7 +92,7 @@ async def _usable(ctx: FlowContext, deps: WorkerDeps, job: OrderJob) -> WorkOrde
     """Return the order with operations to perform. Raises `Poisonous`."""
     order = job.order
     if order is None or job.fault:
-        raise Poisonous("parked", job.fault or "it holds no order")
+        raise Poisonous("parked", job.fault or "the file contains no work order")
     if before := await ctx.step("seen", partial(_duplicate_reason, deps, order)):
         raise Poisonous("duplicate", before)
     options = deps.options
@@ -106,25 +106,25 @@ async def _usable(ctx: FlowContext, deps: WorkerDeps, job: OrderJob) -> WorkOrde
         if order.ops:
             return order
         if not order.tasks:
-            raise Poisonous("parked", "it has neither `ops` nor `tasks`; say what is to be done")
+            raise Poisonous("parked", "the order has neither `ops` nor `tasks`; add one of them")
         path = f"{options.layout.claimed}/{job.claim}"
         await ctx.ask_person(
             "ops",
-            f"order {order.id!r} says in words what to do and has no `ops`{_why_none(worded)}; write them into "
-            f"{path!r}, then `podium resume {ctx.run.id}`",
+            f"order {order.id!r} has only text and no `ops`{_why_none(worded)}; write them to {path!r}, then run "
+            f"`podium resume {ctx.run.id}`",
             index=looked,
         )
         opened = await ctx.step(
             "open-again", partial(_opened, deps, job), index=looked, returns=OpenedOrder
         )
         if opened.fault or opened.order is None or opened.order.id != order.id:
-            raise Poisonous("parked", opened.fault or "the file holds another order now")
+            raise Poisonous("parked", opened.fault or "the file now contains another order")
         order = opened.order
     raise AssertionError("looks are counted without end")
 
 
 def _why_none(worded: Worded) -> str:
-    return f", and none could be made ({worded.cannot})" if worded.cannot else ""
+    return f", and none could be planned ({worded.cannot})" if worded.cannot else ""
 
 
 async def _duplicate_reason(deps: WorkerDeps, order: WorkOrder, step: StepContext) -> str:
@@ -132,10 +132,12 @@ async def _duplicate_reason(deps: WorkerDeps, order: WorkOrder, step: StepContex
     before = await asyncio.to_thread(answer_to, deps.inbox, order.id)
     if before is not None and before.status == "done":
         # Also by this very run: it was answered under a record that is gone.
-        return f"an order {order.id!r} was done at {before.finished_at.isoformat()}; {ANOTHER_ID}"
+        return (
+            f"order {order.id!r} was already done at {before.finished_at.isoformat()}; {ANOTHER_ID}"
+        )
     now = deps.clock.now()
     mine = await deps.store.write(lambda tx: take_name(tx, order.id, step.run_id, now))
-    return "" if mine else f"another order {order.id!r} is under way or was done; {ANOTHER_ID}"
+    return "" if mine else f"another order {order.id!r} is in progress or was done; {ANOTHER_ID}"
 
 
 async def _opened(deps: WorkerDeps, job: OrderJob, step: StepContext) -> OpenedOrder:
@@ -216,12 +218,12 @@ async def _act(
 ) -> CallOutcome | Refusal:
     crashed = await deps.store.write(lambda tx: _begun(deps, tx, step))
     if crashed > MAX_CRASHES:
-        return CallOutcome(ok=False, error=f"begun {crashed} times, and its worker died each time")
+        return CallOutcome(ok=False, error=f"started {crashed} times; its worker died each time")
     try:
         deps.store.require_space()
     except StoreFull as full:
         # An answer, so that whoever sent the order knows: it may be sent again.
-        return CallOutcome(ok=False, error=f"not begun: {_NO_SPACE}: {full}")
+        return CallOutcome(ok=False, error=f"not started: {_NO_SPACE}: {full}")
     toolbox = deps.toolbox
     tool, arguments = op.call
     # What an agent made of words was led to by whatever that agent read.

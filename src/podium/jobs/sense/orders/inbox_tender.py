@@ -21,10 +21,10 @@ from podium.ports import Engine, Ids, Store, StoreView, Transaction
 
 OPENED = "inbox:opened"
 RECORD_GONE = (
-    "a worker took it under a record that is gone, so nobody knows how far it came; look, and put it back into the "
-    "inbox if it is to be done"
+    "a worker claimed it, but the record of its run is lost, so its progress is unknown; check it, and move it back to "
+    "the inbox if it still has to be done"
 )
-IN_PLAIN_TEXT = "it holds a secret in plain text; let the program read a variable"
+IN_PLAIN_TEXT = "it contains a secret in plain text; let the program read a variable instead"
 PAUSE_SECONDS = 1.0
 """Seconds between two looks at the folder. A look is one system call when nothing changed."""
 MAX_AT_ONCE = 50
@@ -210,7 +210,7 @@ def _ack_for(run: Run, claim: Claim, worker: str, view: StoreView) -> Ack:
         status="parked" if cancelled else "failed",
         title=order.title if order else "",
         target=order.target if order else "",
-        error=f"{why}; put it back into the inbox if it is to be done",
+        error=f"{why}; move it back to the inbox if it still has to be done",
         run_id=run.id,
         worker=worker,
         ops=op_results(view, run.id, order.ops) if order else (),

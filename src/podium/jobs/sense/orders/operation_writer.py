@@ -87,7 +87,10 @@ def _within(files: Iterator[Sensed]) -> Iterator[Sensed]:
     for file in files:
         size = len(file.content) if isinstance(file.content, str) else 0
         if size > left:
-            left_out = {"condition": "too_large", "why": "there is no room for it here"}
+            left_out = {
+                "condition": "too_large",
+                "why": "omitted, because the other files fill the available space",
+            }
             yield file.model_copy(update={**left_out, "content": None})
         else:
             left -= size
@@ -142,7 +145,7 @@ FILES = "files"
 """The source of what the writer is shown of files."""
 
 _PROMPT = """\
-You turn the steps of a work order, which are in words, into operations that a worker performs to the letter.
+You turn the steps of a work order, which are written as text, into operations that a worker performs exactly as written.
 
 {only_data}
 
@@ -150,15 +153,15 @@ You turn the steps of a work order, which are in words, into operations that a w
 {order}
 
 {shown}# What to deliver
-`ops`: the operations that do what the steps say, no more and no less, in the order in which they are performed. When what \
-you are shown is not enough to be exact, give no operations, and say in `cannot` what is missing: a person reads it and \
+`ops`: the operations that do what the steps say, no more and no less, in the order in which they are performed. If what you \
+are shown is not enough to be exact, give no operations, and say in `cannot` what is missing: a person reads it and \
 decides.
 
 # Rules
-- You have no tools. Use only what stands here.
+- You have no tools. Use only what is written here.
 - Operations and their fields: {operations}.
 - {zones}
-- `edit` replaces a text that stands in its file exactly once: copy it letter by letter from the file as it is shown.
+- `edit` replaces a text that occurs exactly once in its file: copy it exactly from the file as shown here.
 """
 
 
@@ -195,10 +198,10 @@ async def with_ops(
         )  # fmt: skip
         made = OpsReply.model_validate(reply.payload)
     except StepFailed as failed:
-        return Worded(order, f"the agent that makes operations failed: {failed}")
+        return Worded(order, f"the agent that writes operations failed: {failed}")
     if not made.ops:
         cannot = cut(clean_line(made.cannot), MAX_CANNOT)
-        return Worded(order, cannot or "the agent that makes operations gave none and no reason")
+        return Worded(order, cannot or "the agent that writes operations gave none and no reason")
     source = f"agent:{reply.agent or writer.agent.name}"
     return Worded(order.model_copy(update={"ops": made.ops, "provenance": (*sources, source)}))
 

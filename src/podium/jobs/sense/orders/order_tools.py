@@ -71,7 +71,7 @@ def _into(folder: str) -> Handler:
         _refuse_elsewhere(path, folder, str(arguments["wo_id"]))
         digest = sha256_of(content.encode())
         if arguments.get("sha256", digest) != digest:
-            raise ToolBroke("`sha256` is not that of the content; hand over the order anew")
+            raise ToolBroke("`sha256` does not match the content; submit the order again")
         _refuse_other_order(content, arguments)
         await in_thread(_put_once, scope, path, content.encode())
         return {"wo_id": arguments["wo_id"], "path": path, "sha256": digest}
@@ -93,7 +93,7 @@ def _refuse_other_order(content: str, arguments: dict[str, Json]) -> None:
     try:
         order = WorkOrder.model_validate(yaml.safe_load(content))
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise ToolBroke(f"the content is no work order: {str(error)[:300]}") from None
+        raise ToolBroke(f"the content is not a work order: {str(error)[:300]}") from None
     tier = "" if order.tier is None else str(order.tier)
     stated = {"wo_id": order.id, "target": order.target, "tier": tier, "zones": list(order.zones)}
     for name, value in stated.items():
@@ -127,8 +127,7 @@ def _is_delivered(scope: ToolScope, path: str, content: bytes) -> bool:
     present = find_below(scope.root, path, MAX_BYTES, single_name=True)
     if present is not None and present != content:
         raise ToolBroke(
-            f"{path!r} is there already and says something else; it is not replaced. Give the order "
-            "another id"
+            f"{path!r} already exists with other content and is not replaced; give the order another id"
         )
     return present is not None
 
@@ -141,7 +140,7 @@ _ORDER_ARGUMENTS: dict[str, Json] = {
 
 _FILE_CANDIDATE = ToolSpec(
     name="file_candidate",
-    description="Put a proposed work order where people review it.",
+    description="File a proposed work order for review.",
     tier=Tier.T1,
     idempotent=True,
     timeout_seconds=30,
@@ -153,7 +152,7 @@ _FILE_CANDIDATE = ToolSpec(
 
 _DELIVER_ORDER = ToolSpec(
     name="deliver_order",
-    description="Put a work order into the inbox, from which a worker takes it.",
+    description="Put a work order into the inbox, where a worker picks it up.",
     tier=Tier.T1,
     idempotent=True,
     timeout_seconds=30,

@@ -71,7 +71,7 @@ def unconfined_layer() -> PolicyLayer:
         "confined": False,
         "decision": Effect.ASK,
         "tier": Tier.T2,
-        "why": "nothing holds what a command of an order really does here",
+        "why": "commands of orders cannot be confined on this machine",
     }
     return PolicyLayer(origin="user", policy=Policy.model_validate({"rules": (rule,)}))
 
@@ -196,8 +196,8 @@ class OrderConfinement:
         for launcher in held:
             if not _is_plain_file(root / launcher):
                 raise CallRefused(
-                    f"{launcher!r} is started by schedulers and is no plain file here, so that no command can be kept "
-                    "from it; replace it by one, or take it away"
+                    f"{launcher!r} is started by schedulers but is not a regular file, so it cannot be protected from "
+                    "commands; replace it with a regular file, or remove it"
                 )
 
     def _refuse_shared_files(self, root: Path) -> None:
@@ -212,8 +212,8 @@ class OrderConfinement:
         for inode, (path, links) in shared.items():
             if names[inode] < links:
                 raise CallRefused(
-                    f"{os.path.relpath(path, root)!r} has another name (a hard link) outside of the safe zones, "
-                    "through which a command would write there; replace it by a copy"
+                    f"{os.path.relpath(path, root)!r} has a hard link outside the safe zones, through which a command "
+                    "could write there; replace it with a copy"
                 )
 
 
@@ -227,11 +227,11 @@ def _make_plain_folder(root: Path, path: str) -> None:
         except OSError as error:
             why = error.strerror
         else:
-            why = "it is a link" if folder.is_symlink() else ""
+            why = "a symbolic link" if folder.is_symlink() else ""
         if why:
             raise CallRefused(
-                f"{path!r} must be a folder of the project before a command of an order is started, and "
-                f"{str(folder.relative_to(root))!r} cannot be one ({why}); put that right"
+                f"{path!r} must be a folder of the project before an order can run commands, but "
+                f"{str(folder.relative_to(root))!r} cannot be a folder ({why}); fix that first"
             )
 
 
@@ -256,8 +256,8 @@ def _files(root: Path, paths: Iterable[str]) -> Iterator[tuple[str, os.stat_resu
                 count += 1
                 if count > MAX_LOOKED_AT:
                     raise CallRefused(
-                        f"the safe zones hold more than {MAX_LOOKED_AT} files, too many to look for hard links "
-                        "among; narrow `safe_zones`"
+                        f"the safe zones contain more than {MAX_LOOKED_AT} files, too many to check for hard "
+                        "links; narrow `safe_zones`"
                     )
                 path = os.path.join(folder, name)  # noqa: PTH118 - walks may be long
                 try:

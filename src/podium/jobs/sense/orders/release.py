@@ -118,7 +118,7 @@ def _granted(
         summary=f"order {order.id}: {order.title}",
         arguments={"ops": [op.line for op in order.ops]},
         tier=order.tier if order.tier is not None else Tier.T2,
-        reason="said yes to when it was delivered",
+        reason="approved when the order was delivered",
         status=ApprovalStatus.GRANTED,
         grants=grants,
         requested_at=now,

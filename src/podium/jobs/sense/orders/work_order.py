@@ -36,21 +36,21 @@ MAX_OUTPUT = 2_000
 def _checked_id(text: str) -> str:
     if not ORDER_ID.fullmatch(text):
         raise ValueError(
-            f"{text[:120]!r} is no id; use letters, digits, `-` and `_`, a letter or digit first, at most 100"
+            f"{text[:120]!r} is not an id; use at most 100 letters, digits, `-` and `_`, starting with a letter or digit"
         )
     return text
 
 
 def _checked_path(text: str) -> str:
     if any(char < " " or char == "\x7f" for char in text):
-        raise ValueError(f"{text[:120]!r} has a control character in it; name the place without")
+        raise ValueError(f"{text[:120]!r} contains a control character; remove it")
     return text
 
 
 def _tier_named(value: Json) -> Json:
     if isinstance(value, str):
         if value not in Tier.__members__:
-            raise ValueError(f"{value!r} is no tier; write one of {', '.join(Tier.__members__)}")
+            raise ValueError(f"{value!r} is not a tier; use one of {', '.join(Tier.__members__)}")
         return Tier[value]
     return value
 
@@ -95,7 +95,7 @@ class Operation(FrozenModel):
         if missing := [name for name in needed if name not in present]:
             raise ValueError(f"op {self.op!r} needs {', '.join(missing)}")
         if beyond := sorted(present - {*needed, *allowed}):
-            raise ValueError(f"op {self.op!r} takes no {', '.join(beyond)}")
+            raise ValueError(f"op {self.op!r} does not take {', '.join(beyond)}")
         return self
 
     @property
@@ -298,7 +298,7 @@ def order_in(approval: Approval) -> WorkOrder | None:
 def asked_order(approval: Approval) -> WorkOrder:
     """Return the work order that an approval hands over. Raises `BadInput` where there is none."""
     if (order := order_in(approval)) is None:
-        raise BadInput(f"approval {approval.id} has no order that can be read; reject it")
+        raise BadInput(f"approval {approval.id} has no readable order; reject it")
     return order
 
 
@@ -314,15 +314,15 @@ def edited_order(asked: WorkOrder, text: str) -> WorkOrder:
     """The order as it was changed, under the next id: one id is delivered once. Raises `BadInput`."""
     fields = _parsed_yaml(text)
     if not isinstance(fields, dict):
-        raise BadInput("the order is no YAML with keys; write `title:`, `ops:` and so on")
+        raise BadInput("the order is not a YAML mapping; write `title:`, `ops:` and so on")
     if taken := [name for name in OF_PODIUM if name in fields]:
-        raise BadInput(f"{', '.join(taken)} of an order are Podium's to say; leave them out")
+        raise BadInput(f"only Podium sets {', '.join(taken)} of an order; remove what you set")
     own = asked.model_dump(mode="json", exclude_defaults=True)
     unchanged = {name: own[name] for name in ("provenance", "created_at") if name in own}
     try:
         order = WorkOrder.model_validate({**fields, **unchanged, "id": _next_id(asked.id)})
     except ValidationError as error:
-        raise BadInput(f"the order does not hold: {_problems_text(error)}") from None
+        raise BadInput(f"the order is not valid: {_problems_text(error)}") from None
     if order.model_copy(update={name: getattr(asked, name) for name in OF_PODIUM}) == asked:
         raise BadInput("nothing was changed; approve it as it is, or change something")
     return order

@@ -64,7 +64,7 @@ async def inbox_tender(podium: Podium) -> InboxTender:
         root=str(podium.folders.project),
         notify=podium.notify,
         redact=podium.redactor.text,
-        paused=f"in {mode} mode nothing is done, so orders stay in the inbox" if looks_only else "",
+        paused=f"mode {mode} executes nothing, so orders stay in the inbox" if looks_only else "",
     )
 
 
@@ -186,7 +186,7 @@ def _registry(podium: Podium, options: SenseOptions) -> Registry:
 
 def _weight(podium: Podium, bench: _Bench, options: SenseOptions, order: WorkOrder) -> Weight:
     if REDACTED in order_text(order):
-        why = "it held a secret, which is not written down; let the program read a variable instead"
+        why = "it contained a secret, which is not stored; let the program read a variable instead"
         return Weight(tier=Tier.T4, refused=why)
     if not order.ops:
         return Weight(tier=Tier.T2, zones=(TEXT_ZONE,))
@@ -213,7 +213,7 @@ def _where_else(options: SenseOptions, call: Call) -> str:
     """Name the folders open to writes, for a refused write; empty for calls that write no file."""
     if all(use.access is Access.READ for use in call.paths):
         return ""
-    return f"; orders write in {', '.join(options.safe_zones)}"
+    return f"; orders can write only in {', '.join(options.safe_zones)}"
 
 
 def _context(podium: Podium, bench: _Bench, call: Call) -> GateContext:

@@ -41,7 +41,7 @@ class Misfit(ValueError):
 def read_item(index: int, data: Json) -> PlanItem:
     """The item as a noun. Raises `Misfit` with the first thing that is wrong with it."""
     if not isinstance(data, dict):
-        raise Misfit(f"the item is no object but {_preview(data)}")
+        raise Misfit(f"the item must be an object, not {_preview(data)}")
     fields: dict[str, Any] = {name: _one_of(data, name, values) for name, values in _CLOSED.items()}
     target = _target(data)
     suggestion = _suggestion_of(fields["action"], target, data.get("wo_suggestion"))
@@ -83,7 +83,7 @@ def _target(data: Mapping[str, Json]) -> str:
         raise Misfit("target is empty; name what the item is about")
     if not is_clean_line(target):
         # Trust is kept by target: two that look alike must not be two.
-        raise Misfit(f"target {_preview(target)} holds characters that cannot be seen")
+        raise Misfit(f"target {_preview(target)} contains invisible characters")
     return clean_line(target)
 
 
@@ -117,12 +117,12 @@ def _hint(suggestion: Mapping[str, Json]) -> str:
     hint = suggestion["wo_id_hint"]
     if not isinstance(hint, str) or not ORDER_ID.fullmatch(hint):
         raise Misfit(
-            f"wo_suggestion.wo_id_hint {_preview(hint)} makes no id; use letters, digits, `-` and `_`, "
-            "a letter or digit first, at most 100"
+            f"wo_suggestion.wo_id_hint {_preview(hint)} cannot be an id; use at most 100 letters, digits, "
+            "`-` and `_`, starting with a letter or digit"
         )
     if not hint.upper().removeprefix("WO-").strip("-_"):
         raise Misfit(
-            f"wo_suggestion.wo_id_hint {_preview(hint)} says nothing; name what it is about"
+            f"wo_suggestion.wo_id_hint {_preview(hint)} names nothing; name what the work order is about"
         )
     # Ids are upper case, and two hints that differ in case only are one subject.
     return hint.upper()
@@ -179,11 +179,11 @@ def _check_texts(data: Json) -> None:
         elif isinstance(value, list):
             inside += value
         elif isinstance(value, str) and _is_damaged(value):
-            raise Misfit("a text holds a NUL or half of a surrogate pair")
+            raise Misfit("a text contains a NUL or half of a surrogate pair")
     for name in _ONE_LINE_FIELDS:
         value = data.get(name)
         if isinstance(value, str) and not is_clean_line(value):
-            raise Misfit(f"{name} {_preview(value)} holds characters that cannot be seen")
+            raise Misfit(f"{name} {_preview(value)} contains invisible characters")
 
 
 def _is_damaged(text: str) -> bool:
@@ -253,7 +253,7 @@ def _head(plan: Mapping[str, Json], name: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise Broken(f"{name!r} must be text, not {type(value).__name__}; mend the plan")
+        raise Broken(f"{name!r} must be text, not {type(value).__name__}; fix the plan")
     if name == "context_summary":
         return cut(clean_text(value[: MAX_SUMMARY * 2]), MAX_SUMMARY)
     return cut(clean_line(value[: MAX_TITLE * 2]), MAX_TITLE)
@@ -262,7 +262,7 @@ def _head(plan: Mapping[str, Json], name: str) -> str:
 def _beyond(items: Sequence[Json]) -> Iterator[SkippedItem]:
     more = len(items) - MAX_ITEMS
     if more > 0:
-        reason = f"the plan has {len(items)} items and at most {MAX_ITEMS} are read: the last {more} are left out"  # fmt: skip
+        reason = f"the plan has {len(items)} items, but at most {MAX_ITEMS} are read; the last {more} are skipped"  # fmt: skip
         yield SkippedItem(index=MAX_ITEMS, reason=reason)
 
 
@@ -295,7 +295,7 @@ class _Taken:
         key = identity(item)
         first = self.first_index.setdefault(key, item.index)
         if first != item.index:
-            raise Misfit(f"duplicate: item {first} says the same of {item.target!r}")
+            raise Misfit(f"duplicate of item {first}, which proposes the same for {item.target!r}")
 
 
 def identity(item: PlanItem) -> str:
@@ -308,7 +308,7 @@ def identity(item: PlanItem) -> str:
 def _why_no_order(item: PlanItem) -> str:
     """Return the reason why an item that fits the schema gives no candidate; empty if it does."""
     if item.action == "alert":
-        return "action alert: people are told, nothing to create"
+        return "action alert: notifies people, nothing to create"
     if item.action != "create_wo":
         return f"action {item.action}: nothing to create"
     if item.type in IDLE_TYPES:

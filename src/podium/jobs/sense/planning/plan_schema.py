@@ -40,12 +40,12 @@ def plan_schema() -> dict[str, Json]:
     return {
         "$schema": DRAFT,
         "title": "GMX plan, schema v1",
-        "description": "What a planner thinks should be done about the state of a system.",
+        "description": "What a planner proposes to do about the state of a system.",
         "type": "object",
         "required": ["items"],
         "properties": {
-            "timestamp": _optional("When it was made."),
-            "source": _optional("Who made it."),
+            "timestamp": _optional("Time at which the plan was made."),
+            "source": _optional("Program or person that made the plan."),
             "context_summary": _optional("The state of the system in a sentence or two."),
             "items": {"type": "array", "maxItems": MAX_ITEMS, "items": _published_item()},
         },
@@ -70,7 +70,7 @@ def operation_schema() -> dict[str, Json]:
     fields["session"]["anyOf"][0] |= _order_id()
     return {
         "title": "Operation",
-        "description": "One thing to do. `op` says which fields it has.",
+        "description": "One operation. `op` determines its fields.",
         "type": "object",
         "required": ["op"],
         "oneOf": [_variant(op, fields) for op in FIELDS],
@@ -80,7 +80,7 @@ def operation_schema() -> dict[str, Json]:
 def _variant(op: str, fields: dict[str, Any]) -> dict[str, Json]:
     needed, allowed = FIELDS[op]
     properties = {name: _without_null(fields[name]) for name in (*needed, *allowed)}
-    why = {"type": "string", "description": "What it is for. Changes nothing."}
+    why = {"type": "string", "description": "Purpose of the operation. Has no effect."}
     return {
         "properties": {"op": {"const": op}, **properties, "why": why},
         "required": ["op", *needed],
@@ -121,11 +121,11 @@ def _item(*, operation: Json) -> dict[str, Json]:
                 "type": "string",
                 "minLength": 1,
                 "maxLength": MAX_TARGET,
-                "description": "What it is about, such as `opal_api`, `clc_worker` or `bridge_inbox`.",
+                "description": "What the item is about, such as `opal_api`, `clc_worker` or `bridge_inbox`.",
             },
             "action": {"enum": [*ACTIONS]},
             "message": _optional(
-                "What people are told: with `alert` and `log` the reason, in a sentence or two.",
+                "Message for people: with `alert` and `log` the reason, in a sentence or two.",
                 MAX_SUMMARY,
             ),
             "wo_suggestion": _suggestion(operation),
@@ -136,7 +136,7 @@ def _item(*, operation: Json) -> dict[str, Json]:
 def _suggestion(operation: Json) -> dict[str, Json]:
     return {
         "type": ["object", "null"],
-        "description": "The work order that is needed; with `create_wo` it must be there.",
+        "description": "The work order to create; required with `create_wo`.",
         "properties": {
             "wo_id_hint": _order_id() | {"type": "string"},
             "title": {"type": "string", "minLength": 1, "maxLength": MAX_TITLE},
@@ -150,7 +150,7 @@ def _suggestion(operation: Json) -> dict[str, Json]:
                 "type": ["array", "null"],
                 "maxItems": MAX_OPS,
                 "items": operation,
-                "description": "The work as operations, where the planner knows them.",
+                "description": "The work as operations, if the planner knows them.",
             },
         },
     }
@@ -179,9 +179,7 @@ def _operations() -> Iterator[str]:
 def zones_text(safe_zones: Sequence[str], forbidden_zones: Sequence[str]) -> str:
     """Name the zones in which a work order may act, and those it must not touch."""
     nothing = f" Nothing may touch: {', '.join(forbidden_zones)}." if forbidden_zones else ""
-    return (
-        f"Paths are relative to the root and lie in: {', '.join(safe_zones) or 'nowhere'}.{nothing}"
-    )
+    return f"Paths are relative to the root, in one of these zones: {', '.join(safe_zones) or 'none'}.{nothing}"
 
 
 class Broken(ValueError):
@@ -192,9 +190,9 @@ def read_document(document: str | bytes | Json) -> dict[str, Json]:
     """The document with its list of items. Raises `Broken`."""
     plan = _parsed(_text_of(document))
     if not isinstance(plan, dict):
-        raise Broken(f"the plan is no JSON object but {_kind(plan)}; write {{\"items\": […]}}")  # fmt: skip
+        raise Broken(f"the plan must be a JSON object, not {_kind(plan)}; write {{\"items\": […]}}")  # fmt: skip
     if "items" not in plan:
-        raise Broken("the plan has no 'items'; write them as a list, an empty one when nothing is to be done")  # fmt: skip
+        raise Broken("the plan has no 'items'; add a list, which is empty if there is nothing to do")  # fmt: skip
     if not isinstance(plan["items"], list):
         raise Broken(f"'items' must be a list, not {_kind(plan['items'])}")
     return plan
@@ -205,14 +203,14 @@ def _text_of(document: str | bytes | Json) -> str:
         document = _dumped(document)
     size = len(document.encode(errors="replace") if isinstance(document, str) else document)
     if size > MAX_BYTES:
-        raise Broken(f"the plan is larger than {MAX_BYTES:,} bytes; plans are small")
+        raise Broken(f"the plan is larger than the limit of {MAX_BYTES:,} bytes")
     if isinstance(document, str):
         return document.removeprefix("\ufeff")
     try:
         return document.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = document.count(b"\n", 0, error.start) + 1
-        raise Broken(f"the plan is no UTF-8 text (line {line}, byte {error.start}); save it as UTF-8") from None  # fmt: skip
+        raise Broken(f"the plan is not valid UTF-8 (line {line}, byte {error.start}); save it as UTF-8") from None  # fmt: skip
 
 
 def _dumped(document: Json) -> str:
@@ -221,25 +219,25 @@ def _dumped(document: Json) -> str:
     except RecursionError:
         raise _too_deep() from None
     except (TypeError, ValueError) as error:
-        raise Broken(f"the plan holds what JSON cannot: {error}") from None
+        raise Broken(f"the plan contains values that JSON does not support: {error}") from None
 
 
 def _parsed(text: str) -> Json:
     if not text.strip():
-        raise Broken('the plan is empty; write {"items": []} when nothing is to be done')
+        raise Broken('the plan is empty; write {"items": []} if there is nothing to do')
     try:
         plan = json.loads(
             text, object_pairs_hook=_unique_keys, parse_constant=_no_number, parse_float=_finite
         )
     except json.JSONDecodeError as error:
-        raise Broken(f"the plan is no JSON: {error.msg} (line {error.lineno}, column {error.colno})") from None  # fmt: skip
+        raise Broken(f"the plan is not valid JSON: {error.msg} (line {error.lineno}, column {error.colno})") from None  # fmt: skip
     except RecursionError:
         raise _too_deep() from None
     except Broken:
         raise
     except ValueError:
         # The one left: Python reads no whole number of thousands of digits.
-        raise Broken("the plan holds a number of too many digits to be read") from None
+        raise Broken("the plan contains a number with too many digits") from None
     if _is_deeper(plan, MAX_DEPTH):
         raise _too_deep()
     return plan
@@ -250,13 +248,13 @@ def _unique_keys(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     for name, value in pairs:
         if name in unique:
             key = written_out(repr(name[:60]))
-            raise Broken(f"the key {key} stands twice in one object; keep one of the two")
+            raise Broken(f"duplicate key {key} in one object; keep one of the two")
         unique[name] = value
     return unique
 
 
 def _no_number(token: str) -> NoReturn:
-    raise Broken(f"the plan is no JSON: {token[:40]} is no number of JSON's")
+    raise Broken(f"the plan is not valid JSON: {token[:40]} is not a JSON number")
 
 
 def _finite(digits: str) -> float:
@@ -267,7 +265,7 @@ def _finite(digits: str) -> float:
 
 
 def _too_deep() -> Broken:
-    return Broken(f"the plan is nested more than {MAX_DEPTH} deep")
+    return Broken(f"the plan is nested deeper than {MAX_DEPTH} levels")
 
 
 def _is_deeper(value: Json, depth: int) -> bool:

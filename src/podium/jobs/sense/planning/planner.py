@@ -75,7 +75,7 @@ def _situation_at(view: StoreView, now: UtcDatetime) -> Situation:
         if status.state == "waiting":
             waiting.append(about)
         if status.state == "rejected":
-            rejected.append({**about, "reason": _line(status.why) or "none was given"})
+            rejected.append({**about, "reason": _line(status.why) or "no reason given"})
     stuck = RunQuery(flow=WORK_ORDER, statuses=(RunStatus.NEEDS_HUMAN,), limit=MAX_LISTED)
     waiting += [_stuck(run) for run in view.runs(stuck)]
     return Situation(
@@ -89,7 +89,7 @@ def _stuck(run: Run) -> dict[str, Json]:
         "target": _line(str(order.get("target") or "")),
         "title": _line(str(order.get("title") or "")),
         "proposed": run.created_at.isoformat(),
-        "now": "the worker has it and needs a person",
+        "now": "the worker has the order and needs a person",
     }
 
 
@@ -118,17 +118,17 @@ MOCK_SOURCE = "mock"
 
 _DELIVERABLE = """\
 # What to deliver
-One plan: an item for each thing that should be done or that people should know, and none for what is well. Where all is well, `items` is empty."""
+One plan, with an item for each thing that should be done or that people should know, and no items for what works. If everything works, `items` is empty."""
 _RULES = """\
 # Rules
-- Do not propose again what waits for a person. Propose what was rejected only when the state shows what the person could \
-not know, and say in the summary what that is.
-- `context_summary` says in a sentence or two how the system is. `target` names what an item is about, such as `opal_api`.
+- Do not propose again what is waiting for a person. Propose something that was rejected only if the state shows what the \
+person could not know, and say in the summary what that is.
+- `context_summary` describes the state of the system in a sentence or two. `target` names what an item is about, such as `opal_api`.
 - `type`: `health_fix` for something that does not work, `clc_task` for other work on files and programs, `telemetry` for what should be \
 measured or recorded, `info` for what people should only know.
-- `alert` and `log` say in `message` what is the matter. `create_wo` needs `wo_suggestion`, with a `wo_id_hint` of letters, \
-digits and dashes, a `title`, and in `tasks` the steps, each so that one can check it. An item of the type `noop` or `info` \
-creates no work order."""
+- `alert` and `log` describe the problem in `message`. `create_wo` needs `wo_suggestion`, with a `wo_id_hint` of letters, \
+digits and dashes, a `title`, and the steps in `tasks`, each of them checkable. An item of the type `noop` or `info` creates \
+no work order."""
 
 
 PLAN = "plan"
@@ -187,7 +187,7 @@ async def _asked(
         return _mock(failure.status, reply.agent or agent.agent.name, failure.why, now, reply.usage)
     name = reply.agent or agent.agent.name
     if _is_echo(reply.payload, job.bundle):
-        why = "it gave back a plan that stood in what it was shown"
+        why = "it returned a plan that was part of its input"
         return _mock(PlannerStatus.ERROR, name, why, now, reply.usage)
     return _read(reply.payload, job, name, ctx.run.id, reply.usage)
 
@@ -217,10 +217,10 @@ def planning_prompt(
         f"# The state of the system\n{as_data(bundle_json(bundle))}\n\n"
         f"{_DELIVERABLE}\n\n"
         f"{_RULES}\n"
-        f"- A work order is a list of these operations: {operations_text()}. {zones} What needs anything else is "
-        "nothing for a work order: tell people of it with an `alert`. `tasks` tell people and the worker in words what "
-        "is to be done; `ops` are the same work as operations, performed to the letter. Give `ops` where you know all of their "
-        "fields; where you do not, leave `ops` out: they are written from the `tasks`.\n"
+        f"- A work order is a list of these operations: {operations_text()}. {zones} Do not write a work order for "
+        "anything else: tell people about it with an `alert`. `tasks` describe the work in text, for people and the worker; "
+        "`ops` are the same work as operations, performed exactly as written. Give `ops` if you know all of their fields; "
+        "otherwise leave `ops` out: they are written from the `tasks`.\n"
     )
 
 
@@ -246,7 +246,7 @@ def _mock(
     document = {
         "timestamp": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "source": MOCK_SOURCE,
-        "context_summary": f"No plan of {planner or 'a planner'}: {why}",
+        "context_summary": f"No plan from {planner or 'a planner'}: {why}",
         "items": [],
     }
     return Planned(

@@ -49,11 +49,13 @@ def paths_in(text: str) -> tuple[Path, ...]:
 def _path(text: str) -> Path:
     steps = tuple(text.split("."))
     if len(steps) > _MAX_STEPS or not all(map(_STEP.fullmatch, steps)):
-        raise ValueError(f"{text[:80]!r} is no path; write names with dots between, `*` for each")
+        raise ValueError(
+            f"{text[:80]!r} is not a path; separate names with dots, and use `*` for each entry"
+        )
     if any(step.startswith("$") for step in steps[1:]):
-        raise ValueError(f"{text[:80]!r} is no path; `$` words stand at its beginning")
+        raise ValueError(f"{text[:80]!r} is not a path; a name with `$` must come first")
     if steps[0].startswith("$") and steps[0] not in FACTS:
-        raise ValueError(f"{steps[0]!r} is not known; known are {', '.join(FACTS)}")
+        raise ValueError(f"unknown name {steps[0]!r}; known names: {', '.join(FACTS)}")
     return steps
 
 
@@ -66,9 +68,7 @@ def template_parts(text: str) -> tuple[str | Placeholder, ...]:
         parts += [text[end : token.start()]] if token.start() > end else []
         end = token.end()
         if token["stray"]:
-            raise ValueError(
-                f"a brace stands alone in {text[:80]!r}; write {{{{ or }}}} for a brace"
-            )
+            raise ValueError(f"unmatched brace in {text[:80]!r}; write {{{{ or }}}} for a brace")
         if token["brace"]:
             parts.append(token["brace"][0])
         else:
@@ -141,9 +141,9 @@ class RuleClause(FrozenModel):
     def _says_something(self) -> RuleClause:
         keywords = [name for name in type(self).model_fields if getattr(self, name) is not None]
         if keywords == ["path"]:
-            raise ValueError("says nothing of what is at its path; add `equals`, `in`, `min`, …")
+            raise ValueError("has no condition; add `equals`, `in`, `min`, …")
         if self.missing and len(keywords) > 2:
-            raise ValueError("what is missing cannot be compared; leave the other words out")
+            raise ValueError("a missing value cannot be compared; remove the other conditions")
         return self
 
 
@@ -236,5 +236,5 @@ class RuleBook(FrozenModel):
     def _names_are_unique(self) -> RuleBook:
         names = [rule.name for rule in self.rules]
         if twice := next((name for name in names if names.count(name) > 1), None):
-            raise ValueError(f"two rules are called {twice!r}; give each its own name")
+            raise ValueError(f"two rules are named {twice!r}; rename one")
         return self

@@ -312,7 +312,7 @@ def _check_fixed(rule: PlanningRule) -> None:
             value = op.get(name)
             for text in value if isinstance(value, list) else [value]:
                 if isinstance(text, str) and _has_gap(text):
-                    raise ValueError(f"`{name}` of an operation takes no placeholders")
+                    raise ValueError(f"`{name}` of an operation cannot contain placeholders")
 
 
 def _has_gap(text: str) -> bool:

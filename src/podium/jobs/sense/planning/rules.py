@@ -115,9 +115,7 @@ def rule_problems(book: RuleBook) -> list[RuleProblem]:
         try:
             read_item(0, sample_filled(rule))
         except (Misfit, ValueError) as error:
-            problems.append(
-                RuleProblem((*path, "item"), f"gives no item that can be used: {error}")
-            )
+            problems.append(RuleProblem((*path, "item"), f"does not give a usable item: {error}"))
             continue
         problems += [RuleProblem((*path, *inner), problem) for inner, problem in _nowhere(rule)]
         for at, example in enumerate(rule.examples):
@@ -136,7 +134,7 @@ def _nowhere(rule: PlanningRule) -> Iterator[tuple[tuple[str | int, ...], str]]:
     for path, template in naming_templates(rule) if finds_in_examples else ():
         for gap in gaps_left(template, finds_in_examples):
             problem = (
-                f"{{{gap}}} leads nowhere in the rule's own examples; mend it, or give it a default as in "
+                f"{{{gap}}} matches nothing in the rule's own examples; fix it, or add a default, such as "
                 f"{{{gap}|'x'}}"
             )
             yield path, problem
@@ -150,10 +148,10 @@ def _unlike(rule: PlanningRule, example: Example) -> str:
         if len(titles) == example.expect:
             return ""
         items = "item" if example.expect == 1 else "items"
-        return f"the example expects {example.expect} {items}, and the rule gives {len(titles)}"
+        return f"the example expects {example.expect} {items}, but the rule gives {len(titles)}"
     if titles == example.expect:
         return ""
-    return f"the example expects {list(example.expect)}, and the rule gives {list(titles)}"
+    return f"the example expects {list(example.expect)}, but the rule gives {list(titles)}"
 
 
 def _title(item: Json) -> str:
@@ -208,7 +206,7 @@ def rules_file(configuration: Configuration) -> Path | None:
     root = configuration.folders.project.resolve()
     file = (root / named).resolve()
     if not file.is_relative_to(root):
-        raise BadInput(f"rules {named!r} lie outside the project; keep them in it")
+        raise BadInput(f"rules file {named!r} is outside the project; move it into the project")
     return file
 
 

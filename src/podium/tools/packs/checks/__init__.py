@@ -1,13 +1,13 @@
 """The checks of a pack's registry. Each looks at one thing, in all tools, and stops at nothing."""
 
-from podium.tools.packs.checks import code, schemas, skills, tools
+from podium.tools.packs.checks import code, schemas, tools
 from podium.tools.packs.checks.registry_check import RegistryCheck
 
 CHECKS = (
     tools.check_names,
     schemas.check,
     tools.check_relations,
-    skills.check,
+    tools.check_skills,
     tools.check_proofs,
     code.check,
 )

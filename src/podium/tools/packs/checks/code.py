@@ -31,7 +31,7 @@ def check(registry_check: RegistryCheck) -> None:
             elif isinstance(handler, ServiceHandler) and not is_shipped(
                 registry_check.files.folder
             ):
-                raise ValueError("only packs that come with Podium are performed by its services")
+                raise ValueError("only packs that ship with Podium may use its services")
         except ValueError as error:
             registry_check.problems.add(f"{location}/handler", str(error))
             continue
@@ -73,8 +73,8 @@ class PackModules:
                 f"{file}:{definition.lineno}: {definition.name!r} must be an `async def`"
             )
         if not _takes(definition.args, parameters):
-            problem = f"{definition.name!r} must take {parameters} argument(s), by position"
-            raise ValueError(f"{file}:{definition.lineno}: {problem}")
+            count = f"{parameters} positional argument{'s' if parameters > 1 else ''}"
+            raise ValueError(f"{file}:{definition.lineno}: {definition.name!r} must take {count}")
 
     def _file(self, module: str) -> str:
         stem = module.replace(".", "/")
@@ -85,7 +85,7 @@ class PackModules:
         try:
             tree = ast.parse(self._files.content(file), file)
         except SyntaxError as error:
-            raise ValueError(f"{file}:{error.lineno or 1}: no Python: {error.msg}") from None
+            raise ValueError(f"{file}:{error.lineno or 1}: not valid Python: {error.msg}") from None
         except PackInvalid as invalid:
             raise ValueError(f"{file} {invalid.problems[0].problem}") from None
         except (ValueError, RecursionError, MemoryError) as error:

@@ -102,7 +102,7 @@ class RegistryCheck:
         """Return the tool of this name; report a problem at `location` when there is none."""
         tool = self.tools.get(name)
         if tool is None:
-            self.problems.add(location, f"there is no tool {name!r} in this registry")
+            self.problems.add(location, f"this registry has no tool {name!r}")
         return tool
 
 

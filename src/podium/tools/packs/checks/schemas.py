@@ -80,13 +80,13 @@ def _problems(
 ) -> Iterator[tuple[str, str]]:
     for key in (*_ELSEWHERE, *(_TOP_ONLY if location else ())):
         if key in node:
-            yield f"{location}/{key}", "is not known to packs here; use `$ref` and `$defs`"
+            yield f"{location}/{key}", "is not supported in packs; use `$ref` and `$defs`"
     if not location and node.get("$schema", DRAFT) != DRAFT:
-        yield "/$schema", f"must be {DRAFT}, or left out"
+        yield "/$schema", f"must be {DRAFT}, or omitted"
     if "$ref" in node and _target(node["$ref"]) not in schemas:
         yield (
             f"{location}/$ref",
-            f"{str(node['$ref'])[:200]!r} points at nothing inside this schema that is a schema",
+            f"{str(node['$ref'])[:200]!r} does not refer to a schema inside this schema",
         )
     if "pattern" in node:
         for problem in _pattern_problems(node["pattern"]):
@@ -104,7 +104,7 @@ def _pattern_problems(pattern: str, quick: bool = False) -> Iterator[str]:
         return
     # Names are searched with all of these patterns at once, so no length can be set for each.
     if quick and cost.longest is not None:
-        yield f"{pattern[:100]!r} can be slow on long names; begin it with ^, and let it go only one way"
+        yield f"{pattern[:100]!r} can be slow on long names; begin it with ^, and avoid alternatives that backtrack"
 
 
 def _target(reference: Json) -> str | None:
@@ -141,12 +141,12 @@ class SchemaSizes:
         if location not in self._measures:
             if location in self._open:
                 raise _SchemaTooLarge(
-                    f"{self._open[-1]}/$ref", f"goes round in a circle: #{location} again"
+                    f"{self._open[-1]}/$ref", f"is a circular reference to #{location}"
                 )
             self._open.append(location)
             if len(self._open) > MAX_DEPTH:
                 raise _SchemaTooLarge(
-                    location, f"is more than {MAX_DEPTH} deep, references followed"
+                    location, f"is nested more than {MAX_DEPTH} deep, with references resolved"
                 )
             self._measures[location] = self._added_up(location)
             self._open.pop()
@@ -160,10 +160,12 @@ class SchemaSizes:
         depth = 1 + max((depth for _, depth in inner), default=0)
         if size > MAX_SIZE:
             raise _SchemaTooLarge(
-                location, f"comes to more than {MAX_SIZE} schemas when references are followed"
+                location, f"has more than {MAX_SIZE} subschemas, with references resolved"
             )
         if depth > MAX_DEPTH:
-            raise _SchemaTooLarge(location, f"is more than {MAX_DEPTH} deep, references followed")
+            raise _SchemaTooLarge(
+                location, f"is nested more than {MAX_DEPTH} deep, with references resolved"
+            )
         return size, depth
 
     def _used_by(self, location: str, node: Mapping[str, Json]) -> Iterator[str]:
@@ -192,7 +194,7 @@ def check(registry_check: RegistryCheck) -> None:
         _check(registry_check, location, tool.input_schema, tool.examples)
         if "additionalProperties" not in tool.input_schema:
             problem = (
-                'say `"additionalProperties": false`, so that no invented argument gets through'
+                'needs `"additionalProperties": false`, so that invented arguments are refused'
             )
             registry_check.problems.add(f"{location}/input_schema", problem)
     for location, skill in registry_check.located_skills():
@@ -218,7 +220,7 @@ def _against_the_standard(schema: Json, effort: CheckEffort) -> list[tuple[str, 
             for error in _metaschema().iter_errors(schema)
         ]
     except RecursionError:
-        return [("", "is nested too deep; put parts of it into `$defs`")]
+        return [("", "is nested too deeply; move parts of it into `$defs`")]
 
 
 def _check(
@@ -232,7 +234,7 @@ def _check(
     for inner, problem in problems:
         registry_check.problems.add(f"{top}{inner}", problem)
     if schema.get("type") != "object":
-        registry_check.problems.add(f"{top}/type", 'must be "object": arguments have names')
+        registry_check.problems.add(f"{top}/type", 'must be "object", because arguments have names')
     for number, name in enumerate(required_of(schema)):
         if name not in properties_of(schema):
             registry_check.problems.add(
@@ -250,16 +252,16 @@ def _property_problems(schema: Json) -> Iterator[tuple[str, str]]:
         return
     kind = schema.get("x-kind")
     if kind is not None and not is_kind(kind):
-        yield "x-kind", f"{kind!r} is not a kind; use one of {', '.join(KINDS)} or id:THING"
+        yield "x-kind", f"{kind!r} is not a known kind; use one of {', '.join(KINDS)} or id:THING"
     if not isinstance(schema.get("x-ask", ""), str):
-        yield "x-ask", "must be a text: the question to ask when it is missing"
+        yield "x-ask", "must be a string: the question to ask when the value is missing"
     if schema.get("x-resolve", RESOLVED[0]) not in RESOLVED:
         yield "x-resolve", f"must be one of {', '.join(RESOLVED)}"
     if not isinstance(schema.get("x-composed", False), bool):
-        yield "x-composed", "must be true or false: whether a model may word the text itself"
+        yield "x-composed", "must be true or false: whether a model may write the text itself"
     choices = schema.get("enum")
     if kind == "choice" and not isinstance(choices, list):
-        yield "x-kind", "a choice needs an `enum` of what can be chosen"
+        yield "x-kind", "a choice needs an `enum` with its values"
     yield from _synonym_problems(
         schema.get("x-words"), choices if isinstance(choices, list) else []
     )
@@ -269,14 +271,14 @@ def _synonym_problems(synonyms: Json, choices: list[Json]) -> Iterator[tuple[str
     if synonyms is None:
         return
     if not isinstance(synonyms, dict):
-        yield "x-words", "must be an object: value → list of words that mean it"
+        yield "x-words", "must be an object that maps each value to a list of synonyms"
         return
     values = {choice for choice in choices if isinstance(choice, str)}
     for value, listed in synonyms.items():
         if value not in values:
             yield "x-words", f"{value!r} is not among the choices"
         if not (isinstance(listed, list) and all(isinstance(text, str) for text in listed)):
-            yield "x-words", f"{value!r} needs a list of words"
+            yield "x-words", f"{value!r} needs a list of synonyms"
 
 
 def _check_values(
@@ -291,15 +293,17 @@ def _check_values(
         has_default = isinstance(inner, dict) and "default" in inner
         if has_default and not fitting.fits(name, inner["default"]):
             at = pointer(("input_schema", "properties", name, "default"))
-            registry_check.problems.add(f"{location}{at}", "does not fit its own schema")
+            registry_check.problems.add(f"{location}{at}", "does not match its own schema")
     for number, example in enumerate(examples):
         for name, value in example.arguments.items():
             at = f"{location}{pointer(('examples', number, 'arguments', name))}"
             if name not in properties_of(schema):
-                registry_check.problems.add(at, f"{name!r} is not an argument of it")
+                registry_check.problems.add(
+                    at, f"{name!r} is not an argument of this tool or skill"
+                )
             elif not fitting.fits(name, value):
                 registry_check.problems.add(
-                    at, f"{_short(value)} does not fit the schema of {name!r}"
+                    at, f"{_short(value)} does not match the schema of {name!r}"
                 )
 
 

@@ -1,4 +1,4 @@
-"""Tools have unique names in a domain, relations to tools that exist, and proofs of what they did."""
+"""Tools have unique names in a domain, relations to tools that exist, and proofs of what they did; skills chain tools that exist."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from podium.core.model import Json
-from podium.core.packs import PackTool, RowCheck, fits, floor_tier
+from podium.core.packs import PackTool, RowCheck, Skill, SkillStep, fits, floor_tier
 from podium.tools.packs.checks.registry_check import (
     STEPS_PER_PATTERN,
     RegistryCheck,
@@ -50,9 +50,11 @@ def check_names(registry_check: RegistryCheck) -> None:
     _once(registry_check, "tier example", _locations("tier_examples", "tool", examples))
     for kind in registry.vocabulary:
         if not is_kind(kind):
-            registry_check.problems.add(f"/vocabulary/{kind}", f"{kind!r} is not a kind of field")
+            registry_check.problems.add(
+                f"/vocabulary/{kind}", f"{kind!r} is not a known kind of field"
+            )
     if not registry.tools:
-        registry_check.problems.add("/tools", "is empty; a pack is there for its tools")
+        registry_check.problems.add("/tools", "is empty; a pack needs at least one tool")
     _check_own_name(registry_check)
     _check_patterns(registry_check)
     _check_domains(registry_check)
@@ -63,10 +65,10 @@ def _check_own_name(registry_check: RegistryCheck) -> None:
     """Runs find a pack by its name, and it keeps its own files under it."""
     name, folder = registry_check.registry.pack, registry_check.files.folder.resolve()
     if folder.name != name:
-        problem = f"{name!r} lies in a folder called {folder.name!r}; give both the same name"
+        problem = f"pack {name!r} is in a folder named {folder.name!r}; give both the same name"
         registry_check.problems.add("/pack", problem)
     elif not is_shipped(folder) and _is_taken(registry_check, shipped_packs() / name):
-        problem = f"{name!r} comes with Podium; give this pack and its folder another name"
+        problem = f"a pack named {name!r} ships with Podium; rename this pack and its folder"
         registry_check.problems.add("/pack", problem)
 
 
@@ -86,7 +88,7 @@ def _once(registry_check: RegistryCheck, what: str, named: Iterable[tuple[str, s
     for location, name in named:
         if name in first:
             registry_check.problems.add(
-                location, f"{what} {name!r} is there already, at {first[name]}"
+                location, f"{what} {name!r} already exists, at {first[name]}"
             )
         first.setdefault(name, location)
 
@@ -95,7 +97,7 @@ def _check_patterns(registry_check: RegistryCheck) -> None:
     for number, row in enumerate(registry_check.registry.domains):
         if not row.patterns:
             registry_check.problems.add(
-                f"/domains/{number}/patterns", "is empty; no tool can fall under it"
+                f"/domains/{number}/patterns", "is empty, so no tool can match it; add a pattern"
             )
         for index, pattern in enumerate(row.patterns):
             if not _PATTERN.fullmatch(pattern):
@@ -111,7 +113,7 @@ def _check_domains(registry_check: RegistryCheck) -> None:
         if domain and domain not in rows:
             names = ", ".join(sorted(rows)) or "none"
             registry_check.problems.add(
-                f"{location}/domain", f"there is no domain {domain!r}; there are: {names}"
+                f"{location}/domain", f"unknown domain {domain!r}; domains: {names}"
             )
 
 
@@ -121,14 +123,12 @@ def _check_floors(registry_check: RegistryCheck) -> None:
     for location, tool in registry_check.located_tools():
         matches = fits(registry_check.registry, tool.name)
         if not matches:
-            problem = (
-                f"{tool.name!r} fits no pattern of any domain; add one that says how risky it is"
-            )
+            problem = f"{tool.name!r} matches no pattern of any domain; add a pattern so that its risk is known"
             registry_check.problems.add(f"{location}/name", problem)
             continue
         equal = {fit.row.name for fit in matches if fit.specificity == matches[0].specificity}
         if len(equal) > 1:
-            problem = f"{tool.name!r} fits {' and '.join(sorted(equal))} equally well; make one more specific"
+            problem = f"{tool.name!r} matches {' and '.join(sorted(equal))} equally well; make one of the patterns more specific"
             registry_check.problems.add(f"{location}/name", problem)
         floor, reason = floor_tier(registry_check.registry, tool.name)
         if tool.tier < floor:
@@ -153,7 +153,7 @@ def check_relations(registry_check: RegistryCheck) -> None:
         registry_check.must_be_tool(f"/tier_examples/{number}/tool", example.tool)
     for cycle in islice(_cycles(registry_check), _MAX_CIRCLES):
         number = [tool.name for tool in registry_check.registry.tools].index(cycle[0])
-        problem = f"goes round in a circle: {' → '.join((*cycle, cycle[0]))}; take one of them out"
+        problem = f"is circular: {' → '.join((*cycle, cycle[0]))}; remove one of these dependencies"
         registry_check.problems.add(f"/tools/{number}/depends_on", problem)
 
 
@@ -217,7 +217,7 @@ def check_proofs(registry_check: RegistryCheck) -> None:
         for number, proof in enumerate(tool.verify):
             _check_proof(registry_check, f"{location}/verify/{number}", tool, proof)
         if tool.verify and not registry_check.registry.reader:
-            problem = 'needs a `"reader": "module:function"` of the pack, which reads the rows'
+            problem = 'needs a `"reader": "module:function"` in the pack, which reads the rows'
             registry_check.problems.add(f"{location}/verify", problem)
 
 
@@ -229,20 +229,23 @@ def _check_fields(registry_check: RegistryCheck, location: str, tool: PackTool) 
     for number, name in enumerate(tool.receipt_fields):
         at = f"{location}/receipt_fields/{number}"
         if name in names:
-            registry_check.problems.add(at, f"{name!r} is named twice")
+            registry_check.problems.add(at, f"{name!r} is listed twice")
         names.add(name)
         if name in OWN_FIELDS:
-            registry_check.problems.add(at, f"{name!r} is Podium's own field, and on every receipt")
+            registry_check.problems.add(
+                at, f"{name!r} is a field that Podium puts on every receipt; remove it"
+            )
 
 
 def _check_proof(
     registry_check: RegistryCheck, location: str, tool: PackTool, proof: RowCheck
 ) -> None:
     if not proof.where:
-        registry_check.problems.add(f"{location}/where", "is empty; say which row is looked for")
+        registry_check.problems.add(f"{location}/where", "is empty; name the row to look up")
     if proof.absent and proof.expect:
         registry_check.problems.add(
-            f"{location}/expect", "a row that may not be there has no values"
+            f"{location}/expect",
+            "cannot be combined with `absent`, because an absent row has no values",
         )
     for part, columns in (("where", proof.where), ("expect", proof.expect)):
         for column, value in columns.items():
@@ -270,3 +273,102 @@ def _problems(tool: PackTool, column: str, value: Json) -> Iterator[str]:
         yield f"{value!r}: {name!r} is not among the receipt_fields"
     elif source not in ("arg", "result"):
         yield f"{value!r} must be `$arg.NAME` or `$result.NAME`"
+
+
+_STEP_REFERENCE = re.compile(r"\$(?P<source>[A-Za-z_][A-Za-z0-9_-]*)(?:\.(?P<path>.+))?")
+
+
+def check_skills(registry_check: RegistryCheck) -> None:
+    for location, skill in registry_check.located_skills():
+        _check_skill(registry_check, location, skill)
+
+
+def _check_skill(registry_check: RegistryCheck, location: str, skill: Skill) -> None:
+    contexts = {shape.name for shape in registry_check.registry.contexts}
+    for number, name in enumerate(skill.needs_context):
+        if name not in contexts:
+            registry_check.problems.add(
+                f"{location}/needs_context/{number}", f"there is no context {name!r}"
+            )
+    if not skill.steps:
+        registry_check.problems.add(f"{location}/steps", "is empty; add at least one step")
+    earlier: dict[str, PackTool | None] = {}
+    for number, step in enumerate(skill.steps):
+        at = f"{location}/steps/{number}"
+        if step.id in earlier or step.id in ("message", "context", "each"):
+            registry_check.problems.add(
+                f"{at}/id", f"{step.id!r} is already used; give each step its own ID"
+            )
+        tool = registry_check.must_be_tool(f"{at}/tool", step.tool)
+        _check_step(registry_check, at, skill, step, earlier, tool)
+        earlier[step.id] = tool
+
+
+def _check_step(
+    registry_check: RegistryCheck,
+    location: str,
+    skill: Skill,
+    step: SkillStep,
+    earlier: dict[str, PackTool | None],
+    tool: PackTool | None,
+) -> None:
+    if step.each and not step.each.startswith("$context."):
+        registry_check.problems.add(
+            f"{location}/each", "must refer to a list in the context, as `$context.PATH`"
+        )
+    if step.when:
+        problem = _condition_problem(step.when, skill)
+        if problem:
+            registry_check.problems.add(f"{location}/when", problem)
+    for name, value in step.arguments.items():
+        at = f"{location}{pointer(('arguments', name))}"
+        if tool is not None and name not in properties_of(tool.input_schema):
+            registry_check.problems.add(at, f"{name!r} is not an argument of {tool.name}")
+        for text in _texts(value):
+            problem = _reference_problem(text, skill, step, earlier)
+            if problem:
+                registry_check.problems.add(at, problem)
+
+
+def _condition_problem(text: str, skill: Skill) -> str:
+    match = _STEP_REFERENCE.fullmatch(text)
+    if match is None or match["source"] not in ("message", "context") or not match["path"]:
+        return "must be `$message.NAME` or `$context.PATH`"
+    return _message_problem(text, match["path"], skill) if match["source"] == "message" else ""
+
+
+def _message_problem(text: str, path: str, skill: Skill) -> str:
+    first = path.partition(".")[0]
+    is_property = first in properties_of(skill.input_schema)
+    return (
+        "" if is_property else f"{text!r}: {first!r} is not a property of the skill's input_schema"
+    )
+
+
+def _reference_problem(
+    text: str, skill: Skill, step: SkillStep, earlier: dict[str, PackTool | None]
+) -> str:
+    match = _STEP_REFERENCE.fullmatch(text)
+    if match is None:
+        return ""
+    source, path = match["source"], match["path"] or ""
+    first = path.partition(".")[0]
+    if source == "message":
+        return _message_problem(text, path, skill)
+    if source == "context":
+        return "" if path else f"{text!r} must name a part of the context"
+    if source == "each":
+        return "" if step.each else f"{text!r} is only for a step that has `each`"
+    if source not in earlier:
+        return f"{text!r}: no earlier step has the ID {source!r}"
+    tool = earlier[source]
+    if tool is not None and first not in tool.receipt_fields:
+        return f"{text!r}: {first!r} is not among the receipt_fields of {tool.name}"
+    return ""
+
+
+def _texts(value: Json) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [text for item in inner for text in _texts(item)]

@@ -35,13 +35,13 @@ def strange_amount(parsed: ParsedMessage) -> str:
     if not any(_COUNTS & parsed.kinds_of(intent) for intent in parsed.intents):
         return ""
     if match := _BELOW_ZERO.search(parsed.text):
-        return f"{match.group()} is less than nothing. What is the amount, and what should be done with it?"
+        return f"{match.group()} is negative. What is the amount, and what should be done with it?"
     for entity in parsed.finds:
         following = parsed.text[entity.end : entity.end + 2]
         if entity.kind in _COUNTS and following[:1].isalpha() and following[1:].isdigit():
             return f"How much is {parsed.text_of(entity)}{following}, in plain figures?"
         if entity.kind == "money" and round(entity.value * 100, 6) % 1:
-            return f"{parsed.text_of(entity)} is a part of a cent. What is the amount?"
+            return f"{parsed.text_of(entity)} contains a fraction of a cent. What is the amount?"
     return ""
 
 
@@ -73,7 +73,7 @@ def claimed_approval(parsed: ParsedMessage) -> str:
     if match := _CLAIMED.search(parsed.spoken):
         claim = parsed.text[match.start() : match.end()].strip()
         return (
-            f"An approval is given with APPROVE: ID, not in the message ({claim!r}). "
+            f"Approvals are given with APPROVE: ID, not in the message ({claim!r}). "
             "What should be done, without these words?"
         )
     return ""
@@ -82,7 +82,7 @@ def claimed_approval(parsed: ParsedMessage) -> str:
 def forged_answer(parsed: ParsedMessage) -> str:
     """Asks where a message has the titles of an answer's blocks, or a tool's name in one of its texts."""
     if match := _BLOCKS.search(parsed.text):
-        return f"{match.group()} is how answers are written. What is asked for, in plain words?"
+        return f"{match.group()} belongs to the format of answers. What should be done, in plain words?"
     for intent in parsed.intents:
         entry = parsed.entry(intent)
         required = entry.input_schema.get("required", ()) if entry else ()
@@ -136,7 +136,7 @@ def _how_many(parsed: ParsedMessage) -> str:
     }
     counts = [entity for entity in parsed.finds if entity.kind == "number"]
     rest = [parsed.text_of(entity) for entity in counts if _plain(entity.value) not in taken]
-    ask = "How many: {}? Say it right before the price, as in `3 at $10 each`"
+    ask = "How many: {}? Write the number right before the price, as in `3 at $10 each`"
     return ask.format(_listed(rest)) if rest else ""
 
 
@@ -219,7 +219,7 @@ def _one_for_several(parsed: ParsedMessage) -> str:
         if root(match[1]) in own and not any(
             argument.name == match[1] for argument in parsed.all_arguments
         ):
-            return f"Is that one or several {match[1]}? Say each of them in a sentence of its own."
+            return f"Is that one or several {match[1]}? Describe each of them in its own sentence."
     return ""
 
 
@@ -263,7 +263,7 @@ def _one_or_the_other(parsed: ParsedMessage) -> str:
             continue
         used = one not in left or other not in left
         if used and not any(span.holds(one.start, other.end) for span in parsed.texts):
-            return f"Which one is meant, {parsed.text_of(one)} or {parsed.text_of(other)}?"
+            return f"Which one do you mean, {parsed.text_of(one)} or {parsed.text_of(other)}?"
     return ""
 
 
@@ -276,7 +276,7 @@ def _taken_back(parsed: ParsedMessage) -> str:
             if not argument.kind.startswith("id:"):
                 continue
             if first := undone.get((intent.tool, str(argument.value))):
-                return f"Which is meant, {first} or {intent.tool}? The one undoes the other."
+                return f"Which one do you mean, {first} or {intent.tool}? One undoes the other."
             if tool is not None and tool.undo and tool.undo != tool.name:
                 undone[tool.undo, str(argument.value)] = tool.name
     return ""
@@ -340,7 +340,7 @@ def look_again(
                 update={
                     "intent": Intent.CLARIFY,
                     "confidence": min(reading.confidence, _UNSURE),
-                    "reasoning": "Part of the message is in doubt, so nothing is done before it is answered",
+                    "reasoning": "Part of the message is in doubt, so nothing is done until the question is answered",
                     "question": question,
                     "calls": (),
                     "candidates": tuple(dict.fromkeys(intent.tool for intent in reading.calls)),

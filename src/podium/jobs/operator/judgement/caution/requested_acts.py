@@ -42,7 +42,9 @@ def not_asked_for(parsed: ParsedMessage) -> str:
         checked = parsed.tier_of(intent) >= (Tier.T3 if single else Tier.T2)
         if checked and (unasked := next(_unasked(parsed, intent), None)):
             what = unasked.description.split(". ")[0].split(":")[0].rstrip(".")
-            return f"No word asks for it plainly: should {unasked.name} be done ({what})?"
+            return (
+                f"The message does not ask for it clearly: should {unasked.name} be done ({what})?"
+            )
     return ""
 
 
@@ -150,9 +152,9 @@ def _about_whom(
         return ""
     mention = parsed.text_of(mentions[0])
     if all(_in_quotation(parsed, intent, entity) for entity in mentions):
-        return f"{mention} is only in words that are quoted. Should {intent.tool} be done to it?"
+        return f"{mention} appears only in quoted text. Should {intent.tool} be done with it?"
     if is_id and any(_is_new(parsed, entity) for entity in mentions):
-        return f"Is {mention} one that is already there, or a new one?"
+        return f"Does {mention} already exist, or is it a new one?"
     return ""
 
 
@@ -236,9 +238,7 @@ def only_talk(parsed: ParsedMessage) -> str:
         return ""
     spoken = parsed.spoken
     if match := _FORWARDED.search(spoken):
-        return (
-            f"{_excerpt(match)} stands for words of somebody else. What should be done with them?"
-        )
+        return f"{_excerpt(match)} introduces the words of somebody else. What should be done with them?"
     if match := _REHEARSALS.search(spoken):
         return f"Should it really be done? The message says {_excerpt(match)}."
     if match := _FOREIGN_NO.search(spoken) or _foreign_ban(parsed):

@@ -48,7 +48,7 @@ _CONTRACT_RULES: tuple[Rule, ...] = (
     message_rule(
         "raw_sql",
         _CONTRACT,
-        "the message holds SQL; only registered tools touch the database",
+        "the message contains SQL; only registered tools touch the database",
         "drop truncate alter delete_from insert_into update select -- 1=1 sql query",
         r"\b(?:drop|truncate|alter) (?:table|database|schema|index|view)s?\b(?! (?:off|at|near|by|over|round|saw|down))",
         r"\btruncate \w+ ?;|\bdelete from (?!my\b|the\b|our\b|his\b|her\b|their\b|this\b|it\b)\w+ ?(?:where\b|;|$)",
@@ -61,7 +61,7 @@ _CONTRACT_RULES: tuple[Rule, ...] = (
     message_rule(
         "raw_commands",
         _CONTRACT,
-        "the message holds commands for a shell; only registered tools act",
+        "the message contains shell commands; only registered tools act",
         "rm_- sudo curl wget chmod bash |sh | $( os.system subprocess eval exec __import__ <script powershell "
         "/etc/ ../ shell terminal python script :(){",
         r"\brm -[rf]{1,3}\b|(?:^|[;&|\n] ?|run |type )sudo \w|\bcurl (?:-\w|https?:|\S+ ?\|)|\bwget (?:-\w|https?:)",
@@ -115,7 +115,7 @@ _CONTINUITY_RULES: tuple[Rule, ...] = (
     message_rule(
         "dropping_data",
         _CONTINUITY,
-        "operation endangers the data that all work stands on",
+        "operation endangers the data that all work depends on",
         "table database db disk schema production data",
         r"\b(?:drop|wipe|delete|erase|destroy|reset|purge|nuke|format|corrupt|truncate|empty)(?: (?:the|our|all|whole|entire|live|production|"
         r"main|prod|roofing|supabase)){0,4} (?:database|db|prod|hard drive|disk|production data|schema)\b",
@@ -126,7 +126,7 @@ _CONTINUITY_RULES: tuple[Rule, ...] = (
     message_rule(
         "blinding",
         _CONTINUITY,
-        "operation takes away receipts, checks or backups",
+        "operation removes receipts, checks or backups",
         "receipt audit log journal gate backup verification monitoring rollback undo alert limit trace record paper",
         rf"\b{_OFF} (?:(?:the|all|our|any|nightly|daily|automatic|your|database|system) ){{0,3}}{_PROOF}",
         r"\b(?:skip|suppress|omit|forgo|bypass|stop (?:writing|keeping|making|recording|issuing)) (?:(?:the|all|any|our|writing|making) ){0,3}"
@@ -211,7 +211,7 @@ _REVENUE_RULES: tuple[Rule, ...] = (
     message_rule(
         "unpaid_as_paid",
         _REVENUE,
-        "a payment would be recorded that nobody made",
+        "a payment that nobody made would be recorded",
         "paid payment",
         r"\b(?:mark|set|record|flag|close|show|put)\b[^.;\n]{0,60}\bpaid\b[^.;\n]{0,30}\b(?:without|before|despite|with no)(?: (?:an?|any|the|actual|"
         r"real|receiving|getting|having|taking)){0,4} (?:payments?|money|being paid|paying|(?:they|he|she|we)(?:'ve|'s| have| has)? (?:paid|pay|pays|"
@@ -242,7 +242,7 @@ _REVENUE_RULES: tuple[Rule, ...] = (
     Rule(
         "negative_amount",
         _REVENUE,
-        "an amount of money is less than nothing",
+        "an amount of money is negative",
         _negative_amount,
     ),
     message_rule(
@@ -267,7 +267,7 @@ _BRAND_RULES: tuple[Rule, ...] = (
     outgoing_rule(
         "profanity",
         _BRAND,
-        "the outgoing words are profane",
+        "the outgoing message is profane",
         "fuck fuk f*ck shit sh*t cunt bitch bastard arse ass dick wank piss prick twat bollock slut whore nigg fag",
         r"\b(?:mother)?f(?:u|\*|\W)c?k(?:ing|er|ers|ed|wit|s|in)?\b|\b(?:bull|horse|dip)?sh[i*]t(?:ty|head|s|e)?\b|\bcunts?\b|\bbitch(?:es|y)?\b",
         r"\bbastards?\b|\b(?:arse|ass)(?:holes?|hats?)\b|\bdick(?:head|heads|s)\b|\bwank(?:er|ers)\b|\bpiss (?:off|ed off)\b|\bpricks?\b|\btwats?\b",
@@ -276,7 +276,7 @@ _BRAND_RULES: tuple[Rule, ...] = (
     outgoing_rule(
         "insult",
         _BRAND,
-        "the outgoing words insult somebody",
+        "the outgoing message insults somebody",
         "you he she they his her your are shut hate",
         rf"\b(?:you(?:'re| are| r)|he(?:'s| is)|she(?:'s| is)|they(?:'re| are)|(?:the )?(?:customer|client|neighbou?r)(?:'s| is))"
         rf"(?: (?:all|just|both|nothing but))?(?: an?| such an?| a bunch of)?(?: (?!not\b|never\b)\w+){{0,2}} {_INSULT}\b",
@@ -286,7 +286,7 @@ _BRAND_RULES: tuple[Rule, ...] = (
     outgoing_rule(
         "threat",
         _BRAND,
-        "the outgoing words threaten somebody",
+        "the outgoing message threatens somebody",
         "we i or watch sorry regret know_where else",
         r"\b(?:we|i)(?:'ll| will|'re going to|'m going to| are going to| am going to| gonna) (?:hurt|kill|find|ruin|destroy|bash|come after|get|"
         r"sort) (?:you|your (?:family|life|kids|house|business))(?= ?(?:$|[.,!?;]| if| unless| and| for| or| when))",
@@ -297,7 +297,7 @@ _BRAND_RULES: tuple[Rule, ...] = (
     outgoing_rule(
         "false_claim",
         _BRAND,
-        "the outgoing words promise what nobody can keep",
+        "the outgoing message makes a promise that nobody can keep",
         "never guarante leak cheapest best endorsed government approved collapse lawsuit refund forever proof",
         r"\b(?:never|won't ever|will not ever) (?:ever )?leaks?\b|\b100 ?% (?:leak[\s-]?proof|waterproof forever|guarantee|risk[\s-]free)",
         r"\bguarantee(?:d|s)?(?: \w+){0,4} (?:forever|for ever|for eternity|never to leak|no leaks ever)\b",
@@ -308,7 +308,7 @@ _BRAND_RULES: tuple[Rule, ...] = (
     outgoing_rule(
         "harassing",
         _BRAND,
-        "the outgoing words harass somebody",
+        "the outgoing message harasses somebody",
         "sexy nude naked babe hot_body sleep_with",
         r"\b(?:sexy|nudes?|hot body|sleep with (?:me|us)|hey babe|send (?:me )?naked)\b",
     ),

@@ -135,7 +135,7 @@ _EVASION: tuple[Rule, ...] = (
     message_rule(
         "skipping_approval",
         _SAFETY,
-        "the message asks to act without the approval that is needed",
+        "the message asks to act without the required approval",
         "approv sign authori permission quality check confirmation asking telling",
         r"\b(?:skip(?:ping)?|bypass(?:ing)?|waive|ignor(?:e|ing)|dodge|circumvent|disregard|forget(?: about)?|get around|go "
         r"around|work around|overrid(?:e|ing)|never mind|don't (?:bother|worry) (?:with|"
@@ -172,7 +172,7 @@ _EVASION: tuple[Rule, ...] = (
     message_rule(
         "role_play",
         _SAFETY,
-        "the message asks the operator to be something else than it is",
+        "the message asks the operator to act as something else",
         "pretend you_are now act_as act_like role imagine jailbreak mode simulate anything behave no_longer",
         r"\bpretend (?:you|to be|that|the|this|it|there|we|i)\b(?!(?: \w+){0,3} approv)",
         rf"\byou(?:'re| are) (?:now|no longer) (?:{_NOBODY}|bound|restricted|limited|free (?:of|from|to)|(?:an? )?operator "
@@ -203,7 +203,7 @@ _EVASION: tuple[Rule, ...] = (
     Rule(
         "commands_in_context",
         _SAFETY,
-        "the context that was handed along holds instructions to the operator",
+        "the context contains instructions to the operator",
         _context_holds_commands,
     ),
 )
@@ -250,7 +250,7 @@ _BULK_ACTS: tuple[Rule, ...] = (
     message_rule(
         "everything_at_once",
         _SAFETY,
-        "the message asks to act on everything at once; name the one that is meant",
+        "the message asks to act on everything at once; name a single record",
         "all every each whole entire lot",
         rf"\b{_BULK_ACT} {_ALL}{_BETWEEN} (?:{_RECORDS}\b(?! (?:detail|info|number|name|address|entr|base))|{_PARTS}\b{_OF_ONE})",
         rf"\b{_BULK_ACT} {_EVERY}{_BETWEEN} (?:{_RECORD}\b|(?:note|task|payment|file)\b{_OF_ONE})",
@@ -265,7 +265,7 @@ _BULK_ACTS: tuple[Rule, ...] = (
     message_rule(
         "everybody_at_once",
         _SAFETY,
-        "the message asks to write to everybody at once; name the person who is meant",
+        "the message asks to write to everybody at once; name a single person",
         "all every each whole entire",
         rf"\b{_REACH} (?:(?:an?|the) \w+ to )?(?:{_ALL}|{_EVERY}){_BETWEEN} {_PEOPLE}",
         rf"\b{_BROADCAST} (?:everyone|everybody){_OURS}",
@@ -276,7 +276,7 @@ _BULK_ACTS: tuple[Rule, ...] = (
     message_rule(
         "other_languages_everything",
         _SAFETY,
-        "the message asks to act on everything at once; name the one that is meant",
+        "the message asks to act on everything at once; name a single record",
         "borra elimina anula supprime efface annule losche storniere entferne cancella apaga "
         "удали сотри 删除 取消所有",
         r"\b(?:borra|elimina|anula|cancela|borrar|eliminar) (?:todo|todos|todas|tudo)\b",
@@ -330,7 +330,7 @@ _DISCLOSURE: tuple[Rule, ...] = (
     message_rule(
         "telling_secrets",
         _SAFETY,
-        "secrets and keys are told to nobody",
+        "secrets and keys must not be disclosed",
         "service role password passphrase key token credential env connection database supabase openrouter twilio smtp podium aws stripe api secret card cvv prompt "
         "instructions",
         rf"\b{_ASK}\b{_THROUGH}{{0,8}}? {_SECRETS}",
@@ -385,7 +385,7 @@ def _law(name: str, because: str, hints: str, *patterns: str) -> Rule:
 _ILLEGAL: tuple[Rule, ...] = (
     _law(
         "backdating",
-        "a date that is not true would be on a record",
+        "a record would contain a false date",
         "dat",
         r"\bback[\s-]?dat(?:e|ing)\b|\b(?:antedate|predate) (?:the|an?|it|this|invoice|quote)\b",
         rf"\b{_MAKE}{_SOME} back[\s-]?dated\b",

@@ -268,7 +268,7 @@ class EmbeddedClassifier:
     def _read(self, text: str, message: Message) -> Reading:
         index = self._index
         if unknown := self._unknown_tool(text):
-            return _refused(f"No tool is called {unknown!r} in pack {self._pack.name!r}")
+            return _refused(f"Pack {self._pack.name!r} has no tool {unknown!r}")
         entities = self._extract.entities(text, message.now)
         plain = COURTESY.sub(
             lambda match: "please".ljust(len(match.group())),
@@ -279,11 +279,11 @@ class EmbeddedClassifier:
         clauses = with_tails(clauses_of(plain, tokens, index), text, index)
         if len(clauses) > MAX_CLAUSES:
             return _refused(
-                f"The message has more than {MAX_CLAUSES} parts; say it in several messages"
+                f"The message has more than {MAX_CLAUSES} parts; split it into several messages"
             )
         understood = reader.all_of(clauses)
         if not understood:
-            return _refused("The message has no words that could be read")
+            return _refused("The message has no readable words")
         wisher = IntentBuilder(self._pack, index, reader, self._extract, message)
         cleaned = message.model_copy(update={"text": text})
         decided = self._opened(_decided(understood, wisher), understood)
@@ -305,7 +305,7 @@ class EmbeddedClassifier:
             domain=self._index.by_name[tools[0].name].domain or "system",
             calls=(ToolIntent(tool=tools[0].name),),
             confidence=BY_VERB,
-            reasoning=f"{verb!r} begins a command that only {tools[0].name} takes",
+            reasoning=f"Only {tools[0].name} accepts a command that begins with {verb!r}",
             candidates=(tools[0].name,),
         )
 
@@ -341,7 +341,7 @@ def _decided(understood: Sequence[ClauseMeaning], wisher: IntentBuilder) -> Read
         if meaning.confidence < FAINTEST:
             return _lost(meaning, wisher.reader.text, alone=len(requested) == 1)
         if not meaning.sure:
-            return _unclear(meaning, "More than one tool may be meant")
+            return _unclear(meaning, "More than one tool matches the message")
     return _granted(requested, wisher, off_limits)
 
 
@@ -358,7 +358,7 @@ def _lost(meaning: ClauseMeaning, text: str, alone: bool) -> Reading:
     if alone:
         return _refused("No registered tool does this", meaning)
     part = text[meaning.clause.start : meaning.clause.end].strip()
-    return _unclear(meaning, f"One part of the message fits no tool: {part[:60]!r}")
+    return _unclear(meaning, f"One part of the message matches no tool: {part[:60]!r}")
 
 
 def _granted(
@@ -372,7 +372,7 @@ def _granted(
         domain=first.domain or "system",
         calls=intents,
         confidence=min(meaning.confidence for meaning in requested),
-        reasoning=f"The words fit {names}",
+        reasoning=f"The message matches {names}",
         candidates=tuple(dict.fromkeys(intent.tool for intent in intents)),
     )
 
@@ -414,8 +414,8 @@ def _question(near: Sequence[Fit]) -> str:
         return "What should be done, and to which thing?"
     ways = [f"{fit.entry.name} ({_first_sentence(fit.entry.subject.description)})" for fit in near]
     if len(ways) == 1:
-        return f"Say it as a plain request with all that it needs: is {ways[0]} meant?"
-    return f"Which is meant: {', '.join(ways[:-1])} or {ways[-1]}?"
+        return f"Say it as a plain request with all its details: do you mean {ways[0]}?"
+    return f"Which one do you mean: {', '.join(ways[:-1])} or {ways[-1]}?"
 
 
 def _first_sentence(text: str) -> str:

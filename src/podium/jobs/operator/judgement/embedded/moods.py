@@ -145,7 +145,7 @@ class Mood:
         if self.limited:
             return "the message says not to do it, or not all of it"
         if self.supposed:
-            return "the message makes it depend on something that only a person can see"
+            return "the message makes it depend on something that only a person can check"
         if self.reported:
             return "the message reports what somebody else said"
         return "the message asks about it and does not ask for it" if self.question else ""

@@ -1,6 +1,6 @@
 #!/usr/bin/env zsh
-# One tick of the sense loop on the root that this file lies in. All the work is Podium's:
-# `podium sense --help` says what else can be given here. Runs under zsh, bash and any POSIX sh.
+# Runs one tick of the sense loop on the root that contains this file. For more options see
+# `podium sense --help`. Works with zsh, bash and any POSIX sh.
 set -eu
 
 self=$0
@@ -24,8 +24,8 @@ else
     program=$(command -v podium || true)
 fi
 if [ -z "$program" ] || ! command -v "$program" >/dev/null 2>&1; then
-    echo "gmx_clc_orchestrator: no podium found${program:+ at '$program'}; install it into $root/.venv or on PATH," \
-        "or name it in PODIUM" >&2
+    echo "gmx_clc_orchestrator: podium not found${program:+ at '$program'}; install it in $root/.venv or on PATH," \
+        "or set PODIUM to its path" >&2
     exit 127
 fi
 exec "$program" sense --once --root "$root" "$@"

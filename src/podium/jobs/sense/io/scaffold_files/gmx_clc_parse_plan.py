@@ -28,8 +28,8 @@ def main() -> int:
     program = find_program()
     if program is None:
         sys.stderr.write(
-            "gmx_clc_parse_plan: no podium found; install it into this Python, into the root's .venv or on PATH, "
-            "or name it in PODIUM\n"
+            "gmx_clc_parse_plan: podium not found; install it in this Python, in the root's .venv or on PATH, "
+            "or set PODIUM to its path\n"
         )
         return 127
     return os.execv(program, [program, *arguments])  # noqa: S606 - this process becomes Podium

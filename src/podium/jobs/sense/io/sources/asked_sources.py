@@ -91,7 +91,7 @@ def _look_at(sensed: Sensed) -> Look:
     return Look(source=sensed.source, found=(sensed,), total=1, mark=etag_of(*facts))
 
 
-NOT_TRUSTED = "nobody has trusted podium.yaml as it is now; read it, then say `podium trust`"
+NOT_TRUSTED = "podium.yaml is not trusted in its current form; read it, then run `podium trust`"
 
 
 class UntrustedSource(AskedSource):
@@ -145,7 +145,7 @@ class CommandSource(AskedSource):
         if ended.stdout_dropped_bytes:
             text = ended.stdout.decode(errors="replace").replace("\0", "�")
             content["output"] = trim_cut_end(text)
-            return "cut", f"its output is cut to {len(ended.stdout)} bytes", content
+            return "cut", f"output truncated to {len(ended.stdout)} bytes", content
         content["output"] = understand_output(ended.stdout)
         return "ok", "", content
 
@@ -159,7 +159,7 @@ async def ended_of(launcher: Launcher, spawn: ProcessSpec) -> ProcessExit:
     except (CallRefused, OSError) as error:
         raise NotSensed("unreadable", f"it could not be started: {error}") from None
     if ended.timed_out:
-        raise NotSensed("unreadable", f"it took longer than {spawn.limits.seconds:g} seconds")
+        raise NotSensed("unreadable", f"timed out after {spawn.limits.seconds:g} seconds")
     return ended
 
 
@@ -245,7 +245,7 @@ class GitSource(AskedSource):
     def _folder(self) -> Path:
         folder = self._deps.root / real_path(self._deps.root, self._path)
         if not os.path.lexists(folder / ".git"):
-            raise NotSensed("missing", "it is no git repository of its own")
+            raise NotSensed("missing", "not the root of a git repository")
         return folder
 
     async def _filters(self, folder: Path) -> dict[str, str]:
@@ -285,7 +285,7 @@ class GitSource(AskedSource):
         if ended.exit_code != 0:
             raise _failed(argv[0], ended)
         if ended.stdout_dropped_bytes:
-            raise NotSensed("too_large", f"git {argv[0]} says more than is read")
+            raise NotSensed("too_large", f"the output of git {argv[0]} is too large")
         return ended.stdout.decode(errors="replace")
 
     async def _run(
@@ -316,7 +316,7 @@ def _unless(value: str, none: str) -> str | None:
 
 def _failed(command: str, ended: ProcessExit) -> NotSensed:
     stderr = text_tail(ended.stderr.decode(errors="replace").strip(), 500)
-    return NotSensed("unreadable", f"git {command} failed: {stderr or 'it said nothing'}")
+    return NotSensed("unreadable", f"git {command} failed: {stderr or 'no error message'}")
 
 
 _MAX_REDIRECTS = 3
@@ -349,7 +349,7 @@ class HttpSource(AskedSource):
             if status not in _REDIRECTS:
                 return "ok", "", {"status": status, "body": understand_output(body)}
             address = _redirected(address, target)
-        raise NotSensed("unreadable", f"it redirects more than {_MAX_REDIRECTS} times")
+        raise NotSensed("unreadable", f"more than {_MAX_REDIRECTS} redirects")
 
     async def _answer(self, address: SplitResult) -> tuple[int, str, bytes]:
         exchange = _Exchange(address, self._timeout_seconds, self._deps.file_bytes)
@@ -389,7 +389,7 @@ class _Exchange:
             with connection.getresponse() as response:
                 return response.status, response.getheader("Location", ""), self._body(response)
         except HTTPException as error:
-            raise ValueError(f"it does not speak HTTP: {error!r}") from None
+            raise ValueError(f"not an HTTP response: {error!r}") from None
         finally:
             connection.close()
             self.end()
@@ -438,9 +438,9 @@ class _Exchange:
             return b""
         body = response.read(self._limit_bytes + 1)
         if len(body) > self._limit_bytes:
-            raise NotSensed("too_large", f"it answers with more than {self._limit_bytes} bytes")
+            raise NotSensed("too_large", f"the response is larger than {self._limit_bytes} bytes")
         if response.length:
-            raise NotSensed("malformed", "it broke off in the middle of its answer")
+            raise NotSensed("malformed", "the response is incomplete")
         return body
 
 
@@ -449,11 +449,11 @@ def _checked(url: str) -> SplitResult:
         address = urlsplit(url)
         port = address.port
     except ValueError as error:
-        raise NotSensed("unreadable", f"it is no address: {error}") from None
+        raise NotSensed("unreadable", f"not a valid URL: {error}") from None
     if address.scheme not in ("http", "https") or not address.hostname or port == 0:
-        raise NotSensed("unreadable", "only http:// and https:// addresses are asked")
+        raise NotSensed("unreadable", "only http:// and https:// URLs are supported")
     if address.username is not None or address.password is not None:
-        raise NotSensed("unreadable", "it holds a login; use an address without one")
+        raise NotSensed("unreadable", "the URL contains credentials; use one without")
     return address
 
 
@@ -462,5 +462,5 @@ def _redirected(address: SplitResult, target: str) -> SplitResult:
     same = (following.hostname, following.port) == (address.hostname, address.port)
     if not same or (address.scheme == "https" and following.scheme == "http"):
         where = without_login(following.geturl())
-        raise NotSensed("unreadable", f"it redirects to {where!r}, which is not followed")
+        raise NotSensed("unreadable", f"the redirect to {where!r} is not followed")
     return following

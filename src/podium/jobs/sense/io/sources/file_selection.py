@@ -115,7 +115,7 @@ def find(root: Path, path: str, is_own: Callable[[str], bool]) -> WatchedFile:
     try:
         # Asked before it is looked for: that the loop begins to write it must not be news either.
         if is_own(os.path.normpath(path)) or is_own(real := real_path(root, path)):
-            raise NotSensed("unreadable", "Podium's own loop writes it, so it is not looked at")
+            raise NotSensed("unreadable", "Podium's own loop writes it, so it is not read")
         full = root / real
         with as_not_sensed(full):
             return file_from_status(path, real, os.lstat(full))
@@ -127,7 +127,7 @@ def file_from_status(path: str, real: str, status: os.stat_result) -> WatchedFil
     """Describe a file whose status is known and that is no symlink."""
     problem = None
     if not stat.S_ISREG(status.st_mode):
-        kind = _KINDS.get(stat.S_IFMT(status.st_mode), "not a plain file")
+        kind = _KINDS.get(stat.S_IFMT(status.st_mode), "not a regular file")
         problem = NotSensed("unreadable", f"it is {kind}")
     if stat.S_ISDIR(status.st_mode):
         # Its times change with every file that is made in it, also with the loop's own.
@@ -152,7 +152,7 @@ def real_path(root: Path, path: str) -> str:
     with as_not_sensed(link):
         full = os.path.realpath(link, strict=True)
     if os.path.commonpath((top, full)) != top:
-        raise NotSensed("unreadable", "it leads out of the project folder, so it is not followed")
+        raise NotSensed("unreadable", "it leads outside the project folder, so it is not followed")
     return os.path.relpath(full, top)
 
 
@@ -163,16 +163,16 @@ def as_not_sensed(path: Path) -> Iterator[None]:
         yield
     except FileNotFoundError:
         if path.is_symlink():
-            raise NotSensed("unreadable", "it is a link that leads nowhere") from None
-        raise NotSensed("missing", "it is not there") from None
+            raise NotSensed("unreadable", "broken link") from None
+        raise NotSensed("missing", "not found") from None
     except NotPlainFile:
-        raise NotSensed("unreadable", "it is not a plain file any more") from None
+        raise NotSensed("unreadable", "it is no longer a regular file") from None
     except NotFolder:
         raise NotSensed("unreadable", "not a directory") from None
     except OSError as error:
         raise NotSensed("unreadable", f"{error.strerror or error}".lower()) from None
     except ValueError:
-        raise NotSensed("unreadable", "no file can have this name") from None
+        raise NotSensed("unreadable", "not a valid file name") from None
 
 
 def read_whole(root: Path, file: WatchedFile, limit_bytes: int) -> bytes:
@@ -187,7 +187,7 @@ def read_whole(root: Path, file: WatchedFile, limit_bytes: int) -> bytes:
                 raise _too_large(before[2], limit_bytes)
             if signature_of(os.fstat(handle)) == before and len(content) == before[2]:
                 return content
-    raise NotSensed("malformed", "it was being written while it was read")
+    raise NotSensed("malformed", "it changed while it was read")
 
 
 def read_end(root: Path, file: WatchedFile, limit_bytes: int) -> tuple[bytes, bool]:
@@ -198,7 +198,7 @@ def read_end(root: Path, file: WatchedFile, limit_bytes: int) -> tuple[bytes, bo
 
 
 def _too_large(size: int, limit_bytes: int) -> NotSensed:
-    return NotSensed("too_large", f"it has {size} bytes; up to {limit_bytes} are read")
+    return NotSensed("too_large", f"it has {size} bytes; the limit is {limit_bytes}")
 
 
 @contextmanager

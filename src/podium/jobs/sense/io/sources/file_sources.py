@@ -161,10 +161,12 @@ class LogSource(FileSource):
         if not whole and len(text) == len(end):
             lines = lines[1:]  # the beginning of the first is not here
         if not whole and not lines:
-            raise NotSensed("too_large", f"its last line has over {self._deps.file_bytes} bytes")
+            raise NotSensed(
+                "too_large", f"its last line is longer than {self._deps.file_bytes} bytes"
+            )
         newest = lines[-self._lines :]
         if any(b"\0" in line for line in newest):
-            raise NotSensed("binary", "its last lines hold zero bytes, so they are no text")
+            raise NotSensed("binary", "not a text file: its last lines contain NUL bytes")
         return "ok", "", [line.decode(errors="replace") for line in newest]
 
 
@@ -179,7 +181,7 @@ def file_text(deps: SourceDeps, path: str, may_see: Callable[[str], bool]) -> Se
         if file.problem:
             raise file.problem
         if not may_see(file.real):
-            raise NotSensed("unreadable", "it lies where nobody may look")
+            raise NotSensed("unreadable", "the policy does not allow reading it")
         text = text_of(read_whole(deps.root, file, deps.file_bytes))
     except NotSensed as problem:
         return Sensed(source=FILES, place=label, condition=problem.condition, why=problem.why)
