@@ -123,8 +123,8 @@ async def _result(podium: Podium, run: Run) -> PlaybookResult:
         return PlaybookResult.model_validate(ended.output)
     if run.status in (RunStatus.WAITING, RunStatus.NEEDS_HUMAN):
         raise NeedsHuman(
-            f"run {run.id} waits for a person: `podium approvals` shows what to answer, then "
-            f"`podium resume {run.id}` goes on"
+            f"run {run.id} waits for a person: answer with `podium approvals`, then continue with "
+            f"`podium resume {run.id}`"
         )
     failure = run.failure
     raise StepFailed(

@@ -63,7 +63,7 @@ SEND_SECONDS = 30.0
 MAX_REASON = 300
 _REFUSED = re.compile(r"error=4\d\d")
 """The form in which apprise writes that a service itself refused."""
-NO_SERVICE = "its value is no URL that apprise knows; its pages list them"
+NO_SERVICE = "its value is not a URL that apprise supports; see the documentation of apprise"
 
 
 class AppriseChannel:
@@ -92,7 +92,7 @@ class AppriseChannel:
         """Send it, and wait for the service's answer for some seconds."""
         if self._thread is not None and self._thread.is_alive():
             return DeliveryStatus(
-                done=False, why="the message before is still on its way", in_doubt=True
+                done=False, why="the previous message is still being sent", in_doubt=True
             )
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[DeliveryStatus] = loop.create_future()

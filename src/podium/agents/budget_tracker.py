@@ -113,8 +113,8 @@ def _plain(amount: float) -> str:
 def _budget_error(run_id: str, scope: str, measure: str, used: float, limit: float) -> BudgetSpent:
     return BudgetSpent(
         f"the {scope}'s budget is spent: {_plain(used)} of {_plain(limit)} {measure} are used; raise "
-        f"`budgets: {scope}: {measure}:` in your own settings, which a project's only lower, then "
-        f"`podium resume {run_id}`",
+        f"`budgets: {scope}: {measure}:` in your own settings (a project's settings can only lower "
+        f"it), then continue with `podium resume {run_id}`",
         scope=scope,
         measure=measure,
         used=used,

@@ -16,7 +16,7 @@ from podium.core.turns import AwaitedMessage, Reply
 from podium.ports import FlowContext, Workspace
 
 MAX_TURNS = 10
-GO_ON = "Your assignment is unchanged: continue where you were, and end with the answer that it asks for."
+GO_ON = "Your assignment is unchanged: continue where you left off, and end with the answer that it asks for."
 
 
 class AskOptions(TypedDict, total=False):
@@ -120,7 +120,7 @@ class Conversation:
 
     async def _ask_to_go_on(self) -> list[str]:
         reason = (
-            f"{self._name!r} has asked for approval in {self._waits} turns and is not done; look at what "
+            f"{self._name!r} has asked for approval in {self._waits} turns and is not done; check what "
             "it asks for, then resume the run for more turns or cancel it"
         )
         index = self._waits // self._most_turns - 1

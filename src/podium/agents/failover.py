@@ -141,6 +141,6 @@ def _soonest(errors: Sequence[PodiumError], spent: Usage) -> PodiumError:
     chosen = (*by_reset, *outages, *limits, *errors)[0]
     if len(errors) > 1:
         others = "; ".join(str(error) for error in errors if error is not chosen)
-        chosen.args = (f"{chosen} (and before: {others})", *chosen.args[1:])
+        chosen.args = (f"{chosen} (before that: {others})", *chosen.args[1:])
     chosen.usage = spent if spent != Usage() else None
     return chosen

@@ -75,7 +75,7 @@ class RpcPeer:
         """Ask the other side. Raises `RpcError` when it answers with one, `LineClosed` when it is gone."""
         if self._over.done():
             self._over.result()
-            raise LineClosed(f"{method!r} was asked of a process that has ended")
+            raise LineClosed(f"{method!r} was sent to a process that has ended")
         self._last_id += 1
         number = self._last_id
         answered: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
@@ -152,7 +152,7 @@ class RpcPeer:
                 await self._send({"id": number, "error": error})
         except TimeoutError:
             raise AgentLost(
-                f"the agent asks and asks and has read no answer for {REFUSAL_SECONDS:g} s"
+                f"the agent keeps sending requests and has not read an answer for {REFUSAL_SECONDS:g} s"
             ) from None
 
     async def _reply(self, number: Json, method: str, params: Params) -> None:

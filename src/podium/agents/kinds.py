@@ -115,7 +115,7 @@ ABOUT: Mapping[str, About] = {
         any_key=True,
     ),
     "api": About(
-        door="it has no hands: Podium performs every call",
+        door="no tools of its own: Podium performs every call",
         is_program=False,
         keys=(
             "ANTHROPIC_API_KEY",
@@ -172,28 +172,30 @@ class ExplainedAgent:
 
     def _address(self) -> str:
         url = self._options.base_url or _address_in(self._options.env)
-        return f"it was tried at {public_address(url)}" if url else ""
+        return f"the address was {public_address(url)}" if url else ""
 
     def _login(self) -> str:
         env = self._options.env
         if (name := self._about.key_in(env)) is not None:
             return key_hint(name, env[name])
         if self._login_file is not None and self._login_file.is_file():
-            return f"it was asked with a copy of {self._login_file}; log in anew with its program"
-        return "it was asked with no key and no login"
+            return f"it used a copy of {self._login_file}; log in again with its own program"
+        return "it was started without a key or a login"
 
     def _program(self) -> str:
         if self._options.command:
-            return f"`command` of agent {self.name!r} in podium.yaml says what to start"
-        return f"or say where it is with `command: [/path/to/it]` for agent {self.name!r} in podium.yaml"
+            return f"the program is set by `command` of agent {self.name!r} in podium.yaml"
+        return (
+            f"or set its path with `command: [/path/to/it]` for agent {self.name!r} in podium.yaml"
+        )
 
 
 def key_hint(variable: str, value: str) -> str:
     """Name the key that was used and where to set another. The value itself is shown only as a reference."""
     if not value.startswith(SECRET_PREFIX):
-        return f"the key was {variable} in the agent's `env`; put one there that is valid"
+        return f"the key was {variable} in the agent's `env`; set a valid one there"
     name = value.removeprefix(SECRET_PREFIX)
-    return f"the key was {variable} from {value}; set {name} in Podium's environment to one that is valid"
+    return f"the key was {variable} from {value}; set {name} in Podium's environment to a valid one"
 
 
 def public_address(url: str) -> str:
@@ -201,7 +203,7 @@ def public_address(url: str) -> str:
     try:
         parts = urlsplit(url)
     except ValueError:
-        return "an address that cannot be read"
+        return "an invalid address"
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 

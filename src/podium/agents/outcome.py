@@ -144,7 +144,7 @@ def may_end_with(text: str, waiting_approvals: tuple[str, ...]) -> bool:
 def missing_tools(agent: str, names: tuple[str, ...]) -> tuple[str, ...]:
     """Warnings for tools of its own that a role grants and the agent does not have."""
     return tuple(
-        f"agent {agent!r} has no tool {name!r} of its own; it is not given" for name in names
+        f"agent {agent!r} has no tool {name!r} of its own; it is not available" for name in names
     )
 
 
@@ -162,7 +162,7 @@ def accounted(agent: str, used: Callable[[], Usage]) -> Iterator[None]:
         yield
     except _UNFORESEEN as error:
         description = plain_line(f"{type(error).__name__}: {error}")
-        lost = AgentLost(f"agent {agent!r} was lost by what nobody foresaw ({description})")
+        lost = AgentLost(f"agent {agent!r} failed unexpectedly ({description})")
         lost.usage = used()
         raise lost from error
     except BaseException as error:
@@ -173,7 +173,7 @@ def accounted(agent: str, used: Callable[[], Usage]) -> Iterator[None]:
 def unkept_limits(agent: str, limits: TurnLimits, *measures: str) -> tuple[str, ...]:
     """Warnings for those limits of the turn that are set and that the agent cannot be held to."""
     return tuple(
-        f"agent {agent!r} cannot be held to the turn's limit of {getattr(limits, measure):g} {measure}"
+        f"the turn's limit of {getattr(limits, measure):g} {measure} cannot be enforced for agent {agent!r}"
         for measure in measures
         if getattr(limits, measure) is not None
     )

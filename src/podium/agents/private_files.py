@@ -35,7 +35,7 @@ def real_folder(folder: Path) -> None:
             folder.mkdir(mode=0o700)
     except OSError as error:
         raise NotPossibleNow(
-            f"the private home {str(folder)!r} cannot be made ({error}); look at what stands there"
+            f"the private home {str(folder)!r} cannot be created ({error}); check what is at this path"
         ) from None
 
 
@@ -99,7 +99,7 @@ def remove(path: Path) -> None:
             path.unlink(missing_ok=True)
     except OSError as error:
         raise NotPossibleNow(
-            f"{str(path)!r} of an agent's private home cannot be removed ({error}); remove it"
+            f"{str(path)!r} of an agent's private home cannot be removed ({error}); remove it yourself"
         ) from None
 
 

@@ -128,7 +128,7 @@ def untried(agent: str, version: str, tried: str) -> tuple[str, ...]:
     """The warning for a version later than the one Podium was tried with."""
     if not version or not newer_than(version, tried):
         return ()
-    return (f"agent {agent!r} is version {version}; Podium was tried with {tried}",)
+    return (f"agent {agent!r} is version {version}; Podium was tested with {tried}",)
 
 
 def _changed(argv: tuple[str, ...]) -> float:
@@ -174,7 +174,7 @@ def with_needs(confinement: Confinement, needs: Needs, door: HookDoor | None = N
         return confinement
     if confinement.network == "none" and (needs.hosts or needs.base_url):
         raise BadInput(
-            "`sandbox.network: none` leaves an agent without its model; set it to `model-only`"
+            "`sandbox.network: none` cuts an agent off from its model; set it to `model-only`"
         )
     hosts, ports = _model_endpoint(needs)
     readable = (*needs.readable, *([Path(door.env["PODIUM_DOOR"]).parent] if door else []))
@@ -215,7 +215,7 @@ def _model_endpoint(needs: Needs) -> tuple[tuple[str, ...], tuple[int, ...]]:
     except ValueError:
         host, port = "", 0
     if not host or not port:
-        raise BadInput(f"base_url {needs.base_url!r} names no host; write it as https://host/path")
+        raise BadInput(f"base_url {needs.base_url!r} has no host; write it as https://host/path")
     if _is_loopback(host):
         return (), (port,)
     return (f"[{host}]:{port}" if ":" in host else f"{host}:{port}",), ()
@@ -233,9 +233,11 @@ def confinement_warnings(agent: str, ended: ProcessExit) -> tuple[str, ...]:
     warnings = []
     if ended.refused_hosts:
         hosts = ", ".join(ended.refused_hosts)
-        warnings.append(f"processes of {agent!r} wanted to reach {hosts}, which is not listed")
+        warnings.append(f"processes of {agent!r} tried to reach hosts that are not listed: {hosts}")
     if ended.refused_execs:
         programs = "; ".join(ended.refused_execs)
-        warnings.append(f"processes of {agent!r} wanted to start what may not be: {programs}")
+        warnings.append(
+            f"processes of {agent!r} tried to start programs that are not allowed: {programs}"
+        )
     warnings += [f"processes of {agent!r}: {breach}" for breach in ended.breaches]
     return tuple(warnings)

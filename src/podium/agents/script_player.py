@@ -117,7 +117,7 @@ def misbehave(act: dict[str, object]) -> None:
         case {"leave_child": True}:
             subprocess.Popen(["sleep", "3600"], start_new_session=True)
         case _:
-            sys.exit(f"the player does not know the act {sorted(act)}")
+            sys.exit(f"unknown act: {', '.join(sorted(act))}")
 
 
 def flood(size: int) -> None:
@@ -152,7 +152,7 @@ def own_tool(act: dict[str, object]) -> tuple[str, dict[str, object]]:
             return "run_command", {"command": line}
         case {"run": line}:
             return "run_command", {"command": line}
-    raise ValueError(f"no tool of its own does {sorted(act)}")
+    raise ValueError(f"no tool performs the act {', '.join(sorted(act))}")
 
 
 def act_itself(tool: str, arguments: dict[str, object]) -> tuple[bool, dict[str, object]]:
@@ -199,7 +199,7 @@ def ask(message: dict[str, object]) -> Answer:
             line.sendall(json.dumps({"token": token, **message}).encode() + b"\n")
             return dict(json.loads(line.makefile("rb").readline()))
     except (OSError, KeyError, ValueError) as error:
-        return {"decision": "deny", "say": f"Podium is not there ({error!r}); denied"}
+        return {"decision": "deny", "say": f"Podium cannot be reached ({error!r}); denied"}
 
 
 def emit(record: dict[str, object], cut_after: int | None = None) -> None:

@@ -78,7 +78,7 @@ class ScriptedFailure(FrozenModel):
     @model_validator(mode="after")
     def _only_a_limit_is_lifted(self) -> Self:
         if self.retry_seconds is not None and self.kind != "rate_limited":
-            raise ValueError("`retry_seconds` goes with `kind: rate_limited`")
+            raise ValueError("`retry_seconds` needs `kind: rate_limited`")
         return self
 
 
@@ -139,11 +139,13 @@ class Act(FrozenModel):
             name for name in self.model_fields_set - beside if getattr(self, name) is not None
         )
         if len(keys) != 1:
-            raise ValueError(f"an act does exactly one thing, this one has {keys or 'none'}")
+            raise ValueError(
+                f"an act must have exactly one action; this one has {', '.join(keys) or 'none'}"
+            )
         if self.arguments and self.call is None:
-            raise ValueError("`with` goes with `call`")
+            raise ValueError("`with` needs `call`")
         if self.ignore_the_gate and keys[0] not in ("write", "run", "commit"):
-            raise ValueError("`ignore_the_gate` goes with `write`, `run` or `commit`")
+            raise ValueError("`ignore_the_gate` needs `write`, `run` or `commit`")
         return self
 
 
@@ -241,7 +243,7 @@ class Played:
         if ended.exit_code != 0:
             raise lost(self._agent, ended)
         if self._end is None:
-            raise AgentLost(f"agent {self._agent!r} gave no answer that can be read")
+            raise AgentLost(f"agent {self._agent!r} gave no readable answer")
         return self._end
 
 
@@ -256,19 +258,19 @@ def _error(agent: str, failure: ScriptedFailure, now: datetime) -> PodiumError:
     who = f"agent {agent!r}"
     match failure.kind:
         case "not_logged_in":
-            return AgentNotLoggedIn(f"{who} is not logged in, says its script; change the script")
+            return AgentNotLoggedIn(f"{who} is not logged in (scripted); change the script")
         case "rate_limited":
             seconds = failure.retry_seconds
             retry_at = None if seconds is None else after_seconds(seconds, now)
-            return RateLimited(f"{who} is rate-limited, says its script", retry_at)
+            return RateLimited(f"{who} is rate-limited (scripted)", retry_at)
         case "unavailable":
-            return AgentUnavailable(f"{who} cannot reach its model, says its script")
+            return AgentUnavailable(f"{who} cannot reach its model (scripted)")
         case "overflow":
-            return ContextOverflow(f"the conversation is too long for {who}, says its script")
+            return ContextOverflow(f"the conversation is too long for {who} (scripted)")
         case "refused":
-            return AgentRefused(f"{who} refused, says its script")
+            return AgentRefused(f"{who} refused (scripted)")
         case "rejected":
-            return AgentRejected(f"{who} was told that the request is wrong, says its script")
+            return AgentRejected(f"the request of {who} was rejected (scripted)")
 
 
 SCRIPT_PROGRAM = Path(__file__).with_name("script_player.py")
@@ -381,7 +383,7 @@ class ScriptedAgent:
             return position
         raise BadInput(
             f"agent {self._name!r} has no conversation {session[:80]!r}; "
-            "its script may have changed: ask without a session"
+            "its script may have changed: start a new one"
         )
 
     async def _fenced(self, turn: Turn, door: HookDoor, position: ScriptPosition) -> ProcessSpec:

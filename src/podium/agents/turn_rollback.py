@@ -17,7 +17,7 @@ from podium.core.workspaces import RepositoryRefs, TurnEnd, WorktreeSnapshot
 from podium.platform.completion import run_to_completion
 from podium.ports import Clock, FlowContext, Store, StoreView, Transaction, Workspace
 
-ROLLED_BACK = "rolled back with its workspace to where the turn began"
+ROLLED_BACK = "rolled back with its workspace to the start of the turn"
 """Error on the receipt of a call whose effects are gone."""
 _OPEN = (CallStatus.REQUESTED, CallStatus.IN_DOUBT)
 _MADE = (*_OPEN, CallStatus.COMPLETED, CallStatus.FAILED)
@@ -34,7 +34,11 @@ async def snapshot_turn(ctx: FlowContext, workspace: Workspace) -> WorktreeSnaps
             return None
         snapshot = await workspace.snapshot("a turn that waits for approvals")
     except (NotPossibleNow, WorkspaceTampered) as error:
-        ctx.note(NoteTaken(text=f"The workspace was not kept at the end of the turn: {error}"))
+        ctx.note(
+            NoteTaken(
+                text=f"No snapshot of the workspace was taken at the end of the turn: {error}"
+            )
+        )
         return None
     return snapshot if snapshot.complete else None
 
@@ -55,11 +59,13 @@ async def restore_turn(
         await workspace.restore(snapshot)
     except (BadInput, NotPossibleNow) as error:
         # Another host may not have it.
-        ctx.note(NoteTaken(text=f"The workspace is not where the last turn left it: {error}"))
+        ctx.note(
+            NoteTaken(
+                text=f"The workspace could not be restored to the end of the last turn: {error}"
+            )
+        )
         return False
-    text = (
-        f"The workspace is where the last turn left it again. What was in it is kept as {now.ref}."
-    )
+    text = f"The workspace was restored to the end of the last turn. Its contents before that are kept as {now.ref}."
     ctx.note(NoteTaken(text=text))
     return True
 
@@ -173,10 +179,10 @@ def _checked(workspace_id: str, refs: RepositoryRefs, end: TurnEnd) -> Workspace
 
 def _violations_text(end: TurnEnd) -> str:
     changes = ", ".join(
-        f"{violation.what} ({'put back' if violation.restored else 'could not be put back'})"
+        f"{violation.what} ({'restored' if violation.restored else 'could not be restored'})"
         for violation in end.violations
     )
     return (
-        f"during the turn something outside the workspace was changed: {changes}; look at it, then resume "
-        "the run or cancel it"
+        f"something outside the workspace was changed during the turn: {changes}; check it, then resume "
+        "or cancel the run"
     )

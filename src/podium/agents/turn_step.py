@@ -273,8 +273,8 @@ async def _guidance(
     """Ask a person about an agent that keeps being lost; what they say is for its prompt."""
     run = short_id(ctx.run.id)
     reason = (
-        f"{role_agent.role or label}: {lost.why}; tried {role_agent.max_losses} times with growing pauses. "
-        f"`podium agents check {role_agent.agent.name} --ask` tells whether it answers at all; "
+        f"{role_agent.role or label}: {lost.why}; tried {role_agent.max_losses} times with increasing pauses; "
+        f"`podium agents check {role_agent.agent.name} --ask` shows whether it answers at all, and "
         f"`podium resume {run}` tries again"
     )
     signal = await ctx.ask_person(
@@ -362,7 +362,7 @@ async def _outcome(store: Store, earlier: Reply | None) -> str:
     ]
     untold = [" ".join(line.split()) for line in earlier.untold]
     report = "\n".join(f"- {line}" for line in (*untold, *answers))
-    return f"What became of your last turn:\n{report}" if report else ""
+    return f"Results of your last turn:\n{report}" if report else ""
 
 
 def _answer_to(approval: Approval, *, performed: bool, is_unambiguous: bool) -> str:
@@ -383,13 +383,13 @@ def _answer_to(approval: Approval, *, performed: bool, is_unambiguous: bool) -> 
         case ApprovalStatus.GRANTED if performed:
             return f"Approved, and performed: {summary}. The result is above. Continue."
         case ApprovalStatus.GRANTED:
-            comment = f"\nThey said: {answer}" if answer else ""
+            comment = f"\nTheir comment: {answer}" if answer else ""
             return f"Approved. Repeat your call exactly, once.{call}{comment}"
         case ApprovalStatus.REJECTED:
             reason = f": {why}" if why else " without a reason"
             return f"Rejected{reason}. Do not ask for it again.{call}"
         case ApprovalStatus.EXPIRED | ApprovalStatus.PENDING:
-            return f"Nobody answered in time. Ask again only if it is needed.{call}"
+            return f"Nobody answered in time. Ask again only if needed.{call}"
     return f"Already used.{call}"
 
 

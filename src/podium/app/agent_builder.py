@@ -253,7 +253,7 @@ def _bus(podium: Podium, settings: AgentSettings, options: AgentOptions, deps: A
         from podium.agents.bus import BusAgent
     except ModuleNotFoundError as error:
         raise ToolMissing(
-            f"agent {options.name!r} joins by a bus, which needs {error.name!r}: `pip install 'podium[duet]'`"
+            f"agent {options.name!r} needs the package {error.name!r}; install it with `pip install 'podium[duet]'`"
         ) from None
 
     return BusAgent(options, deps, podium.bus)

@@ -31,7 +31,7 @@ Answer = Literal["yes", "no", "unknown"]
 
 
 class Standing(FrozenModel):
-    """Status of one agent, found out without asking it anything."""
+    """Status of one agent, determined without asking it."""
 
     name: str
     kind: str
@@ -68,7 +68,7 @@ async def agent_status(podium: Podium, name: str) -> Standing:
     about = ABOUT.get(kind, About(door=""))
     if settings is None and not about.program:
         names = (*sorted(podium.settings.agents), *(k for k in ABOUT if ABOUT[k].program))
-        raise BadInput(f"there is no agent {name!r}; known are {', '.join(names)}")
+        raise BadInput(f"unknown agent {name!r}; known agents: {', '.join(names)}")
     status = Standing(
         name=name,
         kind=kind,
@@ -158,14 +158,14 @@ async def _program(podium: Podium, name: str, about: About) -> tuple[Answer, str
     except PodiumError as error:
         return "unknown", "", (str(error),)
     if about.tried and newer_than(version, about.tried):
-        return "yes", f"{version} (newer than {about.tried}, which was tried)", ()
+        return "yes", f"{version} (newer than {about.tried}, the last version tested)", ()
     return "yes", version, ()
 
 
 def _missing(program: str, about: About) -> str:
-    where = "is not there" if "/" in program else "not found on PATH"
-    install = f"`{about.install}` installs it, or " if about.install else ""
-    return f"program {program!r} {where}; {install}say where it is with `command:` in podium.yaml"
+    where = "does not exist" if "/" in program else "not found on PATH"
+    install = f"install it with `{about.install}`, or " if about.install else ""
+    return f"program {program!r} {where}; {install}set its path with `command:` in podium.yaml"
 
 
 def _login(
@@ -179,7 +179,7 @@ def _login(
         return "yes", f"a copy of {file}", ()
     if not about.keys and file is None:
         return "unknown", "not known for this kind", ()
-    add_key = f"put {about.keys[0]}: secret://NAME into its `env`" if about.keys else ""
+    add_key = f"set {about.keys[0]}: secret://NAME in its `env`" if about.keys else ""
     ways = " or ".join(filter(None, (add_key, "log in with its own program" if file else "")))
     return "no", "", (f"no key and no login; {ways}",)
 

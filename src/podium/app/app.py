@@ -21,9 +21,10 @@ from podium.app.state_lock import StateLock
 from podium.config.folders import is_on_server
 from podium.core.errors import NotPossibleNow, RecordLost
 from podium.platform.system_clock import SystemClock, SystemIds
+from podium.render.text import counted
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
     from podium.agents.budget_tracker import BudgetTracker
     from podium.agents.bus import Bus
@@ -58,12 +59,12 @@ if TYPE_CHECKING:
 
 FORGE_TOKENS = ("GITHUB_TOKEN", "GH_TOKEN")
 _BEGIN_ANEW = (
-    "restore the file from a backup and run `podium receipts verify`; or `podium db begin-anew` starts with an "
-    "empty record and keeps the old heads aside"
+    "restore the file from a backup and run `podium receipts verify`; or start an empty record with "
+    "`podium db begin-anew`, which archives the old chain heads"
 )
 _ACCEPT = (
-    "restore the newer file and run `podium receipts verify`; or `podium db begin-anew` goes on with this one and "
-    "keeps the old heads aside"
+    "restore the newer file and run `podium receipts verify`; or continue with this one with "
+    "`podium db begin-anew`, which archives the old chain heads"
 )
 _HEADS_LOOKED_AT = 200
 """Chains that were sealed last: a record that was rolled back lacks the end of these."""
@@ -159,19 +160,21 @@ class Podium:
         heads, runs = anchors.newest(_HEADS_LOOKED_AT), anchors.runs()
         ends = chain_ends(self.database, heads) or chain_ends(self.database, runs)
         if runs and not ends:
-            what = "it holds none of" if self.database.exists() else "it is missing, and so are"
-            problem = f"the record is lost: {what} the receipts that were sealed for {_runs(runs)}"
+            what = "it has none of" if self.database.exists() else "it is missing, and so are"
+            problem = (
+                f"the record is lost: {what} the receipts sealed for {counted(len(runs), 'run')}"
+            )
             return RecordLoss(problem, _BEGIN_ANEW)
         behind = [run for run, number in heads.items() if ends.get(run, 0) < number]
         # The original may have gone on since; a copy takes over only heads whose receipts it holds.
         if behind and not is_copy(self.folders):
-            problem = f"the record was rolled back: it ends before receipts that were sealed for {_runs(behind)}"
+            problem = f"the record was rolled back: it ends before receipts sealed for {counted(len(behind), 'run')}"
             return RecordLoss(problem, _ACCEPT, rolled_back=True)
         if anchors.are_begun_anew or not (self.key_dir / "receipt.key").exists():
             return None
         if is_empty(self.database):
             what = "empty" if self.database.exists() else "missing"
-            problem = f"the record is lost: it is {what}, although there is a key that receipts were sealed with"
+            problem = f"the record is lost: it is {what}, but the key of its receipts exists"
             return RecordLoss(problem, _BEGIN_ANEW)
         return None
 
@@ -230,7 +233,7 @@ class Podium:
         from podium.store.sqlite import archive
 
         if (loss := self.record_loss) is None:
-            raise NotPossibleNow("the record is not lost; `podium runs` shows it")
+            raise NotPossibleNow("the record is not lost; list its runs with `podium runs`")
         now, database = self.clock.now(), None
         if not loss.rolled_back:
             database = await asyncio.to_thread(archive, self.database, now)
@@ -653,10 +656,6 @@ class Podium:
             if self._store is not None:
                 await self._store.close()
             self.state_lock.release()
-
-
-def _runs(ids: Sequence[str]) -> str:
-    return f"{len(ids)} run{'s' if len(ids) > 1 else ''}"
 
 
 @asynccontextmanager

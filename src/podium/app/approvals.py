@@ -29,7 +29,7 @@ from podium.ports import Clock, Ids, Store, StoreView, Transaction
 QUESTION = "ask_human"
 """The tool whose approval is an answer in words."""
 MAX_ANSWER = 4_000
-_NEW_PLAN = "say again what is wanted: that makes a new plan, which is asked about anew"
+_NEW_PLAN = "send the request again to get a new plan and a new approval"
 _ENDS = {
     RunStatus.SUCCEEDED: "succeeded",
     RunStatus.FAILED: "failed",
@@ -66,7 +66,7 @@ async def approve(
             return current
         if digest and digest != current.digest:
             raise NotPossibleNow(
-                f"what you saw is not what approval {current.id} is for; look at it again, then answer"
+                f"approval {current.id} does not match what you were shown; review it again, then answer"
             )
         answer = answer_to(current, comment)
         granted = grant(current, approver, now, groups).model_copy(
@@ -95,12 +95,14 @@ def answer_to(approval: Approval, comment: str) -> str:
     """The words as they are kept. Raises `BadInput` when they do not answer what is asked."""
     answer = comment.strip()
     if len(answer) > MAX_ANSWER:
-        raise BadInput(f"{len(answer)} characters were said, and {MAX_ANSWER} are kept; say less")
+        raise BadInput(
+            f"the text has {len(answer)} characters, and the maximum is {MAX_ANSWER}; shorten it"
+        )
     answer = "".join(char for char in answer if char.isprintable() or char in "\n\t")
     if approval.tool == QUESTION and not answer:
         raise BadInput(
-            f"approval {approval.id} asks a question, and a yes does not answer it: "
-            f'`podium approve {short_id(approval.id)} --say "WORDS"`'
+            f"approval {approval.id} is a question; answer it with "
+            f'`podium approve {short_id(approval.id)} --say "TEXT"`'
         )
     choices = approval.arguments.get("choices") if approval.tool == QUESTION else None
     return _chosen(approval, answer, choices) if isinstance(choices, list) else answer
@@ -145,7 +147,7 @@ def _why_closed(view: StoreView, approval: Approval, run: Run) -> str:
     """That its run ended, and what asks for the same again."""
     short = short_id(run.id)
     ended = (
-        f"run {short} {_ENDS[run.status]} before anybody answered, and nothing was done under it"
+        f"run {short} {_ENDS[run.status]} before the approval was answered, and nothing was done"
     )
     if approval.plan_hash:
         return f"{ended}; {_NEW_PLAN}"
@@ -183,11 +185,11 @@ def refuse_expired(approval: Approval) -> Approval:
     if approval.status is ApprovalStatus.EXPIRED:
         if approval.why:
             raise ApprovalClosed(f"approval {approval.id} is closed: {approval.why}")
-        again = f"`podium resume {approval.run_id}` to be asked again"
+        again = f"`podium resume {approval.run_id}` asks again"
         if approval.plan_hash:
             again = _NEW_PLAN
         expired = f"approval {approval.id} expired at {approval.deadline.isoformat()}"
-        raise NotPossibleNow(f"{expired}, and nothing was done under it; {again}")
+        raise NotPossibleNow(f"{expired}, and nothing was done; {again}")
     return approval
 
 

@@ -111,14 +111,14 @@ class ChatService:
     async def answer(self, sender: SenderSettings, text: str, credential: str = "chat") -> str:
         """`credential` names what proved who speaks. What came of it, in words without secrets. What cannot be done is said, never raised."""
         if len(text) > MAX_TEXT:
-            return f"{len(text)} characters are too many for a chat; {MAX_TEXT} are heard."
+            return f"The message has {len(text)} characters; the maximum is {MAX_TEXT}."
         verbs = {name: verb for job in all_jobs() for name, verb in job.chat.items()}
         request = parse_request(text, verbs)
         if isinstance(request, str):
             return request
         role = REQUIRED_ROLE.get(request.verb, "operator")
         if role and role not in sender.roles:
-            return f"Not done: {sender.person} does not have the role {role}. `chat` in podium.yaml names the roles."
+            return f"Not done: {sender.person} does not have the role {role}. Roles are set under `chat` in podium.yaml."
         try:
             response = await self._perform(_approver(sender, credential), request, verbs)
         except PodiumError as error:
@@ -154,7 +154,7 @@ class ChatService:
             comment=request.text,
         )
         if granted.status is not ApprovalStatus.GRANTED:
-            return f"Noted. {short_id(granted.id)} still waits for somebody else of its chain."
+            return f"Recorded. {short_id(granted.id)} still needs another approval."
         return f"Approved {short_id(granted.id)}: {cut_line(what_line(granted))}{await self._next(granted)}"
 
     async def _next(self, approval: Approval) -> str:
@@ -173,10 +173,10 @@ class ChatService:
         waiting = await list_approvals(store, self._podium.clock)
         runs = await list_runs(store, RunQuery(statuses=GOING_ON, limit=MAX_LISTED + 1))
         lines = [
-            *_listed("waits", [_waiting(approval) for approval in waiting]),
-            *_listed("goes on", await self._run_lines(runs)),
+            *_listed("waiting", [_waiting(approval) for approval in waiting]),
+            *_listed("active", await self._run_lines(runs)),
         ]
-        return "\n".join(lines) or "Nothing goes on, and nothing waits for a person."
+        return "\n".join(lines) or "No runs are active, and nothing is waiting for a person."
 
     async def _run_lines(self, runs: list[Run]) -> list[str]:
         listings = await with_host_status(runs, self._podium.engine)

@@ -14,8 +14,8 @@ from podium.platform import make_private_folder
 from podium.ports import ConfinementProvider, Workspaces
 
 UNCONFINED = (
-    "`sandbox: none`: agents and their commands run with all your rights; the gate judges their words, "
-    "and nothing holds what they really do"
+    "`sandbox: none`: agents and their commands run with all your permissions; the gate judges what they "
+    "ask for, and nothing confines what they do"
 )
 
 _POINTER_BYTES = 5_000
@@ -112,7 +112,7 @@ def take_state_name(root: Path) -> None:
         state.mkdir(mode=0o700)
     if state.is_symlink():
         raise CallRefused(
-            f"{str(state)!r} is a link, where only Podium's own state may be; move it away"
+            f"{str(state)!r} is a symbolic link, but that name is reserved for Podium's state; move it away"
         )
 
 
@@ -143,7 +143,9 @@ def _covered_paths(root: Path, is_meant: Callable[[str], bool]) -> list[Path]:
         raise CallRefused(str(error)) from None
     for path in paths:
         if not path.isprintable():
-            raise CallRefused(f"{path!r} is closed, and no fence can be drawn around such a name")
+            raise CallRefused(
+                f"{path!r} must be hidden, but a name with unprintable characters cannot be confined; rename it"
+            )
     return [root / path for path in paths if _is_plain(root / path)]
 
 

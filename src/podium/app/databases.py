@@ -156,7 +156,9 @@ async def prune(
     try:
         before = now - older_than
     except OverflowError:
-        raise BadInput(f"{older_than.days} days ago there was no calendar; name fewer") from None
+        raise BadInput(
+            f"{older_than.days} days is longer than any date allows; use fewer"
+        ) from None
     if dry_run:
         ids = await store.read(lambda view: view.ended_before(before, MAX_COUNTED))
         return Pruned(before=before, runs=len(ids), dry_run=True)

@@ -47,30 +47,30 @@ class ClosedDoor:
     async def settle(
         self, permit: Permit, outcome: CallOutcome, checkpoint: Checkpoint | None = None
     ) -> Receipt:
-        raise NotPossibleNow(f"call {permit.call.key} was never permitted at this door")
+        raise NotPossibleNow(f"call {permit.call.key} was not permitted in this dry run")
 
     async def abandon(self, permit: Permit) -> Receipt:
-        raise NotPossibleNow(f"call {permit.call.key} was never permitted at this door")
+        raise NotPossibleNow(f"call {permit.call.key} was not permitted in this dry run")
 
 
 class NoLauncher:
     """Starts nothing, for tools whose every call is refused before."""
 
     async def start(self, spawn: ProcessSpec) -> Process:
-        raise NotPossibleNow(f"{spawn.argv[0]!r} is not started where tools are only looked at")
+        raise NotPossibleNow(f"{spawn.argv[0]!r} is not started in a dry run")
 
     async def run(self, spawn: ProcessSpec) -> ProcessExit:
-        raise NotPossibleNow(f"{spawn.argv[0]!r} is not started where tools are only looked at")
+        raise NotPossibleNow(f"{spawn.argv[0]!r} is not started in a dry run")
 
     async def on_terminal(self, spawn: ProcessSpec) -> tuple[str, ...]:
-        raise NotPossibleNow(f"{spawn.argv[0]!r} is not started where tools are only looked at")
+        raise NotPossibleNow(f"{spawn.argv[0]!r} is not started in a dry run")
 
 
 class NoConfinement:
     """Confines nothing, since nothing is started."""
 
     async def confinement(self, root: str) -> Confinement:
-        raise NotPossibleNow(f"nothing is started in {root!r} where tools are only looked at")
+        raise NotPossibleNow(f"nothing is started in {root!r} in a dry run")
 
     def held(self, root: str) -> FolderConfinement | None:
         return None
@@ -82,7 +82,7 @@ class NoDoors:
     def open(
         self, turn: Turn, *, agent: str = "", translate: Translate | None = None
     ) -> AbstractAsyncContextManager[HookDoor]:
-        raise NotPossibleNow(f"agent {agent!r} was made to be looked at, not to be asked")
+        raise NotPossibleNow(f"agent {agent!r} cannot be asked in a dry run")
 
 
 @asynccontextmanager

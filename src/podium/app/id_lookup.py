@@ -29,6 +29,6 @@ def find_call_key(view: StoreView, text: str) -> str:
     run, colon, rest = text.strip().partition(":")
     if not colon:
         raise BadInput(
-            f"{text!r} names no call; copy its key (RUN:step:<12 hex>.<n>) from `podium show RUN`"
+            f"{text!r} is not a call; copy its key (RUN:step:<12 hex>.<n>) from `podium show RUN`"
         )
     return f"{find_id(view, 'run', run)}:{rest}"

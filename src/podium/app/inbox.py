@@ -98,7 +98,7 @@ class OrderSummary(FrozenModel):
 
 
 class EditField(FrozenModel):
-    """One text that can be changed."""
+    """One field that can be edited."""
 
     name: str
     label: str
@@ -135,7 +135,7 @@ class JobApprovals:
 
     def why_not_editable(self, card: Card) -> str:
         """Reason why it cannot be edited; empty when it can."""
-        return "it is no plan of the operator" if card.kind is CardKind.PLAN else ""
+        return "it is not a plan of the operator" if card.kind is CardKind.PLAN else ""
 
     def edit_fields(self, card: Card) -> tuple[EditField, ...] | None:
         """The texts as they are; None: those of an agent's call."""
@@ -272,8 +272,8 @@ def _blocked(view: StoreView, listing: RunListing) -> Blocked:
     run = listing.run
     reason = run.failure.message if run.failure else ""
     if listing.interrupted:
-        goes_on = f"; a worker of queue {run.queue!r} goes on with it" if run.queue else ""
-        reason = f"whoever hosted it is gone{goes_on}"
+        goes_on = f"; a worker of queue {run.queue!r} continues it" if run.queue else ""
+        reason = f"the process that hosted it is gone{goes_on}"
     return Blocked(
         run=run,
         reason=reason,

@@ -221,7 +221,7 @@ async def survey_all_workspaces(
     names = {path.name for path in entries(folder) if _WORKSPACE.fullmatch(path.name)}
     paths = [folder / name for name in sorted(names - settled)]
     paths += [path for path in entries(folder / "locks") if is_locked(path)]
-    why = "another Podium process is at work in it; wait for it"
+    why = "another Podium process is using it; wait for it to end"
     survey.blockers.extend(Blocker(what=str(path), why=why, busy=True) for path in paths)
     return survey
 

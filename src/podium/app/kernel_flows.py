@@ -228,7 +228,7 @@ def guarded_files_tool() -> Tool:
     }
     spec = ToolSpec(
         name=GUARDED_TOOL,
-        description="Let a workspace's commits come back that change files which guard the project or run by themselves.",
+        description="Deliver commits of a workspace that change files which guard the project or run by themselves.",
         input_schema={
             "type": "object",
             "properties": properties,
@@ -309,8 +309,8 @@ async def deliver_with_approval(
 def _rejected(run: Run, change: GuardedChange) -> ImportRefused:
     why = run.failure.message if run.failure is not None else f"it is {run.status.value}"
     return ImportRefused(
-        f"nothing came back: {why} (run {short_id(run.id)}, {', '.join(change.files)}). Undo that change with "
-        "commits made anew, then deliver again"
+        f"nothing was delivered: {why} (run {short_id(run.id)}, {', '.join(change.files)}). Rewrite the commits "
+        "without that change, then deliver again"
     )
 
 

@@ -255,7 +255,7 @@ def _waits(happening: Happening) -> list[str]:
     what = cut if len(cut) <= MAX_WHAT else cut[: MAX_WHAT - 1] + "…"
     until = f"{approval.deadline:%Y-%m-%d %H:%M} UTC"
     return [
-        f"{approval.tier} waits for a yes: {what}",
+        f"{approval.tier} waits for approval: {what}",
         *_replaced(approval.diff),
         f"asked by {_run(happening.run)}",
         f"until {until}. APPROVE: {short_id(approval.id)}",

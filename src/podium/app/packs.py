@@ -25,8 +25,8 @@ def open_pack(podium: Podium, name: str) -> Pack:
     pack = load_pack(folder)
     if not folder.is_relative_to(shipped.resolve()) and not trusts_pack(podium, pack):
         raise NotPossibleNow(
-            f"pack {pack.name!r} in {str(folder)!r} holds code that nobody has trusted as it is now; "
-            f"read it, then `podium pack trust {folder}`"
+            f"pack {pack.name!r} in {str(folder)!r} has code that is not trusted as it is now; "
+            f"review it, then run `podium pack trust {folder}`"
         )
     return pack
 
@@ -54,7 +54,7 @@ def zone_of(pack: Pack, environ: Mapping[str, str]) -> tzinfo | None:
     except (ZoneInfoNotFoundError, ValueError):
         of = f"{setting.name} is" if setting else "its time_zone is"
         raise BadInput(
-            f"pack {pack.name!r}: {of} {zone!r}, which is no time zone; write one such as Australia/Melbourne"
+            f"pack {pack.name!r}: {of} {zone!r}, which is not a time zone; use one such as Australia/Melbourne"
         ) from None
 
 

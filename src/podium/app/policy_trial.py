@@ -118,7 +118,7 @@ def policy_cases(data: Json, source: str) -> tuple[PolicyCase, ...]:
 def _case(item: Json, defaults: dict[str, Json], location: str) -> PolicyCase:
     fields = {"command": item} if isinstance(item, str) else item
     if not isinstance(fields, dict):
-        raise BadInput(f"{location}: write `command` and `decision`, or a text for a command alone")
+        raise BadInput(f"{location}: write `command` and `decision`, or a string with a command")
     try:
         return PolicyCase.model_validate({**defaults, **fields})
     except ValidationError as error:
@@ -194,4 +194,4 @@ def _parsed(text: str, name: str) -> Json:
         return yaml.load(text, Loader=loader)  # noqa: S506 - both loaders are safe ones
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         problem = " ".join(str(error).split())[:300]
-        raise BadInput(f"{name!r} is not YAML: {problem}") from None
+        raise BadInput(f"{name!r} is not valid YAML: {problem}") from None

@@ -117,7 +117,7 @@ def _must_be_installed() -> None:
 
     if find_spec("psycopg") is None:
         raise UserMustAct(
-            "PODIUM_DATABASE_URL is set, and work on PostgreSQL needs two packages more; "
+            "PODIUM_DATABASE_URL is set, but PostgreSQL needs two more packages; "
             "install them with `pip install 'podium[distributed]'`"
         )
 
@@ -166,8 +166,8 @@ def _refuse_missing_key(key: Path | None) -> None:
     if key is not None and not key.exists():
         raise StoreUnusable(
             str(key),
-            "PODIUM_RECEIPT_KEY names a key for receipts that is not there",
-            "copy it from another host of this project; for the first one, make it with "
+            "PODIUM_RECEIPT_KEY names a file that does not exist",
+            "copy it from another host of this project; on the first host, create it with "
             "`head -c 32 /dev/urandom > FILE`",
         )
 
@@ -211,8 +211,8 @@ def _refuse_other(url: str, stored: tuple[str, ...], commits: tuple[str, ...]) -
 
     raise StoreUnusable(
         name_of(url),
-        f"it belongs to another project, whose repository begins with commit {stored[0][:SHORT]}; this "
-        f"checkout begins with {commits[0][:SHORT]}",
-        "one database is one project: name this one's own in PODIUM_DATABASE_URL, or work in a clone of "
-        "that repository",
+        f"it belongs to another project, whose repository starts with commit {stored[0][:SHORT]}; this "
+        f"checkout starts with {commits[0][:SHORT]}",
+        "each project needs its own database: set PODIUM_DATABASE_URL to that of this project, or work in a "
+        "clone of that repository",
     )

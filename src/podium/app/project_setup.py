@@ -254,12 +254,12 @@ def init_project(
     uses; empty: its default. Raises `NotPossibleNow` when the project is there already; nothing is changed then.
     """
     if not folder.is_dir():
-        raise BadInput(f"there is no folder {str(folder)!r} to make a project of")
+        raise BadInput(f"folder {str(folder)!r} does not exist; create it first")
     check_writable(folder)
     project_file, script = folder / PROJECT_FILE, folder / SCRIPT_FILE
     for file in (project_file, script) if example else (project_file,):
         if os.path.lexists(file):
-            raise NotPossibleNow(f"{str(file)!r} is there already; nothing was changed")
+            raise NotPossibleNow(f"{str(file)!r} already exists; nothing was changed")
     state = folder / STATE_FOLDER
     made_state = _make_state(state)
     try:
@@ -283,7 +283,7 @@ def init_project(
 def check_writable(folder: Path) -> None:
     """Raise `BadInput` for a folder that nothing can be written to."""
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise BadInput(f"{str(folder)!r} cannot be written to; nothing was changed")
+        raise BadInput(f"{str(folder)!r} is not writable; nothing was changed")
 
 
 def _make_state(state: Path) -> bool:
@@ -294,7 +294,7 @@ def _make_state(state: Path) -> bool:
         state.chmod(0o700)
         return False
     except OSError as error:
-        raise BadInput(f"{str(state)!r} cannot be made: {error.strerror}") from None
+        raise BadInput(f"{str(state)!r} cannot be created: {error.strerror}") from None
     return True
 
 
@@ -321,7 +321,7 @@ async def survey(podium: Podium) -> Proposal:
         try:
             detection = await podium.project_checks.detect(look)
         except PodiumError as error:
-            notes.append(f"checks were not looked for: {error}")
+            notes.append(f"could not look for checks: {error}")
         notes += _about_checks(podium, detection)
     return Proposal(
         agents=tuple(kinds),
@@ -341,7 +341,7 @@ def _about_checks(podium: Podium, detection: Detection) -> list[str]:
     if not detection.not_installed:
         return [
             *notes,
-            f"no tests were found, so runs will stop for a person before a branch goes out; {ADVICE}",
+            f"no tests were found, so runs will wait for a person before publishing a branch; see {ADVICE}",
         ]
     problem = cannot_test(detection.not_installed, remedy_for(detection, podium.folders.project))
     return [*notes, f"`podium run` will stop before the first agent: {problem}"]
@@ -381,7 +381,7 @@ async def _repository(podium: Podium) -> tuple[CheckoutStatus | None, str]:
         problem = str(error)
     inside = await git.run("-C", folder, "rev-parse", "--is-inside-git-dir", accept=(0, 128))
     if inside.stdout.strip() == b"true":
-        raise BadInput(f"{folder!r} is a git directory; run this in a checkout with files")
+        raise BadInput(f"{folder!r} is a git directory without files; run this in a checkout")
     return None, problem
 
 
@@ -390,13 +390,15 @@ def _about_repository(podium: Podium, look: CheckoutStatus | None) -> list[str]:
         return []
     notes = []
     if Path(look.checkout).resolve() != podium.folders.project:
-        notes.append(f"this is a folder of {look.checkout!r}; checks run at the top of that")
+        notes.append(
+            f"this folder is inside {look.checkout!r}; checks run at the top of that checkout"
+        )
     changed = [path for path in look.changed if path != PROJECT_FILE]
     if changed:
         listed = ", ".join(changed[:_MAX_LISTED]) + (" …" if len(changed) > _MAX_LISTED else "")
-        notes.append(f"not committed: {listed}; commit or stash that before `podium run`")
+        notes.append(f"not committed: {listed}; commit or stash your changes before `podium run`")
     if not look.branch:
         notes.append(
-            "HEAD is detached; check a branch out before `podium run`, or name one with --base"
+            "HEAD is detached; check out a branch before `podium run`, or pass one with --base"
         )
     return notes

@@ -82,7 +82,7 @@ Verifier = Callable[[Mapping[str, Sequence[Receipt]]], Sequence[Finding]]
 
 
 class Fault(FrozenModel):
-    """A finding, as it is shown."""
+    """A problem with a receipt, as it is shown."""
 
     run_id: str
     number: int | None
@@ -157,8 +157,8 @@ async def proven(podium: ReceiptRecord, run: str | None = None) -> Verdict:
     if await list_receipts(store) or podium.has_heads:
         raise NotPossibleNow(
             f"the key of the receipts is missing: {str(podium.receipt_key)!r}; restore it from a "
-            "backup, or bring it along when the project came from another machine or home. "
-            "Until then no receipt can be proved, nor called forged"
+            "backup, or copy it from the machine or home folder that the project came from. "
+            "Until then no receipt can be verified"
         )
     return Verdict(runs=0, receipts=0)
 
@@ -201,7 +201,7 @@ def _named(view: StoreView, text: str) -> Receipt:
     run, separator, number = text.strip().partition("#")
     if not separator or not number.isdecimal():
         raise BadInput(
-            f"{text!r} names no receipt; write RUN#NUMBER as `podium receipts list` shows them"
+            f"{text!r} is not a receipt; use RUN#NUMBER as shown by `podium receipts list`"
         )
     run_id = find_id(view, "run", run)
     for receipt in view.receipts(run_id):

@@ -51,7 +51,7 @@ def _reject(
     tx: Transaction, clock: Clock, ids: Ids, approval: str, by: Approver | str, run_id: str
 ) -> None:
     now = clock.now()
-    why = f"edited by {approver_of(by).name}; goes on as {run_id}"
+    why = f"edited by {approver_of(by).name}; continues as {run_id}"
     rejected = rejected_approval(open_approval(tx, approval, now), by, now, why).model_copy(
         update={"edited_into": run_id}
     )
@@ -68,7 +68,7 @@ def cannot_be_edited(card: Card) -> str:
     if card.kind is CardKind.QUESTION:
         return "a question is answered, not edited"
     if card.run is None:
-        return "the run that asks is gone"
+        return "the run that asked is gone"
     return job_approvals(card.run).why_not_editable(card)
 
 
@@ -107,7 +107,9 @@ async def _return_to_agent(podium: Podium, approval: Approval, text: str, by: Ap
         + _line(arguments)
     )
     if len(why) > MAX_REASON:
-        raise BadInput(f"an agent is told {MAX_REASON} characters at most; change less")
+        raise BadInput(
+            f"the edit does not fit into the {MAX_REASON} characters that an agent is told; change less"
+        )
     store = await podium.store()
     return await reject(store, podium.clock, podium.ids, approval.id, by=by, why=why)
 
@@ -119,7 +121,7 @@ def _refuse_unfit(tool: str, arguments: dict[str, Json]) -> None:
     schema = next((spec.input_schema for spec in callable_specs() if spec.name == tool), None)
     problems = [error.message[:300] for error in validator_for(schema).iter_errors(arguments)] if schema else []  # fmt: skip
     if problems:
-        raise BadInput(f"{tool} takes no such arguments: {'; '.join(problems[:5])}")
+        raise BadInput(f"invalid arguments for {tool}: {'; '.join(problems[:5])}")
 
 
 def json_object(text: str, what: str) -> dict[str, Json]:
@@ -129,13 +131,13 @@ def json_object(text: str, what: str) -> dict[str, Json]:
     except (ValueError, RecursionError) as error:
         raise BadInput(f"the arguments of {what} are not valid JSON: {str(error)[:200]}") from None
     if not isinstance(value, dict):
-        raise BadInput(f"the arguments of {what} are a JSON object: {{…}}")
+        raise BadInput(f"the arguments of {what} must be a JSON object: {{…}}")
     return value
 
 
 def _refuse_huge(texts: Mapping[str, str]) -> None:
     if sum(map(len, texts.values())) > MAX_CHARACTERS:
-        raise BadInput(f"an edit has {MAX_CHARACTERS} characters at most; say less")
+        raise BadInput(f"an edit can have at most {MAX_CHARACTERS} characters; shorten it")
 
 
 def readable_json(value: Json) -> str:

@@ -143,5 +143,5 @@ async def _workspaces(podium: Podium, run: Run) -> list[WorkspaceRecord]:
 def _commit(written: str) -> str:
     """The id of a commit. Raises `NotPossibleNow` for what git could take for something else."""
     if not _COMMIT.fullmatch(written):
-        raise NotPossibleNow(f"{written[:80]!r} is not a commit; look at the branch with git")
+        raise NotPossibleNow(f"{written[:80]!r} is not a commit; check the branch with git")
     return written

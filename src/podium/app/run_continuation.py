@@ -37,8 +37,8 @@ class Continuation(FrozenModel):
         if self.next:
             return f"{self.next[0].upper()}{self.next[1:]}."
         if self.ended:
-            return "Its run has ended, so nothing comes of it."
-        return "Its run goes on." if self.continues else ""
+            return "Its run has ended, so the answer has no effect."
+        return "Its run continues." if self.continues else ""
 
 
 async def how_it_continues(
@@ -96,12 +96,14 @@ def continuation_of(run: Run, alive: Sequence[WorkerHeartbeat]) -> Continuation:
         return Continuation(hosted=True, continues=True)
     short = short_id(run.id)
     if run.status is RunStatus.NEEDS_HUMAN:
-        return Continuation(next=f"run {short} needs a person: `podium resume {short}`")
+        return Continuation(
+            next=f"run {short} needs a person; continue it with `podium resume {short}`"
+        )
     if run.queue is not None:
         if any(heartbeat.serves(run) for heartbeat in alive):
             return Continuation(continues=True)
         return Continuation(
-            next=f"nobody serves queue {run.queue!r}: continue run {short} with "
+            next=f"no worker is running for queue {run.queue!r}; continue run {short} with "
             f"`podium worker --queue {run.queue}`, or here with `podium resume {short}`"
         )
     if run.status is RunStatus.WAITING and any(heartbeat.takes_up(run) for heartbeat in alive):
@@ -114,7 +116,7 @@ def _resume_text(run: Run, alive: Sequence[WorkerHeartbeat]) -> str:
     lacking = [heartbeat.lacks(run) for heartbeat in alive if heartbeat.answered_queue]
     named = [_named(need) for need in min(lacking, key=len, default=[])][:MAX_NAMES]
     why = f" with {', '.join(named)}" if named else ""
-    return f"nobody hosts run {short}{why}: `podium resume {short}` continues it"
+    return f"no process{why} hosts run {short}; continue it with `podium resume {short}`"
 
 
 def _named(need: str) -> str:

@@ -301,12 +301,12 @@ class _Drawing:
                 how: Outcome = "good" if isinstance(body, e.SignalReceived) else "bad"
                 self._end(f"wait:{body.name}", event, how, "" if how == "good" else "too late")
             case e.RunStarted(fence=fence) if fence > 1:
-                self._end_all(event, _WORK, "bad", "left by a process that is gone")
-                self._turn(event, "taken up again", "wait")
+                self._end_all(event, _WORK, "bad", "interrupted: its process is gone")
+                self._turn(event, "resumed", "wait")
             case e.RunParked(reason=reason):
-                self._turn(event, f"let go of: {reason}", "wait")
+                self._turn(event, f"interrupted: {reason}", "wait")
             case e.RunRetried():
-                self._turn(event, "goes again", "wait")
+                self._turn(event, "retried", "wait")
             case e.RunNeededHuman():
                 self._turn(event, "needs a person", "wait")
             case e.RunFailed(failure=failure):

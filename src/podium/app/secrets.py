@@ -26,12 +26,11 @@ def resolved(
     """
     if name not in declared:
         raise UserMustAct(
-            f"secret {name!r} is not declared, so nobody may use it; to allow it, add it to "
-            f"`secrets: [{name}]` in {user_file}"
+            f"secret {name!r} is not declared; to allow its use, add `secrets: [{name}]` to {user_file}"
         )
     value = environ.get(name)
     if not value:
-        raise UserMustAct(f"secret {name!r} is not set; put it in Podium's environment")
+        raise UserMustAct(f"secret {name!r} is not set; set it in Podium's environment")
     return value
 
 

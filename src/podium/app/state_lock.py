@@ -36,7 +36,7 @@ class StateLock:
         if removed:
             self.release()
             raise LockHeld(
-                f"`podium uninstall` is at work in {str(self._state)!r}; run the command again when it has ended"
+                f"`podium uninstall` is running in {str(self._state)!r}; run the command again when it has ended"
             )
 
     def release(self) -> None:

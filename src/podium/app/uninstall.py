@@ -337,8 +337,8 @@ class Uninstaller:
             )
         elif is_there and own_folders:
             why = (
-                f"it was moved or copied from {noted_folder or 'another folder'}, and its keys are not yet noted as its "
-                f"own; run `podium runs` in it, then `{COMMAND}` again"
+                f"it was moved or copied from {noted_folder or 'another folder'}, and its keys are not registered as its "
+                f"own yet; run `podium runs` in it, then `{COMMAND}` again"
             )
             contents.blockers.append(Blocker(what=str(folder), why=why))
         elif is_there and location.id and folder != self._folders.project:
@@ -377,7 +377,7 @@ class Uninstaller:
         nested = [
             Blocker(
                 what=str(home),
-                why=f"one of it and {str(state)!r} lies within the other; move it elsewhere and set PODIUM_HOME to that",
+                why=f"overlaps with {str(state)!r}; move it elsewhere and set PODIUM_HOME to its new path",
             )
             for home in {own.user_config, own.user_state}
             if home.is_relative_to(state) or state.is_relative_to(home)
@@ -415,8 +415,8 @@ def _same(project: ProjectData, listed: ProjectData) -> bool:
 
 def _busy(project: str) -> Blocker:
     why = (
-        "a Podium process is using it (serve, worker, sense, mcp, a run or another uninstall); end it, or wait for it; "
-        "`podium workers` there shows those that host runs"
+        "a Podium process is using it (serve, worker, sense, mcp, a run or another uninstall); stop it or wait for it "
+        "to end (`podium workers` there lists those that host runs)"
     )
     return Blocker(what=project, why=why, busy=True)
 

@@ -49,7 +49,7 @@ def queue_named(configuration: Configuration, name: str) -> QueueSpec:
     specs = {spec.name: spec for spec in _named(configuration)}
     if name not in specs:
         raise BadInput(
-            f"podium.yaml has no queue {name!r}; queues: {', '.join(sorted(specs))}. Name one with --queue, "
+            f"podium.yaml has no queue {name!r}; queues: {', '.join(sorted(specs))}. Pass one with --queue, "
             f"or add `{name}: {{}}` to its queues"
         )
     return specs[name]
@@ -73,7 +73,7 @@ def request_model(name: str) -> type[FrozenModel]:
     """Model of what a request to this job may say. Raises `BadInput` for a job that takes none."""
     job = job_of_flow(name)
     if job is None or not job.request:
-        raise BadInput(f"job {name!r} takes no requests")
+        raise BadInput(f"job {name!r} does not accept requests")
     model: type[FrozenModel] = load(job.request)
     return model
 
@@ -113,7 +113,7 @@ def _shallow(options: dict[str, Json]) -> dict[str, Json]:
         level = [inner for value in level for inner in _within(value)]
         if not level:
             return options
-    raise ValueError(f"nested more than {MAX_DEPTH} deep; write it flatter")
+    raise ValueError(f"nested more than {MAX_DEPTH} levels deep; flatten it")
 
 
 def _within(value: Json) -> Iterable[Json]:
@@ -161,7 +161,7 @@ def options_of(request: WorkRequest) -> FrozenModel:
 def _problem(detail: ErrorDetails) -> str:
     named = ".".join(str(part)[:60] for part in detail["loc"])
     if detail["type"] == "extra_forbidden":
-        return f"there is no option {named!r}"
+        return f"unknown option {named!r}"
     return f"option {named!r}: {detail['msg']}"
 
 
@@ -192,7 +192,7 @@ class Submission:
         """Raise `BadInput` for a queue, priority or delay: the job has one queue, in which all are equal."""
         if self.request.queue or self.request.priority or self.request.delay_seconds:
             raise BadInput(
-                f"{self.request.flow} has its own queue, in which all are equal; leave out queue, priority and delay_seconds"
+                f"{self.request.flow} has its own queue without priorities; leave out queue, priority and delay_seconds"
             )
 
     async def start(self, job: Json, *, task: str, queue: str) -> Run:
@@ -236,7 +236,7 @@ async def submit(
     )
     job = job_of_flow(request.flow)
     if job is None or not job.submit:
-        raise BadInput(f"job {request.flow!r} takes no requests")
+        raise BadInput(f"job {request.flow!r} does not accept requests")
     take: Callable[[Submission], Awaitable[Run]] = load(job.submit)
     return await take(submission)
 
@@ -252,5 +252,5 @@ def plain_text(text: str) -> str:
     if any("\ud800" <= char <= "\udfff" for char in text):
         raise BadInput("the task is not valid UTF-8; save it as UTF-8")
     if "\0" in text:
-        raise BadInput("the task holds a NUL byte, which no text has; save it as plain text")
+        raise BadInput("the task contains a NUL byte; save it as plain text")
     return text

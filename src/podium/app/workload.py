@@ -27,7 +27,7 @@ MAX_HELD = 10_000
 
 
 class Held(FrozenModel):
-    """A run that somebody owns."""
+    """A run that a process owns."""
 
     run_id: str
     flow: str
@@ -120,12 +120,12 @@ def _held(run: Run, next_: str = "") -> Held:
 
 
 def _next(run: Run, served: Collection[str]) -> str:
-    begun = f", on {run.pinned_to} where it began if that is there" if run.pinned_to else ""
+    begun = f", on {run.pinned_to} where it started if that is up" if run.pinned_to else ""
     if run.queue is None:
-        return f"`podium resume {short_id(run.id)}` goes on with it"
+        return f"`podium resume {short_id(run.id)}` continues it"
     if run.queue in served:
         return f"a worker of queue `{run.queue}` takes it over{begun}"
-    return f"the next worker of queue `{run.queue}` takes it over{begun}; nobody serves that now"
+    return f"the next worker of queue `{run.queue}` takes it over{begun}; none is running now"
 
 
 LATELY = timedelta(minutes=1)
@@ -234,7 +234,7 @@ def _nobody(spec: QueueSpec, configured: bool) -> str:
     start = f"start `podium worker --queue {shlex.quote(spec.name)}{labels}`"
     if not configured:
         start = f"add it under `queues:` in podium.yaml and {start}"
-    return f"nobody serves `{spec.name}`: {start}"
+    return f"no worker is running for `{spec.name}`: {start}"
 
 
 MAX_RUNS = 100

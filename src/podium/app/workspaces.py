@@ -164,14 +164,16 @@ def needed_by_runs(
         if run is not None and not run.status.ended:
             (listing,) = await with_host_status([run], engine)
             goes_on = (
-                f"`podium resume {short_id(name)}` goes on" if listing.interrupted else "goes on"
+                f"`podium resume {short_id(name)}` continues" if listing.interrupted else "works"
             )
             return f"run {short_id(name)} is {listing.shown_status} and {goes_on} in it"
         if run is not None and _may_be_retried(run, clock):
-            return f"run {short_id(name)} failed, and `podium retry {short_id(name)}` goes on in it"
+            return (
+                f"run {short_id(name)} failed, and `podium retry {short_id(name)}` continues in it"
+            )
         elsewhere = not PurePath(project).is_relative_to(record.repository)
         if run is None and elsewhere:
-            return f"its run belongs to another project; look from {record.repository!r}"
+            return f"its run belongs to another project; run this command in {record.repository!r}"
         return ""
 
     return why
@@ -363,7 +365,7 @@ def _refuse_elsewhere(all_records: Sequence[WorkspaceRecord], name: str) -> None
     with suppress(UnknownId, AmbiguousId):
         record = _find(all_records, name)
         raise NotPossibleNow(
-            f"workspace {name!r} belongs to {record.repository!r}; go there, or say --all"
+            f"workspace {name!r} belongs to {record.repository!r}; change to that folder, or pass --all"
         )
 
 

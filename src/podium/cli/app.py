@@ -149,8 +149,8 @@ GROUPS = ("Jobs", RUNS, AGENTS, PROJECT, SERVER, ADVANCED)
 """Headings of the list of commands, in their order."""
 
 OTHER_NAMES = {
-    "cost": ("runs", "the cost of each run is in its row"),
-    "costs": ("runs", "the cost of each run is in its row"),
+    "cost": ("runs", "it shows the cost of each run"),
+    "costs": ("runs", "it shows the cost of each run"),
     "dashboard": ("serve", "it starts the web console"),
     "events": ("logs RUN", "it prints the events of a run"),
     "history": ("runs", "it lists runs, newest first"),
@@ -163,9 +163,9 @@ OTHER_NAMES = {
     "status": ("runs", "it lists runs with their status; `podium show RUN` shows one"),
     "stop": ("cancel RUN", "it stops a run and everything it started"),
     "ui": ("serve", "it starts the web console"),
-    "update": ("help install", "it says how to upgrade"),
-    "upgrade": ("help install", "it says how to upgrade"),
-    "usage": ("runs", "the cost of each run is in its row"),
+    "update": ("help install", "it describes how to upgrade"),
+    "upgrade": ("help install", "it describes how to upgrade"),
+    "usage": ("runs", "it shows the cost of each run"),
     "version": ("--version", "it prints the version"),
     "web": ("serve", "it starts the web console"),
 }
@@ -292,7 +292,7 @@ KERNEL_COMMANDS: dict[str, Command] = {
         "podium.cli.commands.receipts:app", "List, verify or follow receipts.", RUNS
     ),
     "pack": Command(
-        "podium.cli.commands.pack:app", "Check, list, show or create tool packs.", AGENTS
+        "podium.cli.commands.pack:app", "Check, list, show, trust or create tool packs.", AGENTS
     ),
     "db": Command(
         "podium.cli.commands.db:app", "Migrate, check, copy or prune the database.", ADVANCED

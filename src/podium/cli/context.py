@@ -60,7 +60,7 @@ class CliContext:
         try:
             _check_policy(configuration)
         except ConfigInvalid as unusable:
-            self._warn_invalid(unusable, "ignored, since this command judges nothing")
+            self._warn_invalid(unusable, "ignored, because this command does not use the policy")
         return configuration
 
     def _warn_invalid(self, invalid: ConfigInvalid, what_now: str) -> None:
@@ -166,7 +166,7 @@ async def _run_until_signal(work: Coroutine[Any, Any, T], interrupting: Callable
         return await task
     except asyncio.CancelledError:
         if asked:
-            raise Interrupted("asked to end") from None
+            raise Interrupted("stopped by a signal") from None
         raise
     finally:
         if not asked:

@@ -89,12 +89,13 @@ def _how_it_goes_on(done: Handover, spec: QueueSpec) -> str:
     if not done.workers:
         labels = ",".join(spec.labels)
         return (
-            f"is queued in {spec.name!r}, which no worker serves; on a machine with {labels}, start "
+            f"is queued in {spec.name!r}, but no worker is running for it; on a machine with {labels}, start "
             f"`podium worker --queue {spec.name} --label {labels}`"
         )
     who = counted(done.workers, "worker")
     busy = f"{who} serves it and is" if done.workers == 1 else f"{who} serve it and are"
-    return f"is queued in {spec.name!r}: {busy} busy, and {counted(done.others, 'other run')} wait"
+    others = f"{counted(done.others, 'other run')} {'waits' if done.others == 1 else 'wait'}"
+    return f"is queued in {spec.name!r}: {busy} busy, and {others}"
 
 
 async def ensure_served(podium: Podium, run: Run, spec: QueueSpec) -> Handover:

@@ -89,7 +89,7 @@ class MetricsReading:
 
     async def _text(self) -> str:
         read = await self._read()
-        up = Gauge("podium_store_up", "Whether the store answered this fetch.")
+        up = Gauge("podium_store_up", "1 if the store answered this request, otherwise 0.")
         up.put(amount=read is not None)
         families = [up, *(read or ()), *self._metrics.families()]
         return exposed(families) + self._figures.exposed()
@@ -104,9 +104,7 @@ class MetricsReading:
             return None
 
     def _families(self, view: StoreView) -> list[MetricFamily]:
-        lag = Gauge(
-            "podium_event_lag_seconds", "Age of the first event that is not counted here yet."
-        )
+        lag = Gauge("podium_event_lag_seconds", "Age of the oldest event that is not counted yet.")
         unread = self._follower.unread(view)
         age = (view.now() - unread.at).total_seconds() if unread is not None else 0.0
         lag.put(amount=max(age, 0.0))

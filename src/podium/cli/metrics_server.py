@@ -143,7 +143,7 @@ class _Connections:
         except asyncio.LimitOverrunError:
             return MetricsPage("the request is too long\n", status=400)
         except asyncio.IncompleteReadError as error:
-            raise ConnectionResetError("closed before it asked") from error
+            raise ConnectionResetError("closed before a request was sent") from error
         lines = head.decode("latin-1").split("\r\n")
         match lines[0].split(" "):
             case [method, target, version] if version.startswith("HTTP/1."):

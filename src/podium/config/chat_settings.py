@@ -23,7 +23,7 @@ def _must_refer(key: str, value: str) -> None:
     # Of the whole section, not of the key: a fault of a key shows its value, which may be the secret itself.
     if not _REFERENCE.fullmatch(value):
         raise ValueError(
-            f"`{key}` names a variable as secret://NAME; the value itself may stand in no file"
+            f"`{key}` must name a variable as secret://NAME; the value itself must not be in a file"
         )
 
 
@@ -94,7 +94,7 @@ class PlainSettings(_WithSecret):
 
 
 class ChatSettings(_Strict):
-    """Chats that may start work and answer approvals. Those left out are closed."""
+    """Chats that may start work and answer approvals. A chat that is not set is disabled."""
 
     telegram: TelegramSettings | None = None
     """A Telegram bot."""

@@ -34,15 +34,15 @@ ENVIRONMENT_KEYS: Mapping[str, str] = {
 """Variable → the key it sets."""
 
 VARIABLES: Mapping[str, str] = {
-    "PODIUM_MODE": "Sets `mode`, over both files.",
-    "PODIUM_SANDBOX": "Sets `sandbox`, over both files: `kernel` or `none`.",
+    "PODIUM_MODE": "Sets `mode` and overrides both files.",
+    "PODIUM_SANDBOX": "Sets `sandbox` and overrides both files: `kernel` or `none`.",
     "PODIUM_USER": "Sets `user`.",
     "PODIUM_PROJECT": "The project's folder, as `--project`.",
     "PODIUM_HOME": "Folder for your settings and state, in place of `~/.config/podium` and `~/.local/state/podium`.",
     "PODIUM_DEBUG": "`1` shows tracebacks, as `--debug`.",
-    "PODIUM_DATABASE_URL": "Address of the PostgreSQL that holds the record.",
+    "PODIUM_DATABASE_URL": "URL of the PostgreSQL database that holds the record.",
     "PODIUM_RECEIPT_KEY": "File with the key that seals receipts, shared by all machines.",
-    "PODIUM_TRACES": "`on` sends traces by OpenTelemetry.",
+    "PODIUM_TRACES": "`on` exports traces with OpenTelemetry.",
     "PODIUM_MCP_TOKEN": "Token that clients of `podium mcp --http` must send.",
     "PODIUM_MODELSERVER_KEY": "Key that clients of `podium modelserver` must send.",
     "PODIUM_SENSE_SCHEDULED": "`1` in a scheduled tick: it plans only if something changed.",
@@ -121,8 +121,8 @@ class Configuration:
         """Settings for workspaces. Raises `NotPossibleNow` when a project says what nobody has trusted yet."""
         if self.project_set_up() and not self.project_is_trusted():
             raise NotPossibleNow(
-                f"{str(self.folders.project_file)!r} says how workspaces are set up, and nobody has trusted "
-                "that file as it is now; read it, then say `podium trust`"
+                f"{str(self.folders.project_file)!r} has workspace settings and is not trusted as it is now; "
+                "review it, then run `podium trust`"
             )
         return self.settings.workspaces
 
@@ -251,8 +251,8 @@ class Configuration:
     def _refuse_untrusted(self, agent: str, what: str) -> None:
         if self._from_project(agent) and not self.project_is_trusted():
             raise NotPossibleNow(
-                f"agent {agent!r} has {what} in {str(self.folders.project_file)!r} that nobody "
-                f"has trusted as it is now; read it, then say `podium trust`"
+                f"agent {agent!r} has {what} in {str(self.folders.project_file)!r}, which is not "
+                "trusted as it is now; review it, then run `podium trust`"
             )
 
     def _from_project(self, agent: str) -> bool:
@@ -324,7 +324,7 @@ def _file_layer(name: LayerName, file: Path) -> Layer | None:
 def _layer(name: LayerName, located: Located) -> Layer:
     settings = with_nulls_off(located.validated(SettingsFile), located.data)
     if name == "project" and settings.user:
-        problem = located.problem(("user",), "a project cannot say who you are; use your own file")
+        problem = located.problem(("user",), "a project cannot set this; set it in your own file")
         raise ConfigInvalid(located.file, [problem])
     return Layer(name, located, settings)
 
@@ -337,7 +337,7 @@ def _check_roles(settings: Settings, layers: tuple[Layer, ...]) -> None:
             for agent in settings.roles[role].agents:
                 if agent not in settings.agents:
                     names = ", ".join(sorted(settings.agents)) or "none"
-                    problem = f"there is no agent {agent!r}; known agents: {names}"
+                    problem = f"unknown agent {agent!r}; known agents: {names}"
                     problems.append(layer.located.problem(("roles", role, "agent"), problem))
         if problems:
             raise ConfigInvalid(layer.located.file, problems)
@@ -349,8 +349,8 @@ def _check_database_url(environ: Mapping[str, str]) -> None:
     if url and not url.startswith(("postgresql://", "postgres://")):
         scheme = url.partition("://")[0] if "://" in url else "no scheme"
         raise BadInput(
-            f"PODIUM_DATABASE_URL begins with {scheme!r}; it names a PostgreSQL as "
-            "postgresql://USER:PASSWORD@HOST/DATABASE. Unset it to keep the state in .podium/"
+            f"PODIUM_DATABASE_URL starts with {scheme!r}; set it to "
+            "postgresql://USER:PASSWORD@HOST/DATABASE, or unset it to keep the record in .podium/"
         )
 
 
@@ -381,6 +381,6 @@ def untrusted_notice(configuration: Configuration, key: str) -> str:
     if not wished or configuration.project_is_trusted():
         return ""
     return (
-        f"`{key}` of {str(configuration.folders.project_file)!r} counts for nothing, since nobody has trusted "
-        "that file as it is now; read it, then say `podium trust`"
+        f"`{key}` in {str(configuration.folders.project_file)!r} is ignored, because the file is not trusted as it "
+        "is now; review it, then run `podium trust`"
     )

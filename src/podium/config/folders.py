@@ -31,7 +31,7 @@ def write_new(path: Path, text: str, *, mode: int = 0o644) -> None:
     try:
         atomic_create(path, content, bits=mode)
     except FileExistsError:
-        raise NotPossibleNow(f"{str(path)!r} is there already; nothing was changed") from None
+        raise NotPossibleNow(f"{str(path)!r} already exists; nothing was changed") from None
     except OSError as error:
         raise _explained(path, error) from None
 
@@ -151,8 +151,8 @@ def refuse_foreign_state(state: Path) -> None:
     problem = _state_problem(state)
     if problem:
         raise NotPossibleNow(
-            f"{str(state)!r} {problem}; Podium uses only a folder that it made itself, and has read and written "
-            f"nothing there. Find out who put it there, then move it away"
+            f"{str(state)!r} {problem}; Podium uses only a folder that it created itself, and has read and written "
+            f"nothing there. Find out who created it, then move it away"
         )
 
 
@@ -160,7 +160,7 @@ def _state_problem(state: Path) -> str:
     try:
         status = state.lstat()
         if stat.S_ISLNK(status.st_mode):
-            return "is a link"
+            return "is a symbolic link"
         if not stat.S_ISDIR(status.st_mode):
             return "is not a folder"
         # Whoever is root may look after the project of another user.
@@ -171,8 +171,8 @@ def _state_problem(state: Path) -> str:
     except FileNotFoundError:
         return ""
     except OSError as error:
-        return f"cannot be looked into ({error.strerror})"
-    return f"holds a link, {links[0]!r}" if links else ""
+        return f"cannot be read ({error.strerror})"
+    return f"contains a symbolic link, {links[0]!r}" if links else ""
 
 
 def find_folders(
@@ -184,7 +184,7 @@ def find_folders(
     """
     chosen = project or (Path(environ["PODIUM_PROJECT"]) if environ.get("PODIUM_PROJECT") else None)
     if chosen is not None and not chosen.is_dir():
-        raise BadInput(f"there is no folder {str(chosen)!r} to be the project")
+        raise BadInput(f"project folder {str(chosen)!r} does not exist")
     root = chosen.resolve() if chosen else project_root(start or Path.cwd())
     refuse_foreign_state(root / STATE_FOLDER)
     home = environ.get("PODIUM_HOME")
@@ -226,7 +226,7 @@ def _xdg(environ: Mapping[str, str], name: str, default: str) -> Path:
         return Path(value)
     home = Path(environ.get("HOME") or os.path.expanduser("~"))  # noqa: PTH111 - HOME may be unset
     if not home.is_absolute():
-        raise BadInput(f"no home folder is known ({str(home)!r}); set HOME, or PODIUM_HOME")
+        raise BadInput(f"the home folder is unknown ({str(home)!r}); set HOME or PODIUM_HOME")
     return home / default
 
 

@@ -26,7 +26,7 @@ def read_located(path: Path) -> Located:
     """Read a file. Raises `ConfigInvalid`, also when it is missing, too big or not text."""
     try:
         if not path.is_file():
-            problem = "is not a plain file" if path.exists() else "there is no such file"
+            problem = "is not a plain file" if path.exists() else "does not exist"
             raise _invalid(str(path), problem)
         with path.open("rb") as file:
             content = file.read(SIZE_LIMIT_BYTES + 1)
@@ -38,12 +38,12 @@ def read_located(path: Path) -> Located:
 def parse_located(content: bytes, file: str) -> Located:
     """Read the bytes of a file called `file`."""
     if len(content) > SIZE_LIMIT_BYTES:
-        raise _invalid(file, f"is larger than {SIZE_LIMIT_BYTES // 1000} kB; settings are small")
+        raise _invalid(file, f"is larger than {SIZE_LIMIT_BYTES // 1000} kB, the maximum")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise _invalid(file, "is not UTF-8 text; save it as UTF-8", line=line) from None
+        raise _invalid(file, "is not valid UTF-8; save it as UTF-8", line=line) from None
     try:
         located = _Builder(file).build(text)
     except yaml.YAMLError as error:
@@ -95,7 +95,7 @@ class _Builder:
         root: _Value | None = None
         for event in events:
             if isinstance(event, yaml.DocumentStartEvent) and root is not None:
-                self._note_problem(_position(event), "holds a second document; keep to one")
+                self._note_problem(_position(event), "contains a second document; keep only one")
                 break
             if isinstance(event, yaml.NodeEvent):
                 root = self._value(event, events, 0)
@@ -104,7 +104,9 @@ class _Builder:
     def _value(self, event: yaml.Event, events: Iterator[yaml.Event], depth: int) -> _Value:
         position = _position(event)
         if depth > DEPTH_LIMIT:
-            problem = ConfigProblem("nests too deep", line=position.line, column=position.column)
+            problem = ConfigProblem(
+                "is nested too deeply", line=position.line, column=position.column
+            )
             raise ConfigInvalid(self._file, [*self._problems, problem])
         if isinstance(event, yaml.AliasEvent):
             return self._anchored(event, position)
@@ -143,7 +145,9 @@ class _Builder:
             value = self._value(next(events), events, depth + 1)
             name = self._key_name(event, key)
             if name in lines:
-                self._note_problem(key.position, f"stands twice, first in line {lines[name]}", name)
+                self._note_problem(
+                    key.position, f"is a duplicate key, first used in line {lines[name]}", name
+                )
             lines.setdefault(name, key.position.line)
             yield name, key, value
 
@@ -160,9 +164,7 @@ class _Builder:
 
     def _scalar(self, event: yaml.ScalarEvent, position: FilePosition) -> Json:
         if event.tag not in (None, "!", "tag:yaml.org,2002:str"):
-            self._note_problem(
-                position, f"tag {event.tag!r} is not supported; write the value plainly"
-            )
+            self._note_problem(position, f"tag {event.tag!r} is not supported; write a plain value")
         if event.style or event.tag is not None:
             return event.value
         return core_value(event.value)
@@ -173,7 +175,7 @@ class _Builder:
         if self._values_left < 0:
             raise _TooMuch(f"expands to more than {VALUE_LIMIT} values")
         if len(path) > DEPTH_LIMIT:
-            raise _TooMuch("nests too deep")
+            raise _TooMuch("is nested too deeply")
         self._positions.setdefault(path, value.position)
         if value.items is not None:
             return [self._plain(item, (*path, at)) for at, item in enumerate(value.items)]
@@ -201,11 +203,13 @@ def _syntax_problem(text: str, error: yaml.YAMLError) -> ConfigProblem:
     if position is None:
         position = getattr(error, "position", None)
         line = text.count("\n", 0, position) + 1 if isinstance(position, int) else None
-        return ConfigProblem("holds a character that YAML does not allow", line=line)
+        return ConfigProblem("contains a character that YAML does not allow", line=line)
     problem = str(getattr(error, "problem", "") or error)
     if _line(text, position.line).lstrip(" ").startswith("\t") or "'\\t'" in problem:
-        problem = "a tab stands where YAML wants spaces"
-    return ConfigProblem(f"not YAML: {problem}", line=position.line + 1, column=position.column + 1)
+        problem = "found a tab where YAML requires spaces"
+    return ConfigProblem(
+        f"not valid YAML: {problem}", line=position.line + 1, column=position.column + 1
+    )
 
 
 def _line(text: str, number: int) -> str:

@@ -29,8 +29,8 @@ def settle_identity(folders: Folders, notify: Callable[[str], None]) -> None:
             if is_copy(folders):
                 _divide(folders)
                 notify(
-                    f"{str(folders.project)!r} is a copy of {original!r}: it has an identity of its own from now "
-                    "on, and both prove their receipts apart"
+                    f"{str(folders.project)!r} is a copy of {original!r}: from now on it has its own identity, and "
+                    "the receipts of each are verified separately"
                 )
             else:
                 _note_path(folders.key_dir, folders.project)

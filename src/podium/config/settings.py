@@ -54,7 +54,7 @@ _MAX_COUNT = 1_000_000_000
 
 def _to_be_had(amount: int) -> int:
     if amount > _MAX_COUNT:
-        raise ValueError(f"is more than {_MAX_COUNT}, which no machine has; 0 means no limit")
+        raise ValueError(f"is more than the maximum, {_MAX_COUNT}; 0 means no limit")
     return amount
 
 
@@ -66,13 +66,13 @@ def _pattern(text: str) -> str:
     try:
         re.compile(text)
     except re.error as error:
-        raise ValueError(f"is no regular expression: {error}") from None
+        raise ValueError(f"is not a valid regular expression: {error}") from None
     return text
 
 
 def _address(text: str) -> str:
     if text and not text.startswith(("http://", "https://")):
-        raise ValueError("is no address; write it with http:// or https:// before it")
+        raise ValueError("is not a URL; it must start with http:// or https://")
     return text
 
 
@@ -253,11 +253,11 @@ class SandboxSettings(Section):
     """Confinement of agents and the commands they run. Of your file and the project's the stricter applies."""
 
     kind: Literal["none", "kernel"] | None = None
-    """`kernel` unless set. `none`, in your own file or as `PODIUM_SANDBOX=none`, runs agents with your rights."""
+    """`kernel` unless set. `none`, in your own file or as `PODIUM_SANDBOX=none`, runs agents with your permissions."""
     network: NetworkPolicy | None = None
     """`model-only` unless set. `none`: no network; `model-only`: the agent's model; `listed`: `hosts` too; `open`: everything."""
     hosts: tuple[NonEmpty, ...] = ()
-    """For `listed`: hosts to allow beside the model, as `name`, `*.name` or `name:port`. In a project's file it needs `podium trust`."""
+    """For `listed`: hosts to allow besides the model, as `name`, `*.name` or `name:port`. In a project's file it needs `podium trust`."""
     read: tuple[NonEmpty, ...] = ()
     """Folders outside the workspace that may be read, such as `~/.m2`. Your own file only."""
     memory_mb: TreeLimit | None = None
@@ -346,7 +346,7 @@ class EnvironmentSettings(Section):
     """
 
     inherit: tuple[NonEmpty, ...] | None = None
-    """Names to pass on beside the built-in list (`PATH`, `LANG`, …)."""
+    """Names to pass on besides the built-in list (`PATH`, `LANG`, …)."""
     deny: tuple[NonEmpty, ...] = ()
     """Names never to pass on."""
 
@@ -409,7 +409,7 @@ class Settings(Section):
     Only your own file can add names; a project's file can remove them.
     """
     not_secret: tuple[NonEmpty, ...] | None = None
-    """Environment variables that are no secrets although their names look like one.
+    """Environment variables that are not secrets although their names suggest it.
 
     Only your own file can add names; a project's file can remove them. `secrets` has precedence.
     """
@@ -418,7 +418,7 @@ class Settings(Section):
     forge: ForgeSection = ForgeSection()
     """Remote of branches and pull requests."""
     queues: dict[NonEmpty, QueueSettings] = Field(default_factory=dict)
-    """Queues by name, beside `default`."""
+    """Queues by name, besides `default`."""
     budgets: BudgetsSettings = BudgetsSettings()
     """Limits on cost, tokens, turns and time."""
     sandbox: SandboxSettings = SandboxSettings()

@@ -19,11 +19,11 @@ class AgentAsked(EventBody):
     agent: str
     prompt: str
     step: str = ""
-    """The step that the turn is. Empty in records of before it was kept."""
+    """The step of the turn. Empty in older records."""
 
 
 class ModelAnswered(EventBody):
-    """A model answered within a turn. Durable before anything that it asks for is done."""
+    """A model answered within a turn. Stored before any of its requests is performed."""
 
     type: Literal["model_answered"] = "model_answered"
     step: str
@@ -34,7 +34,7 @@ class ModelAnswered(EventBody):
 
 
 class AgentStopped(EventBody):
-    """A turn came to a limit and was ended there."""
+    """A turn reached a limit and was ended."""
 
     type: Literal["agent_stopped"] = "agent_stopped"
     role: str
@@ -58,7 +58,7 @@ class AgentReplied(EventBody):
 
 
 class AgentProgressed(EventBody):
-    """Progress of an agent, reported while the turn lasts. Small pieces come together as one."""
+    """Progress of an agent, reported during the turn. Small pieces are combined."""
 
     type: Literal["agent_progressed"] = "agent_progressed"
     role: str
@@ -68,7 +68,7 @@ class AgentProgressed(EventBody):
 
 
 class AgentSwitched(EventBody):
-    """An agent could not answer, and the next of the role's list is asked."""
+    """An agent could not answer; the next agent of the role is asked."""
 
     type: Literal["agent_switched"] = "agent_switched"
     role: str
@@ -78,12 +78,12 @@ class AgentSwitched(EventBody):
 
 
 class WorkspaceChecked(EventBody):
-    """A turn in a workspace has ended, and this is what it left of the user's repository."""
+    """A turn in a workspace ended; lists what it changed in the user's repository."""
 
     type: Literal["workspace_checked"] = "workspace_checked"
     workspace: str
     refs_before: str
-    """Digest of every ref, setting and hook before the turn; `refs_after` the same behind it."""
+    """Digest of every ref, setting and hook before the turn; `refs_after` is the same after it."""
     refs_after: str
     violations: tuple[Violation, ...] = ()
     moved_away: tuple[str, ...] = ()
@@ -107,7 +107,7 @@ class ChecksRan(EventBody):
 
 
 class BranchCollision(EventBody):
-    """Another run is at work on a branch that cannot be merged with this one's as they are now."""
+    """Another run works on a branch that conflicts with this run's branch."""
 
     type: Literal["collision_seen"] = "collision_seen"
     branch: str
@@ -117,7 +117,7 @@ class BranchCollision(EventBody):
 
 
 class BranchDelivered(EventBody):
-    """The branch is where a person can take it from."""
+    """The branch was delivered to where a person can fetch it."""
 
     type: Literal["branch_delivered"] = "branch_delivered"
     branch: str
@@ -125,11 +125,11 @@ class BranchDelivered(EventBody):
     url: str = ""
     file: str = ""
     untested: str = ""
-    """The reason why no check was run on it. Empty: checks ran."""
+    """Reason why no check ran on it. Empty: checks ran."""
 
 
 class NoteTaken(EventBody):
-    """A line a flow wants people to see."""
+    """A note of a flow for people."""
 
     type: Literal["note_taken"] = "note_taken"
     text: str

@@ -55,25 +55,25 @@ def grant(
     by = approver.name
     if any(_is_same_person(earlier, approver) for earlier in approval.grants):
         raise NotPossibleNow(
-            f"{by!r} has approved {approval.id} already; the next yes must come from somebody else"
+            f"{by!r} has already approved {approval.id}; the next approval must come from another person"
         )
     if approver.credential and any(
         earlier.credential == approver.credential for earlier in approval.grants
     ):
         raise NotPossibleNow(
-            f"{approver.credential!r} has approved {approval.id} already, under another name; the next yes needs "
-            "the proof of another person"
+            f"{approver.credential!r} has already approved {approval.id} under another name; the next approval needs "
+            "the credential of another person"
         )
     if len(approval.approvers) > 1 and approver.credential.startswith(IN_NAMESPACE):
         raise NotPossibleNow(
-            f"approval {approval.id} needs {len(approval.approvers)} people, and in a user namespace, as of a "
-            f"container, the operating system does not prove that this is {by!r}; sign in with `podium login`"
+            f"approval {approval.id} needs {len(approval.approvers)} people, and in a user namespace (such as in a "
+            f"container) the operating system does not prove that this is {by!r}; sign in with `podium login`"
         )
     group = approval.approvers[len(approval.grants)] if approval.approvers else ""
     if group and by not in (groups or {}).get(group, ()):
         raise NotPossibleNow(
-            f"approval {approval.id} waits for somebody of {group!r}, and {by!r} is not one of them; "
-            f"`approvers` in podium.yaml names the members"
+            f"approval {approval.id} waits for a member of {group!r}, and {by!r} is not one; "
+            "members are listed under `approvers` in podium.yaml"
         )
     proof = approver.model_dump(exclude={"name"})
     grants = (*approval.grants, Grant(by=by, group=group, at=now, **proof))
@@ -104,7 +104,7 @@ def reserve(approval: Approval, call_key: str, digest: str, now: datetime) -> Ap
     if approval.status is not ApprovalStatus.GRANTED:
         raise NotPossibleNow(f"approval {approval.id} is {approval.status}, not granted")
     if approval.digest != digest:
-        raise NotPossibleNow(f"approval {approval.id} is for another call; any edit voids it")
+        raise NotPossibleNow(f"approval {approval.id} is for a different call; any edit voids it")
     if approval.deadline <= now:
         raise NotPossibleNow(f"approval {approval.id} expired at {approval.deadline.isoformat()}")
     return approval.model_copy(update={"status": ApprovalStatus.RESERVED, "reserved_by": call_key})

@@ -47,7 +47,7 @@ class Approver(FrozenModel):
 
 
 class Grant(FrozenModel):
-    """One person's yes."""
+    """The approval of one person."""
 
     by: str
     group: str = ""
@@ -73,7 +73,7 @@ def authentication_text(authentication: str, credential: str, account: str) -> s
 
 
 class ApprovalStatus(StrEnum):
-    """An approval's life. Only `granted` lets a call pass, once."""
+    """Status of an approval. Only `granted` lets a call pass, once."""
 
     PENDING = "pending"
     GRANTED = "granted"

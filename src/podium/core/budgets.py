@@ -8,7 +8,7 @@ from podium.core.model import FrozenModel, NonEmpty
 
 
 class Usage(FrozenModel):
-    """Cost of something. Figures that are not known are zero and `complete` is False."""
+    """Tokens, cost and time. Unknown figures are zero, and `complete` is False."""
 
     input_tokens: int = 0
     output_tokens: int = 0

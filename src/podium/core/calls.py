@@ -66,7 +66,7 @@ class PathArgument(FrozenModel):
 
 
 class FileVersion(FrozenModel):
-    """A file of the workspace that a call rests on, as it was when the call was made."""
+    """A file of the workspace that a call depends on, as it was when the call was made."""
 
     path: str
     """Relative to the workspace."""

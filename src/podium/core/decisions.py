@@ -169,7 +169,7 @@ class GateContext(FrozenModel):
 
 
 class CallStatus(StrEnum):
-    """A call's life after the gate let it pass (or not)."""
+    """Status of a call after the gate's decision."""
 
     REQUESTED = "requested"
     COMPLETED = "completed"

@@ -93,7 +93,7 @@ class UnknownId(BadInput):
 
     def __init__(self, kind: str, identifier: str) -> None:
         command = _LISTED_BY.get(kind, f"podium {kind}s")
-        super().__init__(f"no {kind} {identifier!r}; `{command}` lists what there is")
+        super().__init__(f"no {kind} {identifier!r}; list them with `{command}`")
         self.kind = kind
         self.identifier = identifier
 
@@ -104,7 +104,7 @@ class AmbiguousId(BadInput):
     def __init__(self, kind: str, identifier: str, candidates: Sequence[str]) -> None:
         first_ten = ", ".join(candidates[:10])
         super().__init__(
-            f"{identifier!r} fits {len(candidates)} {kind}s: {first_ten}; type more of the id"
+            f"{identifier!r} matches {len(candidates)} {kind}s: {first_ten}; type more of the id"
         )
         self.kind = kind
         self.identifier = identifier
@@ -167,7 +167,7 @@ class FlowUnknown(BadInput):
     """No flow is registered under this name."""
 
     def __init__(self, flow: str, flows: Sequence[str]) -> None:
-        super().__init__(f"no flow {flow!r} here; known flows: {', '.join(flows) or 'none'}")
+        super().__init__(f"no flow {flow!r}; known flows: {', '.join(flows) or 'none'}")
         self.flow = flow
 
 
@@ -272,7 +272,7 @@ class BadArguments(AgentMustAct):
 
     def __init__(self, tool: str, problems: Sequence[str], shape: str = "") -> None:
         """`shape` tells whoever uses the tool by its own name what it takes, with an example."""
-        super().__init__(f"arguments of {tool!r} do not fit: {'; '.join(problems)}")
+        super().__init__(f"invalid arguments for {tool!r}: {'; '.join(problems)}")
         self.tool = tool
         self.problems = tuple(problems)
         self.shape = shape
@@ -296,7 +296,7 @@ class ImportRefused(AgentMustAct):
     exit_code = 4
 
 
-HARMLESS_REMEDY = "if the value of a variable is no secret, a person lists the variable under `not_secret:` in their own config.yaml"
+HARMLESS_REMEDY = "if the value of a variable is not a secret, a person can add the variable to `not_secret:` in their own config.yaml"
 
 
 class SecretsCommitted(ImportRefused):
@@ -304,7 +304,7 @@ class SecretsCommitted(ImportRefused):
 
     def __init__(self, finding: str, remedy: str) -> None:
         super().__init__(
-            f"{finding}; {remedy}, with commits that are made anew from the one before "
+            f"{finding}; {remedy}, and rewrite the commits from the one before "
             "(`git reset --soft`), so that no commit contains it"
         )
         self.finding = finding
@@ -318,8 +318,8 @@ class GuardedFilesChanged(ImportRefused):
 
     def __init__(self, change: GuardedChange) -> None:
         super().__init__(
-            f"the commits change {', '.join(change.files)}: files that guard the project or run by themselves come "
-            "back only when a person has approved the change"
+            f"the commits change {', '.join(change.files)}: changes to files that guard the project or run by "
+            "themselves are delivered only after a person has approved them"
         )
         self.change = change
 
@@ -380,7 +380,7 @@ class CallInDoubt(NeedsHuman):
 
     def __init__(self, call_key: str, tool: str) -> None:
         super().__init__(
-            f"whether {tool!r} happened is not known (call {call_key}); look, then say "
+            f"it is not known whether {tool!r} happened (call {call_key}); check, then run "
             f"`podium resolve {call_key} --happened` or `--not-happened`"
         )
         self.call_key = call_key
@@ -457,7 +457,7 @@ class LeaseLost(Passing):
     """Another process owns the run now; this one must not write for it."""
 
     def __init__(self, run_id: str) -> None:
-        super().__init__(f"run {run_id} is owned by another process now")
+        super().__init__(f"run {run_id} is now owned by another process")
         self.run_id = run_id
 
 

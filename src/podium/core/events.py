@@ -246,5 +246,5 @@ def _validated(value: Any) -> EventBody:
     if isinstance(value, EventBody):
         return value
     if not isinstance(value, dict):
-        raise ValueError("an event is a JSON object")
+        raise ValueError("an event must be a JSON object")
     return read_body(value)

@@ -94,7 +94,7 @@ def check_ending(result: Mapping[str, Json]) -> str:
 
 def _ending(result: Mapping[str, Json]) -> str:
     if result.get("timed_out"):
-        return "took too long"
+        return "timed out"
     code = result.get("exit_code")
     if code is None:
         return "was killed"

@@ -156,12 +156,12 @@ def find_installed_jobs() -> InstalledJobs:
             continue
         flows: Mapping[str, Any] = job.flows
         if wrong := [name for name, flow in flows.items() if not isinstance(flow, FlowSpec)]:
-            problems.append(f"job {entry.name!r} ({entry.value}) has flows that are no FlowSpec: {', '.join(wrong)}")  # fmt: skip
+            problems.append(f"job {entry.name!r} ({entry.value}) has flows that are not a FlowSpec: {', '.join(wrong)}")  # fmt: skip
             continue
         if wrong := [
             verb for verb in job.chat if verb in CHAT_VERBS or not re.fullmatch("[a-z]+", verb)
         ]:
-            problems.append(f"job {entry.name!r} ({entry.value}) has words for chats that cannot be used: {', '.join(wrong)}")  # fmt: skip
+            problems.append(f"job {entry.name!r} ({entry.value}) has invalid chat commands: {', '.join(wrong)}")  # fmt: skip
             continue
         names = _names_of(job)
         if names & taken:

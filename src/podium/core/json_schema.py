@@ -74,11 +74,11 @@ def _misfits(pattern: str, value: str, spend: Spend) -> Iterator[ValidationError
     try:
         cost = pattern_cost(pattern)
     except RegexTooCostly as error:
-        yield ValidationError(f"cannot be held against {pattern[:100]!r}, which {error}")
+        yield ValidationError(f"cannot be matched against {pattern[:100]!r}, which {error}")
         return
     if cost.longest is not None and len(value) > cost.longest:
         yield ValidationError(
-            f"has {len(value)} characters, and at most {cost.longest} can be held against {pattern!r}"
+            f"has {len(value)} characters, and at most {cost.longest} can be matched against {pattern!r}"
         )
         return
     spend(cost.steps(len(value)))

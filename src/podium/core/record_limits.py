@@ -67,8 +67,8 @@ def refuse_long_key(what: str, key: str, longest: int = MAX_KEY_BYTES) -> None:
     size = len(key.encode(errors="surrogatepass"))
     if size > longest:
         raise BadInput(
-            f"the {what} {key[:40] + '…'!r} is {size:,} bytes long, and at most "
-            f"{longest:,} can be kept; use a shorter one"
+            f"the {what} {key[:40] + '…'!r} has {size:,} bytes, and the maximum is "
+            f"{longest:,}; use a shorter one"
         )
 
 
@@ -77,8 +77,8 @@ def refuse_heavy(model: BaseModel, serialised: str) -> None:
     largest = _MAX_SIZE.get(type(model), MAX_JSON)
     if len(serialised) > largest:
         raise BadInput(
-            f"this {_name(model)} is {len(serialised) / 1e6:.1f} MB of JSON, and at most "
-            f"{largest / 1e6:.1f} can be kept; keep what it holds in a file and pass its path"
+            f"this {_name(model)} has {len(serialised) / 1e6:.1f} MB of JSON, and the maximum is "
+            f"{largest / 1e6:.1f} MB; put its content into a file and pass the path"
         )
 
 

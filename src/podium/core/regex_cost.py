@@ -133,18 +133,18 @@ class PatternCost:
 def pattern_cost(pattern: str) -> PatternCost:
     """Cost of a search with this. Raises `RegexTooCostly` when it may take too long, or is no pattern."""
     if len(pattern) > MAX_PATTERN:
-        raise RegexTooCostly(f"is longer than {MAX_PATTERN} characters; make it shorter")
+        raise RegexTooCostly(f"is longer than {MAX_PATTERN} characters; shorten it")
     try:
         re.compile(pattern)
         parsed = _parse(pattern)
         cost = _WaysToMatch(parsed.state.flags).of(parsed, follow=0, in_loop=False)
     except (re.error, RecursionError, OverflowError) as error:
-        raise RegexTooCostly(f"is no regular expression that Python knows: {error}") from None
+        raise RegexTooCostly(f"is not a valid regular expression: {error}") from None
     whole = PatternCost(cost.factor, cost.peak + (not _is_anchored(parsed)))
     if whole.longest is not None and whole.longest < _SHORTEST_USEFUL:
         raise RegexTooCostly(
-            "fits a short text in too many ways; let the next character decide how it goes on, "
-            "and begin it with ^"
+            "matches a short text in too many ways; let the next character decide how it continues, "
+            "and start it with ^"
         )
     return whole
 
@@ -183,7 +183,7 @@ class _WaysToMatch:
 
     def __init__(self, flags: int) -> None:
         if flags & re.ASCII:
-            raise RegexTooCostly("has the flag `a`; leave it out and write [0-9] or [A-Za-z0-9_]")
+            raise RegexTooCostly("has the flag `a`; remove it and write [0-9] or [A-Za-z0-9_]")
         self._any_case = bool(flags & re.IGNORECASE)
 
     def of(self, items: Sequence[Any], follow: int, in_loop: bool) -> _Cost:
@@ -194,7 +194,7 @@ class _WaysToMatch:
             first, empty = self._first_of(item)
             follow = first | (follow if empty else 0)
         if cost.factor > MAX_STEPS:
-            raise RegexTooCostly("fits a text in too many ways; make it simpler")
+            raise RegexTooCostly("matches a text in too many ways; simplify it")
         return cost
 
     def _of_one(self, item: Any, follow: int, in_loop: bool) -> _Cost:
@@ -212,7 +212,7 @@ class _WaysToMatch:
             return self._of_look(value[1], in_loop)
         if name in ("LITERAL", "NOT_LITERAL", "IN", "ANY", "AT", "FAILURE"):
             return _ONE
-        raise RegexTooCostly("refers back to what it has found; write it without")
+        raise RegexTooCostly("has a backreference; write it without")
 
     def _inside_group(self, value: Any) -> _WaysToMatch:
         if value[1] & ~re.IGNORECASE or value[2]:
@@ -223,7 +223,9 @@ class _WaysToMatch:
     def _of_repeat(self, least: int, most: int, body: Any, follow: int, in_loop: bool) -> _Cost:
         first, empty = self._first(body)
         if most > 1 and empty:
-            raise RegexTooCostly("repeats what may be empty; let each round take a character")
+            raise RegexTooCostly(
+                "repeats a part that may be empty; let each repetition consume a character"
+            )
         is_open = most - least >= _OPEN
         within = self.of(body, follow | (first if most > 1 else 0), in_loop or is_open)
         if within.ways or within.factor > 1:
@@ -234,13 +236,15 @@ class _WaysToMatch:
             return whole
         if in_loop:
             raise RegexTooCostly(
-                "has a repetition inside a repetition whose end the next character does not decide"
+                "has a repetition inside a repetition, and the next character does not decide where it ends"
             )
         return _ANY_END if is_open else _Cost(most - least + 1, 0, 0).then(whole)
 
     def _repeated(self, within: _Cost, times: int) -> _Cost:
         if times > _MAX_TIMES:
-            raise RegexTooCostly("repeats what fits in several ways; let the next character decide")
+            raise RegexTooCostly(
+                "repeats a part that matches in several ways; let the next character decide"
+            )
         peak = within.ways * (times - 1) + within.peak
         return _Cost(within.factor**times, within.ways * times, peak)
 
@@ -253,14 +257,14 @@ class _WaysToMatch:
             return worst
         if in_loop:
             raise RegexTooCostly(
-                "repeats branches that begin alike; let the first character decide"
+                "repeats branches that start alike; let the first character decide"
             )
         return worst._replace(factor=worst.factor * len(branches))
 
     def _of_look(self, items: Sequence[Any], in_loop: bool) -> _Cost:
         cost = self.of(items, follow=0, in_loop=False)
         if cost.peak and in_loop:
-            raise RegexTooCostly("looks ahead without an end inside a repetition; write it without")
+            raise RegexTooCostly("has an unlimited lookahead inside a repetition; write it without")
         # What has been looked at is not looked at in another way when the rest does not fit.
         return cost._replace(ways=0)
 

@@ -27,21 +27,21 @@ class RunStarted(EventBody):
 
 
 class RunParked(EventBody):
-    """The owner let go of the run at a checkpoint; any process may take it on."""
+    """The owner released the run at a checkpoint; any process may continue it."""
 
     type: Literal["run_parked"] = "run_parked"
     reason: str
 
 
 class RunPinned(EventBody):
-    """The run has begun something that only this host has, such as a workspace."""
+    """The run uses something that only this host has, such as a workspace."""
 
     type: Literal["run_pinned"] = "run_pinned"
     host: str
 
 
 class RunUnpinned(EventBody):
-    """The host that a run was pinned to is lost; any other may go on with it."""
+    """The host that a run was pinned to is lost; any other host may continue it."""
 
     type: Literal["run_unpinned"] = "run_unpinned"
     host: str
@@ -86,7 +86,7 @@ class RunRetried(EventBody):
 
 
 class FlowCodeChanged(EventBody):
-    """The run goes on under flow code whose source differs from when it started."""
+    """The run continues with flow code that differs from the code it started with."""
 
     type: Literal["flow_code_changed"] = "flow_code_changed"
     recorded: str
@@ -106,7 +106,7 @@ class StepCompleted(EventBody):
 
 
 class StepBroke(EventBody):
-    """An attempt at a step raised. `final` means the failure is the step's record."""
+    """An attempt at a step failed. `final` means the failure is the result of the step."""
 
     type: Literal["step_broke"] = "step_broke"
     step: str
@@ -140,7 +140,7 @@ class ChildStarted(EventBody):
 
 
 class ToolRequested(EventBody):
-    """Durable before the act."""
+    """A call was requested. Stored before it is performed."""
 
     type: Literal["tool_requested"] = "tool_requested"
     call: str
@@ -153,11 +153,11 @@ class ToolRequested(EventBody):
     approval_id: str | None = None
     observed: bool = False
     files: tuple[FileVersion, ...] = ()
-    """Files that its command names, as they were: the digest covers their content."""
+    """Files that its command names, as they were; the digest covers their content."""
 
 
 class ToolRefused(EventBody):
-    """The gate said deny, or ask and a person was asked."""
+    """The gate denied the call, or asked a person."""
 
     type: Literal["tool_refused"] = "tool_refused"
     call: str
@@ -185,7 +185,7 @@ class ToolFailed(EventBody):
     tool: str
     error: str
     result: Json = None
-    """The result that it gave all the same, such as a command's output."""
+    """Its result despite the failure, such as a command's output."""
     seconds: float = 0.0
     receipt: int
 
@@ -203,11 +203,11 @@ class ToolAbandoned(EventBody):
     tool: str
     receipt: int | None = None
     rolled_back: bool = False
-    """Its workspace was put back to where the turn began, and all that it did with it."""
+    """Its workspace was reset to the start of the turn, which undid its effects."""
 
 
 class ToolResolved(EventBody):
-    """A person said what became of a call in doubt."""
+    """A person recorded whether a call in doubt happened."""
 
     type: Literal["tool_resolved"] = "tool_resolved"
     call: str
@@ -227,13 +227,13 @@ class ApprovalRequested(EventBody):
     approvers: tuple[str, ...] = ()
     deadline: UtcDatetime
     files: tuple[FileVersion, ...] = ()
-    """Files that its command names or its write replaces, as they were: a yes is one to their content."""
+    """Files that its command names or its write replaces, as they were; an approval covers their content."""
     diff: str = ""
     """Lines that a write removes from and adds to the file it replaces; redacted and bounded."""
 
 
 class ApprovalGranted(EventBody):
-    """One yes. `complete` is False while others of the chain are still to come."""
+    """A person approved. `complete` is False while more approvals are needed."""
 
     type: Literal["approval_granted"] = "approval_granted"
     approval_id: str
@@ -242,7 +242,7 @@ class ApprovalGranted(EventBody):
     complete: bool = True
     said: str = ""
     authentication: str = ""
-    """Proof of who said it. Empty: not recorded."""
+    """Proof of who answered. Empty: not recorded."""
 
 
 class ApprovalRejected(EventBody):
@@ -257,7 +257,7 @@ class ApprovalExpired(EventBody):
     type: Literal["approval_expired"] = "approval_expired"
     approval_id: str
     why: str = ""
-    """Set when it was closed before its deadline: its run had ended."""
+    """Reason when it was closed before its deadline, because its run had ended."""
 
 
 class ApprovalConsumed(EventBody):

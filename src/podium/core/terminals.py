@@ -119,7 +119,7 @@ class KeysPressed(FrozenModel):
         count = sum(map(len, keys))
         if count > MAX_PRESSED_CHARACTERS:
             raise ValueError(
-                f"they are {count:,} characters, and {MAX_PRESSED_CHARACTERS:,} can be pressed at once"
+                f"they have {count:,} characters, and at most {MAX_PRESSED_CHARACTERS:,} can be pressed at once"
             )
         return keys
 

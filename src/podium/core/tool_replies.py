@@ -119,7 +119,7 @@ def cut_to(longest: int, text: str) -> str:
     capacity = max(0, longest - _CUT_NOTICE_CHARACTERS)
     head = capacity // 3  # Failures tend to be told last.
     tail = len(text) - (capacity - head)
-    return f"{text[:head]}\n[… {len(text) - capacity} characters left out; ask for a part …]\n{text[tail:]}"
+    return f"{text[:head]}\n[… {len(text) - capacity} characters left out; request a part …]\n{text[tail:]}"
 
 
 Fields = dict[str, Any]
@@ -192,9 +192,7 @@ def _read(result: Fields, longest: int) -> str:
         return f"{path} is empty"
     lines = content.split("\n")
     if len(lines) != last - first + 1:
-        head = (
-            f"{path}, lines {first}–{last} of {total}, with parts left out and so without numbers"
-        )
+        head = f"{path}, lines {first}–{last} of {total}, without line numbers because parts are left out"
         return f"{head}{_continue(result['next_offset'])}\n{content}"
     numbered: list[str] = []
     left = longest - len(path) - 100
@@ -219,7 +217,7 @@ def _listed(result: Fields, longest: int) -> str:
         return "no files"
     head = _counted(total, "file")
     if not result["complete"]:
-        more = result.get("cut") or "use a closer pattern, or a higher `limit`"
+        more = result.get("cut") or "use a more specific pattern, or a higher `limit`"
         head = f"{len(files)} of {head}; {more}"
     return "\n".join([head, *map(_one_line, files)])
 
@@ -229,11 +227,9 @@ def _searched(result: Fields, longest: int) -> str:
     head = f"{count}; {_counted(result['files_searched'], 'file')} searched"
     if stopped := result.get("stopped_in_file"):
         progress = f"{stopped} of {total}" if (total := result.get("files_total")) else stopped
-        head = (
-            f"first {count}; stopped in file {progress}: use a closer pattern, or a higher `limit`"
-        )
+        head = f"first {count}; stopped in file {progress}: use a more specific pattern, or a higher `limit`"
     elif not result["complete"]:
-        head = f"{head}; there are more files: use a smaller folder, or a closer glob"
+        head = f"{head}; there are more files: use a smaller folder, or a more specific glob"
     return "\n".join([head, *map(_match, result["matches"])])
 
 
@@ -286,7 +282,7 @@ def _last_lines(output: str) -> str:
 def _status(result: Fields, longest: int) -> str:
     branch = f"on branch {_one_line(result['branch'])}"
     if result["clean"]:
-        return f"{branch}; nothing is changed"
+        return f"{branch}; no changes"
     lines = [f"{branch}; {_counted(result['count'], 'file')} changed"]
     for file in result["files"]:
         if isinstance(file, str):
@@ -314,7 +310,11 @@ def _log(result: Fields, longest: int) -> str:
 
 def _diff(result: Fields, longest: int) -> str:
     left_out = result["files_left_out"]
-    notes = [f"[{_counted(left_out, 'file')} left out that you may not see]"] if left_out else []
+    notes = (
+        [f"[{_counted(left_out, 'file')} left out because you may not read them]"]
+        if left_out
+        else []
+    )
     return "\n".join([result["diff"].rstrip("\n") or "no changes", *notes])
 
 

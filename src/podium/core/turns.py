@@ -106,11 +106,11 @@ class AwaitedMessage(FrozenModel):
     def problem_of(self, message: MessageBlock) -> str:
         """The reason why it is no message of this turn. Empty: it is one."""
         if message.id != self.id:
-            return "its id is not this turn's"
+            return "its id does not match this turn"
         if message.to == self.sender:
-            return "it is for whoever sent it"
+            return "it is addressed to its sender"
         if message.to not in ADDRESSEES.get(message.type, ()):
-            return f"a message of type {message.type!r} cannot be for {message.to!r}"
+            return f"a message of type {message.type!r} cannot be addressed to {message.to!r}"
         return ""
 
 
@@ -166,7 +166,7 @@ class RequestedCall(FrozenModel):
 
 
 class ModelAnswer(FrozenModel):
-    """One answer of a model within a turn, kept so that a turn can go on with it after a crash."""
+    """One answer of a model within a turn, stored so that the turn can continue after a crash."""
 
     number: int
     """From 0, within the turn."""

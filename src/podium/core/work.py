@@ -61,7 +61,7 @@ _ENDED = frozenset({RunStatus.SUCCEEDED, RunStatus.FAILED, RunStatus.CANCELLED})
 
 
 class Failure(FrozenModel):
-    """An error as it is kept: its class and its words."""
+    """A stored error: its class and its message."""
 
     kind: str
     message: str
@@ -123,7 +123,7 @@ class Run(FrozenModel):
 
 
 class StepStatus(StrEnum):
-    """A step's record is made once, when it ended; a wait's also when it begins."""
+    """Status of a step, recorded when the step ends; that of a wait also when it starts."""
 
     WAITING = "waiting"
     COMPLETED = "completed"
@@ -158,7 +158,7 @@ class Signal(FrozenModel):
 
 
 class QueueSpec(FrozenModel):
-    """Limits of a queue. They hold over all processes on the store."""
+    """Limits of a queue. They apply across all processes that use the store."""
 
     name: NonEmpty
     concurrency: int | None = None
@@ -200,7 +200,7 @@ class Schedule(FrozenModel):
 
 
 class WorkerHeartbeat(FrozenModel):
-    """A process that hosts runs, and when it last said so."""
+    """A process that hosts runs, with its last heartbeat."""
 
     id: NonEmpty
     host: str

@@ -85,7 +85,7 @@ class RepositoryRefs(FrozenModel):
 
 
 class Violation(FrozenModel):
-    """Something changed during a turn that the agent had no business with."""
+    """A change during a turn that the agent was not allowed to make."""
 
     what: NonEmpty
     """`ref refs/heads/main`, `hook pre-commit`, `config`, …"""

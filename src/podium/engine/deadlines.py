@@ -61,8 +61,8 @@ def next_after(schedule: Schedule, timestamp: datetime) -> datetime:
         next_run: datetime = next(CronSim(schedule.cron, timestamp.astimezone(UTC)))
     except (CronSimError, StopIteration) as error:
         raise BadInput(
-            f"schedule {schedule.name!r}: {schedule.cron!r} is no cron expression that ever fires "
-            f"({error}); five fields are expected, such as '*/5 * * * *'"
+            f"schedule {schedule.name!r}: {schedule.cron!r} is not a cron expression that ever fires "
+            f"({error}); use five fields, such as '*/5 * * * *'"
         ) from error
     return next_run
 
@@ -70,7 +70,7 @@ def next_after(schedule: Schedule, timestamp: datetime) -> datetime:
 def _next_run(schedule: Schedule, timestamp: datetime) -> datetime:
     every = schedule.every_seconds or 0.0
     if every <= 0:
-        raise BadInput(f"schedule {schedule.name!r}: every_seconds must be more than 0")
+        raise BadInput(f"schedule {schedule.name!r}: every_seconds must be greater than 0")
     if schedule.next_at > timestamp:
         return schedule.next_at
     missed = (timestamp - schedule.next_at).total_seconds() // every + 1

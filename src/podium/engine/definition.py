@@ -59,7 +59,7 @@ class RegisteredFlow:
                 f"{'.'.join(map(str, problem['loc'])) or 'input'}: {problem['msg']}"
                 for problem in error.errors()
             )
-            raise BadInput(f"input of flow {self.name!r} does not fit: {problems}") from error
+            raise BadInput(f"invalid input for flow {self.name!r}: {problems}") from error
 
 
 _ALWAYS_THE_SAME = (str, int, bool, type(None))
@@ -73,7 +73,7 @@ def encode(step: str, value: Any, returns: Any) -> Json:
         text = to_json(value) if returns is None else _adapter(returns).dump_json(value)
     except PydanticSerializationError as error:
         raise TypeError(
-            f"step {step!r} gave back {type(value).__name__}, which has no JSON form: {error}"
+            f"step {step!r} returned {type(value).__name__}, which cannot be written as JSON: {error}"
         ) from error
     return from_json(text)
 

@@ -123,7 +123,7 @@ class Ownership:
     def enqueue(self, tx: Transaction, run: Run) -> Run:
         """Store a new run, or give the unfinished one with the same dedup key."""
         if tx.run(run.id) is not None:
-            raise BadInput(f"there is a run {run.id!r} already; resume it or start another")
+            raise BadInput(f"run {run.id!r} already exists; resume it or start another")
         added = tx.add_run(run)
         if added is run:
             tx.append(run.id, queued_event(run))
@@ -165,7 +165,7 @@ class Ownership:
         self._refuse_hosted(tx, run)
         if run.status is RunStatus.SUCCEEDED and from_step is None:
             raise NotPossibleNow(
-                f"run {run_id} succeeded; name the step to go again from: "
+                f"run {run_id} succeeded; to repeat it, name the first step: "
                 f"`podium retry {run_id} --from STEP`"
             )
         steps = tx.steps(run_id)
@@ -202,7 +202,7 @@ class Ownership:
     def leave_signal(self, tx: Transaction, signal: Signal) -> None:
         run = require_run(tx, signal.run_id)
         if run.status.ended:
-            raise NotPossibleNow(f"run {run.id} is {run.status} and takes no more signals")
+            raise NotPossibleNow(f"run {run.id} is {run.status} and accepts no more signals")
         tx.append(run.id, SignalSent(name=signal.name, by=signal.sent_by))
         tx.add_signal(signal)
 
@@ -342,7 +342,7 @@ class Ownership:
     def _refuse_hosted(self, view: StoreView, run: Run) -> None:
         if run.owner is not None and run.owner in self._roster.alive(view):
             raise LockHeld(
-                f"run {run.id} is worked on by another process ({run.owner}); "
+                f"run {run.id} is hosted by another process ({run.owner}); "
                 f"follow it with `podium logs {run.id} -f`"
             )
 
@@ -412,6 +412,6 @@ def _steps_to_forget(steps: Sequence[StepRecord], from_step: str | None) -> list
 
 def _other_version(run: Run, definition: RegisteredFlow) -> str:
     return (
-        f"run {run.id} was started by version {run.flow_version} of flow {run.flow!r} and this is "
-        f"version {definition.version}; finish it with the Podium it was started with, or start anew"
+        f"run {run.id} was started by version {run.flow_version} of flow {run.flow!r}, but this is "
+        f"version {definition.version}; finish it with the Podium that started it, or start a new run"
     )

@@ -238,7 +238,7 @@ class RunContext:
         key = f"{name}#{index}" if index else name
         if key in self._asked:
             raise FlowChanged(
-                f"step {key!r} was asked for twice in one run; give each its own index"
+                f"step {key!r} was requested twice in one run; give each its own index"
             )
         self._asked.add(key)
         self._unasked.discard(key)
@@ -267,8 +267,8 @@ class RunContext:
         if self._unvisited:
             expected = min(self._unvisited, key=lambda key: self._recorded[key].ordinal)
             raise FlowChanged(
-                f"the flow's code asks for step {key!r} where the record of {self.run.id} has "
-                f"{expected!r}; run it with the code it was started with, or "
+                f"the flow's code requests step {key!r} where the record of {self.run.id} has "
+                f"{expected!r}; resume it with the code that started it, or "
                 f"`podium retry {self.run.id} --from {expected}`"
             )
 

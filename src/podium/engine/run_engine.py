@@ -413,7 +413,7 @@ class RunEngine(ABC):
             if isinstance(error, StoreFull):
                 self._let_go_of_all()
             if str(error) != self._reported:
-                _report("the engine met an error and goes on", error)
+                _report("the engine continues after an error", error)
             self._reported = str(error)
             await asyncio.sleep(self._settings.tick_seconds)
         else:
@@ -521,8 +521,8 @@ class RunEngine(ABC):
         for queue in queues:
             if missing := set(queue.labels) - set(self._settings.labels):
                 raise BadInput(
-                    f"queue {queue.name!r} wants workers with the label {min(missing)!r}; "
-                    f"start this one with `--label {','.join(queue.labels)}`, or leave the queue to others"
+                    f"queue {queue.name!r} needs workers with the label {min(missing)!r}; "
+                    f"start this one with `--label {','.join(queue.labels)}`, or leave the queue to other workers"
                 )
 
 

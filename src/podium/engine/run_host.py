@@ -135,8 +135,8 @@ class RunHost:
         if context.unvisited:
             missed = ", ".join(sorted(context.unvisited))
             raise FlowChanged(
-                f"the flow's code ended without asking for recorded steps: {missed}; "
-                "run it with the code it was started with"
+                f"the flow's code ended without requesting the recorded steps {missed}; "
+                "resume it with the code that started it"
             )
         return encode("result", result, None)
 
@@ -261,7 +261,7 @@ class RunHost:
             failure = failure_of(error)
             update = {"status": RunStatus.NEEDS_HUMAN, "owner": None, "failure": failure}
             tx.save_run(counted.model_copy(update=update))
-            reason = f"tried {setbacks} times without getting further: {failure.message}"
+            reason = f"tried {setbacks} times without progress: {failure.message}"
             tx.append(self.run_id, RunNeededHuman(reason=reason))
             return
         pause = timedelta(seconds=min(2.0 ** (setbacks - 1), MAX_PAUSE_SECONDS))
@@ -274,7 +274,7 @@ class RunHost:
                 update={"status": RunStatus.QUEUED, "owner": None, "not_before": later}
             )
         )
-        tx.append(self.run_id, RunParked(reason=f"{error}; tried again at {later.isoformat()}"))
+        tx.append(self.run_id, RunParked(reason=f"{error}; next attempt at {later.isoformat()}"))
 
     def _ended_instead(self, tx: Transaction, run: Run) -> bool:
         """End a run that somebody wished ended while it was about to be left: nobody would look at it again."""

@@ -103,11 +103,11 @@ def clear_away(folder: Path, again: str = "podium workspaces gc") -> None:
     except FileNotFoundError:
         return
     except NotADirectoryError:
-        raise NotPossibleNow(f"{str(folder)!r} is no folder, so it is left as it is") from None
+        raise NotPossibleNow(f"{str(folder)!r} is not a folder, so it was not removed") from None
     except OSError as error:
         raise NotPossibleNow(
-            f"{str(folder)!r} could not be removed wholly: {error.strerror} "
-            f"({error.filename!r}); remove what is in the way, then say `{again}` again"
+            f"{str(folder)!r} could not be removed completely: {error.strerror} "
+            f"({error.filename!r}); remove what blocks it, then run `{again}` again"
         ) from error
 
 
@@ -243,7 +243,7 @@ def _copy_over(source: Path, target: Path) -> None:
 
 def _cannot_move(source: Path, error: Exception) -> WorkspaceTampered:
     return WorkspaceTampered(
-        f"{str(source)!r} is a repository that was planted in the worktree, and it cannot be moved away "
+        f"{str(source)!r} is a repository planted in the worktree, and it cannot be moved away "
         f"({error}); remove it before anybody runs git there"
     )
 
@@ -260,7 +260,7 @@ def _copy(folder: int, name: str, target: Path, deeper: int) -> None:
 
 def _copy_folder(folder: int, name: str, target: Path, deeper: int) -> None:
     if not deeper:
-        raise OSError(errno.ELOOP, "folders lie too deep in it")
+        raise OSError(errno.ELOOP, "its folders are nested too deeply")
     target.mkdir(mode=0o700)
     with _opened(_open(folder, name, _CARRIED_FOLDER)) as inner:
         for entry in os.listdir(inner):  # noqa: PTH208 — a descriptor

@@ -19,7 +19,7 @@ def refuse_long(socket: Path) -> None:
     length = len(os.fsencode(socket.absolute()))
     if length > MAX_SOCKET_BYTES:
         raise BadInput(
-            f"the socket {str(socket)!r} has {length} bytes in its path, and a socket can have "
+            f"the path of socket {str(socket)!r} has {length} bytes, and the maximum is "
             f"{MAX_SOCKET_BYTES}; choose a shorter folder"
         )
 
@@ -33,7 +33,7 @@ def make_private(folder: Path) -> None:
     facts = folder.stat()
     if facts.st_uid != os.geteuid() or facts.st_mode & 0o077:
         raise BadInput(
-            f"{str(folder)!r} is open to others; `chmod 700` it if it is yours, or choose another folder"
+            f"{str(folder)!r} is accessible to other users; `chmod 700` it if it is yours, or choose another folder"
         )
 
 
@@ -51,7 +51,7 @@ def sole_server(socket: Path) -> Iterator[Path]:
         handle = take_file_lock(socket.with_name(f"{socket.name}.lock"))
     except BlockingIOError:
         raise LockHeld(
-            f"another Podium listens at {str(socket)!r}; use it, or end it first"
+            f"another Podium is listening at {str(socket)!r}; use it, or stop it first"
         ) from None
     try:
         socket.unlink(missing_ok=True)

@@ -139,6 +139,6 @@ def open_parent(root: Path, relative: str, *, make: bool = False) -> Iterator[tu
     with named(relative):
         parts = parts_below(relative)
         if not parts:
-            raise UnusableFile(relative, "is the root itself; name something below it")
+            raise UnusableFile(relative, "is the root itself; name a path below it")
     with open_folder(root, "/".join(parts[:-1]), make=make, asked=relative) as folder:
         yield folder, parts[-1]

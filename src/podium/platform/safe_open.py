@@ -73,7 +73,7 @@ def parts_below(relative: str) -> tuple[str, ...]:
     """The names from a root to this path. Raises `UnusableFile` for one that may lead out."""
     path = PurePosixPath(relative)
     if path.is_absolute() or ".." in path.parts:
-        raise UnusableFile(relative, "is no path below the root; name it from the root on")
+        raise UnusableFile(relative, "is not a path below the root; write it relative to the root")
     return path.parts
 
 
@@ -148,7 +148,7 @@ def _open_folder(folder: int, name: str) -> int:
 
 
 def _in_the_way(what: str, name: str) -> str:
-    return f"has a {what}, {name!r}, in place of a folder on its way; put a real folder there"
+    return f"has a {what}, {name!r}, in place of a folder; put a real folder there"
 
 
 def status_at(folder: int, name: str) -> os.stat_result | None:
@@ -168,8 +168,8 @@ def why_not_plain(status: os.stat_result, *, single_name: bool = False) -> str:
         return _KINDS.get(stat.S_IFMT(status.st_mode), "is not a plain file")
     if single_name and status.st_nlink > 1:
         return (
-            f"is a hard link: the same file has {status.st_nlink} names, and where the others lie cannot be told; "
-            "put a copy in its place"
+            f"is a hard link: the file has {status.st_nlink} names, and it is not known where the others are; "
+            "replace it with a copy"
         )
     return ""
 

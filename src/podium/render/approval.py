@@ -67,7 +67,7 @@ def diff_lines(diff: str) -> list[str]:
 def diff_counts(diff: str) -> str:
     """Count a file's removed and added lines, as `replaces the file: -12 +3 lines`."""
     if (cut := _CUT.search(diff)) is not None:
-        return f"replaces the file: {cut[1]} lines, not all of them shown"
+        return f"replaces the file: {cut[1]} lines, not all shown"
     if diff.startswith("["):
         return "replaces the file"
     lines = diff_lines(diff)

@@ -97,7 +97,7 @@ def _kernel_text(body: e.EventBody) -> str:
             return f"rate limited until {when}, waiting; Ctrl-C leaves it resumable"
         case e.RunWaiting() if body.signal.startswith(AGENT_LOST) and body.deadline:
             when = f"{body.deadline.astimezone():%H:%M:%S}"
-            return f"until {when} before the agent is asked again; Ctrl-C leaves it resumable"
+            return f"the agent is asked again at {when}; Ctrl-C leaves it resumable"
         case e.RunWaiting():
             until = f" until {body.deadline:%Y-%m-%d %H:%M:%S}Z" if body.deadline else ""
             return f"for {shorten(body.signal)}{until}"
@@ -111,11 +111,11 @@ def _kernel_text(body: e.EventBody) -> str:
         case e.RunPinned():
             return f"to host {escaped_line(body.host)}, which holds its workspace"
         case e.RunUnpinned():
-            return f"{escaped_line(body.reason)}; any other host may go on"
+            return f"{escaped_line(body.reason)}; any other host may continue it"
         case e.StepCompleted():
             return f"{body.step} ({body.seconds:.1f} s)"
         case e.StepBroke():
-            again = "" if body.final else "; will be tried again"
+            again = "" if body.final else "; will be retried"
             return f"{body.step}: {body.failure.kind}: {body.failure.message}{again}"
         case e.ToolRequested():
             arguments_text = arguments_line(body.arguments, MAX_ARGUMENTS)
@@ -166,7 +166,7 @@ def _short_text(body: e.EventBody) -> str:
         case e.RunSucceeded():
             return "without a result"
         case e.RunCancelled():
-            return "nothing of it runs any more"
+            return "all its processes have ended"
         case e.StepStarted():
             return body.step if body.attempt == 1 else f"{body.step} attempt {body.attempt}"
         case e.SignalReceived() | e.WaitExpired():
@@ -174,16 +174,16 @@ def _short_text(body: e.EventBody) -> str:
         case e.ChildStarted():
             return f"{body.flow} as run {shorten(body.child_id)}"
         case e.ToolInDoubt():
-            return f"{body.tool} may have happened or not; a person must say: {shorten(body.call)}"
+            return f"{body.tool} may or may not have happened; a person must resolve it: {shorten(body.call)}"
         case e.ToolAbandoned(rolled_back=True):
             return f"{body.tool} was rolled back with its workspace: {shorten(body.call)}"
         case e.ToolAbandoned():
-            return f"{body.tool} was given up with its turn: {shorten(body.call)}"
+            return f"{body.tool} was abandoned with its turn: {shorten(body.call)}"
         case e.ToolResolved():
             detail = "it happened" if body.happened else "it did not happen"
-            return f"{body.by} said that {detail}: {shorten(body.call)}"
+            return f"{body.by} recorded that {detail}: {shorten(body.call)}"
         case e.ApprovalGranted():
-            more = "" if body.complete else "; others of the chain are still to come"
+            more = "" if body.complete else "; more approvals are needed"
             detail = f": {body.said}" if body.said else ""
             how = f" ({body.authentication})" if body.authentication else ""
             return f"{shorten(body.approval_id)} by {body.by}{how}{more}{detail}"
@@ -216,7 +216,7 @@ def stop_text(stop: TurnStop) -> str:
 
 def usage_text(used: Usage) -> str:
     """Describe usage on one line."""
-    incomplete_note = "" if used.complete else ", not all is known"
+    incomplete_note = "" if used.complete else ", incomplete"
     tokens = f"{used.input_tokens} + {used.output_tokens} tokens"
     return f"{tokens}, ${used.usd:.4f}, {used.seconds:.1f} s{incomplete_note}"
 
@@ -240,7 +240,7 @@ def _checked(body: e.WorkspaceChecked) -> str:
         *(f"moved away {path}" for path in body.moved_away),
         *(f"meanwhile {what}" for what in body.changed_meanwhile),
     ]
-    return f"{shorten(body.workspace)}: {escaped_line('; '.join(changes)) or 'nothing else was touched'}"
+    return f"{shorten(body.workspace)}: {escaped_line('; '.join(changes)) or 'nothing else was changed'}"
 
 
 def about(arguments: Mapping[str, Json]) -> str:

@@ -61,7 +61,7 @@ def _proof(data: Data) -> str:
     if receipt is None:
         return ""
     if type(receipt) is not int or not 0 <= receipt < 1e15:
-        raise ValueError("no number of a receipt")
+        raise ValueError("not the number of a receipt")
     return f" #{receipt}"
 
 

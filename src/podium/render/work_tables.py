@@ -92,7 +92,7 @@ def dead_lines(worker: WorkerSeen, now: datetime) -> list[str]:
     """One that is gone, each run it still owns, and what becomes of that."""
     heartbeat = worker.beat
     where = f" on {safe_line(heartbeat.host, MAX_NAME)}:{heartbeat.pid}" if heartbeat else ""
-    last_heartbeat = f", last heard {age(heartbeat.beat_at, now)} ago" if heartbeat else ""
+    last_heartbeat = f", last heartbeat {age(heartbeat.beat_at, now)} ago" if heartbeat else ""
     lines = [f"worker {worker_name(worker.id)}{where} is gone{last_heartbeat}, and still owns:"]
     for what_next, runs in groupby(worker.holds, key=lambda held: held.next):
         lines += [f"  {_held(held)}" for held in runs]
@@ -135,7 +135,7 @@ def limits_text(spec: QueueSpec) -> str:
     if spec.rate_limit is not None:
         limits.append(f"{spec.rate_limit} starts in {spec.rate_seconds:g} s")
     if spec.labels:
-        limits.append(f"wants {' '.join(spec.labels)}")
+        limits.append(f"needs {' '.join(spec.labels)}")
     return ", ".join(limits)
 
 
@@ -166,12 +166,12 @@ def summary(overview: WorkloadSnapshot) -> str:
     ended = sum(queue.ended_lately for queue in overview.queues)
     return (
         f"{counted(alive, 'worker')}, {running} running, {queued} queued, "
-        f"{people} for a person, {ended} ended/min"
+        f"{people} needing a person, {ended} ended/min"
     )
 
 
 def problem_lines(overview: WorkloadSnapshot) -> list[str]:
     """Lines on what needs a person, one for each."""
     gone = [worker_name(worker.id) for worker in overview.workers if not worker.alive]
-    left = [f"{', '.join(gone)} gone with runs: `podium workers` tells what next"] if gone else []
+    left = [f"{', '.join(gone)} gone with runs; see `podium workers`"] if gone else []
     return [*(queue.trouble for queue in overview.queues if queue.trouble), *left]

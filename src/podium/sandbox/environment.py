@@ -81,17 +81,17 @@ def _resolved(name: str, value: str, resolve_secret: ResolveSecret) -> str:
         return resolve_secret(secret)
     except LookupError:
         raise UserMustAct(
-            f"variable {name!r} wants the secret {secret!r}, which is not known; "
-            "define it where Podium keeps its secrets, or take the variable out"
+            f"variable {name!r} needs the secret {secret!r}, which is not defined; "
+            f"set {secret} in Podium's environment, or remove the variable"
         ) from None
 
 
 def _check(name: str, value: str) -> None:
     # Checked by us, because the errors of the system would print the value.
     if not name or "=" in name or "\0" in name:
-        raise BadInput(f"{name!r} cannot be the name of an environment variable; rename it")
+        raise BadInput(f"{name!r} is not a valid name for an environment variable; rename it")
     if "\0" in value:
-        raise BadInput(f"the value of variable {name!r} holds a NUL character; take it out")
+        raise BadInput(f"the value of variable {name!r} contains a NUL character; remove it")
 
 
 def find_program(name: str, cwd: str, search_path: str) -> str:
@@ -109,10 +109,10 @@ def find_program(name: str, cwd: str, search_path: str) -> str:
             return str(candidate)
     if present:
         raise ToolMissing(
-            f"{str(present[0])!r} may not be executed; `chmod +x` it, or name another"
+            f"{str(present[0])!r} is not executable; run `chmod +x` on it, or name another program"
         )
     where = f"in {cwd!r}" if "/" in name else f"on the search path {search_path!r}"
-    raise ToolMissing(f"no program {name!r} {where}; install it, or name it by its full path")
+    raise ToolMissing(f"program {name!r} not found {where}; install it, or give its full path")
 
 
 def refuse_what_cannot_be_enforced(spawn: ProcessSpec) -> None:
@@ -121,21 +121,21 @@ def refuse_what_cannot_be_enforced(spawn: ProcessSpec) -> None:
     if confinement.kind == "none" and confinement != Confinement():
         requested = confinement.model_dump(exclude_defaults=True)
         raise NotPossibleNow(
-            f"{spawn.argv[0]!r} is to be held to {requested!r}, but its confinement is of the kind 'none', "
-            "which holds nothing; ask for 'kernel', or leave them out"
+            f"{spawn.argv[0]!r} cannot be confined by {requested!r}: its confinement is of kind 'none', "
+            "which enforces nothing; use kind 'kernel', or remove them"
         )
     if spawn.leaves_server and confinement.kind != "none":
         raise NotPossibleNow(
-            f"what {spawn.argv[0]!r} leaves running cannot be confined: the guard that confines ends with it; "
-            "confine what the server starts"
+            f"the server that {spawn.argv[0]!r} leaves running cannot be confined, because its guard ends with "
+            f"{spawn.argv[0]!r}; confine what the server starts"
         )
     if spawn.limits.processes is not None and not ON_LINUX:
         raise NotPossibleNow(
-            f"a limit on the processes of {spawn.argv[0]!r} holds on Linux only; take it out"
+            f"the limit on processes of {spawn.argv[0]!r} can be enforced only on Linux; remove it"
         )
     if any("\0" in text for text in (*spawn.argv, spawn.cwd)):
         raise BadInput(
-            f"an argument or the folder of {spawn.argv[0]!r} holds a NUL character; take it out"
+            f"an argument or the folder of {spawn.argv[0]!r} contains a NUL character; remove it"
         )
 
 
@@ -149,21 +149,21 @@ def refusal_of(spawn: ProcessSpec, stage: str, number: int, message: str = "") -
         return NotPossibleNow(f"{program!r} cannot start in {spawn.cwd!r}: {why}; check the folder")
     if stage == "sandbox":
         return NotPossibleNow(
-            f"{program!r} cannot be confined: {message or why or 'no reason given'}; check that all that is mounted for "
-            "it is there, and see `podium doctor`"
+            f"{program!r} cannot be confined: {message or why or 'no reason given'}; check that everything mounted for "
+            "it exists, and run `podium doctor`"
         )
     if stage == "limits":
         return NotPossibleNow(
             f"the limits {spawn.limits.model_dump(exclude_none=True)!r} for {program!r} cannot be set: "
-            f"{why}; loosen or drop them"
+            f"{why}; raise or remove them"
         )
     if stage == "exec" and number == errno.E2BIG:
         return BadInput(
-            f"the arguments and environment of {program!r} are too long; hand the text over on stdin"
+            f"the arguments and environment of {program!r} are too long; pass the text on stdin"
         )
     if stage == "exec":
         return ToolMissing(
             f"{program!r} cannot be executed: {why}; check that it is a program for this machine "
-            "and that the interpreter in its first line is there"
+            "and that the interpreter in its first line exists"
         )
-    return NotPossibleNow(f"{program!r} cannot be put under guard: {why}; try again")
+    return NotPossibleNow(f"the guard of {program!r} could not be started: {why}; try again")

@@ -138,8 +138,8 @@ def start_guard(spawn: ProcessSpec) -> RunningGuard:
         return _forked()
     except OSError as error:
         raise NotPossibleNow(
-            f"no process can be started for {spawn.argv[0]!r}: {error.strerror}; "
-            "end something else first, or raise the limits of this user"
+            f"cannot start a process for {spawn.argv[0]!r}: {error.strerror}; "
+            "end other processes first, or raise the limits of this user"
         ) from error
 
 

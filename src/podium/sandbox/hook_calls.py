@@ -58,7 +58,7 @@ MAX_LIKE_CALLS = 1_000_000
 """More than one asking makes of the same wish, so that askings do not get into each other's numbers."""
 
 
-NO_HANDS = "you have no hands of your own here; use the tools that you were given"
+NO_HANDS = "you have no tools of your own here; use the tools that you were given"
 
 
 def as_it_is(tool: str, arguments: dict[str, Json]) -> tuple[str, dict[str, Json]]:
@@ -320,7 +320,7 @@ class TurnCalls:
                 raise BadArguments(
                     tool,
                     [
-                        f"{path.name!r} is {value!r}: no blanks around it, and no `~` or `@` before it"
+                        f"{path.name!r} is {value!r}; remove spaces around it, and a `~` or `@` before it"
                     ],
                 )
 
@@ -407,4 +407,4 @@ def _refusal_text(error: Exception) -> str:
     if isinstance(error, AgentMustAct | TimedOut):
         return str(error)
     kind = type(error).__name__
-    return f"the call could not be judged ({kind}) and is denied; try it once more, or go on without it"
+    return f"the call could not be checked ({kind}) and is denied; try once more, or continue without it"

@@ -45,7 +45,7 @@ class _ScanState:
 
 
 def _refuse(value: object) -> object:
-    raise TypeError(f"{type(value).__name__} is not for JSON")
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
 
 
 try:
@@ -70,9 +70,9 @@ def read_json(text: bytes) -> object:
         value, end = _scan(decoded, 0)
     except (StopIteration, SystemError):
         # The second, for some of what is broken, where the other half is not loaded.
-        raise ValueError("no JSON") from None
+        raise ValueError("not valid JSON") from None
     if end != len(decoded):
-        raise ValueError(f"no JSON from character {end} on")
+        raise ValueError(f"not valid JSON from character {end} on")
     return value
 
 
@@ -175,9 +175,9 @@ def _message_for(event: dict[str, object]) -> dict[str, object]:
     name = event.get("hook_event_name")
     tool, arguments = event.get("tool_name"), event.get("tool_input")
     if name not in BEFORE:
-        raise HookDenied(f"this hook is for what comes before a tool, not for {name!r}; denied")
+        raise HookDenied(f"this hook is for events before a tool call, not for {name!r}; denied")
     if not isinstance(tool, str) or not isinstance(arguments, dict):
-        raise HookDenied("the hook's input names no tool and arguments; denied")
+        raise HookDenied("the hook's input has no tool and arguments; denied")
     use = str(event.get("tool_use_id") or "")
     return {"op": "request", "tool": tool, "arguments": arguments, "ref": use}
 
@@ -192,7 +192,7 @@ def ask_door(message: dict[str, object]) -> dict[str, object]:
         door.sendall(line.encode() + b"\n")
         reply_line = _read_line(door)
     except OSError as error:
-        raise HookDenied(f"Podium is not there ({error.strerror or error}); denied") from None
+        raise HookDenied(f"Podium cannot be reached ({error.strerror or error}); denied") from None
     finally:
         door.close()
     answer = read_json(reply_line)
@@ -214,7 +214,7 @@ def _door_of_this_turn() -> tuple[str, str]:
             return path, token
     except (OSError, ValueError, LookupError, TypeError):
         pass
-    raise HookDenied("no turn of Podium's is on; denied, wait until you are given work")
+    raise HookDenied("no turn is running; denied, wait until you are given work")
 
 
 def _read_line(door: socket.socket) -> bytes:

@@ -78,7 +78,7 @@ def read_message(line: bytes, token: str, hook_token: str) -> tuple[AnyMessage, 
         raise BadInput("the token is not this turn's; use PODIUM_DOOR_TOKEN as it was given")
     message = checked_message(data)
     if is_hook and not isinstance(message, RequestMessage):
-        raise BadInput(f"a hook may ask and nothing else; {message.op!r} is refused")
+        raise BadInput(f"a hook may only send requests; {message.op!r} is refused")
     return message, is_hook
 
 
@@ -88,7 +88,7 @@ def checked_message(data: dict[str, Json]) -> AnyMessage:
     try:
         return _ANY_MESSAGE.validate_python(data)
     except ValidationError as error:
-        raise BadInput(f"the message does not fit: {_issue_text(error)}") from None
+        raise BadInput(f"the message is not valid: {_issue_text(error)}") from None
 
 
 def _check_digestible(data: dict[str, Json]) -> None:
@@ -97,7 +97,7 @@ def _check_digestible(data: dict[str, Json]) -> None:
         canonical_json(data).encode()
     except ValueError as error:
         raise BadInput(
-            f"the message holds a value that is not JSON ({error}); take it out"
+            f"the message contains a value that is not JSON ({error}); remove it"
         ) from None
 
 
@@ -119,7 +119,7 @@ def mistake(say: str) -> Answer:
 def permit_answer(permit: Permit) -> Answer:
     """Leave to act, unless this very call was settled before."""
     if permit.settled is not None:
-        return denial(f"call {permit.call.key} was made before; do not make it again")
+        return denial(f"call {permit.call.key} was already made; do not repeat it")
     decision = permit.decision
     return {
         "decision": "allow",
@@ -186,10 +186,10 @@ class TurnProblems:
         if not counts:
             return ""
         older = sum(list(counts.values())[:-_MAX_LISTED])
-        parts = [f"{older} older faults"] if older else []
+        parts = [f"older problems: {older}"] if older else []
         for text, times in list(counts.items())[-_MAX_LISTED:]:
             parts.append(text if times == 1 else f"{text} ({times} times)")
-        return "at the hook door: " + "; ".join(parts)
+        return "in the hook server: " + "; ".join(parts)
 
 
 def _plain(problem: Exception) -> str:

@@ -358,7 +358,7 @@ def _private_folder(parent: str | None) -> Path:
         if len(os.fsencode(folder_parent)) + len("/podium-12345678/door") < _MAX_PATH_BYTES:
             return Path(tempfile.mkdtemp(prefix=_PREFIX, dir=folder_parent))
     raise NotPossibleNow(
-        f"the path {parents[0]!r} is too long for sockets; choose a shorter folder for the hook door"
+        f"the path {parents[0]!r} is too long for sockets; choose a shorter folder for the hook server"
     )
 
 
@@ -382,4 +382,4 @@ def _check_peer(connection: socket.socket) -> None:
         "3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
     )
     if uid != os.geteuid():
-        raise BadInput(f"user {uid} has no business at this door")
+        raise BadInput(f"user {uid} may not use this hook server")

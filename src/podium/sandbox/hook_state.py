@@ -57,7 +57,7 @@ class ExpectedUses:
                     await self._news.wait()
         except TimeoutError:
             raise CallRefused(
-                f"the agent tells of no use {ref[:100]!r} that is still to be asked for; denied"
+                f"the agent has not announced the tool use {ref[:100]!r}; denied"
             ) from None
 
     def _is_taken(self, ref: str) -> bool:
@@ -88,9 +88,9 @@ class CallLimits:
         if tool == FINISH and (self.stopped is None or self.stopped.kind == "tool_calls"):
             return
         if self.stopped is None and self._most is not None and self._made >= self._most:
-            self._stop("tool_calls", f"all {self._most} calls that the turn may make were made")
+            self._stop("tool_calls", f"the turn has used all {self._most} of its calls")
         if self.stopped is not None:
-            raise CallRefused(f"the limit is reached: {self.stopped.reason}; end your turn now")
+            raise CallRefused(f"limit reached: {self.stopped.reason}; end your turn now")
         self._made += 1
 
     def ended(self, call: Call, answer: CallOutcome | Refusal, *, changes: bool) -> None:

@@ -21,6 +21,6 @@ if __name__ == "__main__":
         run(*sys.argv[1:])
     except Exception as error:
         # With 2, because that is a denial where a hook was to be started, and 1 would be none.
-        part = sys.argv[1] if sys.argv[1:] else "no part"
+        part = sys.argv[1] if sys.argv[1:] else "no module"
         sys.stderr.write(f"podium: {part!r} could not be started ({error!r})\n")
         sys.exit(2)

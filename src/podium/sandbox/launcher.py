@@ -218,5 +218,5 @@ class ProcessLauncher:
 def _refuse_missing_folder(spawn: ProcessSpec) -> None:
     if not os.path.isdir(spawn.cwd):  # noqa: PTH112 — `Path.is_dir` raises where one may not look
         raise NotPossibleNow(
-            f"{spawn.argv[0]!r} cannot start in {spawn.cwd!r}: there is no such folder; create it first"
+            f"{spawn.argv[0]!r} cannot start in {spawn.cwd!r}: the folder does not exist; create it first"
         )

@@ -28,7 +28,7 @@ ADDED_BY_CLIS = ("wait_for_previous",)
 
 
 FINISH = "finish"
-FINISHED = "you have said that you are done, and nothing more is performed; end your turn"
+FINISHED = "you have called `finish`, and no more calls are performed; end your turn"
 
 
 class DoorUnreachable(Exception):
@@ -54,7 +54,7 @@ class McpToolbox:
         tools = answer.get("tools")
         if answer.get("decision") != "allow" or not isinstance(tools, list):
             raise DoorUnreachable(
-                f"Podium shows no tools: {answer.get('say') or tool_replies.NO_REASON}"
+                f"Podium did not list its tools: {answer.get('say') or tool_replies.NO_REASON}"
             )
         specs = {str(spec["name"]): spec for spec in tools if isinstance(spec, dict)}
         names = tool_replies.offered_names(specs, MAX_NAME)
@@ -97,7 +97,9 @@ def _performed(tool: str, arguments: dict[str, object]) -> dict[str, object]:
     try:
         answer = _asked({"op": "perform", "tool": tool, "arguments": arguments})
     except DoorUnreachable as error:
-        return failed(f"{error}. Whether it was done is not known; end your turn and say so")
+        return failed(
+            f"{error}. It is unknown whether the call was performed; end your turn and say so"
+        )
     outcome, say = answer.get("outcome"), str(answer.get("say") or "")
     if answer.get("decision") != "allow" or not isinstance(outcome, dict):
         waits = answer.get("decision") == "ask"
@@ -142,8 +144,8 @@ PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32700, -32600,
 NOT_REACHED = -32000
 
 INSTRUCTIONS = (
-    "These tools are all you can act with: Podium performs each call and tells what came of it. "
-    "After `Permission Denied` nothing was done, and the same call is refused again. "
+    "You can act only through these tools: Podium performs each call and returns its result. "
+    "After `Permission Denied` nothing was done, and the same call will be refused again. "
     "When you are told to wait for an approval, end your turn."
 )
 
@@ -201,14 +203,14 @@ class McpServer:
         if method is None and ("result" in request or "error" in request):
             return  # an answer, and we never ask
         if not isinstance(method, str):
-            raise JsonRpcError(INVALID_REQUEST, "the request names no method; name one")
+            raise JsonRpcError(INVALID_REQUEST, "the request has no method; add one")
         if "id" not in request:
             return  # news: none of it changes what we do
         if not _is_id(number):
-            raise JsonRpcError(INVALID_REQUEST, "the id is neither a text nor a whole number")
+            raise JsonRpcError(INVALID_REQUEST, "the id is neither a string nor an integer")
         params = {} if request.get("params") is None else request["params"]
         if not isinstance(params, dict):
-            raise JsonRpcError(INVALID_PARAMS, "params is no object; send one")
+            raise JsonRpcError(INVALID_PARAMS, "params is not an object; send one")
         if method == "tools/call":
             self._call(number, params, size)
         elif method == "tools/list":
@@ -220,12 +222,12 @@ class McpServer:
         name, arguments = params.get("name"), params.get("arguments")
         arguments = {} if arguments is None else arguments
         if not isinstance(name, str) or not name:
-            raise JsonRpcError(INVALID_PARAMS, "the call names no tool; name one of tools/list")
+            raise JsonRpcError(INVALID_PARAMS, "the call has no tool name; use one of tools/list")
         if not isinstance(arguments, dict):
-            problem = "the arguments are not an object; nothing was done, call it again"
+            problem = "the arguments are not an object; nothing was done; call it again"
             self._say({"id": number, "result": failed(problem)})
         elif size > MAX_CALL_BYTES:
-            problem = f"the call has {size} bytes and {MAX_CALL_BYTES} fit; nothing was done"
+            problem = f"the call has {size} bytes, more than the limit of {MAX_CALL_BYTES}; nothing was done"
             self._say({"id": number, "result": failed(f"{problem}, send less")})
         else:
             checked_arguments = arguments
@@ -238,7 +240,7 @@ class McpServer:
     ) -> None:
         """Do it beside what else is asked."""
         if not self._waiting.acquire(blocking=False):
-            raise JsonRpcError(NOT_REACHED, "too many at once; nothing was done, try again")
+            raise JsonRpcError(NOT_REACHED, "too many calls at once; nothing was done; try again")
         worker.submit(self._work, number, work)
 
     def _work(self, number: object, work: Callable[[], Answer]) -> None:
@@ -248,7 +250,10 @@ class McpServer:
             self._complain(number, JsonRpcError(NOT_REACHED, str(error)))
         except Exception as error:
             self._complain(
-                number, JsonRpcError(NOT_REACHED, f"the call broke ({error!r}); end your turn")
+                number,
+                JsonRpcError(
+                    NOT_REACHED, f"the call failed unexpectedly ({error!r}); end your turn"
+                ),
             )
         finally:
             self._waiting.release()
@@ -278,7 +283,7 @@ def _read(line: bytes) -> Answer:
         raise JsonRpcError(PARSE_ERROR, f"the line is not JSON ({type(error).__name__})") from None
     if not isinstance(request, dict):
         raise JsonRpcError(
-            INVALID_REQUEST, "the line is no request; send one JSON object on one line"
+            INVALID_REQUEST, "the line is not a request; send one JSON object on one line"
         )
     return request
 
@@ -287,7 +292,10 @@ def _at_once(method: str, params: Answer) -> Answer:
     if method == "ping":
         return {}
     if method != "initialize":
-        raise JsonRpcError(METHOD_NOT_FOUND, f"there is no {method[:100]!r} here; there are tools")
+        raise JsonRpcError(
+            METHOD_NOT_FOUND,
+            f"the method {method[:100]!r} is not supported; use tools/list and tools/call",
+        )
     wished = params.get("protocolVersion")
     return {
         "protocolVersion": wished if wished in PROTOCOLS else PROTOCOLS[0],

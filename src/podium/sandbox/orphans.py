@@ -78,7 +78,9 @@ def end_lost_tree(tag: str, first_pid: int) -> None:
 def _refuse_survivors(left: tuple[int, ...]) -> None:
     if left:
         pids = ", ".join(map(str, left))
-        raise NotPossibleNow(f"processes {pids} could not be ended; end them before going on")
+        raise NotPossibleNow(
+            f"some processes could not be ended ({pids}); end them before you continue"
+        )
 
 
 def end_orphans() -> int:

@@ -74,7 +74,7 @@ class GuardedProcess:
         """Yield what an interactive process writes to stdout, line by line, until the tree is dead."""
         if not isinstance(self._stdout, LinePipe):
             raise NotPossibleNow(
-                f"{self._spawn.argv[0]!r} was not started as interactive; its output comes at the end"
+                f"{self._spawn.argv[0]!r} was not started as interactive; its output is available only at the end"
             )
         return self._stdout.read(ends=ends)
 
@@ -219,8 +219,8 @@ class GuardedProcess:
             self._refusal = refusal_of(self._spawn, stage, int(number), reason)
         elif not self._up.done() and self._report is None:
             self._refusal = NotPossibleNow(
-                f"the guard for {self._spawn.argv[0]!r} did not come up: {reason or 'no reason given'}"
-                "; try again, and look at the Python installation if it stays so"
+                f"the guard for {self._spawn.argv[0]!r} did not start: {reason or 'no reason given'}"
+                "; try again, and check the Python installation if it keeps failing"
             )
         self._over.set_result(self._as_ended())
         self._let_go()

@@ -100,32 +100,32 @@ _RULES = (
         "events",
         "SELECT run_id, min(seq), max(seq), count(*) FROM events GROUP BY run_id "
         "HAVING min(seq) <> 1 OR max(seq) <> count(*) ORDER BY run_id",
-        "events are missing: numbered {1} to {2}, and there are {3}",
+        "events are missing: they are numbered {1} to {2}, but there are only {3}",
     ),
     (
         "events",
         "SELECT run_id, seq FROM (SELECT run_id, seq, position, "
         "lag(position) OVER (PARTITION BY run_id ORDER BY seq) AS earlier FROM events) AS beside "
         "WHERE earlier >= position ORDER BY run_id, seq",
-        "event {1} was committed before the one it follows",
+        "event {1} was committed before its predecessor",
     ),
     (
         "steps",
         "SELECT run_id, ordinal, count(*) FROM steps GROUP BY run_id, ordinal "
         "HAVING count(*) > 1 ORDER BY run_id, ordinal",
-        "{2} steps stand in place {1} of it",
+        "{2} steps have the same position, {1}",
     ),
     (
         "steps",
         "SELECT DISTINCT run_id FROM steps WHERE NOT EXISTS "
         "(SELECT 1 FROM runs WHERE runs.id = steps.run_id) ORDER BY run_id",
-        "there are steps of it, and no such run",
+        "it has steps, but the run does not exist",
     ),
     (
         "signals",
         "SELECT DISTINCT run_id FROM signals WHERE NOT EXISTS "
         "(SELECT 1 FROM runs WHERE runs.id = signals.run_id) ORDER BY run_id",
-        "there are signals to it, and no such run",
+        "it has signals, but the run does not exist",
     ),
 )
 """Table, statement that finds what breaks a rule (the run first), words for one finding."""
@@ -203,7 +203,10 @@ def _unlike(
             continue
         for column in kind.repeated:
             if _plain(getattr(model, column)) != values[column]:
-                yield name, f"its {column} is {values[column]!r} outside and another inside"
+                yield (
+                    name,
+                    f"its column {column} is {values[column]!r}, but its body has another value",
+                )
 
 
 def _plain(value: Any) -> Any:

@@ -64,7 +64,7 @@ def find_chain_problems(
     proof = fitting(proof, reading)
     if proof is None:
         if count_chains(reading):
-            yield "", "the key they were sealed with is not here, so that none can be proved"
+            yield "", "the key they were sealed with is missing, so none can be verified"
         return
     run_ids: set[str] = set()
     for run_id, receipts in _chains(reading):
@@ -204,7 +204,7 @@ def copy_database(
             unproved = {run_id for run_id, _ in chain_problems}
             for error in anchor_chains(arrived, proof, unproved):
                 chain_problems.append(
-                    ("", f"copied, but the end of a chain could not be noted: {error}")
+                    ("", f"copied, but the end of a chain could not be anchored: {error}")
                 )
     return DatabaseCopy(
         source=source.name,
@@ -249,12 +249,12 @@ def current_version(database: WholeDatabase) -> int:
     version = database.version()
     if version == 0:
         raise StoreUnusable(
-            database.name, "there is no project of Podium's in it", "name one that holds a project"
+            database.name, "it contains no Podium project", "name a database that does"
         )
     if version < SCHEMA_VERSION:
         raise StoreUnusable(
             database.name,
-            f"its schema is version {version}, this Podium's is {SCHEMA_VERSION}",
+            f"its schema is version {version}, but this Podium needs {SCHEMA_VERSION}",
             "run `podium db migrate` on it first",
         )
     return version
@@ -269,9 +269,10 @@ def _refuse_workers(reading: SnapshotReader, database: WholeDatabase) -> None:
     alive = [heartbeat for heartbeat in heartbeats if heartbeat.beat_at > since]
     if alive:
         who = ", ".join(f"{heartbeat.host} (pid {heartbeat.pid})" for heartbeat in alive[:5])
+        more = f" and {len(alive) - 5} more" if len(alive) > 5 else ""
         raise NotPossibleNow(
-            f"{database.name}: {len(alive)} at work in it: {who}; end them (Ctrl-C or TERM leaves "
-            f"every run at its checkpoint). One that was killed counts for {STILL_ALIVE.seconds} s"
+            f"{database.name} is in use by {who}{more}; stop them (Ctrl-C or TERM leaves every run at "
+            f"its checkpoint). A process that was killed counts as running for {STILL_ALIVE.seconds} s"
         )
 
 
@@ -281,8 +282,8 @@ def _refuse_filled(filling: SnapshotWriter, target: WholeDatabase) -> None:
         statement = f"SELECT 1 FROM {table.name} LIMIT 1"  # noqa: S608 - our own names
         if table.name != _HEARTBEATS and filling.execute(statement).fetchone() is not None:
             raise NotPossibleNow(
-                f"{target.name} is not empty (there are {table.name} in it) and is left as it is; "
-                f"to begin anew: {target.to_empty}"
+                f"{target.name} is not empty (it contains {table.name}) and was not changed; "
+                f"to empty it: {target.to_empty}"
             )
 
 
@@ -310,8 +311,8 @@ def _compare(
         if (digest.rows, digest.hex()) != (expected.rows, expected.digest):
             raise StoreUnusable(
                 target.name,
-                f"{table.name} did not arrive as they were sent ({expected.rows} rows sent, "
-                f"{digest.rows} found, or their contents differ); nothing was kept",
+                f"{table.name} differ from the source ({expected.rows} rows sent, {digest.rows} read back); "
+                "nothing was copied",
                 "check the source with `podium db check`, then try again",
             )
 
@@ -347,7 +348,7 @@ def database_named(text: str) -> WholeDatabase:
     if scheme == "sqlite" and rest.startswith("/"):
         return SqliteFile(_file(Path(rest[1:])))
     raise BadInput(
-        f"{scheme!r} is no kind of database that Podium knows; write postgresql://USER@HOST/NAME, "
+        f"{scheme!r} is not a supported kind of database; use postgresql://USER@HOST/NAME, "
         "or the path of a SQLite file or of a project"
     )
 

@@ -116,7 +116,7 @@ class SqliteFile:
 
     @property
     def to_empty(self) -> str:
-        return f"move {self.name!r}, and its -wal and -shm beside it, away"
+        return f"move {self.name!r} and its -wal and -shm files away"
 
     def version(self) -> int:
         try:
@@ -140,7 +140,7 @@ class SqliteFile:
     @contextmanager
     def reading(self) -> Iterator[SnapshotReader]:
         if not self._path.exists():
-            raise StoreUnusable(self.name, "there is no such file", "name one that is there")
+            raise StoreUnusable(self.name, "the file does not exist", "name an existing file")
         with self._transaction("BEGIN") as session:
             yield session
 
@@ -156,7 +156,7 @@ class SqliteFile:
             return []
         return [
             DatabaseDamage(
-                problem, "restore a copy; `sqlite3 FILE .recover` saves what is still readable"
+                problem, "restore a backup; `sqlite3 FILE .recover` saves what is still readable"
             )
         ]
 

@@ -97,7 +97,7 @@ class TraceListener:
                 self.problems.pop(run_id, None)
             except Exception as error:
                 # A listener must never bring the run down; what it could not do is reported.
-                self.problems[run_id] = f"trace of {run_id} not written: {error}"
+                self.problems[run_id] = f"trace of run {run_id} not written: {error}"
                 # It may be the connection that is broken; another one is quickly made.
                 self._let_go()
 
@@ -280,10 +280,10 @@ class OpenStore(ABC):
                 self._unanchored.pop(run_id, None)
             except Exception as error:
                 # The commit is made: whoever waits for it is told so whatever happens here.
-                self._unanchored[run_id] = f"head of {run_id} not anchored: {error}"
+                self._unanchored[run_id] = f"chain head of run {run_id} not anchored: {error}"
 
     def _refuse_note(self, run_id: str, error: BadInput) -> None:
-        self._refused[run_id] = f"an event of {run_id} was not kept: {error}"
+        self._refused[run_id] = f"an event of run {run_id} was not stored: {error}"
 
     def _report_unreadable(self, what: str, problem: str) -> None:
         """Called by readers in any thread, for the same row again and again."""

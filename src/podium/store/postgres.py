@@ -92,65 +92,63 @@ def explain(error: psycopg.Error, url: str) -> PodiumError:
     if state.startswith(_FULL):
         return StoreFull(
             name,
-            f"the server has no room left ({message}); this write was not made, all earlier ones are safe",
-            "free some space there and run the same command again",
+            f"the server has no space left ({message}); this write failed, all earlier ones are safe",
+            "free space there and run the same command again",
         )
     if state.startswith(_CROWDED):
         return StoreBusy(
-            f"{name}: the server takes no more connections ({message}); end some, or raise max_connections"
+            f"{name}: the server accepts no more connections ({message}); close some, or raise max_connections"
         )
     if state in ("55P03", "57014", *_AGAIN):
         return StoreBusy(
-            f"{name}: another session kept it for {MAX_WAIT_SECONDS} s ({message}); "
+            f"{name}: another session kept it locked for {MAX_WAIT_SECONDS} s ({message}); "
             "nothing was lost, run the same command again"
         )
     if state.startswith(_AWAY):
         return StoreAway(
-            f"{name}: the server cannot be reached just now ({message}); nothing that was written is lost. "
+            f"{name}: the server cannot be reached ({message}); nothing that was stored is lost. "
             "Start the server, or correct PODIUM_DATABASE_URL"
         )
     if state in _REMEDIES:
         problem, remedy = _REMEDIES[state]
         kind = StoreReadOnly if state == "25006" else StoreUnusable
         return kind(name, f"{problem} ({message})", remedy)
-    return StoreUnusable(
-        name, f"the database failed ({message})", "see `podium doctor` for what is usable"
-    )
+    return StoreUnusable(name, f"the database failed ({message})", "check it with `podium doctor`")
 
 
 _REMEDIES = {
     "25006": (
-        "it can only be read: a standby, or a database set to read-only",
+        "it is read-only: a standby, or a database set to read-only",
         "name the primary server in PODIUM_DATABASE_URL",
     ),
     "28P01": (
-        "the password is wrong, or the role is not known",
-        "correct it in PODIUM_DATABASE_URL; special characters are written as %-escapes",
+        "the password is wrong, or the role does not exist",
+        "correct it in PODIUM_DATABASE_URL; write special characters as %-escapes",
     ),
     "28000": (
-        "the server refuses this role from this machine",
+        "the server rejects this role from this machine",
         "correct the role in PODIUM_DATABASE_URL, or allow it in the server's pg_hba.conf",
     ),
     "3D000": (
-        "there is no such database",
-        "make it with `createdb`, or correct its name in PODIUM_DATABASE_URL",
+        "the database does not exist",
+        "create it with `createdb`, or correct its name in PODIUM_DATABASE_URL",
     ),
     "42501": (
-        "the role may not do this",
-        "reading takes the role podium_viewer, working podium_worker, `podium db migrate` podium_owner: name "
-        "the one that is needed in PODIUM_DATABASE_URL. Where the schemas were made anew, run deploy/roles.sql "
-        "again: it grants the rights",
+        "the role lacks a permission for this",
+        "reading needs the role podium_viewer, working podium_worker, `podium db migrate` podium_owner: name "
+        "the one that is needed in PODIUM_DATABASE_URL. If the schemas were created again, run deploy/roles.sql "
+        "again to grant the permissions",
     ),
     "42P01": (
         "a table is missing",
         "run `podium db migrate` as the owner of the database",
     ),
     "TLS": (
-        "no secure connection could be made",
-        "set sslmode and sslrootcert in PODIUM_DATABASE_URL as the server's certificate asks for",
+        "no secure connection could be established",
+        "set sslmode and sslrootcert in PODIUM_DATABASE_URL as the server's certificate requires",
     ),
     "name": (
-        "the host's name is not known",
+        "the host name cannot be resolved",
         "correct the host in PODIUM_DATABASE_URL",
     ),
 }
@@ -315,8 +313,8 @@ def _must_keep_all_text(connection: PostgresConnection) -> None:
     if encoding != "UTF8":
         raise StoreUnusable(
             connection.name,
-            f"it keeps text as {encoding}, which lacks most characters",
-            "make it anew with `createdb --encoding UTF8 --template template0`",
+            f"its encoding is {encoding}, which lacks most characters",
+            "create it again with `createdb --encoding UTF8 --template template0`",
         )
 
 

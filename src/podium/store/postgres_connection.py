@@ -136,7 +136,7 @@ def _parts(url: str) -> dict[str, Any]:
         return parts
     except psycopg.ProgrammingError:
         # The driver's own words quote the URL, password and all.
-        raise BadInput(f"the database's URL cannot be read; {_REMEDY}") from None
+        raise BadInput(f"the database URL cannot be parsed; {_REMEDY}") from None
 
 
 def _refuse_strange(parts: Mapping[str, Any]) -> None:
@@ -144,13 +144,13 @@ def _refuse_strange(parts: Mapping[str, Any]) -> None:
     host, port = str(parts.get("host") or ""), str(parts.get("port") or "")
     if any("," in str(parts.get(name) or "") for name in ("host", "hostaddr", "port")):
         raise BadInput(
-            "the database's URL names several hosts; name the one that is the primary, or an address "
-            "that always leads to it"
+            "the database URL names several hosts; name only the primary, or an address that always "
+            "leads to it"
         )
     if port and not (port.isascii() and port.isdigit()):
-        raise BadInput(f"the port in the database's URL is no number; {_REMEDY}")
+        raise BadInput(f"the port in the database URL is not a number; {_REMEDY}")
     if "@" in host or "@" in str(parts.get("dbname") or ""):
-        raise BadInput(f"the database's URL holds an @ too many; {_REMEDY}")
+        raise BadInput(f"the database URL contains more than one @; {_REMEDY}")
 
 
 def _driver() -> Any:
@@ -168,5 +168,5 @@ def refuse_nul(values: Mapping[str, Any]) -> None:
     for name, value in values.items():
         if isinstance(value, str) and "\0" in value:
             raise BadInput(
-                f"{name} {value!r} holds a NUL character, which PostgreSQL cannot keep; leave it out"
+                f"{name} {value!r} contains a NUL character, which PostgreSQL cannot store; remove it"
             )

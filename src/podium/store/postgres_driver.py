@@ -50,7 +50,7 @@ class PendingRows:
         if not self.done:
             self._line.send()
         if self.rows is None:
-            raise psycopg.ProgrammingError("the statement gives no rows")
+            raise psycopg.ProgrammingError("the statement returns no rows")
         return self.rows
 
 
@@ -106,7 +106,7 @@ class GatheringConnection(PostgresConnection):
         self.send()
         if ended.done != "COMMIT":
             raise psycopg.errors.InFailedSqlTransaction(
-                "a statement failed and was passed over; nothing of the transaction was kept"
+                "a statement failed and was ignored; the transaction was rolled back"
             )
 
     def roll_back(self) -> None:
@@ -242,7 +242,7 @@ class PostgresDriver:
     def _begun(self) -> GatheringConnection:
         """The line that the transaction was begun on: on another one there is none."""
         if self._line is None:
-            raise psycopg.OperationalError("the line was lost within a transaction")
+            raise psycopg.OperationalError("the connection was lost within a transaction")
         return self._line
 
     def _connection(self) -> GatheringConnection:
@@ -296,6 +296,6 @@ class PostgresDriver:
             except psycopg.Error:
                 time.sleep(pause)
         raise StoreAway(
-            f"{self.name}: the line was lost during a commit, and whether it was kept cannot be found out "
-            "while the server is away; look before you do the same again"
+            f"{self.name}: the connection was lost during a commit, and whether it succeeded is not known "
+            "until the server is back; check before you run the command again"
         ) from error

@@ -188,7 +188,7 @@ def _take(connection: PostgresConnection, worker_id: str) -> None:
     row = connection.execute("SELECT pg_try_advisory_lock(:key)", {"key": _key(worker_id)})
     if not row.fetchone()[0]:
         raise LockHeld(
-            f"another process is at work as {worker_id!r}; end it, or wait until the server has seen its end"
+            f"another process is running as {worker_id!r}; stop it, or wait until the server notices its end"
         )
 
 
@@ -226,7 +226,7 @@ def _age_of_server(view: StoreView) -> float:
 
 def _sql(view: StoreView) -> SqlView:
     if not isinstance(view, SqlView):
-        raise TypeError(f"no view of a PostgreSQL database: {type(view).__name__}")
+        raise TypeError(f"not a view of a PostgreSQL database: {type(view).__name__}")
     return view
 
 

@@ -53,8 +53,8 @@ class PostgresDatabase:
     @property
     def to_empty(self) -> str:
         return (
-            "as its owner, `DROP SCHEMA podium CASCADE; DROP SCHEMA IF EXISTS dbos CASCADE` in psql; "
-            "where the roles of deploy/roles.sql are used, run that file again before you go on"
+            "as its owner, run `DROP SCHEMA podium CASCADE; DROP SCHEMA IF EXISTS dbos CASCADE` in psql; "
+            "if you use the roles of deploy/roles.sql, run that file again before you continue"
         )
 
     def version(self) -> int:
@@ -139,17 +139,17 @@ class _PostgresSession:
 
 def _damage(connection: PostgresConnection) -> Iterator[DatabaseDamage]:
     for (index,) in connection.execute(_INVALID_INDEXES, {"schema": SCHEMA}).fetchall():
-        yield DatabaseDamage(f"the index {index!r} is not valid", f"REINDEX INDEX {SCHEMA}.{index}")
+        yield DatabaseDamage(f"the index {index!r} is invalid", f"REINDEX INDEX {SCHEMA}.{index}")
     bad = connection.execute(_BAD_PAGES).fetchone()
     if bad is not None and bad[0]:
         yield DatabaseDamage(
             f"the server read {bad[0]} damaged pages of this database",
-            "look into the server's log and restore a backup",
+            "check the server's log and restore a backup",
         )
     if connection.raw.info.server_version < _KNOWS_ITS_SORTING:
         return
     for old, new in connection.execute(_OTHER_SORTING).fetchall():
         yield DatabaseDamage(
-            f"text was sorted by version {old} of the language's rules, the system has {new} now",
-            "as its owner, REINDEX DATABASE, then ALTER DATABASE … REFRESH COLLATION VERSION",
+            f"text was sorted with version {old} of the collation, but the system now has {new}",
+            "as its owner, run REINDEX DATABASE, then ALTER DATABASE … REFRESH COLLATION VERSION",
         )

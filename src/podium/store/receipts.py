@@ -47,13 +47,13 @@ def load_or_create_key(path: Path) -> bytes:
     except OSError as error:
         raise StoreUnusable(
             str(path),
-            f"the receipts' key cannot be read or made: {error.strerror or error}",
-            "make file and folder accessible to this user, or set PODIUM_HOME to a folder of your own",
+            f"the receipts' key cannot be read or created: {error.strerror or error}",
+            "make the file and its folder accessible to this user, or set PODIUM_HOME to a folder you own",
         ) from error
     if len(key) != KEY_BYTES:
         raise StoreUnusable(
             str(path),
-            f"this is no key for receipts: {len(key)} bytes instead of {KEY_BYTES}",
+            f"this is not a key for receipts: {len(key)} bytes instead of {KEY_BYTES}",
             "restore the file from a backup",
         )
     return key
@@ -64,8 +64,8 @@ def _refuse_beside_heads(path: Path) -> None:
     if heads.is_dir() and any(heads.iterdir()):
         raise StoreUnusable(
             str(path),
-            f"the receipts' key is gone, while {str(heads)!r} holds heads of chains sealed with it",
-            "restore the key from a backup, or move the heads away to begin anew "
+            f"the receipts' key is missing, but {str(heads)!r} has heads of chains sealed with it",
+            "restore the key from a backup, or move the heads away to start again "
             "(earlier receipts can then no longer be verified)",
         )
 
@@ -144,7 +144,9 @@ class Anchors:
             content = path.read_bytes()
         except OSError as error:
             raise StoreUnusable(
-                str(path), f"the heads cannot be read: {error.strerror}", "make the file readable"
+                str(path),
+                f"the chain heads cannot be read: {error.strerror}",
+                "make the file readable",
             ) from error
         whole = content.split(b"\n")[:-1]
         matches = [match for line in whole if (match := _LINE.fullmatch(line))]
@@ -212,7 +214,7 @@ class Sealer:
 
     def __init__(self, key: bytes) -> None:
         if len(key) != KEY_BYTES:
-            raise BadInput(f"a key for receipts has {KEY_BYTES} bytes, not {len(key)}")
+            raise BadInput(f"a key for receipts must have {KEY_BYTES} bytes, not {len(key)}")
         self._key = key
 
     @property
@@ -323,7 +325,7 @@ class _ReceiptChain:
             if self.heads:
                 last = max(head.number for head in self.heads)
                 yield self._finding(
-                    None, FindingKind.REMOVED, f"all {last} receipts of it are gone"
+                    None, FindingKind.REMOVED, f"all of its receipts are missing ({last})"
                 )
             return
         for receipt, genuine in self._judged():
@@ -338,10 +340,10 @@ class _ReceiptChain:
             problem = f"it belongs to run {receipt.run_id!r}"
             yield self._finding(number, FindingKind.MOVED, problem)
         if not receipt.seal:
-            yield self._finding(number, FindingKind.UNSEALED, "it carries no seal")
+            yield self._finding(number, FindingKind.UNSEALED, "it has no seal")
         elif not genuine:
             if receipt.seal in self.vouched:
-                problem = "its content is not what was sealed"
+                problem = "its content differs from what was sealed"
                 yield self._finding(number, FindingKind.EDITED, problem)
             else:
                 problem = "its seal was not made with this key for this content"
@@ -350,7 +352,7 @@ class _ReceiptChain:
     def _order(self) -> Iterator[ChainFinding]:
         for before, after in pairwise(self.receipts):
             if after.number <= before.number:
-                problem = f"it stands behind receipt {before.number}"
+                problem = f"it is out of order, after receipt {before.number}"
                 yield self._finding(after.number, FindingKind.REORDERED, problem)
 
     def _links(self) -> Iterator[ChainFinding]:
@@ -368,7 +370,7 @@ class _ReceiptChain:
         by_number = {receipt.number: receipt for receipt in self.receipts}
         last = max(by_number)
         if not self.heads and last > 1:
-            problem = "no head of it is anchored: receipts may be missing at its end"
+            problem = "its chain has no anchored head: receipts may be missing at its end"
             yield self._finding(None, FindingKind.HEAD_MISSING, problem)
         for head in self.heads:
             anchored = by_number.get(head.number)
@@ -377,7 +379,7 @@ class _ReceiptChain:
                 yield self._finding(head.number, FindingKind.REPLACED, problem)
         furthest = max((head.number for head in self.heads), default=last)
         if furthest > last:
-            problem = f"the chain ends at {last}, its anchored head is {furthest}"
+            problem = f"the chain ends at {last}, but its anchored head is {furthest}"
             yield self._finding(last + 1, FindingKind.CUT_OFF, problem)
 
     def _finding(self, number: int | None, kind: FindingKind, problem: str) -> ChainFinding:

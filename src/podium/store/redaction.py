@@ -204,7 +204,7 @@ class Redactor:
             hide = self.text if suspicious else self._without_patterns
             cleaned = self._walk(document, hide)
         except (ValueError, RecursionError) as error:
-            raise BadInput(f"cannot redact what is to be written: {error}; hand in JSON") from error
+            raise BadInput(f"cannot redact a value that is not JSON: {error}") from error
         if cleaned == document:
             return serialised
         return json.dumps(cleaned, ensure_ascii=False, separators=(",", ":"))
@@ -276,7 +276,7 @@ def _why_unusable(value: str, names: Mapping[str, str]) -> str:
     if len(bare) < SHORTEST_SECRET:
         return f"it is shorter than {SHORTEST_SECRET} characters"
     if any(bare in literal for literal in record_literals()):
-        return "it is part of a word that Podium's own records are made of"
+        return "it is part of a word that Podium's own records use"
     if any(bare in marker for marker in _markers(names)):
         return "it is part of a name that is shown in place of secrets"
     return ""
@@ -373,6 +373,6 @@ def _compiled(pattern: str) -> re.Pattern[str]:
         ) from error
     if compiled.match(""):
         raise BadInput(
-            f"the redaction pattern {pattern!r} fits the empty text; say what must be there"
+            f"the redaction pattern {pattern!r} matches empty text; make it match at least one character"
         )
     return compiled

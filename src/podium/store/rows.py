@@ -86,7 +86,7 @@ def read_or_refuse(model: type[N], body: Any, looked_up: Mapping[str, Any]) -> N
         raise StoreUnusable(
             _named(model, " ".join(str(value) for value in looked_up.values())),
             f"its row in the database cannot be read ({_problem(error)})",
-            "upgrade Podium if a newer one wrote it, else restore a backup",
+            "upgrade Podium if a newer version wrote it, otherwise restore a backup",
         ) from None
 
 
@@ -109,7 +109,7 @@ def _named(model: type[FrozenModel], key: str) -> str:
 def _problem(error: Exception) -> str:
     """The problem, without the value: that may be a secret."""
     if not isinstance(error, ValidationError):
-        return "no JSON" if isinstance(error, ValueError) else "nested too deeply"
+        return "not JSON" if isinstance(error, ValueError) else "nested too deeply"
     first = error.errors(include_input=False, include_url=False, include_context=False)[0]
     key_path = ".".join(str(part) for part in first["loc"])
-    return f"{key_path[:_MAX_NAME]}: {first['msg']}" if key_path else "no JSON"
+    return f"{key_path[:_MAX_NAME]}: {first['msg']}" if key_path else "not JSON"

@@ -245,7 +245,7 @@ def archive(path: Path, now: datetime) -> Path | None:
         return None
     backup = path.with_name(f"{path.name}-{now:%Y%m%dT%H%M%SZ}")
     if any(os.path.lexists(f"{backup}{end}") for end in _ENDS):
-        raise StoreUnusable(str(backup), "it is there already", "try again in a second")
+        raise StoreUnusable(str(backup), "it already exists", "try again in a second")
     for end in there:
         Path(f"{path}{end}").rename(f"{backup}{end}")
     return backup
@@ -327,7 +327,7 @@ def explain(error: sqlite3.Error, path: Path) -> PodiumError:
             return StoreCorrupt(
                 name,
                 f"the file is damaged ({error})",
-                "move it away and restore a copy; `sqlite3 FILE .recover` saves what is readable",
+                "move it away and restore a backup; `sqlite3 FILE .recover` saves what is readable",
             )
         case _ if is_full(error, path):
             return disk_full(path)
@@ -344,7 +344,7 @@ def explain(error: sqlite3.Error, path: Path) -> PodiumError:
             )
         case _:
             return StoreUnusable(
-                name, f"the database failed ({error})", "see `podium doctor` for what is usable"
+                name, f"the database failed ({error})", "check it with `podium doctor`"
             )
 
 
@@ -361,7 +361,7 @@ def disk_full(path: Path) -> StoreFull:
     """The error that says so, and where to make room."""
     return StoreFull(
         str(path),
-        "the disk is full; this write was not made, all earlier ones are safe",
+        "the disk is full; this write failed, all earlier ones are safe",
         f"free space in {str(path.parent)!r} and run the same command again",
     )
 

@@ -151,7 +151,7 @@ class SqliteDriver:
             raise StoreUnusable(
                 str(self._path),
                 "the file was removed or replaced while it was in use",
-                "put it back, or end all processes that use it and start again",
+                "put it back, or stop all processes that use it and start them again",
             )
 
 
@@ -259,7 +259,7 @@ class SqlStore(OpenStore):
             raise StoreUnusable(
                 str(self._key),
                 "the key of the receipts is missing",
-                "restore it from a backup, or set PODIUM_HOME to where it was made",
+                "restore it from a backup, or set PODIUM_HOME to where it was created",
             )
         return Sealer(load_or_create_key(self._key))
 

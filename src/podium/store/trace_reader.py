@@ -96,13 +96,13 @@ class TraceReader:
     def _event(self, number: int, line: bytes) -> TraceEntry | None:
         event = _parsed(line)
         if event is None:
-            self._unread(f"line {number} is no event")
+            self._unread(f"line {number} is not an event")
             return None
         # Within a run numbers rise by one; where they do not, something was lost or came twice.
         run, seq = event[0]["run"], event[0]["seq"]
         before, self._before = self._before, (run, seq)
         if before is not None and before[0] == run and seq != before[1] + 1:
-            self._note_problem(f"line {number} has event {seq} behind event {before[1]}")
+            self._note_problem(f"line {number} has event {seq} after event {before[1]}")
         return event
 
     def _unread(self, problem: str) -> None:
@@ -117,8 +117,8 @@ class TraceReader:
 
     def _refuse(self) -> NoReturn:
         raise BadInput(
-            f"{self._name} is no trace: it does not begin with events, one JSON object a line; "
-            f"a run's trace is .podium/runs/<run>/{TRACE_NAME}"
+            f"{self._name} is not a trace: it does not start with events, one JSON object per line; "
+            f"the trace of a run is .podium/runs/<run>/{TRACE_NAME}"
         )
 
 
@@ -131,14 +131,14 @@ def open_trace(path: Path) -> BinaryIO:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     except (FileNotFoundError, NotADirectoryError):
         raise BadInput(
-            f"there is no trace {str(path)!r}; name a file, or a run of `podium runs`"
+            f"trace {str(path)!r} does not exist; name a file, or a run from `podium runs`"
         ) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise BadInput(f"the trace {str(path)!r} cannot be opened: {reason}") from None
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        raise BadInput(f"{str(path)!r} is no plain file; pipe its content into `podium trace -`")
+        raise BadInput(f"{str(path)!r} is not a plain file; pipe its content into `podium trace -`")
     return os.fdopen(handle, "rb", buffering=_READ_BYTES)
 
 

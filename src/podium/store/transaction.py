@@ -345,8 +345,8 @@ class SqlTransaction(SqlView):
         ).fetchone()
         if at_work is not None:
             raise NotPossibleNow(
-                f"run {at_work[0]!r} is {at_work[1]} and cannot be forgotten; "
-                f"`podium cancel {short_id(at_work[0])}` ends it"
+                f"run {at_work[0]!r} is {at_work[1]} and cannot be deleted; "
+                f"end it with `podium cancel {short_id(at_work[0])}`"
             )
         # A position never comes twice, or a follower would miss what comes next: of events at this
         # very moment the newest is left, by which the next one is numbered.

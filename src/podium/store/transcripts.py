@@ -27,7 +27,7 @@ def plain_name(run_id: str) -> str:
     """The id, if it can be a file's name as it is. Raises `BadInput` for anything else."""
     if not is_plain(run_id):
         raise BadInput(
-            f"run id {run_id!r} cannot name a file; use letters, digits, `_` and `-` alone"
+            f"run id {run_id!r} cannot be a file name; use only letters, digits, `_` and `-`"
         )
     return run_id
 
@@ -60,8 +60,8 @@ class FileTranscripts:
         except OSError as error:
             # Before anything was asked, so that nothing is lost.
             raise NotPossibleNow(
-                f"the transcript cannot be kept in {str(folder)!r} ({error}); make room for it, or "
-                "let yourself write there"
+                f"the transcript cannot be written to {str(folder)!r} ({error}); free space there, or "
+                "give yourself write permission"
             ) from None
         transcript = FileTranscript(reply, folder / "replies" / name, self._redact)
         try:

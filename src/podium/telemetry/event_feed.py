@@ -56,7 +56,7 @@ class GuardedListener(Generic[P]):
         if self.error is None:
             return ()
         why = f"{type(self.error).__name__}: {self.error}"[:200]
-        return (f"{self._name} failed at {_events(self.failed)}; the last time with {why}",)
+        return (f"{self._name} failed for {_events(self.failed)}, most recently with {why}",)
 
 
 async def keep_up(
@@ -118,8 +118,8 @@ class ListenerThread:
         """Events the listener missed, and the reasons. Complete once this is closed."""
         if not self.dropped:
             return self._take.problems
-        why = "the journal could not be read" if self._unread else "it took nothing any more"
-        drop_notice = f"{self._name} was not told of {_events(self.dropped)}: {why}"
+        why = "the journal could not be read" if self._unread else "it stopped accepting events"
+        drop_notice = f"{self._name} missed {_events(self.dropped)}: {why}"
         return (*self._take.problems, drop_notice)
 
     @property

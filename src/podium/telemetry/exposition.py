@@ -175,12 +175,12 @@ class StoreFigures:
         self._lock = threading.Lock()
         self._commits = Histogram(
             "podium_store_commit_seconds",
-            "How long commits of this process took.",
+            "Duration of commits of this process.",
             bounds=SHORT_SECONDS,
         )
         self._reconnects = CounterFamily(
             "podium_store_reconnects_total",
-            "Connections to the database that were lost and made anew.",
+            "Database connections that were lost and established again.",
         )
 
     def committed(self, seconds: float) -> None:

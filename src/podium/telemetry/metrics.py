@@ -73,42 +73,38 @@ class HostedMetrics:
     def __init__(self) -> None:
         self._jobs: list[JobMetrics] = [load(job.metrics)() for job in all_jobs() if job.metrics]
         self._of_jobs = {name: metrics for metrics in self._jobs for name in metrics.types}
-        self.started = CounterFamily(
-            "podium_runs_started_total", "Runs taken for the first time.", ["flow"]
-        )
+        self.started = CounterFamily("podium_runs_started_total", "Runs started.", ["flow"])
         self.taken_again = CounterFamily(
             "podium_runs_taken_again_total",
-            "Runs taken that another host, or an earlier hour, had begun.",
+            "Runs continued that were started earlier or by another host.",
             ["flow"],
         )
         self.ended = CounterFamily(
-            "podium_runs_ended_total", "Runs brought to their end.", ["flow", "status"]
+            "podium_runs_ended_total", "Runs that ended.", ["flow", "status"]
         )
         self.stopped = CounterFamily(
             "podium_runs_stopped_total",
-            "Runs let go of short of their end: parked at a checkpoint, or for a person.",
+            "Runs that stopped before their end: at a checkpoint, or for a person.",
             ["flow", "why"],
         )
         self.queue_wait = Histogram(
             "podium_queue_wait_seconds",
-            "From when a run could start until a worker first took it.",
+            "Time from when a run could start until a worker first took it.",
             ["queue"],
             bounds=LONG_SECONDS,
         )
-        self.steps = CounterFamily(
-            "podium_steps_total", "Steps by how they went.", ["flow", "outcome"]
-        )
+        self.steps = CounterFamily("podium_steps_total", "Steps by outcome.", ["flow", "outcome"])
         self.step_seconds = Histogram(
             "podium_step_seconds",
-            "How long completed steps took.",
+            "Duration of completed steps.",
             ["flow"],
             bounds=(0.005, 0.025, *LONG_SECONDS),
         )
         self.calls = CounterFamily(
-            "podium_calls_total", "Calls by what the gate decided.", ["decision", "tier"]
+            "podium_calls_total", "Calls by decision of the gate.", ["decision", "tier"]
         )
         self.settled = CounterFamily(
-            "podium_calls_settled_total", "Allowed calls by what became of them.", ["outcome"]
+            "podium_calls_settled_total", "Allowed calls by outcome.", ["outcome"]
         )
         self.turns = CounterFamily(
             "podium_turns_total", "Turns that agents answered.", ["role", "model"]
@@ -117,10 +113,10 @@ class HostedMetrics:
             "podium_turns_stopped_total", "Turns that a limit ended.", ["role", "limit"]
         )
         self.answers = CounterFamily(
-            "podium_model_answers_total", "Answers of models within turns.", ["role", "model"]
+            "podium_model_answers_total", "Responses of models within turns.", ["role", "model"]
         )
         self.turn_seconds = Histogram(
-            "podium_turn_seconds", "How long agents took to answer.", ["role"], bounds=LONG_SECONDS
+            "podium_turn_seconds", "Time that agents took to answer.", ["role"], bounds=LONG_SECONDS
         )
         self.turn_tokens = CounterFamily(
             "podium_turn_tokens_total",
@@ -132,12 +128,12 @@ class HostedMetrics:
         )
         self.used_tokens = CounterFamily(
             "podium_usage_tokens_total",
-            "All tokens used, also by tools and by turns without an answer.",
+            "All tokens used, including by tools and by turns without an answer.",
             ["source", "direction"],
         )
         self.used_usd = CounterFamily(
             "podium_usage_usd_total",
-            "All cost, also of tools and of turns without an answer.",
+            "All cost, including of tools and of turns without an answer.",
             ["source"],
         )
 
@@ -241,12 +237,10 @@ def gauges(view: StoreView, worker_id: str) -> list[MetricFamily]:
 
 
 def _queues(tallies: Sequence[QueueCounts], now: datetime) -> list[MetricFamily]:
-    runs = Gauge(
-        "podium_runs", "Runs of queues that have not ended, by status.", ["queue", "status"]
-    )
+    runs = Gauge("podium_runs", "Unfinished runs of queues, by status.", ["queue", "status"])
     oldest = Gauge(
         "podium_queue_oldest_seconds",
-        "How long the first run that could start has been waiting.",
+        "Waiting time of the first run that could start.",
         ["queue"],
     )
     for tally in tallies:
@@ -258,7 +252,7 @@ def _queues(tallies: Sequence[QueueCounts], now: datetime) -> list[MetricFamily]
 
 
 def _workers(heartbeats: Sequence[WorkerHeartbeat], now: datetime) -> list[MetricFamily]:
-    alive = Gauge("podium_workers", "Processes that host runs and were heard of lately.")
+    alive = Gauge("podium_workers", "Live processes that host runs.")
     alive.put(amount=sum(heartbeat.beat_at + LEASE >= now for heartbeat in heartbeats))
     return [alive]
 
@@ -267,10 +261,12 @@ def _own(heartbeat: WorkerHeartbeat | None) -> list[MetricFamily]:
     """Metrics of this process's last heartbeat. Nothing before it has."""
     if heartbeat is None:
         return []
-    hosting = Gauge("podium_worker_hosting", "Runs this worker works on.")
-    capacity = Gauge("podium_worker_room", "Runs this worker would work on at most.")
-    load = Gauge("podium_host_load", "Processes that wanted a core, for each core of the host.")
-    about = Gauge("podium_worker_info", "Which Podium this worker runs. Always 1.", ["version"])
+    hosting = Gauge("podium_worker_hosting", "Runs that this worker hosts.")
+    capacity = Gauge("podium_worker_room", "Maximum number of runs that this worker hosts.")
+    load = Gauge("podium_host_load", "Load of the host per core.")
+    about = Gauge(
+        "podium_worker_info", "Version of Podium that this worker runs. Always 1.", ["version"]
+    )
     hosting.put(amount=heartbeat.hosting)
     capacity.put(amount=heartbeat.room)
     load.put(amount=heartbeat.load)
@@ -281,7 +277,7 @@ def _own(heartbeat: WorkerHeartbeat | None) -> list[MetricFamily]:
 def _approvals(view: StoreView) -> MetricFamily:
     waiting = Gauge(
         "podium_approvals_waiting",
-        f"Questions that wait for a person; {MAX_APPROVALS} means that many or more.",
+        f"Approvals that wait for a person; {MAX_APPROVALS} means that many or more.",
     )
     approvals = view.approvals(statuses=[ApprovalStatus.PENDING], limit=MAX_APPROVALS)
     waiting.put(amount=len(approvals))

@@ -78,7 +78,8 @@ class SpanOutbox(SpanProcessor):
         if not self.dropped:
             return ()
         why = f" ({self._reasons.latest})" if self._reasons.latest else ""
-        return (f"{self.dropped} spans of traces could not be sent to {self._endpoint_text}{why}",)
+        spans = "1 span" if self.dropped == 1 else f"{self.dropped} spans"
+        return (f"{spans} could not be sent to {self._endpoint_text}{why}",)
 
     def put(self, span: FinishedSpan) -> None:
         """Leave a span to be sent. Call it from one thread."""

@@ -43,8 +43,8 @@ def traces_endpoint(environ: Mapping[str, str]) -> str | None:
         endpoint = f"{base.rstrip('/')}/v1/traces"
     if not endpoint:
         raise UserMustAct(
-            f"{SWITCH}=on, but nothing says where traces go; set {ENDPOINT} to a collector "
-            f"such as http://127.0.0.1:4318, or {SWITCH}=off"
+            f"{SWITCH}=on, but no collector is set; set {ENDPOINT} to one such as "
+            f"http://127.0.0.1:4318, or {SWITCH}=off"
         )
     _must_be_sendable(endpoint, environ)
     return endpoint
@@ -57,7 +57,7 @@ def _must_be_sendable(endpoint: str, environ: Mapping[str, str]) -> None:
     if protocol != "http/protobuf":
         raise BadInput(
             f"traces are sent as http/protobuf, not {protocol!r}; unset {PROTOCOLS[1]} and give "
-            "the collector's HTTP port, most often 4318"
+            "the collector's HTTP port, usually 4318"
         )
 
 
@@ -139,8 +139,8 @@ def _open_outbox(endpoint: str, worker_id: str, redact: Callable[[str], str]) ->
         from podium.telemetry.span_outbox import SpanOutbox
     except ImportError as error:
         raise ToolMissing(
-            f"{SWITCH}=on needs OpenTelemetry, and {error.name or 'a part of it'} is not installed; "
-            f"`pip install 'podium[otel]'`, or set {SWITCH}=off"
+            f"{SWITCH}=on needs OpenTelemetry, but {error.name or 'a part of it'} is not installed; "
+            f"install it with `pip install 'podium[otel]'`, or set {SWITCH}=off"
         ) from error
     return SpanOutbox(endpoint, worker_id, redact, endpoint_text=endpoint_for_people(endpoint))
 

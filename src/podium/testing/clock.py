@@ -23,7 +23,7 @@ class FixedClock:
 
     def __init__(self, start: datetime = START_TIME) -> None:
         if start.tzinfo is None:
-            raise BadInput(f"a clock cannot start at {start!r}: say in which time zone")
+            raise BadInput(f"a clock cannot start at {start!r}: give a time zone")
         self._start = start.astimezone(UTC)
         self._passed_seconds = 0.0
         self._set_back = timedelta()
@@ -37,7 +37,7 @@ class FixedClock:
     def advance(self, seconds: float) -> None:
         """Let time pass. Timers of an event loop do not notice: they run on the loop's own time."""
         if seconds < 0:
-            raise BadInput(f"time cannot pass by {seconds!r} seconds: a clock only goes forward")
+            raise BadInput(f"time cannot pass by {seconds!r} seconds: a clock only moves forward")
         self._passed_seconds += seconds
 
     def set_back(self, seconds: float) -> None:

@@ -80,8 +80,8 @@ class MemoryTx(MemoryView):
             run = self.run(run_id)
             if run is not None and not run.status.ended:
                 raise NotPossibleNow(
-                    f"run {run_id!r} is {run.status} and cannot be forgotten; "
-                    f"`podium cancel {short_id(run_id)}` ends it"
+                    f"run {run_id!r} is {run.status} and cannot be deleted; "
+                    f"end it with `podium cancel {short_id(run_id)}`"
                 )
         tables, gone = self._tables, set(run_ids)
         tables.events = [event for event in tables.events if event.run_id not in gone]

@@ -97,7 +97,9 @@ class MemoryTerminals:
     def _lines_of(self, terminal: Terminal) -> list[str]:
         self._check(terminal.pair)
         if terminal.side not in self.lines:
-            raise NotPossibleNow(f"the pair {terminal.pair!r} is not up; bring it up first")
+            raise NotPossibleNow(
+                f"the pair {terminal.pair!r} is not running; start it with `podium duet up`"
+            )
         return self.lines[terminal.side]
 
     def _state(self, side: Side) -> TerminalState:
@@ -148,7 +150,7 @@ class MemoryMirror:
     async def take(self, request: KeyboardRequest) -> KeyboardHold:
         held = self._hold(request.terminal)
         if held is not None and held.who != request.who:
-            raise NotPossibleNow(f"{held.who!r} has the keyboard; wait, or have them return it")
+            raise NotPossibleNow(f"{held.who!r} has the keyboard; wait, or ask them to return it")
         now = self._clock.now()
         since = held.since if held else now
         hold = KeyboardHold(
@@ -161,7 +163,7 @@ class MemoryMirror:
     async def give(self, terminal: Terminal, who: str = "") -> KeyboardHold | None:
         held = self._hold(terminal)
         if held is not None and who not in ("", held.who):
-            raise NotPossibleNow(f"{held.who!r} has the keyboard; only they return it")
+            raise NotPossibleNow(f"{held.who!r} has the keyboard; only they can return it")
         self.holds.pop(terminal, None)
         await self._notify()
         return held
@@ -169,7 +171,7 @@ class MemoryMirror:
     async def _typed(self, terminal: Terminal, who: str, text: str) -> None:
         held = self._hold(terminal)
         if (held.who if held else "") != who:
-            raise NotPossibleNow("the keyboard is another's; take it first")
+            raise NotPossibleNow("you do not have the keyboard; take it first")
         self.lines.setdefault(terminal, []).append(text)
         await self._notify()
 

@@ -301,9 +301,7 @@ class ScriptedToolDoor:
 def _requested(tx: Transaction, permit: Permit) -> CallRecord:
     record = tx.call(permit.call.key)
     if record is None:
-        raise NotPossibleNow(
-            f"call {permit.call.key!r} was never requested; ask the door for leave first"
-        )
+        raise NotPossibleNow(f"call {permit.call.key!r} was never requested; request it first")
     return record
 
 

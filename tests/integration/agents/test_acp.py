@@ -148,7 +148,9 @@ async def test_how_a_command_ended_is_not_known_from_completed_alone(tmp_path: P
     stage = Stage(tmp_path, ALLOW)
     reply = await stage.ask(asks(), uses("completed"), says("Done."), END)
     assert stage.doors.door.settled == {}
-    assert reply.warnings == ("the agent does not tell how '`rm -rf x`' ended: it is not known",)
+    assert reply.warnings == (
+        "the agent did not report how '`rm -rf x`' ended; its result is unknown",
+    )
 
 
 @pytest.mark.sample(2)
@@ -204,7 +206,7 @@ async def test_where_only_lasting_options_are_offered_none_is_chosen(
     # The permit does not stay open, and what became of it is said in the next prompt.
     assert stage.doors.door.settled == {"t1#0": False}
     (untold,) = reply.untold
-    assert "offers no way to permit it once" in untold
+    assert "offers no option to allow it once" in untold
 
 
 @pytest.mark.sample(2)
@@ -411,7 +413,7 @@ async def test_what_it_cannot_be_given_or_held_to_is_warned_of(tmp_path: Path) -
     stage = Stage(tmp_path)
     reply = await stage.ask(says("Hi."), END, turn={"own_tools": wished, "limits": limits})
     search, subagents, tokens, usd, turns = reply.warnings
-    assert search == "agent 'other' has no tool 'google_web_search' of its own; it is not given"
+    assert search == "agent 'other' has no tool 'google_web_search' of its own; it is not available"
     assert "'subagents'" in subagents
     assert ("10 tokens" in tokens, "0.5 usd" in usd, "3 turns" in turns) == (True, True, True)
 
@@ -435,13 +437,13 @@ def test_different_edits_are_different_calls() -> None:
 async def test_an_answer_that_was_cut_off_says_so(tmp_path: Path) -> None:
     reply = await Stage(tmp_path).ask(says("Half of"), {"end": "max_tokens"})
     assert reply.text == "Half of"
-    assert reply.warnings == ("the answer was cut off at the model's limit",)
+    assert reply.warnings == ("the answer was cut off at the model's output limit",)
 
 
 async def test_an_agent_that_breaks_off_when_refused_still_tells_why(tmp_path: Path) -> None:
     reply = await Stage(tmp_path, DENY).ask(asks(), {"end": "cancelled"})
     assert reply.untold
-    assert reply.warnings == ("the agent broke off after a refusal",)
+    assert reply.warnings == ("the agent stopped after a refusal",)
 
 
 async def test_garbage_on_its_output_is_passed_over(tmp_path: Path) -> None:
@@ -474,7 +476,7 @@ async def test_a_loaded_conversation_is_not_taken_for_the_answer(tmp_path: Path)
 async def test_an_agent_that_cannot_continue_begins_anew_and_says_so(tmp_path: Path) -> None:
     reply = await Stage(tmp_path).ask(says("New."), END, turn={"session": "s0"})
     assert reply.session == "s1"
-    assert "cannot continue" in reply.warnings[0]
+    assert "cannot resume conversations" in reply.warnings[0]
 
 
 async def test_a_silent_agent_ends_with_the_seconds_of_the_turn(tmp_path: Path) -> None:
@@ -576,7 +578,7 @@ async def test_a_program_that_is_not_there_is_said(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
     agent = AcpAgent(AgentOptions(name="other", command=("/nonexistent/agent",)), stage.kit)
     turn = Turn(run_id="r", step_key="s", role="x", prompt="go", workspace=str(stage.workspace))
-    with pytest.raises(ToolMissing, match="under `command`"):
+    with pytest.raises(ToolMissing, match="`command` in its settings"):
         await agent.ask(turn)
 
 

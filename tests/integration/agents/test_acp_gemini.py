@@ -64,7 +64,7 @@ async def test_a_conversation_goes_on_where_it_was_also_within_a_minute(tmp_path
 @pytest.mark.soak  # held in test_acp.py without a start, which takes seconds
 async def test_a_conversation_it_does_not_know_is_said_plainly(tmp_path: Path) -> None:
     async with gemini_rig(tmp_path, {}, kind=AcpAgent) as rig:
-        with pytest.raises(AgentRejected, match="ask without a session"):
+        with pytest.raises(AgentRejected, match="start a new conversation"):
             await rig.ask("hello", session="0b5ba0e2-6d3d-4a6e-8a36-3f0f6d0ad9a1")
         assert rig.server.requests == []
 
@@ -190,7 +190,7 @@ async def test_subagents_are_not_given_and_that_is_said(tmp_path: Path) -> None:
         assert [call.tool for call in rig.gate.judged] == ["web_search"]
         assert "invoke_agent" not in rig.server.requests[-1].tools
     one, two = reply.warnings
-    assert "'subagents' of its own; it is not given" in one
+    assert "'subagents' of its own; it is not available" in one
     assert "'codebase_investigator'" in two
     # Nobody chose one: it is the one that it tells of.
     assert reply.model.startswith("gemini-")

@@ -45,7 +45,7 @@ def _told(result: ToolReturnPart) -> tuple[str, str]:
         ("no JSON at all", "Expecting value"),
         ('["milk"]', "it is a list"),
         ('"milk"', "it is a str"),
-        ('{"text": NaN}', "NaN is no JSON"),
+        ('{"text": NaN}', "NaN is not valid JSON"),
         ("[" * 100_000, "too deep"),
     ],
     ids=["cut off", "words", "list", "text", "NaN", "deep"],
@@ -95,7 +95,7 @@ async def test_every_call_of_an_answer_gets_its_own_result(house: House) -> None
     assert words[2].startswith("Error: there is no tool 'format_disk'; tools: ")
     assert "keep_note" in words[2], "it is told which tools there are"
     assert words[3] == (
-        "Error: arguments of 'keep_note' do not fit: 'text': 5 is not of type 'string'. "
+        "Error: invalid arguments for 'keep_note': 'text': 5 is not of type 'string'. "
         "keep_note takes {text?: text}, for example {}"
     )
     assert words[4] == "Error: 'break_down' broke: RuntimeError: the paper is used up"

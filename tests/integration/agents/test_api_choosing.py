@@ -90,7 +90,7 @@ def test_a_key_that_cannot_travel_is_refused_without_showing_it(value: str) -> N
 
 def test_a_secret_that_is_not_known_is_named() -> None:
     choice = choose(options(model="anthropic:claude-opus-4-6"))
-    with pytest.raises(AgentNotLoggedIn, match="secret 'K' is not known"):
+    with pytest.raises(AgentNotLoggedIn, match="secret 'K' is not defined"):
         choice.key({"ANTHROPIC_API_KEY": "secret://K"}, dict[str, str]().__getitem__)
 
 

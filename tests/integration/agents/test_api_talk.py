@@ -233,7 +233,7 @@ async def test_bytes_that_are_no_text_are_replaced(provider: str, tmp_path: Path
         rig = ApiRig(tmp_path, server, provider)
         reply = await rig.agent.ask(rig.turn("SCRIPT:u"))
     assert reply.text.startswith("abc�")
-    assert "no text" in reply.warnings[0]
+    assert "not valid UTF-8" in reply.warnings[0]
 
 
 async def test_a_model_in_a_circle_is_stopped(provider: str, tmp_path: Path) -> None:
@@ -351,4 +351,4 @@ async def test_tools_of_its_own_are_not_given_and_that_is_said(
         rig = ApiRig(tmp_path, server, provider)
         turn = rig.turn("SCRIPT:plain").model_copy(update={"own_tools": ("web_search",)})
         reply = await rig.agent.ask(turn)
-    assert reply.warnings == ("agent 'thinker' has no tools of its own: web_search not given",)
+    assert reply.warnings == ("agent 'thinker' has no tools of its own; not available: web_search",)

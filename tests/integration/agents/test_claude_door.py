@@ -370,7 +370,10 @@ async def test_a_door_that_breaks_denies() -> None:
     assert answer is not None
     decision = answer["hookSpecificOutput"]
     assert decision["permissionDecision"] == "deny"
-    assert decision["permissionDecisionReason"] == "Permission Denied: not judged (OSError)"
+    assert (
+        decision["permissionDecisionReason"]
+        == "Permission Denied: the call could not be checked (OSError)"
+    )
 
 
 async def test_a_command_elsewhere_is_judged_for_where_it_runs(tmp_path: Path) -> None:

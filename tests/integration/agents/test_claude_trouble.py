@@ -386,7 +386,7 @@ async def test_a_program_that_asks_and_does_not_read_is_ended(
     async with claude_rig(tmp_path, {}, options=pretending(ASKING + then)) as rig:
         error = await trouble(rig)
     assert isinstance(error, AgentLost)
-    assert "has read no answer" in str(error)
+    assert "has not read an answer" in str(error)
     assert error.usage is not None
     assert error.usage.turns == 1
 

@@ -84,7 +84,7 @@ async def test_a_fresh_session_knows_nothing_of_another(tmp_path: Path) -> None:
 
 async def test_an_unknown_session_is_an_error_that_says_so(tmp_path: Path) -> None:
     async with codex_rig(tmp_path, {"one": ["First."]}) as rig:
-        with pytest.raises(AgentRejected, match="would not take the turn"):
+        with pytest.raises(AgentRejected, match="rejected the turn"):
             await rig.ask("one", session="01a1de0b-1c42-7b40-a966-000000000000")
     assert rig.server.requests == []
 
@@ -228,8 +228,8 @@ async def test_what_it_cannot_be_given_and_held_to_is_said(tmp_path: Path) -> No
     given = {"own_tools": ("web_fetch", "run_without_sandbox"), "limits": TurnLimits(usd=0.5)}
     async with codex_rig(tmp_path, {"one": ["Yes."]}, options={"model": "home-made"}) as rig:
         reply = await rig.ask("one", **given)
-    assert "agent 'codex' has no tool 'web_fetch' of its own; it is not given" in reply.warnings
-    assert "agent 'codex' cannot be held to the turn's limit of 0.5 usd" in reply.warnings
+    assert "agent 'codex' has no tool 'web_fetch' of its own; it is not available" in reply.warnings
+    assert "the turn's limit of 0.5 usd cannot be enforced for agent 'codex'" in reply.warnings
     assert not any("run_without_sandbox" in warning for warning in reply.warnings)
 
 

@@ -273,7 +273,7 @@ async def test_a_hook_command_that_breaks_is_a_denial(tmp_path: Path, fault: str
     async with codex_rig(tmp_path, steps, hook=(sys.executable, "-c", fault)) as rig:
         await rig.ask("works")
     assert not (rig.workspace / "ran.marker").exists()
-    assert "the question to the tool door failed" in rig.told_the_model()
+    assert "the request to Podium failed" in rig.told_the_model()
 
 
 async def test_a_hook_that_codex_calls_broken_ends_the_turn(
@@ -285,7 +285,7 @@ async def test_a_hook_that_codex_calls_broken_ends_the_turn(
     monkeypatch.setattr(codex_home, "HOOK", broken)
     steps = {"works": [{"run": "sleep 30; touch ran.marker"}, "Done."]}
     async with codex_rig(tmp_path, steps) as rig:
-        with pytest.raises(NeedsHuman, match="the hook of the tool door broke"):
+        with pytest.raises(NeedsHuman, match="Podium's hook failed"):
             await rig.ask("works")
     assert not (rig.workspace / "ran.marker").exists()
 
@@ -377,7 +377,7 @@ async def test_a_workspace_whose_git_file_leads_elsewhere_is_not_worked_in(tmp_p
         elsewhere = tmp_path / "elsewhere"
         shutil.move(rig.workspace / ".git", elsewhere)
         (rig.workspace / ".git").write_text(f"gitdir: {elsewhere}")
-        with pytest.raises(NotPossibleNow, match="is not a worktree of it"):
+        with pytest.raises(NotPossibleNow, match="does not know it as a worktree"):
             await rig.ask("works")
         assert rig.server.requests == []
 

@@ -142,7 +142,7 @@ def test_a_git_file_that_leads_to_another_repository_is_refused(tmp_path: Path) 
         f"gitdir: {other}/.git/worktrees/new",
     ):
         (workspace / ".git").write_text(words)
-        with pytest.raises(NotPossibleNow, match="is not a worktree of it"):
+        with pytest.raises(NotPossibleNow, match="does not know it as a worktree"):
             refuse_foreign_git("codex", workspace)
 
 

@@ -201,7 +201,7 @@ async def test_a_codex_that_does_not_leave_is_ended_and_that_is_said(
     async with codex_rig(tmp_path, {"one": ["Yes."]}, options=options) as rig:
         reply = await rig.ask("one")
     assert reply.text == "Yes."
-    assert any("did not end by itself" in warning for warning in reply.warnings)
+    assert any("did not exit by itself" in warning for warning in reply.warnings)
     assert living(tmp_path) == []
 
 

@@ -187,8 +187,8 @@ async def test_a_conversation_whose_name_could_do_harm_has_none(tmp_path: Path, 
     ("code", "output", "words"),
     [
         ("print('All done.'); raise SystemExit(3)", "text", "exit 3"),
-        ("pass", "text", "said nothing"),
-        ("print('   ')", "text", "said nothing"),
+        ("pass", "text", "without an answer"),
+        ("print('   ')", "text", "without an answer"),
         ("print('not json')", "json", "not JSON"),
         ("print('{}')", "json", "'text'"),
         ("print('[' * 99999)", "json", "not JSON"),
@@ -322,10 +322,10 @@ async def test_what_it_cannot_be_given_and_held_to_is_said(tmp_path: Path) -> No
     agent = an_agent(tmp_path, "echo", "Hello.")
     reply = await agent.ask(a_turn(tmp_path, own_tools=("web_search",), limits=limits))
     assert reply.warnings == (
-        "agent 'any' has no tool 'web_search' of its own; it is not given",
-        "agent 'any' cannot be held to the turn's limit of 1000 tokens",
-        "agent 'any' cannot be held to the turn's limit of 0.5 usd",
-        "agent 'any' cannot be held to the turn's limit of 3 turns",
+        "agent 'any' has no tool 'web_search' of its own; it is not available",
+        "the turn's limit of 1000 tokens cannot be enforced for agent 'any'",
+        "the turn's limit of 0.5 usd cannot be enforced for agent 'any'",
+        "the turn's limit of 3 turns cannot be enforced for agent 'any'",
     )
     assert (await agent.ask(a_turn(tmp_path))).warnings == ()
 

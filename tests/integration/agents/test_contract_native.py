@@ -27,4 +27,4 @@ async def test_what_two_readers_could_read_differently_is_no_native_payload(
         rig = ApiRig(tmp_path, server, "openai")
         reply = await rig.agent.ask(rig.turn("SCRIPT:native", contract=Verdict))
     assert (reply.found, reply.payload) == ("none", None)
-    assert "did not keep to its own schema" in reply.warnings[0]
+    assert "does not match the schema" in reply.warnings[0]

@@ -105,7 +105,9 @@ async def test_only_files_and_shell_are_there_unless_the_role_has_more(tmp_path:
     files = {"read_file", "write_file", "replace", "list_directory", "glob", "grep_search"}
     assert offered == files | {"run_shell_command"}
     assert more == offered | {"google_web_search", "invoke_agent"}
-    assert reply.warnings == ("agent 'gemini' has no tool 'telepathy' of its own; it is not given",)
+    assert reply.warnings == (
+        "agent 'gemini' has no tool 'telepathy' of its own; it is not available",
+    )
 
 
 async def test_a_subagent_is_under_the_same_gate(tmp_path: Path) -> None:
@@ -279,7 +281,7 @@ async def test_a_door_that_is_gone_is_a_no(tmp_path: Path) -> None:
         rig.use_kit(hook_command=client)
         await rig.ask("leave")
         assert rig.branch() == "work"
-        assert "Podium is not there" in rig.told_the_model()
+        assert "Podium cannot be reached" in rig.told_the_model()
 
 
 async def test_a_workspace_cannot_configure_it_and_what_is_denied_stays_undone(

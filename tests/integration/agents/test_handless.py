@@ -191,7 +191,7 @@ async def test_a_call_that_waits_is_done_in_the_same_conversation_after_the_yes(
     assert (second.text, second.session) == ("It is made.", first.session)
     assert second.waiting_approvals == ()
     assert "SCRIPT:first" in heard
-    assert "you have said that you are done" in heard
+    assert "you have called `finish`" in heard
 
 
 async def _grant(rig: AnyRig, approval_id: str) -> None:
@@ -217,7 +217,7 @@ async def test_the_hook_of_gemini_refuses_its_own_tools_even_when_they_are_there
         assert made_in(rig) == []
         (refused,) = [event for event in await rig.tools.events() if isinstance(event, ToolRefused)]
         assert refused.tool == "run_shell_command"
-        assert "tells of no use" in refused.reason
+        assert "has not announced the tool use" in refused.reason
         assert "Permission Denied" in rig.told_the_model()
 
 

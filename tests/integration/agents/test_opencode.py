@@ -184,8 +184,8 @@ async def test_its_own_tools_are_there_by_any_agents_word_and_others_are_not(
         assert "task" in rig.server.requests[before].tools
         assert (ToolCompleted, "ask_subagent") in await rig.happened()
     assert reply.warnings == (
-        "agent 'coder' has no tool 'telepathy' of its own; it is not given",
-        "agent 'coder' has no tool 'web_search' of its own; it is not given",
+        "agent 'coder' has no tool 'telepathy' of its own; it is not available",
+        "agent 'coder' has no tool 'web_search' of its own; it is not available",
     )
 
 

@@ -194,6 +194,6 @@ async def test_who_asks_and_never_reads_is_not_asked_any_more(
     ours = Ours()
     ours.wait.clear()
     async with talk(tmp_path, ours) as peer:
-        with pytest.raises(AgentLost, match="has read no answer"):
+        with pytest.raises(AgentLost, match="has not read an answer"):
             await peer.call("ask and never read")
         assert len([line for way, line in ours.lines if way == "sent"]) < 3_000

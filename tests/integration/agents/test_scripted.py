@@ -100,7 +100,7 @@ async def test_a_crash_is_an_agent_that_was_lost(tmp_path: Path) -> None:
 
 
 async def test_an_exit_without_a_readable_answer_is_no_answer(tmp_path: Path) -> None:
-    with pytest.raises(AgentLost, match="no answer that can be read"):
+    with pytest.raises(AgentLost, match="no readable answer"):
         await agent({"lie": True}).ask(turn(tmp_path))
 
 
@@ -322,7 +322,7 @@ async def test_what_was_used_before_a_crash_is_known(tmp_path: Path) -> None:
 
 
 async def test_an_answer_that_was_cut_off_is_no_answer(tmp_path: Path) -> None:
-    with pytest.raises(AgentLost, match="no answer that can be read"):
+    with pytest.raises(AgentLost, match="no readable answer"):
         await agent({"say": "all is well"}, {"truncate": 30}).ask(turn(tmp_path))
 
 
@@ -381,14 +381,14 @@ async def test_the_first_turn_whose_pattern_is_in_the_prompt_is_played(tmp_path:
 @pytest.mark.parametrize(
     ("act", "words"),
     [
-        ({}, "exactly one thing, this one has none"),
-        ({"say": None}, "exactly one thing, this one has none"),
-        ({"say": "x", "call": "y"}, r"exactly one thing, this one has \['call', 'say'\]"),
-        ({"say": "x", "with": {"a": 1}}, "`with` goes with `call`"),
+        ({}, "exactly one action; this one has none"),
+        ({"say": None}, "exactly one action; this one has none"),
+        ({"say": "x", "call": "y"}, "exactly one action; this one has call, say"),
+        ({"say": "x", "with": {"a": 1}}, "`with` needs `call`"),
         ({"dance": True}, "Extra inputs"),
         ({"hang": False}, "should be True"),
-        ({"say": "x", "ignore_the_gate": True}, "goes with `write`, `run` or `commit`"),
-        ({"call": "x", "ignore_the_gate": True}, "goes with `write`, `run` or `commit`"),
+        ({"say": "x", "ignore_the_gate": True}, "needs `write`, `run` or `commit`"),
+        ({"call": "x", "ignore_the_gate": True}, "needs `write`, `run` or `commit`"),
         ({"write": {"content": "x"}}, "Field required"),
         ({"write": {"path": ""}}, "at least 1 character"),
         ({"run": ""}, "at least 1 character"),
@@ -397,7 +397,7 @@ async def test_the_first_turn_whose_pattern_is_in_the_prompt_is_played(tmp_path:
         ({"usage": {"input": -1}}, "greater than or equal to 0"),
         ({"usage": {"usd": float("nan")}}, "finite number"),
         ({"fail": {"kind": "bored"}}, "not_logged_in"),
-        ({"fail": {"kind": "refused", "retry_seconds": 1}}, "goes with `kind: rate_limited`"),
+        ({"fail": {"kind": "refused", "retry_seconds": 1}}, "needs `kind: rate_limited`"),
         ({"fail": {"kind": "rate_limited", "retry_seconds": -1}}, "greater than or equal to 0"),
         ({"sleep_seconds": float("inf")}, "finite number|less than or equal"),
         ({"crash": 256}, "less than or equal to 255"),

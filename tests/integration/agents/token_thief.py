@@ -73,7 +73,7 @@ def assert_it_got_nowhere(workspace: Path) -> None:
     """It was refused five times, and nothing of what it wanted has happened."""
     settled, performed, listed, made_up, again = what_the_thief_was_told(workspace)
     for said in (settled, performed, listed):
-        assert "a hook may ask and nothing else" in said
+        assert "a hook may only send requests" in said
     for said in (made_up, again):
-        assert "tells of no use" in said
+        assert "has not announced the tool use" in said
     assert not (workspace / "forged.txt").exists()

@@ -231,7 +231,7 @@ def test_a_token_in_clear_is_found_by_its_shape_under_any_name(desk: Desk) -> No
     ("down", "words"),
     [
         (False, "the key was ANTHROPIC_API_KEY from secret://MODEL_KEY; set MODEL_KEY in Podium's"),
-        (True, "it was tried at http://127.0.0.1:"),
+        (True, "the address was http://127.0.0.1:"),
     ],
 )
 async def test_a_real_cli_that_gets_no_answer_is_told_with_what_it_was_asked(

@@ -131,7 +131,7 @@ def test_an_answer_says_how_a_run_that_nobody_hosts_goes_on(
     run = desk.add_run()
     first, second = ask(desk, run, path="a"), ask(desk, run, path="b")
     said = desk.run(command[0], first.id, *command[1:])
-    assert f"`podium resume {short_id(run.id)}` continues it" in said.err
+    assert f"continue it with `podium resume {short_id(run.id)}`" in said.err
     record = desk.run(command[0], second.id, *command[1:], "--json").json
     assert record["hosted"] is False
     assert "podium resume" in record["next"]

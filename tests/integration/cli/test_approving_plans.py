@@ -110,7 +110,7 @@ def expired(desk: Desk, answer: dict[str, Any]) -> Said:
 def test_whoever_comes_too_late_is_told_to_ask_again_and_not_to_resume(desk: Desk) -> None:
     late = expired(desk, an_sms(desk))
     assert late.code != 0
-    assert "and nothing was done under it; say again what is wanted" in late.err
+    assert "and nothing was done; send the request again" in late.err
     assert "resume" not in late.err
 
 

@@ -83,14 +83,14 @@ def test_a_chain_asks_its_people_in_order_and_no_yes_beforehand_replaces_them(
     waiting = halted(desk, "void invoice inv_1 because it was a duplicate", "--approve")
     assert ", by ops, then owner (so far: nobody; next: ops)" in waiting["text"]
     word = f"APPROVE: {waiting['action_id']}"
-    for person, words in (("ann", "waits for somebody of 'ops'"), ("oscar", "of 'ops'")):
+    for person, words in (("ann", "waits for a member of 'ops'"), ("oscar", "of 'ops'")):
         said = as_person(desk, person, monkeypatch, "ask", word)
         assert (said.code, words in said.out) == (4, True), said.out
     said = as_person(desk, "olga", monkeypatch, "ask", word)
     assert said.code == 3
     assert "(so far: olga; next: owner)" in five_blocks(said)["RISKS / GATES"]
     said = as_person(desk, "olga", monkeypatch, "ask", word)
-    assert (said.code, "has approved" in said.out) == (4, True)
+    assert (said.code, "has already approved" in said.out) == (4, True)
     said = as_person(desk, "oscar", monkeypatch, "ask", word)
     assert "Approved by: olga, oscar" in five_blocks(said)["RISKS / GATES"]
     assert "there is no invoice 'inv_1'" in said.out

@@ -140,7 +140,7 @@ def test_a_pack_of_the_project_is_not_loaded_before_somebody_trusts_it(desk: Des
     registry = a_pack(desk)
     registry.write_text(registry.read_text().replace('"pack": "roofing"', '"pack": "own"', 1))
     said = desk.run("ask", "system status", *DO, "--pack", "own")
-    refused(desk, said, 4, "holds code that nobody has trusted")
+    refused(desk, said, 4, "has code that is not trusted")
     assert "podium pack trust" in five_blocks(said)["NEXT ACTIONS"]
 
 

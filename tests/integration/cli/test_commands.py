@@ -96,7 +96,7 @@ def test_looking_goes_on_and_tells_of_a_policy_that_cannot_be_used(desk: Desk) -
     said = desk.run("runs")
     assert said.code == 0
     assert "podium.yaml:3:" in said.err
-    assert "ignored, since this command judges nothing" in said.err
+    assert "ignored, because this command does not use the policy" in said.err
 
 
 def test_config_refuses_a_policy_that_cannot_be_used_with_its_line(desk: Desk) -> None:

@@ -66,16 +66,19 @@ def test_a_sound_project_is_found_sound(filled: Desk) -> None:
 
 BREAKING: list[tuple[str, str]] = [
     ("UPDATE runs SET body = '{}'", "runs run_00000000000070008000feedface0001: it cannot be read"),
-    ("UPDATE runs SET status = 'failed'", "its status is 'failed' outside and another inside"),
+    (
+        "UPDATE runs SET status = 'failed'",
+        "its column status is 'failed', but its body has another value",
+    ),
     ("UPDATE calls SET body = 'no json'", "it cannot be read"),
-    ("DELETE FROM events WHERE seq = 2", "events are missing: numbered 1 to"),
-    ("UPDATE events SET position = 1 WHERE seq = 3", "event 3 was committed before the one"),
+    ("DELETE FROM events WHERE seq = 2", "events are missing: they are numbered 1 to"),
+    ("UPDATE events SET position = 1 WHERE seq = 3", "event 3 was committed before its"),
     ("DELETE FROM receipts WHERE number = 2", "receipts run_0000"),
-    ("DELETE FROM receipts", "removed: all 2 receipts of it are gone"),
+    ("DELETE FROM receipts", "removed: all of its receipts are missing (2)"),
     (
         "INSERT INTO signals (id, run_id, name, body) VALUES ('s', 'run_x', 'n', '{\"id\":\"s\","
         '"run_id":"run_x","name":"n","sent_at":"2026-01-01T00:00:00Z"}\')',
-        "signals run_x: there are signals to it, and no such run",
+        "signals run_x: it has signals, but the run does not exist",
     ),
 ]
 
@@ -193,7 +196,7 @@ def test_a_machine_with_another_key_is_refused_where_receipts_were_copied_to(
     monkeypatch.setenv("PODIUM_RECEIPT_KEY", str(other))
     monkeypatch.setenv("PODIUM_DATABASE_URL", postgres_url)
     assert "sealed with another key" in filled.run("receipts", "verify").err
-    assert "the key they were sealed with is not here" in filled.run("db", "check").out
+    assert "the key they were sealed with is missing" in filled.run("db", "check").out
     said = filled.run("db", "copy", "--to", str(tmp_path / "back.db"))
     assert said.code == 0
     assert "receipts of 1 run: equal, but not verified: the key is missing" in said.out
@@ -205,7 +208,7 @@ def test_nothing_is_copied_over_something(filled: Desk, postgres_url: str) -> No
     assert said.code == 1
     assert "is not empty" in said.err
     assert "DROP SCHEMA podium CASCADE" in said.err
-    assert "deploy/roles.sql are used, run that file again" in said.err
+    assert "roles of deploy/roles.sql, run that file again" in said.err
     assert "podium:" in said.err
     assert postgres_url.split("@")[0].rpartition(":")[2] not in said.err
 
@@ -221,7 +224,7 @@ def test_nothing_is_copied_while_somebody_works(filled: Desk) -> None:
     filled.within(work)
     said = filled.run("db", "copy", "--to", str(filled.project / "to.db"))
     assert said.code == 1
-    assert "1 at work in it: here (pid 9)" in said.err
+    assert "is in use by here (pid 9)" in said.err
 
 
 def test_a_copy_needs_another_side(filled: Desk) -> None:

@@ -66,14 +66,14 @@ def test_a_healthy_machine_is_found_usable_by_trying_it(desk: Desk) -> None:
     found = checks(desk, 0)
     for name in ("settings", "variables", "python", "git", "database", "space", "receipts"):
         assert found[name]["state"] == "ok", found[name]
-    assert found["hooks"]["says"] == "a hook reaches the door, and a denial comes back"
-    assert "is whole" in found["database"]["says"]
+    assert found["hooks"]["says"] == "a hook reaches Podium, and its denial is returned"
+    assert "is intact" in found["database"]["says"]
     for check in found.values():
         assert bool(check["mend"]) is (check["state"] != "ok")
 
 
 def test_looking_at_an_empty_folder_makes_nothing_there(desk: Desk) -> None:
-    assert checks(desk, 0)["database"]["says"].startswith("none here yet")
+    assert checks(desk, 0)["database"]["says"].startswith("none yet")
     assert list(desk.project.iterdir()) == []
 
 
@@ -95,8 +95,8 @@ def test_what_is_missing_or_lies_about_its_health_is_found(
     assert (found["tmux"]["state"], found["tmux"]["says"]) == ("warn", "tmux 2.9a is too old")
     assert found["sandbox"]["state"] == "warn"
     assert found["sandbox"]["says"].startswith("Landlock and seccomp guard; network model-only")
-    assert "for want of better (bubblewrap and exec guard: " in found["sandbox"]["says"]
-    assert found["sandbox"]["mend"].startswith("bubblewrap is installed, but may not do its work")
+    assert "used as a fallback (bubblewrap and exec guard: " in found["sandbox"]["says"]
+    assert found["sandbox"]["mend"].startswith("bubblewrap is installed but lacks permissions")
     assert (found["gemini"]["state"], found["gemini"]["says"]) == ("ok", "1.2.3")
     assert (found["codex"]["state"], found["codex"]["says"]) == ("warn", "broken")
     assert "npm install" in found["claude"]["mend"]
@@ -114,7 +114,7 @@ def test_broken_settings_and_a_broken_database_do_not_stop_the_doctor(desk: Desk
     assert found["settings"]["state"] == "fail"
     assert "podium.yaml:1:1: mode" in found["settings"]["says"]
     assert "1024 processes" in found["limits"]["says"]
-    assert "switched off" not in found["limits"]["says"], "the defaults apply"
+    assert "disabled" not in found["limits"]["says"], "the defaults apply"
     assert "network None" not in found["sandbox"]["says"]
     assert found["database"]["state"] == "fail"
     assert str(database) in found["database"]["says"]
@@ -126,7 +126,7 @@ def test_state_that_cannot_be_made_is_named_with_another_way(
     # Root may write everywhere, so that the answer of the system is pretended.
     monkeypatch.setattr("os.access", lambda *_: False)
     found = desk.within(check_receipt_key)
-    assert (found.state, "cannot be made: " in found.says) == ("fail", True)
+    assert (found.state, "cannot be created: " in found.says) == ("fail", True)
     assert "set PODIUM_HOME" in found.mend
 
 
@@ -141,7 +141,7 @@ def test_a_damaged_receipt_key_is_found(desk: Desk) -> None:
 
 def test_a_lost_receipt_key_is_a_failure_and_an_unsound_chain_a_warning(desk: Desk) -> None:
     perform(desk, "a", "b")
-    assert checks(desk, 0)["chains"]["says"] == "every receipt is in place (2)"
+    assert checks(desk, 0)["chains"]["says"] == "2 receipts verified"
     with sqlite3.connect(desk.project / ".podium" / "podium.db") as database:
         database.execute("DELETE FROM receipts WHERE number = 1")
     database.close()
@@ -158,7 +158,7 @@ def test_a_folder_that_may_not_be_written_is_a_failure(desk: Desk) -> None:
     said = desk.run("doctor", "--json", "--project", "/proc")
     found = {check["name"]: check for check in said.json["checks"]}["folder"]
     assert (said.code, found["state"]) == (1, "fail")
-    assert found["says"].startswith("/proc may not be written")
+    assert found["says"].startswith("/proc is not writable")
 
 
 def test_groups_without_members_and_kinds_that_are_not_there_are_warnings(desk: Desk) -> None:
@@ -172,7 +172,7 @@ def test_groups_without_members_and_kinds_that_are_not_there_are_warnings(desk: 
     podium = Podium(load_configuration(desk.environ, project=desk.project), desk.environ)
     approvers, kinds = check_approvers(podium), check_kinds(podium)
     assert approvers.state == "warn"
-    assert approvers.says == "nobody belongs to 'legal' (rule 'ship')"
+    assert approvers.says == "no members: 'legal' (rule 'ship')"
     assert kinds.state == "warn"
     assert "dev ('telepathy')" in kinds.says
 
@@ -208,7 +208,7 @@ def test_every_agent_of_podium_yaml_is_looked_at_as_it_would_be_asked(
     assert "'no-such-program' not found on PATH" in found["agent gone"]["says"]
     assert (
         found["agent coder"]["says"]
-        == "opencode 1.18.0, logged in by OPENAI_API_KEY in the settings"
+        == "opencode 1.18.0, logged in with OPENAI_API_KEY in the settings"
     )
 
 
@@ -226,9 +226,9 @@ def test_a_trace_that_was_left_behind_is_brought_up_to_date(desk: Desk) -> None:
     trace = desk.project / ".podium" / "runs" / run.id / "execution_trace.jsonl"
     whole = trace.read_bytes()
     trace.unlink()
-    assert desk.within(check_traces).says == "1 was behind the journal and is whole again"
+    assert desk.within(check_traces).says == "added the missing events to 1 trace"
     assert trace.read_bytes() == whole
-    assert desk.within(check_traces).says == "whole"
+    assert desk.within(check_traces).says == "complete"
 
 
 def test_traces_that_cannot_be_written_are_a_warning(desk: Desk) -> None:
@@ -239,7 +239,7 @@ def test_traces_that_cannot_be_written_are_a_warning(desk: Desk) -> None:
     folder.write_text("a file where the folder should be")
     found = desk.within(check_traces)
     assert found.state == "warn"
-    assert f"trace of {run.id} not written" in found.says
+    assert f"trace of run {run.id} not written" in found.says
     assert str(folder) in found.mend
 
 
@@ -271,7 +271,7 @@ def test_heads_of_runs_that_other_hosts_worked_on_are_no_warning(
     heads.write_text(whole.splitlines(keepends=True)[0])
     found = checks(desk, 0)["heads"]
     assert (found["state"], found["says"]) == ("warn", f"not anchored to the end: {RUN}")
-    assert "another host went on with" in found["mend"]
+    assert "another host has continued" in found["mend"]
 
 
 @pytest.mark.soak
@@ -279,11 +279,11 @@ def test_what_a_project_wants_of_the_sandbox_and_does_not_get_is_told_until_it_i
     desk: Desk,
 ) -> None:
     for wish, told in (
-        ("none", "podium.yaml wants `none`, which counts only in your own file"),
-        ("{network: open}", "`network: open`, which counts only in your own file"),
+        ("none", "ignored in podium.yaml: `none`, allowed only in your own file"),
+        ("{network: open}", "`network: open`, allowed only in your own file"),
         (
             "{network: listed, hosts: [a.org]}",
-            "`hosts: a.org`, which counts only after `podium trust`",
+            "`hosts: a.org`, allowed only after `podium trust`",
         ),
     ):
         desk.says(f"sandbox: {wish}\n")
@@ -291,7 +291,7 @@ def test_what_a_project_wants_of_the_sandbox_and_does_not_get_is_told_until_it_i
         assert found.state == "warn"
         assert told in found.says
     desk.run("trust", "--yes")
-    assert "wants" not in desk.within(check_with_ways(check_sandbox)).says
+    assert "ignored" not in desk.within(check_with_ways(check_sandbox)).says
 
 
 def test_without_any_agent_it_fails_and_says_what_to_do(
@@ -299,8 +299,8 @@ def test_without_any_agent_it_fails_and_says_what_to_do(
 ) -> None:
     (desk.home / "config.yaml").unlink()
     found = checks(desk, 1)["agents"]
-    assert (found["state"], "none is configured" in found["says"]) == ("fail", True)
-    assert found["mend"].startswith("`podium init`, then write `agents: {")
+    assert (found["state"], "none configured" in found["says"]) == ("fail", True)
+    assert found["mend"].startswith("`podium init`, then add `agents: {")
     assert desk.run("init", "--example").code == 0
     assert checks(desk, 0)["agents"]["state"] == "ok"
 
@@ -319,7 +319,7 @@ def test_what_is_set_up_without_a_model_needs_no_agent(desk: Desk, flows: str, s
     desk.says(f"flows: {{{flows}}}\n")
     found = desk.within(said_of_agents)
     assert found.state == state
-    assert "into podium.yaml" in found.mend
+    assert "to podium.yaml" in found.mend
 
 
 def test_each_limit_is_told_with_who_holds_it(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -330,14 +330,14 @@ def test_each_limit_is_told_with_who_holds_it(desk: Desk, monkeypatch: pytest.Mo
     says = desk.within(check_with_ways(check_limits)).says
     assert "200 MB in a file (rlimit)" in says
     assert "300 MB of temporary files (mounts, the guard for their sum)" in says
-    assert "not held" not in says
+    assert "not enforced" not in says
     assert "25.0 USD" in says
     wishes = "`sandbox: file_mb: 0`, `budgets: run: usd: 99.0`"
-    assert f"podium.yaml wants {wishes}, which counts only in your own file" in says
+    assert f"ignored in podium.yaml: {wishes}, allowed only in your own file" in says
     monkeypatch.setenv("PODIUM_SANDBOX", "none")
     found = checks(desk, 0)
     limits, sandbox = found["limits"], found["sandbox"]
-    told = "not held: 300 MB of temporary files (nothing is mounted with `sandbox: none`)"
+    told = "not enforced: 300 MB of temporary files (`sandbox: none` mounts nothing)"
     assert told in limits["says"]
     assert limits["state"] == "warn"
     assert (sandbox["state"], sandbox["mend"]) == ("warn", "unset PODIUM_SANDBOX")

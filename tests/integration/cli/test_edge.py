@@ -81,14 +81,14 @@ def test_global_options_may_stand_before_or_after_the_command(desk: Desk) -> Non
     before = desk.run("--project", "nowhere", "runs")
     after = desk.run("runs", "--project", "nowhere")
     assert before.code == after.code == 2
-    assert "no folder 'nowhere'" in after.err
+    assert "folder 'nowhere' does not exist" in after.err
 
 
 def test_a_podium_error_is_one_line_and_its_exit_code(desk: Desk) -> None:
     said = desk.run("show", "abcd1234")
     assert said.code == 2
     assert said.out == ""
-    assert said.err == "podium: no run 'abcd1234'; `podium runs` lists what there is\n"
+    assert said.err == "podium: no run 'abcd1234'; list them with `podium runs`\n"
 
 
 def test_in_json_an_error_is_an_object_on_stdout_and_words_on_stderr(desk: Desk) -> None:
@@ -102,7 +102,7 @@ def test_broken_settings_are_told_with_file_line_and_key(desk: Desk) -> None:
     desk.says("mode: supervised\nagnets: {}\nmode: sensing\n")
     said = desk.run("config", "show")
     assert said.code == 2
-    assert f"{desk.project.resolve()}/podium.yaml:3:1: mode: stands twice" in said.err
+    assert f"{desk.project.resolve()}/podium.yaml:3:1: mode: is a duplicate key" in said.err
     desk.says("mode: supervised\nagnets: {}\n")
     assert "podium.yaml:2:1: agnets: unknown key" in desk.run("config", "show").err
     assert not (desk.project / ".podium").exists()
@@ -198,7 +198,7 @@ def test_what_the_record_could_not_keep_up_is_told_beside_the_answer(desk: Desk)
     said = desk.run("approve", approval.id, "--json")
     assert said.code == 0
     assert said.json["approval"]["status"] == "granted"
-    assert f"podium: trace of {run.id} not written" in said.err
+    assert f"podium: trace of run {run.id} not written" in said.err
     assert "podium doctor" in said.err
 
 
@@ -208,7 +208,7 @@ def test_a_fault_is_told_also_when_the_command_fails(desk: Desk) -> None:
     (desk.project / ".podium" / "runs").write_text("a file where the folder should be")
     said = desk.run("approve", approval.id)
     assert said.code != 0
-    assert f"podium: trace of {run.id} not written" in said.err
+    assert f"podium: trace of run {run.id} not written" in said.err
 
 
 def test_where_a_missing_program_was_looked_for_is_said_with_debug_alone(desk: Desk) -> None:

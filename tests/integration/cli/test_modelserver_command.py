@@ -174,7 +174,7 @@ def test_a_fault_in_the_script_is_named_with_its_line_and_key(desk: Desk) -> Non
     for words in (
         "s.yaml:4:9: rules[0].steps[0].txt: unknown key 'txt'",
         "s.yaml:5:9: rules[0].steps[1].status: input should be greater than or equal to 400",
-        "s.yaml:6:5: rules[1].when: is no regular expression",
+        "s.yaml:6:5: rules[1].when: is not a valid regular expression",
         "s.yaml:7:5: rules[1].steps:",
     ):
         assert words in said.err
@@ -203,10 +203,10 @@ def test_a_key_that_nobody_would_be_asked_for_is_refused(desk: Desk, way: tuple[
             ("--replay", "a", "--upstream", "http://x"),
             "--record and --upstream must be used together",
         ),
-        (("--script", "none.yaml"), "none.yaml: there is no such file"),
+        (("--script", "none.yaml"), "none.yaml: does not exist"),
         (("--replay", "none.jsonl"), "none.jsonl: cannot be read: No such file"),
-        (("--record", "a", "--upstream", "nonsense"), "'nonsense' is no URL of a provider"),
-        (("--record", "a", "--upstream", "bing=http://x"), "no provider 'bing'"),
+        (("--record", "a", "--upstream", "nonsense"), "'nonsense' is not the URL of a provider"),
+        (("--record", "a", "--upstream", "bing=http://x"), "unknown provider 'bing'"),
         (
             ("--record", "a", "--upstream", "http://x", "--upstream", "http://y"),
             "pass one --upstream URL",
@@ -228,7 +228,7 @@ def test_a_port_that_is_taken_is_told(desk: Desk) -> None:
         port = str(taken.getsockname()[1])
         said = desk.run("modelserver", "--script", "s.yaml", "--port", port)
     assert said.code == 2
-    assert f"port {port} cannot be had" in said.err
+    assert f"cannot listen on port {port}" in said.err
 
 
 CUT = (ConnectionError, http.client.IncompleteRead)

@@ -97,7 +97,7 @@ def test_a_projects_rule_counts_and_can_only_tighten(desk: Desk) -> None:
         (("--args", "{}", "--", "ls"), "--args requires --tool"),
         (("--tool", "write_file", "--args", "{"), "--args is not JSON"),
         (("--tool", "write_file", "--args", "[]"), "must be a JSON object"),
-        (("--tool", "write_file", "--args", "{}"), "do not fit"),
+        (("--tool", "write_file", "--args", "{}"), "invalid arguments"),
         (("",), "the command is empty"),
         (("--", " "), "the command is empty"),
         (
@@ -159,7 +159,7 @@ def test_the_shipped_lists_hold(desk: Desk) -> None:
         ("", "write a list of cases"),
         ("3", "write a list of cases"),
         ("[]", "write a list of cases"),
-        ("a: [", "is not YAML"),
+        ("a: [", "is not valid YAML"),
         ("- {command: ls}", "case 1: 'decision'"),
         ("- {command: ls, decision: perhaps}", "case 1: 'decision'"),
         ("- {command: ls, decision: allow, colour: red}", "case 1: 'colour'"),

@@ -522,7 +522,10 @@ def test_a_run_is_put_where_its_queue_priority_and_delay_say(desk: Desk) -> None
     set_up(desk, good_turns(), queues={"default": {}, "gpu": {"labels": ["gpu"]}})
     said = desk.spawn("run", TASK, "--queue", "gpu", "--priority", "5")
     assert said.code == 0, said.err
-    assert "is queued in 'gpu', which no worker serves; on a machine with gpu, start" in said.out
+    assert (
+        "is queued in 'gpu', but no worker is running for it; on a machine with gpu, start"
+        in said.out
+    )
     assert "`podium worker --queue gpu --label gpu`" in said.out
     run = stored(desk, run_id_of(said))
     assert (run.queue, run.priority, run.status) == ("gpu", 5, RunStatus.QUEUED)

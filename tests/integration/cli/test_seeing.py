@@ -96,7 +96,7 @@ def test_a_dead_worker_is_listed_with_what_it_owns_and_what_is_next(desk: Desk) 
     assert "no workers; start one with `podium worker`" in said.err
     assert f"worker {short_id(run.owner or '')} is gone, and still owns:\n" in said.out
     assert f"  {short_id(run.id)}  demo  wipe the disk\n" in said.out
-    assert f"    next: `podium resume {short_id(run.id)}` goes on with it\n" in said.out
+    assert f"    next: `podium resume {short_id(run.id)}` continues it\n" in said.out
     [worker] = desk.run("workers", "--json").json["workers"]
     assert (worker["id"], worker["alive"]) == (run.owner, False)
     assert worker["holds"][0]["task"] == HOSTILE
@@ -122,11 +122,11 @@ def test_a_queue_without_workers_says_what_to_start(desk: Desk) -> None:
         "WORKERS": "0",
     }
     assert "gpu  2 at once, 4 a worker, 10 starts in 60 s\n" in said.out
-    assert "nobody serves `gpu`: start `podium worker --queue gpu`\n" in said.err
+    assert "no worker is running for `gpu`: start `podium worker --queue gpu`\n" in said.err
     assert "1 run needs a person; list them with `podium runs --status needs_human`\n" in said.err
     [record] = desk.run("queues", "--json").json["queues"]
     assert (record["name"], record["queued"], record["served_by"]) == ("gpu", 1, [])
-    assert record["trouble"].startswith("nobody serves `gpu`")
+    assert record["trouble"].startswith("no worker is running for `gpu`")
 
 
 def test_a_project_that_names_no_queue_has_the_default_one(desk: Desk) -> None:
@@ -142,7 +142,7 @@ def test_one_frame_shows_running_runs_with_their_step(desk: Desk) -> None:
     assert re.search(
         rf"^{short_id(run.id)}  nobody .* plan#0 .* wipe the disk$", said.out, re.MULTILINE
     )
-    assert "gone with runs: `podium workers` tells what next" in said.out
+    assert "gone with runs; see `podium workers`" in said.out
     assert "\x1b" not in said.out
     frame = desk.run("top", "--json").json
     assert [each["step"] for each in frame["runs"]] == ["plan#0"]

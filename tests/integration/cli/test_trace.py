@@ -301,10 +301,10 @@ def test_what_is_no_trace_is_refused_in_one_line(desk: Desk) -> None:
     (desk.project / "garbage.jsonl").write_bytes(os.urandom(5000) + b"\n")
     os.mkfifo(desk.project / "pipe.jsonl")
     for name, problem in (
-        ("garbage.jsonl", "is no trace"),
-        ("pipe.jsonl", "is no plain file"),
-        ("missing.jsonl", "there is no trace"),
-        (".", "there is no trace"),
+        ("garbage.jsonl", "is not a trace"),
+        ("pipe.jsonl", "is not a plain file"),
+        ("missing.jsonl", "does not exist"),
+        (".", "does not exist"),
     ):
         said = desk.run("trace", name, "--json")
         assert said.code == 2, name
@@ -330,7 +330,7 @@ def test_damage_is_named_beside_what_can_be_read(desk: Desk) -> None:
     said = desk.run("trace", path)
     assert len(words(said.out)) == 1
     assert said.err.splitlines() == [
-        f"podium: {path}: line 2 is no event",
+        f"podium: {path}: line 2 is not an event",
         f"podium: {path}: the last line is incomplete and was skipped",
     ]
 

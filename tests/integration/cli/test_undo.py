@@ -65,7 +65,7 @@ def test_a_name_that_fits_no_receipt_is_told(desk: Desk) -> None:
     _, receipt = a_lead(desk)
     for name, words in (
         (receipt.replace("#1", "#7"), "has no receipt 7"),
-        (receipt.replace("#1", ""), "names no receipt"),
+        (receipt.replace("#1", ""), "is not a receipt"),
         ("ffffffff#1", "no run 'ffffffff'"),
     ):
         said = desk.run("undo", name)

@@ -78,7 +78,7 @@ def test_git_is_judged_whoever_starts_it_and_a_command_leaves_with_its_own_code(
     assert git(project, "branch", "--show-current") == "main"
     said = execute(project, "git", "checkout", "main")
     assert said.code == 4
-    assert "git checkout main: git: 'checkout' is not among what may be used" in said.err
+    assert "git checkout main: git: 'checkout' is not allowed" in said.err
     assert "instead: stay on your branch" in said.err
     assert execute(project, "git", "branch", "--show-current").out == "podium/fix\n"
     # Going back without touching files is allowed, and throwing them away is not.
@@ -113,7 +113,7 @@ def test_a_command_ends_as_in_a_shell_with_its_output_and_without_secrets(projec
     assert not Path(path, "src/.git").exists()
     said = execute(project, "true", env={"PODIUM_SANDBOX": "none"})
     assert said.code == 0
-    assert "`sandbox: none`: agents and their commands run with all your rights" in said.err
+    assert "`sandbox: none`: agents and their commands run with all your permissions" in said.err
     help_ = project.run("workspaces", "exec", "--help").out
     assert "podium workspaces exec fix-login -- npm test" in help_
 

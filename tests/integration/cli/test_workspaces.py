@@ -279,8 +279,8 @@ def test_the_doctor_clears_away_what_a_killed_process_left_when_asked_to(project
     assert Path(record.path).exists()
     state.chmod(0o755)
     closed, cleared = project.run("doctor", "--fix", "--json").json["fixed"]
-    assert closed == f"{state} is closed to others"
-    assert cleared.startswith(f"{record.id} is cleared away: ")
+    assert closed == f"removed the permissions of other users on {state}"
+    assert cleared.startswith(f"removed leftover {record.id}: ")
     assert state.stat().st_mode & 0o777 == 0o700
     assert not Path(record.path).exists()
     assert project.run("doctor", "--fix", "--json").json["fixed"] == []

@@ -21,7 +21,7 @@ async def test_an_output_that_weighs_too_much_is_a_failed_step(room: EngineRoom)
         async def work(step: StepContext) -> str:
             return HEAVY
 
-        with pytest.raises(StepFailed, match="keep what it holds in a file"):
+        with pytest.raises(StepFailed, match="put its content into a file"):
             await ctx.step("work", work)
         return "went on"
 

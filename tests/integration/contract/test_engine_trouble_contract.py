@@ -44,10 +44,10 @@ async def test_a_body_that_asks_a_person_needs_one_until_it_is_resumed(room: Eng
     assert "not good enough" in stopped.failure.message
     await engine.close()
     other = await room.open(GUIDED)
-    await other.resume(run.id, note="make it shorter", by="ann")
+    await other.resume(run.id, note="shorten it", by="ann")
     ended = await other.finish(run.id)
     assert (ended.status, ended.failure) == (RunStatus.SUCCEEDED, None)
-    assert ended.result == ["draft", "make it shorter", "ann"]
+    assert ended.result == ["draft", "shorten it", "ann"]
 
 
 async def test_a_queues_run_that_asks_a_person_is_not_claimed_meanwhile(room: EngineRoom) -> None:
@@ -235,7 +235,7 @@ class FullStore(MemoryStore):
 
     async def write(self, work: Callable[[Transaction], T]) -> T:
         if self.full:
-            raise StoreFull("podium.db", "no space is left on its disk", "free some")
+            raise StoreFull("podium.db", "no space is left on its disk", "free space")
         return await super().write(work)
 
 
@@ -261,7 +261,7 @@ async def test_whoever_waits_for_a_run_whose_end_cannot_be_stored_is_told_why(
 
     engine.register(FlowDefinition("story", body))
     run = await engine.start("story")
-    with pytest.raises(StoreFull, match="free some"):
+    with pytest.raises(StoreFull, match="free space"):
         await engine.finish(run.id)
     store.full = False
     await engine.close()

@@ -54,7 +54,7 @@ LONG_KEYS: dict[str, Callable[[Transaction], object]] = {
 async def test_a_key_that_no_index_can_hold_is_refused(
     store: Store, work: Callable[[Transaction], object]
 ) -> None:
-    with pytest.raises(BadInput, match="bytes long, and at most 1,") as caught:
+    with pytest.raises(BadInput, match="bytes, and the maximum is 1,") as caught:
         await store.write(work)
     assert len(str(caught.value)) < 200
 
@@ -105,7 +105,7 @@ HEAVY_NOUNS: dict[str, Callable[[Transaction], object]] = {
 async def test_what_weighs_too_much_belongs_in_a_file(
     store: Store, work: Callable[[Transaction], object]
 ) -> None:
-    with pytest.raises(BadInput, match="keep what it holds in a file and pass its path"):
+    with pytest.raises(BadInput, match="put its content into a file and pass the path"):
         await store.write(work)
 
 

@@ -153,7 +153,7 @@ async def test_a_watch_that_is_left_is_over_on_the_other_end_too(bench: Bench) -
 async def test_a_pair_that_is_not_known_or_not_up_is_refused_in_words(bench: Bench) -> None:
     with pytest.raises(BadInput, match="no pair is called 'other'"):
         await bench.terminals.start("other")
-    with pytest.raises(NotPossibleNow, match="not up; bring it up first"):
+    with pytest.raises(NotPossibleNow, match="not running; start it with"):
         await bench.terminals.send_keys(KeysPressed(terminal=PLANNER, keys=("x",)))
     with pytest.raises(BadInput, match="no pair is called 'other'"):
         async with aclosing(bench.terminals.watch("other")) as news:

@@ -76,7 +76,7 @@ async def test_a_call_that_waits_for_a_person_is_made_after_the_approval_in_the_
     remove = {"run": "rm old.txt"}
     said["rules"][1]["steps"] = [remove, "I wait for the approval."]
     block = said["rules"][0]["steps"][0].replace("EXECUTER", "PLANNER").replace("plan", "result")
-    continued = {"when": rf"What became of your last turn[\s\S]*{ID}", "steps": [remove, block]}
+    continued = {"when": rf"Results of your last turn[\s\S]*{ID}", "steps": [remove, block]}
     said["rules"].insert(0, continued)
     async with real_pair(root, "claude", "claude", said) as live:
         old = Path(live.pair.executer.cwd) / "old.txt"
@@ -96,5 +96,5 @@ async def test_a_call_that_waits_for_a_person_is_made_after_the_approval_in_the_
         sent = repr([request.body for request in live.model.requests])
         assert f"hook error: Waiting for approval {approval}" in sent
         assert "hook_client" not in sent
-        [news] = dict.fromkeys(live.asked("What became of your last turn"))
+        [news] = dict.fromkeys(live.asked("Results of your last turn"))
         assert "once. The command:\n```\nrm old.txt\n```\n" in news

@@ -80,7 +80,7 @@ def test_a_planner_that_rests_without_a_word_is_reminded_before_its_time_is_over
     assert stage.duet("up", "--grant").code == 0
     said = stage.duet("send", "tidy up")
     assert said.code == 0, said.err
-    assert "planner is reminded of its answer" in said.err
+    assert "reminded planner to answer" in said.err
 
 
 @pytest.mark.soak

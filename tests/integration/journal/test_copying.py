@@ -130,7 +130,7 @@ async def test_nothing_is_copied_while_a_worker_beats(
     tmp_path: Path, target: WholeDatabase
 ) -> None:
     source = await make_project(tmp_path / "source", beat_at=datetime.now(UTC))
-    with pytest.raises(NotPossibleNow, match=r"1 at work in it: there \(pid 7\)"):
+    with pytest.raises(NotPossibleNow, match=r"is in use by there \(pid 7\)"):
         copy_database(source, target)
     assert target.version() == 0
 
@@ -142,7 +142,7 @@ async def test_a_target_that_holds_anything_is_left_as_it_is(
     copy_database(source, target)
     before = everything(target)
     other = await make_project(tmp_path / "other", runs=1)
-    with pytest.raises(NotPossibleNow, match=r"is not empty .* to begin anew: "):
+    with pytest.raises(NotPossibleNow, match=r"is not empty .* to empty it: "):
         copy_database(other, target)
     assert everything(target) == before
 
@@ -207,7 +207,7 @@ async def test_what_arrives_changed_is_not_kept(tmp_path: Path) -> None:
             "UPDATE steps SET body = body || ' ' WHERE key = new.key; END"
         )
         database.commit()
-    with pytest.raises(StoreUnusable, match="steps did not arrive as they were sent"):
+    with pytest.raises(StoreUnusable, match="steps differ from the source"):
         copy_database(source, target)
     assert not any(everything(target).values())
 
@@ -231,7 +231,7 @@ async def test_a_source_of_an_older_schema_is_migrated_first(tmp_path: Path) -> 
 
 def test_a_source_that_is_not_there_is_not_made(tmp_path: Path) -> None:
     missing = database_named(str(tmp_path / "missing.db"))
-    with pytest.raises(StoreUnusable, match="there is no project of Podium's in it"):
+    with pytest.raises(StoreUnusable, match="it contains no Podium project"):
         copy_database(missing, database_named(str(tmp_path / "target.db")))
     assert list(tmp_path.iterdir()) == []
 

@@ -368,7 +368,7 @@ async def test_a_commit_that_cannot_be_settled_says_that_it_is_in_doubt(
 
         await retry_until(hangs)
         await asyncio.to_thread(own_postgres.stop, "immediate")
-        with pytest.raises(StoreAway, match="look before"):
+        with pytest.raises(StoreAway, match="check before"):
             await writing
         await asyncio.to_thread(own_postgres.start)
         own_postgres.administer("ALTER SYSTEM RESET synchronous_standby_names")

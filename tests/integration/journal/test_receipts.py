@@ -344,7 +344,7 @@ def test_a_file_that_is_no_key_is_refused_and_kept(tmp_path: Path, content: byte
 
 def test_a_key_that_cannot_be_read_is_told_of(tmp_path: Path) -> None:
     (tmp_path / "receipt.key").mkdir()
-    with pytest.raises(StoreUnusable, match="cannot be read or made"):
+    with pytest.raises(StoreUnusable, match="cannot be read or created"):
         load_or_create_key(tmp_path / "receipt.key")
 
 
@@ -395,7 +395,7 @@ def test_a_line_torn_at_any_byte_spoils_itself_alone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("run_id", ["", ".", "..", "../x", "a/b", "a\0b", ".hidden", "x" * 200])
 def test_a_run_id_that_is_no_plain_name_writes_nothing(tmp_path: Path, run_id: str) -> None:
-    with pytest.raises(BadInput, match="cannot name a file"):
+    with pytest.raises(BadInput, match="cannot be a file name"):
         Anchors(tmp_path).write(run_id, 1, "a" * 64)
     assert list(tmp_path.iterdir()) == []
 

@@ -374,7 +374,7 @@ def test_ordinary_words_in_secret_variables_do_not_eat_the_record() -> None:
 
 
 def test_what_is_not_json_is_refused_when_it_holds_a_secret() -> None:
-    with pytest.raises(BadInput, match="hand in JSON"):
+    with pytest.raises(BadInput, match="that is not JSON"):
         Redactor({"A_KEY": "Zk3vQ9xT7w"}).json_text("{Zk3vQ9xT7w")
 
 

@@ -113,7 +113,7 @@ async def test_a_schedule_that_cannot_be_read_stops_no_other(store: OpenStore) -
     await spoil(store, "schedules", "day")
     assert [one.name for one in await store.read(lambda view: view.schedules())] == ["night"]
     assert await store.read(lambda view: view.next_due_at()) == NOON
-    assert store.problems == ("schedule 'day' in the database cannot be read: no JSON",)
+    assert store.problems == ("schedule 'day' in the database cannot be read: not JSON",)
 
 
 async def test_pages_of_runs_are_full_in_spite_of_rows_that_cannot_be_read(

@@ -167,9 +167,9 @@ def test_folders_and_file_are_for_this_user_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize("run_id", ["", ".", "..", "../up", "a/b", "/etc", "a\0b", "run\n", ".x"])
 def test_a_run_id_that_is_no_plain_name_makes_nothing(tmp_path: Path, run_id: str) -> None:
     folder = tmp_path / "runs"
-    with pytest.raises(BadInput, match="cannot name a file"):
+    with pytest.raises(BadInput, match="cannot be a file name"):
         TraceWriter(folder).catch_up(run_id, Events("one").after)
-    with pytest.raises(BadInput, match="cannot name a file"):
+    with pytest.raises(BadInput, match="cannot be a file name"):
         TraceWriter(folder).rebuild(run_id, Events("one").after)
     assert list(tmp_path.iterdir()) == []
 

@@ -236,7 +236,7 @@ async def test_a_question_to_a_person_brings_their_words(desk: Desk) -> None:
         ("submit", {"flow": "magic"}, "submit: flow: Input should be 'pipeline', 'operator'"),
         ("submit", {"flow": "pipeline", "options": {"x": 1}}, "there is no option 'x'; options:"),
         ("nonsense", {}, "unknown tool 'nonsense'; tools: submit,"),
-        ("write_file", {"path": "a"}, "arguments of 'write_file' do not fit"),
+        ("write_file", {"path": "a"}, "invalid arguments for 'write_file'"),
         ("plan", {"text": "x" * (MAX_ARGUMENTS_BYTES + 1)}, "nothing was done"),
     ],
 )

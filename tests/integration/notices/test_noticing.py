@@ -44,7 +44,7 @@ async def test_what_waits_reaches_a_real_service_with_its_link_and_without_secre
     (body,) = service.bodies
     assert body["title"] == "Podium: 1 waiting for you"
     first, second, third, link = body["message"].splitlines()
-    assert first.startswith("T3 waits for a yes: \\x1b[2Jpost [redacted")
+    assert first.startswith("T3 waits for approval: \\x1b[2Jpost [redacted")
     assert "\\u202e" in first
     assert SECRET not in body["message"]
     assert second.endswith("(demo) “a task”")

@@ -111,7 +111,7 @@ async def test_a_service_that_never_answers_is_left_and_is_not_asked_twice_at_on
         told = await slow.send(NOTICE)
         assert (told.done, told.in_doubt, told.why) == (False, True, "no answer within 0.2 seconds")
         again = await slow.send(NOTICE)
-        assert again.why == "the message before is still on its way"
+        assert again.why == "the previous message is still being sent"
         service.held.set()
         await retry_until(lambda: service.bodies)
     assert service.tries == 1
@@ -121,4 +121,6 @@ async def test_a_service_that_never_answers_is_left_and_is_not_asked_twice_at_on
 async def test_a_value_that_is_no_service_is_named_and_not_shown(url: str) -> None:
     told = await outlet(url).send(NOTICE)
     assert (told.done, told.in_doubt) == (False, False)
-    assert told.why == "its value is no URL that apprise knows; its pages list them"
+    assert (
+        told.why == "its value is not a URL that apprise supports; see the documentation of apprise"
+    )

@@ -256,6 +256,6 @@ async def test_a_named_check_whose_program_no_workspace_has_stops_a_run_before_a
     run = await project.run(mode="quick")
     assert run.status is RunStatus.NEEDS_HUMAN
     asked = asked_for(await project.events(run.id))
-    assert "`.venv/bin/python -m pytest`: there is no .venv in a workspace; write `python`" in asked
+    assert "`.venv/bin/python -m pytest`: a workspace has no .venv; use `python`" in asked
     assert "`A=1 no-such-runner -q`: no-such-runner is not installed" in asked
     assert "written-later" not in asked

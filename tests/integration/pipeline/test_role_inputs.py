@@ -75,7 +75,7 @@ async def test_an_answer_of_a_person_stands_beside_the_task_for_every_later_role
     roles = ("plan_reviewer", "developer", "feedback_triager", "auditor")
     assert [role for role in roles if told not in asked[role]] == []
     assert asked["architect"].startswith(
-        "What became of your last turn:\n- A person answered your question: a fraction, never rounded\n\n"
+        "Results of your last turn:\n- A person answered your question: a fraction, never rounded\n\n"
     )
     assert QUESTION["question"] not in asked["architect"]
     _shows_what_the_plan_changes(asked["developer"])

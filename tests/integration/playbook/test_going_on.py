@@ -62,7 +62,7 @@ def test_after_an_answer_the_agent_gets_the_news_and_not_the_assignment_again(
     first, second = prompts(stage, run_id)
     assert "Follow the playbook below" in first
     assert "Follow the playbook below" not in second
-    assert second.startswith("What became of your last turn:\n")
+    assert second.startswith("Results of your last turn:\n")
     assert "the second one" in second
     assert second.endswith(
         "Continue with the playbook where you stopped, until these succeed: "

@@ -79,7 +79,7 @@ def test_hands_of_its_own_are_refused_and_what_ignores_that_changes_nothing(stag
     assert code == 1
     assert stage.text("version.txt") == "1.0\n"
     (refused, *_) = of_type(lines, "tool_refused")
-    assert "no hands of your own" in refused["reason"]
+    assert "no tools of your own" in refused["reason"]
     assert of_type(lines, "tool_requested")[0]["tool"] == "run_command"
 
 

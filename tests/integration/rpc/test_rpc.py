@@ -130,7 +130,7 @@ def unix_socket() -> socket_module.socket:
 async def test_a_folder_that_others_can_reach_into_is_refused(socket: Path) -> None:
     socket.parent.chmod(0o755)
 
-    with pytest.raises(BadInput, match="open to others; `chmod 700` it"):
+    with pytest.raises(BadInput, match="accessible to other users; `chmod 700` it"):
         async with serve(MemoryTerminals(), socket):
             pass
 
@@ -139,7 +139,7 @@ async def test_a_folder_that_others_can_reach_into_is_refused(socket: Path) -> N
 
 async def test_a_socket_has_one_server_and_leaves_none_behind(socket: Path) -> None:
     async with serve(MemoryTerminals(), socket):
-        with pytest.raises(LockHeld, match="another Podium listens"):
+        with pytest.raises(LockHeld, match="another Podium is listening"):
             async with serve(MemoryTerminals(), socket):
                 pass
         async with reach(socket) as terminals:

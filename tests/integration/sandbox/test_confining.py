@@ -316,19 +316,19 @@ async def test_a_link_where_something_is_pinned_stops_the_start(
     path.parent.mkdir(exist_ok=True)
     path.symlink_to(place.outside)
     confinement = place.confinement(pinned=(str(place.given / "conf" / "kept"),))
-    with pytest.raises(WorkspaceTampered, match="is not the plain folder or file it was"):
+    with pytest.raises(WorkspaceTampered, match="is no longer a plain file or folder"):
         await launcher.run(place.sh("true", confinement=confinement))
 
 
 async def test_a_program_it_cannot_see_is_named_with_the_remedy(
     launcher: ProcessLauncher, place: Place
 ) -> None:
-    with pytest.raises(ToolMissing, match="no program 'no-such-thing'"):
+    with pytest.raises(ToolMissing, match="program 'no-such-thing' not found"):
         await launcher.run(place.spawn("no-such-thing"))
 
 
 async def test_a_folder_that_is_not_there_is_named(launcher: ProcessLauncher, place: Place) -> None:
-    with pytest.raises(NotPossibleNow, match="inside the sandbox there is no such folder"):
+    with pytest.raises(NotPossibleNow, match="the folder does not exist inside the sandbox"):
         await launcher.run(place.sh("true", cwd=str(place.given / "nowhere")))
 
 

@@ -101,8 +101,8 @@ async def test_what_confines_nothing_is_found_out() -> None:
         "connect to a socket file",
         "connect to an abstract socket",
         "signal a process outside",
-        "read what was not mounted",
-        "start a program that is refused",
+        "read a file that is not mounted",
+        "start a refused program",
     ):
         assert deed in trial.why
 
@@ -114,7 +114,7 @@ async def test_a_mechanism_that_lies_is_found_out_by_what_changed() -> None:
         return ProcessExit(exit_code=0, stdout=b"attempted\n", refused_execs=("true",))
 
     trial = await try_out(lies, ANY)
-    assert trial.why == "a file outside was changed"
+    assert trial.why == "a file outside the sandbox was changed"
 
 
 @pytest.mark.parametrize(
@@ -125,10 +125,13 @@ async def test_a_mechanism_that_lies_is_found_out_by_what_changed() -> None:
             "did not run (bwrap: no permissions)",
         ),
         (ProcessExit(exit_code=0), "did not run"),
-        (ProcessExit(exit_code=0, stdout=b"attempted\nremount\n"), "it could remount"),
+        (
+            ProcessExit(exit_code=0, stdout=b"attempted\nremount\n"),
+            "the test program could remount",
+        ),
         (
             ProcessExit(exit_code=0, stdout=b"attempted\n"),
-            "nobody heard of a program that was refused",
+            "the start of a refused program was not reported",
         ),
     ],
 )

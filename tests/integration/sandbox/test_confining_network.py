@@ -194,7 +194,7 @@ async def test_a_launcher_that_serves_nobody_says_so(
     launcher: ProcessLauncher, place: Place
 ) -> None:
     confinement = place.confinement(network="model-only")
-    with pytest.raises(NotPossibleNow, match="needs somebody who serves the connections"):
+    with pytest.raises(NotPossibleNow, match="needs a proxy"):
         await launcher.run(place.sh("true", confinement=confinement))
 
 

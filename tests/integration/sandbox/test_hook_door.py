@@ -248,7 +248,7 @@ async def test_what_podium_did_before_is_neither_done_nor_permitted_again(rig_of
     async with rig.hook_door.open(TURN) as door:
         requested = await say(door, op="request", **LIST)
     assert requested["decision"] == "deny"
-    assert "made before" in requested["say"]
+    assert "already made" in requested["say"]
     assert len(rig.gate.judged) == 1
 
 
@@ -276,7 +276,7 @@ async def test_a_call_in_doubt_ends_the_turn_with_a_question_to_a_person(
     ("tool", "arguments", "words"),
     [
         ("no_such_tool", {}, "there is no tool 'no_such_tool'"),
-        ("run_command", {"command": 5}, "arguments of 'run_command' do not fit"),
+        ("run_command", {"command": 5}, "invalid arguments for 'run_command'"),
     ],
 )
 async def test_a_call_that_cannot_be_judged_is_denied_in_words_and_recorded(
@@ -324,7 +324,7 @@ async def test_a_crash_while_judging_is_a_denial_that_tells_no_insides(rig_of: R
     refused, note = await rig.events()
     assert isinstance(refused, ToolRefused)
     assert isinstance(note, NoteTaken)
-    assert note.text == "at the hook door: RuntimeError: disk full of secrets (2 times)"
+    assert note.text == "in the hook server: RuntimeError: disk full of secrets (2 times)"
 
 
 async def test_faults_are_noted_once_when_the_turn_ends_in_words_that_are_short_and_plain(
@@ -339,7 +339,9 @@ async def test_faults_are_noted_once_when_the_turn_ends_in_words_that_are_short_
         assert await rig.events() == []
     (note,) = await rig.events()
     assert isinstance(note, NoteTaken)
-    assert note.text.startswith("at the hook door: 8 older faults; BadInput: the message does not")
+    assert note.text.startswith(
+        "in the hook server: older problems: 8; BadInput: the message is not"
+    )
     assert note.text.endswith("PODIUM_DOOR_TOKEN as it was given")
     assert note.text.isprintable()
     assert len(note.text) < 2_000
@@ -579,7 +581,7 @@ async def test_another_user_is_sent_away_though_the_door_stands_open(rig_of: Rig
         os.chmod(door.socket_path, 0o777)
         argv = (sys.executable, "-IS", "-c", ASK_AS_NOBODY, door.socket_path)
         ended = await ProcessLauncher().run(ProcessSpec(argv=argv, cwd="/"))
-    assert b"user 65534 has no business" in ended.stdout
+    assert b"user 65534 may not use this hook server" in ended.stdout
 
 
 async def test_the_token_is_recognised_where_a_program_prints_its_environment() -> None:
@@ -736,7 +738,7 @@ async def test_a_path_that_programs_read_in_their_own_way_is_refused(path: str) 
         odd = await door.request("read_file", {"path": path})
         plain = await door.request("read_file", {"path": path.strip(" ~@")})
     assert not odd.allowed
-    assert "no blanks around it" in odd.say
+    assert "remove spaces around it" in odd.say
     assert plain.allowed
 
 

@@ -57,11 +57,11 @@ async def test_a_hook_that_does_not_ask_is_refused_and_that_is_noted(
         answer = await ask(door, **message)
     assert answer == {
         "decision": "deny",
-        "say": f"denied: a hook may ask and nothing else; {message['op']!r} is refused",
+        "say": f"denied: a hook may only send requests; {message['op']!r} is refused",
     }
     assert await rig.statuses() == [CallStatus.ABANDONED]
     (note,) = [event for event in await rig.events() if isinstance(event, NoteTaken)]
-    assert "a hook may ask and nothing else" in note.text
+    assert "a hook may only send requests" in note.text
 
 
 async def test_what_the_cli_does_not_tell_of_does_not_come_before_the_gate() -> None:
@@ -70,7 +70,7 @@ async def test_what_the_cli_does_not_tell_of_does_not_come_before_the_gate() -> 
         door.expect("u1")
         answer = await ask(door, **ASKING, ref="made-up")
         nameless = await ask(door, **ASKING)
-    assert "tells of no use 'made-up'" in answer["say"]
+    assert "has not announced the tool use 'made-up'" in answer["say"]
     assert nameless["decision"] == "deny"
     assert rig.gate.judged == []
     refused = [event for event in await rig.events() if isinstance(event, ToolRefused)]

@@ -219,7 +219,7 @@ async def test_a_result_that_is_too_long_is_cut_and_says_so() -> None:
         text, is_error = await cli.call("echo", text="y" * 2 * MAX_RESULT_CHARACTERS)
     assert not is_error
     assert len(text) <= MAX_RESULT_CHARACTERS
-    assert text.count("characters left out; ask for a part") == 1
+    assert text.count("characters left out; request a part") == 1
     assert text.endswith('y"}}')
 
 
@@ -254,8 +254,8 @@ async def test_without_a_door_there_are_no_tools_and_no_calls(tmp_path: Path) ->
     async with serving({"PODIUM_DOOR": str(tmp_path / "none")}) as cli:
         listed = await cli.ask("tools/list")
         text, is_error = await cli.call("echo")
-    assert listed["error"]["message"].startswith("Podium is not there")
-    assert text.startswith("Error: Podium is not there")
+    assert listed["error"]["message"].startswith("Podium cannot be reached")
+    assert text.startswith("Error: Podium cannot be reached")
     assert "end your turn" in text
     assert "denied" not in text
     assert is_error
@@ -272,7 +272,7 @@ async def test_a_door_that_goes_away_during_a_call_leaves_it_unknown() -> None:
         text, is_error = shown(await cli.hear())
     finally:
         await serve.__aexit__(None, None, None)
-    assert "Whether it was done is not known" in text
+    assert "It is unknown whether the call was performed" in text
     assert is_error
 
 
@@ -281,7 +281,7 @@ async def test_with_the_token_of_a_hook_nothing_is_shown_or_performed() -> None:
     async with rig.hook_door.open(TURN) as door, serving(door.hook_env) as cli:
         listed = await cli.ask("tools/list")
         text, is_error = await cli.call("echo")
-    assert "a hook may ask and nothing else" in listed["error"]["message"]
+    assert "a hook may only send requests" in listed["error"]["message"]
     assert text.startswith("Permission Denied: ")
     assert is_error
     assert rig.gate.judged == []

@@ -48,7 +48,7 @@ async def test_a_nursery_that_is_stopped_is_given_up_and_the_next_start_has_a_ne
     token = new_token()
     stopped = await _stopped_nursery()
     impatient = ProcessLauncher(LauncherSettings(start_seconds=0.2))
-    with pytest.raises(NotPossibleNow, match="did not come up"):
+    with pytest.raises(NotPossibleNow, match="did not start"):
         await impatient.start(python("input()", token))
     await retry_until(lambda: _is_dead(stopped))
     assert alive(token) == []

@@ -133,7 +133,7 @@ async def test_what_cannot_be_started_is_said_before_and_leaves_nothing(
         await launcher.on_terminal(place.spawn("no-such-program"))
     with pytest.raises(NotPossibleNow):
         await launcher.on_terminal(place.spawn("sh", cwd="/no/such/folder"))
-    with pytest.raises(UserMustAct, match="not known"):
+    with pytest.raises(UserMustAct, match="not defined"):
         await launcher.on_terminal(place.spawn("sh", env={"KEY": "secret://UNKNOWN"}))
     assert list(papers.iterdir()) == []
 

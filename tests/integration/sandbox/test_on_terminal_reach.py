@@ -169,14 +169,14 @@ async def test_a_hook_finds_the_door_of_whichever_turn_is_on(
     with on_terminal(await launcher.on_terminal(spawn)) as terminal:
         await terminal.shows("up")
         terminal.type(b"ask\r")
-        await terminal.shows("2 podium: Permission Denied: no turn of Podium's is on")
+        await terminal.shows("2 podium: Permission Denied: no turn is running")
         async with rig.hook_door.open(TURN, agent="cli") as door:
             door.expect(ANY_USE)
             file.write_text(json.dumps(door.hook_env))
             terminal.type(b"ask\r")
             await terminal.shows('"permissionDecision": "allow"')
         terminal.type(b"ask\r")
-        await terminal.shows("Podium is not there")
+        await terminal.shows("Podium cannot be reached")
         terminal.type(b"leave\r")
         assert await terminal.exit_code() == 0
 

@@ -60,7 +60,7 @@ async def test_a_secret_is_resolved_where_the_process_starts() -> None:
 )
 async def test_an_unknown_secret_stops_the_start(launcher: ProcessLauncher) -> None:
     spawn = python("print('ran')", env={"KEY": "secret://API_KEY"})
-    with pytest.raises(UserMustAct, match=r"'KEY' wants the secret 'API_KEY'"):
+    with pytest.raises(UserMustAct, match=r"'KEY' needs the secret 'API_KEY'"):
         await launcher.run(spawn)
 
 
@@ -199,13 +199,13 @@ async def test_a_folder_on_the_search_path_that_is_not_absolute_is_passed_over(
 
 
 async def test_a_program_that_is_not_there_is_named() -> None:
-    with pytest.raises(ToolMissing, match="no program 'no-such-program'"):
+    with pytest.raises(ToolMissing, match="program 'no-such-program' not found"):
         await ProcessLauncher().run(ProcessSpec(argv=("no-such-program",), cwd="/"))
 
 
 async def test_a_program_that_may_not_be_executed_is_named(tmp_path: Path) -> None:
     (tmp_path / "tool").write_text("#!/bin/sh\n")
-    with pytest.raises(ToolMissing, match=r"tool' may not be executed; `chmod \+x` it"):
+    with pytest.raises(ToolMissing, match=r"tool' is not executable; run `chmod \+x`"):
         await ProcessLauncher().run(ProcessSpec(argv=("./tool",), cwd=str(tmp_path)))
 
 
@@ -224,14 +224,14 @@ async def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 async def test_names_the_system_cannot_even_look_up_are_refused_in_words() -> None:
     endless = "x" * 5000
-    with pytest.raises(ToolMissing, match="no program 'xxx"):
+    with pytest.raises(ToolMissing, match="program 'xxx"):
         await ProcessLauncher().run(ProcessSpec(argv=(endless,), cwd="/"))
     with pytest.raises(NotPossibleNow, match="cannot start in '/xxx"):
         await ProcessLauncher().run(ProcessSpec(argv=("pwd",), cwd=f"/{endless}"))
 
 
 async def test_arguments_beyond_what_the_system_takes_are_refused_in_words() -> None:
-    with pytest.raises(BadInput, match="too long; hand the text over on stdin"):
+    with pytest.raises(BadInput, match="too long; pass the text on stdin"):
         await ProcessLauncher().run(ProcessSpec(argv=("true", "x" * 4_000_000), cwd="/"))
 
 
@@ -252,7 +252,7 @@ async def test_an_argument_with_a_nul_is_refused() -> None:
 async def test_what_only_a_kernel_can_hold_is_refused_without_one(confinement: Confinement) -> None:
     token = new_token()
     spawn = python("import time; time.sleep(1000)", token, confinement=confinement)
-    with pytest.raises(NotPossibleNow, match="is of the kind 'none', which holds nothing"):
+    with pytest.raises(NotPossibleNow, match="is of kind 'none', which enforces nothing"):
         await ProcessLauncher().start(spawn)
     assert alive(token) == []
 

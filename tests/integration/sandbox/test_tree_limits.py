@@ -108,7 +108,7 @@ async def test_temporary_files_have_a_bound(tmp_path: Path, folder: str) -> None
     ended = await ran(tmp_path, "sh", "-c", line, temporary_bytes=3 * MEGABYTE)
     assert ended.exit_code != 0
     [breach] = ended.breaches
-    assert breach == "temporary files filled the 3 MB they may take (`sandbox: temporary_mb:`)"
+    assert breach == "temporary files filled the 3 MB allowed (`sandbox: temporary_mb:`)"
 
 
 async def test_temporary_files_of_all_folders_have_one_bound(tmp_path: Path) -> None:

@@ -159,7 +159,7 @@ async def test_each_provider_may_have_a_url_of_its_own(tmp_path: Path) -> None:
             assert text_of("gemini", await ask(server, "gemini", "hi")) == "google"
             assert text_of("chat", await ask(server, "chat", "hi")) == "openai"
             missing = await ask(server, "anthropic", "hi")
-            assert (missing.status, "no upstream is given" in missing.error["message"]) == (
+            assert (missing.status, "no upstream is configured" in missing.error["message"]) == (
                 502,
                 True,
             )
@@ -219,7 +219,7 @@ def test_a_line_that_is_none_of_a_cassette_is_named(tmp_path: Path) -> None:
     tape = tmp_path / "tape.jsonl"
     for bad in (b"{}", b"nothing", b"[" * 100_000, b'{"cassette": 2}', ONE.line()[:-3] + b"9"):
         tape.write_bytes(ONE.line() + bad + b"\n")
-        with pytest.raises(ConfigInvalid, match=r"tape\.jsonl:2: is no line of a cassette"):
+        with pytest.raises(ConfigInvalid, match=r"tape\.jsonl:2: is not a line of a cassette"):
             CassetteReader(tape)
     with pytest.raises(ConfigInvalid, match="cannot be read: No such file"):
         CassetteReader(tmp_path / "none")
@@ -237,11 +237,11 @@ async def test_an_answer_that_cannot_be_written_still_reaches_the_client(tmp_pat
 @pytest.mark.parametrize(
     ("upstream", "words"),
     [
-        ("ftp://x", "is no URL of a provider"),
-        ("http://", "is no URL of a provider"),
-        ("http://x:port", "is no URL of a provider"),
-        ({"google": "http://x"}, "no provider 'google'; providers: gemini, openai, anthropic"),
-        ({}, "no provider is named"),
+        ("ftp://x", "is not the URL of a provider"),
+        ("http://", "is not the URL of a provider"),
+        ("http://x:port", "is not the URL of a provider"),
+        ({"google": "http://x"}, "unknown provider 'google'; providers: gemini, openai, anthropic"),
+        ({}, "no provider given"),
     ],
 )
 def test_an_upstream_that_is_none_is_refused(upstream: Any, words: str, tmp_path: Path) -> None:

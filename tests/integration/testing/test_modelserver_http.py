@@ -200,7 +200,7 @@ async def test_a_closed_server_leaves_nothing_behind() -> None:
 
 async def test_a_port_that_is_taken_is_told() -> None:
     async with ModelServer(SCRIPT) as server:
-        with pytest.raises(BadInput, match=f"port {server.port} cannot be had"):
+        with pytest.raises(BadInput, match=f"cannot listen on port {server.port}"):
             await ModelServer(SCRIPT, port=server.port).__aenter__()
 
 

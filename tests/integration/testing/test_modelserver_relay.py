@@ -164,7 +164,7 @@ async def test_the_readable_file_shows_all_that_the_model_is_sent(
     assert re.search(r"### f \(\d+ characters\)", text)
     assert '"command"' in text
     assert '"temperature": 0.25' in text
-    assert f"* protocol: {protocol}, whole" in text
+    assert f"* protocol: {protocol}, not streamed" in text
     assert re.search(r"\* size: [\d,]+ bytes; characters: system 9, messages \d+, tools \d+", text)
     assert "`0001-answer.json`" in text
 
@@ -188,7 +188,7 @@ async def test_a_later_request_shows_what_is_new_and_what_was_asked_before(tmp_p
     [
         ("answer.json", "{", "it is not valid JSON"),
         in_soak("answer.json", "[]", "it must be a JSON object"),
-        ("answer.json", "{}", 'it says nothing; give "text", "calls" or both'),
+        ("answer.json", "{}", 'it has no content; give "text", "calls" or both'),
         in_soak("answer.json", '{"text": 1}', '"text" must be a string'),
         ("answer.json", '{"content": "x"}', "unknown key 'content'; keys: text, calls"),
         in_soak("answer.json", '{"calls": {}}', '"calls" must be a list'),
@@ -241,7 +241,7 @@ async def test_nobody_answers_in_time(
     async with relaying(tmp_path, **options) as rig:
         heard = await ask(rig.server, protocol, "hi", stream=stream)
         assert await rig.closed() == "timed out"
-    words = b"nobody answered request 0001 within 0.2 s"
+    words = b"request 0001 was not answered within 0.2 s"
     if keep_alive_seconds == 60.0:
         assert (heard.status, words in heard.body) == (504, True)
     elif stream:
@@ -303,7 +303,7 @@ async def test_keys_of_clients_stand_in_no_file(tmp_path: Path) -> None:
 
 async def test_the_page_lists_shows_and_answers(tmp_path: Path) -> None:
     async with relaying(tmp_path) as rig:
-        assert "No request has come yet" in (await rig.page()).body.decode()
+        assert "No requests yet" in (await rig.page()).body.decode()
         async with asked(rig, "chat", "<script>alert(1)</script>", tools=["f"]) as reply:
             await rig.waiting()
             listed = (await rig.page()).body.decode()
@@ -324,7 +324,7 @@ async def test_the_page_lists_shows_and_answers(tmp_path: Path) -> None:
         assert text_of("chat", heard) == "Now.\nYes."
         assert calls_of("chat", heard) == [("f", {"a": 1})]
         late = await rig.page("0001", {"text": "again"})
-        assert (late.status, "no longer waits: answered" in late.body.decode()) == (400, True)
+        assert (late.status, "is no longer waiting: answered" in late.body.decode()) == (400, True)
 
 
 async def test_the_page_is_for_who_knows_its_address(tmp_path: Path) -> None:

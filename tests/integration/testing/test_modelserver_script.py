@@ -47,7 +47,7 @@ async def test_a_script_that_ends_with_a_call_does_not_call_for_ever() -> None:
     async with ModelServer(Script.by_marker({"work": [{"tools": [{"name": "t"}]}]})) as server:
         heard = await ask(server, "chat", "SCRIPT:work", results=1, tools=["t"])
     assert calls_of("chat", heard) == []
-    assert "all are done" in text_of("chat", heard)
+    assert "no more steps" in text_of("chat", heard)
 
 
 async def test_the_newest_user_text_with_a_marker_counts() -> None:
@@ -264,10 +264,10 @@ async def test_a_tool_that_is_not_offered_is_told_in_words(
 @pytest.mark.parametrize(
     ("step", "words"),
     [
-        ({}, "an empty step"),
-        ({"then": "x"}, "give `flood_bytes` too"),
-        ({"headers": {"a b": "c"}}, "cannot be sent as a header"),
-        ({"headers": {"a": "c\r\nd: e"}}, "cannot be sent as a header"),
+        ({}, "the step is empty"),
+        ({"then": "x"}, "set `flood_bytes` too"),
+        ({"headers": {"a b": "c"}}, "is not a valid header"),
+        ({"headers": {"a": "c\r\nd: e"}}, "is not a valid header"),
         ({"status": 200}, "greater than or equal to 400"),
         ({"fault": "explode"}, "Input should be 'hang'"),
         ({"txt": "x"}, "Extra inputs"),
@@ -279,7 +279,7 @@ def test_a_step_that_makes_no_sense_is_refused(step: dict[str, Any], words: str)
 
 
 def test_a_rule_with_a_broken_expression_is_refused() -> None:
-    with pytest.raises(ValidationError, match="is no regular expression"):
+    with pytest.raises(ValidationError, match="is not a valid regular expression"):
         Script.model_validate({"rules": [{"when": "(", "steps": ["x"]}]})
 
 

@@ -78,7 +78,7 @@ async def test_names_and_matches_are_told_by_lines(rig: Rig) -> None:
     assert (await shown(rig, "find_files", patterns=["a*"])).split("\n") == ["1 file", "a.py"]
     assert await shown(rig, "find_files", patterns=["*.rs"]) == "no files"
     assert (await shown(rig, "search_text", pattern="= 1", limit=1)).split("\n") == [
-        "first 1 match; stopped in file 2 of 2: use a closer pattern, or a higher `limit`",
+        "first 1 match; stopped in file 2 of 2: use a more specific pattern, or a higher `limit`",
         "a.py:1: x = 1",
     ]
 
@@ -112,7 +112,7 @@ async def test_git_is_told_in_short_lines(rig: Rig) -> None:
     committed = await shown(rig, "git_commit", message="Add a\n\nBecause.")
     assert committed.startswith("committed ")
     assert committed.endswith(" on branch main")
-    assert await shown(rig, "git_status", 1) == "on branch main; nothing is changed"
+    assert await shown(rig, "git_status", 1) == "on branch main; no changes"
     assert await shown(rig, "git_diff") == "no changes"
     first, *rest = (await shown(rig, "git_log")).split("\n")
     assert committed.split()[1].startswith(first.split()[0])

@@ -109,7 +109,9 @@ async def test_an_answer_after_the_runs_end_is_refused_and_told_how_to_be_asked_
             await approve(scene.store, scene.clock, scene.ids, asked.id, by=ANN)
         assert late.value.exit_code == 4
         assert f"`{again.format(run=short_id(run.id))}`" in str(late.value)
-    with pytest.raises(ApprovalClosed, match="before anybody answered, and nothing was done"):
+    with pytest.raises(
+        ApprovalClosed, match="before the approval was answered, and nothing was done"
+    ):
         await reject(scene.store, scene.clock, scene.ids, refused.id, by=ANN, why="no")
     assert await scene.signals(run) == []
     assert await scene.event_types(run) == ["approval_expired", "approval_expired"]
@@ -124,7 +126,9 @@ async def test_a_run_that_has_ended_asks_nobody_any_more(scene: Scene) -> None:
     assert await list_approvals(scene.store, scene.clock) == []
     stored = {each.id: each for each in await list_approvals(scene.store, scene.clock, statuses=())}
     assert stored[asked.id].status is ApprovalStatus.EXPIRED
-    assert f"run {short_id(run.id)} succeeded before anybody answered" in stored[asked.id].why
+    assert (
+        f"run {short_id(run.id)} succeeded before the approval was answered" in stored[asked.id].why
+    )
     assert stored[granted.id].status is ApprovalStatus.GRANTED, "`podium retry` may use it"
 
 

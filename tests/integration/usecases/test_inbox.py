@@ -62,7 +62,7 @@ async def test_an_answered_card_says_who_answered_when_and_why(scene: Scene) -> 
 
 async def test_a_yes_to_another_digest_is_refused_and_changes_nothing(scene: Scene) -> None:
     approval = await scene.add_approval(await scene.add_run())
-    with pytest.raises(NotPossibleNow, match="what you saw is not what"):
+    with pytest.raises(NotPossibleNow, match="does not match what you were shown"):
         await approve(scene.store, scene.clock, scene.ids, approval.id, by="ann", digest="sha256:y")
     card = await see_card(scene.store, scene.clock, approval.id)
     assert card.is_open
@@ -86,7 +86,7 @@ async def test_an_edit_rejects_the_old_question_and_begins_the_run_it_names(scen
     begin = beginning(scene)
     done = await resubmit(scene.store, scene.clock, scene.ids, approval.id, by="ann", begin=begin)
     assert done.approval.status is ApprovalStatus.REJECTED
-    assert done.approval.why == f"edited by ann; goes on as {done.run.id}"
+    assert done.approval.why == f"edited by ann; continues as {done.run.id}"
     assert done.approval.edited_into == done.run.id
     assert "approval_rejected" in await scene.event_types(run)
     assert len(await scene.signals(run)) == 1
@@ -119,7 +119,7 @@ async def test_an_edit_that_cannot_be_begun_leaves_the_question_open_for_anybody
 async def test_words_that_look_like_those_of_an_edit_lead_to_no_run(scene: Scene) -> None:
     run = await scene.add_run()
     approval = await scene.add_approval(run)
-    why = f"edited by ann; goes on as {run.id}"
+    why = f"edited by ann; continues as {run.id}"
     await reject(scene.store, scene.clock, scene.ids, approval.id, by="eve", why=why)
     card = await see_card(scene.store, scene.clock, approval.id)
     assert (card.answer.words, card.approval.edited_into) == (why, "")
@@ -130,7 +130,7 @@ async def test_nobody_edits_what_was_answered_first_or_too_late(scene: Scene) ->
     approval, late = await scene.add_approval(run), await scene.add_approval(run, seconds=10)
     await approve(scene.store, scene.clock, scene.ids, approval.id, by="ben")
     scene.clock.advance(20)
-    for asked, words in ((approval, "granted already"), (late, "nothing was done under it")):
+    for asked, words in ((approval, "granted already"), (late, "nothing was done")):
         with pytest.raises(NotPossibleNow, match=words):
             await resubmit(
                 scene.store, scene.clock, scene.ids, asked.id, by="ann", begin=beginning(scene)

@@ -64,5 +64,5 @@ async def test_a_receipt_of_a_forgotten_run_stays(scene: Scene) -> None:
 
 
 async def test_a_time_before_all_calendars_is_refused(scene: Scene) -> None:
-    with pytest.raises(BadInput, match="name fewer"):
+    with pytest.raises(BadInput, match="use fewer"):
         await prune(scene.store, timedelta(weeks=999_999))

@@ -68,9 +68,9 @@ async def test_what_a_killed_process_left_open_ended_badly_and_waits_go_on(scene
         (PERSON, "bad"),
         (PODIUM, "good"),
     ]
-    assert timeline.bars[0].text == "left by a process that is gone"
+    assert timeline.bars[0].text == "interrupted: its process is gone"
     turnings = [(each.before, each.label) for each in timeline.turnings]
-    assert turnings == [(2, "taken up again"), (3, "failed: too late")]
+    assert turnings == [(2, "resumed"), (3, "failed: too late")]
 
 
 async def test_the_newest_events_of_a_kind_are_found_however_far_back(scene: Scene) -> None:

@@ -125,7 +125,7 @@ async def test_the_dead_are_seen_while_they_own_runs_with_what_becomes_of_these(
     assert f"podium resume {short_id(mine.id)}" in next_of[mine.id]
     assert next_of[queued.id].startswith("a worker of queue `work` takes it over")
     assert "far" in next_of[queued.id]
-    assert "nobody serves that now" in next_of[unserved.id]
+    assert "none is running now" in next_of[unserved.id]
 
 
 async def test_every_queue_of_the_settings_and_every_other_with_runs_is_seen(
@@ -165,18 +165,18 @@ async def test_every_queue_of_the_settings_and_every_other_with_runs_is_seen(
         (
             QueueSpec(name="gpu", labels=("gpu",)),
             True,
-            "nobody serves `gpu`: start `podium worker --queue gpu --label gpu`",
+            "no worker is running for `gpu`: start `podium worker --queue gpu --label gpu`",
         ),
         (
             QueueSpec(name="my work", labels=("a b", "repo=app")),
             True,
-            "nobody serves `my work`: "
+            "no worker is running for `my work`: "
             "start `podium worker --queue 'my work' --label 'a b,repo=app'`",
         ),
         (
             QueueSpec(name="stray"),
             False,
-            "nobody serves `stray`: add it under `queues:` in podium.yaml and "
+            "no worker is running for `stray`: add it under `queues:` in podium.yaml and "
             "start `podium worker --queue stray`",
         ),
     ],

@@ -178,7 +178,7 @@ async def test_a_call_is_named_by_a_short_run_and_its_step(scene: Scene) -> None
     run = await scene.add_run()
     key = await scene.store.read(lambda view: find_call_key(view, f"{short_id(run.id)}:act:0"))
     assert key == f"{run.id}:act:0"
-    with pytest.raises(BadInput, match="names no call"):
+    with pytest.raises(BadInput, match="is not a call"):
         await scene.store.read(lambda view: find_call_key(view, "act"))
 
 

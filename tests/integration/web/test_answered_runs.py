@@ -80,7 +80,7 @@ async def test_the_consoles_worker_takes_up_what_is_answered_by_page_or_api(tmp_
         async with stage.client(**HTMX) as client:
             (run, asked), yes = by_page, {"digest": by_page[1].digest}
             told = await client.post(f"/cards/{asked.id}/approve", data=yes)
-            assert "Approved. Its run goes on." in told.text
+            assert "Approved. Its run continues." in told.text
             assert (await _ended(stage.podium, run.id)).result == "granted"
             (run, asked) = by_api
             path = f"/api/v1/approvals/{asked.id}/reject"
@@ -124,7 +124,7 @@ async def test_a_worker_without_a_secret_of_the_caller_leaves_the_run_and_says_s
         assert run.needs == ("variable:GITHUB_TOKEN",)
         async with stage.client() as client:
             yes = (await client.post(f"/api/v1/approvals/{asked.id}/approve", json={})).json()
-        expected = f"nobody hosts run {short_id(run.id)} with variable GITHUB_TOKEN"
+        expected = f"no process with variable GITHUB_TOKEN hosts run {short_id(run.id)}"
         assert yes["next"].startswith(expected)
         known = await (await stage.podium.store()).read(lambda view: view.run(run.id))
         assert known is not None

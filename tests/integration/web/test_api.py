@@ -136,10 +136,10 @@ async def test_an_answer_for_a_run_that_has_ended_is_refused_by_program_and_page
         for act, body in (("approve", {"digest": asked.digest}), ("reject", {"why": "no"})):
             late = await client.post(f"{API}/approvals/{asked.id}/{act}", json=body)
             assert (late.status_code, late.json()["title"]) == (409, "ApprovalClosed")
-            assert "was cancelled before anybody answered" in late.json()["detail"]
+            assert "was cancelled before the approval was answered" in late.json()["detail"]
         assert (await client.get(f"{API}/approvals")).json()["approvals"] == []
         card = await client.get(f"/cards/{asked.id}")
-        assert "was cancelled before anybody answered" in card.text
+        assert "was cancelled before the approval was answered" in card.text
         assert "without an answer" not in card.text
 
 

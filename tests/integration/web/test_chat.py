@@ -67,7 +67,7 @@ async def test_an_answer_for_a_run_that_has_ended_says_so(stage: ChatStage) -> N
     for words in (f"APPROVE: {asked.id}", f"reject {asked.id} no"):
         said = await stage.telegram(words)
         assert said.startswith(f"Not done: approval {asked.id} is closed: run ")
-        assert "before anybody answered, and nothing was done under it" in said
+        assert "before the approval was answered, and nothing was done" in said
 
 
 async def test_a_no_needs_a_reason_and_keeps_it(stage: ChatStage) -> None:
@@ -93,8 +93,8 @@ async def test_who_only_looks_starts_and_answers_nothing(stage: ChatStage) -> No
     assert (await stage.approval(asked)).status is ApprovalStatus.PENDING
     status = await stage.telegram("status", sender=BOB)
     assert status.splitlines() == [
-        f"waits: T3 {short_id(asked.id)} write a.txt",
-        f"goes on: run {short_id(run.id)} (demo) waiting a task",
+        f"waiting: T3 {short_id(asked.id)} write a.txt",
+        f"active: run {short_id(run.id)} (demo) waiting a task",
     ]
     assert (await stage.telegram(f"status {short_id(asked.id)}", sender=BOB)).startswith(
         f"run {short_id(run.id)} (demo) waiting"
@@ -218,7 +218,7 @@ async def test_a_body_that_is_no_json_or_too_large_is_refused(stage: ChatStage) 
     for content, status in ((b"{" * 50_000, 200), (b"[" * 60_000, 200), (b"[" * 100_000, 413)):
         answer = await stage.client.post("/chat/telegram", content=content, headers=headers)
         assert answer.status_code == status
-    assert (await stage.telegram("x" * 30_000)).startswith("30000 characters are too many")
+    assert (await stage.telegram("x" * 30_000)).startswith("The message has 30000 characters")
 
 
 async def test_hostile_text_comes_back_without_what_steers_or_hides(stage: ChatStage) -> None:

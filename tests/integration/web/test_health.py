@@ -59,7 +59,12 @@ async def test_spending_queues_and_causes_are_shown_and_the_doctor_comes_when_as
         async with visitor(browser, stage) as page:
             await page.goto("/health")
             main = page.locator("main")
-            for words in ("$2.50", "Today's budget is spent", "nobody serves", f"it broke {EVIL}"):
+            for words in (
+                "$2.50",
+                "Today's budget is spent",
+                "no worker is running",
+                f"it broke {EVIL}",
+            ):
                 await expect(main).to_contain_text(words, timeout=PATIENT_MS)
             await expect(main).to_contain_text(f"agent:dev{EVIL}"[:50])
             assert await page.locator("rect.bar.over").count() == 1
@@ -73,7 +78,9 @@ async def test_spending_queues_and_causes_are_shown_and_the_doctor_comes_when_as
             await page.goto("/health")
             await expect(page.locator("main")).to_contain_text("it broke", timeout=PATIENT_MS)
             await expect(page.locator("main")).to_contain_text("$2.50", timeout=PATIENT_MS)
-            await expect(page.locator("main")).to_contain_text("nobody serves", timeout=PATIENT_MS)
+            await expect(page.locator("main")).to_contain_text(
+                "no worker is running", timeout=PATIENT_MS
+            )
             await picture(page, "health-phone-dark")
             await refuse_sideways(page)
             await refuse_barriers(page)

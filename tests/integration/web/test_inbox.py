@@ -232,7 +232,7 @@ async def test_a_yes_to_something_else_than_was_shown_is_refused(tmp_path: Path)
         path = f"/cards/{approval.id}/approve"
         answer = await client.post(path, data={"digest": "sha256:other"})
         assert answer.status_code == 409
-        assert "what you saw is not what" in answer.text
+        assert "does not match what you were shown" in answer.text
         assert (await client.post(path)).status_code == 422
         assert (await approval_now(stage.podium, approval.id)).status is ApprovalStatus.PENDING
 
@@ -339,7 +339,7 @@ async def test_a_run_whose_host_died_waits_for_somebody_to_go_on(tmp_path: Path)
         )
         shown = (await client.get("/")).text
         assert f'id="card-{lost.id}"' in shown
-        assert "whoever hosted it is gone" in shown
+        assert "the process that hosted it is gone" in shown
         viewer = stage.new_token("vera", ConsoleRole.VIEWER)
         async with stage.client(viewer) as other:
             assert "Continue</button>" not in (await other.get("/")).text

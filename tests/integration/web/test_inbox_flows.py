@@ -75,7 +75,7 @@ async def test_a_supervised_candidate_approved_on_the_page_reaches_the_inbox_fol
             await refuse_barriers(page)
             await picture(page, "inbox-candidate")
             await card.get_by_role("button", name="Approve").click()
-            await card.get_by_text("Approved. Its run goes on.").wait_for()
+            await card.get_by_text("Approved. Its run continues.").wait_for()
 
             async def delivered() -> list[str]:
                 return [name for name in station.files(INBOX) if name.endswith(".yaml")]
@@ -128,7 +128,7 @@ async def test_an_edited_candidate_is_asked_about_anew_and_only_the_edit_is_deli
             assert "another line" in station.read(f"{INBOX}/{new.arguments['wo_id']}.yaml")
         rejected = await approval_now(stage.podium, old.id)
         assert rejected.status is ApprovalStatus.REJECTED
-        assert rejected.why == f"edited by sam; goes on as {new.run_id}"
+        assert rejected.why == f"edited by sam; continues as {new.run_id}"
 
 
 @asynccontextmanager

@@ -154,4 +154,4 @@ async def test_only_operators_ask_and_a_yes_is_no_message(tmp_path: Path) -> Non
             undone = await client.post("/operator/undo", data={"receipt": "nothing"})
             assert undone.status_code == 422
             nobody = await client.post("/operator/ask", data={**said, "mode": "enqueue"})
-            assert "nobody serves" in nobody.text
+            assert "no worker is running" in nobody.text

@@ -120,7 +120,7 @@ async def test_a_killed_run_is_shown_interrupted_then_running_then_succeeded_wit
         kept = [event.seq for event in await log_after(store, run_id, 0, 1000)]
         await expect(page.locator("#log li[data-seq]")).to_have_count(len(kept))
         assert await lines(page) == kept == list(range(1, len(kept) + 1))
-        await expect(page.locator("#timeline")).to_contain_text("taken up again")
+        await expect(page.locator("#timeline")).to_contain_text("resumed")
         assert await page.evaluate("window.notReloaded") is True
         await picture(page, "run-after-the-kill")
 

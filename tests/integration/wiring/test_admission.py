@@ -101,7 +101,7 @@ async def test_a_named_key_that_is_missing_is_not_made_but_asked_for(
 ) -> None:
     missing = tmp_path / "missing.key"
     first = hosts.host("a", a_repository(tmp_path / "app"), key=missing)
-    with pytest.raises(StoreUnusable, match=r"not there; copy it from another host"):
+    with pytest.raises(StoreUnusable, match=r"does not exist; copy it from another host"):
         await first.hosting_engine()
     assert not missing.exists()
 
@@ -111,7 +111,7 @@ async def test_a_checkout_of_another_repository_is_refused_with_both_beginnings(
 ) -> None:
     app, strange = a_repository(tmp_path / "app"), a_repository(tmp_path / "strange", "other")
     await hosts.host("a", app).hosting_engine()
-    with pytest.raises(StoreUnusable, match="one database is one project") as refused:
+    with pytest.raises(StoreUnusable, match="each project needs its own database") as refused:
         await hosts.host("b", strange).hosting_engine()
     assert git(app, "rev-parse", "HEAD")[:10] in str(refused.value)
     assert git(strange, "rev-parse", "HEAD")[:10] in str(refused.value)
@@ -124,7 +124,7 @@ async def test_a_host_that_was_refused_its_key_does_not_decide_whose_database_it
 ) -> None:
     short = tmp_path / "short.key"
     short.write_bytes(b"too short")
-    with pytest.raises(StoreUnusable, match="this is no key"):
+    with pytest.raises(StoreUnusable, match="this is not a key"):
         await hosts.host("a", a_repository(tmp_path / "strange", "x"), key=short).hosting_engine()
     await hosts.host("b", a_repository(tmp_path / "app")).hosting_engine()
 

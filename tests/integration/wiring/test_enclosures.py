@@ -113,7 +113,7 @@ async def test_without_a_sandbox_nothing_is_fenced_and_a_person_is_told_once(
         fence = await podium.confinement_provider.confinement(str(podium.folders.project))
         assert fence.kind == "none"
     assert len(told) == 1
-    assert "all your rights" in told[0]
+    assert "all your permissions" in told[0]
 
 
 @pytest.mark.parametrize(

@@ -144,7 +144,7 @@ async def test_a_declared_secret_is_taken_from_the_environment_or_asked_for(tmp_
 
 async def test_a_variable_that_nobody_declared_a_secret_is_not_handed_out(podium: Podium) -> None:
     with pytest.raises(
-        UserMustAct, match=r"'LICENCE' is not declared.*`secrets: \[LICENCE\]` in"
+        UserMustAct, match=r"'LICENCE' is not declared.*`secrets: \[LICENCE\]` to"
     ) as at:
         podium.resolve_secret("LICENCE")
     assert str(podium.folders.user_file) in str(at.value)

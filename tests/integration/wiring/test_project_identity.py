@@ -87,8 +87,8 @@ def test_a_copy_gets_its_own_identity_and_both_stay_sound(desk: Desk) -> None:
     first = in_folder(desk, copy).run("receipts", "list")
     assert (first.code, "feedface" in first.out) == (0, True)
     assert first.err == (
-        f"podium: {str(copy)!r} is a copy of {str(original)!r}: it has an identity of its own from now on, and "
-        "both prove their receipts apart\n"
+        f"podium: {str(copy)!r} is a copy of {str(original)!r}: from now on it has its own identity, and the "
+        "receipts of each are verified separately\n"
     )
     assert project_id_in(copy / ".podium") != project_id_in(original / ".podium")
     perform(desk, "d", "e")

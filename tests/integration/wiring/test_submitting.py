@@ -75,11 +75,11 @@ def test_a_run_that_is_delayed_says_when_it_may_start(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("wish", "words"),
     [
-        ({"options": {"modee": "x"}}, "there is no option 'modee'; options: agent, base, mode"),
+        ({"options": {"modee": "x"}}, "unknown option 'modee'; options: agent, base, mode"),
         ({"options": {"mode": ["x"]}}, "option 'mode': Input should be a valid string"),
         ({"options": {"mode": "sideways"}}, "there is no mode 'sideways'; modes:"),
         ({"queue": "nowhere"}, "podium.yaml has no queue 'nowhere'; queues: default"),
-        ({"text": "a\0b"}, "holds a NUL byte"),
+        ({"text": "a\0b"}, "contains a NUL byte"),
         ({"text": " "}, "the task is empty"),
     ],
 )
@@ -116,7 +116,7 @@ def test_what_is_nested_without_end_is_no_wish(desk: Desk) -> None:
     deep: dict[str, Any] = {}
     for _ in range(900):
         deep = {"in": deep}
-    with pytest.raises(ValidationError, match="write it flatter"):
+    with pytest.raises(ValidationError, match="flatten it"):
         submitted(desk, flow="operator", text=LEAD, options={"context": deep})
 
 

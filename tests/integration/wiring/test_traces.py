@@ -237,7 +237,7 @@ async def test_events_that_could_not_be_made_into_spans_are_counted_and_the_othe
     await traces.close()
     assert set(receiver.named()) == {"run leaf", "host leaf"}
     assert traces.problems == (
-        "the export of traces failed at 1 event; the last time with ValueError: cannot be placed",
+        "the export of traces failed for 1 event, most recently with ValueError: cannot be placed",
     )
 
 
@@ -300,7 +300,7 @@ async def test_a_receiver_that_fails_costs_the_spans_and_is_named(
         await traces.close()
     assert run.status is RunStatus.SUCCEEDED
     [fault] = traces.problems
-    assert fault.startswith(f"3 spans of traces could not be sent to {url}")
+    assert fault.startswith(f"3 spans could not be sent to {url}")
     assert SECRET not in fault
     assert PATH_KEY not in fault
 

@@ -66,7 +66,7 @@ async def test_a_command_that_was_judged_goes_on_and_is_settled(tmp_path: Path) 
 
 async def test_a_command_that_was_never_judged_ends_the_turn(tmp_path: Path) -> None:
     talk = Talk(tmp_path)
-    with pytest.raises(NeedsHuman, match="began before the tool door had answered"):
+    with pytest.raises(NeedsHuman, match="started before Podium had allowed it"):
         await talk.begins(**talk.command("u1"))
 
 
@@ -93,7 +93,7 @@ async def test_a_change_of_a_file_that_was_not_judged_ends_the_turn(tmp_path: Pa
     talk.judged.translate("apply_patch", wish)
     await talk.hook("u1")
     await talk.begins(type="fileChange", id="u1", changes=[{"path": path}])
-    with pytest.raises(NeedsHuman, match="which the judged patch does not"):
+    with pytest.raises(NeedsHuman, match="which the checked patch does not"):
         await talk.begins(type="fileChange", id="u1", changes=[{"path": path}, {"path": "/b"}])
     moved = {"path": path, "kind": {"type": "update", "move_path": "/c"}}
     with pytest.raises(NeedsHuman, match="'/c'"):
@@ -104,7 +104,7 @@ async def test_typing_into_a_running_command_ends_the_turn(tmp_path: Path) -> No
     talk = Talk(tmp_path)
     method = "item/commandExecution/terminalInteraction"
     await talk.talk.hear(method, {"itemId": "u1", "stdin": ""})
-    with pytest.raises(NeedsHuman, match="typed"):
+    with pytest.raises(NeedsHuman, match="input was sent"):
         await talk.talk.hear(method, {"itemId": "u1", "stdin": "rm -rf .\n"})
 
 
@@ -276,5 +276,5 @@ async def test_a_command_that_turns_out_to_be_a_patch_ends_the_turn(tmp_path: Pa
     talk.judged.translate("Bash", {"command": "ls", "cwd": talk.workspace, "use": "u1"})
     await talk.hook("u1")
     changes = [{"path": str(tmp_path / "a"), "kind": {"type": "add"}}]
-    with pytest.raises(NeedsHuman, match="which the judged patch does not"):
+    with pytest.raises(NeedsHuman, match="which the checked patch does not"):
         await talk.begins(type="fileChange", id="u1", changes=changes)

@@ -130,7 +130,7 @@ async def test_a_conversation_that_goes_on_shows_the_examples_of_its_first_promp
     example = EXAMPLED.partition("nothing after it:\n\n")[2].replace("[slot]", "bbbb2222")
     assert inner.turns[0].prompt == (
         "Approved.\n\nEnd with exactly one JSON object and nothing after it. "
-        f"The value of `podium_nonce` is a new one:\n\n{example.rstrip()}\n"
+        f"The value of `podium_nonce` has changed:\n\n{example.rstrip()}\n"
     )
     assert inner.turns[0].prompt_for(native=True) == "Approved."
 
@@ -398,7 +398,7 @@ async def test_a_contract_that_cannot_read_what_it_writes_is_told_with_what_was_
         inner: TwoNames
 
     contracted, _ = agent(Reply(text='{"inner": {"in": 1}}', usage=Usage(turns=1)))
-    with pytest.raises(BadInput, match="does not fit it again") as caught:
+    with pytest.raises(BadInput, match="is not valid for it") as caught:
         await contracted.ask(turn(Outer))
     assert caught.value.usage == Usage(turns=1)
 
@@ -468,7 +468,7 @@ async def test_the_limits_are_for_both_askings_together() -> None:
 async def test_with_nothing_left_it_does_not_ask_again(limits: TurnLimits) -> None:
     spent = Usage(input_tokens=30, output_tokens=10, usd=0.25, turns=1)
     contracted, inner = agent(Reply(text="no", seconds=40.0, usage=spent), "never asked")
-    with pytest.raises(ReplyInvalid, match="leave nothing for asking again") as caught:
+    with pytest.raises(ReplyInvalid, match="do not allow another try") as caught:
         await contracted.ask(turn(limits=limits))
     assert caught.value.usage == spent
     assert len(inner.turns) == 1
@@ -524,7 +524,7 @@ async def test_long_text_is_kept_short_and_says_so(contract: type[BaseModel] | N
     assert len(reply.text) <= 200_000
     assert reply.text.startswith("head ")
     assert reply.text.endswith('tail\n{"verdict": "PASS"}')
-    assert "the transcript has all" in reply.text
+    assert "the full text is in the transcript" in reply.text
     assert reply.payload == (None if contract is None else {"verdict": "PASS", "review_path": None})
 
 
@@ -533,7 +533,9 @@ def test_what_is_left_out_is_counted_exactly(length: int) -> None:
     text = "".join(chr(ord("a") + n % 26) for n in range(length))
     short = bounded(text, most=200)
     assert len(short) <= 200
-    found = re.search(r"\n\[… (\d+) characters left out here; the transcript has all …\]\n", short)
+    found = re.search(
+        r"\n\[… (\d+) characters omitted; the full text is in the transcript …\]\n", short
+    )
     if length <= 200:
         assert short == text
     else:

@@ -105,6 +105,6 @@ def test_a_version_nobody_tried_is_warned_of_and_an_older_one_is_not() -> None:
     assert newer_than("0.62.0", "0.61.0")
     assert not newer_than("0.61.0", "0.61.0")
     assert untried("gemini", "1.0.0", "0.61.0") == (
-        "agent 'gemini' is version 1.0.0; Podium was tried with 0.61.0",
+        "agent 'gemini' is version 1.0.0; Podium was tested with 0.61.0",
     )
     assert untried("gemini", "", "0.61.0") == untried("gemini", "0.9", "0.61.0") == ()

@@ -40,14 +40,14 @@ async def test_the_address_that_was_tried_is_named_and_what_was_used_is_kept() -
     error.usage = Usage(turns=1)
     options = AgentOptions(name="brain", base_url="http://ann:pw-1234@127.0.0.1:9/v1?key=k-5678")
     told = str(await trouble(error, options))
-    assert told == "cannot reach its model; it was tried at http://127.0.0.1:9/v1"
+    assert told == "cannot reach its model; the address was http://127.0.0.1:9/v1"
     assert error.usage == Usage(turns=1)
 
 
 async def test_an_address_in_a_variable_counts_too() -> None:
     env = {"ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}
     told = await trouble(AgentUnavailable("down"), AgentOptions(name="brain", env=env))
-    assert str(told) == "down; it was tried at http://127.0.0.1:9"
+    assert str(told) == "down; the address was http://127.0.0.1:9"
 
 
 async def test_at_the_providers_own_address_nothing_is_added() -> None:
@@ -71,7 +71,7 @@ async def test_a_key_in_clear_is_named_and_not_shown() -> None:
 async def test_the_login_that_was_copied_is_named(tmp_path: Path) -> None:
     file = tmp_path / ".credentials.json"
     options = AgentOptions(name="brain")
-    assert "with no key and no login" in str(await trouble(AgentNotLoggedIn("no"), options, file))
+    assert "without a key or a login" in str(await trouble(AgentNotLoggedIn("no"), options, file))
     file.write_text("{}")
     assert f"a copy of {file}" in str(await trouble(AgentNotLoggedIn("no"), options, file))
 
@@ -88,4 +88,4 @@ async def test_other_errors_stay_as_they_are() -> None:
 
 
 def test_an_address_nobody_can_read_is_not_shown() -> None:
-    assert public_address("http://[") == "an address that cannot be read"
+    assert public_address("http://[") == "an invalid address"

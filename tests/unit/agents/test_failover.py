@@ -85,7 +85,7 @@ async def test_when_nobody_answers_the_trouble_that_passes_first_is_told() -> No
     late, early = RateLimited("enough", LATE), RateLimited("too much", EARLY)
     agents = [FakeAgent([AgentNotLoggedIn("who?")], "one")]
     agents += [FakeAgent([late], "two"), FakeAgent([early], "three")]
-    with pytest.raises(RateLimited, match=r"too much \(and before: who\?; enough\)") as caught:
+    with pytest.raises(RateLimited, match=r"too much \(before that: who\?; enough\)") as caught:
         await FailoverAgent(agents, MemoryJournal()).ask(TURN)
     assert caught.value.retry_at == EARLY
 

@@ -191,7 +191,7 @@ def test_a_quoted_tag_without_an_end_does_not_end_the_block_that_quotes_it() -> 
     text = f"{OPEN}\n```\n{opening('OLD-7')}\n…\n```\nGo on.\n{CLOSE}"
 
     assert bodies(text) == [f"```\n{opening('OLD-7')}\n…\n```\nGo on."]
-    assert faults(text) == ["the code that quotes it ends before it does"]
+    assert faults(text) == ["the code block around it ends before it does"]
 
 
 def test_a_closing_tag_in_code_ends_a_block_only_when_no_other_does() -> None:

@@ -57,14 +57,14 @@ async def test_of_words_without_measure_before_a_message_the_end_is_kept() -> No
 
 @pytest.mark.parametrize("or_words", [False, True])
 async def test_a_message_that_there_is_no_room_for_is_refused_and_not_cut(or_words: bool) -> None:
-    with pytest.raises(ReplyInvalid, match="write what is long into a file"):
+    with pytest.raises(ReplyInvalid, match="write long text to a file"):
         await kept(plan(LINE * 50_000), or_words=or_words)
 
 
 async def test_words_that_are_the_report_are_cut_in_their_middle() -> None:
     text = await kept(LINE * 50_000 + "Done.", or_words=True)
 
-    assert "characters left out here" in text
+    assert "characters omitted" in text
     assert text.endswith("Done.")
 
 

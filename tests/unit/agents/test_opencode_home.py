@@ -144,7 +144,7 @@ def test_its_own_variables_win_over_those_of_the_settings(tmp_path: Path) -> Non
 
 
 def test_settings_that_do_not_fit_are_named() -> None:
-    with pytest.raises(BadInput, match=r"'coder' has a base_url and no model"):
+    with pytest.raises(BadInput, match=r"'coder' has a base_url but no model"):
         own_options(AgentOptions(name="coder", base_url="http://127.0.0.1:9"))
     with pytest.raises(ConfigInvalid, match=r"options of agent 'coder': retries"):
         own_options(AgentOptions(name="coder", options={"retries": -1}))
@@ -243,7 +243,7 @@ def test_it_does_not_work_where_it_would_obey_something_unasked(name: str, tmp_p
     place = workspace / name
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(OBEYED[name])
-    with pytest.raises(NotPossibleNow, match=r"'coder' cannot work in .*before Podium is asked"):
+    with pytest.raises(NotPossibleNow, match=r"'coder' cannot work in .*before it asks Podium"):
         refuse_what_it_would_obey("coder", workspace)
 
 
@@ -256,7 +256,7 @@ def test_settings_that_nobody_can_read_are_not_risked(content: str, tmp_path: Pa
 
 def test_a_pipe_in_the_place_of_settings_is_not_waited_on(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "opencode.json")
-    with pytest.raises(NotPossibleNow, match="no plain file"):
+    with pytest.raises(NotPossibleNow, match="not a regular file"):
         refuse_what_it_would_obey("coder", tmp_path)
 
 
@@ -277,7 +277,7 @@ async def test_a_model_that_says_nothing_is_given_up(tmp_path: Path) -> None:
     )
     options = AgentOptions(**SERVED, options={"silence_seconds": 0.05})
     agent = OpencodeCliAgent(options, kit_in(tmp_path, launcher))
-    with pytest.raises(AgentUnavailable, match="heard nothing of its model") as caught:
+    with pytest.raises(AgentUnavailable, match="received nothing from its model") as caught:
         await agent.ask(turn_in(tmp_path, limits=TurnLimits(seconds=None)))
     assert caught.value.usage is not None
     assert not caught.value.usage.complete

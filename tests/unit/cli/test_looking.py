@@ -94,7 +94,7 @@ async def test_a_look_that_takes_long_is_told_and_gone_on_with(
 
 
 async def test_an_error_that_does_not_pass_is_raised(store: MemoryStore, trouble: Trouble) -> None:
-    trouble.error = StoreUnusable("podium.db", "it is damaged", "restore a copy")
+    trouble.error = StoreUnusable("podium.db", "it is damaged", "restore a backup")
     with pytest.raises(StoreUnusable, match="damaged"):
         await an_eye(store, trouble, patience_seconds=60).look(unless=asyncio.Event())
 

@@ -123,7 +123,7 @@ def test_what_holds_a_run_up_is_told() -> None:
         f"PODIUM: Rate limited until {NOON.astimezone():%H:%M}, waiting; Ctrl-C leaves it resumable",
         f"PODIUM: Approval needed [T2]: write x; approve it with `podium approve {short_id(APPROVAL)}`",
         "PODIUM: Tampered with by DEVELOPER: w: changed refs/heads/main, put back",
-        "PODIUM: Trying again: plan-1: AgentLost: went away; will be tried again",
+        "PODIUM: Trying again: plan-1: AgentLost: went away; will be retried",
     ]
 
 
@@ -133,9 +133,9 @@ def test_every_red_check_has_a_line_with_the_last_that_it_wrote() -> None:
     late = {"command": "slow", "exit_code": None, "timed_out": True, "seconds": 5.0}
     assert told(e.ChecksRan(commit="7f3a2b1c", results=(green, red, late), passed=False)) == [
         "PODIUM: Checks on 7f3a2b1 FAILED: `make lint` exit 0 (1.0 s), "
-        "`make test` exit 2 (1 min 01 s), `slow` took too long (5.0 s)",
+        "`make test` exit 2 (1 min 01 s), `slow` timed out (5.0 s)",
         "PODIUM: Failed: `make test` exit 2 (1 min 01 s): 2 failed",
-        "PODIUM: Failed: `slow` took too long (5.0 s): no output",
+        "PODIUM: Failed: `slow` timed out (5.0 s): no output",
     ]
 
 

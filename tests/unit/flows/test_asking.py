@@ -507,8 +507,8 @@ async def test_refusals_an_agent_was_not_told_the_reason_of_stand_in_its_next_pr
     house.clock.advance(6)
     assert (await engine.finish(run.id)).result == "done"
     assert agent.turns[1].prompt == (
-        "What became of your last turn:\n- no pushing\n"
-        "- Nobody answered in time. Ask again only if it is needed. The call: s\n\ngo"
+        "Results of your last turn:\n- no pushing\n"
+        "- Nobody answered in time. Ask again only if needed. The call: s\n\ngo"
     )
 
 
@@ -528,7 +528,7 @@ async def test_what_a_turn_used_before_its_trouble_is_spent(house: House) -> Non
         (
             {"status": "granted", "said": "go on"},
             False,
-            "Approved. Repeat your call exactly, once. The call: s\nThey said: go on",
+            "Approved. Repeat your call exactly, once. The call: s\nTheir comment: go on",
         ),
         (
             {

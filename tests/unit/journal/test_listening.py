@@ -108,7 +108,7 @@ async def test_a_listener_that_raises_is_told_the_next_event_and_costs_the_run_n
     assert seen == [each for each in EVENTS if each != "run_started"]
     [fault] = listening.problems
     assert fault == (
-        "the live view failed at 1 event; the last time with ValueError: cannot draw this"
+        "the live view failed for 1 event, most recently with ValueError: cannot draw this"
     )
 
 
@@ -131,7 +131,7 @@ async def test_a_listener_that_hangs_for_ever_is_given_up_and_what_it_missed_is_
         assert await types_of(store, run.id) == EVENTS
     assert listening.dropped == len(EVENTS) - 2
     [fault] = listening.problems
-    assert fault == "the live view was not told of 11 events: it took nothing any more"
+    assert fault == "the live view missed 11 events: it stopped accepting events"
     held.set()
     assert len(seen) == 3
 
@@ -234,6 +234,4 @@ async def test_a_store_that_is_away_at_the_end_is_told_and_raises_nothing() -> N
     store.away = 1000
     await say(store, "one")
     await told.close()
-    assert told.problems == (
-        "the live view was not told of 1 event: the journal could not be read",
-    )
+    assert told.problems == ("the live view missed 1 event: the journal could not be read",)

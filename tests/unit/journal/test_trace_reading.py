@@ -84,15 +84,15 @@ def test_a_last_line_that_only_lacks_its_end_is_read() -> None:
 def test_a_line_that_is_no_event_is_named_and_the_rest_is_read(garbage: bytes) -> None:
     found, reading = read(line(1) + garbage + b"\n" + line(2))
     assert found == [1, 2]
-    assert reading.problems == ["t: line 2 is no event"]
+    assert reading.problems == ["t: line 2 is not an event"]
 
 
 def test_numbers_that_are_missing_or_come_twice_are_named() -> None:
     found, reading = read(line(1) + line(4) + line(4) + line(1, run="run_two"))
     assert found == [1, 4, 4, 1]
     assert reading.problems == [
-        "t: line 2 has event 4 behind event 1",
-        "t: line 3 has event 4 behind event 4",
+        "t: line 2 has event 4 after event 1",
+        "t: line 3 has event 4 after event 4",
     ]
 
 
@@ -125,7 +125,7 @@ def test_what_does_not_begin_with_events_is_no_trace_and_not_read_to_its_end() -
             return len(buffer)
 
     reading = TraceReader(io.BufferedReader(Endless()), "t")
-    with pytest.raises(BadInput, match="t is no trace"):
+    with pytest.raises(BadInput, match="t is not a trace"):
         list(reading.events())
     assert reading.problem_count == LINES_TRIED
 
@@ -149,7 +149,7 @@ def test_a_run_folder_stands_for_the_trace_in_it(tmp_path: Path) -> None:
 
 def test_a_pipe_is_refused_at_once_though_nobody_writes_to_it(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(BadInput, match="is no plain file"):
+    with pytest.raises(BadInput, match="is not a plain file"):
         open_trace(tmp_path / "pipe")
 
 

@@ -16,9 +16,12 @@ TOKEN = "123:a-token-of-a-bot"
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (f"notices: [{{to: 'tgram://{TOKEN}/5'}}]", "`to` names a variable as secret://NAME"),
-        (f"notices: [{{to: 'secret://{TOKEN}'}}]", "`to` names a variable as secret://NAME"),
-        (f"chat: {{plain: {{secret: '{TOKEN}'}}}}", "`secret` names a variable as secret://NAME"),
+        (f"notices: [{{to: 'tgram://{TOKEN}/5'}}]", "`to` must name a variable as secret://NAME"),
+        (f"notices: [{{to: 'secret://{TOKEN}'}}]", "`to` must name a variable as secret://NAME"),
+        (
+            f"chat: {{plain: {{secret: '{TOKEN}'}}}}",
+            "`secret` must name a variable as secret://NAME",
+        ),
         ("notices: [{to: 'secret://A', what: [all]}]", "notices[0].what[0]"),
         ("notices: [{to: 'secret://A', min_tier: T9}]", "notices[0].min_tier"),
         ("notices: [{to: 'secret://A', link_hours: 1.0e+300}]", "notices[0].link_hours"),

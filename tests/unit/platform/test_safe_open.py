@@ -111,7 +111,7 @@ def test_a_second_name_is_refused_only_where_that_is_asked_for(root: Path) -> No
         lambda: read_file(root / "two", 100, single_name=True),
         lambda: open_or_create(root / "two", single_name=True),
     ):
-        with pytest.raises(NotPlainFile, match="hard link: the same file has 2 names"):
+        with pytest.raises(NotPlainFile, match="hard link: the file has 2 names"):
             act()
 
 

@@ -46,7 +46,7 @@ def test_what_is_no_json_is_refused(text: bytes) -> None:
 
 
 def test_what_json_does_not_have_is_not_written() -> None:
-    with pytest.raises(TypeError, match="set is not for JSON"):
+    with pytest.raises(TypeError, match="set cannot be written as JSON"):
         hook_client.write_json({"a": set()})
 
 

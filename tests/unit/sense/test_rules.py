@@ -349,7 +349,7 @@ def test_a_file_of_rules_is_loaded(tmp_path: Path) -> None:
         ("path: status", "path: '$nobody'", "7:", "unknown name '$nobody'; known names: $key"),
         ("path: status", "path: __import__('os')", "7:", "is not a path"),
         ("equals: failed", "matches: '(a+)+b'", "7:", "has a repetition inside a repetition"),
-        ("equals: failed", "matches: '('", "7:", "is no regular expression"),
+        ("equals: failed", "matches: '('", "7:", "is not a valid regular expression"),
         ("Mend {status}", "Mend {status", "15:", "unmatched brace"),
         ("Mend {status}", "Mend {a!r}", "15:", "is not a path"),
         ("wo_id_hint: FIX", "wo_id_hint: ../FIX", "8:", "wo_id_hint '../FIX' cannot be an id"),
@@ -413,9 +413,9 @@ def test_two_rules_of_one_name_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_there_or_no_yaml_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigInvalid, match="there is no such file"):
+    with pytest.raises(ConfigInvalid, match="does not exist"):
         load_rules(tmp_path / "nothing.yaml")
-    assert "not YAML" in faults_of(tmp_path, "rules: [")
+    assert "not valid YAML" in faults_of(tmp_path, "rules: [")
 
 
 def test_a_project_names_its_rules_and_they_lie_inside(tmp_path: Path) -> None:

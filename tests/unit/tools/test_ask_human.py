@@ -93,10 +93,10 @@ async def test_a_choice_is_named_by_its_words_or_its_number_and_other_words_are_
 @pytest.mark.parametrize(
     ("choices", "said", "why"),
     [
-        (None, " \n", "a yes does not answer it"),
+        (None, " \n", "is a question; answer it"),
         (["small", "large"], "3", "one of 1 'small', 2 'large', or in your own words"),
-        (None, "x" * (MAX_ANSWER + 1), "say less"),
-        (None, "\u200b\x1b", "a yes does not answer it"),
+        (None, "x" * (MAX_ANSWER + 1), "shorten it"),
+        (None, "\u200b\x1b", "is a question; answer it"),
     ],
 )
 async def test_what_is_no_answer_is_refused_and_the_question_stays_open(

@@ -125,7 +125,7 @@ async def test_a_binary_file_is_named_as_such(rig: Rig) -> None:
 async def test_a_long_diff_is_cut_and_counted_whole(rig: Rig) -> None:
     (rig.root / "app.yaml").write_text("".join(f"line {n} {'x' * 40}\n" for n in range(4000)))
     shown = "\n".join(what_lines(await asked(rig)))
-    assert "replaces the file: -4000 +3 lines, not all of them shown" in shown
+    assert "replaces the file: -4000 +3 lines, not all shown" in shown
 
 
 async def test_old_values_of_a_file_of_secrets_are_not_shown(tmp_path: Path) -> None:

@@ -201,7 +201,7 @@ async def test_a_run_that_nobody_hosts_is_called_interrupted_as_in_the_list_of_r
     (removal,) = (await collect_workspaces(paper, CLOCK, needed=needed)).removals
     (stands,) = await list_by_status(store, nobody_hosts)
     assert stands.shown_status == "interrupted"
-    assert "run run_1 is interrupted and `podium resume run_1` goes on in it" in removal.because
+    assert "run run_1 is interrupted and `podium resume run_1` continues in it" in removal.because
 
 
 async def test_what_a_run_goes_on_with_stays_although_nobody_holds_it_now() -> None:

@@ -132,5 +132,5 @@ def test_model_with_an_event_validates_and_dumps_it_by_the_class_of_its_type() -
     page = Page.model_validate(data)
     assert type(page.body).__name__ == "StageBegan"
     assert json.loads(page.model_dump_json())["body"]["stage"] == "audit"
-    with pytest.raises(ValidationError, match="an event is a JSON object"):
+    with pytest.raises(ValidationError, match="an event must be a JSON object"):
         Page.model_validate({"body": "stage_began"})

@@ -38,13 +38,13 @@ def test_user_without_a_home_is_told_to_set_one(
 ) -> None:
     # As it is for a user whom the system does not know, in a container for example.
     monkeypatch.setattr("os.path.expanduser", lambda path: path)
-    with pytest.raises(BadInput, match=r"no home folder is known \('~'\); set HOME"):
+    with pytest.raises(BadInput, match=r"the home folder is unknown \('~'\); set HOME"):
         find_folders({}, start=tmp_path)
     assert find_folders({"PODIUM_HOME": "/own"}, start=tmp_path).user_state == Path("/own/state")
 
 
 def test_a_project_that_is_no_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="no folder"):
+    with pytest.raises(BadInput, match="does not exist"):
         find_folders({}, project=tmp_path / "nowhere")
 
 
@@ -89,7 +89,7 @@ def test_a_planted_state_folder_is_refused_before_anything_is_written(
         lambda: find_folders({}, project=project),
         lambda: init_project(project),
     ):
-        with pytest.raises(NotPossibleNow, match="only a folder that it made itself"):
+        with pytest.raises(NotPossibleNow, match="only a folder that it created itself"):
             act()
     assert list(victim.iterdir()) == []
     assert victim.stat().st_mode == mode

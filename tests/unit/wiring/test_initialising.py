@@ -65,7 +65,7 @@ def test_an_example_can_be_rehearsed_at_once_and_undone_when_it_cannot_be_made(
 
 def test_an_existing_project_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "podium.yaml").write_text("mode: sensing\n")
-    with pytest.raises(NotPossibleNow, match="there already"):
+    with pytest.raises(NotPossibleNow, match="already exists"):
         init_project(tmp_path)
     assert files_in(tmp_path) == {"podium.yaml": "mode: sensing\n"}
     assert not (tmp_path / ".podium").exists()
@@ -89,7 +89,7 @@ def test_a_folder_that_cannot_be_written_to_is_named(
     monkeypatch.setattr(
         os, "access", lambda path, mode: False
     )  # whoever runs the tests may be root
-    with pytest.raises(BadInput, match="cannot be written to; nothing was changed"):
+    with pytest.raises(BadInput, match="is not writable; nothing was changed"):
         init_project(tmp_path)
 
 

@@ -120,14 +120,14 @@ async def test_broken_installed_job_stops_no_other_and_is_reported(
     assert finding.state == "warn"
     assert "job 'a' (missing_module:JOB) cannot be loaded: KeyError" in finding.says
     assert "job 'b' (text) is a str, not a Job" in finding.says
-    assert "job 'd' (paths) has flows that are no FlowSpec: paths" in finding.says
+    assert "job 'd' (paths) has flows that are not a FlowSpec: paths" in finding.says
 
 
 async def test_installed_job_that_lists_an_event_of_the_kernel_is_reported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     use_entries(monkeypatch, a="kernel_event")
-    assert "job 'fifth' lists event types of Podium, which stay Podium's: run_started" in (await check_jobs()).says  # fmt: skip
+    assert "job 'fifth' lists event types that belong to Podium: run_started" in (await check_jobs()).says  # fmt: skip
 
 
 def test_files_that_steer_a_job_are_guarded() -> None:

@@ -45,29 +45,29 @@ def test_words_that_other_readers_take_for_numbers_and_truth_stay_text() -> None
 
 def test_all_duplicate_keys_are_reported_at_once_with_their_first_line() -> None:
     words = fault_of("a: 1\nb:\n  c: 1\n  c: 2\na: 3\n")
-    assert "podium.yaml:4:3: c: stands twice, first in line 3" in words
-    assert "podium.yaml:5:1: a: stands twice, first in line 1" in words
+    assert "podium.yaml:4:3: c: is a duplicate key, first used in line 3" in words
+    assert "podium.yaml:5:1: a: is a duplicate key, first used in line 1" in words
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("a: 1\n\tb: 2\n", "podium.yaml:2:1: not YAML: a tab"),
-        ("a: 'open\n", "podium.yaml:2:1: not YAML"),
-        ("a: b: c\n", "podium.yaml:1:5: not YAML"),
-        ("a: 1\n---\nb: 2\n", "podium.yaml:2:1: holds a second document"),
+        ("a: 1\n\tb: 2\n", "podium.yaml:2:1: not valid YAML: found a tab"),
+        ("a: 'open\n", "podium.yaml:2:1: not valid YAML"),
+        ("a: b: c\n", "podium.yaml:1:5: not valid YAML"),
+        ("a: 1\n---\nb: 2\n", "podium.yaml:2:1: contains a second document"),
         ("- a\n- b\n", "podium.yaml:1:1: must be a mapping"),
         ("a: !!python/object:os.system x\n", "podium.yaml:1:4: tag"),
         ("a: *nowhere\n", "alias 'nowhere' has no anchor"),
         ("a: &a [*a]\n", "alias 'a' has no anchor"),
         ("base: {x: 1}\n<<: {y: 2}\n", "podium.yaml:2:1: <<: merge keys"),
         ("? [1, 2]\n: 3\n", "podium.yaml:1:3: a key must be plain text"),
-        ("a: 1\nb: \x01\n", "podium.yaml:2: holds a character"),
-        (b"a: 1\nb: \xff\xfe\n", "podium.yaml:2: is not UTF-8"),
+        ("a: 1\nb: \x01\n", "podium.yaml:2: contains a character"),
+        (b"a: 1\nb: \xff\xfe\n", "podium.yaml:2: is not valid UTF-8"),
         (b"a: " + b"x" * SIZE_LIMIT_BYTES, "larger than 1000 kB"),
-        ("[" * 100_000, "nests too deep"),
-        ("{" * 100_000, "nests too deep"),
-        ("- " * 100_000, "nests too deep"),
+        ("[" * 100_000, "is nested too deeply"),
+        ("{" * 100_000, "is nested too deeply"),
+        ("- " * 100_000, "is nested too deeply"),
     ],
 )
 def test_a_broken_file_is_refused_with_its_place(text: str | bytes, words: str) -> None:
@@ -90,6 +90,6 @@ def test_an_empty_file_holds_nothing() -> None:
 
 def test_a_missing_file_and_one_that_is_no_plain_file_are_faults(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    for name, words in (("nothing", "no such file"), ("pipe", "not a plain file")):
+    for name, words in (("nothing", "does not exist"), ("pipe", "not a plain file")):
         with pytest.raises(ConfigInvalid, match=words):
             read_located(tmp_path / name)

@@ -348,8 +348,8 @@ class AcpAgent:
             return await self._deps.launcher.start(spawn)
         except ToolMissing as missing:
             raise ToolMissing(
-                f"agent {self.name!r} cannot be started: {missing}; install it, or name its "
-                "program under `command`"
+                f"agent {self.name!r} cannot be started: {missing}; `command` in its settings names "
+                "the program"
             ) from None
 
     def _reply(

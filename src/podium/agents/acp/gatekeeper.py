@@ -181,7 +181,7 @@ def _output(update: Mapping[str, Json]) -> str:
 
 REFUSED = -32001
 NOTHING_CHOSEN = {"outcome": "cancelled"}
-NO_SINGLE_YES = "it may be done, but the agent offers no way to permit it once"
+NO_SINGLE_YES = "the call is allowed, but the agent offers no option to allow it once"
 _MAX_UNTOLD = 50
 
 ReadIntents = Callable[[Mapping[str, Json]], list[AcpToolRequest]]
@@ -216,7 +216,7 @@ class Gatekeeper:
             return {"outcome": await self._decide(params)}
         if method == "fs/write_text_file":
             return await self._write(params)
-        raise RpcError(METHOD_NOT_FOUND, f"{method!r} is not offered here")
+        raise RpcError(METHOD_NOT_FOUND, f"{method!r} is not supported")
 
     async def settle(self, call: str, ended: Ended) -> bool:
         """Record how a permitted call ended. False when that cannot be told of a part of it.
@@ -266,7 +266,9 @@ class Gatekeeper:
             answer = await self._door.request(intent.tool, intent.arguments, ref=ref)
             if not answer.allowed:
                 for granted, _ in permits:
-                    await self._door.settle(granted, ok=False, error="another part was refused")
+                    await self._door.settle(
+                        granted, ok=False, error="another part of the call was refused"
+                    )
                 return answer
             permits.append((ref, intent.tool))
         self._permitted[number] = permits
@@ -293,7 +295,7 @@ class Gatekeeper:
             self.written.add(str(path))
             return {}
         if answer.allowed:
-            reason = ended.error if ended is not None else "it was not done"
+            reason = ended.error if ended is not None else "no result was reported"
             raise RpcError(REFUSED, f"{path!r} was not written: {reason}")
         if answer.approval_id is None:
             self._keep_untold(f"writing {path}", answer.say)

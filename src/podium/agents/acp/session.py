@@ -137,7 +137,7 @@ class AcpStream:
             return
         if keeper.permitted(number):
             if not await keeper.settle(number, ended):
-                self._warn(f"the agent does not tell how {title!r} ended: it is not known")
+                self._warn(f"the agent did not report how {title!r} ended; its result is unknown")
         elif ended.ok:
             self._note_unasked(keeper, number, title, update)
 
@@ -318,8 +318,8 @@ class AcpSession:
         version = response.get("protocolVersion")
         if version != PROTOCOL_VERSION:
             raise AgentRejected(
-                f"agent {self._agent!r} speaks version {version!r} of ACP and Podium speaks "
-                f"{PROTOCOL_VERSION}; use a version of it that speaks the same"
+                f"agent {self._agent!r} uses version {version!r} of ACP, and Podium supports version "
+                f"{PROTOCOL_VERSION}; install a version of the agent that supports it too"
             )
         self._stream.agent = response
 
@@ -332,13 +332,13 @@ class AcpSession:
             except RpcError as error:
                 raise SessionUnknown(
                     f"agent {self._agent!r} cannot resume conversation {turn.session!r} "
-                    f"({message_of(error)}); ask without a session"
+                    f"({message_of(error)}); start a new conversation"
                 ) from None
             await self._hear_history_out(peer)
             return turn.session
         if turn.session is not None:
             self._stream.warnings.append(
-                f"agent {self._agent!r} cannot continue conversations; a new one was begun"
+                f"agent {self._agent!r} cannot resume conversations; a new one was started"
             )
         opened = mapping_of(await peer.call("session/new", parameters))
         self._stream.current_model = _model_in(opened)
@@ -423,11 +423,13 @@ def error_at_end(
     if reason == "refusal":
         return AgentRefused(f"the model of agent {agent!r} refused the request")
     if reason == "cancelled" and not gatekeeper.refused:
-        return AgentLost(f"agent {agent!r} broke off its turn by itself")
+        return AgentLost(f"agent {agent!r} cancelled its own turn")
     if reason == "max_tokens" and not stream.text:
-        return ContextOverflow(f"the model of agent {agent!r} came to its limit before any word")
+        return ContextOverflow(
+            f"the model of agent {agent!r} reached its output limit before it wrote any text"
+        )
     if reason not in ("end_turn", "cancelled", "max_tokens"):
-        return AgentLost(f"agent {agent!r} ended its turn for a reason unknown here: {reason!r}")
+        return AgentLost(f"agent {agent!r} ended its turn for an unknown reason: {reason!r}")
     if reason == "end_turn" and not may_end_with(stream.text, waiting):
         return AgentUnavailable(f"the model of agent {agent!r} gave no answer")
     return None
@@ -436,8 +438,8 @@ def error_at_end(
 def warnings_at_end(stream: AcpStream) -> tuple[str, ...]:
     """Return warnings for a person about an answer that counts."""
     reason = (stream.result or {}).get("stopReason")
-    cut = ("the answer was cut off at the model's limit",) if reason == "max_tokens" else ()
-    broken = ("the agent broke off after a refusal",) if reason == "cancelled" else ()
+    cut = ("the answer was cut off at the model's output limit",) if reason == "max_tokens" else ()
+    broken = ("the agent stopped after a refusal",) if reason == "cancelled" else ()
     return (*stream.warnings, *cut, *broken)
 
 
@@ -455,7 +457,7 @@ def error_of_failure(
     if error.code == AUTH_REQUIRED:
         return AgentNotLoggedIn(f"agent {agent!r} is not logged in: {message}; {login_hint(agent)}")
     if error.code in _BAD_REQUEST:
-        return AgentRejected(f"agent {agent!r} does not take what it was asked: {message}")
+        return AgentRejected(f"agent {agent!r} rejected the request: {message}")
     status = error.code if 400 <= error.code <= 599 else None
     return read(agent, status, message, now)
 
@@ -467,14 +469,16 @@ def error_of_message(agent: str, status: int | None, message: str, now: datetime
 
 def login_hint(agent: str) -> str:
     return (
-        f"give agent {agent!r} its key in `env`, or name its login file under `options: copy_files`"
+        f"set the key of agent {agent!r} in its `env`, or list its login file under "
+        "`options: copy_files`"
     )
 
 
 def _out_of_turns(agent: str, turn: Turn) -> BudgetSpent:
     limit = turn.limits.turns or 0
     return BudgetSpent(
-        f"agent {agent!r} has asked its model as often as it may and is not done",
+        f"agent {agent!r} reached its limit on model requests ({limit}) before it was done; raise "
+        "the limit of its role",
         scope="step",
         measure="turns",
         used=limit,

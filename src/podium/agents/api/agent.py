@@ -52,9 +52,7 @@ class ApiAgent:
         if not turn.own_tools:
             return reply
         # A provider's own search would happen where no gate can stand before it.
-        ignored = (
-            f"agent {self.name!r} has no tools of its own: {', '.join(turn.own_tools)} not given"
-        )
+        ignored = f"agent {self.name!r} has no tools of its own; not available: {', '.join(turn.own_tools)}"
         return reply.model_copy(update={"warnings": (*reply.warnings, ignored)})
 
 

@@ -106,11 +106,13 @@ def failure_of(error: Exception, choice: Choice, key: Key, now: datetime) -> Req
             return _of_api(error, message, choice, key, now)
         case exceptions.UserError():
             return RequestFailure(
-                AgentRejected(_with(f"agent {choice.agent!r} cannot be asked so", message)),
+                AgentRejected(
+                    _with(f"the request to agent {choice.agent!r} is not valid", message)
+                ),
                 rejected=True,
             )
         case exceptions.UnexpectedModelBehavior():
-            what = f"agent {choice.agent!r} cannot make sense of its model's answer"
+            what = f"agent {choice.agent!r} cannot interpret its model's answer"
             return RequestFailure(AgentUnavailable(_with(what, message)), billed=True)
     # Whatever a library trips over in what it was sent is the sender's fault.
     what = f"agent {choice.agent!r} cannot read its model's answer ({type(error).__name__})"
@@ -192,8 +194,10 @@ def error_in(response: ModelResponse, choice: Choice, key: Key) -> PodiumError |
     if response.finish_reason == "content_filter":
         return AgentRefused(_with(f"agent {choice.agent!r} refused", detail))
     if response.finish_reason == "error":
-        return AgentUnavailable(_with(f"agent {choice.agent!r} broke off its answer", detail))
+        return AgentUnavailable(
+            _with(f"agent {choice.agent!r} stopped in the middle of its answer", detail)
+        )
     # The library takes a chat that was cut for one that is over; only the provider's own word counts.
     if response.state != "complete" or "finish_reason" not in details:
-        return AgentUnavailable(f"agent {choice.agent!r} was cut off before its answer was over")
+        return AgentUnavailable(f"agent {choice.agent!r} was cut off before the end of its answer")
     return None

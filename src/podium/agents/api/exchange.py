@@ -77,8 +77,8 @@ class Spending:
         if self._priced or self._limits.usd is None:
             return ()
         return (
-            f"nobody knows the price of model {self._model!r}, so the limit of "
-            f"{self._limits.usd:g} USD was not kept",
+            f"the price of model {self._model!r} is unknown, so the limit of "
+            f"{self._limits.usd:g} USD was not enforced",
         )
 
     def begin_request(self) -> None:
@@ -128,8 +128,8 @@ class Spending:
 
     def _spent(self, measure: str, what: str, used: float, limit: float) -> BudgetSpent:
         return BudgetSpent(
-            f"agent {self._agent!r} has used {used:.12g} of {limit:.12g} {what} that one turn may "
-            "take; raise the limit of its role or ask for less",
+            f"agent {self._agent!r} has used {used:.12g} of {limit:.12g} {what} allowed in one turn; "
+            "raise the limit of its role, or ask for less",
             scope="turn",
             measure=measure,
             used=used,
@@ -230,7 +230,7 @@ class ModelExchange:
             pause = self._pause(answer, repeat)
             if pause is None:
                 raise Rejected(failure) if failure.rejected else failure.error
-            self._door.report_progress("retry", f"{failure.error}; asking again in {pause:.1f} s")
+            self._door.report_progress("retry", f"{failure.error}; retrying in {pause:.1f} s")
             await self._pace.sleep(pause)
             repeat += 1
         return self._accepted(answer)

@@ -61,7 +61,7 @@ class HttpLine(httpx2.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         if _origin(request.url) != self._origin:
             raise httpx2.LocalProtocolError(
-                f"the provider sent us on to {request.url.host!r}, which is not its base_url"
+                f"the provider redirected to {request.url.host!r}, which is not its base_url"
             )
         response = await self._inner.handle_async_request(self._sent(request))
         if response.headers.get("content-encoding", "identity").lower() != "identity":
@@ -162,7 +162,7 @@ def _google(choice: Choice, client: httpx2.AsyncClient) -> Model:
 
 
 def _nowhere(request: httpx2.Request) -> httpx2.Response:
-    raise httpx2.LocalProtocolError("an API agent speaks by its own line alone")
+    raise httpx2.LocalProtocolError("an API agent sends requests only through its own client")
 
 
 def _anthropic(choice: Choice, client: httpx2.AsyncClient) -> Model:

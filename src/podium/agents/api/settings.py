@@ -120,8 +120,8 @@ class Choice:
         key = value.strip()
         if not key or not key.isascii() or not key.isprintable():
             raise AgentNotLoggedIn(
-                f"the key of agent {self.agent!r} in {name!r} is empty or holds characters no key "
-                f"has; {self.login_hint}"
+                f"the key of agent {self.agent!r} in {name!r} is empty or contains invalid "
+                f"characters; {self.login_hint}"
             )
         return key
 
@@ -142,7 +142,7 @@ def _settings(options: AgentOptions) -> ApiSettings:
         return ApiSettings.model_validate(options.options)
     except ValidationError as error:
         raise BadInput(
-            f"the options of agent {options.name!r} cannot be used: {problems_line(error)}; known options: "
+            f"the options of agent {options.name!r} are not valid: {problems_line(error)}; known options: "
             f"{', '.join(ApiSettings.model_fields)}; known providers: {', '.join(PROVIDERS)}"
         ) from None
 
@@ -155,7 +155,7 @@ def _provider_and_model(options: AgentOptions, settings: ApiSettings) -> tuple[P
         return settings.provider, rest if named == settings.provider else options.model
     if named is None:
         raise BadInput(
-            f"agent {options.name!r} names no provider that is known (model {options.model!r}); write "
+            f"agent {options.name!r} has no known provider (model {options.model!r}); write "
             f"the model as `provider:model` or set `options: {{provider: …}}`; known providers: "
             f"{', '.join(PROVIDERS)}"
         )
@@ -170,8 +170,8 @@ def _check_url(agent: str, base_url: str) -> None:
         usable = False
     if not usable or parts.username is not None or parts.query or parts.fragment:
         raise BadInput(
-            f"the base_url of agent {agent!r} cannot be used; write it as https://host/path, "
-            "without a name, a key or a query in it"
+            f"the base_url of agent {agent!r} is not valid; write it as https://host/path, "
+            "without a user name, key or query"
         )
 
 
@@ -183,5 +183,5 @@ def _resolved(value: str, resolve_secret: ResolveSecret) -> str:
         return resolve_secret(name)
     except LookupError:
         raise AgentNotLoggedIn(
-            f"the secret {name!r} is not known; define it where Podium keeps its secrets"
+            f"the secret {name!r} is not defined; set {name} in Podium's environment"
         ) from None

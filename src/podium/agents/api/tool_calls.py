@@ -181,7 +181,7 @@ class Calling:
             arguments = arguments_of(call)
         except ValueError as error:
             problem = (
-                f"the arguments are not a JSON object ({error}); nothing was done, call it again"
+                f"the arguments are not a JSON object ({error}); nothing was done; call it again"
             )
             self._notify(f"{name}: {problem}", reported)
             return self._result(call, failure_text(problem), "failed")
@@ -232,7 +232,7 @@ class Calling:
         self._last = signature
         if self._repeats > self._settings.same_call_limit:
             raise AgentRejected(
-                f"agent {self._agent!r} asked for the same call of {name!r} {self._repeats} times in "
+                f"agent {self._agent!r} repeated the same call of {name!r} {self._repeats} times in "
                 "a row and was stopped; check the results it got, and rephrase the task"
             )
 
@@ -246,14 +246,14 @@ def arguments_of(call: ToolCallPart) -> dict[str, Json]:
         value = json.loads(raw, parse_constant=_refuse) if isinstance(raw, str) else raw
         canonical_json(value)
     except RecursionError:
-        raise ValueError("too deep") from None
+        raise ValueError("it is nested too deeply") from None
     if not isinstance(value, dict):
         raise ValueError(f"it is a {type(value).__name__}")
     return value
 
 
 def _refuse(constant: str) -> Json:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not valid JSON")
 
 
 def unanswered(

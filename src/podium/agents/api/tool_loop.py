@@ -97,7 +97,7 @@ class Conversations:
         except (OSError, ValidationError, RecursionError) as error:
             raise NotPossibleNow(
                 f"the conversation {session!r} of agent {self._agent!r} cannot be read "
-                f"({type(error).__name__}); begin a new one"
+                f"({type(error).__name__}); start a new one"
             ) from None
 
     def save(self, conversation: Conversation) -> str:
@@ -111,8 +111,7 @@ class Conversations:
 
     def _unknown(self, session: str) -> BadInput:
         return BadInput(
-            f"agent {self._agent!r} has no conversation {session[:80]!r} in this run; ask without a "
-            "session to begin a new one"
+            f"agent {self._agent!r} has no conversation {session[:80]!r} in this run; start a new one"
         )
 
 
@@ -394,7 +393,7 @@ class ModelSession:
         self._texts += [self.result.text] if self.result.text.strip() else []
         self.result.model = answer.model_name or self.result.model
         if answer.finish_reason == "length":
-            self._warn("the answer was cut off at the longest length the provider allows")
+            self._warn("the answer was cut off at the provider's output limit")
 
     async def _perform(self, answer: ReceivedAnswer) -> list[ModelRequestPart] | None:
         """Return the next message for the model. None: the turn is over."""
@@ -439,7 +438,7 @@ class ModelSession:
         try:
             self.result.payload = load_object(self.result.text)
         except ValueError:
-            self._warn("the provider did not keep to its own schema")
+            self._warn("the answer does not match the schema that the provider was given")
 
     def _warn(self, warning: str) -> None:
         self.result.warnings.append(warning)

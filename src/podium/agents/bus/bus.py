@@ -159,7 +159,7 @@ class Bus:
         self.open()
         slot = self._slot(pair, side)
         if asked.id in slot.askings:
-            raise NotPossibleNow("this very turn is being asked already; wait for its answer")
+            raise NotPossibleNow("this turn is already being asked; wait for its answer")
         asking = PendingTurn(asked, notify, asyncio.get_running_loop().create_future())
         slot.askings[asked.id] = asking
         self._say(slot, asked)
@@ -190,7 +190,7 @@ class Bus:
         except TimeoutError:
             who = f"{slot.name!r} disconnected" if slot.name else "no program is connected"
             raise AgentLost(
-                f"{who} as {side} of pair {pair!r}, and none joined within {self.settings.join_seconds:g} s; "
+                f"{who} as {side} of pair {pair!r}, and no program joined within {self.settings.join_seconds:g} s; "
                 f"start a program that joins at {self.endpoint}"
             ) from None
 
@@ -207,7 +207,7 @@ class Bus:
             try:
                 message = from_peer(frames[-1] if frames else b"")
             except ValueError as error:
-                why = f"that cannot be read: {str(error).splitlines()[0]}"
+                why = f"the message cannot be read: {str(error).splitlines()[0]}"
                 self._send(identity, RefusedMessage(why=why))
                 continue
             self._take(identity, message)
@@ -239,7 +239,7 @@ class Bus:
         slot = self._slot(join.pair, join.side)
         is_other = slot.identity not in (b"", identity) and slot.name != join.name
         if is_other and not slot.is_silent(self.settings.beat_seconds):
-            why = f"{slot.name!r} is {join.side} of pair {join.pair!r} already; end it first"
+            why = f"{slot.name!r} is already {join.side} of pair {join.pair!r}; stop it first"
             self._send(identity, RefusedMessage(why=why))
             return
         former = self._by_identity.get(identity)
@@ -278,8 +278,8 @@ class BusAgentOptions(FrozenModel):
         except ValidationError as error:
             issue = error.errors()[0]
             raise BadInput(
-                f"agent {options.name!r}: its options cannot be used: {'.'.join(map(str, issue['loc']))}: {issue['msg']}; "
-                "say `options: {side: PLANNER}` or EXECUTER, and `pair` unless it is main"
+                f"agent {options.name!r}: its options are not valid: {'.'.join(map(str, issue['loc']))}: {issue['msg']}; "
+                "set `options: {side: PLANNER}` or EXECUTER, and `pair` unless it is main"
             ) from None
 
 

@@ -146,7 +146,7 @@ def socket_of(endpoint: str) -> Path:
     """The file that an endpoint names. Raises `BadInput` for all but files: no network, no nameless sockets."""
     if not endpoint.startswith(f"{_SCHEME}/"):
         raise BadInput(
-            f"the bus cannot be at {endpoint!r}: it is only ever a local socket, as ipc:///run/user/1000/podium/bus"
+            f"the bus cannot use {endpoint!r}; give a local socket, such as ipc:///run/user/1000/podium/bus"
         )
     socket = Path(endpoint.removeprefix(_SCHEME))
     refuse_long(socket)

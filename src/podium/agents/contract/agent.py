@@ -34,14 +34,14 @@ from podium.ports import Agent
 _FORM = """\
 ## Your answer
 
-End your reply with one JSON object in a ```json block and write nothing after it. It fits this JSON Schema:
+End your reply with one JSON object in a ```json block and write nothing after it. It must match this JSON Schema:
 {schema}"""
 _ENDS_WITH_JSON = re.compile(
     r"End with exactly one JSON object(?P<choice>, one of these)?,? and nothing after it"
 )
 """The sentence by which prompts with examples ask for the answer."""
 _JSON_BLOCK = re.compile(r"^```json\n(?:(?!```).*\n)+```$", re.MULTILINE)
-_NEW_NONCE = f"The value of `{NONCE_KEY}` is a new one"
+_NEW_NONCE = f"The value of `{NONCE_KEY}` has changed"
 _UNNEEDED = ("title", "description")
 
 
@@ -129,7 +129,7 @@ def once_more(problem: str, text: str, untold: Sequence[str] = ()) -> str:
     return (
         f"Your last reply could not be used. {problem}\n"
         f"It ended with:\n{quoted or '> (nothing)'}\n"
-        f"What is done is done: do not do the work again, only give the answer in the right form.{refusals}"
+        f"The work itself is done: do not repeat it, only give the answer in the right form.{refusals}"
     )
 
 
@@ -279,7 +279,7 @@ def _native(reply: Reply, contract: type[BaseModel]) -> BaseModel:
                 check_any_key(contract_keys(contract), payload)
         return validated(contract, payload)
     except (ValueError, TypeError) as error:
-        raise NotAnAnswer("malformed", f"The JSON object cannot be used: {error}") from None
+        raise NotAnAnswer("malformed", f"The JSON object is not valid: {error}") from None
 
 
 def _left(limits: TurnLimits, used: Usage, seconds: float) -> TurnLimits | None:
@@ -306,7 +306,7 @@ def _some(left: float | None) -> bool:
 
 
 def _spent(problem: ReplyInvalid, reply: Reply) -> ReplyInvalid:
-    error = ReplyInvalid(f"{problem} The turn's limits leave nothing for asking again.")
+    error = ReplyInvalid(f"{problem} The turn's limits do not allow another try.")
     error.usage = reply.usage
     return error
 

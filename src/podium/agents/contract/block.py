@@ -55,7 +55,7 @@ def read_block(text: str, tag: str, *, nonce: str | None = None) -> Block:
         if other.header == last.header and other.body != last.body:
             raise NotAnAnswer(
                 "ambiguous",
-                f"The reply holds several {page.tag_text} blocks of one header that differ",
+                f"The reply has several {page.tag_text} blocks with the same header and different text",
             )
     return last
 
@@ -119,7 +119,7 @@ class _Page:
 
     def nothing(self) -> NotAnAnswer:
         if not self.closes or not self.opens:
-            return NotAnAnswer("missing", f"There is no whole {self.tag_text} block in the reply")
+            return NotAnAnswer("missing", f"The reply has no complete {self.tag_text} block")
         if self.nonce is not None:
             return NotAnAnswer("nonce", f"No {self.tag_text} block has this turn's id")
         return NotAnAnswer(
@@ -146,7 +146,7 @@ class _Page:
     def _check_body(self, body: str) -> None:
         if body.count("```") % 2:
             raise NotAnAnswer(
-                "cut off", f"The {self.tag_text} block closes inside a fence of its text"
+                "cut off", f"The {self.tag_text} block ends inside a code fence of its text"
             )
         if self.angled and f"</{self.name}>" in body:
             raise NotAnAnswer("ambiguous", f"The {self.tag_text} block has two closing tags")

@@ -29,7 +29,7 @@ MAX_EXPLAINED = 1000
 def misfit(error: ValidationError) -> str:
     count = error.error_count()
     if count > MAX_EXPLAINED:
-        return f"The last JSON object does not fit the schema: {count} things in it are wrong"
+        return f"The last JSON object does not fit the schema: it has {count} errors"
     issues = error.errors(include_url=False, include_context=False)
     listed = "; ".join(
         f"{_path(issue['loc'])}: {issue['msg'][:300]}{_was(issue['input'], issue['type'])}"
@@ -109,7 +109,7 @@ def check_value(value: Json, *, look_at_strings: bool = True) -> None:
             elif isinstance(item, list):
                 inner += item
             elif look_at_strings and isinstance(item, str) and _DAMAGED.search(item):
-                raise ValueError("a string holds a NUL or half of a surrogate pair")
+                raise ValueError("a string contains a NUL or half of a surrogate pair")
         if not inner:
             return
         level = inner
@@ -120,7 +120,7 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     unique = dict(pairs)
     if len(unique) < len(pairs):
         twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
-        raise ValueError(f"the key {quoted(twice)} stands in it twice")
+        raise ValueError(f"the key {quoted(twice)} occurs twice")
     return unique
 
 
@@ -132,7 +132,7 @@ def _finite(digits: str) -> float:
 
 
 def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _decoder(*, strict: bool) -> json.JSONDecoder:

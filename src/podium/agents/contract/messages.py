@@ -96,7 +96,7 @@ class Header:
         metadata, end = leading_object(source[:MAX_HEADER])
         ends = _HEADER_ENDS.match(source, end)
         if ends is None:
-            raise ValueError("']]' does not follow it")
+            raise ValueError("it is not followed by ']]'")
         is_wrapped = "\n" in source[: ends.end()]
         to, type_, id_ = (_field(metadata, key, is_wrapped=is_wrapped) for key in _KEYS)
         return Read(
@@ -142,7 +142,7 @@ def _is_cut_anywhere(written: str) -> bool:
 def _field(metadata: dict[str, Json], key: str, *, is_wrapped: bool) -> str:
     value = metadata.get(key)
     if not isinstance(value, str) or not 0 < len(value) <= MAX_FIELD:
-        raise ValueError(f"its {key!r} is missing, or no text of 1 to {MAX_FIELD} characters")
+        raise ValueError(f"its {key!r} is missing, or is not a text of 1 to {MAX_FIELD} characters")
     return value.replace("\n", "") if is_wrapped else value
 
 
@@ -379,7 +379,9 @@ class MessageReader:
             block.code_block.take(line)
             if was_open and not block.code_block.is_open:
                 while len(self._blocks) > depth:
-                    self._give_up(self._blocks.pop(), "the code that quotes it ends before it does")
+                    self._give_up(
+                        self._blocks.pop(), "the code block around it ends before it does"
+                    )
         if self._characters - self._blocks[0].began > MAX_BODY:
             self._drop_outermost()
 
@@ -479,7 +481,7 @@ def bounded_answer(text: str, awaited: AwaitedMessage) -> str:
     # What is cut at its beginning may quote another that is whole.
     if meant is None or awaited.find_in(read_messages(end)) != meant:
         raise ReplyInvalid(
-            f"{awaited.sender} answered with {len(text):,} characters, and no whole message is in the last {MAX_ANSWER:,}, "
-            "which is all that is read; have it write what is long into a file and name that in its message"
+            f"{awaited.sender} answered with {len(text):,} characters, and the last {MAX_ANSWER:,}, which are all that "
+            "is read, hold no complete message; have it write long text to a file and name the file in its message"
         )
     return end

@@ -195,12 +195,13 @@ class _Page(Generic[M]):
         self._check_whole(span)
         if self.thoughts.hold(span.start):
             raise NotAnAnswer(
-                "thinking", "The last JSON object stands inside the thinking, or that never ends"
+                "thinking",
+                "The last JSON object is inside the thinking, or the thinking never ends",
             )
         if is_part_of_more(self.text[: span.start], self.text[span.end :]):
             self._check_size()
             raise NotAnAnswer(
-                "misplaced", "The last JSON object is part of something larger, or that was cut off"
+                "misplaced", "The last JSON object is part of something larger, or was cut off"
             )
         around = surroundings(self.text, span)
         if not around.is_an_answers or not (
@@ -272,11 +273,12 @@ class _Page(Generic[M]):
         """The text before the object must give it, and the text after it must not take it back."""
         if is_only_supposed(self.text[max(0, span.start - 1000) : span.start]):
             raise NotAnAnswer(
-                "misplaced", "The words before the last JSON object do not give it as the answer"
+                "misplaced",
+                "The text before the last JSON object does not present it as the answer",
             )
         rest = self.text[span.end :].strip()
         if takes_back(rest) or self.expected.is_answered_otherwise_in(rest, payload):
-            raise NotAnAnswer("trailing", "The text after the last JSON object takes it back")
+            raise NotAnAnswer("trailing", "The text after the last JSON object retracts it")
 
     def read(self, span: ObjectSpan) -> ParsedPayload[M]:
         source = self.text[span.start : span.end]
@@ -309,7 +311,7 @@ class _Page(Generic[M]):
             if other.start < span.start and self._is_rival(other, payload):
                 raise NotAnAnswer(
                     "ambiguous",
-                    "The reply holds several JSON objects that fit the schema and differ",
+                    "The reply has several different JSON objects that fit the schema",
                 )
 
     def _is_rival(self, span: ObjectSpan, payload: M) -> bool:

@@ -257,7 +257,7 @@ def repair_object(source: str, names: re.Pattern[str] | None = None) -> dict[str
     """
     value = _with_raw_breaks(source) or _with_small_defects(source) or _proposal(source)
     if not isinstance(value, dict) or not says_the_same(source, value, names):
-        raise ValueError("it cannot be mended without guessing")
+        raise ValueError("it cannot be repaired without guessing")
     check_value(value)
     return value
 
@@ -265,7 +265,7 @@ def repair_object(source: str, names: re.Pattern[str] | None = None) -> dict[str
 def _with_raw_breaks(source: str) -> Json:
     """The commonest fault of all, read exactly: line breaks and tabs that nobody escaped."""
     if len(source) > MAX_WITH_RAW_BREAKS:
-        raise ValueError(f"it is longer than the {MAX_WITH_RAW_BREAKS} characters that are mended")
+        raise ValueError(f"it is longer than {MAX_WITH_RAW_BREAKS} characters and was not repaired")
     try:
         return load_object(source, raw_breaks=True)
     except ValueError:
@@ -287,7 +287,7 @@ def _put_right(match: re.Match[str]) -> str:
 
 def _proposal(source: str) -> Json:
     if len(source) > MAX_CHARACTERS:
-        raise ValueError(f"it is longer than the {MAX_CHARACTERS} characters that are mended")
+        raise ValueError(f"it is longer than {MAX_CHARACTERS} characters and was not repaired")
     if _depth(source) > MAX_DEPTH:
         raise ValueError(f"it is nested deeper than {MAX_DEPTH} levels")
     # Late, because few replies need it.
@@ -296,7 +296,7 @@ def _proposal(source: str) -> Json:
     try:
         return loads(source, skip_json_loads=True)
     except (ValueError, RecursionError, IndexError, KeyError, TypeError) as error:
-        raise ValueError(f"it cannot be mended ({type(error).__name__})") from None
+        raise ValueError(f"it cannot be repaired ({type(error).__name__})") from None
 
 
 def _depth(source: str) -> int:

@@ -36,10 +36,10 @@ REMEDIES: dict[Problem, str] = {
     "cut off": "Send the whole object again, shorter if it was too long.",
     "malformed": "Send it again as plain JSON: double quotes, no comments, no trailing commas, "
     "quotes and line breaks inside strings escaped.",
-    "misfit": "Send the whole object again with these fields put right.",
+    "misfit": "Send the whole object again with these fields corrected.",
     "ambiguous": "Send only the one that counts, once.",
-    "misplaced": "Send the object by itself on lines of its own at the end of the reply.",
-    "trailing": "Say what you have to say first and put the object at the very end.",
+    "misplaced": "Send the object alone, on lines of its own, at the end of the reply.",
+    "trailing": "Write everything else first and put the object at the very end.",
     "thinking": "Send the object after your thinking, at the end of the reply.",
     "nonce": "Send the object again with the nonce of this turn, as the instructions say.",
     "too large": "Send less: put long text into a file and name its path.",
@@ -157,7 +157,7 @@ class ExpectedObject(Generic[M]):
         if mended and unknown and self.model.model_config.get("extra") != "allow":
             raise NotAnAnswer(
                 "malformed",
-                f"The last JSON object is not valid JSON, and mended it has the unknown key {unknown[0][:80]!r}",
+                f"The last JSON object is not valid JSON, and after repair it has the unknown key {unknown[0][:80]!r}",
             )
 
 
@@ -193,7 +193,7 @@ def _check_amount(value: Json) -> None:
         if values > MAX_VALUES or objects > MAX_OBJECTS:
             raise NotAnAnswer(
                 "too large",
-                f"The last JSON object holds more than {MAX_VALUES} values or {MAX_OBJECTS} objects",
+                f"The last JSON object has more than {MAX_VALUES} values or {MAX_OBJECTS} objects",
             )
         level = [inner for item in level for inner in _inner(item)]
 
@@ -254,18 +254,20 @@ def check_contract(contract: type[BaseModel]) -> None:
         reason = str(error).splitlines()[0]
         raise _unusable(contract, f"it has no JSON Schema ({reason})") from None
     if schema.get("type", "object") != "object":
-        raise _unusable(contract, "it is no JSON object; put the value under a key")
+        raise _unusable(contract, "it is not a JSON object; put the value under a key")
     if _asks_for_secrets(schema):
-        raise _unusable(contract, "it asks for a secret, and answers are written down")
+        raise _unusable(contract, "it asks for a secret, and answers are stored")
     for name, field in contract.model_fields.items():
         alias = field.validation_alias
         choices = alias.choices if isinstance(alias, AliasChoices) else [alias]
         if all(isinstance(choice, AliasPath) for choice in choices):
             raise _unusable(
-                contract, f"{name!r} has only a path for an alias, which no schema shows"
+                contract, f"{name!r} has only an alias path, which a JSON Schema cannot express"
             )
         if not {field.serialization_alias or name, name} & field_keys(contract, name):
-            raise _unusable(contract, f"{name!r} is written by another alias than it is read by")
+            raise _unusable(
+                contract, f"{name!r} is written under a different alias than it is read from"
+            )
 
 
 def stored_form(payload: BaseModel) -> Json:
@@ -275,9 +277,7 @@ def stored_form(payload: BaseModel) -> Json:
         stored = payload.model_dump(mode="json", by_alias=by_alias, round_trip=True)
         if _is_read_again(type(payload), stored, by_alias=by_alias):
             return stored
-    raise _unusable(
-        type(payload), "what it writes as JSON does not fit it again; look at its aliases"
-    )
+    raise _unusable(type(payload), "the JSON that it writes is not valid for it; check its aliases")
 
 
 def _is_read_again(contract: type[BaseModel], stored: Json, *, by_alias: bool) -> bool:

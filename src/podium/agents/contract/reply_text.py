@@ -26,7 +26,7 @@ def bounded(text: str, most: int = MAX_CHARACTERS) -> str:
 
 
 def _note(left_out: int) -> str:
-    return f"\n[… {left_out} characters left out here; the transcript has all …]\n"
+    return f"\n[… {left_out} characters omitted; the full text is in the transcript …]\n"
 
 
 # Parameters of an escape are short in practice; the bounds keep a flood of half escapes linear.

@@ -41,7 +41,7 @@ from podium.ports import HookDoor, Process, Transcript
 def _inside_home(name: str) -> str:
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or not path.parts:
-        raise ValueError("must be a place inside the home folder, such as .tool/auth.json")
+        raise ValueError("must be a path inside the home folder, such as .tool/auth.json")
     return name
 
 
@@ -76,7 +76,7 @@ class CommandSettings(FrozenModel):
     @model_validator(mode="after")
     def _can_be_resumed(self) -> Self:
         if self.resume and not any("{session}" in argument for argument in self.resume):
-            raise ValueError("`resume` must name {session} in one of its words")
+            raise ValueError("one of the arguments of `resume` must contain {session}")
         return self
 
     @classmethod
@@ -84,13 +84,13 @@ class CommandSettings(FrozenModel):
         """Raises `BadInput` for what cannot work."""
         name = options.name
         if not options.command:
-            raise BadInput(f"agent {name!r} is of kind command: say what to run with `command`")
+            raise BadInput(f"agent {name!r} of kind 'command' has no program; set `command`")
         try:
             settings = cls.model_validate(options.options)
         except ValidationError as error:
             names = ", ".join(cls.model_fields)
             raise BadInput(
-                f"agent {name!r}: its options cannot be used: {problems_line(error)}; options: {names}"
+                f"agent {name!r}: its options are not valid: {problems_line(error)}; known options: {names}"
             ) from None
         _check_placeholders(options, settings)
         return settings
@@ -100,14 +100,14 @@ def _check_placeholders(options: AgentOptions, settings: CommandSettings) -> Non
     command = " ".join(options.command)
     if (settings.prompt == "file") != ("{prompt_file}" in command):
         raise BadInput(
-            f"agent {options.name!r}: `prompt: file` and {{prompt_file}} in `command` go together"
+            f"agent {options.name!r}: `prompt: file` and {{prompt_file}} in `command` need each other"
         )
     if "{session}" in command:
         raise BadInput(
-            f"agent {options.name!r}: a first turn has no {{session}}; put those words into `resume`"
+            f"agent {options.name!r}: the first turn has no {{session}}; move these arguments to `resume`"
         )
     if "{model}" in command and not options.model:
-        raise BadInput(f"agent {options.name!r}: `command` names {{model}}; say which with `model`")
+        raise BadInput(f"agent {options.name!r}: `command` contains {{model}}; set `model`")
 
 
 MAX_SESSION = 500
@@ -139,7 +139,7 @@ def read_output(
     records = [_parsed(whole)] if is_document else list(_records(lines))
     texts = [text for record in records if isinstance(text := at(record, settings.text), str)]
     if not texts and not may_be_silent:
-        raise Unreadable(f"nothing it wrote has a text at {settings.text!r}")
+        raise Unreadable(f"its output has no text at {settings.text!r}")
     return Output(
         text="".join(texts if settings.join_text else texts[-1:]),
         session=_session(_last(records, settings.session)),
@@ -248,8 +248,8 @@ class CommandAgent:
         deps, settings = self._deps, self._settings
         if turn.session is not None and not settings.resume:
             raise AgentRejected(
-                f"agent {self.name!r} cannot resume a conversation; give it `resume` in its "
-                "options, or ask without a session"
+                f"agent {self.name!r} cannot resume a conversation; set `resume` in its "
+                "options, or start a new conversation"
             )
         logins = [CliLogin(deps.user_home / name, name) for name in settings.logins]
         with (
@@ -297,7 +297,7 @@ class CommandAgent:
             # Also when cancelled: nobody gets on before the whole tree is dead.
             ended = await process.end()
         if left < 0:
-            raise AgentLost(f"agent {self.name!r} wrote more than {largest} bytes and was ended")
+            raise AgentLost(f"agent {self.name!r} wrote more than {largest} bytes and was stopped")
         return lines, ended
 
     @property
@@ -362,7 +362,9 @@ class CommandAgent:
             message = f"agent {self.name!r} gave no answer: {problem}{stderr_end(ended)}"
             raise self._with_usage(AgentLost(message), ended) from None
         if not may_end_with(output.text, waiting):
-            message = f"agent {self.name!r} ended well and said nothing{stderr_end(ended)}"
+            message = (
+                f"agent {self.name!r} exited successfully without an answer{stderr_end(ended)}"
+            )
             raise self._with_usage(AgentLost(message), ended)
         return output
 

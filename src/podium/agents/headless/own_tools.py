@@ -144,7 +144,7 @@ def toolbox_server(agent: str, deps: AgentDeps, door: HookDoor) -> dict[str, Jso
     """Return the command of the CLI's only server, in the form that all of them take."""
     if not deps.toolbox_command:
         raise NotPossibleNow(
-            f"agent {agent!r} has no tools of its own (`hands: false`), and no toolbox is configured for it"
+            f"agent {agent!r} is set to `hands: false`, and no toolbox is configured for it"
         )
     program, *arguments = deps.toolbox_command
     return {"command": program, "args": list(arguments), "env": dict(door.env)}

@@ -67,7 +67,7 @@ class _Inotify:
             self._close()
             raise NotPossibleNow(
                 f"{str(folder)!r} cannot be watched: {why}; raise fs.inotify.max_user_instances and "
-                "max_user_watches, or end what watches too much"
+                "fs.inotify.max_user_watches, or end programs that watch many files"
             )
         self._loop = asyncio.get_running_loop()
         self._notified_at = self._loop.time()

@@ -255,7 +255,7 @@ def _lay_out(home: HomeFolders, context: ProgramContext) -> None:
     """So that no dialog opens: it was set up before, and the workspace is trusted, of which nothing is read anyway."""
     if not ClaudeSettings.of(context.options).hands:
         raise BadInput(
-            f"agent {context.options.name!r}: `hands: false` is not possible on a terminal; use it headless"
+            f"agent {context.options.name!r}: `hands: false` is not possible on a terminal; run the agent headless"
         )
     home.clear(CONVERSATIONS)
     if not has_login_in(context.options.env):

@@ -300,8 +300,7 @@ class CodexTui:
         own = codex_home.codex_options(context.options)
         if not own.hands:
             raise BadInput(
-                f"agent {context.options.name!r} has no hands (`hands: false`), which codex can be told only without a "
-                "terminal; take that out, or use it without a terminal"
+                f"agent {context.options.name!r}: `hands: false` is not possible on a terminal; run the agent headless"
             )
         refuse_foreign_git(context.options.name, context.cwd)
         home = HomeFolders(context.home, context.temporary)

@@ -100,7 +100,7 @@ def refusal(command: str, message: str) -> TmuxRefused | PaneGone:
     name = command.split(" ", 1)[0]
     if message.startswith(("can't find pane", "can't find window")):
         return PaneGone(f"tmux {name}: {message}; start the program again")
-    return TmuxRefused(f"tmux {name}: {message or 'failed without a word'}")
+    return TmuxRefused(f"tmux {name}: {message or 'failed without a message'}")
 
 
 def _body(block: Sequence[bytes], command: str) -> list[str]:
@@ -115,7 +115,7 @@ def _first_block(lines: Sequence[bytes], command: str) -> tuple[int, bytes]:
     for at, line in enumerate(lines):
         if match := _BEGIN.fullmatch(line):
             return at, match[1]
-    raise refusal(command, "it was not answered")
+    raise refusal(command, "no answer")
 
 
 def _ends(block_id: bytes) -> tuple[bytes, bytes]:
@@ -197,7 +197,9 @@ class Control:
         try:
             await line.come_in(seconds)
         except LineLost as lost:
-            raise ServerGone(f"no tmux server answers: {lost}; start the terminals again") from lost
+            raise ServerGone(
+                f"the tmux server does not answer: {lost}; start the terminals again"
+            ) from lost
         except TimedOut:
             await line.close()
             raise
@@ -253,7 +255,7 @@ class _Line:
         except TimeoutError:
             name = command.split(" ", 1)[0]
             raise TimedOut(
-                f"tmux did not answer {name!r} within {seconds:g} s; see whether it hangs"
+                f"tmux did not answer {name!r} within {seconds:g} s; check whether it hangs"
             ) from None
 
     async def close(self) -> None:

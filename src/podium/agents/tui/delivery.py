@@ -220,7 +220,9 @@ class Sender:
             except NumberTaken:
                 continue
             return message
-        raise NotListening("others send to the same program all the time; wait until they are done")
+        raise NotListening(
+            "other messages to the same program keep coming; wait until they are done"
+        )
 
     async def is_on_its_way(self, key: str) -> bool:
         """Return whether the program took what is sent under this key, or has it in its input, in this life of the server."""
@@ -245,7 +247,7 @@ class Sender:
             await self._injector.ledger.take_as_sent(entry.pasted)
         else:
             raise NotListening(
-                f"message {entry.pasted} is in the input, and its text is not known; look at the pane, then send "
+                f"message {entry.pasted} is in the program's input, and its text is unknown; check the pane, then send "
                 "or remove it"
             )
 

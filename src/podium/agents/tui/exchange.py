@@ -150,10 +150,10 @@ class Listener:
     async def _last_chance(self) -> TurnAnswer:
         if answer := await self.screen_reader.best():
             return answer
-        reminded = "; it was reminded" if self._nudged else ""
+        reminded = ", also after a reminder" if self._nudged else ""
         raise TimedOut(
-            f"{self.who} brought no {self.awaits} within {self.time.passed_seconds:.0f} s and is "
-            f"{self.sight.status}{reminded}; look at its pane, then retry the turn or give it more time"
+            f"{self.who} gave no {self.awaits} within {self.time.passed_seconds:.0f} s{reminded}, and is "
+            f"{self.sight.status}; check its pane, then retry the turn or give it more time"
         )
 
     def _next_at(self) -> float:
@@ -176,7 +176,7 @@ def _now() -> float:
 
 
 GO_ON = (
-    "You were interrupted by a restart in the middle of my last message. Go on with it where you were, and answer it as it "
+    "You were interrupted by a restart in the middle of my last message. Continue where you left off, and answer it as it "
     "asks."
 )
 
@@ -373,7 +373,7 @@ class Exchange:
         self._time.begin_anew()
 
     async def _nudge(self, message: OutboundMessage) -> None:
-        self.door.report_progress("note", f"{self.side.name} is reminded of its answer")
+        self.door.report_progress("note", f"reminded {self.side.name} to answer")
         with suppress(NotListening):  # it may have begun to say something
             await self.side.send(f"{message.owner} nudge", self.deps.timings.nudge_text)
 

@@ -202,7 +202,7 @@ def _used(call: Record) -> TranscriptEntry:
     ended = outcome(tool, {"status": status, "output": output, "error": {"message": output}})
     use = nameless_use(tool, arguments if isinstance(arguments, dict) else {})
     ok = ended is not None and ended.ok
-    why = "it does not say how it ended" if ended is None else ended.error
+    why = "no result was reported" if ended is None else ended.error
     return TranscriptEntry("used", "" if ok else why, use=use, ok=ok)
 
 
@@ -415,7 +415,7 @@ def _lay_out(home: HomeFolders, context: ProgramContext) -> None:
     )
     if not own.hands:
         raise BadInput(
-            f"agent {context.options.name!r}: `hands: false` is not possible on a terminal; use it headless"
+            f"agent {context.options.name!r}: `hands: false` is not possible on a terminal; run the agent headless"
         )
     home.clear(CONVERSATIONS)
     logins = logins_in(context.user_home, context.options.env)
@@ -457,7 +457,7 @@ def _hook(name: str, command: str) -> Json:
 
 
 # A person who clears everything would leave a screen like that of one that just starts.
-_GREETING = f"printf '%s' {shlex.quote(json.dumps({'systemMessage': 'Podium is on the line.'}))}"
+_GREETING = f"printf '%s' {shlex.quote(json.dumps({'systemMessage': 'Podium is connected.'}))}"
 
 # The transcript is named in what the hook is told. Records that it does not know the CLI itself passes over. No two are the
 # same, so that each can be found again.

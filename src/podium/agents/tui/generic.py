@@ -147,7 +147,7 @@ class GenericTui:
         """Raises `BadInput` for options that it does not have, and without a command."""
         if not options.command:
             raise BadInput(
-                f"agent {options.name!r} is of kind 'generic' and has no `command`; say how its program is started"
+                f"agent {options.name!r} of kind 'generic' has no program; set `command`"
             )
         try:
             self._own = GenericOptions.model_validate(options.options)

@@ -114,7 +114,7 @@ class Injector:
             return Delivered(number, before=True)
         if number != entry.sent + 1:
             raise BadInput(
-                f"message {number} cannot follow {entry.sent}; they are numbered without gaps"
+                f"message {number} cannot follow message {entry.sent}; use numbers without gaps"
             )
         await refuse_dead(self._control, self._pane, screen)
         text = await self._input_text(number, fit, owner)
@@ -133,7 +133,7 @@ class Injector:
         entry = await self.ledger.read()
         if entry.pasted >= number and entry.owners.get(number, owner) != owner:
             raise NumberTaken(
-                f"message {number} of pane {self._pane} is somebody else's; send this one by the next number"
+                f"number {number} of pane {self._pane} belongs to another message; use the next number"
             )
         return entry
 
@@ -207,7 +207,7 @@ class Injector:
         state = await self._wait_for_text(text, lambda entry: entry.visible >= number)
         if state is None:
             raise DeliveryInDoubt(
-                f"message {number} was pasted into pane {self._pane} and did not show in its input; {_LOOK}"
+                f"message {number} was pasted into pane {self._pane} and did not appear in its input; {_LOOK}"
             )
         return state
 
@@ -239,7 +239,7 @@ class Injector:
                 return await self._note_sent(number)
             waited_for = entry.enters + 1
         raise NotListening(
-            f"message {number} stands in the input of pane {self._pane}, which does not take Enter; look at the pane"
+            f"message {number} is in the input of pane {self._pane}, which does not react to Enter; check the pane"
         )
 
     async def _not_vanished(self, number: int, text: str) -> Composer:
@@ -297,13 +297,13 @@ class Injector:
 
 
 _LOOK = (
-    "look at it by `podium duet attach` and leave its input empty, then `podium duet retry`, which sends it again "
-    "only if it was not taken"
+    "check it with `podium duet attach` and clear its input, then run `podium duet retry`, which sends the message "
+    "again only if it was not received"
 )
 
 _WHY: dict[Composer, str] = {
-    "other": "something else stands in its input; send or remove it first",
-    "ours": "the message stands in its input already, and not by this hand; send or remove it first",
-    "unsent": "the message stands in its input already, and was not sent; send or remove it first",
-    "unseen": "its input is not to be seen: it starts, works or asks something; look at the pane",
+    "other": "its input holds other text; send or remove it first",
+    "ours": "the message is already in its input, and Podium did not put it there; send or remove it first",
+    "unsent": "the message is already in its input and was not sent; send or remove it first",
+    "unseen": "its input is not visible: it is starting, working or asking something; check the pane",
 }

@@ -90,7 +90,9 @@ class Keyboard:
             if hold is None:
                 return None
             if who and hold.who != who and not self._is_over(hold):
-                raise NotPossibleNow(_whose(hold, "only they, or whoever takes it away, return it"))
+                raise NotPossibleNow(
+                    _whose(hold, "only they can return it, unless someone takes it over")
+                )
             if await self._change(raw, self._freed(_read(raw), hold), "1"):
                 return hold
 
@@ -135,9 +137,9 @@ class Keyboard:
         if hold is not None and hold.who != who:
             raise NotPossibleNow(_whose(hold, "take it first"))
         if who and hold is None:
-            raise NotPossibleNow("you do not have the keyboard, or no longer; take it first")
+            raise NotPossibleNow("you do not have the keyboard; take it first")
         if not await self._ledger.run_if(_is_still(raw), commands):
-            raise NotPossibleNow("the keyboard changed hands just now; nothing was typed")
+            raise NotPossibleNow("someone else just took the keyboard; nothing was typed")
 
     async def _change(self, raw: str, new: _StoredState, condition: str) -> bool:
         """Put the new state in the place of what was read. False: it is another by now, or the condition does not hold."""
@@ -152,7 +154,7 @@ class Keyboard:
     def _hold(self, state: KeyboardState, who: str, seconds: float) -> KeyboardHold:
         now = self._clock.now()
         if state.hold is not None and state.hold.who != who:
-            raise NotPossibleNow(_whose(state.hold, "wait, or have them return it"))
+            raise NotPossibleNow(_whose(state.hold, "wait, or ask them to return it"))
         since = state.hold.since if state.hold else now
         last = since + timedelta(seconds=MAX_HOLD_SECONDS)
         until = now + timedelta(seconds=seconds)

@@ -95,7 +95,7 @@ class Ledger:
         """
         entry = await self.read()
         if entry.sent >= number:
-            raise BadInput(f"message {number} was sent; give a new message the next number")
+            raise BadInput(f"message {number} was already sent; give a new message the next number")
         notes = [self._note(name, number - 1) for name in ("pasted", "shown")]
         await self._if(_both(self._is_next(number), _is("enters", 0)), " ; ".join(notes))
 

@@ -129,18 +129,16 @@ class TuiAgent:
                 if life + 1 == _LIVES:
                     await exchange.give_up()
                     raise AgentLost(
-                        f"{self.side.who} died again after a restart: {lost}{last_output}"
+                        f"{self.side.who} ended again after a restart: {lost}{last_output}"
                     ) from lost
-                warnings.append(f"{self.side.who} died and was started again{last_output}")
+                warnings.append(f"{self.side.who} ended and was restarted{last_output}")
         raise AssertionError("lives are counted")
 
     async def _up(self, exchange: Exchange) -> None:
         try:
             await self.side.by_ourselves(lambda: self._be_up(self.side), exchange.lapsed)
         except ProgramEnded as lost:
-            raise AgentLost(
-                f"{self.side.who} does not stay up: {lost}{_last_output(lost)}"
-            ) from lost
+            raise AgentLost(f"{self.side.who} keeps ending: {lost}{_last_output(lost)}") from lost
 
     def _session(self) -> str | None:
         """The conversation, kept so that a program that is started again goes on with it."""
@@ -165,7 +163,7 @@ def _door_file(file: Path, door: HookDoor) -> Iterator[None]:
 
 def _last_output(lost: AgentLost) -> str:
     text = plain_line(getattr(lost, "last_output", "")[-_LAST_OUTPUT:])
-    return f"; its last words: {text}" if text else ""
+    return f"; its last output: {text}" if text else ""
 
 
 PATIENCE_SECONDS = 120.0
@@ -183,7 +181,7 @@ async def alone(file: Path, patience_seconds: float = PATIENCE_SECONDS) -> Async
     except BlockingIOError:
         raise LockHeld(
             f"another Podium has been starting programs at {str(file.parent)!r} for {patience_seconds:g} s; "
-            "wait for it, or end it"
+            "wait for it, or stop it"
         ) from None
     try:
         yield
@@ -270,7 +268,7 @@ class TerminalPair:
         await side.sight.look()
         if side.sight.status not in ("ready", "unknown"):
             raise NotPossibleNow(
-                f"{side.who} is {side.sight.status}; it is only spoken to when it rests"
+                f"{side.who} is {side.sight.status}; it takes messages only while it is idle"
             )
         await side.send(f"wish {secrets.token_hex(8)}", text)
 
@@ -359,7 +357,7 @@ class TerminalPair:
     async def _here(self) -> ServerIdentity:
         """The life of the server that is there. Starts none."""
         if self._identity is None and not self._settings.socket.exists():
-            raise ServerGone("the pair is not up; bring it up first")
+            raise ServerGone("the pair is not running; start it with `podium duet up`")
         return await self._server.identity()
 
     async def _running_side(self, name: str) -> Side:

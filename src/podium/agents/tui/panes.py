@@ -46,9 +46,7 @@ class Program(FrozenModel):
 
 def no_secrets(reference: str) -> str:
     """For panes that were handed no secrets: knows none."""
-    raise BadInput(
-        f"{reference!r} is not known here; define it where Podium keeps its secrets, or take it out"
-    )
+    raise BadInput(f"{reference!r} is not defined; set it in Podium's environment, or remove it")
 
 
 @dataclass(frozen=True)
@@ -191,7 +189,7 @@ def pressing(pane: str, keys: Sequence[str]) -> str:
     """The command that presses keys. Raises `BadInput` for what is no key and cannot be typed."""
     if not keys or any(not key or _CONTROL.search(key) for key in keys):
         raise BadInput(
-            f"{list(keys)!r} are not keys; name each as tmux does, such as Enter, Escape, C-c or x"
+            f"{list(keys)!r} are not valid keys; name each as tmux does, such as Enter, Escape, C-c or x"
         )
     # After `--` none of them is an option, which could name another pane.
     named = " ".join(quoted(key) for key in keys)
@@ -208,13 +206,15 @@ def _refuse_unusable(program: Program) -> None:
     """tmux itself would start in another folder without a word, and cut words at a NUL."""
     if not program.cwd.is_absolute() or not program.cwd.is_dir():
         raise NotPossibleNow(
-            f"{program.argv[0]!r} cannot start in {str(program.cwd)!r}: there is no such folder; create it first"
+            f"{program.argv[0]!r} cannot start in {str(program.cwd)!r}: the folder does not exist; create it first"
         )
     if any("\0" in text for text in (*program.argv, *program.env, *program.env.values())):
-        raise BadInput(f"an argument or variable of {program.argv[0]!r} holds a NUL; take it out")
+        raise BadInput(
+            f"an argument or variable of {program.argv[0]!r} contains a NUL character; remove it"
+        )
     for name in program.env:
         if not name or "=" in name:
-            raise BadInput(f"{name!r} cannot be the name of a variable; rename it")
+            raise BadInput(f"{name!r} is not a valid name for a variable; rename it")
 
 
 MAX_LINE_BYTES = 4000
@@ -231,7 +231,7 @@ def fit_for_terminal(text: str) -> str:
     lines = text.replace("\r\n", "\n").replace("\r", "\n")
     fit = _NO_TEXT.sub("", without_escapes(lines))
     if not fit.strip():
-        raise BadInput("there is nothing to send: the message has no words")
+        raise BadInput("there is nothing to send: the message is empty")
     return fit
 
 

@@ -41,14 +41,14 @@ _NOT_LOGGED_IN = re.compile(
 
 def error_of(who: str, message: str, now: datetime) -> PodiumError:
     """The error of the tree for what it says. Programs on terminals give a provider's answer in words alone."""
-    reason = plain_line(message) or "it does not say why"
+    reason = plain_line(message) or "no reason given"
     if is_overflow(message):
-        return ContextOverflow(f"the conversation of {who} is too long: {reason}; begin a new one")
+        return ContextOverflow(f"the conversation of {who} is too long: {reason}; start a new one")
     if _LIMITED.search(message):
         return RateLimited(f"{who} is rate-limited: {reason}", reset_time(message, now))
     if _NOT_LOGGED_IN.search(message):
         return AgentNotLoggedIn(f"{who} is not logged in: {reason}; log in with its own command")
-    return AgentLost(f"{who} ended its turn without an answer: {reason}; retry it")
+    return AgentLost(f"{who} ended its turn without an answer: {reason}; retry the turn")
 
 
 _CLOSING = f"/{TAG}".encode()
@@ -214,7 +214,7 @@ class TranscriptReplyReader:
             return None
         if self.door.waiting_approvals:
             return TurnAnswer("", "transcript")
-        raise AgentLost(f"{self.who} ended its turn without a reply; retry it")
+        raise AgentLost(f"{self.who} ended its turn without a reply; retry the turn")
 
 
 @dataclass

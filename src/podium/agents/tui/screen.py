@@ -195,7 +195,7 @@ async def refuse_dead(control: Control, pane: str, screen: TerminalScreen) -> No
         return
     lines = [line for line in await history(control, pane) if line]
     last_output = "\n".join(lines[-_LAST_OUTPUT_LINES:])
-    how = "" if screen.exit_code is None else f" with {screen.exit_code}"
+    how = "" if screen.exit_code is None else f" with exit code {screen.exit_code}"
     raise ProgramEnded(f"the program in pane {pane} ended{how}; start it again", last_output)
 
 

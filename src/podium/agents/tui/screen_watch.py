@@ -59,7 +59,7 @@ class Sight:
         if self.asks_at <= _now():
             question = self._adapter.question(screen)
             raise NeedsHuman(
-                f"{who} asks in its terminal: {question}; answer it there, then resume the run"
+                f"{who} asks a question in its terminal: {question}; answer it there, then resume the run"
             )
 
     @property

@@ -23,7 +23,7 @@ from podium.ports import Launcher
 OLDEST = (3, 2)
 """The first that can keep a client from getting every pane's output, and give each pane variables of its own."""
 
-_INSTALL = "install tmux 3.2 or newer (Debian, Ubuntu: sudo apt-get install tmux; macOS: brew install tmux), or do without terminals: `podium duet up --transport headless`"
+_INSTALL = "install tmux 3.2 or newer (Debian, Ubuntu: sudo apt-get install tmux; macOS: brew install tmux), or run without terminals: `podium duet up --transport headless`"
 _SECONDS = 30.0
 
 
@@ -33,10 +33,10 @@ async def require_tmux(launcher: Launcher, program: str = "tmux") -> str:
     try:
         ended = await launcher.run(spawn)
     except ToolMissing as error:
-        raise ToolMissing(f"{program!r} is not there; {_INSTALL}") from error
+        raise ToolMissing(f"program {program!r} not found; {_INSTALL}") from error
     version = ended.stdout.decode(errors="replace").strip()
     if ended.exit_code != 0 or not is_new_enough(version):
-        raise ToolMissing(f"{program!r} is {version or 'of no known version'!r}; {_INSTALL}")
+        raise ToolMissing(f"{program!r} has version {version or 'unknown'!r}; {_INSTALL}")
     return version
 
 
@@ -162,7 +162,7 @@ class TmuxServer:
                 return
             await asyncio.sleep(_PAUSE_SECONDS)
         raise NotPossibleNow(
-            f"tmux would not start at {str(self.settings.socket)!r}: {message or 'no reason given'}"
+            f"tmux did not start at {str(self.settings.socket)!r}: {message or 'no reason given'}"
         )
 
     def _new_session(self) -> ProcessSpec:

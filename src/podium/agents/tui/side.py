@@ -197,7 +197,7 @@ class Side:
         if self.pane and self._server == server:
             return
         if not (pane := await self._find_pane(server)):
-            raise PaneGone(f"{self.who} is not up; bring the pair up first")
+            raise PaneGone(f"{self.who} is not running; start the pair with `podium duet up`")
         await self._settle_in(pane, server)
 
     async def _settle_in(self, pane: str, server: ServerIdentity) -> None:
@@ -235,7 +235,7 @@ class Side:
     async def be_ready(self, seconds: float) -> None:
         if not await self.sight.until_ready(self.who, seconds):
             raise TimedOut(
-                f"{self.who} does not take a message: it has been {self.sight.status} for {seconds:g} s; look at its pane, "
+                f"{self.who} does not take a message: it has been {self.sight.status} for {seconds:g} s; check its pane, "
                 "interrupt or restart it, then retry"
             )
 
@@ -347,7 +347,7 @@ class Side:
     async def _rest_after_primer(self) -> None:
         if not await self.sight.until_rests(self.who, self._deps.timings.start_seconds):
             raise TimedOut(
-                f"{self.who} has been {self.sight.status} since it was told its part; look at its pane"
+                f"{self.who} has been {self.sight.status} since its first instructions; check its pane"
             )
 
     async def _find_pane(self, server: ServerIdentity) -> str:
@@ -386,5 +386,5 @@ class Side:
 
     def _pane(self) -> str:
         if not self.pane:
-            raise NotPossibleNow(f"{self.who} is not up; bring the pair up first")
+            raise NotPossibleNow(f"{self.who} is not running; start the pair with `podium duet up`")
         return self.pane

@@ -185,7 +185,7 @@ def _reason(program: str) -> str:
     name = _top(program)
     if name in VENV_NAMES:
         short = os.path.basename(program)  # noqa: PTH119 — a name on PATH, not a path
-        return f"there is no {name} in a workspace; write `{short}`, which is that of your checkout's {name}"
+        return f"a workspace has no {name}; use `{short}`, which comes from your checkout's {name}"
     return f"{program} is not visible in a workspace"
 
 
@@ -194,7 +194,7 @@ def cannot_test(missing: Sequence[str], remedy: str) -> str:
     first = f"Run `{remedy}`, or name" if remedy else "Install it, or name"
     return (
         f"the tests cannot be run: {'; '.join(missing)}. {first} another command under `checks:` in podium.yaml "
-        f"(`checks: []`: without tests); see {ADVICE}"
+        f"(`checks: []` for none); see {ADVICE}"
     )
 
 
@@ -227,7 +227,7 @@ def named_checks(configuration: Configuration) -> tuple[Check, ...] | None:
         return None
     if configuration.sandbox.kind == "none" and not configuration.project_is_trusted():
         raise NotPossibleNow(
-            "podium.yaml names checks, which would run unconfined here; read it, then say `podium trust`"
+            "podium.yaml names checks, which would run unconfined here; review it, then run `podium trust`"
         )
     return tuple(
         Check(name=check, command=check)

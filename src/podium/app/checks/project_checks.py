@@ -117,9 +117,7 @@ class ProjectChecks:
     async def try_check(self, check: Check) -> CheckTrial:
         """Run the check once, as a run would, and remove every trace of that."""
         if self.configuration.sandbox.kind == "none":
-            return _cannot(
-                check, "there is no sandbox here (`sandbox: none`), so it was not started"
-            )
+            return _cannot(check, "not started, because there is no sandbox (`sandbox: none`)")
         try:
             workspace = await self.workspaces.create(self.new_workspace("try-check"))
         except PodiumError as error:
@@ -149,7 +147,7 @@ class ProjectChecks:
                 raise NotPossibleNow(
                     cannot_test(detection.not_installed, remedy_for(detection, self.folder))
                     if detection.not_installed
-                    else f"no checks were found; name them under `checks:` in podium.yaml; {ADVICE}"
+                    else f"no checks were found; name them under `checks:` in podium.yaml; see {ADVICE}"
                 )
         return tuple([await self.try_check(check) for check in checks])
 
@@ -170,7 +168,7 @@ class ProjectChecks:
                     "no checks were found; name them under `checks:` in podium.yaml, such as [pytest -q]"
                 )
             results = [await self.runner.run(workspace, check, seconds) for check in checks]
-            await workspace.reset(look.head, "what the checks left")
+            await workspace.reset(look.head, "changes by checks")
         finally:
             await self.workspaces.remove(workspace.record.id)
         return ChecksReport(commit=look.head, results=tuple(results), not_tested=look.changed)

@@ -78,7 +78,7 @@ def check_variables(environ: Mapping[str, str]) -> CheckFinding:
     )
     if strange:
         names = ", ".join(sorted(ENVIRONMENT_VARIABLES))
-        return weak("variables", f"{', '.join(strange)} mean nothing", f"known are {names}")
+        return weak("variables", f"unknown: {', '.join(strange)}", f"known variables: {names}")
     return good("variables", "no unknown PODIUM_* variable is set")
 
 
@@ -105,7 +105,7 @@ async def fix_what_is_safe(podium: Podium) -> list[str]:
         if is_wide(folder):
             tighten(folder)
             if not is_wide(folder):
-                done.append(f"{folder} is closed to others")
+                done.append(f"removed the permissions of other users on {folder}")
     if podium.record_loss or not folders.state.is_dir():
         return done
     await podium.end_orphans()
@@ -114,5 +114,5 @@ async def fix_what_is_safe(podium: Podium) -> list[str]:
     for leftover in overview.leftovers:
         with suppress(PodiumError):
             removal = await podium.workspaces.clear(leftover.id)
-            done.append(f"{leftover.id} is cleared away: {removal.because}")
+            done.append(f"removed leftover {leftover.id}: {removal.because}")
     return done

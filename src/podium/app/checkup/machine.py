@@ -42,14 +42,14 @@ async def check_jobs() -> CheckFinding:
     """Report jobs of other packages that are left out: their commands and runs are missing."""
     jobs, problems = find_installed_jobs()
     problems += tuple(
-        f"job {job.name!r} lists event types of Podium, which stay Podium's: {', '.join(sorted(taken))}"
+        f"job {job.name!r} lists event types that belong to Podium: {', '.join(sorted(taken))}"
         for job in jobs
         if (taken := KERNEL_EVENTS.keys() & job.events.keys())
     )
     if problems:
         return weak("jobs", "; ".join(problems), "upgrade or uninstall the package")
     names = ", ".join(job.name for job in jobs)
-    return good("jobs", f"from other packages: {names}" if names else "only those of Podium")
+    return good("jobs", f"from other packages: {names}" if names else "none from other packages")
 
 
 async def check_git(launcher: Launcher) -> CheckFinding:
@@ -105,9 +105,9 @@ def check_approvers(podium: Podium) -> CheckFinding:
     }
     if empty:
         named = ", ".join(f"{group!r} (rule {rule!r})" for group, rule in sorted(empty.items()))
-        mend = "name its members under `approvers:`; until then nobody can say yes"
-        return weak("approvers", f"nobody belongs to {named}", mend)
-    return good("approvers", "every group that a rule asks for has members")
+        mend = "add members under `approvers:`; until then nobody can approve"
+        return weak("approvers", f"no members: {named}", mend)
+    return good("approvers", "every group that a rule names has members")
 
 
 def _asked_for(podium: Podium) -> list[tuple[str, str]]:
@@ -126,8 +126,8 @@ Ways = Sequence[MechanismTrial]
 """Of confining, from the best on, each tried; none where the settings want none."""
 
 ALLOW_NAMESPACES = (
-    "bubblewrap is installed, but may not do its work here: allow user namespaces (as root: `sysctl kernel.unprivileged_userns_clone=1`, "
-    "on Ubuntu `sysctl kernel.apparmor_restrict_unprivileged_userns=0`); in a container, start it so that /proc can be mounted"
+    "bubblewrap is installed but lacks permissions: allow user namespaces (as root: `sysctl kernel.unprivileged_userns_clone=1`, "
+    "on Ubuntu `sysctl kernel.apparmor_restrict_unprivileged_userns=0`); a container must be started so that /proc can be mounted"
 )
 
 
@@ -147,20 +147,20 @@ async def check_limits(podium: Podium, ways: Awaitable[Ways]) -> CheckFinding:
     runs: dict[str, float | None] = {"tokens": run.tokens, "USD": run.usd}
     held = [f"{limit.label} ({limit.holder})" for limit in trees if limit.amount and limit.holder]
     used = [f"{amount:,} {what}" for what, amount in runs.items() if amount]
-    says = f"a process tree: {', '.join(held) or 'none'}; a run: {', '.join(used) or 'none'}"
+    says = f"per process tree: {', '.join(held) or 'none'}; per run: {', '.join(used) or 'none'}"
     mends = []
     for limit in trees:
         if limit.amount and not limit.holder:
-            says += f"; not held: {limit.label} ({limit.why_not})"
+            says += f"; not enforced: {limit.label} ({limit.why_not})"
             mends.append(limit.mend)
     off = [limit.what for limit in trees if not limit.amount]
     off += [what for what, amount in runs.items() if not amount]
     if off and sys.platform == "linux":
-        says += f"; switched off: {', '.join(off)}"
+        says += f"; disabled: {', '.join(off)}"
         mends.append("see `podium config show`")
     if unheeded := configuration.unheeded_limits():
-        says += f"; podium.yaml wants {', '.join(unheeded)}, which counts only in your own file"
-        mends.append("put it there, or take it out of podium.yaml")
+        says += f"; ignored in podium.yaml: {', '.join(unheeded)}, allowed only in your own file"
+        mends.append("move it there, or remove it from podium.yaml")
     return weak("limits", says, "; ".join(mends)) if mends else good("limits", says)
 
 
@@ -185,11 +185,11 @@ def _tree_limits(
     counted = "" if sys.platform != "linux" else "cgroup v2" if grouped else "counted by the guard"
     sized = "mounts, the guard for their sum" if mechanism and mechanism.limits_temporary else ""
     if mechanism is None and sandbox.kind != "none":
-        why_not, mend = "nothing here can confine", "see `sandbox`"
+        why_not, mend = "no sandbox works here", "see `sandbox`"
     elif mechanism is None:
-        why_not, mend = "nothing is mounted with `sandbox: none`", "confine agents"
+        why_not, mend = "`sandbox: none` mounts nothing", "enable the sandbox"
     elif mechanism.bubblewrap:
-        why_not, mend = "this bubblewrap cannot", "install bubblewrap 0.8 or later"
+        why_not, mend = "bubblewrap is too old for it", "install bubblewrap 0.8 or later"
     else:
         why_not, mend = f"{mechanism.title} mounts nothing", "see `sandbox`"
     return [
@@ -206,12 +206,10 @@ async def check_sandbox(podium: Podium, ways: Awaitable[Ways]) -> CheckFinding:
     unheeded = podium.configuration.ignored_settings()
     if not unheeded or finding.state == "fail":
         return finding
-    wants = ", ".join(
-        f"{setting}, which counts only {where}" for setting, where in unheeded.items()
-    )
-    mend = "put it where it counts, or take it out of podium.yaml"
+    wants = ", ".join(f"{setting}, allowed only {where}" for setting, where in unheeded.items())
+    mend = "move it there, or remove it from podium.yaml"
     mends = f"{finding.mend}; {mend}" if finding.mend else mend
-    return weak("sandbox", f"{finding.says}; podium.yaml wants {wants}", mends)
+    return weak("sandbox", f"{finding.says}; ignored in podium.yaml: {wants}", mends)
 
 
 def _confinement(podium: Podium, trials: Ways) -> CheckFinding:
@@ -219,29 +217,29 @@ def _confinement(podium: Podium, trials: Ways) -> CheckFinding:
     if sandbox.kind == "none":
         origin = podium.configuration.origin_of("sandbox.kind")
         by_variable = podium.environ.get("PODIUM_SANDBOX")
-        mend = "unset PODIUM_SANDBOX" if by_variable else "take `sandbox: none` out"
-        return weak("sandbox", f"switched off ({origin})", mend)
+        mend = "unset PODIUM_SANDBOX" if by_variable else "remove `sandbox: none`"
+        return weak("sandbox", f"disabled ({origin})", mend)
     works = [trial for trial in trials if trial.works]
     missed = "; ".join(
         f"{trial.mechanism.title}: {trial.why}" for trial in trials if not trial.works
     )
     if not works:
         mend = (
-            "install bubblewrap and allow user namespaces, or say `sandbox: none` in your own file"
+            "install bubblewrap and allow user namespaces, or set `sandbox: none` in your own file"
         )
-        return bad("sandbox", f"nothing here can confine a program: {missed or 'Linux only'}", mend)
+        return bad("sandbox", f"no sandbox works here: {missed or 'Linux only'}", mend)
     says = f"{works[0].mechanism.title}; network {sandbox.network}"
     if missed and works[0] != trials[0]:
         installed = any(trial.mechanism.bubblewrap for trial in trials)
         mend = ALLOW_NAMESPACES if installed else "install bubblewrap"
-        return weak("sandbox", f"{says}, for want of better ({missed})", mend)
+        return weak("sandbox", f"{says}, used as a fallback ({missed})", mend)
     return good("sandbox", says)
 
 
 AGENT_PROGRAMS = {about.program[0]: about.install for about in ABOUT.values() if about.program}
 """Program → how it is installed."""
 
-CANARY = "the doctor's canary was denied as it should be"
+CANARY = "the doctor's canary was denied as expected"
 
 
 async def check_agent(launcher: Launcher, program: str) -> CheckFinding:
@@ -257,12 +255,12 @@ def check_any(podium: Podium) -> CheckFinding:
     names = sorted(podium.settings.agents)
     if names:
         return good("agents", f"configured: {', '.join(names)}")
-    needs = "`podium run`, playbooks and a planner that is a model have nobody to ask"
+    needs = "`podium run`, playbooks and planners that are models need one"
     without = sorted(name for name in podium.settings.flows if _needs_nobody(podium, name))
     if without and len(without) == len(podium.settings.flows):
-        says = f"none is configured; {', '.join(without)}, as set up here, needs none, but {needs}"
+        says = f"none configured; {', '.join(without)} as set up here works without, but {needs}"
         return weak("agents", says, f"to use those: {_first_agent(podium)}")
-    says = f"none is configured: {needs} (`podium ask` and `planner: rules` need none)"
+    says = f"none configured; {needs} (`podium ask` and `planner: rules` do not)"
     return bad("agents", says, _first_agent(podium))
 
 
@@ -277,7 +275,7 @@ def _first_agent(podium: Podium) -> str:
     programs = {kind: about.program[0] for kind, about in ABOUT.items() if about.program}
     there = [kind for kind, program in programs.items() if shutil.which(program, path=search)]
     kind = there[0] if there else "claude"
-    write = f"write `agents: {{{kind}: {{kind: {kind}}}}}` into podium.yaml"
+    write = f"add `agents: {{{kind}: {{kind: {kind}}}}}` to podium.yaml"
     listed = "`podium agents list` shows what is installed"
     if (podium.folders.project / "podium.yaml").is_file():
         return f"{write}; {listed}"
@@ -294,21 +292,21 @@ def check_kinds(podium: Podium) -> CheckFinding:
     }
     if strange:
         named = ", ".join(f"{name} ({kind!r})" for name, kind in strange.items())
-        says = f"this Podium does not have the kind of agent {named}"
+        says = f"unknown kinds: {named}"
         return weak(
             "kinds", says, f"change `kind:` in podium.yaml; kinds: {', '.join(sorted(KINDS))}"
         )
-    return good("kinds", "every agent's kind is there")
+    return good("kinds", "every agent's kind is known")
 
 
 async def check_configured(podium: Podium, name: str) -> CheckFinding:
     """An agent of podium.yaml as it would be asked: its own command, key and login."""
     status, label = await agent_status(podium, name), f"agent {name}"
     if not status.ready:
-        more = f"`podium agents check {name}` says more"
+        more = f"see `podium agents check {name}`"
         return weak(label, f"{status.kind}: {'; '.join(status.troubles)}", more)
-    version = status.version or "there"
-    login = f"logged in by {status.login}" if status.logged_in == "yes" else "login not looked at"
+    version = status.version or "installed"
+    login = f"logged in with {status.login}" if status.logged_in == "yes" else "login not checked"
     return good(label, f"{status.kind} {version}, {login}")
 
 
@@ -326,7 +324,7 @@ async def check_hooks(podium: Podium) -> CheckFinding:
         async with scratch_store(podium) as store:
             trial = await _asked(podium, StoreJournal(store), folder)
     if trial.exit_code == 2 and CANARY in trial.complaint:
-        return good("hooks", "a hook reaches the door, and a denial comes back")
+        return good("hooks", "a hook reaches Podium, and its denial is returned")
     return bad(
         "hooks",
         f"the hook answered with exit code {trial.exit_code}: {trial.complaint}",

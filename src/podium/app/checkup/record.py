@@ -20,6 +20,7 @@ from podium.core.errors import PodiumError
 from podium.core.events import Event
 from podium.platform import is_wide
 from podium.ports import EventQuery, RunQuery, StoreView
+from podium.render.text import counted
 from podium.store import SqlStore, TraceWriter, quick_check
 
 if TYPE_CHECKING:
@@ -44,14 +45,14 @@ async def check_database(podium: Podium) -> CheckFinding:
         await podium.store()
         verdict = await asyncio.to_thread(quick_check, path)
     except PodiumError as error:
-        return bad("database", str(error), "put the file right as said, or move it away")
+        return bad("database", str(error), "fix the file as described, or move it away")
     if verdict != "ok":
         return bad(
             "database",
             f"{path}: {verdict}",
-            "restore it from a backup, or move it away and start afresh",
+            "restore it from a backup, or move it away to start with an empty record",
         )
-    return good("database", f"{path} is whole ({path.stat().st_size // 1000} kB)")
+    return good("database", f"{path} is intact ({path.stat().st_size // 1000} kB)")
 
 
 async def _check_server(podium: Podium) -> CheckFinding:
@@ -60,24 +61,24 @@ async def _check_server(podium: Podium) -> CheckFinding:
         store = await podium.store()
         runs = await store.read(lambda view: view.runs(RunQuery(limit=1)))
     except PodiumError as error:
-        return bad("database", str(error), "put it right as said, or unset PODIUM_DATABASE_URL")
+        return bad("database", str(error), "fix it as described, or unset PODIUM_DATABASE_URL")
     name = Databases(podium).in_use_name
     return good("database", f"{name} answers; {'there are runs' if runs else 'no runs yet'}")
 
 
 async def _check_fresh(podium: Podium) -> CheckFinding:
     async with scratch_store(podium):
-        return good("database", "none here yet; a fresh one can be made")
+        return good("database", "none yet; a new one can be created")
 
 
 async def check_space(podium: Podium) -> CheckFinding:
     folder = _nearest(podium.folders.state)
     free = shutil.disk_usage(folder).free
-    says = f"{free // 1_000_000} MB free at {folder}"
+    says = f"{free // 1_000_000} MB free in {folder}"
     if free < TOO_LITTLE_SPACE_BYTES:
-        return bad("space", says, "make room: nothing can be recorded on a full disk")
+        return bad("space", says, "free disk space: nothing can be recorded on a full disk")
     if free < LITTLE_SPACE_BYTES:
-        return weak("space", says, "make room before long work")
+        return weak("space", says, "free disk space before long runs")
     return good("space", says)
 
 
@@ -87,26 +88,28 @@ async def check_folder(podium: Podium) -> CheckFinding:
     target = state if state.is_dir() else podium.folders.project
     for folder in (state, podium.folders.user_state):
         if is_wide(folder):
-            return weak("folder", f"{folder} is open to others", f"run `chmod 700 {folder}`")
+            return weak(
+                "folder", f"{folder} is accessible to other users", f"run `chmod 700 {folder}`"
+            )
     try:
         with tempfile.TemporaryFile(dir=target):
-            return good("folder", f"{target} may be written")
+            return good("folder", f"{target} is writable")
     except OSError as error:
-        says = f"{target} may not be written: {error.strerror}"
-        return bad("folder", says, "let yourself write there (ls -ld, chmod, chown)")
+        says = f"{target} is not writable: {error.strerror}"
+        return bad("folder", says, "give yourself write permission (ls -ld, chmod, chown)")
 
 
 async def check_chains(podium: Podium) -> CheckFinding:
     """Every receipt that is there is proved again."""
     if podium.record_loss:
-        return weak("chains", "receipts are gone with the record", "see database above")
+        return weak("chains", "receipts are lost with the record", "see database above")
     if not podium.has_record or not podium.receipt_key.exists():
-        return good("chains", "nothing to prove yet")
+        return good("chains", "nothing to verify yet")
     verdict = await verify_receipts(await podium.store(), await podium.verifier())
     if verdict.sound:
-        return good("chains", f"every receipt is in place ({verdict.receipts})")
+        return good("chains", f"{counted(verdict.receipts, 'receipt')} verified")
     runs = ", ".join(sorted({problem.run_id for problem in verdict.faults})[:3])
-    return weak("chains", f"not sound: {runs}", "`podium receipts verify` says which and why")
+    return weak("chains", f"not verified: {runs}", "see why with `podium receipts verify`")
 
 
 async def check_receipt_key(podium: Podium) -> CheckFinding:
@@ -115,21 +118,21 @@ async def check_receipt_key(podium: Podium) -> CheckFinding:
     if not key.exists() and await _has_receipts(podium):
         return bad(
             "receipts",
-            f"there are receipts, but their key {key} is missing",
-            "restore it from a backup or from where the project was; without it nothing is proved",
+            f"receipts exist, but their key {key} is missing",
+            "restore it from a backup or from the previous location of the project; without it no receipt can be verified",
         )
     if not key.exists():
         folder = _nearest(podium.key_dir)
         if not os.access(folder, os.W_OK | os.X_OK):
-            says = f"{podium.key_dir} cannot be made: {folder} may not be written"
-            mend = f"let yourself write to {folder}, or set PODIUM_HOME to a folder of your own"
+            says = f"{podium.key_dir} cannot be created: {folder} is not writable"
+            mend = f"give yourself write permission on {folder}, or set PODIUM_HOME to a folder you own"
             return bad("receipts", says, mend)
-        return good("receipts", f"no key yet; the first receipt makes one in {key.parent.parent}")
+        return good("receipts", f"no key yet; the first receipt creates one in {key.parent.parent}")
     try:
         async with scratch_store(podium, podium.key_dir) as store:
             await asyncio.to_thread(lambda: store.sealer)
     except (PodiumError, OSError) as error:
-        return bad("receipts", str(error), "restore the key: without it no receipt can be proved")
+        return bad("receipts", str(error), "restore the key: without it no receipt can be verified")
     return good("receipts", f"key at {key}")
 
 
@@ -142,13 +145,11 @@ async def check_traces(podium: Podium) -> CheckFinding:
     try:
         behind = await store.read(lambda view: _catch_up(TraceWriter(folder), view))
     except OSError as error:
-        mend = f"let yourself write to {folder}, or make room there; the journal has every event"
+        mend = f"give yourself write permission on {folder}, or free space there; the journal has every event"
         return weak("traces", str(error), mend)
     if behind:
-        verb = "was" if behind == 1 else "were"
-        whole = "is" if behind == 1 else "are"
-        return good("traces", f"{behind} {verb} behind the journal and {whole} whole again")
-    return good("traces", "whole")
+        return good("traces", f"added the missing events to {counted(behind, 'trace')}")
+    return good("traces", "complete")
 
 
 def _catch_up(writer: TraceWriter, view: StoreView) -> int:
@@ -158,7 +159,7 @@ def _catch_up(writer: TraceWriter, view: StoreView) -> int:
         try:
             behind += writer.catch_up(run.id, partial(_events, view, run.id)) > 0
         except OSError as error:
-            raise OSError(f"trace of {run.id} not written: {error}") from error
+            raise OSError(f"trace of run {run.id} not written: {error}") from error
     return behind
 
 
@@ -169,12 +170,10 @@ def _events(view: StoreView, run_id: str, after_seq: int) -> list[Event]:
 async def check_heads(podium: Podium) -> CheckFinding:
     """Check that the end of every chain is anchored: otherwise it could be cut off unnoticed."""
     if podium.record_loss:
-        return good("heads", f"kept in {podium.key_dir / 'heads'}; they prove what is lost")
+        return good("heads", f"stored in {podium.key_dir / 'heads'}; they show what is lost")
     if left := key_dirs_left_behind(podium.folders):
-        says = f"{left[0]} has heads of a record that was in this folder before and is gone"
-        mend = (
-            f"restore {podium.folders.state} from a backup; if it was meant to go, remove {left[0]}"
-        )
+        says = f"{left[0]} has chain heads of an earlier record of this folder, which is missing"
+        mend = f"restore {podium.folders.state} from a backup; if you deleted it, remove {left[0]}"
         return weak("heads", says, mend)
     if not podium.has_record:
         return good("heads", "none yet")
@@ -182,8 +181,8 @@ async def check_heads(podium: Podium) -> CheckFinding:
     alone = not podium.database_url
     unanchored = await store.read(lambda view: _unanchored(store, view, alone=alone))
     if unanchored:
-        mend = f"let yourself write to {podium.key_dir}; the next receipt of a run anchors it again"
-        others = "" if alone else "; nothing is wrong with those that another host went on with"
+        mend = f"give yourself write permission on {podium.key_dir}; the next receipt of a run anchors it again"
+        others = "" if alone else "; ignore runs that another host has continued"
         return weak("heads", f"not anchored to the end: {', '.join(unanchored)}", mend + others)
     whose = "" if alone else " that was sealed on this host"
     return good("heads", f"every chain{whose} is anchored to its end")

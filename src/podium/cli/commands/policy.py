@@ -97,7 +97,9 @@ def check(
 def _toolbox(podium: Podium) -> Toolbox:
     """Return the tools for inspection: every call is refused, so workspaces and the sandbox are not loaded."""
     return podium.toolbox_behind(
-        ClosedDoor("only looking"), launcher=NoLauncher(), confinement_provider=NoConfinement()
+        ClosedDoor("this is only a check"),
+        launcher=NoLauncher(),
+        confinement_provider=NoConfinement(),
     )
 
 

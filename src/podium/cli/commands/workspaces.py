@@ -286,7 +286,7 @@ def snapshot(context: typer.Context, name: NameArgument, everywhere: AllOption =
 
     async def work(podium: Podium) -> WorktreeSnapshot:
         scope = await _scope(podium, everywhere)
-        return await snapshot_workspace(podium.workspaces, name, "asked for by a person", scope)
+        return await snapshot_workspace(podium.workspaces, name, "requested by a person", scope)
 
     made = cli.run(work)
     record = {"snapshot": made.model_dump(mode="json")}

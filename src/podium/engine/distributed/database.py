@@ -151,9 +151,11 @@ def check_installed() -> None:
     try:
         version = importlib.metadata.version("dbos")
     except importlib.metadata.PackageNotFoundError:
-        raise UserMustAct(f"work on PostgreSQL needs the package dbos; {hint}") from None
+        raise UserMustAct(f"PostgreSQL needs the package dbos; {hint}") from None
     if version != WRITTEN_FOR:
-        raise UserMustAct(f"dbos {version} is installed, this Podium needs {WRITTEN_FOR}; {hint}")
+        raise UserMustAct(
+            f"dbos {version} is installed, but this Podium needs {WRITTEN_FOR}; {hint}"
+        )
     _quieten()
     from dbos._sys_db import SystemDatabase
 
@@ -161,7 +163,7 @@ def check_installed() -> None:
         method = getattr(SystemDatabase, name, None)
         signature = inspect.signature(method).parameters if method else {}
         if method is None or any(parameter not in signature for parameter in parameters):
-            raise UserMustAct(f"dbos {version} has another `{name}` than {WRITTEN_FOR}; {hint}")
+            raise UserMustAct(f"dbos {version} differs from {WRITTEN_FOR} in `{name}`; {hint}")
     _refuse_pickle()
 
 
@@ -210,7 +212,7 @@ def _refuse_pickle() -> None:
     from dbos._serialization import DefaultSerializer
 
     def refuse(self: object, serialized_data: str) -> Any:
-        raise ValueError("Podium writes JSON; a pickled row is somebody else's and is not read")
+        raise ValueError("a pickled row is not read, because Podium writes only JSON")
 
     DefaultSerializer.deserialize = refuse  # type: ignore[method-assign, assignment]
 

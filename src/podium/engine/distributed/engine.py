@@ -53,7 +53,7 @@ class LossDetector:
     def put_right(self, tx: Transaction) -> None:
         for queue, code in self._lost_hosts(tx):
             for run in _waiting(tx, queue, code):
-                reason = f"no worker on host {run.pinned_to!r} has been heard of"
+                reason = f"no worker is running on host {run.pinned_to!r}"
                 tx.append(run.id, RunUnpinned(host=run.pinned_to or "", reason=reason))
                 queue_anew(tx, run.model_copy(update={"pinned_to": None}))
         for queue, code in self._lost_codes(tx):
@@ -114,9 +114,9 @@ def _only_other_versions(queue: str, flow: str, alive: Sequence[WorkerHeartbeat]
 
 def _ask_a_person(tx: Transaction, run: Run) -> None:
     reason = (
-        f"run {run.id} was started by version {run.flow_version} of flow {run.flow!r}, and no worker "
-        f"of queue {run.queue!r} has it any more; start a worker of the Podium it was started with, "
-        "then `podium resume` it, or cancel it and start anew"
+        f"run {run.id} was started by version {run.flow_version} of flow {run.flow!r}, which no worker "
+        f"of queue {run.queue!r} has any more; start a worker of the Podium that started the run, "
+        "then `podium resume` it, or cancel it and start a new run"
     )
     failure = Failure(kind="FlowChanged", message=reason, exit_code=3)
     update = {"status": RunStatus.NEEDS_HUMAN, "owner": None, "failure": failure}

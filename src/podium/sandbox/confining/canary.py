@@ -109,14 +109,14 @@ attempt("rename a file outside", lambda: os.rename(outer + "/file", outer + "/re
 attempt("remove a file outside", lambda: os.unlink(outer + "/other"))
 attempt("remount", lambda: mount("/") or mount(outer))
 attempt("mount in namespaces of its own", own_namespace)
-attempt("read what was not mounted", lambda: open(hidden + "/secret").close())
+attempt("read a file that is not mounted", lambda: open(hidden + "/secret").close())
 attempt("connect to a socket file", lambda: connect(hidden + "/socket"))
 attempt("connect to an abstract socket", lambda: connect("\0" + abstract))
 attempt("signal a process outside", lambda: os.kill(int(outside_pid), 0))
 attempt("change the limits of a process outside",
         lambda: libc.prlimit(int(outside_pid), 7, None, ctypes.create_string_buffer(16)) == 0)
-attempt("start a program that is refused", lambda: start("/bin/true"))
-attempt("change a switch of the kernel",
+attempt("start a refused program", lambda: start("/bin/true"))
+attempt("change a kernel setting",
         lambda: os.close(os.open("/proc/sys/kernel/core_pattern", os.O_WRONLY)))
 survive()
 print("\n".join(["attempted", *done]))
@@ -147,7 +147,7 @@ class Mechanism(FrozenModel):
     def title(self) -> str:
         if self.name == LANDLOCK:
             return "Landlock and seccomp guard"
-        inner = "" if self.disable_userns else ", user namespaces left on inside"
+        inner = "" if self.disable_userns else ", user namespaces allowed inside"
         return f"bubblewrap and exec guard{inner}"
 
 
@@ -202,7 +202,7 @@ async def survey(run: Run) -> tuple[MechanismTrial, ...]:
     trials = [await try_out(run, mechanism) for mechanism in candidates()]
     if not any(trial.mechanism.name == BUBBLEWRAP for trial in trials):
         missing = Mechanism(name=BUBBLEWRAP)
-        why = "there is no program `bwrap`; install bubblewrap" if ON_LINUX else "Linux only"
+        why = "program `bwrap` not found; install bubblewrap" if ON_LINUX else "Linux only"
         trials.insert(0, MechanismTrial(mechanism=missing, works=False, why=why))
     return tuple(trials)
 
@@ -240,8 +240,8 @@ class Canary:
             failed.append(trial)
         reasons = "; ".join(f"{trial.mechanism.title}: {trial.why}" for trial in failed)
         raise NoSandbox(
-            f"nothing on this machine can confine a program ({reasons or 'only Linux is known to'}); install "
-            "bubblewrap or use a newer kernel, or allow it to run unconfined with `sandbox: none`"
+            f"no sandbox works on this machine ({reasons or 'only Linux is supported'}); install bubblewrap or "
+            "use a newer kernel, or run without a sandbox: `sandbox: none`"
         )
 
     def _remembered(self) -> Mechanism | None:
@@ -334,7 +334,7 @@ def _cage(folder: Path) -> Iterator[tuple[ProcessSpec, Callable[[], str]]]:
                     Mount(source=str(outer), target=str(outer)),
                     Mount(source=str(inner), target=str(inner), writable=True),
                 ),
-                execs=ExecRules(refused={"true": "the canary may not"}),
+                execs=ExecRules(refused={"true": "refused for the test"}),
             ),
         )  # fmt: skip
         yield spawn, lambda: _what_happened(inner, outer)
@@ -344,27 +344,27 @@ def _what_failed(ended: ProcessExit) -> str:
     first_line, *done = ended.stdout.decode(errors="replace").split("\n") or [""]
     if ended.exit_code != 0 or first_line != "attempted":
         last = ended.stderr.decode(errors="replace").strip().splitlines()[-1:]
-        return f"it did not run ({' '.join(last) or f'exit {ended.exit_code}'})"
+        return f"the test program did not run ({' '.join(last) or f'exit {ended.exit_code}'})"
     got = [name for name in done if name]
     if got:
-        return f"it could {', '.join(got)}"
-    return "" if ended.refused_execs else "nobody heard of a program that was refused"
+        return f"the test program could {', '.join(got)}"
+    return "" if ended.refused_execs else "the start of a refused program was not reported"
 
 
 def _what_happened(inner: Path, outer: Path) -> str:
     """The changes that really happened, whatever the canary says. Empty when all is as it was."""
     if not (inner / "file").is_file():
-        return "it could not write where it may"
+        return "the test program could not write to its own folder"
     if sorted(path.name for path in outer.iterdir()) != ["file", "other"]:
-        return "files outside came or went"
+        return "files outside the sandbox were added or removed"
     about = (outer / "file").stat()
     if (outer / "file").read_text() != _CONTENT or about.st_mode & 0o777 != 0o644:
-        return "a file outside was changed"
+        return "a file outside the sandbox was changed"
     if about.st_mtime != 1_000_000 or about.st_nlink != 1:
-        return "a file outside was touched"
+        return "the times or links of a file outside the sandbox were changed"
     with (inner / "lock").open() as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            return "a process outlived its tree"
+            return "a process kept running after its tree had ended"
     return ""

@@ -217,7 +217,7 @@ def _judge_elsewhere(
     if any(_is_in(path, held) for path in about for held in repositories):
         return reason
     address = target.network_address()
-    return f"{target.name} may not reach {address!r}" if address else ""
+    return f"{target.name} may not access {address!r}" if address else ""
 
 
 def _path(folder: str, name: str) -> str:
@@ -253,7 +253,7 @@ def _judge_arguments(program: ProgramRule, arguments: list[str]) -> str:
     name, rest = arguments[at], arguments[at + 1 :]
     subcommand = program.subcommands.get(name)
     if subcommand is None:
-        return f"{name!r} is not among what may be used"
+        return f"{name!r} is not allowed"
     return _judge_subcommand(name, subcommand, rest)
 
 
@@ -266,11 +266,13 @@ def _judge_subcommand(name: str, rules: SubcommandRule, arguments: list[str]) ->
     if any(_bare(option) in rules.asking for option in (*options, *plain[:1])):
         return ""
     if not plain:
-        return f"{name} alone is not among what may be used" if rules.needs_subcommand else ""
+        return f"{name} without a subcommand is not allowed" if rules.needs_subcommand else ""
     if rules.allowed_subcommands is not None and plain[0] not in rules.allowed_subcommands:
-        return f"{name} {plain[0]!r} is not among what may be used"
+        return f"{name} {plain[0]!r} is not allowed"
     if rules.max_arguments is not None and len(plain) > rules.max_arguments:
-        return f"{name} {plain[0]!r} with {plain[rules.max_arguments]!r} behind it is not allowed"
+        return (
+            f"{name} {plain[0]!r} with the argument {plain[rules.max_arguments]!r} is not allowed"
+        )
     return ""
 
 

@@ -56,7 +56,7 @@ def restrict(readable: list[str], writable: list[str]) -> None:
     `no_new_privs` must have been set. Raises `OSError` where the kernel cannot hold all of it.
     """
     if not has_scopes():
-        raise OSError(errno.EOPNOTSUPP, "this kernel's Landlock has no scopes")
+        raise OSError(errno.EOPNOTSUPP, "Landlock of this kernel does not support scopes")
     ruleset = _new_ruleset(_READ | _CHANGE | _DEVICES)
     for path in readable:
         _allow(ruleset, path, _READ)

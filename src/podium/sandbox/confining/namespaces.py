@@ -60,7 +60,7 @@ def listen_inside(pid: int, ports: list[int]) -> list[int]:
     os.waitpid(child, 0)
     if len(descriptors) != len(ports):
         number = int(payload) if payload.isdigit() else errno.EIO
-        raise OSError(number, "nothing can listen in the tree's own network")
+        raise OSError(number, "cannot listen in the sandbox's network")
     return descriptors
 
 
@@ -80,7 +80,7 @@ def _listen_and_leave(network: int, line: socket.socket, ports: list[int]) -> No
 def _enter(namespace: int, kind: int) -> None:
     """Go into a namespace. Raises `OSError`."""
     if LIBC.setns(ctypes.c_int(namespace), ctypes.c_int(kind)) != 0:
-        raise OSError(ctypes.get_errno(), "the namespace cannot be entered")
+        raise OSError(ctypes.get_errno(), "cannot enter the namespace")
 
 
 def _listening(port: int) -> socket.socket:
@@ -109,7 +109,7 @@ def hold_devices(pid: int) -> None:
     _, status = os.waitpid(child, 0)
     if status != 0:
         number = os.WEXITSTATUS(status) or errno.EIO
-        raise OSError(number, "the machine's devices cannot be protected")
+        raise OSError(number, "cannot protect the machine's devices")
 
 
 def _hold_and_leave(mounts: int) -> None:
@@ -165,7 +165,7 @@ def fork_inside(holder: int, be: Callable[[], None]) -> int:
     os.waitpid(usher, 0)
     kind, _, number = report_text.partition(" ")
     if kind != "pid":
-        raise OSError(int(number or errno.EIO), "the sandbox cannot be entered")
+        raise OSError(int(number or errno.EIO), "cannot enter the sandbox")
     return int(number)
 
 

@@ -57,7 +57,7 @@ class SyscallNotice:
             at = address + len(text)
             piece = self.bytes_at(at, _PAGE_BYTES - at % _PAGE_BYTES)
             if not piece:
-                raise OSError(errno.EFAULT, "no such memory")
+                raise OSError(errno.EFAULT, "cannot read the memory of the process")
             end = piece.find(b"\0")
             if end >= 0:
                 return text + piece[:end]
@@ -74,7 +74,7 @@ class SyscallNotice:
                 pointers = self.bytes_at(address + 8 * len(argv), _POINTERS_BYTES)
             pointer, pointers = pointers[:8], pointers[8:]
             if len(pointer) < 8:
-                raise OSError(errno.EFAULT, "no such memory")
+                raise OSError(errno.EFAULT, "cannot read the memory of the process")
             if not any(pointer):
                 break
             argument = self.text_at(int.from_bytes(pointer, "little"), MAX_ARGUMENT_BYTES)

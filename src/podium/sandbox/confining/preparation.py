@@ -219,8 +219,8 @@ def prepare(
     """
     if serve is None and ports_inside(spawn.confinement):
         raise NotPossibleNow(
-            f"the network policy {spawn.confinement.network!r} needs somebody who serves the connections, and "
-            "this launcher has nobody; use `none` or `open`"
+            f"the network policy {spawn.confinement.network!r} needs a proxy, and this launcher has none; use "
+            "`none` or `open`"
         )
     prepared = PreparedStart(spawn, serve)
     plan_for(prepared, spawn, env, mechanism)
@@ -245,17 +245,17 @@ def plan_for(
 
 def _refuse_contradictions(confinement: Confinement) -> None:
     if len(confinement.forwarded_ports) > MAX_PORTS - 1:
-        raise BadInput(f"more than {MAX_PORTS - 1} ports cannot be forwarded; name fewer")
+        raise BadInput(f"at most {MAX_PORTS - 1} ports can be forwarded; name fewer")
     for path in (*confinement.pinned, *(mount.target for mount in confinement.mounts)):
         if not path.startswith("/") or "\0" in path:
-            raise BadInput(f"{path!r} is no absolute path; a confined tree sees only such")
+            raise BadInput(f"{path!r} is not an absolute path; use absolute paths")
 
 
 def _refuse_missing_folder(spawn: ProcessSpec, is_there: bool) -> None:
     if not is_there:
         raise NotPossibleNow(
-            f"{spawn.argv[0]!r} cannot start in {spawn.cwd!r}: inside the sandbox there is no such "
-            "folder; mount it, or create it first"
+            f"{spawn.argv[0]!r} cannot start in {spawn.cwd!r}: the folder does not exist inside the "
+            "sandbox; mount it, or create it first"
         )
 
 
@@ -276,6 +276,6 @@ def _program_inside(spawn: ProcessSpec, inside: ConfinedView, search_path: str) 
 
 def _not_visible(outside: str, spawn: ProcessSpec) -> ToolMissing:
     return ToolMissing(
-        f"program {spawn.argv[0]!r} is at {outside!r}, which a confined process does not see; list "
-        "the folder it is installed in under `sandbox.read` in your own settings"
+        f"program {spawn.argv[0]!r} is at {outside!r}, which is not visible inside the sandbox; add "
+        "the folder it is installed in to `sandbox.read` in your own settings"
     )

@@ -280,9 +280,9 @@ class TreeNetwork:
                 self._refused[str(destination)] = None
             raise _ProxyRefusal(
                 "403 Forbidden",
-                f"Permission Denied: {destination} is not among the hosts that may be reached from here "
-                f"({', '.join(self._hosts) or 'none'}); a person can name it in `sandbox.hosts` with "
-                "`network: listed`, and in a project's podium.yaml say `podium trust` then",
+                f"Permission Denied: {destination} is not one of the allowed hosts "
+                f"({', '.join(self._hosts) or 'none'}); a person can add it to `sandbox.hosts` with "
+                "`network: listed`, and run `podium trust` if that is in a project's podium.yaml",
             )
         return destination
 
@@ -295,11 +295,11 @@ def _destination_of(request: ProxyRequest) -> Destination:
         if parts.scheme != "http":
             raise _ProxyRefusal(
                 "400 Bad Request",
-                "this is a proxy: ask it by CONNECT or with a whole http:// address",
+                "this is a proxy; use CONNECT or a full http:// URL",
             )
         destination = read_destination(parts.netloc.rpartition("@")[2], default_port=80)
     if destination is None:
-        raise _ProxyRefusal("400 Bad Request", "the address names no host and port")
+        raise _ProxyRefusal("400 Bad Request", "the address has no host or port")
     return destination
 
 
@@ -307,9 +307,7 @@ async def _read_request(reader: asyncio.StreamReader) -> ProxyRequest:
     try:
         return await read_request(reader)
     except MalformedRequest:
-        raise _ProxyRefusal(
-            "400 Bad Request", "this is no request that a proxy understands"
-        ) from None
+        raise _ProxyRefusal("400 Bad Request", "this is not a valid request to a proxy") from None
 
 
 async def _answer(writer: asyncio.StreamWriter, status: str, message: str) -> None:

@@ -108,7 +108,7 @@ def install(rules: list[SyscallRule]) -> int:
     `no_new_privs` must have been set. Raises `OSError`; then nothing was changed.
     """
     if THIS_MACHINE is None:
-        raise OSError(errno.ENOSYS, "no filter for this kind of processor")
+        raise OSError(errno.ENOSYS, "no seccomp filter for this processor architecture")
     code = assemble(rules, THIS_MACHINE)
     buffer = ctypes.create_string_buffer(code, len(code))
     program = _FilterProgram(len(code) // 8, ctypes.addressof(buffer))
@@ -124,7 +124,7 @@ def install(rules: list[SyscallRule]) -> int:
             return int(listener)
         if ctypes.get_errno() != errno.EINVAL:
             break
-    raise OSError(ctypes.get_errno(), "seccomp filter refused")
+    raise OSError(ctypes.get_errno(), "the kernel rejected the seccomp filter")
 
 
 EXECS = ("execve", "execveat")

@@ -160,7 +160,7 @@ THIS_MACHINE = _this_machine()
 def number_of(name: str) -> int:
     """The number of a call here. Raises `OSError` where there are none."""
     if THIS_MACHINE is None:
-        raise OSError(errno.ENOSYS, "no such call on this kind of processor")
+        raise OSError(errno.ENOSYS, "no such system call on this processor architecture")
     return THIS_MACHINE.numbers[name]
 
 

@@ -41,7 +41,7 @@ def _drop_capabilities() -> None:
     LIBC.prctl(_PR_CAP_AMBIENT, ctypes.c_ulong(_PR_CAP_AMBIENT_CLEAR_ALL), zero, zero, zero)
     header = _CAPABILITY_VERSION_3.to_bytes(4, "little") + bytes(4)
     if LIBC.syscall(ctypes.c_long(number_of("capset")), header, bytes(24)) != 0:
-        raise OSError(ctypes.get_errno(), "capabilities cannot be dropped")
+        raise OSError(ctypes.get_errno(), "cannot drop capabilities")
 
 
 class TreeConfinement:

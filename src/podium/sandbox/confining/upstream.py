@@ -147,7 +147,9 @@ class UpstreamProxy:
                 return await _dial_straight(destination)
             return await self._dial_by_proxy(self.proxy, destination)
         except OSError as error:
-            raise NotReached(f"{destination} does not answer: {error.strerror or error}") from None
+            raise NotReached(
+                f"cannot connect to {destination}: {error.strerror or error}"
+            ) from None
 
     def _goes_without(self, host: str) -> bool:
         return any(
@@ -166,11 +168,11 @@ class UpstreamProxy:
             if head.split(b" ", 2)[1:2] != [b"200"]:
                 status_line = head.split(b"\r\n", 1)[0].decode("latin-1")[:100]
                 raise NotReached(
-                    f"this machine's own proxy does not lead to {destination}: {status_line}"
+                    f"this machine's own proxy did not connect to {destination}: {status_line}"
                 )
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             writer.close()
-            raise NotReached("this machine's own proxy gave no answer") from None
+            raise NotReached("this machine's own proxy did not answer") from None
         except BaseException:
             writer.close()
             raise
@@ -191,7 +193,7 @@ async def _dial_straight(destination: Destination) -> Streams:
     addresses = list(dict.fromkeys(str(entry[4][0]) for entry in entries))
     allowed = [address for address in addresses if may_be_dialled(address, destination)]
     if not allowed:
-        raise NotReached(f"{destination} leads to this machine itself; nothing goes there")
+        raise NotReached(f"{destination} is an address of this machine, which may not be accessed")
     for address in allowed[:-1]:
         with suppress(OSError):
             return await asyncio.open_connection(address, destination.port)

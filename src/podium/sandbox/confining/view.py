@@ -186,13 +186,13 @@ def _look(top: str, path: str) -> None:
             mode = os.lstat(at).st_mode
         except FileNotFoundError:
             raise NotPossibleNow(
-                f"{at!r} is to be kept as it is, and is not there; create it first"
+                f"the protected path {at!r} does not exist; create it first"
             ) from None
         whole = count == len(names)
         if stat.S_ISLNK(mode) or not (whole or stat.S_ISDIR(mode)):
             raise WorkspaceTampered(
-                f"{at!r} is not the plain folder or file it was; nothing runs there until somebody has "
-                "looked at it and put it back"
+                f"{at!r} is no longer a plain file or folder; check and restore it before anything "
+                "runs there"
             )
 
 

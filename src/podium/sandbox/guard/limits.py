@@ -271,9 +271,7 @@ def breaches_of(order: GuardOrder, beyond: int, exit_code: int, signum: int) -> 
             f"stopped: more than {most} MB of temporary files (`sandbox: temporary_mb:`)"
         )
     elif beyond & TEMPORARY_FULL:
-        breaches.append(
-            f"temporary files filled the {most} MB they may take (`sandbox: temporary_mb:`)"
-        )
+        breaches.append(f"temporary files filled the {most} MB allowed (`sandbox: temporary_mb:`)")
     return tuple(breaches)
 
 

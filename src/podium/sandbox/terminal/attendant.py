@@ -210,7 +210,7 @@ def main(folder: str) -> None:
     try:
         spec = launch_folder.take()
     except OSError as error:
-        _say(f"what this terminal was for is gone ({error.strerror}); start it again")
+        _say(f"the program of this terminal is no longer known ({error.strerror}); start it again")
         os._exit(NOT_STARTED)
     code = TerminalHost(spec).run()
     launch_folder.remove()
@@ -325,14 +325,14 @@ class TerminalHost:
         if event == "refused" and self._stopped:
             return f"refused: {self._stopped[0]}"
         cannot = {
-            "session": "have this terminal",
+            "session": "use this terminal",
             "cwd": f"start in {self._order.cwd!r}",
             "limits": "be limited",
             "exec": "be executed",
         }.get(stage, "be confined")
         number = int(rest[0]) if event == "refused" else 0
         why = f": {os.strerror(number)}" if number else ""
-        return f"{self._order.argv[0]!r} cannot {cannot}{why}; see `podium doctor`"
+        return f"{self._order.argv[0]!r} cannot {cannot}{why}; run `podium doctor`"
 
 
 def _say(message: str) -> None:

@@ -134,12 +134,14 @@ class CassetteReader:
         try:
             return _recorded(json.loads(line)).digest
         except (ValueError, KeyError, TypeError, RecursionError):
-            raise _invalid(self._path, "is no line of a cassette; record it anew", number) from None
+            raise _invalid(
+                self._path, "is not a line of a cassette; record it again", number
+            ) from None
 
 
 def _recorded(data: Mapping[str, Any]) -> Recorded:
     if data["cassette"] != VERSION:
-        raise ValueError("another version")
+        raise ValueError("a different version")
     return Recorded(
         digest=str(data["digest"]),
         method=str(data["method"]),

@@ -88,7 +88,7 @@ async def _read_body(reader: asyncio.StreamReader, headers: Mapping[str, str]) -
     encoding = headers.get("transfer-encoding", "").lower()
     length = headers.get("content-length")
     if encoding and length is not None:
-        raise BadRequest(400, "Content-Length and Transfer-Encoding exclude each other")
+        raise BadRequest(400, "Content-Length and Transfer-Encoding cannot be used together")
     if encoding not in ("", "chunked"):
         raise BadRequest(501, f"Transfer-Encoding {encoding!r} is not supported; use chunked")
     try:
@@ -121,7 +121,7 @@ async def _read_chunks(reader: asyncio.StreamReader) -> bytes:
             break
         body += await reader.readexactly(size)
         if await reader.readexactly(2) != b"\r\n":
-            raise BadRequest(400, "a chunk does not end where it said")
+            raise BadRequest(400, "a chunk does not end where its size says")
     while await reader.readuntil(b"\r\n") != b"\r\n":
         pass  # trailers say nothing that matters here
     return bytes(body)
@@ -144,7 +144,7 @@ def _inflated(body: bytes) -> bytes:
     try:
         plain = unpacker.decompress(body, BODY_LIMIT_BYTES + 1)
     except zlib.error:
-        raise BadRequest(400, "the body is not what its Content-Encoding says") from None
+        raise BadRequest(400, "the body does not match its Content-Encoding") from None
     return _whole(plain, complete=unpacker.eof)
 
 
@@ -159,7 +159,7 @@ def _unpacked_zstd(body: bytes) -> bytes:
         with zstandard.ZstdDecompressor().stream_reader(body) as unpacker:
             return _whole(unpacker.read(BODY_LIMIT_BYTES + 1), complete=True)
     except zstandard.ZstdError:
-        raise BadRequest(400, "the body is not what its Content-Encoding says") from None
+        raise BadRequest(400, "the body does not match its Content-Encoding") from None
 
 
 def _whole(plain: bytes, *, complete: bool) -> bytes:
@@ -278,7 +278,7 @@ class HttpListener:
             pass  # the client went away, which clients may
         except Exception as error:
             asyncio.get_running_loop().call_exception_handler(
-                {"message": "the model server broke over a request", "exception": error}
+                {"message": "the model server failed on a request", "exception": error}
             )
         finally:
             if not writer.is_closing():

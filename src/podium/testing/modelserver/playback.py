@@ -334,7 +334,7 @@ def answer_of(step: ScriptStep, ask: Ask) -> ServedAnswer:
     try:
         calls, text = tuple(calls_of(step, ask.tools)), step_text(step, ask.tools)
     except NotOffered as missing:
-        calls, text = (), f"The model server's script cannot go on: {missing}."
+        calls, text = (), f"The model server's script cannot continue: {missing}."
     flood = step.flood_bytes or 0
     text_pieces = StreamedText(
         text=step.then if flood else text,

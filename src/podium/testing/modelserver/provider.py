@@ -180,7 +180,7 @@ class Provider:
 
 
 def _no_path(request: Request) -> str:
-    return f"no {request.method} {request.path} here; paths: {PATHS}"
+    return f"no route for {request.method} {request.path}; paths: {PATHS}"
 
 
 def _body_problem(request: Request) -> str:

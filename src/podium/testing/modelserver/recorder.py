@@ -80,7 +80,7 @@ class Upstream:
         except ValueError:
             parts, port = urlsplit(""), None
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise BadInput(f"{url!r} is no URL of a provider; write it as https://HOST[/PATH]")
+            raise BadInput(f"{url!r} is not the URL of a provider; write it as https://HOST[/PATH]")
         secure = parts.scheme == "https"
         return cls(secure, parts.hostname, port or (443 if secure else 80), parts.path.rstrip("/"))
 
@@ -107,7 +107,9 @@ class Upstream:
             await writer.drain()
             yield await _answer(reader)
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):
-            raise UpstreamBroke(f"{self.host}:{self.port} broke off its answer") from None
+            raise UpstreamBroke(
+                f"{self.host}:{self.port} closed the connection before the end of its answer"
+            ) from None
         finally:
             writer.transport.abort()
 
@@ -184,7 +186,7 @@ class Recorder:
         upstreams = {"": upstream} if isinstance(upstream, str) else upstream
         unknown = sorted(set(upstreams) - {"", *UPSTREAM_NAMES})
         if unknown or not upstreams:
-            named = f"no provider {unknown[0]!r}" if unknown else "no provider is named"
+            named = f"unknown provider {unknown[0]!r}" if unknown else "no provider given"
             raise BadInput(f"{named}; providers: {', '.join(UPSTREAM_NAMES)}")
         self._upstreams = {name: Upstream.at(url) for name, url in upstreams.items()}
         self._writer = CassetteWriter(cassette)
@@ -196,7 +198,7 @@ class Recorder:
         family = _FAMILY[logged.protocol]
         upstream = self._upstreams.get(family) or self._upstreams.get("")
         if upstream is None:
-            await _send_error(response, 502, f"no upstream is given for {request.path}")
+            await _send_error(response, 502, f"no upstream is configured for {request.path}")
             return
         try:
             async with upstream.asked(request) as answer:

@@ -32,7 +32,7 @@ def _expression(text: str) -> str:
     try:
         re.compile(text)
     except re.error as error:
-        raise ValueError(f"is no regular expression: {error}") from None
+        raise ValueError(f"is not a valid regular expression: {error}") from None
     return text
 
 
@@ -114,12 +114,12 @@ class ScriptStep(FrozenModel):
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         if self.then and self.flood_bytes is None:
-            raise ValueError("`then` is the end of a flood; give `flood_bytes` too, or say `text`")
+            raise ValueError("`then` ends a flood; set `flood_bytes` too, or use `text`")
         for name, value in self.headers.items():
             if not re.fullmatch(r"[A-Za-z0-9-]+", name) or not re.fullmatch(r"[ -~]*", value):
-                raise ValueError(f"{name!r} cannot be sent as a header")
+                raise ValueError(f"{name!r} is not a valid header")
         if not self.model_fields_set:
-            raise ValueError("an empty step; say `text: ''` when the model shall say nothing")
+            raise ValueError("the step is empty; use `text: ''` for an empty answer")
         return self
 
     @property

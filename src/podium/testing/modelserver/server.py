@@ -60,7 +60,7 @@ class Matcher:
         if last.call_count or last.payload is not None:
             # ConversationItem again, a call would keep an agent in a circle for ever.
             last = ScriptStep(
-                text=f"The script has {len(rule.steps)} steps for {name!r}; all are done."
+                text=f"The script has no more steps for {name!r} (done: {len(rule.steps)})."
             )
         return Match(name, number, _quoting(rule, ask, last))
 
@@ -260,8 +260,8 @@ class ModelServer:
             self.port = await self._listener.open(self.port)
         except OSError as error:
             raise BadInput(
-                f"port {self.port} cannot be had: {error.strerror}; choose another, or none for a "
-                "free one"
+                f"cannot listen on port {self.port}: {error.strerror}; choose another, or omit it for "
+                "a free one"
             ) from None
         return self
 

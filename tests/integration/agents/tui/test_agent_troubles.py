@@ -32,7 +32,7 @@ async def test_a_program_that_dies_in_mid_block_is_started_again_and_told_of(roo
         reply = await agent.ask(turn)
         assert message_in(reply, turn) is not None
         (warning,) = reply.warnings
-        assert "'planner' (generic) died and was started again; its last words: " in warning
+        assert "'planner' (generic) ended and was restarted; its last output: " in warning
         assert podium.deaths() == 1
         assert [words[:4] for words in podium.taken()] == ["Mend", "Mend"]
 
@@ -40,7 +40,7 @@ async def test_a_program_that_dies_in_mid_block_is_started_again_and_told_of(roo
 async def test_a_program_that_dies_again_is_lost_with_its_last_words(root: Path) -> None:
     async with on_stage(root) as podium:
         agent = podium.seat("crashing")
-        with pytest.raises(AgentLost, match="died again after a restart") as told:
+        with pytest.raises(AgentLost, match="ended again after a restart") as told:
             await agent.ask(a_turn())
         assert "fatal: out of memory" in str(told.value)
 
@@ -77,7 +77,9 @@ async def test_what_it_asks_at_its_start_is_put_before_a_person_whose_answer_it_
 ) -> None:
     async with on_stage(root) as podium:
         agent = podium.seat("modal")
-        with pytest.raises(NeedsHuman, match=r"asks in its terminal: Do you trust this folder"):
+        with pytest.raises(
+            NeedsHuman, match=r"asks a question in its terminal: Do you trust this folder"
+        ):
             await agent.ask(a_turn())
         (state,) = await podium.pair.states()
         assert (state.status, state.question) == ("asking", "Do you trust this folder? (y/n)")
@@ -108,7 +110,7 @@ async def test_one_that_forgot_its_block_is_reminded_once(root: Path) -> None:
         assert message_in(await agent.ask(turn), turn) is not None
         assert len(podium.taken()) == 2
         assert podium.taken()[1] == "If finished, emit the tagged block now."
-        assert ("note", "planner is reminded of its answer") in podium.doors.door.progress
+        assert ("note", "reminded planner to answer") in podium.doors.door.progress
 
 
 @pytest.mark.soak
@@ -226,7 +228,9 @@ async def test_a_person_speaks_to_a_program_that_rests_and_to_no_other(root: Pat
         asking = asyncio.ensure_future(agent.ask(a_turn(2)))
         await retry_until(lambda: len(podium.taken()) == 3)
         await retry_until(lambda: _is(other, "busy"))
-        with pytest.raises(NotPossibleNow, match="is busy; it is only spoken to when it rests"):
+        with pytest.raises(
+            NotPossibleNow, match="is busy; it takes messages only while it is idle"
+        ):
             await other.pair.nudge("planner", "And now?")
         assert await other.pair.interrupt("planner")
         await other.pair.close()

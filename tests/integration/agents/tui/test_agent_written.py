@@ -79,7 +79,7 @@ async def test_a_program_that_died_at_work_is_told_to_go_on_in_its_conversation(
         reply = await asking
         assert reply.text == "Understood."  # a fake TUI remembers no task by itself
         assert [words[:4] for words in podium.taken()] == ["You ", "Mend", "You "]
-        assert "died and was started again" in reply.warnings[0]
+        assert "ended and was restarted" in reply.warnings[0]
 
 
 async def test_an_answer_that_was_written_before_its_program_died_counts(root: Path) -> None:

@@ -50,7 +50,7 @@ async def test_last_words_of_a_program_that_ended_are_told(house: House) -> None
     await retry_until(is_dead)
     screen = await look(house.control, pane)
     assert screen.exit_code in (7, None), "tmux sometimes never learns it"
-    with pytest.raises(ProgramEnded, match="ended with 7") as told:
+    with pytest.raises(ProgramEnded, match="ended with exit code 7") as told:
         await refuse_dead(house.control, pane, replace(screen, exit_code=7))
     with pytest.raises(ProgramEnded, match="ended; start it again"):
         await refuse_dead(house.control, pane, replace(screen, exit_code=None))

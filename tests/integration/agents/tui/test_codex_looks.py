@@ -341,7 +341,7 @@ def test_a_workspace_that_leads_to_a_foreign_repository_is_refused(tmp_path: Pat
     place = a_place(tmp_path)
     (tmp_path / "other/.git").mkdir(parents=True)
     (place.cwd / ".git").write_text(f"gitdir: {tmp_path / 'other/.git'}\n")
-    with pytest.raises(NotPossibleNow, match="is not a worktree of it"):
+    with pytest.raises(NotPossibleNow, match="does not know it as a worktree"):
         CODEX.launch(place, None)
 
 

@@ -102,7 +102,7 @@ def test_a_turn_is_told_record_by_record_and_repeated_words_once(tmp_path: Path)
         (FENCED.format("out", "Exit Code: 3\n"), "success", "exit code 3"),
         ("Tool execution blocked: no", "error", "Tool execution blocked: no"),
         ("[Operation Cancelled]", "cancelled", "[Operation Cancelled]"),
-        ("", "success", "it does not say how it ended"),
+        ("", "success", "no result was reported"),
     ],
 )
 def test_a_tool_that_did_not_go_well_is_told_with_its_reason(

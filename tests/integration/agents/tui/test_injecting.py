@@ -95,7 +95,7 @@ async def test_a_program_that_never_takes_enter_is_told_of_and_can_be_gone_on_wi
 ) -> None:
     pane = await house.open("swallowing")
     hasty = house.injector(pane, patience=QUICK.model_copy(update={"most_enters": 1}))
-    with pytest.raises(NotListening, match="does not take Enter"):
+    with pytest.raises(NotListening, match="does not react to Enter"):
         await hasty.deliver(1, "patience")
     await house.injector(pane).deliver(1, "patience")
     assert house.taken() == ["patience"]
@@ -111,7 +111,7 @@ async def test_where_nothing_has_to_settle_enter_is_counted_and_repeated_all_the
 ) -> None:
     pane = await house.open("swallowing")
     hasty = house.injector(pane, patience=AT_ONCE.model_copy(update={"most_enters": 1}))
-    with pytest.raises(NotListening, match="does not take Enter"):
+    with pytest.raises(NotListening, match="does not react to Enter"):
         await hasty.deliver(1, HARD)
     entry = await hasty.ledger.read()
     assert (entry.pasted, entry.visible, entry.sent, entry.enters) == (1, 1, 0, 1)
@@ -153,7 +153,7 @@ async def test_a_draft_of_a_person_is_neither_sent_nor_overwritten(house: House)
     await house.panes.press(pane, "d", "r", "a", "f", "t")
     await house.shows(pane, "> draft")
     hasty = house.injector(pane, patience=QUICK.model_copy(update={"ready_seconds": 0.05}))
-    with pytest.raises(NotListening, match="something else stands in its input"):
+    with pytest.raises(NotListening, match="its input holds other text"):
         await hasty.deliver(1, "message")
     await house.panes.press(pane, *["BSpace"] * 5)
     await house.injector(pane).deliver(1, "message")

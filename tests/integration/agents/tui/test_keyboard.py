@@ -94,7 +94,7 @@ async def test_a_question_is_not_told_of_while_a_person_is_at_it(root: Path) -> 
         done, _ = await asyncio.wait({asking}, timeout=1.0)
         assert not done, "she sees the question herself"
         await keyboard.give("ann")
-        with pytest.raises(NeedsHuman, match="asks in its terminal"):
+        with pytest.raises(NeedsHuman, match="asks a question in its terminal"):
             await asking
 
 

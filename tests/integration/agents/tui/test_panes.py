@@ -113,7 +113,7 @@ async def test_a_program_without_arguments_is_no_shell_line(house: House) -> Non
 
 async def test_a_missing_folder_is_refused_where_tmux_would_take_another(house: House) -> None:
     program = Program(name="one", argv=("sh", "-c", "true"), cwd=house.root / "missing")
-    with pytest.raises(NotPossibleNow, match="no such folder"):
+    with pytest.raises(NotPossibleNow, match="the folder does not exist"):
         await house.panes.open(program)
 
 

@@ -170,7 +170,7 @@ async def test_a_place_that_is_open_to_others_is_refused(root: Path, place: str)
     shared = root / "shared"
     shared.mkdir()
     shared.chmod(0o777)
-    with pytest.raises(BadInput, match="open to others"):
+    with pytest.raises(BadInput, match="accessible to other users"):
         await a_server(root, **{place: shared / "s" if place == "socket" else shared}).come_up()
 
 

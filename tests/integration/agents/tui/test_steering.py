@@ -104,7 +104,7 @@ def shown(told: TerminalUpdate) -> str:
 async def test_a_pair_that_is_not_up_says_so_and_nothing_is_started(root: Path) -> None:
     terminals = pairs_in(root)
 
-    with pytest.raises(AgentLost, match="not up; bring it up first"):
+    with pytest.raises(AgentLost, match="not running; start it with"):
         await terminals.capture(PLANNER, whole=False)
 
     assert not (root / "s").exists()

@@ -102,6 +102,6 @@ async def test_what_is_held_is_held_alone(tmp_path: Path) -> None:
 
 async def test_what_another_keeps_for_too_long_is_told(tmp_path: Path) -> None:
     async with alone(tmp_path / "lock"):
-        with pytest.raises(LockHeld, match="wait for it, or end it"):
+        with pytest.raises(LockHeld, match="wait for it, or stop it"):
             async with alone(tmp_path / "lock", patience_seconds=0.01):
                 pass

@@ -39,7 +39,7 @@ def test_an_escape_that_ends_a_paste_is_taken_out() -> None:
 
 @pytest.mark.parametrize("text", ["", " \n\t", "\x1b[31m", "\x00\x07"])
 def test_a_message_without_words_is_refused(text: str) -> None:
-    with pytest.raises(BadInput, match="no words"):
+    with pytest.raises(BadInput, match="message is empty"):
         fit_for_terminal(text)
 
 

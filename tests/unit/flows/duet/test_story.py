@@ -235,10 +235,10 @@ async def test_a_block_without_the_nonce_is_no_answer_and_the_agent_is_told_the_
     hall.cast([wrong, plans(), REPORT], [results()])
     done = await hall.play()
     assert done.status is RunStatus.SUCCEEDED, name
-    assert "its id is not this turn's" in hall.planner.turns[1].prompt
+    assert "its id does not match this turn" in hall.planner.turns[1].prompt
     heard = await hall.told(done, "message_heard")
     assert isinstance(heard[0], MessageHeard)
-    assert (heard[0].routed_to, heard[0].why) == (None, "its id is not this turn's")
+    assert (heard[0].routed_to, heard[0].why) == (None, "its id does not match this turn")
 
 
 async def test_the_last_of_several_blocks_counts_and_the_others_are_put_down(hall: Hall) -> None:

@@ -108,7 +108,7 @@ def test_evidence_holds_what_proves_it() -> None:
 def test_evidence_says_when_all_is_well_and_when_nothing_ran() -> None:
     assert "**all passed**" in evidence(check(exit_code=0))
     assert "**no checks were run**" in evidence()
-    assert "Result: took too long" in evidence(check(exit_code=None, timed_out=True))
+    assert "Result: timed out" in evidence(check(exit_code=None, timed_out=True))
     assert "Result: was killed" in evidence(check(exit_code=None))
 
 

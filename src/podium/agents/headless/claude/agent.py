@@ -108,7 +108,7 @@ def error_at_end(
         return _of_status(agent, status, message, now, stream.limit_ends or retry_at)
     if stream.is_overspent:
         return BudgetSpent(
-            f"agent {agent!r} used more than the {stream.most_tokens} tokens its turn may use",
+            f"agent {agent!r} used more than the {stream.most_tokens} tokens allowed in one turn",
             scope="step",
             measure="tokens",
             used=stream.counted.input_tokens + stream.counted.output_tokens,
@@ -123,8 +123,8 @@ def error_at_end(
         return _refusal(agent, stream.result)
     if stream.result.get("num_turns") == 0:
         return AgentRejected(
-            f"agent {agent!r} took the prompt for one of its own commands and did not call its model"
-            f"{_detail(text_of(stream.result))}; begin the prompt in another way"
+            f"agent {agent!r} read the prompt as one of its own commands and did not call its model"
+            f"{_detail(text_of(stream.result))}; begin the prompt differently"
         )
     if ended.exit_code != 0:
         return lost(agent, ended)
@@ -146,8 +146,8 @@ def text_of(result: dict[str, Json]) -> str:
 def _without_result(agent: str, ended: ProcessExit) -> PodiumError:
     if ended.exit_code and _BAD_START.search(stderr_end(ended)):
         return AgentRejected(
-            f"agent {agent!r} could not be started as asked{stderr_end(ended)}; "
-            "an older Claude Code may not know a switch: update it"
+            f"agent {agent!r} could not be started with its options{stderr_end(ended)}; "
+            "an older Claude Code may not support all of them: update it"
         )
     return lost(agent, ended)
 
@@ -162,7 +162,7 @@ def _of_result(
         return _spent(agent, str(reason), message)
     if reason == "structured_output_retry_exhausted":
         return ReplyInvalid(
-            f"agent {agent!r} gave no answer that fits its contract{_detail(message)}"
+            f"agent {agent!r} gave no answer that matches its contract{_detail(message)}"
         )
     if reason == "prompt_too_long" or status == 413:
         return ContextOverflow(
@@ -200,14 +200,14 @@ def _without_status(
         return RateLimited(f"agent {agent!r} has used up its limit{_detail(message)}", retry_at)
     if _CUT_SHORT.search(message[:1_000]):
         return AgentRejected(
-            f"the answer of agent {agent!r} is longer than its model may write{_detail(message)}"
+            f"the answer of agent {agent!r} exceeds its model's output limit{_detail(message)}"
         )
     if result.get("terminal_reason") == "api_error":
         return AgentUnavailable(f"agent {agent!r} cannot reach its model{_detail(message)}")
     if "No conversation found" in message:
         return AgentRejected(
-            f"agent {agent!r} does not know the conversation it was to resume{_detail(message)}; "
-            "ask without a session"
+            f"agent {agent!r} cannot find the conversation to resume{_detail(message)}; "
+            "start a new conversation"
         )
     return AgentLost(f"agent {agent!r} gave up without an answer{_detail(message)}")
 
@@ -222,7 +222,9 @@ def _spent(agent: str, reason: str, message: str) -> BudgetSpent:
 
 
 def _refusal(agent: str, result: dict[str, Json]) -> AgentRefused:
-    return AgentRefused(f"the model of agent {agent!r} refused{_detail(text_of(result))}")
+    return AgentRefused(
+        f"the model of agent {agent!r} refused the request{_detail(text_of(result))}"
+    )
 
 
 def _detail(message: str) -> str:

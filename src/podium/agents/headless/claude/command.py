@@ -193,7 +193,7 @@ class ClaudeSettings(FrozenModel):
         except ValidationError as error:
             names = ", ".join(cls.model_fields)
             raise BadInput(
-                f"agent {options.name!r}: options cannot be used: {problems_line(error)}; options: {names}"
+                f"agent {options.name!r}: options are not valid: {problems_line(error)}; known options: {names}"
             ) from None
 
 
@@ -287,7 +287,7 @@ def _conversation(session: str) -> str:
         return str(uuid.UUID(session))
     except ValueError:
         raise AgentRejected(
-            f"{session!r} is not a conversation of Claude Code; ask without a session"
+            f"{session!r} is not a conversation of Claude Code; start a new one"
         ) from None
 
 

@@ -134,7 +134,7 @@ class ClaudeStream:
         status = status if isinstance(status, int) else None
         wait = _number(record.get("retry_delay_ms")) / 1000
         message = plain_line(str(record.get("error") or ""))
-        self.notify("retry", f"{status or 'no connection'} {message}, again in {wait:.1f} s")
+        self.notify("retry", f"{status or 'no connection'} {message}, retrying in {wait:.1f} s")
         hopeless = status in (401, 403)
         too_often = _number(record.get("attempt")) > RETRIES
         if hopeless or too_often or wait > MAX_WAIT_SECONDS:
@@ -312,14 +312,16 @@ class ClaudeDoor:
 
     async def _judge(self, tool: Json, arguments: Json, use: Json, cwd: Json) -> HookAnswer:
         if not isinstance(tool, str) or not isinstance(arguments, dict) or not isinstance(use, str):
-            return HookAnswer(decision=Effect.DENY, say="this use of a tool cannot be understood")
+            return HookAnswer(decision=Effect.DENY, say="this tool call is not valid")
         if tool == ANSWER_TOOL and self._takes_answers:
             return HookAnswer(decision=Effect.ALLOW)
         try:
             answer = await self._door.request(tool, self._placed(tool, arguments, cwd), ref=use)
         except Exception as error:
             # Said in words: an error would be taken for no objection.
-            return HookAnswer(decision=Effect.DENY, say=f"not judged ({type(error).__name__})")
+            return HookAnswer(
+                decision=Effect.DENY, say=f"the call could not be checked ({type(error).__name__})"
+            )
         if answer.allowed:
             self._permitted[use] = (tool, arguments)
         return answer
@@ -428,7 +430,7 @@ class ClaudeSession:
                 await self._say(number, self._gatekeeper.turn_down(request))
         except TimeoutError:
             raise AgentLost(
-                f"Claude Code asks and asks and has read no answer for {REFUSAL_SECONDS:g} s"
+                f"Claude Code keeps sending requests and has not read an answer for {REFUSAL_SECONDS:g} s"
             ) from None
 
     async def _answer(self, number: str, request: Mapping[str, Json]) -> None:
@@ -437,7 +439,7 @@ class ClaudeSession:
     async def _say(self, number: str, answer: dict[str, Json] | None) -> None:
         response: dict[str, Json] = {"subtype": "success", "response": answer}
         if answer is None:
-            response = {"subtype": "error", "error": "this is no question for Podium"}
+            response = {"subtype": "error", "error": "Podium does not support this request"}
         message = {"type": "control_response", "response": {**response, "request_id": number}}
         line = json.dumps(message)
         self._transcript.write(sent_line(line))

@@ -272,7 +272,7 @@ class CodexCliAgent:
                 raise self._lost(await process.wait()) from None
             except RpcError as error:
                 raise AgentRejected(
-                    f"agent {self.name!r} would not take the turn: {plain_line(str(error))}"
+                    f"agent {self.name!r} rejected the turn: {plain_line(str(error))}"
                 ) from None
         return thread, done, ended
 
@@ -302,7 +302,7 @@ class CodexCliAgent:
 
     def _warnings(self, turn: Turn, meter: Meter, ended: ProcessExit) -> tuple[str, ...]:
         left_behind = (
-            f"agent {self.name!r} did not end by itself; its conversation may not go on",
+            f"agent {self.name!r} did not exit by itself; it may not be possible to resume its conversation",
         )
         own_tools = OWN_TOOLS if self._own.hands else ()
         return (

@@ -333,9 +333,9 @@ async def trust_hook(peer: RpcPeer, workspace: str, hooks: str, agent: str) -> N
     except RpcError as error:
         raise _useless(agent, str(error)) from None
     if hook is None:
-        raise _useless(agent, "codex does not know the hook")
+        raise _useless(agent, "codex did not load the hook")
     if hook.get("trustStatus") != "trusted" or hook.get("enabled") is not True:
-        raise _useless(agent, f"codex calls the hook {hook.get('trustStatus')!r}")
+        raise _useless(agent, f"codex reports the hook as {hook.get('trustStatus')!r}")
 
 
 def trusting_hook(hooks: Path, matcher: str, hook: Mapping[str, Json]) -> dict[str, Any]:
@@ -385,8 +385,8 @@ def _trusting(hook: dict[str, Any]) -> dict[str, Any]:
 
 def _useless(agent: str, why: str) -> NotPossibleNow:
     return NotPossibleNow(
-        f"agent {agent!r} was not asked: its tool calls would not come before the gate ({why}); "
-        "use the version of codex that Podium was tried with"
+        f"agent {agent!r} was not asked: its tool calls would bypass the gate ({why}); "
+        "use the version of codex that Podium was tested with"
     )
 
 
@@ -406,9 +406,9 @@ def refuse_foreign_git(agent: str, workspace: Path) -> None:
     if target is None or _is_inside(target, workspace) or _is_linked_worktree(target, git):
         return
     raise NotPossibleNow(
-        f"agent {agent!r} cannot work in {str(workspace)!r}: its .git leads to {str(target)!r}, "
-        "which is not a worktree of it, and codex could write there; `git worktree repair` fixes a "
-        "worktree that was moved, otherwise use another agent"
+        f"agent {agent!r} cannot work in {str(workspace)!r}: its .git points to {str(target)!r}, "
+        "which does not know it as a worktree, and codex could write there; if the worktree was moved, "
+        "run `git worktree repair`, otherwise use another agent"
     )
 
 

@@ -77,7 +77,7 @@ def questions(event: dict[str, object]) -> list[dict[str, object]]:
     """Return the questions for the door, as events of a hook. Each carries codex's own id of the use."""
     arguments, use = event.get("tool_input"), str(event.get("tool_use_id") or "")
     if not isinstance(arguments, dict) or not use:
-        raise Denied("podium: codex's hook names no use of a tool; denied\n")
+        raise Denied("podium: the hook's input has no tool call; denied\n")
     folder = str(event.get("cwd") or "")
     command = str(arguments.get("command") or "")
     if event.get("tool_name") == "apply_patch":
@@ -106,8 +106,8 @@ def patch_in(command: str, folder: str) -> tuple[str, str]:
     match = re.fullmatch(PATCH_IN_SHELL, command)
     if match is None or f"\n{match['end']}\n" in f"\n{match['patch']}" or _expands(match):
         raise Denied(
-            "podium: Permission Denied: a patch inside of a command cannot be judged; use the "
-            "apply_patch tool, or nothing but `apply_patch <<'EOF'`, the patch and `EOF`\n"
+            "podium: Permission Denied: a patch inside a command cannot be checked; use the "
+            "apply_patch tool, or only `apply_patch <<'EOF'`, the patch and `EOF`\n"
         )
     return match["patch"], os.path.join(folder, match["folder"] or "")  # noqa: PTH118 — as below
 
@@ -160,7 +160,7 @@ def ask(hook_command: list[str], question: dict[str, object]) -> None:
             message if message.strip() else "podium: Permission Denied, without a reason\n"
         )
     if status != 0:
-        raise Denied("podium: the question to the tool door failed; denied\n")
+        raise Denied("podium: the request to Podium failed; denied\n")
 
 
 def _start(command: list[str], stdin: int, stderr: int) -> int:
@@ -216,7 +216,7 @@ def _unlinked() -> int:
 
 
 def _out_of_time(*_: object) -> None:
-    _deny("podium: the tool door did not answer in time; denied, try again later\n")
+    _deny("podium: Podium did not answer in time; denied, try again later\n")
 
 
 def _deny(message: str) -> None:

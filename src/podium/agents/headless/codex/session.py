@@ -83,7 +83,7 @@ class Meter:
         if limit is None or used < limit:
             return
         raise BudgetSpent(
-            f"agent {self._agent!r} was ended: it has used {used:g} of {limit:g} {measure}",
+            f"agent {self._agent!r} was stopped: it has used {used:g} of {limit:g} {measure}",
             scope="step",
             measure=measure,
             used=used,
@@ -155,7 +155,7 @@ class CodexSession:
             if self._ended.done():
                 return self._ended.result()
             over.result()
-            raise LineClosed(f"agent {self._agent!r} went away in the middle of its turn")
+            raise LineClosed(f"agent {self._agent!r} exited in the middle of its turn")
         finally:
             over.cancel()
 
@@ -170,7 +170,7 @@ class CodexSession:
         elif method in ("hook/started", "hook/completed"):
             await self._hooked(method, params.get("run"))
         elif method == "item/commandExecution/terminalInteraction" and params.get("stdin"):
-            self._breach("something was typed into a running command")
+            self._breach("input was sent to a running command")
         elif method == "turn/started":
             self._turns.add(_turn_id(params))
         elif method == "thread/tokenUsage/updated" and str(params.get("turnId")) in self._turns:
@@ -195,7 +195,7 @@ class CodexSession:
             return {"action": "decline"}
         if method == "item/tool/requestUserInput":
             return {"answers": {}}
-        raise RpcError(METHOD_NOT_FOUND, f"Podium does not do {method!r} for agents")
+        raise RpcError(METHOD_NOT_FOUND, f"Podium does not support {method!r}")
 
     async def _leave_sandbox(self, params: Params, request: Params) -> str:
         """May this be done outside of codex's own sandbox? The command itself was judged before."""
@@ -220,9 +220,11 @@ class CodexSession:
         use = str(item.get("id"))
         self._changes[use] = _paths(item)
         if use not in self._cleared:
-            self._breach(f"{_item_summary(item)} began before the tool door had answered")
+            self._breach(f"{_item_summary(item)} started before Podium had allowed it")
         if difference := self._judged.difference(item):
-            self._breach(f"{_item_summary(item)} is not what was judged: {difference}")
+            self._breach(
+                f"{_item_summary(item)} differs from the call that was checked: {difference}"
+            )
         self._door.report_progress("tool", _item_summary(item))
 
     async def _finished(self, params: Params, item: Params) -> None:
@@ -263,9 +265,9 @@ class CodexSession:
             self._cleared.add(use)
         elif run.get("status") == "blocked":
             for ref in self._judged.refs(use):
-                await self._door.settle(ref, ok=False, error="another part of it was refused")
+                await self._door.settle(ref, ok=False, error="another part of the call was refused")
         else:
-            self._breach(f"the hook of the tool door broke: {_entries(run)}")
+            self._breach(f"Podium's hook failed: {_entries(run)}")
 
     def _goes_on(self) -> None:
         """A turn that has its answer may have used up its limits; one that goes on may not."""
@@ -276,7 +278,7 @@ class CodexSession:
         text = plain_line(what)
         self._door.report_progress("note", text)
         raise NeedsHuman(
-            f"agent {self._agent!r} was ended: {text}. Check its workspace before you continue"
+            f"agent {self._agent!r} was stopped: {text}; check its workspace before you continue"
         )
 
     def _complete(self, turn: Any) -> None:
@@ -371,7 +373,7 @@ async def open_conversation(peer: RpcPeer, turn: Turn, hooks: str, agent: str) -
         opened = _fields(await peer.call("thread/resume", resumed))
     name = _fields(opened.get("thread")).get("id")
     if not isinstance(name, str) or not name:
-        raise AgentLost(f"agent {agent!r} opened a conversation and does not say which")
+        raise AgentLost(f"agent {agent!r} opened a conversation without an id")
     return Conversation(name, str(opened.get("model") or ""))
 
 

@@ -77,7 +77,7 @@ class Judged:
         """Return how this act of codex differs from what was judged; empty when it does not."""
         use = self._uses.get(str(item.get("id")))
         if use is None:
-            return "it was not put before the tool door"
+            return "it was not checked"
         if item.get("type") == "commandExecution" and not _same(use.cwd, str(item.get("cwd"))):
             return f"it runs in {item.get('cwd')!r} instead of {use.cwd!r}"
         if item.get("type") == "fileChange":
@@ -146,7 +146,7 @@ def _unjudged(judged: set[str], changes: Json) -> str:
         moved = kind.get("move_path") if isinstance(kind, dict) else None
         for path in (change["path"], moved):
             if path is not None and _real(str(path)) not in judged:
-                return f"it changes {path!r}, which the judged patch does not"
+                return f"it changes {path!r}, which the checked patch does not"
     return ""
 
 
@@ -212,7 +212,7 @@ async def mcp_only_models(
         without = [_mcp_only_model(model) for model in models]
     except (ValueError, LookupError, TypeError, AttributeError):
         raise NotPossibleNow(
-            f"agent {agent!r} has no tools of its own (`hands: false`), and this codex does not list its models; "
+            f"agent {agent!r} is set to `hands: false`, and this version of codex does not list its models; "
             "install the version that `podium doctor` names"
         ) from None
     return json.dumps({"models": without})

@@ -187,5 +187,5 @@ def _conversation(session: str | None) -> tuple[str, str]:
         return ("-r", str(uuid.UUID(session)))
     except ValueError:
         raise AgentRejected(
-            f"{session!r} is not a conversation of Gemini CLI; ask without a session"
+            f"{session!r} is not a conversation of Gemini CLI; start a new one"
         ) from None

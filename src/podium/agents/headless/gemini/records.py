@@ -245,7 +245,7 @@ def error_at_end(
     if not may_end_with(stream.text, waiting) and any(
         _LOOP in warning for warning in stream.warnings
     ):
-        return AgentLost(f"agent {agent!r} went round in a circle and was stopped by itself")
+        return AgentLost(f"agent {agent!r} was caught in a loop and stopped itself")
     return None
 
 
@@ -263,14 +263,15 @@ def gemini_error(agent: str, status: int | None, message: str, now: datetime) ->
 def refusal_in(agent: str, message: str) -> AgentRefused | None:
     """The model's own no, if the words tell of one."""
     if _REFUSED.search(message):
-        return AgentRefused(f"the model of agent {agent!r} will not answer this: {message}")
+        return AgentRefused(f"the model of agent {agent!r} refused the request: {message}")
     return None
 
 
 def _out_of_turns(agent: str, turn: Turn) -> BudgetSpent:
     limit = turn.limits.turns or 0
     return BudgetSpent(
-        f"agent {agent!r} has asked its model {limit} times and is not done; allow it more turns",
+        f"agent {agent!r} reached its limit on model requests ({limit}) before it was done; raise "
+        "the limit of its role",
         scope="step",
         measure="turns",
         used=limit,
@@ -285,14 +286,14 @@ def _without_result(agent: str, turn: Turn, ended: ProcessExit) -> PodiumError:
         )
     if ended.exit_code == BAD_INPUT and turn.session is not None:
         return AgentRejected(
-            f"agent {agent!r} knows no conversation {turn.session!r}; ask without a session"
+            f"agent {agent!r} has no conversation {turn.session!r}; start a new one"
         )
     if ended.exit_code in (BAD_INPUT, BAD_SETTINGS):
         return AgentRejected(f"agent {agent!r} could not start{_stderr_begin(ended)}")
     usage = b"Unknown argument" in ended.stderr or b"Options:" in ended.stderr
     if ended.exit_code == 1 and usage:
         return AgentRejected(
-            f"agent {agent!r} does not know a switch{stderr_end(ended)}; update Gemini CLI"
+            f"agent {agent!r} does not support an option{stderr_end(ended)}; update Gemini CLI"
         )
     return lost(agent, ended)
 

@@ -213,8 +213,8 @@ def prompt_for(agent: str, prompt: str, workspace: str) -> bytes:
     data = (f"\n{escaped}" if escaped.startswith("/") else escaped).encode(errors="replace")
     if len(data) > MAX_BYTES:
         raise ContextOverflow(
-            f"the prompt for agent {agent!r} has {len(data)} bytes and Gemini CLI reads no more "
-            f"than {MAX_BYTES}; shorten it, or put it into a file of the workspace"
+            f"the prompt for agent {agent!r} has {len(data)} bytes, and Gemini CLI reads at most "
+            f"{MAX_BYTES}; shorten it, or put it into a file in the workspace"
         )
     return data
 

@@ -61,9 +61,7 @@ from podium.core.turns import Reply, Turn, unknown_names
 from podium.platform.completion import in_thread
 from podium.ports import HookDoor, Transcript
 
-LOGIN_HINT = (
-    "log in with `opencode auth login`, or set the variable of its key in the agent's `env`"
-)
+LOGIN_HINT = "log in with `opencode auth login`, or set the provider's key in the agent's `env`"
 GOOD_REASONS = ("stop", "length")
 
 
@@ -87,9 +85,9 @@ def error_at_end(
     if may_end_with("", waiting):
         return None
     if stream.reason == "content-filter":
-        return AgentRefused(f"agent {agent!r}: its provider has stopped the answer")
+        return AgentRefused(f"agent {agent!r}: its provider blocked the answer")
     if stream.reason not in GOOD_REASONS:
-        how = f"its last step ended with {stream.reason!r}" if stream.reason else "no step ended"
+        how = f"its last step ended with {stream.reason!r}" if stream.reason else "no step finished"
         return AgentLost(f"agent {agent!r} gave no answer: {plain_line(how)}")
     return None
 
@@ -109,7 +107,7 @@ def error_of(agent: str, failure: dict[str, Any], now: datetime) -> PodiumError:
         case "APIError":
             return _api_error(agent, data, message, now)
         case "ContentFilterError":
-            return AgentRefused(f"agent {agent!r}: its provider has stopped the answer: {reason}")
+            return AgentRefused(f"agent {agent!r}: its provider blocked the answer: {reason}")
         case "ProviderModelNotFoundError" | "ModelNotFoundError":
             return AgentRejected(f"agent {agent!r} does not know its model: {reason}")
     return AgentLost(f"agent {agent!r} failed: {reason}")
@@ -141,9 +139,7 @@ def _retry_at(headers: object, now: datetime) -> datetime | None:
 def _without_record(agent: str, ended: ProcessExit) -> PodiumError:
     text = ended.stderr[-4_000:].decode(errors="replace")
     if "Session not found" in text:
-        return AgentRejected(
-            f"agent {agent!r} no longer has this conversation; ask without a session"
-        )
+        return AgentRejected(f"agent {agent!r} no longer has this conversation; start a new one")
     if "Model not found" in text or "ProviderModelNotFoundError" in text:
         return AgentRejected(f"agent {agent!r} does not know its model{_tail(text)}")
     return lost(agent, ended)
@@ -260,7 +256,7 @@ class OpencodeCliAgent:
             if not silence.expired():
                 raise
             raise AgentUnavailable(
-                f"agent {self.name!r} has heard nothing of its model for {patience:g} s"
+                f"agent {self.name!r} has received nothing from its model for {patience:g} s"
             ) from None
 
     def _reply(
@@ -278,7 +274,7 @@ class OpencodeCliAgent:
             broke_off = isinstance(error, AgentLost | TimedOut)
             error.usage = _broken_off(usage) if broke_off else usage
             raise error
-        cut = ("the answer was cut off: the model may not say more at once",)
+        cut = ("the answer was cut off at the model's output limit",)
         return Reply(
             text=stream.text,
             usage=usage,

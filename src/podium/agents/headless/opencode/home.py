@@ -188,7 +188,7 @@ class OpencodeOptions(FrozenModel):
 def own_options(options: AgentOptions) -> OpencodeOptions:
     """Checked. Raises `ConfigInvalid`, and `BadInput` for a server without a model."""
     if options.base_url and not options.model:
-        raise BadInput(f"agent {options.name!r} has a base_url and no model; set `model` for it")
+        raise BadInput(f"agent {options.name!r} has a base_url but no model; set `model` for it")
     try:
         return OpencodeOptions.model_validate(options.options)
     except ValidationError as error:
@@ -339,8 +339,8 @@ def refuse_what_it_would_obey(agent: str, workspace: Path) -> None:
     for folder in (workspace.resolve(), *workspace.resolve().parents):
         for path, problem in _obeyed_files(folder):
             raise NotPossibleNow(
-                f"agent {agent!r} cannot work in {str(workspace)!r}: opencode would obey "
-                f"{str(path)!r} before Podium is asked ({problem}); remove it, or use another agent"
+                f"agent {agent!r} cannot work in {str(workspace)!r}: opencode would apply "
+                f"{str(path)!r} before it asks Podium ({problem}); remove it, or use another agent"
             )
 
 
@@ -369,7 +369,7 @@ def _problem_of(document: Path) -> str:
     try:
         # Looked at before it is opened: opening a pipe would wait for whoever writes to it.
         if not stat.S_ISREG(document.stat().st_mode):
-            return "it is no plain file"
+            return "it is not a regular file"
         with document.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
@@ -377,11 +377,11 @@ def _problem_of(document: Path) -> str:
     except OSError as error:
         return f"it cannot be read: {error.strerror}"
     if len(content) > MAX_BYTES:
-        return "it is too large to be looked at"
+        return "it is too large to be checked"
     try:
         settings = json.loads(content)
     except (ValueError, RecursionError):
-        return "it is not plain JSON, so nobody can tell what it says"
+        return "it is not plain JSON and cannot be checked"
     if not isinstance(settings, dict):
         return ""
     others = sorted(set(settings) - HARMLESS)

@@ -88,8 +88,8 @@ class Spending:
         if self._limits.usd is None or self.used.complete:
             return ()
         return (
-            f"nobody knows the price of model {self.model!r}, so the limit of "
-            f"{self._limits.usd:g} USD was not kept",
+            f"the price of model {self.model!r} is unknown, so the limit of "
+            f"{self._limits.usd:g} USD was not enforced",
         )
 
     def add(self, part: str, step: StreamStep, reason: object) -> None:
@@ -108,8 +108,8 @@ class Spending:
         for measure, amount, limit in reached:
             if limit is not None and amount >= limit:
                 raise BudgetSpent(
-                    f"agent {self._agent!r} has used {amount:.12g} of {limit:.12g} {measure} that "
-                    "one turn may take and is not done; raise the limit of its role or ask for less",
+                    f"agent {self._agent!r} has used {amount:.12g} of {limit:.12g} {measure} allowed "
+                    "in one turn and is not done; raise the limit of its role, or ask for less",
                     scope="step",
                     measure=measure,
                     used=amount,
@@ -220,7 +220,7 @@ class OpencodeStream:
         if not self.ready:
             raise AgentRejected(
                 f"agent {self.agent!r}: opencode did not load Podium's plugin, so it has no tools; "
-                "see `opencode --print-logs`, and whether this version still has plugins"
+                "check `opencode --print-logs`, and whether this version still supports plugins"
             )
 
     def _hear_plugin(self, relayed: Record) -> list[SettledPart]:

@@ -62,7 +62,7 @@ def answer_from_json(raw: bytes, ask: Ask) -> ServedAnswer:
     if not isinstance(calls, list):
         raise BadAnswer('"calls" must be a list')
     if not text.strip() and not calls:
-        raise BadAnswer('it says nothing; give "text", "calls" or both')
+        raise BadAnswer('it has no content; give "text", "calls" or both')
     named = tuple(_call(f"calls[{at}]", call, ask.tools) for at, call in enumerate(calls))
     return _answer(text, named, ask)
 
@@ -181,7 +181,7 @@ class RelayExchange:
     def _explain(self, kind: str, problem: str) -> None:
         explanation = (
             f"{self.name}-{kind} cannot be sent: {problem}\n"
-            f"The request still waits. Write the file again, as a whole (write a draft, then rename it).\n"
+            f"The request is still waiting. Write the whole file again (write a draft, then rename it).\n"
             f"{self.name}-answer.json looks like this:\n{EXAMPLE}\n"
             f"{self.name}-answer.md is plain text without calls.\n"
         )
@@ -200,7 +200,7 @@ class ExchangeFolder:
             self._lock = take_file_lock(self.path / _LOCK)
         except BlockingIOError:
             raise NotPossibleNow(
-                f"another model server uses {str(folder)!r}; end it, or give another --folder"
+                f"another model server uses {str(folder)!r}; stop it, or choose another --folder"
             ) from None
         except OSError as error:
             raise BadInput(f"{str(folder)!r} cannot be used: {error.strerror}") from None

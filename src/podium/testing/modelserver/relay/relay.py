@@ -82,7 +82,12 @@ class RelayPage:
         token, _, name = request.path.removeprefix(_PREFIX).partition("/")
         if not hmac.compare_digest(token.encode(), self._token.encode()):
             await _send(
-                response, 404, _html("Not found", "<p>Open the address that was printed.</p>")
+                response,
+                404,
+                _html(
+                    "Not found",
+                    "<p>Open the address that <code>podium modelserver</code> printed.</p>",
+                ),
             )
         elif not name:
             await _send(response, 200, self._list())
@@ -101,7 +106,7 @@ class RelayPage:
         text, calls = (form.get(name, [""])[0].replace("\r\n", "\n") for name in ("text", "calls"))
         try:
             if exchange.number not in self._waiting:
-                raise BadAnswer(f"the request no longer waits: {exchange.state}")
+                raise BadAnswer(f"the request is no longer waiting: {exchange.state}")
             exchange.write_answer(_answer(text, calls))
         except (BadAnswer, OSError) as problem:
             page = self._detail(exchange, text, calls, str(problem))
@@ -114,9 +119,7 @@ class RelayPage:
         head = (
             "<tr><th>Request</th><th>State</th><th>Protocol</th><th>Model</th><th>Bytes</th></tr>"
         )
-        table = (
-            f"<table>{head}{''.join(rows)}</table>" if rows else "<p>No request has come yet.</p>"
-        )
+        table = f"<table>{head}{''.join(rows)}</table>" if rows else "<p>No requests yet.</p>"
         return _html(
             f"{len(self._waiting)} waiting",
             table,
@@ -293,7 +296,7 @@ class Relay:
             state = none.state
             if state == "timed out":
                 message = (
-                    f"nobody answered request {exchange.name} within {self._timeout_seconds:g} s"
+                    f"request {exchange.name} was not answered within {self._timeout_seconds:g} s"
                 )
                 await line.fail(504, message)
             else:

@@ -82,7 +82,7 @@ def _top(heading: Heading, transcript: RelayTranscript) -> Iterator[str]:
     }
     yield f"# Request {heading.name}"
     yield ""
-    yield f"* protocol: {ask.protocol}, {'streamed' if ask.streamed else 'whole'}"
+    yield f"* protocol: {ask.protocol}, {'streamed' if ask.streamed else 'not streamed'}"
     yield f"* model: {_line(ask.model)}"
     if heading.user_agent:
         yield f"* client: {_line(heading.user_agent)}"
@@ -139,8 +139,8 @@ def _how_to_answer(name: str, has_tools: bool) -> Iterator[str]:
     yield ""
     calls = ', "calls": [{"name": "…", "arguments": {}}]' if has_tools else ""
     yield f'Write `{{"text": "…"{calls}}}` to `{name}-answer.json`, or plain text to'
-    yield f"`{name}-answer.md`: a draft under another name first, then rename it. What is wrong with"
-    yield f"an answer stands in `{name}-answer.error`; the request keeps waiting."
+    yield f"`{name}-answer.md`: write a draft under another name, then rename it. If an answer is not"
+    yield f"valid, `{name}-answer.error` says why, and the request keeps waiting."
     yield ""
 
 
