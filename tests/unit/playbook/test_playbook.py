@@ -117,7 +117,7 @@ colour: red
         ("---\nname: x\n## One\n", "bump.md:1:1: the front matter is not closed"),
         (HEAD + "words\n", "bump.md: has no steps"),
         ("---\n---\n## One\n", "bump.md:1:1: name: is missing"),
-        ("---\nname: [\n---\n## One\n", "bump.md:3:1: not YAML"),
+        ("---\nname: [\n---\n## One\n", "bump.md:3:1: not valid YAML"),
         (HEAD + "## One\n```sh\n## Two\n", "bump.md:5:1: the code block is not closed"),
         (HEAD + "## One\nx <!-- y\n## Two\n", "bump.md:5:3: the comment is not closed"),
         (HEAD + "##\nx\n", "bump.md:4:1: the heading is empty"),
