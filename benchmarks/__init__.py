@@ -1,1 +1,1 @@
-"""What Podium costs, as ratios against the floor or a peer measured in the same run."""
+"""Costs of Podium, as ratios against the floor or a peer measured in the same run."""

@@ -50,7 +50,7 @@ class Aged:
 
 @dataclass(frozen=True)
 class Lap:
-    """What the process that goes on working did for a while."""
+    """Throughput and slowest step of the process that continues working for a while."""
 
     steps_per_second: float
     slowest_seconds: float

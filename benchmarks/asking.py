@@ -1,4 +1,4 @@
-"""What Podium adds to an agent's turn and to each of its calls, and what many turns at once cost."""
+"""Costs that Podium adds to an agent's turn and to each of its calls, and costs of many turns at once."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ class Place:
 
     @property
     def share(self) -> float:
-        """How much of it was in use since it was last forgotten, from 0 to 1."""
+        """Return how much of it was in use since the counters were last reset, from 0 to 1."""
         self._weigh()
         passed = self._clockwork.now - self._counted_from
         return self._busy / (self._room * passed) if passed else 0.0

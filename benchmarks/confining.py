@@ -1,4 +1,4 @@
-"""What confinement adds to a start, and to each command that a confined tree starts itself.
+"""Costs that confinement adds to a start, and to each command that a confined tree starts itself.
 
 Everything is timed in turn within one run, so that the differences stand whatever else the machine does.
 """

@@ -1,4 +1,4 @@
-"""What finding the payload at the end of a reply costs, and that it stays linear in the worst cases."""
+"""Cost of finding the payload at the end of a reply, which stays linear in the worst cases."""
 
 from __future__ import annotations
 

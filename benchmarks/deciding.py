@@ -1,4 +1,4 @@
-"""What one decision of the gate costs."""
+"""Cost of one decision of the gate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `edit_file` makes of edits as agents send them, and how quick it finds their places."""
+"""Outcome of `edit_file` for edits as agents send them, and the speed of finding their positions."""
 
 from __future__ import annotations
 

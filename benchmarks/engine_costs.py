@@ -1,4 +1,4 @@
-"""What an engine costs: a look at what changed, a claim, a step, a second without work, a hosted run."""
+"""Costs of an engine: a look at what changed, a claim, a step, a second without work, a hosted run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ STATEMENT_TRIPS = 1.0
 
 
 async def looks(store: Store, server: PostgresServer) -> Cost:
-    """What a worker reads when it hears of a commit."""
+    """Measure the reads of a worker when it hears of a commit."""
     spent = []
     for _ in range(LOOKS):
         meter = Meter(server)
@@ -44,7 +44,7 @@ async def looks(store: Store, server: PostgresServer) -> Cost:
 
 
 async def questions(store: Store, server: PostgresServer) -> Cost:
-    """What a worker with a free place looks up before it claims."""
+    """Measure the lookups of a worker with a free slot before it claims."""
     spent = []
     for _ in range(LOOKS):
         meter = Meter(server)

@@ -96,7 +96,7 @@ async def _off_the_screen(line: Line) -> None:
 
 @dataclass
 class _Tail:
-    """What the mouth writes down, and a bell that rings when it did."""
+    """Transcript of the sending end (`mouth`), and an event that is set when it was written to."""
 
     line: Line
     rung: asyncio.Event = field(default_factory=asyncio.Event)

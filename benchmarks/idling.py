@@ -21,7 +21,7 @@ QUEUES = "queues:\n  first: {}\n  second: {}\n"
 
 
 async def idle_shares(server: PostgresServer, folder: Path, seconds: float) -> tuple[float, float]:
-    """What the worker, with whatever it started, and the server use of one core."""
+    """Return the shares of one core that the worker, with whatever it started, and the server use."""
     url = server.url(server.create_database())
     async with _worker(url, folder) as pid:
         await asyncio.sleep(SETTLED_SECONDS)

@@ -1,4 +1,4 @@
-"""What is simulated: what things cost, what agents do, what it all runs on, and what comes of it."""
+"""Inputs and results of the simulation: costs, agents' behaviour, machines, and outcome."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Costs:
-    """What one machine takes for each thing, measured by `benchmarks.measuring`."""
+    """Time that one machine takes for each thing, measured by `benchmarks.measuring`."""
 
     commit: Cost
     """A commit, whatever is in it; its begin and its lock too."""
@@ -52,7 +52,7 @@ class Costs:
 
 @dataclass(frozen=True)
 class Load:
-    """What the agents do."""
+    """Behaviour of the agents."""
 
     agents: int
     step_seconds: float = 0.0
@@ -75,18 +75,18 @@ class Load:
         return self.steps * self.works_per_step + 2 + self.queued_meanwhile
 
     def seconds(self, chance: random.Random) -> float:
-        """How long a step takes."""
+        """Return how long a step takes."""
         # The mean of a log-normal distribution is exp(mu + sigma²/2).
         return self.step_seconds * chance.lognormvariate(-(self.spread**2) / 2, self.spread)
 
     def seconds_under_way(self, chance: random.Random) -> float:
-        """How long a step takes that is met at some moment: long ones are met more often."""
+        """Return how long a step takes that is met at some moment: long ones are met more often."""
         return self.step_seconds * chance.lognormvariate(self.spread**2 / 2, self.spread)
 
 
 @dataclass(frozen=True)
 class Site:
-    """What it runs on."""
+    """Machines and network that it runs on."""
 
     workers: int
     room: int
@@ -101,7 +101,7 @@ class Site:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of it, counted after the warm-up."""
+    """Results, counted after the warm-up."""
 
     steps_per_second: float
     works_per_second: float

@@ -26,7 +26,7 @@ class Meter:
         self._began = time.perf_counter()
 
     def read(self, times: int = 1) -> Cost:
-        """What one of so many took."""
+        """Return the cost of one of so many."""
         wall = time.perf_counter() - self._began
         client = time.process_time() - self._used
         server = processor_seconds(self._server) - self._served

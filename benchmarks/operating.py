@@ -1,4 +1,4 @@
-"""What the operator costs: a message analysed, with a small registry and a large one, and a plan queued."""
+"""Costs of the operator: a message analysed, with a small registry and a large one, and a plan queued."""
 
 from __future__ import annotations
 

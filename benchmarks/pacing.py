@@ -1,4 +1,4 @@
-"""How fast several workers get through what was queued before they began, told by their database."""
+"""Speed at which several workers finish what was queued before they began, as recorded in their database."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Mark = tuple[float, int]
 
 @dataclass(frozen=True)
 class Pace:
-    """What was done together."""
+    """Combined throughput of the workers."""
 
     steps_per_second: float
     """In the middle."""

@@ -50,14 +50,14 @@ _COPIES: tuple[LiteralString, ...] = (
 
 @dataclass(frozen=True)
 class Past:
-    """What was added: the ids, oldest first, and how they lie in time."""
+    """Past runs that were added: the ids, oldest first, and their distribution in time."""
 
     ids: tuple[str, ...]
     until: float
     """Seconds since 1970, when the last of them would have been followed by the next."""
 
     def age_of(self, oldest: int) -> timedelta:
-        """How long ago the oldest so many had ended, seen from now, and no others."""
+        """Return how long ago the oldest so many had ended, seen from now, and no others."""
         back = DAYS * 86_400 * (1 - (oldest - 0.5) / len(self.ids))
         return timedelta(seconds=time.time() - self.until + back)
 

@@ -1,4 +1,4 @@
-"""What the pipeline's supervisor costs, against the processes and commits that the work needs anyway."""
+"""Costs of the pipeline's supervisor, against the processes and commits that the work needs anyway."""
 
 from __future__ import annotations
 

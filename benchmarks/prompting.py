@@ -1,4 +1,4 @@
-"""What the pipeline sends to a model, in characters, against one agent alone that does the same work.
+"""Characters that the pipeline sends to a model, against one agent alone that does the same work.
 
 The model plays a script: it looks, changes, tests and commits as a model that thinks would, in as few requests as the
 prompts allow. What is measured is what Podium sends.

@@ -51,7 +51,7 @@ COUNTING = (
 
 @dataclass(frozen=True)
 class Point:
-    """What so many workers did, and so many processes of each peer."""
+    """Throughput of so many workers, and of so many processes of each peer."""
 
     workers: int
     commits_per_second: float
@@ -154,7 +154,7 @@ async def _begun(
 
 
 def _bare_commits(server: PostgresServer) -> float:
-    """How many inserts of one row, each committed by itself, one connection does in a second."""
+    """Return how many inserts of one row, each committed by itself, one connection does in a second."""
     import psycopg
 
     spent = []

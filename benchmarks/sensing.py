@@ -1,4 +1,4 @@
-"""What ticks cost on a root with many files, against asking the file system about each of them and no more."""
+"""Costs of ticks on a root with many files, against asking the file system about each of them and no more."""
 
 from __future__ import annotations
 

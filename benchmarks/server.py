@@ -32,7 +32,7 @@ def durable_server() -> Iterator[PostgresServer]:
 
 
 def processor_seconds(server: PostgresServer) -> float:
-    """What the server's processes that live now have used."""
+    """Return the processor time that the server's processes that live now have used."""
     children = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()
     return sum(_nanoseconds(pid) for pid in (str(server.pid), *children)) / 1e9
 

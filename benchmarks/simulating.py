@@ -72,7 +72,7 @@ def read_costs(path: Path = COSTS_FILE) -> Costs:
 
 
 def predict(costs: Costs, points: Points, workers: int) -> Outcome:
-    """What so many workers do with runs that are always there and steps that do nothing."""
+    """Predict the results of so many workers with runs that are always there and steps that do nothing."""
     load = Load(agents=workers * points.room, steps=points.steps, queued_meanwhile=False)
     site = Site(workers=workers, room=points.room, shared_cores=points.cores)
     return simulate(costs, load, site, seconds=SECONDS, warm_up=WARM_UP_SECONDS)

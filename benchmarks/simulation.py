@@ -1,4 +1,4 @@
-"""What many workers on one PostgreSQL do, played through event by event in simulated time.
+"""Simulation of many workers on one PostgreSQL, event by event in simulated time.
 
 Agents think and call tools; each step and each half of a call is a *work* that must be durable. A
 worker's writer commits the works that wait, up to 128 together, under the one lock that makes commits
@@ -94,7 +94,7 @@ class _Worker:
                 given.ring()
 
     def _step(self, load: Load, seconds: float, left: float = 1.0) -> Process:
-        """What is left of a step that takes so long as a whole."""
+        """Run the rest of a step that takes so long as a whole."""
         parts = load.works_per_step
         pause = seconds / parts
         begun, done = divmod(parts * (1 - left), 1)

@@ -16,7 +16,7 @@ GIGABYTE = 1e9
 
 @dataclass(frozen=True)
 class Assumed:
-    """What nobody measured here: change it to what you know of your own agents and prices."""
+    """Assumptions that nobody measured here: change them to what you know of your own agents and prices."""
 
     step_seconds: float = 40.0
     """One turn of an agent with its tools."""
@@ -69,7 +69,7 @@ class Assumed:
 
     @property
     def model_dollars(self) -> float:
-        """What one agent's tokens cost in an hour of work."""
+        """Return the cost of one agent's tokens in an hour of work."""
         fresh = self.input_tokens * (1 - self.cached_share) * self.dollars_input
         cached = self.input_tokens * self.cached_share * self.dollars_cached
         request = (fresh + cached + self.output_tokens * self.dollars_output) / 1e6
@@ -77,7 +77,7 @@ class Assumed:
 
     @property
     def agents_per_host(self) -> int:
-        """What memory or processors allow, whichever is less, in tens."""
+        """Return the number of agents that memory or processors allow, whichever is less, in tens."""
         by_memory = self.host_bytes / self.agent_bytes
         working = self.agent_processor_seconds / self.step_seconds
         by_processors = self.host_cores * self.processor_share / working
@@ -90,7 +90,7 @@ AGENTS_PER_DATABASE = 1_000
 
 @dataclass(frozen=True)
 class Plan:
-    """What so many agents at work at once need."""
+    """Resources that so many agents at work at once need."""
 
     agents: int
     assumed: Assumed = Assumed()
@@ -171,5 +171,5 @@ def on_one_database(
 
 
 def fits(outcome: Outcome) -> bool:
-    """Whether hardly a work waits for a quarter of a second, and half of the processors are free."""
+    """Return whether hardly a work waits for a quarter of a second, and half of the processors are free."""
     return outcome.wait_p99 <= 0.25 and outcome.database_share <= 0.5

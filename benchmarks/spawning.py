@@ -1,4 +1,4 @@
-"""What the launcher adds to a child process, against a bare one."""
+"""Costs that the launcher adds to a child process, against a bare one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands cost in processor time, against a bare interpreter."""
+"""Costs of commands in processor time, against a bare interpreter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commits cost: by themselves, for each work in them, and how often each waits for an answer.
+"""Costs of commits: by themselves, for each work in them, and how often each waits for an answer.
 
 Several works share a commit because a first work holds the writer up until all of them are handed in.
 """
@@ -40,7 +40,7 @@ async def commits(store: Store, server: PostgresServer, size: int, rounds: int =
 
 
 def fit(spent: dict[int, Cost]) -> tuple[Cost, Cost]:
-    """What a commit takes by itself and what each work adds: the lines that miss each point least, in parts of it."""
+    """Return the cost of a commit by itself and of each work in it: the lines that miss each point least, in parts of it."""
     lines = [_line({size: getattr(cost, part) for size, cost in spent.items()}) for part in PARTS]
     return Cost(*(fixed for fixed, _ in lines)), Cost(*(each for _, each in lines))
 
@@ -105,7 +105,7 @@ async def _together(
 
 
 def _record_step(run_id: str, number: int, tx: Transaction) -> None:
-    """What a step of a flow leaves behind, as its owner writes it."""
+    """Write what a step of a flow leaves behind, as its owner writes it."""
     now = SystemClock().now()
     key = f"nothing#{number}"
     tx.guard(run_id, 1)

@@ -26,7 +26,7 @@ RULES = "flows: {sense: {planner: rules}}\n"
 
 @dataclass(frozen=True)
 class Idled:
-    """What ticks came to that had nothing to do."""
+    """Costs of ticks that had nothing to do."""
 
     ticks: int
     milliseconds: float

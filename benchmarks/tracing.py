@@ -1,4 +1,4 @@
-"""What it costs to look into a long trace: its first screen, and all of it."""
+"""Cost of looking into a long trace: its first screen, and all of it."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ PARKED_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class Woken:
-    """How long a run took to go on, in seconds."""
+    """Time that a run took to continue, in seconds."""
 
     since_asked: float
     """Since the person's yes was handed in."""

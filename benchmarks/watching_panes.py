@@ -1,4 +1,4 @@
-"""What it costs to wait for fifty programs at once that redraw their screens ten times a second."""
+"""Cost of waiting for fifty programs at once that redraw their screens ten times a second."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a call that Podium performs for an agent costs beside the act: against its two durable commits."""
+"""Cost of a call that Podium performs for an agent besides the act: against its two durable commits."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Rig:
     """What the handlers themselves took, call by call."""
 
     async def call(self, tool: str, arguments: dict[str, Json]) -> Spent:
-        """What a call took without its act."""
+        """Return the cost of a call without its act."""
         began = _now()
         answer = await self.door.perform(tool, arguments)
         taken = _now().less(began)
@@ -114,7 +114,7 @@ class Rig:
         return taken.less(self.acts.pop())
 
     async def commits(self, rows: Rows) -> Spent:
-        """What the store takes for these rows, as they are."""
+        """Return the store's cost for these rows, as they are."""
         began = _now()
         await self.store.write(rows.request)
         await self.store.write(rows.settle)
@@ -123,7 +123,7 @@ class Rig:
 
 @dataclass(frozen=True)
 class Rows:
-    """What a call leaves in the store, ready to be written again under another key."""
+    """Rows that a call leaves in the store, ready to be written again under another key."""
 
     asked: CallRecord
     settled: CallRecord
@@ -151,7 +151,7 @@ class Rows:
 
 
 def _rows_of(view: StoreView, call: str) -> Rows:
-    """What was written of the call with this key."""
+    """Return the rows that were written of the call with this key."""
     every = view.events(EventQuery(run_id="run_1", limit=10 * ROUNDS))
     requested, ended = (each.body for each in every if getattr(each.body, "call", "") == call)
     (receipt,) = (each for each in view.receipts("run_1") if each.call_key == call)

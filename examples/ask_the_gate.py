@@ -1,4 +1,4 @@
-"""A policy of your own, and what it says about some calls. Nothing is performed."""
+"""Your own policy, and its decisions on some calls. Nothing is executed."""
 
 from __future__ import annotations
 

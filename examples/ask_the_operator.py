@@ -1,4 +1,4 @@
-"""Plain words as a library: looked at, planned, halted for a person, released, proved."""
+"""The operator as a library: a request is analyzed, planned, stopped for approval, approved, and verified."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def converse(operator: Operator) -> None:
     refused = await operator.process("void all invoices", "execute", explicit_approval=True)
     tell(refused)
     if refused.classification and refused.classification.conflict:
-        print(f"  against {refused.classification.conflict.directive}")
+        print(f"  conflicts with {refused.classification.conflict.directive}")
 
 
 async def main() -> None:

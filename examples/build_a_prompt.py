@@ -1,4 +1,4 @@
-"""A plugin's profile and a playbook become a prompt. Nobody is asked, and nothing is run."""
+"""A plugin profile and a playbook become a prompt. No agent is asked, and nothing is run."""
 
 from __future__ import annotations
 

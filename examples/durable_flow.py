@@ -1,4 +1,4 @@
-"""A flow that is left in the middle and goes on where it was, with nothing done twice."""
+"""A flow that is interrupted halfway and resumes where it stopped, with nothing done twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A playbook is read, with the page that it includes: headings are steps, inputs have types."""
+"""Read a playbook with an included page: headings are steps, inputs have types."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ checks.md
 """
 
 INCLUDED = """\
-## Look it over
+## Check the result
 
 Run the checks. Strictly: {{ strict }}.
 """
@@ -46,7 +46,7 @@ def main() -> None:
         for number, step in enumerate(playbook.steps, start=1):
             print(f"  {number}. {step.title}")
         for name, spec in playbook.head.inputs.items():
-            print(f"  {name} ({spec.type}) {'must be given' if spec.is_required else spec.default}")
+            print(f"  {name} ({spec.type}) {'required' if spec.is_required else spec.default}")
 
         (folder / "checks.md").write_text("## Again\n\nSet it to {{ colour }}.\n")
         try:

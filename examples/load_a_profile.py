@@ -1,4 +1,4 @@
-"""A plugin's profile is read and checked: every fault at once, each at its place."""
+"""Read and check a plugin profile: all problems at once, each with its position."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def main() -> None:
         file.write_text(SOUND)
         profile = load_profile(folder)  # the nearest one upwards
         print(f"{profile.name}: {profile.kind}, tested by {profile.commands.test!r}")
-        print(f"of risk {', '.join(profile.allowed_tiers)}; digest {profile.digest()[:12]}…")
+        print(f"risk tiers: {', '.join(profile.allowed_tiers)}; digest {profile.digest()[:12]}…")
 
         file.write_text(FAULTY)
         try:

@@ -1,4 +1,4 @@
-"""One tool call through the door: judged, performed, receipted, and the receipt verified."""
+"""One tool call: judged, executed, recorded with a receipt, and the receipt verified."""
 
 from __future__ import annotations
 

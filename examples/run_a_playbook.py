@@ -1,4 +1,4 @@
-"""An agent of one's own follows a playbook: first it only claims success, then it does the work."""
+"""Your own agent follows a playbook: first it only claims success, then it does the work."""
 
 from __future__ import annotations
 

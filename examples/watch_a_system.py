@@ -1,4 +1,4 @@
-"""A root under the sense loop: an idle tick, a failing check, an order approved, delivered and carried out."""
+"""The sense loop as a library: an idle tick, a failing check, a work order approved, delivered and executed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ rules:
 def tell(outcome: TickOutcome) -> None:
     print(outcome.summary())
     for each in outcome.candidates:
-        print(f"  {each.wo_id} {each.state}: {each.title} ({each.tier or 'unweighed'})")
+        print(f"  {each.wo_id} {each.state}: {each.title} ({each.tier or 'no tier'})")
 
 
 def report(health: Path, status: str) -> None:

@@ -27,7 +27,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Costs:
-    """What one whole run cost, by kind of test."""
+    """Cost of one whole run, by kind of test."""
 
     calibration: float
     """CPU seconds of the fixed piece of work."""

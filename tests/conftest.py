@@ -1,4 +1,4 @@
-"""What holds for the whole suite."""
+"""Rules of the whole suite."""
 
 from __future__ import annotations
 

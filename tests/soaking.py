@@ -14,6 +14,6 @@ def in_soak(*values: Any) -> Any:
 
 
 def examples(count: int) -> int:
-    """How many examples of a property are tried: all by `make soak`, a fifth every time."""
+    """Return how many examples of a property are tried: all by `make soak`, a fifth every time."""
     searching = os.environ.get("HYPOTHESIS_PROFILE") == "searching"
     return count if searching else max(count // 5, 5)

@@ -1,4 +1,4 @@
-"""What each test costs, and what kind of test it is: told at the end of every run, and kept where a file is named.
+"""Cost and kind of each test: printed at the end of every run, and stored where a file is named.
 
 The kind is seen, not declared: by the programs that a test starts, the fixtures it asks for and the files it opens.
 """
@@ -135,7 +135,7 @@ class Timing:
 
 
 def _is_whole_run(config: pytest.Config, exitstatus: int) -> bool:
-    """Whether it ran what `make test` runs, to the end."""
+    """Return whether it ran what `make test` runs, to the end."""
     ended = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
     chosen = config.option.keyword or config.option.collectonly or os.environ.get("REAL_CLIS")
     everywhere = config.args_source is pytest.Config.ArgsSource.TESTPATHS

@@ -1,4 +1,4 @@
-"""What holds for every test here."""
+"""Rules of every test here."""
 
 from __future__ import annotations
 

@@ -40,6 +40,11 @@ class About:
     is_program: bool = True
     """False: nothing is started that a person installed."""
 
+    @property
+    def secret_keys(self) -> tuple[str, ...]:
+        """The variables of `keys` whose value is a secret."""
+        return tuple(key for key in self.keys if key.endswith(("_KEY", "_TOKEN")))
+
     def key_in(self, env: Mapping[str, str]) -> str | None:
         """The variable that logs it in, where the settings have one."""
         named = [key for key in self.keys if key in env]

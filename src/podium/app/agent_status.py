@@ -93,6 +93,20 @@ async def agent_status(podium: Podium, name: str) -> Standing:
     )
 
 
+def login_remedy(podium: Podium, kind: str) -> str:
+    """Advice for logging in to a CLI that no settings name. Empty if it is logged in, or its login is not known."""
+    about = ABOUT[kind]
+    logged_in, _, _ = _login(podium, None, about)
+    if logged_in != "no":
+        return ""
+    remedy = f"start `{about.program[0]}` and log in"
+    key = next((key for key in about.secret_keys if podium.environ.get(key)), None)
+    if key is None:
+        return remedy
+    lines = f"secrets: [{key}] and agents: {{{kind}: {{kind: {kind}, env: {{{key}: 'secret://{key}'}}}}}}"
+    return f"{remedy}; or let it use {key}: add {lines} to {podium.folders.user_file}"
+
+
 async def ask_once(podium: Podium, name: str) -> Reply:
     """Ask the agent for one word, in an empty folder, behind a door that lets nothing through."""
     if name not in podium.settings.agents:

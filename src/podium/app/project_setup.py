@@ -45,7 +45,7 @@ _HEAD = """\
 mode: supervised
 """
 _AGENTS = """\
-# The agents, by a name of your choice. `podium init` found these programs installed and logged in;
+# The agents, by a name of your choice. `podium init` found these programs installed;
 # `podium agents list` shows all that Podium knows.
 agents:
 """
@@ -100,6 +100,8 @@ class Proposal(FrozenModel):
 
     agents: tuple[str, ...] = ()
     """Kinds to name under `agents:`, each under its own name."""
+    login_remedies: dict[str, str] = Field(default_factory=dict)
+    """Kind → how to log in; all of `agents`, when nobody is logged in to any of them."""
     candidates: tuple[str, ...] = ()
     """Agents to cast in roles, the best first: those above, or those that the settings name already."""
     roles: dict[str, tuple[str, ...]] = Field(default_factory=dict)
@@ -112,6 +114,8 @@ class Proposal(FrozenModel):
     """Notes for the user."""
     repository_problem: str = ""
     """Reason why `podium run` would not start here. Empty: it would."""
+    checks_problem: str = ""
+    """Reason why a run would stop before its first agent. Empty: it would not."""
 
     def written_by(self, agent: str) -> Proposal:
         """The same with this agent as the one that writes the code."""
@@ -153,7 +157,11 @@ def additions_text(proposal: Proposal) -> str:
 def _agents(proposal: Proposal) -> str:
     if not proposal.agents:
         return ""
-    lines = (f"  {kind}: {{kind: {kind}}}  # {_PRODUCTS[kind]}\n" for kind in proposal.agents)
+    lines = (
+        f"  {kind}: {{kind: {kind}}}  # {_PRODUCTS[kind]}"
+        f"{', not logged in yet' if kind in proposal.login_remedies else ''}\n"
+        for kind in proposal.agents
+    )
     return _AGENTS + "".join(lines)
 
 
@@ -308,33 +316,39 @@ async def survey(podium: Podium) -> Proposal:
 
     Raises `BadInput` in a git directory, where no project can be.
     """
-    from podium.app.agent_status import agent_statuses
+    from podium.app.agent_status import agent_statuses, login_remedy
 
-    agents, (look, problem) = await asyncio.gather(agent_statuses(podium), _repository(podium))
+    agents, (look, problem) = await asyncio.gather(
+        agent_statuses(podium), look_at_repository(podium)
+    )
     own = [agent.name for agent in agents if agent.configured]
-    ready = [] if own else [agent.kind for agent in agents if agent.ready]
-    kinds = sorted(ready, key=_PREFERRED.index)
+    ready = [agent.kind for agent in agents if agent.ready]
+    installed = [agent.kind for agent in agents if agent.installed == "yes"]
+    kinds = [] if own else sorted(ready or installed, key=_PREFERRED.index)
     candidates = tuple(kinds or _ready_first(own, agents))
     needs_roles = "default" not in podium.settings.roles and (kinds or len(own) > 1)
-    detection, notes = Detection(), _about_repository(podium, look)
+    detection, notes, checks_problem = Detection(), _about_repository(podium, look), ""
     if podium.settings.checks is None:
         try:
             detection = await podium.project_checks.detect(look)
         except PodiumError as error:
             notes.append(f"could not look for checks: {error}")
-        notes += _about_checks(podium, detection)
+        notes += _about_checks(detection)
+        checks_problem = _checks_problem(podium, detection)
     return Proposal(
         agents=tuple(kinds),
+        login_remedies={} if ready else {kind: login_remedy(podium, kind) for kind in kinds},
         candidates=candidates,
         roles=cast_roles(candidates) if needs_roles else {},
         checks=detection.checks[:1] or None,
         other_checks=detection.checks[1:],
         notes=tuple(notes),
         repository_problem=problem,
+        checks_problem=checks_problem,
     )
 
 
-def _about_checks(podium: Podium, detection: Detection) -> list[str]:
+def _about_checks(detection: Detection) -> list[str]:
     notes = [f"checks may be missing: {text}" for text in detection.not_read]
     if detection.checks:
         return [*notes, *(f"not proposed: {text}" for text in detection.not_installed)]
@@ -343,8 +357,13 @@ def _about_checks(podium: Podium, detection: Detection) -> list[str]:
             *notes,
             f"no tests were found, so runs will wait for a person before publishing a branch; see {ADVICE}",
         ]
-    problem = cannot_test(detection.not_installed, remedy_for(detection, podium.folders.project))
-    return [*notes, f"`podium run` will stop before the first agent: {problem}"]
+    return notes
+
+
+def _checks_problem(podium: Podium, detection: Detection) -> str:
+    if detection.checks or not detection.not_installed:
+        return ""
+    return cannot_test(detection.not_installed, remedy_for(detection, podium.folders.project))
 
 
 def _ready_first(own: Sequence[str], agents: Sequence[Standing]) -> list[str]:
@@ -355,7 +374,7 @@ def _ready_first(own: Sequence[str], agents: Sequence[Standing]) -> list[str]:
 async def look_at_checks(podium: Podium) -> tuple[str, str]:
     """Describe the project's checks, and the remedy if they cannot run; empty: none needed."""
     if podium.settings.checks is None:
-        detection = await podium.project_checks.detect((await _repository(podium))[0])
+        detection = await podium.project_checks.detect((await look_at_repository(podium))[0])
         for check in detection.checks[:1]:
             return f"`{check.command}`, found in {check.source}", ""
         remedy = remedy_for(detection, podium.folders.project)
@@ -368,10 +387,15 @@ async def look_at_checks(podium: Podium) -> tuple[str, str]:
             return f"{listed}; `podium init --try-checks` runs them once", ""
     if missing:
         return cannot_test(missing, remedy), remedy or ADVICE
-    return "the project has none, so nothing is tested", ""
+    wanted = podium.settings.checks is None
+    return "the project has none, so nothing is tested", ADVICE if wanted else ""
 
 
-async def _repository(podium: Podium) -> tuple[CheckoutStatus | None, str]:
+async def look_at_repository(podium: Podium) -> tuple[CheckoutStatus | None, str]:
+    """The status of the checkout, or None and the reason why `podium run` would not start.
+
+    Raises `BadInput` in a git directory.
+    """
     from podium.git.repository import look_at
 
     git, folder = podium.repository_git, str(podium.folders.project)

@@ -30,7 +30,7 @@ class FolderChanges(FrozenModel):
     trespasses: tuple[str, ...] = ()
     """Changed or planted paths outside its permission: a program found a way that no call named."""
     diff: str = ""
-    """As git shows it, bounded."""
+    """Of `paths`, as git shows it, bounded."""
     unknown: str = ""
     """The reason why it could not be found out; empty when it could."""
 

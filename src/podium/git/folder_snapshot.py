@@ -264,11 +264,12 @@ class FolderShadow:
         await self._run("prune", "--expire=1.day.ago")
 
     async def difference(
-        self, then: FolderContent, now: FolderContent, most_bytes: int
+        self, then: FolderContent, now: FolderContent, most_bytes: int, but_not: Sequence[str]
     ) -> tuple[str, bool]:
-        """As `git diff` shows it, and whether that is all of it."""
+        """As `git diff` shows it, without the files `but_not`, and whether that is all of it."""
+        tree = await self._reverted(now, then, but_not) if but_not else now.tree
         ended = await self._git.run(
-            "diff-tree", "-r", "-p", "--no-renames", "--no-ext-diff", "--no-textconv", then.tree, now.tree,
+            "diff-tree", "-r", "-p", "--no-renames", "--no-ext-diff", "--no-textconv", then.tree, tree,
             git_dir=str(self._dir), settings=_SETTINGS, output_bytes=most_bytes, cut=True,
         )  # fmt: skip
         return ended.stdout.decode(errors="replace"), not ended.stdout_dropped_bytes
@@ -287,6 +288,21 @@ class FolderShadow:
                 stdin=_lines(paths), index=index, work_tree=str(target),
             )  # fmt: skip
             yield target
+
+    async def _reverted(
+        self, content: FolderContent, earlier: FolderContent, paths: Sequence[str]
+    ) -> str:
+        """The tree of a content in which some files are as they were earlier."""
+        absent = f"0 {'0' * len(content.tree)}"
+        rows = [f"{earlier.entries.get(path, absent)}\t{path}\0" for path in paths]
+        async with self._scratch() as scratch:
+            index = scratch / "index"
+            await self._run("read-tree", content.tree, index=index)
+            # Removals first: a folder may have taken the place of a file.
+            rows.sort(key=lambda row: not row.startswith(absent))
+            stdin = "".join(rows).encode(errors="surrogateescape")
+            await self._run("update-index", "-z", "--index-info", stdin=stdin, index=index)
+            return (await self._run("write-tree", index=index)).decode().strip()
 
     async def _added(self, root: Path, index: Path, paths: Sequence[str]) -> str:
         """The tree of just these paths. What the index knows of unchanged files is not read again."""

@@ -375,4 +375,5 @@ def _describe_unsafe(
     if extras:
         parts.append(extras)
     what = " and ".join(parts) or "what is in it is nowhere else as it is"
-    return f"{what}; `podium workspaces snapshot {record.task}` keeps it"
+    elsewhere = "merge or push the branch, or " if commits and not loose else ""
+    return f"{what}; {elsewhere}save it with `podium workspaces snapshot {record.task}`"

@@ -114,11 +114,13 @@ class GitWorkingFolders:
                 )
             now = await self.shadow.read(Path(working_folder.root), self.index_of(run_id))
             await self.shadow.keep(now, ref_of(run_id, LEFT), f"after {run_id}")
-            diff, whole = await self.shadow.difference(then, now, MAX_DIFF_BYTES)
             is_ignored = await self.shadow.ignores(Path(working_folder.root))
+            changed = difference(then, now)
+            ignored = [path for path in changed.files if is_ignored(path)]
+            diff, whole = await self.shadow.difference(then, now, MAX_DIFF_BYTES, ignored)
         except (NotPossibleNow, OSError) as error:
             return FolderChanges(trespasses=planted, unknown=f"{error}")
-        paths = difference(then, now).paths
+        paths = changed.paths
         trespasses = {*planted, *(printable(path) for path in paths if is_closed(path))}
         return FolderChanges(
             paths=tuple(printable(path) for path in paths if not is_ignored(path)),

@@ -205,7 +205,7 @@ def _answered(body: e.ModelAnswered) -> str:
     calls_text = f" asks for {calls}" if calls else ""
     model = f" {answer.model}" if answer.model else ""
     text = f": {answer.text}" if answer.text else ""
-    used = f"{answer.usage.input_tokens} + {answer.usage.output_tokens} tokens"
+    used = tokens_text(answer.usage.input_tokens, answer.usage.output_tokens)
     return f"{body.role} ({body.agent}){model} #{answer.number}{calls_text} [{used}]{text}"
 
 
@@ -214,10 +214,15 @@ def stop_text(stop: TurnStop) -> str:
     return f"stopped at the limit of {stop.kind.replace('_', ' ')}: {stop.reason}"
 
 
+def tokens_text(read: int, written: int) -> str:
+    """Describe tokens: those that models read, and those that they wrote."""
+    return f"{read:,} tokens in, {written:,} out"
+
+
 def usage_text(used: Usage) -> str:
     """Describe usage on one line."""
     incomplete_note = "" if used.complete else ", incomplete"
-    tokens = f"{used.input_tokens} + {used.output_tokens} tokens"
+    tokens = tokens_text(used.input_tokens, used.output_tokens)
     return f"{tokens}, ${used.usd:.4f}, {used.seconds:.1f} s{incomplete_note}"
 
 
@@ -227,7 +232,8 @@ def meter_text(meter: CostMeter) -> str:
     if not (used.input_tokens or used.output_tokens or used.usd):
         return ""
     incomplete_note = "" if used.complete else " or more"
-    return f"{used.input_tokens} + {used.output_tokens} tokens, ${used.usd:.4f}{incomplete_note}"
+    tokens = tokens_text(used.input_tokens, used.output_tokens)
+    return f"{tokens}, ${used.usd:.4f}{incomplete_note}"
 
 
 def _checked(body: e.WorkspaceChecked) -> str:

@@ -10,7 +10,7 @@ from pydantic_core import to_json
 
 from podium.core.decisions import canonical_json
 from podium.core.model import Json
-from podium.render.event import MAX_ARGUMENTS, about, describe, shorten
+from podium.render.event import MAX_ARGUMENTS, about, describe, shorten, tokens_text
 from podium.render.text import counted, escaped_line, local_time, safe_line
 from podium.render.trace_rows import Data, Row, Totals, body_of, figures, number
 
@@ -170,7 +170,7 @@ def totals_line(totals: Totals) -> str:
     )
     how = ", ".join(f"{count} {what}" for count, what in counts if count > 0)
     calls = counted(totals.calls, "call") + (f": {how}" if how else "")
-    spent = f"{totals.input_tokens} + {totals.output_tokens} tokens, ${totals.usd:.4f}"
+    spent = f"{tokens_text(totals.input_tokens, totals.output_tokens)}, ${totals.usd:.4f}"
     answers = f", {counted(totals.model_answers, 'model answer')}" if totals.model_answers else ""
     return f"{counted(totals.events, 'event')}, {calls}{answers}; {spent}"
 
@@ -279,9 +279,9 @@ def _event_text(data: Data, totals: Totals) -> str:
         attempt = data.get("attempt", 1)
         return data["step"] if attempt == 1 else f"{data['step']} attempt {attempt}"
     if data["type"] == "usage_recorded":
-        so_far = f"${totals.usd:.4f}, {totals.input_tokens + totals.output_tokens} tokens"
+        so_far = f"${totals.usd:.4f}, {totals.input_tokens + totals.output_tokens:,} tokens"
         used = figures(data)
-        share = f"{used.input_tokens} + {used.output_tokens} tokens, ${used.usd:.4f}"
+        share = f"{tokens_text(used.input_tokens, used.output_tokens)}, ${used.usd:.4f}"
         return f"so far {so_far}; {_name(data.get('source'))}: {share}"
     return _described(data)
 

@@ -101,7 +101,7 @@ def script(**steps: Sequence[Any]) -> dict[str, Any]:
 
 @dataclass
 class ApiRig:
-    """What an agent is made of, and what it did with it."""
+    """Parts of an agent, and a record of its actions with them."""
 
     folder: Path
     server: ModelServer

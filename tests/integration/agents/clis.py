@@ -1,4 +1,4 @@
-"""Where the real agent CLIs are that `scripts/agent-clis` installed; a test that needs one skips without it."""
+"""Locations of the real agent CLIs that `scripts/agent-clis` installed; a test that needs one skips without it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SCRIPTS = Path(__file__).parents[3] / "scripts"
 
 
 def gemini() -> tuple[str, ...]:
-    """How Gemini CLI is started."""
+    """Return the command that starts Gemini CLI."""
     node = shutil.which("node")
     if node is None:
         pytest.skip("gemini: Node.js is not installed")

@@ -60,7 +60,7 @@ class OpencodeRig:
         return await self.agent.ask(Turn(**given))
 
     async def happened(self) -> list[tuple[type[EventBody], str]]:
-        """What became of its calls: the kinds of the events, and the tools by their registered names."""
+        """Return the outcome of its calls: the kinds of the events, and the tools by their registered names."""
         return [
             (type(event), event.tool)
             for event in await self.tools.events()

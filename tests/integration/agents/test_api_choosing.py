@@ -1,4 +1,4 @@
-"""Which provider, model and key the options of an API agent mean."""
+"""Provider, model and key that the options of an API agent select."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the function-calling loop ends, at the real door, and how the conversation goes on after it."""
+"""End of the function-calling loop with a real hook server, and continuation of the conversation after it."""
 
 from __future__ import annotations
 

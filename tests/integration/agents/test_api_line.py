@@ -1,4 +1,4 @@
-"""What leaves by the line to a provider, and what may come back by it."""
+"""Connection to a provider: the data that may be sent over it, and the responses that may come back."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class DyingStore(MemoryStore):
         return await super().write(work)
 
     def note(self, run_id: str, body: EventBody) -> None:
-        """What is said on the way is told by a timer: no part of what has to be the same."""
+        """Drop the note: progress notes are written by a timer and need not be the same in both runs."""
 
 
 async def _ask(
@@ -87,7 +87,7 @@ async def _ask(
 
 
 def _story(events: Sequence[AnyEvent]) -> list[object]:
-    """What happened, without the ids that a model's server makes up."""
+    """Return the events, without the ids that a model's server makes up."""
     told: list[object] = []
     for event in events:
         if isinstance(event, ModelAnswered):

@@ -1,4 +1,4 @@
-"""What a model of an API is told first."""
+"""System prompt of an API agent."""
 
 from __future__ import annotations
 

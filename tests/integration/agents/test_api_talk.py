@@ -1,4 +1,4 @@
-"""What an API agent says and does, on every provider's own protocol."""
+"""Turns of an API agent, on every provider's own protocol: its text, tool calls, usage and errors."""
 
 from __future__ import annotations
 

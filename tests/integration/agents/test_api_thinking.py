@@ -1,4 +1,4 @@
-"""What a model thought goes back to it as its provider wants it: in place, with its signature."""
+"""Return of a model's reasoning to the model as its provider requires: in place, with its signature."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How an API agent ends when its provider does not answer as it should."""
+"""End of an API agent's turn when its provider does not respond as it should."""
 
 from __future__ import annotations
 

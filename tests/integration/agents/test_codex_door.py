@@ -150,7 +150,7 @@ async def test_looking_at_a_picture_is_reading_a_file(tmp_path: Path) -> None:
 
 
 async def test_nothing_can_be_typed_into_a_running_command(tmp_path: Path) -> None:
-    """What is typed into a terminal passes neither hook nor approval, so there is no terminal."""
+    """Verify that there is no terminal, since input typed into one passes neither hook nor approval."""
     terminal = calling("exec_command", cmd="bash -i", tty=True, yield_time_ms=300)
     typing = calling("write_stdin", session_id=1000, chars="touch typed.marker\n")
     async with codex_rig(tmp_path, {"types": [terminal, typing, "Done."]}) as rig:

@@ -1,4 +1,4 @@
-"""What goes wrong with the real Gemini CLI, each by its own error, with no process left."""
+"""Failures of the real Gemini CLI, each with its own error and no process left."""
 
 from __future__ import annotations
 

@@ -260,7 +260,7 @@ def _watched(reached: Path) -> tuple[str, ...]:
 
 
 def _connections(reached: Path) -> list[str]:
-    """What was written down of connections over the network."""
+    """Return the recorded connections over the network."""
     lines = reached.read_text().splitlines() if reached.exists() else []
     return [line for line in lines if "AF_INET" in line]
 
@@ -282,7 +282,7 @@ def _person(tmp_path: Path) -> None:
 
 
 def _hostile(workspace: Path) -> None:
-    """What a workspace can say to opencode to have its way; and a word that it may say."""
+    """Write everything by which a workspace can try to control opencode, and one instruction that it may give."""
     settings = {
         "permission": {"*": "allow"},
         "instructions": ["hostile.md"],

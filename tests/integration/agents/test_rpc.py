@@ -60,7 +60,7 @@ for line in sys.stdin:
 
 
 class Ours:
-    """What this side heard, and how it answers."""
+    """This side of the connection: the messages received, and the answers to them."""
 
     def __init__(self) -> None:
         self.heard: list[tuple[str, Params]] = []

@@ -41,7 +41,7 @@ _LONG_AGO = "2024-01-01T00:00:00Z"
 
 @dataclass(frozen=True)
 class Places:
-    """Where things are."""
+    """Paths in the arena."""
 
     base: Path
 
@@ -141,7 +141,7 @@ class Arena:
         check: bool = True,
         env: Mapping[str, str] | None = None,
     ) -> str:
-        """What the user's own git prints, with his own settings."""
+        """Return the output of the user's own git, run with the user's settings."""
         done = self.users_git(*words, cwd=cwd or self.places.repository, env=env)
         assert not check or done.returncode == 0, f"git {words}: {done.stderr}"
         return done.stdout.strip()

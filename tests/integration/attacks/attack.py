@@ -34,7 +34,7 @@ class Attack:
 
     @property
     def delivers(self) -> bool:
-        """Whether its verdict hangs on what the import gate says to its commits, or on a later turn."""
+        """Return whether its verdict depends on the import gate's decision about its commits, or on a later turn."""
         return len(self.turns) > 1 or "commit" in self.turns[0]
 
     def texts(self, places: Mapping[str, str]) -> tuple[str, ...]:

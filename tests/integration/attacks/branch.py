@@ -23,7 +23,7 @@ _IGNORABLE = "\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u206a\u206b
 
 
 def wrong_with_branch(arena: Arena) -> tuple[bool, list[str]]:
-    """Whether the branch moved, and what is wrong with it then."""
+    """Return whether the branch moved, and if so the problems with it."""
     task = arena.task
     tip = arena.git(*_QUIET, "rev-parse", "--verify", "-q", task.branch, check=False)
     if tip == task.base:

@@ -47,7 +47,7 @@ def have_session_keyring() -> None:
 
 
 class Keyring:
-    """Whether a key of this name got into the user's keyrings."""
+    """Check for a key of this name in the user's keyrings."""
 
     def __init__(self, name: str) -> None:
         self._name = name.encode()

@@ -31,7 +31,7 @@ Facts = Mapping[str, str]
 
 @dataclass
 class Turn:
-    """What came of an agent's turn."""
+    """Result of an agent's turn."""
 
     output: str = ""
     refused: str = ""
@@ -100,7 +100,7 @@ _ZONES = f"zones: {{closed: {{kind: forbidden, paths: [{', '.join(FORBIDDEN)}]}}
 
 
 def _refusal(gate: RuleGate, arena: Arena, text: str, *, confined: bool) -> str:
-    """What the gate says to an agent that is confined or not; empty when it allows."""
+    """Return the gate's refusal to an agent that is confined or not; empty when it allows."""
     context = context_for(
         root=arena.task.path,
         mode="autonomous",

@@ -17,7 +17,7 @@ _Seen = tuple[int | str, ...]
 
 
 class Picture:
-    """What is there: kind, mode, owner, size, links, times.
+    """Snapshot of all files: kind, mode, owner, size, links, times.
 
     The time of the last change of an inode cannot be set by anybody, so it tells of changes to content, mode,
     owner, attributes, flags and links alike, also of those that were taken back.

@@ -1,4 +1,4 @@
-"""What each layout lets through, as a table for people."""
+"""Table for people of the attacks that get through each layout."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _OBJECTS = "made work/project/.git/objects"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an attack brought about."""
+    """Effects of an attack."""
 
     attack: str
     layout: str
@@ -123,7 +123,7 @@ def places_of(arena: Arena) -> dict[str, str]:
 
 
 def _said(output: str) -> Iterator[str]:
-    """What an attack learnt, or claims to have got hold of."""
+    """Yield the secrets that an attack read, and what it claims to have obtained."""
     for secret in SECRETS:
         if secret in output:
             yield f"read {secret}"

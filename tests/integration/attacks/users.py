@@ -1,4 +1,4 @@
-"""Who attacks: root, or an ordinary user; and how root becomes one."""
+"""Users who run the attacks: root or an ordinary user; and root's switch to an ordinary one."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def ordinary_python() -> str:
 
 
 def place() -> str:
-    """Where an arena can stand: among other people's folders, since temporary ones are special."""
+    """Return a folder for an arena: one among other people's folders, since temporary ones are special."""
     wished = (Path("/srv"), Path.home(), Path("/var/tmp"))
     return next(str(folder) for folder in wished if os.access(folder, os.W_OK | os.X_OK))
 

@@ -202,7 +202,7 @@ class Witnesses:
         self.system_file = Path("/usr/local/share", f"podium-attacks-{nonce}")
 
     def places(self) -> dict[str, str]:
-        """What attacks have to know of them."""
+        """Return the values that attacks have to know, by placeholder name."""
         ports = self.services.ports
         return {
             "SOCKET": self.services.path,

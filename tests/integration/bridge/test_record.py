@@ -1,4 +1,4 @@
-"""What the sense loop keeps: lock, memory, bundle and plan. Nothing of it breaks a tick."""
+"""Files of the sense loop: lock, memory, bundle and plan. No problem with them breaks a tick."""
 
 from __future__ import annotations
 

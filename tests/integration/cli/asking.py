@@ -1,4 +1,4 @@
-"""What the tests of `podium ask` have in common: the five blocks, and the commands that they name."""
+"""Shared helpers of the tests of `podium ask`: the five blocks, and the commands that they name."""
 
 from __future__ import annotations
 

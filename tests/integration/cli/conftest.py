@@ -1,4 +1,4 @@
-"""What the command line is tried on."""
+"""Fixtures of the command-line tests."""
 
 from __future__ import annotations
 

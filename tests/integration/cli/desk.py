@@ -32,7 +32,7 @@ AS_OS_USER = {"PODIUM_USER": ""}
 
 @dataclass
 class Said:
-    """How a command ended and what it said."""
+    """Exit code and output of a command."""
 
     code: int
     out: str
@@ -61,7 +61,7 @@ class Desk:
 
     @property
     def hears(self) -> bool:
-        """Whether a command can be run in this process."""
+        """Return whether a command can be run in this process."""
         return self._capsys is not None
 
     def says(self, text: str) -> None:

@@ -27,7 +27,7 @@ def break_down(desk: Desk, *names: str) -> None:
 
 
 def ticked(desk: Desk, *words: str) -> Any:
-    """What a tick came to, as JSON."""
+    """Run one tick and return its JSON result."""
     said = desk.run("sense", "--once", "--json", *words)
     assert said.code == 0, said.err
     return said.json

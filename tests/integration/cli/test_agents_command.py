@@ -104,11 +104,35 @@ def test_init_names_the_agents_that_are_installed_and_logged_in(desk: Desk, tmp_
     assert settings["roles"] == {"default": {"agent": "codex"}}
 
 
+def test_init_names_a_cli_that_is_installed_and_says_how_to_log_in(
+    desk: Desk, tmp_path: Path
+) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "claude").write_text("#!/bin/sh\necho '2.1.0 (Claude Code)'\n")
+    (programs / "claude").chmod(0o755)
+    env = {"HOME": str(tmp_path), "PATH": f"{programs}:/usr/bin:/bin"}
+    response = desk.spawn("init", env=env)
+    assert response.code == 0, response.err
+    assert "agents installed but not logged in: claude\n" in response.out
+    assert "note: claude is not logged in: start `claude` and log in\n" in response.out
+    assert "follow the notes" in response.out.splitlines()[-1]
+    text = (desk.project / "podium.yaml").read_text()
+    assert yaml.safe_load(text)["agents"] == {"claude": {"kind": "claude"}}
+    assert "claude: {kind: claude}  # Claude Code, not logged in yet\n" in text
+    assert "installed and logged in" not in text
+    (desk.project / "podium.yaml").unlink()
+    record = desk.spawn("init", "--json", env={**env, "ANTHROPIC_API_KEY": KEY}).json
+    [note] = [note for note in record["notes"] if note.startswith("claude")]
+    assert "or let it use ANTHROPIC_API_KEY: " in note
+    assert KEY not in note
+
+
 def test_init_leaves_agents_to_your_own_settings_and_says_when_there_is_none(
     desk: Desk, tmp_path: Path
 ) -> None:
     nobody = desk.run("init", env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"})
-    assert "no agent CLI is installed and logged in" in nobody.out
+    assert "no agent CLI is installed; `podium agents list`" in nobody.out
     (desk.project / "podium.yaml").unlink()
     _user_says(desk, {"brain": {"kind": "claude"}})
     said = desk.run("init", "--json", env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"})

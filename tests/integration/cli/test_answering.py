@@ -1,4 +1,4 @@
-"""What a person answers for is shown whole, and how the run goes on is said."""
+"""Complete display of an approval's content, and instructions for continuing the run."""
 
 from __future__ import annotations
 

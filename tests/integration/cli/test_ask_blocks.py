@@ -1,4 +1,4 @@
-"""What the blocks show: tables, texts and records; nothing in them looks like a title of its own."""
+"""Content of the blocks: tables, texts and records; nothing in them looks like a block title."""
 
 from __future__ import annotations
 

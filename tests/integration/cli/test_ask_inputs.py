@@ -1,4 +1,4 @@
-"""What cannot be read gets five blocks that say what to do, and leaves no trace."""
+"""Unreadable input of `podium ask`: five blocks that say what to do, and no trace left."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def test_what_cannot_be_read_is_said_and_nothing_is_written(
         (b"{'a': 1}", "is not JSON"),
         (b"\xff\xfe\x00", "is not JSON"),
         (b"[" * 100_000, "is not JSON"),
-        (b"[1, 2]", "holds a list, not an object"),
-        (b'"text"', "holds a str, not an object"),
+        (b"[1, 2]", "must contain a JSON object, not a list"),
+        (b'"text"', "must contain a JSON object, not a single value"),
         (b'{"a": NaN}', "not plain JSON"),
         (b'{"a": "' + b"y" * 3_000_001 + b'"}', "the limit is 3000000"),
         (b" " * 4_000_001, "larger than 4000000 bytes"),

@@ -1,4 +1,4 @@
-"""What an answer proposes can be pasted as it stands: every command works, every question is one."""
+"""Suggestions in an answer that can be pasted unchanged: every command works, every question is a question."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ def test_a_refusal_names_the_pack_that_has_a_tool_for_it(desk: Desk) -> None:
     answer = object_of(desk.run("ask", "finalize quote abc123", "--json", *PODIUM))
     assert (answer["status"], answer["exit_code"]) == ("refused", 4)
     assert answer["next_actions"][0].startswith(
-        "Pack roofing has quote.finalize for it: podium ask -m 'finalize quote abc123' --pack roofing"
+        "Pack roofing has a matching tool, quote.finalize: podium ask -m 'finalize quote abc123' --pack roofing"
     )
     unsafe = object_of(desk.run("ask", "void all invoices", "--json", *PODIUM))
     assert not any("--pack" in action for action in unsafe["next_actions"])

@@ -46,7 +46,7 @@ def test_a_candidate_is_listed_shown_and_delivered_as_shown_by_one_command_and_o
     shown = desk.run("candidates", "show", "WO-FIX-OPAL", "--json").json
     words = desk.run("candidates", "show", only)
     assert f"podium deploy {only}" in words.err
-    assert "  1. Find out since when and why opal_api fails\n" in words.out
+    assert "  1. Find out why opal_api fails, and since when\n" in words.out
     said = desk.run("deploy", only)
     assert said.code == 0, said.err
     assert said.out.startswith(f"delivered   {only}\n")
@@ -125,7 +125,7 @@ def test_a_mode_that_was_lowered_since_keeps_a_candidate_waiting(desk: Desk) -> 
     desk.says("flows: {sense: {planner: rules, mode: sensing}}\n")
     said = desk.run("deploy", only)
     assert said.code == 4
-    assert "mode is sensing" in said.err
+    assert "mode sensing delivers nothing" in said.err
     assert listed(desk) == {only: "waiting"}
     assert desk.run("deploy", only, "--mode", "supervised").code == 0
     assert delivered(desk) == [f"{only}.yaml"]
@@ -174,7 +174,7 @@ def test_an_order_in_words_that_a_worker_cannot_perform_says_what_it_needs(desk:
     assert "text only: no operations" in desk.run("deploy", only).out
     desk.run("worker", "--queue", "orders", "--once")
     shown = desk.run("candidates", "show", only)
-    assert "has only text and no `ops`; write them to 'bridge/claimed/CLC/" in shown.out
+    assert "has no `ops`; write them to 'bridge/claimed/CLC/" in shown.out
     assert "execute it with" not in shown.err
     assert "needs_human" in shown.err
 

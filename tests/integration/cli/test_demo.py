@@ -95,7 +95,7 @@ def test_the_demo_shows_all_that_it_promises_and_what_it_delivered_can_be_merged
 
 
 def _end_of(record: dict[str, Any]) -> str:
-    """What the demo prints at its end without --json."""
+    """Return the text that the demo prints at its end without --json."""
     told = DemoReport.model_validate(
         {key: value for key, value in record.items() if key != "missing"}
     )

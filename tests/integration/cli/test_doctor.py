@@ -26,6 +26,7 @@ from podium.config.configuration import load_configuration
 from podium.core.events import NoteTaken
 from tests.integration.cli.desk import Desk
 from tests.integration.cli.test_receipts import RUN, perform
+from tests.integration.cli.test_workspaces import git
 
 
 def checks(desk: Desk, code: int) -> dict[str, Any]:
@@ -43,14 +44,16 @@ def check_with_ways(
 
 
 async def said_of_agents(podium: Podium) -> CheckFinding:
-    return check_any(podium)
+    return check_any(podium, [])
 
 
 @pytest.fixture(autouse=True)
 def an_agent(desk: Desk) -> None:
     """In the user's own file, so that the project stays as it is."""
     desk.home.mkdir(exist_ok=True)
-    text = "agents: {player: {kind: scripted, script: /nowhere.yaml}}\n"
+    script = desk.home / "script.yaml"
+    script.write_text("turns: [{role: any, acts: [{say: Hello.}]}]\n")
+    text = f"agents: {{player: {{kind: scripted, script: {script}}}}}\n"
     (desk.home / "config.yaml").write_text(text)
 
 
@@ -99,9 +102,10 @@ def test_what_is_missing_or_lies_about_its_health_is_found(
     assert found["sandbox"]["mend"].startswith("bubblewrap is installed but lacks permissions")
     assert (found["gemini"]["state"], found["gemini"]["says"]) == ("ok", "1.2.3")
     assert (found["codex"]["state"], found["codex"]["says"]) == ("warn", "broken")
-    assert "npm install" in found["claude"]["mend"]
-    assert "npm install" in found["opencode"]["mend"]
-    assert found["opencode"]["says"] == "program 'opencode' not found on PATH"
+    (desk.home / "config.yaml").unlink()
+    without_agents = checks(desk, 1)
+    assert "npm install" in without_agents["opencode"]["mend"]
+    assert without_agents["opencode"]["says"] == "program 'opencode' not found on PATH"
     assert "PODIUM_MOED" in found["variables"]["says"]
 
 
@@ -320,6 +324,94 @@ def test_what_is_set_up_without_a_model_needs_no_agent(desk: Desk, flows: str, s
     found = desk.within(said_of_agents)
     assert found.state == state
     assert "to podium.yaml" in found.mend
+
+
+def clis(tmp_path: Path, **scripts: str) -> dict[str, str]:
+    """An environment in which only these agent CLIs are installed, and nobody is logged in."""
+    for name, script in scripts.items():
+        program(tmp_path / "bin", name, script)
+    someone = tmp_path / "someone"
+    someone.mkdir()
+    return {"HOME": str(someone), "PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin"}
+
+
+def findings(desk: Desk, env: dict[str, str]) -> dict[str, Any]:
+    response = desk.run("doctor", "--json", env=env)
+    return {check["name"]: check for check in response.json["checks"]}
+
+
+def test_a_cli_without_a_login_is_a_warning_that_says_how_to_log_in(
+    desk: Desk, tmp_path: Path
+) -> None:
+    (desk.home / "config.yaml").unlink()
+    env = clis(tmp_path, claude="echo '2.1.0 (Claude Code)'")
+    claude = findings(desk, env)["claude"]
+    assert (claude["state"], claude["says"]) == ("warn", "2.1.0 (Claude Code), not logged in")
+    assert claude["mend"] == "start `claude` and log in"
+    with_key = findings(desk, {**env, "ANTHROPIC_API_KEY": "k-8Tz5"})["claude"]["mend"]
+    assert with_key.startswith("start `claude` and log in; or let it use ANTHROPIC_API_KEY: ")
+    assert "secrets: [ANTHROPIC_API_KEY]" in with_key
+    assert str(desk.home / "config.yaml") in with_key
+    assert "k-8Tz5" not in with_key
+
+
+def test_agents_of_which_none_can_be_used_are_a_failure(desk: Desk, tmp_path: Path) -> None:
+    env = clis(tmp_path, claude="echo 2.1.0")
+    (desk.home / "config.yaml").write_text("agents: {brain: {kind: claude}}\n")
+    found = findings(desk, env)
+    assert (found["agent brain"]["state"], found["agents"]["state"]) == ("warn", "fail")
+    assert found["agents"]["says"].startswith("none of them can be used: brain; ")
+    (desk.home / "config.yaml").write_text(
+        f"agents: {{brain: {{kind: claude}}, player: {{kind: scripted, script: {desk.home}/script.yaml}}}}\n"
+    )
+    found = findings(desk, env)
+    assert (found["agent brain"]["state"], found["agents"]["state"]) == ("warn", "ok")
+
+
+def test_clis_that_no_agent_needs_are_no_warning(desk: Desk, tmp_path: Path) -> None:
+    env = clis(tmp_path, claude="echo 2.1.0", codex="echo broken >&2; exit 1")
+    found = findings(desk, env)
+    assert (found["claude"]["state"], found["claude"]["says"]) == ("ok", "2.1.0")
+    assert (found["gemini"]["state"], found["gemini"]["mend"]) == ("ok", "")
+    assert found["gemini"]["says"] == "not installed; none of your agents needs it"
+    assert (found["codex"]["state"], found["codex"]["says"]) == ("warn", "broken")
+
+
+def test_a_folder_where_no_task_can_run_is_a_warning(desk: Desk) -> None:
+    found = checks(desk, 0)
+    assert found["repository"]["state"] == "warn"
+    assert "is not in a git repository" in found["repository"]["says"]
+    assert "git init" in found["repository"]["mend"]
+    git(desk, "init", "-q", "-b", "main")
+    assert "has no commit yet" in checks(desk, 0)["repository"]["says"]
+    git(desk, "commit", "-q", "--allow-empty", "-m", "first")
+    found = checks(desk, 0)
+    assert (found["repository"]["state"], found["repository"]["says"]) == ("ok", "on branch main")
+    assert (found["checks"]["state"], "nothing is tested" in found["checks"]["says"]) == (
+        "warn",
+        True,
+    )
+    assert "podium help add-a-check" in found["checks"]["mend"]
+    desk.says("checks: []\n")
+    assert checks(desk, 0)["checks"]["state"] == "ok"
+
+
+def test_the_last_line_says_how_it_stands_and_what_fix_did(desk: Desk) -> None:
+    git(desk, "init", "-q", "-b", "main")
+    git(desk, "commit", "-q", "--allow-empty", "-m", "first")
+    warnings = sum(check["state"] == "warn" for check in checks(desk, 0).values())
+    assert warnings > 0
+    last = desk.run("doctor").out.splitlines()[-1]
+    assert (
+        last == f"ready, with {warnings} warning{'s' * (warnings > 1)}: some commands may not work"
+    )
+    (desk.home / "config.yaml").unlink()
+    assert desk.run("doctor").out.splitlines()[-1].startswith("not ready: 1 problem, ")
+    assert "nothing to fix" in desk.run("doctor", "--fix").out
+    (desk.project / ".podium").mkdir(mode=0o755)
+    fixed = desk.run("doctor", "--fix").out
+    assert "fixed" in fixed
+    assert "nothing to fix" not in fixed
 
 
 def test_each_limit_is_told_with_who_holds_it(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -178,6 +178,9 @@ def test_tests_without_their_runner_are_told_by_init_and_doctor(desk: Desk) -> N
     [note] = desk.run("init", "--json", env={}).json["notes"]
     assert note.startswith("`podium run` will stop before the first agent: ")
     assert problem in note
+    (desk.project / "podium.yaml").unlink()
+    last = desk.run("init", env={}).out.splitlines()[-1]
+    assert last == 'next: follow the notes, then podium run "what should be done"'
     said = desk.run("doctor", "--json", env={})
     [line] = [check for check in said.json["checks"] if check["name"] == "checks"]
     assert line["state"] == "warn"

@@ -1,4 +1,4 @@
-"""Who answers at the command line is who the operating system says, or whoever signed in with a personal token."""
+"""Identity of the person who answers at the command line: the operating system's user, or the owner of a personal token."""
 
 from __future__ import annotations
 

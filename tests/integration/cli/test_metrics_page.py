@@ -71,7 +71,7 @@ def get(url: str) -> tuple[str, str]:
 
 
 async def asked(address: Address, request: bytes) -> str:
-    """What a raw request is answered with. Empty: the line was cut."""
+    """Return the response to a raw request; empty when the connection was cut."""
     async with asyncio.timeout(120):
         reader, writer = await asyncio.open_connection(address.host, address.port)
         writer.write(request)

@@ -1,4 +1,4 @@
-"""What a person at a terminal sees of trust and of programs in workspaces, and is asked."""
+"""Output and questions about trust and about programs in workspaces for a person at a terminal."""
 
 from __future__ import annotations
 

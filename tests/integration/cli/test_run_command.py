@@ -41,7 +41,7 @@ LINE = re.compile(r"\[\d\d:\d\d:\d\d\] [A-Z][A-Z ]*: \S.*")
 
 
 def lines_of(said: Said) -> list[str]:
-    """What was told on the way, without the times."""
+    """Return the progress lines, without the times."""
     return [line[11:] for line in said.err.splitlines() if LINE.fullmatch(line)]
 
 
@@ -453,7 +453,7 @@ def test_a_worker_that_was_started_for_a_run_stays_while_the_run_only_sleeps(des
 
 
 def is_there(pid: int) -> bool:
-    """Whether the process runs. One that ended and that nobody has asked about is gone, too."""
+    """Return whether the process is running. A process that ended and was not yet waited for is not running either."""
     try:
         return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
     except OSError:

@@ -17,7 +17,7 @@ from tests.integration.cli.desk import Desk
 
 
 def on_a_terminal(desk: Desk, *arguments: str, **extra: str) -> str:
-    """What a terminal gets to see."""
+    """Return the output of a command on a terminal."""
     master, slave = pty.openpty()
     done = subprocess.Popen(
         desk.command(*arguments),

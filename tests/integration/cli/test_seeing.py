@@ -35,7 +35,7 @@ HOSTILE = "wipe \x1b[2J\x1b]0;owned\x07 the \u202edisk"
 def database(
     request: pytest.FixtureRequest, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[None]:
-    """Where the project of the desk keeps its record."""
+    """Choose the database in which the desk's project keeps its record."""
     if request.param == "postgresql":
         monkeypatch.setenv("PODIUM_DATABASE_URL", request.getfixturevalue("postgres_url"))
     yield

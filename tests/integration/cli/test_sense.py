@@ -184,10 +184,13 @@ def test_the_loop_says_what_waits_when_it_begins_and_acts_on_an_approval_between
         assert lines[1] == f"waiting: {only}; list them with `podium candidates`\n"
         assert "  tick 2  OK  waiting: WO-FIX-REDIS-" in lines[2]
         said = desk.run("approve", only, env=AS_OS_USER)
-        assert "delivered" in said.err
+        assert "delivers it to" in said.err
         assert f"bridge/inbox/CLC/{only}" in said.err
         line = loop.stdout.readline()
-        assert f"  delivered: {only}  in bridge/inbox/CLC/{only}.yaml; podium worker" in line
+        assert (
+            f"  delivered: {only}  to bridge/inbox/CLC/{only}.yaml; execute it with `podium worker"
+            in line
+        )
         assert delivered(desk) == [f"{only}.yaml"]
         loop.send_signal(signal.SIGTERM)
         assert loop.wait(LOOP_SECONDS) == 130
@@ -201,7 +204,11 @@ def test_what_nobody_can_think_is_not_said_to_be_thought_and_rules_are_named(
     monkeypatch.setenv("PATH", str(tmp_path))
     said = desk.run("sense", "--once")
     assert "planner     gemini MOCK: " in said.out
-    assert "`planner: rules` under `flows: sense:`" in said.out
+    file = desk.project / "podium.yaml"
+    assert f" set `planner: rules` (no model) under `flows: sense:` in {file}\n" in said.out
+    desk.says("flows: {sense: {planner: gemini}}\nagents: {brain: {kind: claude}}\n")
+    assert " set `planner: brain` or `planner: rules` (no " in desk.run("sense", "--once").out
+    desk.says("flows: {sense: {planner: gemini}}\n")
     assert "waiting for planner" not in said.err
     assert "no plan was made: the planner is missing\n" in said.out
     assert "No_Plan=planner_is_missing, GMX_Call_Status=MOCK" in said.out
@@ -212,7 +219,7 @@ def test_what_nobody_can_think_is_not_said_to_be_thought_and_rules_are_named(
 
 
 def commands_in(text: str) -> list[list[str]]:
-    """What is printed as a command on a line of its own."""
+    """Return the commands that are printed on lines of their own."""
     lines = (line.strip() for line in text.splitlines())
     return [shlex.split(line)[1:] for line in lines if line.startswith("podium ")]
 

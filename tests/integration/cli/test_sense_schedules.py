@@ -1,4 +1,4 @@
-"""What a schedule carries of the variables of whoever installs it."""
+"""Environment variables that a schedule takes over from the person who installs it."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ TICK_SECONDS = 300
 
 @dataclass(frozen=True)
 class Way:
-    """How a person does the two things that the plan tells them to do, and which samples are parsed."""
+    """Commands for the two actions that the plan tells a person to do, and the samples that are parsed."""
 
     orchestrate: list[str]
     parse: list[str]

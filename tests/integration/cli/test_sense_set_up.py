@@ -65,7 +65,7 @@ def test_a_root_that_is_not_there_is_made_and_one_without_a_place_is_not(
     assert desk.run("sense", "scaffold", "--root", str(root / "new one")).code == 0
     assert (root / "new one/bridge/inbox/CLC").is_dir()
     said = desk.run("sense", "scaffold", "--root", str(root / "no/where"))
-    assert (said.code, "to make 'where' in" in said.err) == (2, True)
+    assert (said.code, "does not exist; create it first" in said.err) == (2, True)
     (root / "file").touch()
     assert desk.run("sense", "scaffold", "--root", str(root / "file")).code == 2
     said = desk.run("sense", "scaffold", "--root", f"{root}/a\nb")

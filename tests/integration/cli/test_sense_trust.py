@@ -59,7 +59,7 @@ def test_too_few_agreements_are_refused_unless_a_person_insists(desk: Desk) -> N
     desk.says("flows: {sense: {planner: rules, promote_after: 3}}\n")
     said = desk.run("sense", "trust", "promote", "opal_api", "--yes")
     assert said.code == 4
-    assert "1 in words; it takes 3" in said.err
+    assert "1 in words; 3 are required" in said.err
     for words in (("--zone", "words"), ("--zone", "state")):
         assert desk.run("sense", "trust", "promote", "opal_api", *words, "--yes").code == 4
     assert standing(desk)["granted"] is None
@@ -122,7 +122,8 @@ def test_a_tick_tells_what_was_delivered_unasked_by_whose_word_and_what_was_earn
     agreed(desk)
     earned = desk.run("sense", "--once").out
     assert (
-        "trust       opal_api in words has earned autonomy up to T2: podium sense trust" in earned
+        "trust       opal_api in words has earned autonomy up to T2; grant it with `podium sense trust"
+        in earned
     )
     assert "\ntrust " not in desk.run("sense", "--once").out, "once is enough"
     desk.run("sense", "trust", "promote", "opal_api", "--yes")

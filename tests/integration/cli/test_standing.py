@@ -1,4 +1,4 @@
-"""How a run really stands, whatever its dead process left in the record."""
+"""Actual status of a run, whatever its dead process left in the record."""
 
 from __future__ import annotations
 

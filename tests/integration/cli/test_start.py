@@ -28,7 +28,7 @@ sys.stderr.write("\\nLOADED " + " ".join(sys.modules))
 
 
 def modules_after(desk: Desk, *commands: tuple[str, ...]) -> set[str]:
-    """What one process has loaded after these commands."""
+    """Return the modules that one process has loaded after these commands."""
     done = subprocess.run(
         [sys.executable, "-c", LOADED, json.dumps(commands)],
         cwd=desk.project,

@@ -1,4 +1,4 @@
-"""What other programs rely on: commands, JSON, events, settings and exit codes are those of the committed files.
+"""Public surface that other programs rely on: commands, JSON, events, settings and exit codes match the committed files.
 
 `PODIUM_WRITE_GOLDEN=1 pytest tests/integration/cli/test_surface.py` writes the files anew. The HTTP API is held in
 `docs/openapi.json`, plans, work orders, profiles and the operator's answers in `docs/*.schema.json`.

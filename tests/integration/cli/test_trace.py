@@ -109,7 +109,7 @@ def test_a_call_is_one_row_where_it_ended_and_totals_come_last(desk: Desk, run: 
     assert lines[3].endswith('20ms write_file {"path":"a.txt"} in act#1 [T1 writing-tools] #2')
     assert lines[4].endswith("[T2 git-firewall]: stay on your branch")
     assert lines[-1] == (
-        "8 events, 4 calls: 1 completed, 1 failed, 1 refused, 1 not settled; 10 + 2 tokens, $0.5000"
+        "8 events, 4 calls: 1 completed, 1 failed, 1 refused, 1 not settled; 10 tokens in, 2 out, $0.5000"
     )
 
 
@@ -156,7 +156,7 @@ def test_answers_of_a_model_and_stops_are_rows_and_a_stop_is_a_failure(desk: Des
         PlaybookEnded(met=False),
     )
     out = desk.run("trace", run.id).out
-    assert "playbook (gemini) m-1 #0 asks for read_file [0 + 0 tokens]: evil next" in out
+    assert "playbook (gemini) m-1 #0 asks for read_file [0 tokens in, 0 out]: evil next" in out
     assert "stopped at the limit of turns: 3 of 3 are taken" in out
     assert out.splitlines()[-1].startswith("3 events, 0 calls, 1 model answer;")
     failed = desk.run("trace", run.id, "--failed")

@@ -1,4 +1,4 @@
-"""What a newcomer tries first: the example, a worker."""
+"""First commands that a newcomer tries: the example, a worker."""
 
 from __future__ import annotations
 

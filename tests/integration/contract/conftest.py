@@ -1,4 +1,4 @@
-"""Which implementations each contract suite runs on. A new one is one more line in a list."""
+"""Implementations that each contract suite runs on. A new one is one more line in a list."""
 
 from __future__ import annotations
 

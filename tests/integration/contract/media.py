@@ -188,7 +188,7 @@ class Stage:
         return [event.body for event in found]
 
     async def has_begun(self) -> bool:
-        """Whether the agent is in the middle of its turn."""
+        """Return whether the agent is in the middle of its turn."""
         if self.medium is SCRIPTED:
             # Not just its sandbox: one that is killed before the program starts was never begun.
             commands = processes_in(self.project).values()

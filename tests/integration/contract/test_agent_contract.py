@@ -1,4 +1,4 @@
-"""What every agent promises, whatever it is made of: real processes and the fake."""
+"""Contract of every agent, whatever implements it: real processes and the fake."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every medium promises: real CLIs, provider libraries, ACP and the script, one suite."""
+"""Contract of every agent medium: real CLIs, provider libraries, ACP and the script, in one suite."""
 
 from __future__ import annotations
 

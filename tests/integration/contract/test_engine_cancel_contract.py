@@ -1,4 +1,4 @@
-"""What every `Engine` promises about ending a run early and trying it again."""
+"""Contract of every `Engine`: ending a run early and retrying it."""
 
 from __future__ import annotations
 

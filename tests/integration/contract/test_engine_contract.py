@@ -1,4 +1,4 @@
-"""What every `Engine` promises about starting runs, doing their steps once and ending them."""
+"""Contract of every `Engine`: starting runs, doing their steps once and ending them."""
 
 from __future__ import annotations
 

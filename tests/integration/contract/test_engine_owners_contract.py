@@ -1,4 +1,4 @@
-"""What every `Engine` promises about who hosts a run: one process, and another when that one dies."""
+"""Contract of every `Engine`: the host of a run is one process, and another when that one dies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every `Engine` promises about queues, children and schedules."""
+"""Contract of every `Engine`: queues, children and schedules."""
 
 from __future__ import annotations
 

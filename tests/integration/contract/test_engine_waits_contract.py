@@ -1,4 +1,4 @@
-"""What every `Engine` promises about waiting: for signals, for children, for time."""
+"""Contract of every `Engine`: waiting for signals, for children and for time."""
 
 from __future__ import annotations
 

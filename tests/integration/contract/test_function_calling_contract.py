@@ -1,4 +1,4 @@
-"""What every agent of the function-calling kind promises: its calls, their results, and how it ends."""
+"""Contract of every function-calling agent: its calls, their results, and its end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every inbox promises: an order is claimed once, answered, and put away once."""
+"""Contract of every inbox: an order is claimed once, answered, and filed once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Mailbox(Protocol):
     def drop(self, file: str, holds: WorkOrder | str) -> None: ...
     def rewrite(self, claim: Claim, holds: WorkOrder) -> None: ...
     def shelved(self, shelf: str) -> list[str]:
-        """What lies there, in words that hold the names of the files and the reasons."""
+        """Return what lies on this shelf, as texts that contain the names of the files and the reasons."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""What every `Journal` promises."""
+"""Contract of every `Journal`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every launcher promises, whether it starts real processes or none."""
+"""Contract of every launcher, whether it starts real processes or none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every record of a sense loop promises: one loop at a time, and memory that lasts."""
+"""Contract of every record of a sense loop: one loop at a time, and memory that lasts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Room(Protocol):
 
     def lines(self, kind: str) -> list[str]: ...
     def telemetry(self) -> int:
-        """How many ticks are in it."""
+        """Return the number of ticks recorded in the telemetry."""
         ...
 
     def refuse_memory(self) -> None:

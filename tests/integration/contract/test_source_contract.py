@@ -1,4 +1,4 @@
-"""What every source promises: it looks, tells how it found things, and never breaks a tick."""
+"""Contract of every source: it looks, reports the state that it finds, and never breaks a tick."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every `Store` promises about transactions, notes and changes."""
+"""Contract of every `Store`: transactions, notes and changes."""
 
 from __future__ import annotations
 

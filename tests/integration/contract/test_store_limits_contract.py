@@ -1,4 +1,4 @@
-"""What every `Store` refuses to keep: keys that no index can hold, and more than others should wait for."""
+"""Values that every `Store` refuses: keys that no index can hold, and data too large for others to wait for."""
 
 from __future__ import annotations
 

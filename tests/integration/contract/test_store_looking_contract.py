@@ -1,4 +1,4 @@
-"""How every `Store` is looked through by pages: backwards in a run, and by the words of a task."""
+"""Paging and search in every `Store`: backwards in a run, and by the words of a task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every `Store` promises about finding the nouns it keeps."""
+"""Contract of every `Store`: finding the records that it stores."""
 
 from __future__ import annotations
 

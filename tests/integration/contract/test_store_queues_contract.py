@@ -1,4 +1,4 @@
-"""What every `Store` promises about queues: who gets which run, and how many at once."""
+"""Contract of every `Store`: queues, with the assignment of runs and the limit on how many run at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every `Store` promises about forgetting: only what has ended, and never a proof."""
+"""Contract of every `Store`: deletion of ended runs only, and never of a proof."""
 
 from __future__ import annotations
 

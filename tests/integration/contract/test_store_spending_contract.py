@@ -1,4 +1,4 @@
-"""What every `Store` promises about usage that was recorded: all of it, in order, with the flow that used it."""
+"""Contract of every `Store`: recorded usage is complete, in order, and has the flow that used it."""
 
 from __future__ import annotations
 

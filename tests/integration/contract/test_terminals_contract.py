@@ -1,4 +1,4 @@
-"""What terminals promise, here and through the typed API."""
+"""Contract of terminals, in this process and through the typed API."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ KEY = a_call().key
 
 
 def leading_to(real: str) -> tuple[PathUse, ...]:
-    """What a call touches. The same words may lead elsewhere later."""
+    """Return the path that a call touches. The same arguments may lead elsewhere later."""
     return (PathUse(argument="path", given="link", real=real, access=Access.WRITE),)
 
 

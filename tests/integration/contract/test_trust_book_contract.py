@@ -1,4 +1,4 @@
-"""What every book of earned autonomy promises: it is only added to, and each word counts once."""
+"""Contract of every record of earned autonomy: it is append-only, and each verdict counts once."""
 
 from __future__ import annotations
 

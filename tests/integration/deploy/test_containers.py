@@ -30,7 +30,7 @@ WORKERS = ("worker-1", "worker-2")
 
 
 def instructions(word: str) -> list[str]:
-    """What follows this instruction, each time, with continued lines joined."""
+    """Return the arguments of each use of this instruction, with continued lines joined."""
     text = re.sub(r"\\\n\s*", "", CONTAINERFILE.read_text())
     return re.findall(rf"^{word} (.*)$", text, re.MULTILINE)
 

@@ -15,7 +15,7 @@ SYSTEMD = "Debian, Ubuntu: apt-get install systemd"
 
 
 def unit() -> dict[str, list[str]]:
-    """What each key is set to, in the order of the file."""
+    """Return the values of each key, in the order of the file."""
     found: dict[str, list[str]] = {}
     for line in UNIT.read_text().splitlines():
         if line and line[0] not in "#[":

@@ -48,7 +48,7 @@ def password_of(url: str) -> str:
 
 
 def refusal(url: str) -> str:
-    """What a person is told when Podium cannot use this address."""
+    """Return the error that a person sees when Podium cannot use this address."""
     with pytest.raises(StoreUnusable) as refused:
         prepare(url)
     told = str(refused.value)

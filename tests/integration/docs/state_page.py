@@ -21,14 +21,14 @@ def is_named(name: str, names: set[str]) -> bool:
 
 
 def on_the_workspaces_page() -> set[str]:
-    """What a workspace's folder may hold, as the table there has it."""
+    """Return the names that a workspace's folder may contain, according to the table on that page."""
     section = (DOCS / "workspaces.md").read_text().split("## Where things are")[1]
     cells = re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)
     return {name.strip("/") for cell in cells for name in re.findall(r"`([^`]+)`", cell)}
 
 
 def unnamed(project: Path, home: Path) -> list[str]:
-    """What a run left in the project's and the user's folders and the page does not name."""
+    """Return the names that a run left in the project's and the user's folders and that the page does not list."""
     (workspace,) = (home / "state" / "workspaces").glob("ws_*")
     names = {each.name for each in workspace.iterdir()} - on_the_workspaces_page()
     return sorted(

@@ -60,7 +60,7 @@ def all_blocks(pages: Iterable[Path]) -> Iterator[Block]:
 
 
 def is_settings(block: Block) -> bool:
-    """Whether the block is YAML of Podium's own: settings, or a script of an agent."""
+    """Return whether the block is YAML of Podium's own: settings, or a script of an agent."""
     return not block.title or Path(block.title).name in (
         "podium.yaml",
         "config.yaml",

@@ -31,7 +31,7 @@ _context.set_forkserver_preload([__name__, *_LOADED])
 
 
 def run_text(text: str, folder: Path) -> str:
-    """What code of a page, which may await, prints when it is run in the folder. Raises `AssertionError` when it fails."""
+    """Return what a page's code, which may await, prints when run in the folder. Raises `AssertionError` when it fails."""
     # Else a module would be there that the page did not import.
     assert not re.search(r"^\s*import podium\.", text, re.MULTILINE), "write `from podium… import`"
     return _run(_text, text, folder)

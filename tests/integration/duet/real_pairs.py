@@ -56,7 +56,7 @@ def _block(to: str, kind: str, body: str) -> str:
 
 
 def script(plan: str, result: str, report: str) -> dict[str, Any]:
-    """What the model says to both: it cannot tell who asks but by the words."""
+    """Return the model's script for both sides: it can tell them apart only by the text of the request."""
     return {
         "rules": [
             {

@@ -39,7 +39,7 @@ class Theatre:
     def cast(
         self, kind: str = "composer", executer: ScriptedAnswers | None = None, **planner: Any
     ) -> None:
-        """Who sits on both sides, and how they answer."""
+        """Set the programs of both sides, and their answers."""
         sides = {"PLANNER": ScriptedAnswers(**planner), "EXECUTER": executer or ScriptedAnswers()}
         for side, answers in sides.items():
             kept = answers.write_to(self.short / f"{side}.answers.json")

@@ -80,7 +80,7 @@ def test_bootstrap_starts_both_programs_and_the_orchestrator_routes_there_and_ba
 
 
 def attached(stage: Theatre, awaited: str) -> str:
-    """What a terminal shows to somebody who attaches and only looks, until this is among it."""
+    """Return the output of a read-only attached terminal, up to the point at which it contains the awaited text."""
     shown = bytearray()
     manager, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 60, 400, 0, 0))

@@ -40,6 +40,16 @@ def test_without_tmux_that_is_told_with_what_else_there_is(stage: Theatre) -> No
 
 
 @pytest.mark.soak  # test_shims.py sees the same loop
+def test_a_missing_program_is_named_with_its_side_before_anything_is_asked(stage: Theatre) -> None:
+    stage.variables["EXECUTER_CMD"] = "no-such-program"
+    up = stage.duet("up", "--grant")
+    assert up.code == 1
+    assert "'executer' (generic): program 'no-such-program' not found on PATH" in up.err
+    assert "`podium duet up --executer claude`" in up.err
+    assert not stage.happened("PLANNER", "message")
+    assert stage.status()["pairs"][0]["up"] is False
+
+
 def test_the_shims_make_one_whole_loop(stage: Theatre) -> None:
     said = stage.script("tests/smoke_loop.sh", "tidy up")
     assert said.code == 0, said.err

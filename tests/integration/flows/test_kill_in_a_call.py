@@ -75,7 +75,7 @@ class Project:
         return [int(line) for line in path.read_text().split()] if path.exists() else []
 
     def command_is_alive(self) -> bool:
-        """Whether it still holds its lock: the number it knows itself by means nothing outside."""
+        """Return whether it still holds its lock: the process id that it sees itself means nothing outside."""
         with (self.root / "alive").open() as alive:
             try:
                 fcntl.flock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -44,7 +44,7 @@ def recorded(status: int, *, reviews: bool = False) -> Any:
 
 
 def faults_of_request(method: str, target: str, body: Any) -> list[str]:
-    """What in a request does not fit the description."""
+    """Return the parts of a request that do not match the description."""
     operation, _ = _operation(method, target)
     if operation is None:
         return [f"there is no {method} {target}"]
@@ -60,7 +60,7 @@ def faults_of_request(method: str, target: str, body: Any) -> list[str]:
 
 
 def faults_of_answer(method: str, target: str, status: int, body: Any) -> list[str]:
-    """What in an answer does not fit. Statuses that are not described have the shape of every error."""
+    """Return the parts of a response that do not match. Statuses that are not described have the shape of every error."""
     operation, _ = _operation(method, target)
     assert operation is not None
     described = _resolved(operation["responses"].get(str(status), {}))

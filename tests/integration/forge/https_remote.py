@@ -19,7 +19,7 @@ import pytest
 
 @dataclass
 class HttpsRemote:
-    """Where it is, and what came with the requests."""
+    """Address of the remote, and the `Authorization` headers of its requests."""
 
     host: str
     certificate: Path

@@ -1,4 +1,4 @@
-"""Where there is no forge, a file says everything that a pull request would."""
+"""Delivery without a forge: a file contains everything that a pull request would."""
 
 from __future__ import annotations
 

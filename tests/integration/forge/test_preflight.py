@@ -1,4 +1,4 @@
-"""What is said about the remote's base branch, for everything that GitHub may answer."""
+"""Report on the remote's base branch, for every response that GitHub may give."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ class Shell:
         self._env = {"PATH": f"{programs}:/usr/bin:/bin", "HOME": str(self._work)}
 
     def calls_git(self, text: str) -> bool:
-        """Whether the script really started `git checkout …`."""
+        """Return whether the script really started `git checkout …`."""
         self._called.unlink(missing_ok=True)
         process = subprocess.Popen(
             ["bash", "-c", text],

@@ -130,7 +130,7 @@ def test_what_only_a_confined_run_may_do_is_told_apart(line: str, reason: str) -
 
 
 def steps_of(line: str) -> int:
-    """How many calls of functions and methods it takes to read a line."""
+    """Return the number of function and method calls it takes to read a line."""
     steps = 0
 
     def count(_frame: object, event: str, _function: object) -> None:

@@ -1,4 +1,4 @@
-"""Which variables hold secrets."""
+"""Detection of variables that hold secrets."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What clients are offered, and what becomes of their calls, with the SDK's client in this process."""
+"""Tools offered to MCP clients, and the results of their calls, with the SDK's client in this process."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def test_one_class_of_one_half_alone(desk: Desk) -> None:
 def test_an_unknown_class_is_told_with_those_there_are(desk: Desk) -> None:
     told = desk.run("bench", "operator", "--class", "poems")
     assert told.code == 2
-    assert "no class 'poems'" in told.err
+    assert "unknown class 'poems'" in told.err
     assert "several-intents" in told.err
 
 

@@ -32,7 +32,7 @@ PACKET = {
 
 @dataclass
 class Talk:
-    """What was said, and the ids that came of it."""
+    """Messages sent to the operator, and the ids that resulted from them."""
 
     operator: Operator
     ids: dict[str, str] = field(default_factory=dict)

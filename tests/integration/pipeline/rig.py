@@ -197,7 +197,7 @@ class Project:
         return self
 
     def play(self, turns: Sequence[dict[str, Any]]) -> None:
-        """What the agents do from now on."""
+        """Set the agents' script from now on."""
         (self.folder.parent / "script.yaml").write_text(yaml.safe_dump({"turns": list(turns)}))
 
     def git(self, *words: str) -> str:
@@ -224,7 +224,7 @@ class Project:
             return await engine.finish(run.id, stop_when_waiting=True)
 
     async def answer(self, run: Run, *, yes: bool, why: str = "no use") -> None:
-        """What Ann says to the approval that the run waits for."""
+        """Record Ann's answer to the approval that the run waits for."""
         async with self.podium() as podium:
             given = (await podium.store(), podium.clock, podium.ids)
             asked = (run.waiting_for or "").removeprefix("approval:")

@@ -218,7 +218,7 @@ def run_branch(project: Project) -> str:
 
 
 def asked_for(events: list[dict[str, Any]]) -> str:
-    """What a person was told, of a run in which no agent was asked anything."""
+    """Return the question to a person, of a run in which no agent was asked anything."""
     assert not [e for e in events if e["type"] == "agent_asked"]
     return str([e for e in events if e["type"] == "run_needed_human"][-1]["reason"])
 

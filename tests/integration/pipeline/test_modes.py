@@ -1,4 +1,4 @@
-"""How deep a run goes: stages that a small change does without, and what makes it take them after all."""
+"""Depth of a run: stages that a small change skips, and conditions under which it takes them after all."""
 
 from __future__ import annotations
 

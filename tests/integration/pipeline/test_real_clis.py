@@ -32,7 +32,7 @@ def review(kind: str) -> str:
 
 
 def part(stage: str, *steps: dict[str, Any], payload: dict[str, Any]) -> dict[str, Any]:
-    """What the model says when the agent of a stage asks it."""
+    """Return the model's answer to the agent of a stage."""
     answer = {"text": "Done.", "payload": {**payload, "podium_nonce": "{{nonce}}"}}
     when = f"Stage: {stage}, round 1\\.{NONCE}"
     return {"name": stage, "when": when, "steps": [*steps, answer]}

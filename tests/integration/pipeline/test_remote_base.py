@@ -48,7 +48,7 @@ class Shared:
         subprocess.run(["sh", "-c", self.moves(path, text)], check=True)
 
     def merges(self, branch: str) -> bool:
-        """Whether the remote's main can take in the pushed branch without a conflict."""
+        """Return whether the remote's main can take in the pushed branch without a conflict."""
         words = ["git", "merge-tree", "--write-tree", "main", branch]
         done = subprocess.run(words, cwd=self.bare, capture_output=True, check=False)
         return done.returncode == 0
@@ -100,7 +100,7 @@ async def test_a_remote_base_that_conflicts_is_solved_before_the_push(tmp_path: 
 async def test_a_base_that_moves_before_the_push_goes_back_to_integration(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, look: int
 ) -> None:
-    """Which is also what it does for one that is ahead from the beginning."""
+    """Verify that it does the same as for a base that is ahead from the beginning."""
     shared = Shared(tmp_path, [*smooth(), audits(stage="merge_review", number=2)])
     shared.move("early.py", "OLD = 1\\n")
     before, head = shared.refs(), shared.project.git("rev-parse", "HEAD")

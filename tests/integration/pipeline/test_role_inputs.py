@@ -1,4 +1,4 @@
-"""What reaches a role beside its own stage: answers of people, files of the plan, findings, and what happened before."""
+"""Inputs of a role besides its own stage: answers of people, files of the plan, findings, and earlier events."""
 
 from __future__ import annotations
 

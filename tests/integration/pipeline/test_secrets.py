@@ -99,7 +99,7 @@ async def test_a_secret_in_a_file_goes_back_to_the_developer_and_is_in_no_commit
 
 
 async def refused(tmp_path: Path, *acts: dict[str, Any]) -> str:
-    """What a developer is told who commits by these acts; in the next round all is well, and nothing got out."""
+    """Return the problems reported to a developer who commits by these acts; the next round succeeds, and nothing leaks."""
     first = develops(when="Stage: develop, round 1")
     first["acts"] = [*first["acts"][:-2], *acts, first["acts"][-1]]
     project = built(tmp_path, first, mends({"run": "rm -rf tests settings.py junk"}))

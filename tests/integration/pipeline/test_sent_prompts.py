@@ -1,4 +1,4 @@
-"""What the roles are really asked, round by round: golden texts, so that every change of a prompt is a visible diff.
+"""Prompts sent to the roles, round by round: golden texts, so that every change of a prompt is a visible diff.
 
 `PODIUM_WRITE_GOLDEN=1 pytest tests/integration/pipeline/test_sent_prompts.py` writes them anew.
 """

@@ -1,4 +1,4 @@
-"""What gets in a run's way has a defined end, and nothing is lost."""
+"""Obstacles to a run: each has a defined end, and nothing is lost."""
 
 from __future__ import annotations
 

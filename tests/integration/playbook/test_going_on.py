@@ -1,4 +1,4 @@
-"""What an agent is told after its first turn, and when it is asked again although it has ended."""
+"""Prompts to an agent after its first turn, and cases in which it is asked again although it has ended."""
 
 from __future__ import annotations
 

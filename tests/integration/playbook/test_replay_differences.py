@@ -1,4 +1,4 @@
-"""What a replay says when something is not as it was recorded, and that it changes nothing."""
+"""Replay's report when something differs from the recording, and proof that it changes nothing."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class Terminal:
         fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     async def exit_code(self) -> int:
-        """How its first program ended, once it did."""
+        """Wait for the first program to end and return its exit code."""
         await retry_until(self.is_over)
         assert self._status is not None
         return os.waitstatus_to_exitcode(self._status)

@@ -1,4 +1,4 @@
-"""What a confined tree may start: judged by its final words, under whatever name."""
+"""Programs that a confined tree may start: judged by their final arguments, under whatever name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a confined tree can connect to: what Podium listens at for it, and nothing else."""
+"""Connections open to a confined tree: Podium's listeners for it, and nothing else."""
 
 from __future__ import annotations
 

@@ -236,7 +236,7 @@ def test_a_profile_for_seatbelt_says_the_same_in_its_words() -> None:
 
 
 def verdict(code: bytes, audit: int, number: int, *arguments: int) -> int:
-    """What the kernel would answer to a call."""
+    """Return the kernel's verdict on a call."""
     data = struct.pack("=iIQ6Q", number, audit, 0, *(*arguments, 0, 0, 0, 0, 0, 0)[:6])
     value, at = 0, 0
     while True:

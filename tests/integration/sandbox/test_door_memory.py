@@ -1,4 +1,4 @@
-"""What a turn's door knows from before a crash."""
+"""State that a turn's hook server recovers from before a crash."""
 
 from __future__ import annotations
 

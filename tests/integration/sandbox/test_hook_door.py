@@ -691,7 +691,7 @@ async def test_a_tool_of_the_agents_own_must_be_granted_by_its_role(
 
 
 async def _progress(rig: DoorRig, least: int) -> list[AgentProgressed]:
-    """What was told, once there is so much of it: notes are written a moment later."""
+    """Return the progress events, once there are so many: notes are written a moment later."""
     told = [event for event in await rig.events() if isinstance(event, AgentProgressed)]
     return told if len(told) >= least else []
 

@@ -59,7 +59,7 @@ class Cli:
         return self._number
 
     async def call(self, tool: str, **arguments: Json) -> tuple[str, bool]:
-        """What the model is shown, and whether that is an error."""
+        """Call the tool and return the text that the model is shown, and whether that is an error."""
         return shown(await self.ask("tools/call", {"name": tool, "arguments": arguments}))
 
 

@@ -1,4 +1,4 @@
-"""Where guards are forked: it is lost, stopped or overrun, and trees start all the same."""
+"""Process from which guards are forked: lost, stopped or overrun, and trees start all the same."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ STAYS = ESCAPES + "escape(); print('up', flush=True); forever()"
 
 @pytest.fixture
 def papers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where papers lie in this test."""
+    """Return the folder of launch specs in this test."""
     folder = tmp_path / "papers"
     folder.mkdir()
     # The one way to look at a place that others use meanwhile.

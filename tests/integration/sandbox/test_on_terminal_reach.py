@@ -1,4 +1,4 @@
-"""What a confined program on a terminal reaches, with the Podium that asked for it gone or there."""
+"""Reach of a confined program on a terminal, with the Podium that asked for it gone or still running."""
 
 from __future__ import annotations
 

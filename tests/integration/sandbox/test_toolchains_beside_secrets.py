@@ -1,4 +1,4 @@
-"""What stays hidden although programs lie beside it."""
+"""Files that stay hidden although programs lie beside them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def shown(file: Path, found: tuple[str, ...]) -> bool:
-    """Whether a tree that is shown these places can read the file."""
+    """Return whether a tree that is shown these paths can read the file."""
     real = file.resolve()
     return any(real.is_relative_to(Path(place).resolve()) for place in found)
 
@@ -194,7 +194,7 @@ def test_an_argument_that_is_a_folder_is_no_program(home: Path, tmp_path: Path) 
 
 
 def test_a_place_is_known_by_what_it_is_and_not_by_its_name_alone(tmp_path: Path) -> None:
-    """Where capitals do not count one folder has many names: here it is mounted twice instead."""
+    """Mount the folder twice, to stand for a folder with many names on a case-insensitive file system."""
     bubblewrap = shutil.which("bwrap")
     if bubblewrap is None or not any(each.name == "bubblewrap" for each in candidates()):
         pytest.skip("needs bubblewrap")

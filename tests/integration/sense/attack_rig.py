@@ -208,7 +208,7 @@ class Hands:
         )
 
     async def do(self, number: int, op: Json) -> str:
-        """How it ends when people say yes to whatever they are asked: done, asked, or why it was refused.
+        """Perform the operation while people approve whatever they are asked; return "done", "asked", or the refusal.
 
         "asked" is what was done after a yes.
         """

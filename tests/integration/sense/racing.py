@@ -120,7 +120,7 @@ class Yard:
         return {path.stem: path.read_text() for path in (self.root / "g/reports").glob("*.txt")}
 
     def is_clear(self, orders: int) -> bool:
-        """Whether every order is answered and put away."""
+        """Return whether every order is answered and filed."""
         claimed = self.root / "bridge" / "claimed" / "CLC"
         return len(self.acks()) >= orders and not list(claimed.iterdir())
 

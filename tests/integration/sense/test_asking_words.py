@@ -1,4 +1,4 @@
-"""What planner and writer are told, what an alert says, and what people see of a writer that could not."""
+"""Prompts of planner and writer, text of an alert, and messages to people about a writer that failed."""
 
 from __future__ import annotations
 

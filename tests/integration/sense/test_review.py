@@ -1,4 +1,4 @@
-"""What a hostile review found in the worker of orders, and what now happens instead."""
+"""Findings of a hostile review of the worker of orders, and the behaviour that replaced each."""
 
 from __future__ import annotations
 

@@ -300,10 +300,7 @@ async def test_words_that_an_agent_cannot_make_operations_of_wait_for_a_person(
         [run] = await post.work()
     assert run.status is RunStatus.NEEDS_HUMAN
     assert run.failure is not None
-    assert (
-        "has only text and no `ops`, and none could be planned (which notes?)"
-        in run.failure.message
-    )
+    assert "has no `ops`, and none could be planned (which notes?)" in run.failure.message
 
 
 STEPS = ["seen", "weigh", "release", "call", "call", "ack", "put-away"]

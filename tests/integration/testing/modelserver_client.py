@@ -22,7 +22,7 @@ SHELL = {
 
 @dataclass
 class Heard:
-    """What came back."""
+    """Response of the model server."""
 
     status: int
     headers: Mapping[str, str]
@@ -186,7 +186,7 @@ def _events(body: bytes) -> list[Any]:
 
 
 def text_of(protocol: str, heard: Heard) -> str:
-    """What the model said, out of a body or a stream."""
+    """Return the text that the model said, from a body or a stream."""
     if heard.events:
         return "".join(_piece(protocol, event) for event in heard.events if event)
     told = heard.json

@@ -1,4 +1,4 @@
-"""What the model server remembers of requests, and the key it accepts."""
+"""Requests that the model server remembers, and the key that it accepts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which step answers which request, and which tool a step takes."""
+"""Choice of the step that answers a request, and of the tool that a step takes."""
 
 from __future__ import annotations
 

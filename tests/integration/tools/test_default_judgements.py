@@ -1,4 +1,4 @@
-"""What the policy that comes with Podium says to the tools that come with it."""
+"""Verdicts of the policy that comes with Podium on the tools that come with it."""
 
 from __future__ import annotations
 

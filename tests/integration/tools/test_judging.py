@@ -1,4 +1,4 @@
-"""What a call is judged under: its own workspace, and the terms that its run recorded."""
+"""Conditions under which a call is judged: its own workspace, and the settings that its run recorded."""
 
 from __future__ import annotations
 

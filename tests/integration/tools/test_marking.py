@@ -1,4 +1,4 @@
-"""What looks like instructions to the agent is told, and nothing is taken out."""
+"""Marking of text that looks like instructions to the agent; nothing is taken out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model is told of a call: plain text, bounded, nothing that it has no use for."""
+"""Rendering of a call for a model: plain text, bounded, nothing that it has no use for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the use cases are tried on."""
+"""Fixtures of the use-case tests."""
 
 from __future__ import annotations
 

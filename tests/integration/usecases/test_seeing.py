@@ -1,4 +1,4 @@
-"""Who is at work, how the queues stand, and what runs are at: seen on a real engine."""
+"""Workers, queue status and progress of runs, as seen on a real engine."""
 
 from __future__ import annotations
 

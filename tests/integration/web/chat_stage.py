@@ -60,7 +60,7 @@ class ChatStage:
     updates: int = field(default=100)
 
     async def telegram(self, text: str, *, sender: int = ANN, update_id: int = 0) -> str:
-        """What Telegram would show as the answer; empty for none."""
+        """Return the text that Telegram would show as the answer; empty for none."""
         answer = await self.post_telegram(update(text, sender, update_id or self._next()))
         assert answer.status_code == 200, answer.text
         told = answer.json()

@@ -1,4 +1,4 @@
-"""What tests of pages share."""
+"""Shared fixtures of the page tests."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class Way(NamedTuple):
 
     @property
     def is_open(self) -> bool:
-        """Whether strangers may ask for it."""
+        """Return whether anyone may request it without signing in."""
         return self.path in OPEN_PATHS or self.path.startswith(OPEN_BELOW)
 
     @property

@@ -1,4 +1,4 @@
-"""What is no proper request: too much, too slow, or no HTTP at all. Others are answered meanwhile."""
+"""Malformed traffic: too much, too slow, or no HTTP at all. Others are answered meanwhile."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ async def asked(
 
 
 def is_refused(way: Way, answer: httpx.Response) -> bool:
-    """Whoever opens a page is led to where they can come in; all else is told 401."""
+    """Return whether it was refused: opening a page redirects to sign-in, everything else is answered with 401."""
     led = answer.status_code == 303 and answer.headers["location"].startswith("/login?")
     return answer.status_code == 401 or (led and not way.changes)
 

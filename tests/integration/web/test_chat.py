@@ -134,7 +134,7 @@ async def test_a_task_and_a_message_become_runs_of_whoever_wrote_them(tmp_path: 
 
 
 async def answered(stage: ChatStage, text: str, update_id: int) -> str:
-    """What comes of a message in the end: a service that asks again is told."""
+    """Return the final answer to a message: a service that asks again gets it."""
 
     async def told() -> str:
         said = await stage.telegram(text, update_id=update_id)

@@ -121,7 +121,7 @@ def notice(role: str) -> NoticeSettings:
 
 
 async def opened(stage: ChatStage, path: str) -> httpx.Response:
-    """What the one button of the page does, as a browser does it."""
+    """Press the one button of the page, as a browser does it."""
     return await stage.client.post(path, headers={"Origin": stage.url})
 
 

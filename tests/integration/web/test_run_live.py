@@ -153,7 +153,7 @@ async def test_many_who_look_at_a_run_at_once_have_it_read_once(tmp_path: Path) 
 
 
 async def _reads(stage: Stage, run_id: str, followers: int) -> int:
-    """How often the store was read for so many who look."""
+    """Return how often the store was read for so many followers."""
     store = await stage.podium.store()
     reads, read = 0, store.read
 

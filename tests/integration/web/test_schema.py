@@ -27,7 +27,7 @@ REJECTIONS = ["400", "401", "403", "404", "405", "409", "413", "414", "422", "43
 
 @pytest.fixture(autouse=True)
 def many_wrong_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether tokens are looked at is tried too, which would soon be slowed down."""
+    """Lift the limits on wrong tokens: the check of tokens is tested too, and would soon be slowed down."""
     for name in ("FAILURES_PER_MINUTE", "ALL_FAILURES_PER_MINUTE"):
         monkeypatch.setattr(limits, name, 10_000_000)
 
@@ -57,7 +57,7 @@ def served(folder: Path) -> Iterator[Stage]:
 
 
 def tried(stage: Stage, *, examples: int) -> tuple[int, list[str]]:
-    """How many requests were made of the whole API, with every limit of every field, and what was wrong with the answers."""
+    """Return the number of requests to the whole API, with every limit of every field, and the problems in the responses."""
     # Half a second for every worker, and only the soak needs it.
     import schemathesis
     from schemathesis.config import SchemathesisConfig

@@ -40,7 +40,7 @@ class Served:
         return self._err.read_text()
 
     async def record(self) -> dict[str, Any]:
-        """What it answers with --json, once it does."""
+        """Wait for its --json output and return it."""
 
         def told() -> str:
             assert self.process.poll() is None, self.beside

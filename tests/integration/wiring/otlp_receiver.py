@@ -16,7 +16,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 
 class Receiver:
-    """What came in. `status` is what the next posts are answered with."""
+    """Requests received. `status` is the response to the next posts."""
 
     def __init__(self) -> None:
         self.requests: list[ExportTraceServiceRequest] = []

@@ -1,4 +1,4 @@
-"""Who may host runs of a database that hosts share: those with its key, in its repository."""
+"""Hosts allowed to run in a shared database: those with its key, in its repository."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ PLAN = MessageBlock(to="EXECUTER", type="plan", id="T-1", body="1. look")
 
 
 class Seat(SimpleNamespace):
-    """What a program recorded, without the program."""
+    """Recording of a program, without the program."""
 
     def happened(self) -> list[Happened]:
         return cast(list[Happened], self.told)

@@ -1,4 +1,4 @@
-"""What a Podium shows to those that it confines."""
+"""Files that a Podium shows to the programs that it confines."""
 
 from __future__ import annotations
 

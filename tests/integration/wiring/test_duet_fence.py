@@ -34,7 +34,7 @@ class Yard:
         return self.podium.folders.project
 
     async def tries(self, script: str, *shown: Path) -> str:
-        """What a program of the pair says that tries this."""
+        """Return the output of a program of the pair that tries this."""
         fence = await duet_confinement(self.podium, self.socket).confinement(str(self.root))
         needs = Needs(writable=(self.side / "home",), readable=(self.side / "messages", *shown))
         spawn = ProcessSpec(

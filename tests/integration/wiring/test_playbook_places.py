@@ -1,4 +1,4 @@
-"""What was kept and copied for runs of playbooks is tidied away when nobody will go on with them."""
+"""Removal of snapshots and copies for runs of playbooks once nobody will continue them."""
 
 from __future__ import annotations
 

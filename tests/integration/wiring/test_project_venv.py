@@ -32,7 +32,7 @@ def podium(tmp_path: Path) -> Podium:
 
 
 async def output(podium: Podium, script: str, folder: Path) -> str:
-    """What a command writes that runs in this folder as an agent's or a check's does."""
+    """Return the output of a command run in this folder as an agent's or a check's is."""
     folder.mkdir(exist_ok=True)
     fence = await podium.confinement_provider.confinement(str(folder))
     spawn = ProcessSpec(

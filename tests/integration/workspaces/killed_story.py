@@ -1,4 +1,4 @@
-"""What a process does with a workspace until somebody kills it."""
+"""Actions of a process on a workspace until it is killed."""
 
 from __future__ import annotations
 

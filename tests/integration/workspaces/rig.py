@@ -85,7 +85,7 @@ class BwrapLauncher:
 
 
 def git(folder: Path | str, *words: str, check: bool = True) -> str:
-    """What the user himself does in a repository."""
+    """Run git in a repository as the user."""
     done = subprocess.run(
         ["git", "-c", "user.name=Uma", "-c", "user.email=uma@example.org", *words],
         cwd=folder,

@@ -1,4 +1,4 @@
-"""What cannot be made is refused with words, and nothing is left behind."""
+"""Requests for workspaces that cannot be made: refused with a message, and nothing is left behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commits add is looked through line by line, wherever an agent puts it and whatever it looks like."""
+"""Line-by-line scan of the content that commits add, wherever an agent puts it and whatever it looks like."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def find(text: str) -> Sequence[str]:
 
 
 async def scanned(workspace: Workspace, find: Find = find) -> CommitScan:
-    """What the scan of an import finds. Nothing comes back."""
+    """Return the result of an import's scan. Nothing comes back."""
     seen: list[CommitScan] = []
     whole_scan = commit_scan.scan_commits
 

@@ -31,7 +31,7 @@ def place(tmp_path: Path) -> Place:
 
 
 async def _refusal(place: Place, workspace: GitWorkspace, script: str) -> str:
-    """What the gate says of the commits a script makes. Nothing of the user's may have changed."""
+    """Return the gate's refusal of the commits that a script makes. Nothing of the user's may have changed."""
     await place.works(workspace, script)
     before = place.state()
     with pytest.raises(ImportRefused) as refused:

@@ -178,6 +178,27 @@ async def test_small_ignored_files_are_kept_and_large_ones_are_named_and_left_al
     assert done.left_out == ground.left_out
 
 
+async def test_a_diff_is_without_the_files_that_git_ignores(tmp_path: Path) -> None:
+    root = folder_in(
+        tmp_path, {"a.py": b"one\n", ".gitignore": b"*.pyc\ncache\n", "old.pyc": b"old"}
+    )
+    git(root, "init", "-q")
+    grounds = grounds_in(tmp_path)
+    ground = await grounds.prepare(RUN, str(root))
+    (root / "a.py").write_bytes(b"two\n")
+    (root / "new.pyc").write_bytes(b"new")
+    (root / "old.pyc").write_bytes(b"newer")
+    (root / "cache").mkdir()
+    (root / "cache/one").write_bytes(b"cached")
+    changes = await grounds.changes(ground, str(root))
+    assert changes.paths == ("a.py",)
+    assert set(changes.ignored) == {"cache/one", "new.pyc", "old.pyc"}
+    assert changes.diff.startswith("diff --git a/a.py b/a.py\n")
+    assert changes.diff.count("diff --git") == 1
+    await restored(grounds)
+    assert (root / "old.pyc").read_bytes() == b"old"
+
+
 async def test_a_long_diff_is_cut_and_says_so(tmp_path: Path) -> None:
     root = folder_in(tmp_path, {"a": b""})
     grounds = grounds_in(tmp_path)

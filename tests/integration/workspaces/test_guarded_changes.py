@@ -33,7 +33,7 @@ def yard(tmp_path: Path) -> Yard:
 
 
 async def asked(workspace: Workspace, approved: str = "") -> GuardedChange:
-    """What a person is asked about. Nothing came back."""
+    """Return the change that a person is asked about. Nothing came back."""
     with pytest.raises(GuardedFilesChanged) as raised:
         await workspace.deliver(approved)
     return raised.value.change

@@ -1,4 +1,4 @@
-"""Where the work in a workspace is safe: every class on real repositories, and doubt where there is any."""
+"""Safety of the work in a workspace: every class on real repositories, and unknown where there is any doubt."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def seconds_of_a_whole_life(yard: Yard, number: int) -> float:
 
 
 def kill_after(yard: Yard, task: str, seconds: float | None) -> bool:
-    """Whether it was killed, and did not end by itself."""
+    """Return whether it was killed, and did not end by itself."""
     began, ended = noted(yard).count("began"), noted(yard).count("ended")
     child = PROCESSES.Process(target=live, args=(str(yard.folder), task))
     child.start()

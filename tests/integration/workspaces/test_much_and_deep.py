@@ -1,4 +1,4 @@
-"""What an agent leaves in great numbers or at great depth keeps nobody from tidying up, and nothing from ending."""
+"""Leftovers of an agent in great numbers or at great depth: they prevent neither cleaning up nor ending."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Podium itself does in a workspace: looking, reading, writing, committing."""
+"""Podium's own operations in a workspace: looking, reading, writing, committing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an agent leaves for Podium's own git to step on: nothing of it runs, and nothing keeps Podium waiting."""
+"""Traps that an agent leaves for Podium's own git: none of them runs, and none keeps Podium waiting."""
 
 from __future__ import annotations
 

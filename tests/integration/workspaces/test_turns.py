@@ -1,4 +1,4 @@
-"""What is seen before and after a turn, and what is done about it."""
+"""Differences between a workspace before and after a turn, and the reaction to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people and tools do all day works inside, under every way of confining that this machine has."""
+"""Everyday work of people and tools inside, under every kind of confinement that this machine has."""
 
 from __future__ import annotations
 

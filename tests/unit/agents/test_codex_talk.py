@@ -1,4 +1,4 @@
-"""What is made of codex's messages: what it does is held against what was judged."""
+"""Handling of codex's messages: its actions are compared with what was judged."""
 
 from __future__ import annotations
 

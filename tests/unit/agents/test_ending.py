@@ -1,4 +1,4 @@
-"""What providers answer, as errors of the tree."""
+"""Conversion of providers' responses into errors of the tree."""
 
 from __future__ import annotations
 

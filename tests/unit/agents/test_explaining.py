@@ -1,4 +1,4 @@
-"""What a person can change is named in the errors of agents that are programs."""
+"""Settings that a person can change, as named in the errors of agents that are programs."""
 
 from __future__ import annotations
 

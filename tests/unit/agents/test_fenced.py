@@ -1,4 +1,4 @@
-"""What an agent's program may reach beside its workspace."""
+"""Files and hosts besides its workspace that an agent's program may reach."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What opencode is given, what its tools are called, and where it does not work."""
+"""Home of opencode, names of its tools, and workspaces in which it does not work."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def turn_in(folder: Path, **changes: Any) -> Turn:
 
 
 def laid_out(folder: Path, options: AgentOptions, **turn: Any) -> dict[str, Any]:
-    """What lies in the home: every JSON file by its name."""
+    """Return what lies in the home: every JSON file by its name."""
     kit, asked = kit_in(folder), turn_in(folder, **turn)
     with private_home(kit, asked, "coder", logins=login_of(options, kit)) as home:
         lay_out(home, asked, options, own_options(options), kit, {"PODIUM_DOOR": "/d"}, "1.2.3")

@@ -1,4 +1,4 @@
-"""What opencode and its plugin say, from recorded lines, and what becomes of it."""
+"""Messages of opencode and its plugin, from recorded lines, and their effect."""
 
 from __future__ import annotations
 

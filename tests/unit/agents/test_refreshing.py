@@ -1,4 +1,4 @@
-"""What a refresh makes of a login comes back, and what an agent might put in its place does not."""
+"""Copying back a refreshed login, and rejection of what an agent might put in its place."""
 
 from __future__ import annotations
 

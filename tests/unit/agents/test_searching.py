@@ -1,4 +1,4 @@
-"""Where a search by a pattern really looks."""
+"""Folder in which a search by a pattern really looks."""
 
 from __future__ import annotations
 

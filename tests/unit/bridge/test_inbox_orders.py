@@ -1,4 +1,4 @@
-"""What a claimed file may hold: an order, or a fault in words for whoever sent it."""
+"""Content of a claimed file: an order, or a problem described to the sender."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What leaves a source, and what is written for others, has no secrets in it."""
+"""Removal of secrets from everything that leaves a source or is written for others."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ async def readings(rig: Rig) -> list[int]:
 
 
 async def risen(rig: Rig, fill: Fill, *percents: float, every: float = HOUR) -> dict[str, Any]:
-    """What is seen after the disk was so full, one after the other."""
+    """Return the content after the disk was filled to these percentages, one after the other."""
     for percent in percents:
         fill(percent)
         await content(rig)

@@ -95,7 +95,7 @@ def test_an_answer_of_a_model_tells_who_gave_it_and_what_it_asks_for() -> None:
     )
     body = e.ModelAnswered(step="turn#0", role="playbook", agent="gemini", answer=answer)
     assert describe(body) == (
-        "playbook (gemini) gemini-x #3 asks for read_file, run_command [900 + 12 tokens]: "
+        "playbook (gemini) gemini-x #3 asks for read_file, run_command [900 tokens in, 12 out]: "
         "I read it first."
     )
 

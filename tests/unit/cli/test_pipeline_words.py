@@ -1,4 +1,4 @@
-"""Which events of a pipeline's run are worth a line, and how it reads."""
+"""Events of a pipeline's run that get a line of output, and the text of it."""
 
 from __future__ import annotations
 
@@ -63,6 +63,11 @@ def test_a_stage_is_told_with_the_time_it_took_from_its_beginning_to_its_end() -
         "PODIUM: Spawning DEVELOPER (B)...",
         "DEVELOPER: DONE. 'docs/report.md', commit 7f3a2b1 (1 min 00 s, $0.2500)",
     ]
+
+
+def test_a_stage_of_podium_itself_is_told_by_what_it_did() -> None:
+    merged = StageEnded(stage="integrate", role="podium", verdict="DONE", words="Merged main.")
+    assert told(merged) == ["PODIUM: Merged main."]
 
 
 def test_a_stage_that_an_earlier_process_told_of_is_not_told_again() -> None:

@@ -1,4 +1,4 @@
-"""What `make dist` lets pass and what it stops, without building anything."""
+"""Files that `make dist` accepts and rejects, without building anything."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `pip install podium` brings, as pyproject.toml says it."""
+"""Dependencies and extras that `pip install podium` installs, as declared in pyproject.toml."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the shipped policy says about commands an agent might type."""
+"""Verdicts of the shipped policy on commands that an agent might type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a dry run does with a tool that says so, and how risky a call is that hands something on."""
+"""Dry runs of tools that declare their behaviour in them, and the tier of a call that hands something on."""
 
 from __future__ import annotations
 

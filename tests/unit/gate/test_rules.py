@@ -1,4 +1,4 @@
-"""What rules fit, and what layers of them say together."""
+"""Matching of rules, and the decision of several layers of them together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whoever listens to a run can raise, hang, lag or leave: the run is the same, and what was missed is told."""
+"""Listeners of a run that raise, hang, lag or leave: the run is the same, and missed events are reported."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ EVENTS = [
 
 @pytest.fixture
 def held() -> Iterator[threading.Event]:
-    """What a listener hangs at until the test is over."""
+    """Yield an event that a listener hangs at until the test is over."""
     held = threading.Event()
     yield held
     held.set()

@@ -34,7 +34,7 @@ SECOND = timedelta(seconds=1)
 
 
 class Watcher:
-    """What one process makes of the events of the runs it hosts."""
+    """Spans that one process makes of the events of the runs it hosts."""
 
     def __init__(self, rig: HostedRig) -> None:
         self._rig = rig

@@ -20,7 +20,7 @@ from podium.ports import Clock, Ids, Store, Transaction
 
 
 class Listener:
-    """What a service was sent. `statuses` are given to the next posts, then all are taken."""
+    """Posts that a service received. `statuses` are given to the next posts, then all are accepted."""
 
     def __init__(self) -> None:
         self.port = 0

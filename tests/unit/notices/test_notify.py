@@ -1,4 +1,4 @@
-"""What is told, when, and how often."""
+"""Choice, time and number of notifications."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be set of notices and chats, and what is said of faults in it."""
+"""Settings of notices and chats, and the reports of problems in them."""
 
 from __future__ import annotations
 

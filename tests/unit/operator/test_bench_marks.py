@@ -1,4 +1,4 @@
-"""How one utterance is marked: what counts as right, and what as done wrongly."""
+"""Scoring of one utterance: what counts as right, and what as done wrongly."""
 
 from __future__ import annotations
 

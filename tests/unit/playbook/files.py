@@ -75,7 +75,7 @@ def write(folder: Path, profile: str = PROFILE, playbook: str = PLAYBOOK) -> Pat
 
 
 def faults_of(path: Path) -> list[str]:
-    """What is said against a profile or a playbook, without the folder; nothing when it is sound."""
+    """Return the problems of a profile or a playbook, without the folder; none when it is sound."""
     try:
         load_playbook(path) if path.suffix == ".md" else load_profile(path)
     except ConfigInvalid as invalid:

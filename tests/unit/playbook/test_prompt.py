@@ -71,7 +71,7 @@ def outline(text: str) -> list[str]:
 
 
 def kinds(text: str) -> list[str]:
-    """What each part is, down to the code spans within a line."""
+    """Return the kind of each part, down to the code spans within a line."""
     tokens = MarkdownIt().parse(text)
     return [part.type for token in tokens for part in (token, *(token.children or ()))]
 

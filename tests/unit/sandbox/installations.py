@@ -23,7 +23,7 @@ def places(
     closed: Path | None = None,
     untrusted: Path | None = None,
 ) -> tuple[str, ...]:
-    """What is shown beside Podium's own."""
+    """Return the paths that are shown besides Podium's own."""
     found = visible_paths(
         [str(path)] if path else [],
         os.pathsep.join(map(str, search)),

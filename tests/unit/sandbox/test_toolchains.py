@@ -1,4 +1,4 @@
-"""Which folders of programs a confined tree is shown."""
+"""Folders of programs that a confined tree is shown."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def item(hint: str = "FIX-A", *ops: Json, **fields: Any) -> dict[str, Any]:
 
 
 def plan(*items: Json) -> Reply:
-    """What a planner says."""
+    """Return a planner's reply with these items."""
     said = {"timestamp": "2026-01-01T12:00:00Z", "source": "test", "items": list(items)}
     return Reply(text=json.dumps({**said, "context_summary": "as it is"}), usage=USAGE)
 
@@ -254,7 +254,7 @@ class Post:
         return found
 
     async def standing(self, run_id: str) -> CandidateStatus:
-        """Where a candidate stands once it has ended."""
+        """Wait for a candidate to end and return its status."""
 
         async def ended() -> CandidateStatus | None:
             def look(view: StoreView) -> CandidateStatus | None:

@@ -19,7 +19,7 @@ SAFE = [{"op": "mkdir", "path": "g/docs/new"}, {"op": "append", "path": "logs/a.
 
 
 async def first_candidate(tmp_path: Path, *ops: dict[str, Any], **options: Any) -> Any:
-    """Where the candidate of these operations stands after its first tick."""
+    """Return the status of the candidate of these operations after its first tick."""
     station = Station(tmp_path, [plan(item("FIX-A", *ops))], mode="supervised", **options)
     station.write("g/docs/a.md", "alpha\n")
     station.write("g/reports/old.md", "old\n")

@@ -24,7 +24,7 @@ async def only(post: Post) -> CandidateStatus:
 
 
 async def now(post: Post, run_id: str) -> CandidateStatus:
-    """Where a candidate stands."""
+    """Return the status of a candidate."""
 
     def look(view: StoreView) -> CandidateStatus | None:
         run = view.run(run_id)
@@ -36,7 +36,7 @@ async def now(post: Post, run_id: str) -> CandidateStatus:
 
 
 def answer(post: Post, wo_id: str, *, seconds: float = 0.0) -> None:
-    """What the worker says of an order that somebody moved into its inbox."""
+    """Record the worker's answer to an order that somebody moved into its inbox."""
     inbox = inbox_of(post.podium, sense_options(post.podium))
     at = post.podium.clock.now() + timedelta(seconds=seconds)
     inbox.acknowledge(Ack(wo_id=wo_id, status="done", finished_at=at))

@@ -1,4 +1,4 @@
-"""How far a candidate gets in each mode, by the real gate and in real files."""
+"""Progress of a candidate in each mode, by the real gate and in real files."""
 
 from __future__ import annotations
 

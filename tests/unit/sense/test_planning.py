@@ -1,4 +1,4 @@
-"""Whoever plans and however that goes, there is a plan at the end, and the status says what it is worth."""
+"""Planners of every kind and every outcome: there is a plan at the end, and the status says what it is worth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was approved at delivery is what runs: these operations, by one run, and nothing else."""
+"""Execution of an order exactly as approved at delivery: these operations, by one run, and nothing else."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def promoted(post: Post, kind: str = "promoted", tier: Tier = Tier.T2) -> None:
 
 
 async def asked_by(post: Post, run: Run) -> list[Approval]:
-    """What a person is asked about."""
+    """Return the approvals that this run waits for."""
     return [each for each in await post.waiting_approvals() if each.run_id == run.id]
 
 

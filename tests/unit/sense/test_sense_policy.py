@@ -29,7 +29,7 @@ EARNED_GATE = gate_with(sense_layer(OPTIONS), earned_layer("api", ("g/docs", "lo
 
 
 def delivery(gate: RuleGate, mode: str = "autonomous", **changes: Any) -> Decision:
-    """What the gate says to delivering the order."""
+    """Return the gate's decision on delivering the order."""
     place = changes.pop("place", f"{LAYOUT.inbox}/WO-1.yaml")
     role, quotas = changes.pop("role", "sense"), changes.pop("quotas", ())
     provenance = changes.pop("provenance", ())
@@ -42,7 +42,7 @@ def delivery(gate: RuleGate, mode: str = "autonomous", **changes: Any) -> Decisi
 
 
 def operation(tool: str, place: str, access: Access = Access.WRITE) -> Decision:
-    """What the gate says to an operation of an order."""
+    """Return the gate's decision on an operation of an order."""
     call = tool_call(tool, paths=(path(place, access),), role="worker")
     return gate_with(worker_layer(OPTIONS)).decide(
         call, context_for(SPECS[tool], mode="autonomous")

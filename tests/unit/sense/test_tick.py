@@ -322,7 +322,7 @@ async def test_a_tick_that_died_while_planning_is_finished_by_the_next_which_pla
 
 
 def _forgetful(post: Post) -> MemorySenseRecord:
-    """What is remembered, without the candidates that wait: an idle tick looks after those."""
+    """Return a copy of the memory without the candidates that wait: an idle tick looks after those."""
     record = MemorySenseRecord()
     record.remember(post.station.memory.model_copy(update={"pending": {}}))
     return record

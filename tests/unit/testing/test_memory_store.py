@@ -1,4 +1,4 @@
-"""What is special about the store without a file; the rest is in the contract suites."""
+"""Specifics of the store without a file; the rest is in the contract suites."""
 
 from __future__ import annotations
 

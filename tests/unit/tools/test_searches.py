@@ -37,7 +37,7 @@ def search(rig: Rig, observed: bool = True, **arguments: Json) -> Call:
 
 
 def read_by(call: Call) -> set[str]:
-    """What it reads beside the folder that it names."""
+    """Return the paths that it reads besides the folder that it names."""
     return {use.given for use in call.paths[1:]}
 
 

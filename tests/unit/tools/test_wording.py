@@ -1,4 +1,4 @@
-"""What a person is shown before a yes, and what a yes is bound to."""
+"""Content shown to a person before an approval, and what an approval is bound to."""
 
 from __future__ import annotations
 

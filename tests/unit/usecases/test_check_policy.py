@@ -1,4 +1,4 @@
-"""What the gate would say, without acting."""
+"""Gate's decision on a call, without acting."""
 
 from __future__ import annotations
 

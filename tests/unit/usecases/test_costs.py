@@ -1,4 +1,4 @@
-"""What was spent, by day, flow and agent, and why runs failed."""
+"""Spending by day, flow and agent, and the causes of failed runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a card shows of a change: every line of it."""
+"""Changes on a card: every line of them is shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which check a project is found to have, by its files and by what is installed."""
+"""Detection of a project's check, by its files and by what is installed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whoever looks at a pair needs no gate; whoever may restart a program has one before anything is done."""
+"""Late set-up of a pair's gate: looking needs none; a restart of a program has one before anything is done."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where things are."""
+"""Locations of the project's and the user's folders."""
 
 from __future__ import annotations
 

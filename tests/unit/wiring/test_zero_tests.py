@@ -1,4 +1,4 @@
-"""What test runners print when they found nothing to run, and when they did."""
+"""Output of test runners that found nothing to run, and of those that did."""
 
 from __future__ import annotations
 

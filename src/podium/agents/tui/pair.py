@@ -25,7 +25,7 @@ from podium.agents.tui.screen import TerminalScreen, history, look, painted
 from podium.agents.tui.server import ServerIdentity, TerminalSettings, TmuxServer
 from podium.agents.tui.side import Side, SideSpec
 from podium.core.decisions import Usage
-from podium.core.errors import AgentLost, BadInput, LockHeld, NotPossibleNow
+from podium.core.errors import AgentLost, BadInput, LockHeld, NotPossibleNow, ToolMissing
 from podium.core.keyboards import KeyboardHold
 from podium.core.terminals import PaneView
 from podium.core.turns import Reply, Turn
@@ -251,8 +251,12 @@ class TerminalPair:
         Raises `ToolMissing` without tmux, `NeedsHuman` when a program asks something, `TimedOut` when one does not
         become ready, `ProgramEnded` with its last words when one dies.
         """
-        for agent in self._agents.values():
-            await self._be_up(agent.side)
+        sides = [agent.side for agent in self._agents.values()]
+        # All start before the first is told its part: they get ready side by side, and a missing one costs no wait.
+        if not all([await self._is_up(side) for side in sides]):
+            await self._open_through(sides[-1])
+        for side in sides:
+            await self._be_up(side)
 
     async def states(self) -> list[SideState]:
         """Return the state of each side. Starts nothing."""
@@ -337,14 +341,24 @@ class TerminalPair:
 
     async def _be_up(self, side: Side) -> None:
         if not await self._is_up(side):
-            async with alone(self._lock):
-                self._identity = await self._server.come_up()
-                # All that sit before it, so that panes lie in the order of seats.
-                for agent in self._agents.values():
-                    await agent.side.open(self._identity)
-                    if agent.side is side:
-                        break
+            await self._open_through(side)
         await side.take_part()
+
+    async def _open_through(self, last: Side) -> None:
+        """Start a side's program, and those of all that sit before it, so that panes lie in the order of seats."""
+        async with alone(self._lock):
+            self._identity = await self._server.come_up()
+            for agent in self._agents.values():
+                await self._open(agent.side, self._identity)
+                if agent.side is last:
+                    break
+
+    async def _open(self, side: Side, server: ServerIdentity) -> None:
+        try:
+            await side.open(server)
+        except ToolMissing as missing:
+            choice = f"or choose another: `podium duet up --{side.name} claude`"
+            raise ToolMissing(f"{side.who}: {missing}; {choice}") from missing
 
     async def _is_up(self, side: Side) -> bool:
         if self._identity is None:

@@ -9,7 +9,6 @@ from contextlib import suppress
 from podium.app.app import Podium
 from podium.app.checkup.check import CheckFinding, bad, good, weak
 from podium.app.checkup.machine import (
-    check_agent,
     check_any,
     check_approvers,
     check_checks,
@@ -20,10 +19,12 @@ from podium.app.checkup.machine import (
     check_kinds,
     check_limits,
     check_python,
+    check_repository,
     check_sandbox,
     check_tmux,
+    check_unused_agent,
     confining_ways,
-    other_programs,
+    unused_kinds,
 )
 from podium.app.checkup.record import (
     check_chains,
@@ -51,6 +52,7 @@ async def examine(podium: Podium, environ: Mapping[str, str]) -> list[CheckFindi
         "tmux": check_tmux(launcher),
         "sandbox": check_sandbox(podium, ways),
         "limits": check_limits(podium, ways),
+        "repository": check_repository(podium),
         "checks": check_checks(podium),
         "folder": check_folder(podium),
         "database": check_database(podium),
@@ -60,14 +62,16 @@ async def examine(podium: Podium, environ: Mapping[str, str]) -> list[CheckFindi
         "chains": check_chains(podium),
         "traces": check_traces(podium),
         "hooks": check_hooks(podium),
-        **{name: check_agent(launcher, name) for name in other_programs(podium)},
-        **{
-            f"agent {name}": check_configured(podium, name)
-            for name in sorted(podium.settings.agents)
-        },
+        **{kind: check_unused_agent(podium, kind) for kind in unused_kinds(podium)},
     }
-    findings = await asyncio.gather(*(_whatever(name, check) for name, check in checks.items()))
-    settings_findings = (check_any(podium), check_kinds(podium), check_approvers(podium))
+    configured = {
+        f"agent {name}": check_configured(podium, name) for name in sorted(podium.settings.agents)
+    }
+    findings = await asyncio.gather(
+        *(_whatever(name, check) for name, check in {**checks, **configured}.items())
+    )
+    agents = findings[len(checks) :]
+    settings_findings = (check_any(podium, agents), check_kinds(podium), check_approvers(podium))
     return [check_variables(environ), *findings, *settings_findings]
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from podium.agents.kinds import ABOUT
 from podium.app.agent_builder import KINDS
-from podium.app.agent_status import agent_status
+from podium.app.agent_status import agent_status, login_remedy
 from podium.app.app import Podium
 from podium.app.checkup.check import CheckFinding, Trial, attempt, bad, good, weak
 from podium.app.dry_run import ClosedDoor, scratch_store
@@ -88,8 +88,19 @@ async def check_tmux(launcher: Launcher) -> CheckFinding:
     return good("tmux", version.first_line.removeprefix("tmux "))
 
 
+async def check_repository(podium: Podium) -> CheckFinding:
+    """Look at the checkout that `podium run` starts from."""
+    from podium.app.project_setup import look_at_repository
+
+    look, problem = await look_at_repository(podium)
+    if look is None:
+        says, _, mend = problem.partition("; ")
+        return weak("repository", says, f"for `podium run`: {mend or 'see the problem above'}")
+    return good("repository", f"on branch {look.branch}" if look.branch else "HEAD is detached")
+
+
 async def check_checks(podium: Podium) -> CheckFinding:
-    """Tests that cannot be run stop every task before its first agent."""
+    """Look at the project's checks: tests that cannot be run stop every task before its first agent."""
     from podium.app.project_setup import look_at_checks
 
     says, mend = await look_at_checks(podium)
@@ -236,32 +247,38 @@ def _confinement(podium: Podium, trials: Ways) -> CheckFinding:
     return good("sandbox", says)
 
 
-AGENT_PROGRAMS = {about.program[0]: about.install for about in ABOUT.values() if about.program}
-"""Program → how it is installed."""
-
 CANARY = "the doctor's canary was denied as expected"
 
 
-async def check_agent(launcher: Launcher, program: str) -> CheckFinding:
-    """Starts the CLI and asks for its version."""
-    trial = await attempt(launcher, program, "--version", seconds=20.0)
+async def check_unused_agent(podium: Podium, kind: str) -> CheckFinding:
+    """Start the CLI of a kind that no agent in the settings has. Only without agents it must be usable."""
+    about = ABOUT[kind]
+    [program] = about.program
+    trial = await attempt(podium.launcher, program, "--version", seconds=20.0)
+    if trial.missing and podium.settings.agents:
+        return good(program, "not installed; none of your agents needs it")
     if not trial.worked:
-        return weak(program, trial.complaint, f"to use it: {AGENT_PROGRAMS[program]}")
+        return weak(program, trial.complaint, f"to use it: {about.install}")
+    remedy = "" if podium.settings.agents else login_remedy(podium, kind)
+    if remedy:
+        return weak(program, f"{trial.first_line}, not logged in", remedy)
     return good(program, trial.first_line)
 
 
-def check_any(podium: Podium) -> CheckFinding:
-    """Check that an agent is configured, unless the flows in use need none."""
-    names = sorted(podium.settings.agents)
-    if names:
-        return good("agents", f"configured: {', '.join(names)}")
+def check_any(podium: Podium, agents: Sequence[CheckFinding]) -> CheckFinding:
+    """Check that an agent is configured and usable, unless the flows in use need none. `agents` are those of `check_configured`."""
+    names = ", ".join(sorted(podium.settings.agents))
+    if any(finding.state == "ok" for finding in agents):
+        return good("agents", f"configured: {names}")
+    problem = f"none of them can be used: {names}" if names else "none configured"
+    mend = "fix one of them, see above" if names else _first_agent(podium)
     needs = "`podium run`, playbooks and planners that are models need one"
     without = sorted(name for name in podium.settings.flows if _needs_nobody(podium, name))
     if without and len(without) == len(podium.settings.flows):
-        says = f"none configured; {', '.join(without)} as set up here works without, but {needs}"
-        return weak("agents", says, f"to use those: {_first_agent(podium)}")
-    says = f"none configured; {needs} (`podium ask` and `planner: rules` do not)"
-    return bad("agents", says, _first_agent(podium))
+        says = f"{problem}; {', '.join(without)} as set up here works without, but {needs}"
+        return weak("agents", says, f"to use those: {mend}")
+    says = f"{problem}; {needs} (`podium ask` and `planner: rules` do not)"
+    return bad("agents", says, mend)
 
 
 def _needs_nobody(podium: Podium, flow: str) -> bool:
@@ -310,12 +327,10 @@ async def check_configured(podium: Podium, name: str) -> CheckFinding:
     return good(label, f"{status.kind} {version}, {login}")
 
 
-def other_programs(podium: Podium) -> tuple[str, ...]:
-    """Programs of agents that podium.yaml does not name."""
+def unused_kinds(podium: Podium) -> tuple[str, ...]:
+    """Kinds of CLIs that no agent in the settings has."""
     used = {agent.kind for agent in podium.settings.agents.values()}
-    return tuple(
-        about.program[0] for kind, about in ABOUT.items() if about.program and kind not in used
-    )
+    return tuple(kind for kind, about in ABOUT.items() if about.program and kind not in used)
 
 
 async def check_hooks(podium: Podium) -> CheckFinding:

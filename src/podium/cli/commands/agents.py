@@ -14,6 +14,7 @@ from podium.cli.screen import error_record
 from podium.core.errors import PodiumError
 from podium.core.model import Json
 from podium.core.turns import Reply
+from podium.render.event import tokens_text
 from podium.render.text import escaped_line
 
 app = command_app()
@@ -115,7 +116,7 @@ def _show(cli: CliContext, status: Standing, reply: Reply | None, asked: bool) -
         used = reply.usage
         rows["answered"] = escaped_line(reply.text.strip())[:MAX_ANSWER]
         rows["took"] = (
-            f"{reply.seconds:.1f} s, {used.input_tokens} + {used.output_tokens} tokens, "
+            f"{reply.seconds:.1f} s, {tokens_text(used.input_tokens, used.output_tokens)}, "
             f"${used.usd:.4f}{'' if used.complete else ' (incomplete)'}, {reply.model}"
         )
         rows |= {"warning": "; ".join(reply.warnings)} if reply.warnings else {}

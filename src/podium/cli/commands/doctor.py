@@ -14,6 +14,7 @@ from podium.cli.context import CliContext, run_to_end
 from podium.cli.screen import Colour, Screen
 from podium.config.configuration import Configuration, load_readable
 from podium.core.errors import ConfigInvalid
+from podium.render.text import counted
 
 app = command_app()
 
@@ -53,7 +54,7 @@ def doctor(
     healthy = all(finding.state != "fail" for finding in findings)
     checks = [one.model_dump(mode="json") for one in findings]
     record = {"healthy": healthy, "checks": checks, **({"fixed": fixed} if fix else {})}
-    cli.screen.answer(record, lambda: _print(cli.screen, findings, fixed))
+    cli.screen.answer(record, lambda: _print(cli.screen, findings, fixed if fix else None))
     raise typer.Exit(0 if healthy else 1)
 
 
@@ -72,11 +73,23 @@ def _settings(cli: CliContext) -> tuple[Configuration, CheckFinding]:
     return configuration, CheckFinding(name="settings", state="ok", says=says)
 
 
-def _print(screen: Screen, findings: list[CheckFinding], fixed: list[str]) -> None:
-    for sentence in fixed:
+def _print(screen: Screen, findings: list[CheckFinding], fixed: list[str] | None) -> None:
+    """`fixed` is None without `--fix`."""
+    for sentence in ("nothing to fix",) if fixed == [] else fixed or ():
         screen.line(f"fixed {'':<11} {sentence}")
     for finding in findings:
         text = f"{finding.name:<11} {finding.says}"
         screen.marked_line(finding.state.ljust(5), _COLOURS[finding.state], text)
         if finding.mend:
             screen.line(f"{'':<17} → {finding.mend}")
+    screen.line(_summary(findings))
+
+
+def _summary(findings: list[CheckFinding]) -> str:
+    problems = sum(finding.state == "fail" for finding in findings)
+    warnings = counted(sum(finding.state == "warn" for finding in findings), "warning")
+    if problems:
+        return f"not ready: {counted(problems, 'problem')}, {warnings}"
+    if warnings.startswith("0 "):
+        return "ready"
+    return f"ready, with {warnings}: some commands may not work"

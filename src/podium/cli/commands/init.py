@@ -214,7 +214,8 @@ def _prompt(question: str, default: str, choices: tuple[str, ...] = ()) -> str:
 def _show_findings(cli: CliContext, proposal: Proposal) -> None:
     screen = cli.screen
     if proposal.agents:
-        screen.line(f"agents installed and logged in: {', '.join(proposal.agents)}")
+        state = "but not logged in" if proposal.login_remedies else "and logged in"
+        screen.line(f"agents installed {state}: {', '.join(proposal.agents)}")
     elif proposal.candidates:
         screen.line(
             f"agents in your own settings: {', '.join(map(escaped_line, proposal.candidates))}"
@@ -233,10 +234,13 @@ def _show_notes(cli: CliContext, proposal: Proposal) -> None:
 
 def _notes(proposal: Proposal) -> list[str]:
     notes = list(proposal.notes)
+    if proposal.checks_problem:
+        notes.append(f"`podium run` will stop before the first agent: {proposal.checks_problem}")
     if not proposal.candidates:
         notes.append(
-            "no agent CLI is installed and logged in; `podium agents list` shows what is missing"
+            "no agent CLI is installed; `podium agents list` shows those that Podium knows"
         )
+    notes += [f"{kind} is not logged in: {how}" for kind, how in proposal.login_remedies.items()]
     if proposal.repository_problem:
         notes.append(f"`podium run` will not start here yet: {proposal.repository_problem}")
     return notes
@@ -245,8 +249,8 @@ def _notes(proposal: Proposal) -> list[str]:
 def _next_command(proposal: Proposal, trial: CheckTrial | None) -> str:
     if not proposal.candidates:
         return "install one and log in, or add a model under `agents:` in podium.yaml; then run podium doctor"
-    if proposal.repository_problem:
-        return f"follow the last note, then {RUN}"
+    if proposal.login_remedies or proposal.repository_problem or proposal.checks_problem:
+        return f"follow the notes, then {RUN}"
     if trial and trial.state == "red":
         return 'podium run "Fix the failing check"'
     return RUN

@@ -281,7 +281,8 @@ def _announce(cli: CliContext, console: WebContext, url: str) -> None:
     else:
         where = url
     if console.tokens.all():
-        text = f"console at {where}; create a token with `podium serve tokens add NAME`"
+        command = "`podium serve tokens add NAME --role operator --role approver`"
+        text = f"console at {where}; sign in with your token, or create another: {command}"
         cli.screen.answer({"url": url}, lambda: cli.screen.line(text))
         return
     from podium.web.access.tokens import ConsoleRole

@@ -139,7 +139,12 @@ def _result_line(result: CallResult) -> str:
 
 
 def _answer_fields(result: CallResult) -> dict[str, Json]:
-    return {name: value for name, value in result.fields.items() if name != "verification"}
+    """Return the fields to show. An empty text says nothing; --json has it."""
+    return {
+        name: value
+        for name, value in result.fields.items()
+        if name != "verification" and value != ""
+    }
 
 
 def _impact(answer: OperatorAnswer) -> Iterator[str]:

@@ -115,8 +115,8 @@ def _read(file: Path) -> dict[str, Json]:
             f"the context file {str(file)!r} is not JSON ({error}); fix the file"
         ) from None
     if not isinstance(context, dict):
-        kind = type(context).__name__
+        kind = "a list" if isinstance(context, list) else "a single value"
         raise BadInput(
-            f"the context file {str(file)!r} is not a JSON object but of type {kind}; write names and values in {{}}"
+            f"the context file {str(file)!r} must contain a JSON object, not {kind}; write names and values in {{}}"
         )
     return context

@@ -409,7 +409,7 @@ class PackReader:
         return EXACT if exact else reading.confidence, reading.candidates[0]
 
     def sentence(self, tool: str) -> str:
-        """`system.status of pack podium (Say how Podium stands here)`."""
+        """`system.status of pack podium (Report the status of Podium)`."""
         entry = self.pack.tool(tool) or self.pack.skill(tool)
         about = entry.description.split(". ")[0].split(":")[0].rstrip(".") if entry else ""
         return f"{tool} of pack {self.pack.name} ({about})"

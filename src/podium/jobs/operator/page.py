@@ -42,8 +42,8 @@ HINTS = {
     "INTENT": "what was understood",
     "PLAN": "what would be done",
     "RESULT": "what was done",
-    "TOOL IMPACT": "what it touches",
-    "RISKS / GATES": "what guards it",
+    "TOOL IMPACT": "what it affects",
+    "RISKS / GATES": "risks and approvals",
     "NEXT ACTIONS": "what you can do now",
 }
 UNDER_WAY = ("awaiting_approval", "enqueued")

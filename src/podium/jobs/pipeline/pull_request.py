@@ -21,7 +21,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s")
 _LEADS_ELSEWHERE = re.compile(r"@(?=\w)|(?<=#)(?=\d)|(?<=\bGH-)(?=\d)", re.IGNORECASE)
 _INVISIBLE = "<!-- -->"
 _NOT_RUN = "No checks were run; this change is untested.\n"
-_GUARDED = "This branch changes guarded files, which guard the project or run by themselves:\n"
+_GUARDED = "This branch changes files that guard the project or run automatically:\n"
 
 
 def title_of(task: str) -> str:

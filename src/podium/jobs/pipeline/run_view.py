@@ -83,7 +83,7 @@ class PipelineLines:
             case e.RunWaiting(signal=signal, deadline=until) if signal.startswith(RATE_LIMIT):
                 self.doing = Doing("rate limited", until)
             case e.RunWaiting(signal=signal, deadline=until) if signal.startswith(AGENT_LOST):
-                self.doing = Doing("retried soon", until)
+                self.doing = Doing("retrying soon", until)
             case e.RunWaiting():
                 self.doing = Doing("waiting for a person")
             case StageEnded() | e.ChecksRan():
@@ -174,6 +174,9 @@ def _stage_ended(
     body: StageEnded, elapsed_seconds: float, *, moved: bool
 ) -> Iterator[tuple[str, str]]:
     role = in_capitals(body.role)
+    if role == SUPERVISOR and body.verdict == "DONE" and body.words:
+        yield SUPERVISOR, body.words
+        return
     made = [repr(body.document)] if body.document else []
     made += [f"commit {body.commit[:7]}"] if moved and body.verdict != SENT_BACK else []
     cost = f"{duration(elapsed_seconds)}, {money(body.usage)}"

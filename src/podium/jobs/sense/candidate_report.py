@@ -12,6 +12,7 @@ from podium.app.workload import see_queues
 from podium.cli.context import from_here, is_elsewhere, root_option
 from podium.cli.screen import Screen
 from podium.config.configuration import load_configuration
+from podium.config.folders import PROJECT_FILE
 from podium.core.events import ToolFailed, ToolRefused
 from podium.core.work import MODES, Mode, Run, RunStatus
 from podium.jobs.sense import SenseOptions
@@ -62,6 +63,8 @@ class ReportContext:
     trust: Sequence[EarnedTrust] = ()
     hindrances: Mapping[str, str] = field(default_factory=dict)
     """Work order → what keeps it from being delivered or performed just now, in words."""
+    agents: tuple[str, ...] = ()
+    """Agents in the settings, any of which could plan."""
     mode_option: str = ""
     """` --mode MODE` for a command that delivers candidates; empty where the configured mode is enough."""
 
@@ -117,6 +120,7 @@ async def report_context(podium: Podium, statuses: Sequence[CandidateStatus] = (
         acks=acks,
         trust=current_trust(podium),
         hindrances=hindrances,
+        agents=tuple(sorted(podium.settings.agents)),
         mode_option=_mode_option(podium),
     )
 
@@ -159,9 +163,6 @@ def _put_off_by(view: StoreView, run_id: str) -> str:
         if isinstance(body, ToolFailed):
             return f"deferred, retried every five minutes: {body.error}"
     return ""
-
-
-WITHOUT_A_MODEL = "`planner: rules` under `flows: sense:` in podium.yaml plans without a model"
 
 
 def render_tick(
@@ -267,7 +268,16 @@ def _planner(outcome: TickOutcome, around: ReportContext) -> list[str]:
     name = outcome.planner or around.options.planner
     absent = outcome.status is PlannerStatus.MOCK
     unplanned = [no_plan(outcome.status)] if no_plan(outcome.status) else []
-    return [f"{name} {outcome.status}{why}", *unplanned, *([WITHOUT_A_MODEL] if absent else [])]
+    others = [_other_planners(name, around)] if absent else []
+    return [f"{name} {outcome.status}{why}", *unplanned, *others]
+
+
+def _other_planners(name: str, around: ReportContext) -> str:
+    """Name the settings that plan without the absent planner."""
+    agent = next((agent for agent in around.agents if agent != name), "")
+    asked = f"`planner: {escaped_line(agent)}` or " if agent else ""
+    file = escaped_line(str(around.root / PROJECT_FILE))
+    return f"set {asked}`planner: rules` (no model) under `flows: sense:` in {file}"
 
 
 async def next_of_candidate(podium: Podium, run: Run, *, yes: bool) -> str:

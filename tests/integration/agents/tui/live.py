@@ -113,7 +113,7 @@ class Live:
         return await injector.deliver(self.sent, text)
 
     async def hears(self, mark: Json, kind: str = "end", count: int = 1) -> list[TranscriptEntry]:
-        """What it wrote down since, up to the last of so many of that kind."""
+        """Wait for `count` entries of that kind after the mark, and return all entries up to the last of them."""
         said: list[TranscriptEntry] = []
 
         def is_there() -> bool:
@@ -214,7 +214,7 @@ def recording_hook(root: Path, *denied: str) -> tuple[str, ...]:
 
 
 def hooked(root: Path) -> list[dict[str, Any]]:
-    """What the recording hook was asked."""
+    """Return the requests that the recording hook received."""
     record = root / "hooked.jsonl"
     return [json.loads(line) for line in record.read_text().splitlines()] if record.exists() else []
 

@@ -1,4 +1,4 @@
-"""What goes wrong with a program on a terminal is mended once, or told in words that say what to do."""
+"""Failures of a program on a terminal: repaired once, or reported with what to do."""
 
 from __future__ import annotations
 

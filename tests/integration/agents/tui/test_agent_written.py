@@ -1,4 +1,4 @@
-"""What a program writes down is read to the byte, and tells how far a turn came when its program died."""
+"""Transcripts that a program writes: read exactly to the byte, and evidence of how far a turn came when its program died."""
 
 from __future__ import annotations
 

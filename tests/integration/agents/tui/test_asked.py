@@ -30,7 +30,7 @@ BLOCK = test_claude_tui.BLOCK
 
 @dataclass(frozen=True)
 class Cli:
-    """What differs between them in these tests."""
+    """Differences between the CLIs in these tests."""
 
     adapter: Callable[[], Adapter]
     options: Options
@@ -47,7 +47,7 @@ class Cli:
         return at_desk(root, self.adapter(), self.options, steps, **changes)
 
     def was_told(self, desk: Desk, *words: str) -> bool:
-        """Whether the model was asked something in a conversation that holds all of these."""
+        """Return whether the model was sent a conversation that contains all of these."""
         talks = [repr(request.body[self.talk]) for request in desk.server.requests]
         return any(all(each in talk for each in words) for talk in talks)
 

@@ -1,4 +1,4 @@
-"""What a pane shows becomes plain text."""
+"""Conversion of a pane's content into plain text."""
 
 from __future__ import annotations
 

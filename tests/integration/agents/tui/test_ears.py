@@ -1,4 +1,4 @@
-"""What a program writes down is told apart: its own turn, late words of an earlier one, and those of others."""
+"""Assignment of transcript entries to turns: a program's own turn, late text of an earlier one, and those of others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Gemini CLI writes down and how it is started, without the program itself."""
+"""Gemini CLI's transcript and start command, without the program itself."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ What = Literal["kill", "stop", "cut", "restart", "outage"]
 
 
 class Plan(FrozenModel):
-    """What is done, and how much of it."""
+    """Kinds and amounts of the disturbances."""
 
     seed: int
     runs: int
@@ -154,7 +154,7 @@ class Conductor:
         return self._chance.uniform(plan.shortest_trouble_seconds, plan.longest_trouble_seconds)
 
     def _ended(self) -> int:
-        """How many runs have ended; none that can be seen while the server is away."""
+        """Return the number of runs that have ended; 0 while the server is away."""
         statement = "SELECT count(*) FROM podium.runs WHERE finished_at IS NOT NULL"
         try:
             with psycopg.connect(self._url) as connection:

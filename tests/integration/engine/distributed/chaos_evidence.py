@@ -1,4 +1,4 @@
-"""What is left after the chaos: the record in the database, and the marks in the outside world."""
+"""Evidence left after the chaos: the record in the database, and the marks in the outside world."""
 
 from __future__ import annotations
 

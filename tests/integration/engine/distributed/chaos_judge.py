@@ -1,4 +1,4 @@
-"""What the record and the outside world say after the chaos: every broken promise is one fault."""
+"""Verdict on the record and the outside world after the chaos: every broken promise is one problem."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def _faults_of_step(name: str, done: Sequence[Effect], fence: int, at: int) -> I
 
 
 def _steps_begun_without_right(effects: Sequence[Effect], history: History) -> Iterator[str]:
-    """Whoever is refused has one step in flight and begins no other."""
+    """Yield a problem for each fence with more than one unrecorded step: a refused worker has one step in flight and begins no other."""
     unrecorded = Counter(
         effect.fence
         for effect in effects
@@ -174,7 +174,7 @@ def _takeover_seconds(evidence: Evidence, troubles: Sequence[Trouble]) -> tuple[
 
 
 def _one_is_well(trouble: Trouble, troubles: Sequence[Trouble]) -> bool:
-    """Whether another machine, and the server, had no trouble from well before until well after."""
+    """Return whether another machine, and the server, had no trouble from well before until well after."""
     begin, end = trouble.began - 10_000_000, trouble.began + 10_000_000
     near = [each for each in troubles if each.began < end and each.ended > begin]
     others = {f"machine{number}" for number in (1, 2, 3)} - {trouble.machine}

@@ -1,4 +1,4 @@
-"""What the chaos is played on: a server at the hub, and a worker on each machine."""
+"""Environment of the chaos: a server at the hub, and a worker on each machine."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ STEPS = 10
 
 
 class Duty(FrozenModel):
-    """What a worker is told at its start."""
+    """Parameters that a worker gets at its start."""
 
     url: str
     machine: str

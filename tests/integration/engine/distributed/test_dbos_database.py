@@ -1,4 +1,4 @@
-"""What is used of DBOS, on a real PostgreSQL: claims, limits, recovery, delays, and what is refused."""
+"""DBOS features in use, on a real PostgreSQL: claims, limits, recovery, delays, and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which host gets which run: pins, lost hosts, versions side by side, labels."""
+"""Assignment of runs to hosts: pins, lost hosts, versions side by side, labels."""
 
 from __future__ import annotations
 

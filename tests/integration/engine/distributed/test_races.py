@@ -123,7 +123,7 @@ async def _serve_until_empty(url: str, folder: Path, queue: QueueSpec) -> list[s
 
 
 def _in_processes(work: Callable[[], Coroutine[Any, Any, list[Any]]]) -> list[list[Any]]:
-    """What each of the processes gives back."""
+    """Return the result of each process."""
     pipes = [FRESH.Pipe(duplex=False) for _ in range(RACERS)]
     racers = [FRESH.Process(target=_racer, args=(work, sender)) for _, sender in pipes]
     for racer in racers:

@@ -50,7 +50,7 @@ class Repository:
         self.git("commit", "--quiet", "--message", message)
 
     def append(self, *words: str) -> None:
-        """What a step of the pipeline appends."""
+        """Append to the files as a step of the pipeline does, and commit."""
         items = with_items(self.read(BACKLOG), words, source="developer", day=DAY)
         lessons = with_lessons(
             self.read(MEMORY), words, source="developer", day=DAY, looks_secret=lambda _: None

@@ -1,4 +1,4 @@
-"""What a model says becomes a reading, whatever it says. OpenRouter is played by the loopback server."""
+"""Conversion of any model output into a reading. OpenRouter is played by the loopback server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is asked to read: what the person, the environment and podium.yaml say."""
+"""Choice of the reader according to the person, the environment and podium.yaml."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What has to be true of a run that was killed and resumed, beside one that was left in peace."""
+"""Checks of a run that was killed and resumed, compared with one that was not disturbed."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ done twice, two files at once, and the end."""
 
 @dataclass(frozen=True)
 class RoleAgent:
-    """Who follows the playbook: settings of an agent, and how its model names Podium's tools."""
+    """Agent that follows the playbook: its settings, and its model's names for Podium's tools."""
 
     kind: str
     model: str
@@ -84,7 +84,7 @@ API = RoleAgent("api", "google:gemini-2.5-flash")
 
 @dataclass(frozen=True)
 class Kill:
-    """Where a process dies. Number 0: nowhere."""
+    """Point at which a process dies. Number 0: none."""
 
     series: str = "after"
     number: int = 0
@@ -136,7 +136,7 @@ class Life:
 
 @dataclass
 class Performance:
-    """What came of a run that was killed and resumed."""
+    """Result of a run that was killed and resumed."""
 
     root: Path
     lives: list[Life] = field(default_factory=list)
@@ -189,7 +189,7 @@ class Theatre:
         return ("resume", run_id) if run_id else ("playbook", "run", "bump.md")
 
     async def _is_over(self, server: ModelServer, life: Life) -> bool:
-        """Whether the run has ended, perhaps just before its process died. There may be none as yet."""
+        """Return whether the run has ended, perhaps just before its process died. There may be none as yet."""
         if not self._played.run_id:
             runs = json.loads((await self._live(server, PEACE, "runs", "--json")).out)["runs"]
             self._played.run_id = str(runs[0]["id"]) if runs else ""

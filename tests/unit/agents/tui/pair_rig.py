@@ -113,7 +113,7 @@ class Podium:
         return self.root / f"{name}.jsonl"
 
     def taken(self, name: str = "planner") -> list[str]:
-        """What the program took, each message by its beginning."""
+        """Return the messages that the program took, each by its beginning."""
         return [each.text for each in happened(self.record(name)) if each.what == "took"]
 
     def deaths(self, name: str = "planner") -> int:

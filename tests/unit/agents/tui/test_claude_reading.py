@@ -1,4 +1,4 @@
-"""What Claude Code shows and writes is understood, and its home laid out so that it asks nothing."""
+"""Interpretation of Claude Code's screen and transcript, and a home in which it asks nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a pane shows, with its colours and without anything that could do more than be shown."""
+"""Content of a pane, with its colours and without anything that could do more than be shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which signs of a text can be looked for on a screen."""
+"""Characters of a text that can be looked for on a screen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program wrote down is read once, whole, and from where one stopped."""
+"""Reading of a program's transcript: once, whole, and from the last position."""
 
 from __future__ import annotations
 

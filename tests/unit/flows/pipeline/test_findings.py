@@ -1,4 +1,4 @@
-"""What a review found, and whether a round only says it again."""
+"""Findings of a review, and detection of rounds that only repeat them."""
 
 from __future__ import annotations
 

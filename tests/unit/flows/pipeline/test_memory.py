@@ -1,4 +1,4 @@
-"""What agents remember, and which of it a task is told."""
+"""Lessons that agents remember, and the choice of those that a task is given."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which of the files that a plan names are shown, in which order, and which of their lines."""
+"""Choice and order of the files named in a plan that are shown, and of their lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a plan must hold."""
+"""Required parts of a plan."""
 
 from __future__ import annotations
 

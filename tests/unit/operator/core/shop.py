@@ -107,7 +107,7 @@ ROW = {"table": "things", "where": {"id": "$result.thing_id"}}
 
 
 def registry() -> dict[str, Any]:
-    """What the shop's registry says; tests change what they are about."""
+    """Return the content of the shop's registry; tests change the parts they are about."""
     by_id = _schema(["thing_id"], thing_id=THING)
     moved = {
         "input_schema": by_id,
@@ -230,11 +230,11 @@ class Shop:
 
     @property
     def state(self) -> Path:
-        """Where the pack keeps its files."""
+        """Return the folder in which the pack keeps its files."""
         return self.project / ".podium" / "packs" / "shop"
 
     def kept(self) -> dict[str, Any]:
-        """What the shop's own file says."""
+        """Return the content of the shop's own file."""
         found: dict[str, Any] = json.loads((self.state / "shop.json").read_text())
         return found
 

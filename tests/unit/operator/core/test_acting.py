@@ -180,7 +180,7 @@ async def test_two_people_who_undo_the_same_thing_undo_it_once(tmp_path: Path) -
         one = await operator.process(f"APPROVE: {first.action_id}")
         other = await operator.process(f"APPROVE: {second.action_id}")
     assert (one.status, other.status) == ("succeeded", "refused")
-    assert "was undone already" in other.reason
+    assert "has already been undone" in other.reason
 
 
 async def test_of_many_who_undo_the_same_thing_at_once_one_does(tmp_path: Path) -> None:

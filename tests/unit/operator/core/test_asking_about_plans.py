@@ -1,4 +1,4 @@
-"""What people are asked about is shown whole, or says what of it is not shown."""
+"""Questions to people: shown in full, or with a statement of what is left out."""
 
 from __future__ import annotations
 

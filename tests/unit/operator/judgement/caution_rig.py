@@ -28,7 +28,7 @@ def wish(tool: str, **arguments: Json) -> ToolIntent:
 
 
 def again(text: str, *wishes: ToolIntent, pack: Pack | None = None) -> Reading:
-    """What becomes of a message that was read as these wishes."""
+    """Return the reading after a second look at a message that was read as these tool intents."""
     pack = pack or roofing()
     fields = _roofing_fields() if pack is roofing() else FieldExtractor(pack)
     reading = Reading(intent=Intent.EXECUTE, calls=wishes, confidence=0.9)
@@ -36,7 +36,7 @@ def again(text: str, *wishes: ToolIntent, pack: Pack | None = None) -> Reading:
 
 
 def question(text: str, *wishes: ToolIntent, pack: Pack | None = None) -> str:
-    """What is asked; empty when nothing is in doubt."""
+    """Return the question that is asked; empty when nothing is in doubt."""
     reading = again(text, *wishes, pack=pack)
     assert (reading.intent is Intent.CLARIFY) == bool(reading.question)
     return reading.question

@@ -140,7 +140,7 @@ def read(text: str, **context: Any) -> Reading:
 
 
 def tools(text: str, **context: Any) -> list[str]:
-    """What would be done; empty when nothing."""
+    """Return the tools that would be called; empty when none."""
     reading = read(text, **context)
     assert reading.intent == "execute" or not reading.calls
     return [wish.tool for wish in reading.calls]

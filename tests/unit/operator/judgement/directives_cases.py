@@ -1,4 +1,4 @@
-"""What the directives forbid, and ordinary work that looks like it."""
+"""Requests that the directives forbid, and ordinary work that looks like them."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def said(text: str, **context: Json) -> Message:
 
 
 def answer(**changes: Any) -> dict[str, Any]:
-    """What a good model says to `new lead: Sarah`."""
+    """Return a good model's answer to `new lead: Sarah`."""
     call = {"tool": "leads.create", "arguments": {"name": "Sarah"}}
     fields = {"intent": "execute", "domain": "lead", "calls": [call], "confidence": 0.9}
     return {**fields, "reasoning": "A new lead.", **changes}

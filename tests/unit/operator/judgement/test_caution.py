@@ -1,4 +1,4 @@
-"""What is left over, shared, below zero or not asked for becomes a question; what only looks like it does not."""
+"""Questions about values left over, shared, below zero or not asked for, and none about what only looks like it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is never done, whoever asks; and the ordinary work beside it that is."""
+"""Actions that are never done, whoever asks; and the ordinary work similar to them that is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How people speak in an office: short, nicely, with detours. Read against a registry that has nothing to do with roofs."""
+"""Speech in an office: short, polite, with detours. Read against a registry that has nothing to do with roofs."""
 
 from __future__ import annotations
 

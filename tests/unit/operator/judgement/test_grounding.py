@@ -1,4 +1,4 @@
-"""What a model reads that nobody said is marked, and what was said is not."""
+"""Marking of values in a model's reading that nobody said; values that were said stay unmarked."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def ground_check() -> GroundingCheck:
 
 
 def marks(text: str, *calls: tuple[str, dict[str, Json]], **context: Json) -> list[set[str]]:
-    """What is marked of each call, by the names of the arguments; `tool` is the tool itself."""
+    """Return what is marked of each call, by the names of the arguments; `tool` is the tool itself."""
     wishes = [ToolIntent(tool=tool, arguments=arguments) for tool, arguments in calls]
     found = ground_check()(Message(text=text, context=context, now=NOW), wishes)
     return [{mark.field or "tool" for mark in each} for each in found]

@@ -1,4 +1,4 @@
-"""What holds for any text: a single exact place is edited as `str.replace` does; all else stays."""
+"""Properties of edits for any text: a single exact match is edited as `str.replace` does; all else stays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said when an edit is refused: the reason, the nearest lines, what is different there."""
+"""Message of a refused edit: the reason, the nearest lines, what is different there."""
 
 from __future__ import annotations
 

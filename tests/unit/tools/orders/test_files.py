@@ -108,7 +108,7 @@ async def test_a_change_that_was_fixed_but_not_made_is_made_at_the_next_try(
 
 
 class Killed(BaseException):
-    """What a process that is killed does not live to see."""
+    """Stand-in for a kill of the process: the process does not live to see it."""
 
 
 def _killed(*args: object, **kwargs: object) -> None:

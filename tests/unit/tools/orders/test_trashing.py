@@ -1,4 +1,4 @@
-"""What is trashed is out of the way and can be had back."""
+"""Moving files to the trash, and restoring them."""
 
 from __future__ import annotations
 

@@ -47,7 +47,9 @@ def run(
     ] = None,
     inputs: Annotated[
         list[str] | None,
-        typer.Option("--input", metavar="NAME=VALUE", help="An input's value; once for each."),
+        typer.Option(
+            "--input", metavar="NAME=VALUE", help="Value of an input; repeat it for each input."
+        ),
     ] = None,
     dry_run: Annotated[
         bool,
@@ -281,7 +283,9 @@ def check(
     ] = None,
     inputs: Annotated[
         list[str] | None,
-        typer.Option("--input", metavar="NAME=VALUE", help="An input's value; once for each."),
+        typer.Option(
+            "--input", metavar="NAME=VALUE", help="Value of an input; repeat it for each input."
+        ),
     ] = None,
 ) -> None:
     """Check a playbook and its profile, and print the prompt with its parts and their sizes.

@@ -110,7 +110,7 @@ async def _usable(ctx: FlowContext, deps: WorkerDeps, job: OrderJob) -> WorkOrde
         path = f"{options.layout.claimed}/{job.claim}"
         await ctx.ask_person(
             "ops",
-            f"order {order.id!r} has only text and no `ops`{_why_none(worded)}; write them to {path!r}, then run "
+            f"order {order.id!r} has no `ops`{_why_none(worded)}; write them to {path!r}, then run "
             f"`podium resume {ctx.run.id}`",
             index=looked,
         )

@@ -1,4 +1,4 @@
-"""What is taken back in the same breath, and other turns of speech, with a registry of bicycles."""
+"""Corrections within one sentence, and other turns of speech, with a registry of bicycles."""
 
 from __future__ import annotations
 
