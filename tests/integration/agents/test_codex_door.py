@@ -309,7 +309,7 @@ async def test_an_untrusted_hook_means_that_nothing_is_asked(
 async def test_a_codex_without_hooks_is_not_asked(tmp_path: Path) -> None:
     options = with_switch(tmp_path, "--disable hooks")
     async with codex_rig(tmp_path, {"works": ["Done."]}, options=options) as rig:
-        with pytest.raises(NotPossibleNow, match="does not know the hook"):
+        with pytest.raises(NotPossibleNow, match="codex did not load the hook"):
             await rig.ask("works")
     assert rig.server.requests == []
 

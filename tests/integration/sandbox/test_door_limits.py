@@ -49,7 +49,7 @@ def test_the_call_beyond_the_limit_is_refused_and_so_is_every_later_one() -> Non
         limits.begin("look")
         stops.append(limits.stopped)
     for _ in range(2):
-        with pytest.raises(CallRefused, match="all 2 calls"):
+        with pytest.raises(CallRefused, match="all 2 of its calls"):
             limits.begin("look")
         stops.append(limits.stopped)
     assert [stop and (stop.kind, stop.exit_code) for stop in stops] == [

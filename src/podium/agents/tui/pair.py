@@ -138,7 +138,9 @@ class TuiAgent:
         try:
             await self.side.by_ourselves(lambda: self._be_up(self.side), exchange.lapsed)
         except ProgramEnded as lost:
-            raise AgentLost(f"{self.side.who} keeps ending: {lost}{_last_output(lost)}") from lost
+            raise AgentLost(
+                f"{self.side.who} did not stay running: {lost}{_last_output(lost)}"
+            ) from lost
 
     def _session(self) -> str | None:
         """The conversation, kept so that a program that is started again goes on with it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 
 from podium.core.events import BranchCollision
 from podium.core.model import FrozenModel
@@ -80,7 +81,7 @@ class _Other(FrozenModel):
     paths: tuple[str, ...]
 
 
-async def forecast_conflicts(context: StageContext, name: str) -> None:
+async def forecast_conflicts(context: StageContext, name: str) -> StageContext:
     """Tell this run and the other one of every live branch that collides with what was just delivered."""
     state = context.state
 
@@ -97,13 +98,15 @@ async def forecast_conflicts(context: StageContext, name: str) -> None:
             )
         return collisions
 
-    for collision in await context.flow.step(
+    collisions = await context.flow.step(
         f"radar:{name}", work, index=state.stage_runs[name], returns=list[_Other]
-    ):
-        state.collides.add(collision.branch)
+    )
+    for collision in collisions:
         context.flow.note(
             _collision_event(state.branch, collision.branch, collision.run_id, collision)
         )
+    collides = state.collides | {collision.branch for collision in collisions}
+    return context.with_state(replace(state, collides=collides))
 
 
 async def _colliding(context: StageContext) -> list[_Other]:

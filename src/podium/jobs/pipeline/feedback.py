@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from podium.agents.conversation import ask_until_answered
 from podium.core.events import NoteTaken
@@ -25,35 +26,37 @@ _SAYS_NOTHING = re.compile(
 )
 
 
-async def triage_feedback(context: StageContext, name: str, settled: Settled) -> None:
+async def triage_feedback(context: StageContext, name: str, settled: Settled) -> StageContext:
     """Have the feedback of accepted answers triaged, once the work is there that decides about it.
 
     What sent work back is dealt with already.
     """
     state, stage = context.state, context.stage(name)
     if stage.does == "work":
-        state.is_developed = settled.verdict == DONE
+        state = replace(state, is_developed=settled.verdict == DONE)
     if settled.feedback and settled.verdict != SENT_BACK:
-        state.remarks.append(
-            Remark(
-                stage=name,
-                role=stage.role,
-                round=state.stage_runs[name],
-                verdict=settled.verdict,
-                document=settled.document,
-                text=_feedback_text(settled.feedback),
-                rules=settled.rules,
-            )
+        remark = Remark(
+            stage=name,
+            role=stage.role,
+            round=state.stage_runs[name],
+            verdict=settled.verdict,
+            document=settled.document,
+            text=_feedback_text(settled.feedback),
+            rules=settled.rules,
         )
+        state = replace(state, remarks=(*state.remarks, remark))
+    context = context.with_state(state)
     if not _is_time(context, settled):
-        return
-    remarks, state.remarks = state.remarks, []
-    for remark in remarks:
-        if still_open := _still_open(context, remark):
-            await _decide(context, still_open)
+        return context
+    context = context.with_state(replace(state, remarks=()))
+    for remark in state.remarks:
+        context, still_open = _still_open(context, remark)
+        if still_open is not None:
+            context = await _decide(context, still_open)
+    return context
 
 
-def _still_open(context: StageContext, remark: Remark) -> Remark | None:
+def _still_open(context: StageContext, remark: Remark) -> tuple[StageContext, Remark | None]:
     """The remark without the points that need no decision any more. None: none is left, and nobody is asked.
 
     Settled is what was said of a document that was written anew, what was decided about before, and a point that says
@@ -61,21 +64,22 @@ def _still_open(context: StageContext, remark: Remark) -> Remark | None:
     """
     state = context.state
     if state.job.spec.remarks == "at_once" or remark.rules < 1:
-        return remark
+        return context, remark
     is_document = context.stage(remark.stage).does in ("report", "plan")
     if is_document and remark.round < state.stage_runs[remark.stage]:
         _note_settled(context, remark, "its document has been rewritten since")
-        return None
+        return context, None
     points = [
         point
         for point in remark.text.split("\n\n")
         if key_of(point) not in state.decided and not _SAYS_NOTHING.fullmatch(point.strip())
     ]
-    state.decided |= {key_of(point) for point in points}
     if not points:
         _note_settled(context, remark, "nothing in it is still open")
-        return None
-    return remark.model_copy(update={"text": "\n\n".join(points)})
+        return context, None
+    decided = state.decided | {key_of(point) for point in points}
+    context = context.with_state(replace(state, decided=decided))
+    return context, remark.model_copy(update={"text": "\n\n".join(points)})
 
 
 def _note_settled(context: StageContext, remark: Remark, why: str) -> None:
@@ -96,8 +100,8 @@ def _goes_to_backlog(context: StageContext) -> bool:
     return context.state.is_light or not context.state.job.spec.triage_role
 
 
-async def _decide(context: StageContext, remark: Remark) -> None:
-    triage = await _triaged(context, remark)
+async def _decide(context: StageContext, remark: Remark) -> StageContext:
+    context, triage = await _triaged(context, remark)
     entry = triage.entry.strip()
     entries = [entry] if entry else _entries(remark)
     entry = entry or remark.text
@@ -105,15 +109,16 @@ async def _decide(context: StageContext, remark: Remark) -> None:
         NoteTaken(text=f"Feedback from {remark.stage}: {triage.decision} ({entry[:200]})")
     )
     if triage.decision == "docs" and context.state.job.spec.document_stage:
-        await _document(context, entry)
-    elif triage.decision != "ignore":
-        await _to_backlog(context, remark, entries)
+        return await _document(context, entry)
+    if triage.decision != "ignore":
+        return await _to_backlog(context, remark, entries)
+    return context
 
 
-async def _triaged(context: StageContext, remark: Remark) -> Triage:
+async def _triaged(context: StageContext, remark: Remark) -> tuple[StageContext, Triage]:
     state, role = context.state, context.state.job.spec.triage_role
     if _goes_to_backlog(context):
-        return Triage(decision="backlog")
+        return context, Triage(decision="backlog")
     prompt = (await build_triage_brief(context, remark)).prompt
 
     async def from_where_it_starts() -> bool:
@@ -131,15 +136,16 @@ async def _triaged(context: StageContext, remark: Remark) -> Triage:
         nonce_slot=NONCE_SLOT,
         prepare=from_where_it_starts,
     )
-    state.usage = state.usage.plus(reply.usage)
-    return Triage.model_validate(reply.payload)
+    context = context.with_state(replace(state, usage=state.usage.plus(reply.usage)))
+    return context, Triage.model_validate(reply.payload)
 
 
-async def _document(context: StageContext, entry: str) -> None:
-    """A step of documentation, whose verdict leads nowhere but back."""
-    previous, context.state.feedback = context.state.feedback, entry
-    await run_stage(context, context.state.job.spec.document_stage)
-    context.state.feedback = previous
+async def _document(context: StageContext, entry: str) -> StageContext:
+    """Run the stage of documentation on the entry. Its verdict leads nowhere but back."""
+    state = context.state
+    asked = context.with_state(replace(state, feedback=entry))
+    after, _ = await run_stage(asked, state.job.spec.document_stage)
+    return after.with_state(replace(after.state, feedback=state.feedback))
 
 
 def _entries(remark: Remark) -> list[str]:
@@ -148,7 +154,9 @@ def _entries(remark: Remark) -> list[str]:
     return [f"{role}: {point}" for point in remark.text.split("\n\n") if point.strip()]
 
 
-async def _to_backlog(context: StageContext, remark: Remark, entries: Sequence[str]) -> None:
+async def _to_backlog(
+    context: StageContext, remark: Remark, entries: Sequence[str]
+) -> StageContext:
     state = context.state
     label = f"feedback-{remark.stage}-{remark.round}"
 
@@ -162,8 +170,8 @@ async def _to_backlog(context: StageContext, remark: Remark, entries: Sequence[s
     filed = await context.flow.step(
         f"backlog:{remark.stage}", work, index=remark.round, returns=Filed
     )
-    state.head = filed.head
-    state.backlog += entries
+    backlog = (*state.backlog, *entries)
+    return context.with_state(replace(state, head=filed.head, backlog=backlog))
 
 
 def _feedback_text(feedback: Json) -> str:

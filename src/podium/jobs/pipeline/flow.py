@@ -47,11 +47,11 @@ def pipeline(deps: PipelineDeps) -> FlowBody:
         stage = job.spec.mode(job.mode).start
         while True:
             while stage != DELIVER:
-                settled = await run_stage(context, stage)
-                await triage_feedback(context, stage, settled)
-                await offer_skill(context, stage, settled)
-                stage = await next_stage(context, stage, settled)
-            report = await deliver(context)
+                context, settled = await run_stage(context, stage)
+                context = await triage_feedback(context, stage, settled)
+                context = await offer_skill(context, stage, settled)
+                context, stage = await next_stage(context, stage, settled)
+            context, report = await deliver(context)
             if report is not None:
                 return report
             stage = integration_of(job.spec) or DELIVER

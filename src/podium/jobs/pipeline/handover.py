@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import count
 
@@ -18,7 +19,7 @@ from podium.jobs.pipeline.branch_documents import archived, bring_back, was_made
 from podium.jobs.pipeline.plan_check import LOGIC, part_of
 from podium.jobs.pipeline.pull_request import body_of, title_of
 from podium.jobs.pipeline.skills import taken_skills
-from podium.jobs.pipeline.stage import record_remote_base
+from podium.jobs.pipeline.stage import with_remote_base
 from podium.jobs.pipeline.state import StageContext, approved_step, ask_a_person
 from podium.jobs.pipeline.verdict_routes import integration_of
 from podium.ports import StepContext
@@ -152,26 +153,26 @@ class _Archived(FrozenModel):
     """Verification report of the developer."""
 
 
-async def deliver(context: StageContext) -> Json:
+async def deliver(context: StageContext) -> tuple[StageContext, Json]:
     """Archive, push, open the pull request, and give the report.
 
-    None: there is something to integrate or to check first.
+    A report of None: there is something to integrate or to check first.
     """
-    state = context.state
-    if state.alike:
-        await ask_a_person(context, "secrets", _lookalike_question(state.alike))
-        state.alike.clear()
-    state.deliveries += 1
-    if not await _may_go_out(context):
-        return None
-    if not await _contains_remote_base(context):
-        return await _back_to_integration(context)
+    if context.state.alike:
+        context = await ask_a_person(context, "secrets", _lookalike_question(context.state.alike))
+    state = replace(context.state, alike=(), deliveries=context.state.deliveries + 1)
+    context, goes_out = await _may_go_out(context.with_state(state))
+    if not goes_out:
+        return context, None
+    context, is_contained = await _contains_remote_base(context)
+    if not is_contained:
+        return await _back_to_integration(context), None
     put_away = await _archive(context, await taken_skills(context))
-    state.head = put_away.head
-    state.archive(put_away.paths)
+    state = replace(context.state, head=put_away.head).with_archived(put_away.paths)
+    context = context.with_state(state)
     request = await hand_over(context, _pull_request_draft(context, put_away))
     if request.moved_base:
-        return await _back_to_integration(context)
+        return await _back_to_integration(context), None
     context.flow.note(
         BranchDelivered(
             branch=state.branch,
@@ -181,7 +182,7 @@ async def deliver(context: StageContext) -> Json:
             untested=state.untested_reason if state.untested else "",
         )
     )
-    return _report(context, put_away, request)
+    return context, _report(context, put_away, request)
 
 
 class _Named(FrozenModel):
@@ -190,14 +191,14 @@ class _Named(FrozenModel):
     count: int = 0
 
 
-async def _may_go_out(context: StageContext) -> bool:
+async def _may_go_out(context: StageContext) -> tuple[StageContext, bool]:
     """Let a person decide about work that nothing was run on. False: there are checks now, to be run first.
 
     `checks: []` says once and for all that there are none.
     """
     state = context.state
     if not state.untested or state.untested_reason:
-        return True
+        return context, True
 
     async def look(step: StepContext) -> _Named:
         named = context.deps.checks()
@@ -206,15 +207,12 @@ async def _may_go_out(context: StageContext) -> bool:
     index = state.deliveries
     named = await context.flow.step("untested", look, index=index, returns=_Named)
     if not named.names:
-        await ask_a_person(context, "untested", _untested_question(context))
+        context = await ask_a_person(context, "untested", _untested_question(context))
         named = await context.flow.step("untested:answered", look, index=index, returns=_Named)
     if named.count and integration_of(state.job.spec):
-        state.is_stale = True
-        return False
-    state.untested_reason = (
-        "podium.yaml says `checks: []`" if named.names else "no checks were found"
-    )
-    return True
+        return context.with_state(replace(context.state, is_stale=True)), False
+    reason = "podium.yaml says `checks: []`" if named.names else "no checks were found"
+    return context.with_state(replace(context.state, untested_reason=reason)), True
 
 
 def _untested_question(context: StageContext) -> str:
@@ -231,7 +229,7 @@ class _Looked(FrozenModel):
     contained: bool
 
 
-async def _contains_remote_base(context: StageContext) -> bool:
+async def _contains_remote_base(context: StageContext) -> tuple[StageContext, bool]:
     """Look once more: it may have moved while the merge was checked and reviewed."""
     state = context.state
 
@@ -241,14 +239,13 @@ async def _contains_remote_base(context: StageContext) -> bool:
         return _Looked(remote=remote, contained=contained)
 
     looked = await context.flow.step("base", work, index=state.deliveries, returns=_Looked)
-    record_remote_base(context, looked.remote)
-    return looked.contained
+    return with_remote_base(context, looked.remote), looked.contained
 
 
-async def _back_to_integration(context: StageContext) -> None:
+async def _back_to_integration(context: StageContext) -> StageContext:
     """Bounded: where the base moves faster than it is integrated, a person has to say when."""
-    state = context.state
-    state.moved_bases += 1
+    state = replace(context.state, moved_bases=context.state.moved_bases + 1)
+    context = context.with_state(state)
     name = state.remote_base.name or state.job.base
     context.flow.note(
         NoteTaken(text=f"{name} has new commits; integrating them before anything is pushed.")
@@ -258,8 +255,9 @@ async def _back_to_integration(context: StageContext) -> None:
             f"{name} got new commits {counted(state.moved_bases, 'time')} while this branch was being integrated, so "
             "nothing was pushed; if you resume, it is integrated again"
         )
-        await ask_a_person(context, "moved-base", reason)
-        state.moved_bases = 0
+        context = await ask_a_person(context, "moved-base", reason)
+        context = context.with_state(replace(context.state, moved_bases=0))
+    return context
 
 
 def _lookalike_question(locations: Sequence[str]) -> str:
@@ -401,7 +399,7 @@ def _report(context: StageContext, put_away: _Archived, request: PullRequest) ->
         "stages": [summary.model_dump(mode="json") for summary in state.stage_summaries],
         "checks": [result.model_dump(mode="json", exclude={"tail"}) for result in state.evidence],
         "check_notes": _check_notes(context),
-        "backlog": state.backlog,
+        "backlog": list(state.backlog),
         "skills": [
             skill.model_dump(mode="json", include={"name", "path", "approval_id"})
             for skill in state.skills

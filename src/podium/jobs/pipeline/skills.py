@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from podium.core.decisions import Refusal
 from podium.core.errors import BadInput
@@ -96,20 +97,22 @@ class _Answer(FrozenModel):
     words: str = ""
 
 
-async def offer_skill(context: StageContext, name: str, settled: Settled) -> None:
+async def offer_skill(context: StageContext, name: str, settled: Settled) -> StageContext:
     """Ask a person whether the skill of an accepted answer is to be kept. Nobody waits for that yet."""
     if settled.skill is None:
-        return
+        return context
     offered = _offered(context, settled.skill)
     if offered is None or any(skill.path == offered.path for skill in context.state.skills):
-        return
+        return context
     answer = await _ask_gate(
         context, f"skill:{name}", offered, index=context.state.stage_runs[name]
     )
-    context.state.skills.append(
-        offered.model_copy(update={"approval_id": answer.approval_id, "deadline": answer.deadline})
+    asked = offered.model_copy(
+        update={"approval_id": answer.approval_id, "deadline": answer.deadline}
     )
     context.flow.note(NoteTaken(text=f"Skill {offered.name!r}: {answer.words}"))
+    state = context.state
+    return context.with_state(replace(state, skills=(*state.skills, asked)))
 
 
 async def taken_skills(context: StageContext) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import count
 
 from podium.agents.conversation import ask_until_answered
@@ -28,6 +29,7 @@ from podium.jobs.pipeline.stage_prompt import INPUTS, build_brief
 from podium.jobs.pipeline.state import (
     RED,
     SENT_BACK,
+    PipelineState,
     Settled,
     StageContext,
     StageSummary,
@@ -52,43 +54,46 @@ class Merged(FrozenModel):
     remote: RemoteBase = RemoteBase()
 
 
-async def run_stage(context: StageContext, name: str) -> Settled:
+async def run_stage(context: StageContext, name: str) -> tuple[StageContext, Settled]:
     """Let the stage's role do its part, and give the verdict under which it is left."""
-    state, stage = context.state, context.stage(name)
-    state.stage_runs[name] += 1
-    number = state.stage_runs[name]
-    if state.sent_back != name:
-        state.work_from = state.head
-    if stage.does == "integrate" and not state.feedback:
-        before = state.head
-        merge = await _merge_base(context, name, number)
-        moved = state.head != before
+    before, stage = context.state, context.stage(name)
+    number = before.stage_runs.get(name, 0) + 1
+    work_from = before.work_from if before.sent_back == name else before.head
+    context = context.with_state(
+        replace(before, stage_runs={**before.stage_runs, name: number}, work_from=work_from)
+    )
+    if stage.does == "integrate" and not before.feedback:
+        context, merge = await _merge_base(context, name, number)
+        moved = context.state.head != before.head
         if moved or merge.conflicts:
-            state.merged_onto, state.is_unreviewed = state.merged_onto or before, True
+            merged_onto = before.merged_onto or before.head
+            context = context.with_state(
+                replace(context.state, merged_onto=merged_onto, is_unreviewed=True)
+            )
         if not merge.conflicts:
-            settled = await _checked(context, name, number, _clean(context, moved), moved=moved)
+            settled = _clean(context, moved)
+            context, settled = await _checked(context, name, number, settled, moved=moved)
             by_itself = stage.model_copy(update={"role": "podium"})
-            _note_end(context, name, by_itself, number, settled, Reply(text="", agent="podium"))
-            return settled
-    reply = await _ask(context, name, stage, number)
+            reply = Reply(text="", agent="podium")
+            return _note_end(context, name, by_itself, number, settled, reply), settled
+    context, reply = await _ask(context, name, stage, number)
     settled = await settle(context, name, stage, number, reply)
-    _take_in(context, name, stage, settled)
-    state.sent_back = name if settled.verdict == SENT_BACK else ""
+    context = context.with_state(_taken_in(context.state, name, stage, settled))
     if stage.does in ("work", "integrate") and settled.verdict == DONE:
-        state.producer = name
-        settled = await _checked(context, name, number, settled, moved=True)
-        await forecast_conflicts(context, name)
+        context = context.with_state(replace(context.state, producer=name))
+        context, settled = await _checked(context, name, number, settled, moved=True)
+        context = await forecast_conflicts(context, name)
     elif stage.does in ("report", "plan"):
-        state.producer = name
-    _note_end(context, name, stage, number, settled, reply)
-    return settled
+        context = context.with_state(replace(context.state, producer=name))
+    return _note_end(context, name, stage, number, settled, reply), settled
 
 
-async def _ask(context: StageContext, name: str, stage: Stage, number: int) -> Reply:
+async def _ask(
+    context: StageContext, name: str, stage: Stage, number: int
+) -> tuple[StageContext, Reply]:
     state = context.state
     brief = await build_brief(context, name, stage, number)
     fresh = [note for note in brief.notes if note.fingerprint not in state.notes_taken]
-    state.notes_taken |= {note.fingerprint for note in fresh}
     context.flow.note(
         StageBegan(
             stage=name,
@@ -124,9 +129,13 @@ async def _ask(context: StageContext, name: str, stage: Stage, number: int) -> R
         nonce_slot=NONCE_SLOT,
         prepare=from_where_it_starts,
     )
-    state.usage = state.usage.plus(reply.usage)
-    state.draft = None
-    return reply
+    state = replace(
+        state,
+        notes_taken=state.notes_taken | {note.fingerprint for note in fresh},
+        usage=state.usage.plus(reply.usage),
+        draft=None,
+    )
+    return context.with_state(state), reply
 
 
 async def _restored(context: StageContext, draft: WorktreeSnapshot) -> bool:
@@ -139,54 +148,59 @@ async def _restored(context: StageContext, draft: WorktreeSnapshot) -> bool:
     return True
 
 
-def _take_in(context: StageContext, name: str, stage: Stage, settled: Settled) -> None:
-    """Update the run's state with the stage's outcome."""
-    state = context.state
-    state.head = settled.head
-    state.changed |= set(settled.paths)
+def _taken_in(state: PipelineState, name: str, stage: Stage, settled: Settled) -> PipelineState:
+    """The run's state with the stage's outcome."""
     edited = stage.does == "edit" and bool(settled.paths)
-    state.is_stale |= edited
-    state.is_unreviewed |= edited
-    if stage.does == "audit" and settled.verdict in FORWARD:
-        state.is_unreviewed = False
-        if name in state.job.spec.merge_reviews:
-            state.merged_onto = ""
-    state.draft = settled.draft
-    state.withheld = settled.withheld
-    state.backlog += settled.backlog
-    state.alike += settled.alike
-    state.disputed += [text for text in settled.disputed if text not in state.disputed]
-    state.keep(settled.documents)
-    if not settled.document:
-        return
+    passes = stage.does == "audit" and settled.verdict in FORWARD
+    is_review_of_merge = passes and name in state.job.spec.merge_reviews
+    state = replace(
+        state,
+        head=settled.head,
+        changed=state.changed | set(settled.paths),
+        is_stale=state.is_stale or edited,
+        is_unreviewed=not passes and (state.is_unreviewed or edited),
+        merged_onto="" if is_review_of_merge else state.merged_onto,
+        sent_back=name if settled.verdict == SENT_BACK else "",
+        draft=settled.draft,
+        withheld=settled.withheld,
+        backlog=(*state.backlog, *settled.backlog),
+        alike=(*state.alike, *settled.alike),
+        disputed=tuple(dict.fromkeys((*state.disputed, *settled.disputed))),
+    ).with_documents(settled.documents)
+    document = settled.document
+    if not document:
+        return state
     match stage.does:
-        case "report" if settled.document not in state.reports:
-            state.reports.append(settled.document)
+        case "report":
+            return replace(state, reports=tuple(dict.fromkeys((*state.reports, document))))
         case "plan":
-            state.plan = settled.document
+            return replace(state, plan=document)
         case "work":
-            state.verification = settled.document
+            return replace(state, verification=document)
         case "review" | "audit":
-            state.review = state.reviews[name] = settled.document
+            return replace(state, review=document, reviews={**state.reviews, name: document})
+    return state
 
 
-async def _merge_base(context: StageContext, name: str, number: int) -> MergeResult:
+async def _merge_base(
+    context: StageContext, name: str, number: int
+) -> tuple[StageContext, MergeResult]:
     """The base as it is now, in the branch or in conflict with it. Where it is gone, a person has to say."""
     for attempt in count():
         merged = await _try_merge(context, f"{name}:{attempt}" if attempt else name, number)
-        context.state.head = merged.head
-        record_remote_base(context, merged.remote)
+        context = context.with_state(replace(context.state, head=merged.head))
+        context = with_remote_base(context, merged.remote)
         if merged.merge is not None:
-            return _met(context, merged.merge)
-        await ask_a_person(context, f"merge-{name}", merged.why_not)
+            return _met(context, merged.merge), merged.merge
+        context = await ask_a_person(context, f"merge-{name}", merged.why_not)
     raise AssertionError("attempts are counted without end")
 
 
-def record_remote_base(context: StageContext, remote: RemoteBase) -> None:
+def with_remote_base(context: StageContext, remote: RemoteBase) -> StageContext:
     """Remember where the remote's base branch is, and say once why it is not known."""
     if remote.why_not and remote.why_not != context.state.remote_base.why_not:
         context.flow.note(NoteTaken(text=f"Base not fetched: {remote.why_not}"))
-    context.state.remote_base = remote
+    return context.with_state(replace(context.state, remote_base=remote))
 
 
 async def _try_merge(context: StageContext, label: str, number: int) -> Merged:
@@ -235,14 +249,15 @@ async def _merge_both(
     return theirs if not theirs.up_to_date else own.model_copy(update={"other": before})
 
 
-def _met(context: StageContext, merge: MergeResult) -> MergeResult:
-    state = context.state
-    state.conflicts, state.conflict_text, state.base = merge.conflicts, merge.told, merge.other
+def _met(context: StageContext, merge: MergeResult) -> StageContext:
+    state = replace(
+        context.state, conflicts=merge.conflicts, conflict_text=merge.told, base=merge.other
+    )
     if state.conflicts:
         listed = ", ".join(state.conflicts[:10])
         name = state.remote_base.name if merge.other == state.remote_base.commit else state.job.base
         context.flow.note(NoteTaken(text=f"Merging {name} has conflicts in {listed}."))
-    return merge
+    return context.with_state(state)
 
 
 async def _merge(
@@ -269,25 +284,24 @@ def _merge_text(context: StageContext, *, moved: bool) -> str:
 
 async def _checked(
     context: StageContext, name: str, number: int, settled: Settled, *, moved: bool
-) -> Settled:
+) -> tuple[StageContext, Settled]:
     """The project's checks, run on the commit that came back; red ones are a verdict of their own.
 
     A branch that did not move is as it was when they ran last.
     """
+    context = context.with_state(replace(context.state, head=settled.head))
+    if moved or context.state.is_stale:
+        context = await _run_checks(context, name, number)
     state = context.state
-    state.head = settled.head
-    if moved or state.is_stale:
-        state.evidence = await _run_checks(context, name, number)
-        state.is_stale = False
     if all_passed(state.evidence) and settled.disputed and settled.rules:
         passing = f"you dispute {settled.disputed[0]}; every check passes, so answer without `disputed_checks`"
         update = {"verdict": SENT_BACK, "words": f"- {passing}", "problems": (passing,)}
-        return settled.model_copy(update={**update, "disputed": (), "head": state.head})
+        return context, settled.model_copy(update={**update, "disputed": (), "head": state.head})
     if all_passed(state.evidence):
-        state.conflicts = ()
-        return settled.model_copy(update={"head": state.head})
-    output = failed_checks_text(state.evidence)
-    return settled.model_copy(update={"verdict": RED, "words": output, "head": state.head})
+        context = context.with_state(replace(state, conflicts=()))
+        return context, settled.model_copy(update={"head": state.head})
+    update = {"verdict": RED, "words": failed_checks_text(state.evidence), "head": state.head}
+    return context, settled.model_copy(update=update)
 
 
 class _Evidence(FrozenModel):
@@ -297,7 +311,7 @@ class _Evidence(FrozenModel):
     on_base: tuple[CheckResult, ...] = ()
 
 
-async def _run_checks(context: StageContext, name: str, number: int) -> tuple[CheckResult, ...]:
+async def _run_checks(context: StageContext, name: str, number: int) -> StageContext:
     state = context.state
     label, checked = f"{name}-{number}", state.head
     path = f"docs/dev_docs/reviews/evidence_{state.feat}_{label}.md"
@@ -336,23 +350,27 @@ async def _run_checks(context: StageContext, name: str, number: int) -> tuple[Ch
         )
 
     evidence = await context.flow.step(f"checks:{name}", work, index=number, returns=_Evidence)
-    state.head = evidence.head
-    state.untested = not evidence.results
     for check in evidence.added:
         if check not in state.added_checks:
             text = f"The project had no checks; this work adds `{check.command}` ({check.source})."
             context.flow.note(NoteTaken(text=text))
-    state.added_checks = evidence.added
-    state.on_base |= {(state.base, result.command): result for result in evidence.on_base}
+    on_base = {(state.base, result.command): result for result in evidence.on_base}
+    state = replace(
+        state,
+        head=evidence.head,
+        untested=not evidence.results,
+        added_checks=evidence.added,
+        on_base={**state.on_base, **on_base},
+        evidence=evidence.results,
+        is_stale=False,
+    )
     if not evidence.results:
-        return ()
+        return context.with_state(state)
     results = tuple(result.model_dump(mode="json") for result in evidence.results)
     context.flow.note(
         ChecksRan(commit=checked, results=results, passed=all_passed(evidence.results))
     )
-    state.evidence_path = path
-    state.keep([path])
-    return evidence.results
+    return context.with_state(replace(state, evidence_path=path).with_documents([path]))
 
 
 async def _run_on_base(context: StageContext, red: Sequence[Check]) -> list[CheckResult]:
@@ -391,7 +409,7 @@ async def _added_checks(context: StageContext) -> tuple[Check, ...]:
 
 def _note_end(
     context: StageContext, name: str, stage: Stage, number: int, settled: Settled, reply: Reply
-) -> None:
+) -> StageContext:
     summary = StageSummary(
         stage=name,
         phase=stage.phase,
@@ -404,7 +422,6 @@ def _note_end(
         seconds=reply.seconds,
         usd=reply.usage.usd,
     )
-    context.state.stage_summaries.append(summary)
     context.flow.note(
         StageEnded(
             stage=name,
@@ -423,3 +440,5 @@ def _note_end(
             seconds=reply.seconds,
         )
     )
+    summaries = (*context.state.stage_summaries, summary)
+    return context.with_state(replace(context.state, stage_summaries=summaries))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -217,9 +216,9 @@ class Remark(FrozenModel):
     """Those of the answer: see `Settled`."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class PipelineState:
-    """State of one run between two steps."""
+    """State of one run between two steps: a value, which stages return changed."""
 
     job: PipelineJob
     run_id: str
@@ -228,11 +227,11 @@ class PipelineState:
     """Last commit that came back into the user's repository."""
     base: str
     """Commit of the base that the branch contains."""
-    stage_runs: Counter[str] = field(default_factory=Counter)
-    taken: Counter[tuple[str, str]] = field(default_factory=Counter)
+    stage_runs: Mapping[str, int] = field(default_factory=dict)
+    taken: Mapping[tuple[str, str], int] = field(default_factory=dict)
     """Number of times a verdict was given since a person last looked."""
-    last_findings: dict[tuple[str, str], tuple[Finding, ...]] = field(default_factory=dict)
-    reports: list[str] = field(default_factory=list)
+    last_findings: Mapping[tuple[str, str], tuple[Finding, ...]] = field(default_factory=dict)
+    reports: tuple[str, ...] = ()
     plan: str = ""
     is_stale: bool = False
     """Something was changed since the checks ran."""
@@ -243,27 +242,27 @@ class PipelineState:
     verification: str = ""
     """The developer's own report on what was checked off."""
     review: str = ""
-    reviews: dict[str, str] = field(default_factory=dict)
+    reviews: Mapping[str, str] = field(default_factory=dict)
     """Stage → its last review."""
-    documents: list[str] = field(default_factory=list)
+    documents: tuple[str, ...] = ()
     feedback: str = ""
-    open: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+    open: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
     """Stage and verdict → what was found under it, until the stage is left with a verdict that leads on."""
     withheld: Withheld = field(default_factory=Withheld)
-    remarks: list[Remark] = field(default_factory=list)
+    remarks: tuple[Remark, ...] = ()
     """Those that nobody has decided about yet."""
-    decided: set[str] = field(default_factory=set)
+    decided: frozenset[str] = frozenset()
     """Keys of the points of remarks that were decided about."""
     is_developed: bool = False
     """A stage that changes code was left with its checks passed."""
     producer: str = ""
     evidence: tuple[CheckResult, ...] = ()
     evidence_path: str = ""
-    on_base: dict[tuple[str, str], CheckResult] = field(default_factory=dict)
+    on_base: Mapping[tuple[str, str], CheckResult] = field(default_factory=dict)
     """Commit of the base and command → how a check that was red with the work ended there."""
     added_checks: tuple[Check, ...] = ()
     """Checks of a project that had none, found in what the run itself has added."""
-    disputed: list[str] = field(default_factory=list)
+    disputed: tuple[str, ...] = ()
     """Checks that whoever worked called wrong, with their reasons."""
     untested: bool = False
     """There was no check to run on the work."""
@@ -275,7 +274,7 @@ class PipelineState:
     """Number of times it had moved before delivery, since a person last looked."""
     deliveries: int = 0
     """Number of attempts to deliver the branch."""
-    archived: dict[str, str] = field(default_factory=dict)
+    archived: Mapping[str, str] = field(default_factory=dict)
     """Old path of each archived document → its new path."""
     conflicts: tuple[str, ...] = ()
     conflict_text: str = ""
@@ -287,18 +286,18 @@ class PipelineState:
     """Reason why stages that the mode skips run after all. Empty: they are skipped."""
     after_review: tuple[str, str] = ("", "")
     """Next stage after a review that was skipped at first, and the stage whose work it reviews."""
-    guidance: list[str] = field(default_factory=list)
-    notes_taken: set[str] = field(default_factory=set)
-    backlog: list[str] = field(default_factory=list)
-    stage_summaries: list[StageSummary] = field(default_factory=list)
-    changed: set[str] = field(default_factory=set)
+    guidance: tuple[str, ...] = ()
+    notes_taken: frozenset[str] = frozenset()
+    backlog: tuple[str, ...] = ()
+    stage_summaries: tuple[StageSummary, ...] = ()
+    changed: frozenset[str] = frozenset()
     """Paths that the branch has changed."""
     draft: WorktreeSnapshot | None = None
     """Work that was not committed when its turn ended, for the next turn to go on with."""
-    skills: list[OfferedSkill] = field(default_factory=list)
-    collides: set[str] = field(default_factory=set)
+    skills: tuple[OfferedSkill, ...] = ()
+    collides: frozenset[str] = frozenset()
     """Branches of other tasks that cannot be merged with this one."""
-    alike: list[str] = field(default_factory=list)
+    alike: tuple[str, ...] = ()
     """Places that look like secrets, for a person to look at before they go out."""
     usage: Usage = field(default_factory=Usage)
     stuck: int = 0
@@ -343,17 +342,28 @@ class PipelineState:
     def document_of(self, stage: Stage, number: int) -> str:
         return stage.document.format(feat=self.feat, round=number)
 
-    def archive(self, paths: Mapping[str, str]) -> None:
-        """Know the documents by where they are now."""
-        self.archived |= paths
-        self.documents.clear()
-        self.reports = [self.archived.get(path, path) for path in self.reports]
-        self.reviews = {name: paths.get(path, path) for name, path in self.reviews.items()}
-        for name in ("plan", "verification", "review", "evidence_path"):
-            setattr(self, name, self.archived.get(getattr(self, name), getattr(self, name)))
+    def with_archived(self, paths: Mapping[str, str]) -> PipelineState:
+        """Replace the paths of documents by those that they were archived under."""
+        archived = {**self.archived, **paths}
 
-    def keep(self, documents: Sequence[str]) -> None:
-        self.documents += [path for path in documents if path not in self.documents]
+        def now(path: str) -> str:
+            return archived.get(path, path)
+
+        return replace(
+            self,
+            archived=archived,
+            documents=(),
+            reports=tuple(map(now, self.reports)),
+            reviews={name: now(path) for name, path in self.reviews.items()},
+            plan=now(self.plan),
+            verification=now(self.verification),
+            review=now(self.review),
+            evidence_path=now(self.evidence_path),
+        )
+
+    def with_documents(self, documents: Sequence[str]) -> PipelineState:
+        """Add documents that the run put on the branch, each once."""
+        return replace(self, documents=tuple(dict.fromkeys((*self.documents, *documents))))
 
 
 def task_name(task: str, run_id: str) -> str:
@@ -370,6 +380,9 @@ class StageContext:
     state: PipelineState
     baseline: Baseline = field(default_factory=Baseline)
     """The project at the start."""
+
+    def with_state(self, state: PipelineState) -> StageContext:
+        return replace(self, state=state)
 
     @property
     def checks(self) -> tuple[Check, ...]:
@@ -434,11 +447,12 @@ async def approved_step(
     raise AssertionError("attempts are counted without end")
 
 
-async def ask_a_person(context: StageContext, name: str, reason: str) -> None:
+async def ask_a_person(context: StageContext, name: str, reason: str) -> StageContext:
     """Stop until somebody has looked and resumed the run; what they say goes into the next prompt."""
-    context.state.stuck += 1
-    how = f'; review it, then continue with `podium resume {context.state.run_id} --note "…"`'
-    signal = await context.flow.ask_person(name, f"{reason}{how}", index=context.state.stuck)
+    state = replace(context.state, stuck=context.state.stuck + 1)
+    how = f'; review it, then continue with `podium resume {state.run_id} --note "…"`'
+    signal = await context.flow.ask_person(name, f"{reason}{how}", index=state.stuck)
     reply = signal.payload
     if isinstance(reply, str) and reply.strip():
-        context.state.guidance.append(reply.strip())
+        state = replace(state, guidance=(*state.guidance, reply.strip()))
+    return context.with_state(state)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from podium.core.events import NoteTaken
 from podium.jobs.pipeline.agent_text import in_code, shortened
@@ -20,55 +21,64 @@ _BY_PODIUM = {
 }
 
 
-async def next_stage(context: StageContext, name: str, settled: Settled) -> str:
+async def next_stage(
+    context: StageContext, name: str, settled: Settled
+) -> tuple[StageContext, str]:
     """The stage that comes next. A loop that does not converge, or lasts too long, waits for a person."""
     state, stage, verdict = context.state, context.stage(name), settled.verdict
     by_itself = verdict in (SENT_BACK, RED)
     target = stage.next.get(verdict, name) if by_itself else stage.next[verdict]
     if verdict in FORWARD:
-        state.feedback = ""
-        _close(context, name)
-        if stage.does in ("review", "audit"):
-            # Until then both sides of a disagreement are told what a person said.
-            state.guidance.clear()
-        target = await _made_up_for(context, name, target)
-        return _resolved(context, name, _proved(context, _past_skipped(context, target)))
-    state.after_review = ("", "")
-    state.feedback = settled.words
+        # Until a judge is content both sides of a disagreement are told what a person said.
+        guidance = () if stage.does in ("review", "audit") else state.guidance
+        left_open = {edge: texts for edge, texts in state.open.items() if edge[0] != name}
+        state = replace(state, feedback="", open=left_open, guidance=guidance)
+        context, target = await _made_up_for(context.with_state(state), name, target)
+        target = _proved(context, _past_skipped(context, target))
+        return context, _resolved(context, name, target)
     edge = (name, verdict)
-    state.taken[edge] += 1
     findings = findings_of(settled.words)
-    state.open[edge] = _with_earlier(state.open.get(edge, ()), settled)
+    state = replace(
+        state,
+        after_review=("", ""),
+        feedback=settled.words,
+        taken={**state.taken, edge: state.taken.get(edge, 0) + 1},
+        open={**state.open, edge: _with_earlier(state.open.get(edge, ()), settled)},
+    )
+    context = context.with_state(state)
     reason = _why_stuck(context, name, settled, findings, target)
-    state.last_findings[edge] = findings
+    context = context.with_state(
+        replace(state, last_findings={**state.last_findings, edge: findings})
+    )
     if reason:
-        await ask_a_person(context, name, reason)
-        for taken_edge in [taken_edge for taken_edge in state.taken if taken_edge[0] == name]:
-            del state.taken[taken_edge]
-        state.last_findings.clear()
-    return _resolved(context, name, BACK if target == HUMAN else target)
+        context = await ask_a_person(context, name, reason)
+        taken = {edge: times for edge, times in state.taken.items() if edge[0] != name}
+        context = context.with_state(replace(context.state, taken=taken, last_findings={}))
+    return context, _resolved(context, name, BACK if target == HUMAN else target)
 
 
-async def _made_up_for(context: StageContext, name: str, target: str) -> str:
+async def _made_up_for(context: StageContext, name: str, target: str) -> tuple[StageContext, str]:
     """Next stage: a review that was skipped and that the change turned out to need, or the one after it."""
     state, spec = context.state, context.state.job.spec
     mode, (after, producer) = spec.mode(state.job.mode), state.after_review
     if after and name in mode.skip:
-        state.after_review, state.producer = ("", ""), producer
-        return after
+        state = replace(state, after_review=("", ""), producer=producer)
+        return context.with_state(state), after
     if context.stage(name).does != "work" or state.too_large or not mode.skip:
-        return target
-    state.too_large = await why_not_small(context, name, mode)
-    if not state.too_large:
-        return target
+        return context, target
+    too_large = await why_not_small(context, name, mode)
+    if not too_large:
+        return context, target
     context.flow.note(
-        NoteTaken(text=f"{state.too_large}, so {', '.join(mode.skip)} will not be skipped.")
+        NoteTaken(text=f"{too_large}, so {', '.join(mode.skip)} will not be skipped.")
     )
-    state.after_review = (target, state.producer)
-    state.producer = next(
+    planner = next(
         (candidate for candidate, stage in spec.stages.items() if stage.does == "plan"), name
     )
-    return mode.skip[0]
+    state = replace(
+        state, too_large=too_large, after_review=(target, state.producer), producer=planner
+    )
+    return context.with_state(state), mode.skip[0]
 
 
 def _past_skipped(context: StageContext, target: str) -> str:
@@ -86,12 +96,6 @@ def _past_skipped(context: StageContext, target: str) -> str:
         forward = spec.stages[target].next
         target = next(forward[verdict] for verdict in forward if verdict in FORWARD)
     return target
-
-
-def _close(context: StageContext, name: str) -> None:
-    """Close the findings of a stage that lets the work pass."""
-    for edge in [edge for edge in context.state.open if edge[0] == name]:
-        del context.state.open[edge]
 
 
 def _with_earlier(earlier: tuple[str, ...], settled: Settled) -> tuple[str, ...]:

@@ -48,7 +48,7 @@ async def test_a_program_that_dies_again_is_lost_with_its_last_words(root: Path)
 async def test_a_program_that_cannot_be_started_is_told_with_what_it_said(root: Path) -> None:
     async with on_stage(root) as podium:
         agent = podium.seat("nothing-of-this-name")
-        with pytest.raises(AgentLost, match=r"does not stay up: .*unknown kind"):
+        with pytest.raises(AgentLost, match=r"did not stay running: .*unknown kind"):
             await agent.ask(a_turn())
 
 

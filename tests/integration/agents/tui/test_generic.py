@@ -223,7 +223,7 @@ def test_options_that_it_does_not_have_are_refused(options: dict[str, Json], wor
 
 
 def test_without_a_command_it_is_refused() -> None:
-    with pytest.raises(BadInput, match="has no `command`"):
+    with pytest.raises(BadInput, match="has no program"):
         GenericTui(AgentOptions(name="mine"))
 
 

@@ -70,7 +70,7 @@ async def test_the_same_number_again_does_nothing(house: House) -> None:
 
 async def test_a_number_out_of_turn_is_refused(house: House) -> None:
     injector = house.injector(await house.open("composer"))
-    with pytest.raises(BadInput, match="cannot follow 0"):
+    with pytest.raises(BadInput, match="cannot follow message 0"):
         await injector.deliver(2, "early")
 
 
@@ -180,7 +180,7 @@ async def test_a_paste_that_never_shows_is_in_doubt_and_never_repeated(house: Ho
     await house.activity.follow(pane)
     hasty = house.injector(pane, patience=QUICK.model_copy(update={"paint_seconds": 0.1}))
     for _ in range(2):
-        with pytest.raises(DeliveryInDoubt, match="did not show"):
+        with pytest.raises(DeliveryInDoubt, match="did not appear"):
             await hasty.deliver(1, "message")
     got = house.root / "got"
     await retry_until(lambda: got.read_bytes() == b"\x1b[200~message\x1b[201~")
@@ -216,7 +216,7 @@ async def _is_empty(house: House, pane: str) -> bool:
 async def test_what_was_sent_cannot_be_opened_again(house: House) -> None:
     injector = house.injector(await house.open("composer"))
     await injector.deliver(1, "sent")
-    with pytest.raises(BadInput, match="was sent"):
+    with pytest.raises(BadInput, match="was already sent"):
         await injector.ledger.reopen(1)
 
 

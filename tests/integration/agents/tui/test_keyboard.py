@@ -203,7 +203,7 @@ async def test_it_comes_back_by_itself_when_its_time_is_over_and_that_is_told_on
         clock.advance(121)
         assert message_in(await asking, turn) is not None
         assert podium.lapses == [more]
-        with pytest.raises(NotPossibleNow, match="no longer"):
+        with pytest.raises(NotPossibleNow, match="do not have the keyboard"):
             await podium.pair.send_keys("planner", "x", who="ann")
 
 

@@ -114,7 +114,7 @@ async def test_words_in_the_input_that_nobody_knows_are_told(house: House) -> No
     await house.shows(pane, ">")
     await house.control.run(loading("lost", "whose are these"))
     await Ledger(house.control, pane).paste_once(1, pasting("lost", pane), "nobody")
-    with pytest.raises(NotListening, match="its text is not known"):
+    with pytest.raises(NotListening, match="its text is unknown"):
         await sender.send("mine", "of the living", no_mark)
     await house.panes.press(pane, *["BSpace"] * len("whose are these"))
     await house.hides(pane, "w")

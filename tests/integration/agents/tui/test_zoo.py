@@ -49,7 +49,7 @@ async def test_a_question_in_place_of_the_composer_is_told_and_nothing_is_typed_
     pane = await house.open("modal")
     await house.shows(pane, "trust this folder")
     hasty = house.injector(pane, patience=QUICK.model_copy(update={"ready_seconds": 0.05}))
-    with pytest.raises(NotListening, match="asks something"):
+    with pytest.raises(NotListening, match="asking something"):
         await hasty.deliver(1, "y")
     await house.shows(pane, "trust this folder")
     await house.panes.press(pane, "y")
