@@ -148,7 +148,7 @@ def _warnings(podium: Podium, settings: AgentSettings | None) -> tuple[str, ...]
     """Keys that stand in a file in clear, by the name of the variable or the shape of the value."""
     env = settings.env if settings else {}
     return tuple(
-        f"{name} stands in the settings in clear; put it into your environment and write secret://{name}"
+        f"{name} is in the settings as plain text; set it in your environment and use secret://{name}"
         for name, value in env.items()
         if not value.startswith("secret://")
         and (name.endswith(("_KEY", "_TOKEN")) or podium.looks_secret(value) is not None)

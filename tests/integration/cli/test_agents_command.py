@@ -247,7 +247,7 @@ def test_a_token_in_clear_is_found_by_its_shape_under_any_name(desk: Desk) -> No
     _user_says(desk, {"mine": {"kind": "command", "command": ["sh"], "env": env}})
     said = desk.run("agents", "check", "mine", "--json", env={})
     (warning,) = said.json["agent"]["warnings"]
-    assert warning.startswith("FORGE_LOGIN stands in the settings in clear")
+    assert warning.startswith("FORGE_LOGIN is in the settings as plain text")
     assert "secret://FORGE_LOGIN" in warning
 
 

@@ -281,7 +281,7 @@ def test_another_answer_about_a_call_is_told_field_by_field(replay_edited: Proje
     ("spoil", "words"),
     [
         (lambda whole: b"", "contains no events"),
-        (lambda whole: b"hello\n" * 200, "is no trace"),
+        (lambda whole: b"hello\n" * 200, "is not a trace"),
         (lambda whole: b"\x00\xff" * 4_000, "contains no events"),
         (lambda whole: whole[:-40], "is cut off after event"),
         (lambda whole: b"".join(whole.splitlines(True)[:14]), "ends in the middle of its run"),
@@ -303,7 +303,10 @@ def test_another_answer_about_a_call_is_told_field_by_field(replay_edited: Proje
             lambda whole: whole.replace(b'"at": "2', b'"at": "x2', 1),
             "not an event that this Podium knows",
         ),
-        (lambda whole: whole.replace(b'"job": {', b'"job": {"no": 1, '), "the input of the run is not valid"),
+        (
+            lambda whole: whole.replace(b'"job": {', b'"job": {"no": 1, '),
+            "the input of the run is not valid",
+        ),
     ],
 )
 def test_what_cannot_be_replayed_is_said_and_leaves_with_two(
