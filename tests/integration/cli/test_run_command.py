@@ -288,7 +288,7 @@ def no_agent(desk: Desk) -> None:
     [
         (a_dirty_tree, "not committed: greeting.py;"),
         (no_commits, "has no commit yet"),
-        (no_repository, "is not in a git repository; make one: `git init"),
+        (no_repository, "is not in a git repository; create one with `git init"),
         (a_detached_head, "HEAD is detached here; say with --base"),
         (broken_settings, "podium.yaml:"),
         (a_stage_that_leads_nowhere, "there is no stage 'nowhere'"),

@@ -111,6 +111,6 @@ def test_a_rehearsal_another_flow_and_an_unknown_run_have_nothing_to_put_back(
     rehearsed = add_run(stage, RunStatus.SUCCEEDED, dry_run=True)
     assert "worked in a copy" in restore(stage, rehearsed, "--yes").err
     unkept = add_run(stage, RunStatus.SUCCEEDED)
-    assert "no snapshot of the folder" in restore(stage, unkept, "--yes").err
+    assert "has no snapshot of its folder" in restore(stage, unkept, "--yes").err
     other = stage.desk.add_run(status=RunStatus.SUCCEEDED)
     assert restore(stage, other.id, "--yes").code == 2
