@@ -100,11 +100,16 @@ def login_remedy(podium: Podium, kind: str) -> str:
     if logged_in != "no":
         return ""
     remedy = f"start `{about.program[0]}` and log in"
-    key = next((key for key in about.secret_keys if podium.environ.get(key)), None)
-    if key is None:
+    key = environment_key(podium, kind)
+    if not key:
         return remedy
     lines = f"secrets: [{key}] and agents: {{{kind}: {{kind: {kind}, env: {{{key}: 'secret://{key}'}}}}}}"
-    return f"{remedy}; or let it use {key}: add {lines} to {podium.folders.user_file}"
+    return f"to use {key}, add {lines} to {podium.folders.user_file}; or {remedy}"
+
+
+def environment_key(podium: Podium, kind: str) -> str:
+    """The variable of Podium's environment that would log a CLI in; empty without one."""
+    return next((key for key in ABOUT[kind].secret_keys if podium.environ.get(key)), "")
 
 
 async def ask_once(podium: Podium, name: str) -> Reply:
@@ -148,7 +153,7 @@ def _warnings(podium: Podium, settings: AgentSettings | None) -> tuple[str, ...]
     """Keys that stand in a file in clear, by the name of the variable or the shape of the value."""
     env = settings.env if settings else {}
     return tuple(
-        f"{name} stands in the settings in clear; put it into your environment and write secret://{name}"
+        f"{name} is in the settings as plain text; set it in your environment and use secret://{name}"
         for name, value in env.items()
         if not value.startswith("secret://")
         and (name.endswith(("_KEY", "_TOKEN")) or podium.looks_secret(value) is not None)

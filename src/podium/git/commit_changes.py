@@ -59,8 +59,8 @@ class Quarantine:
             if "No space left" in failed.stderr or failed.timed_out:
                 raise
             raise ImportRefused(
-                f"git finds the objects of these commits wrong: {failed.stderr[-300:]}; make the "
-                "commits anew with `git add` and `git commit`"
+                f"git finds invalid objects in these commits: {failed.stderr[-300:]}; make the commits again "
+                "with `git add` and `git commit`"
             ) from failed
 
     async def release(self) -> None:
@@ -110,11 +110,11 @@ def read_bundle(content: bytes, branch: str) -> QuarantineBundle:
     head, separator, _ = content[: _MAX_HEADER_BYTES + 4].partition(b"\n\n")
     lines = head.split(b"\n")
     if not separator or lines[0] not in (b"# v2 git bundle", b"# v3 git bundle"):
-        raise ImportRefused("the workspace's output is not a bundle of commits; commit again")
+        raise ImportRefused("the output of the workspace is not a bundle of commits; commit again")
     refs, needed = _sorted_out(lines[1:])
     if [name for _, name in refs] != [branch]:
         names = ", ".join(name for _, name in refs[:5])
-        raise ImportRefused(f"only {branch!r} may come back, not {names or 'nothing'}")
+        raise ImportRefused(f"only {branch!r} can be delivered, not {names or 'nothing'}")
     return QuarantineBundle(refs[0][0], tuple(needed), content[len(head) + 2 :])
 
 
@@ -126,7 +126,7 @@ def _sorted_out(lines: list[bytes]) -> tuple[list[tuple[str, str]], list[str]]:
         elif match := _NEEDED.fullmatch(line):
             needed.append(match[1].decode())
         elif line not in (b"@object-format=sha1", b"@object-format=sha256"):
-            raise ImportRefused("the bundle of the workspace has an odd header; commit again")
+            raise ImportRefused("the bundle of the workspace has an unknown header; commit again")
     return refs, needed
 
 
@@ -176,32 +176,32 @@ def change_problem(change: CommitChange) -> str:
     parts = [part for piece in change.path.split("/") for part in piece.split("\\")]
     protected = protected_in(change.path)
     if GITLINK in (change.old_mode, change.new_mode):
-        return f"{change.path!r} is a submodule, which may not be added, moved or removed"
+        return f"{change.path!r} is a submodule; submodules cannot be added, moved or removed"
     if protected is not None:
         return (
-            f"{change.path!r} lies in {protected.name!r} on some system, which is {protected.what}"
+            f"{change.path!r} is in {protected.name!r} on some systems, which is {protected.what}"
         )
     if any(is_spelling_of(part, _MODULES) for part in parts):
-        return f"{change.path!r} sets up submodules, which may not be changed"
+        return f"{change.path!r} configures submodules and cannot be changed"
     if ".." in parts or any(piece in ("", ".") for piece in change.path.split("/")):
-        return f"{change.path!r} leads out of the repository on some system"
+        return f"{change.path!r} leads out of the repository on some systems"
     if len(change.path.encode(errors="surrogateescape")) > _MAX_PATH_BYTES:
         return f"the path {change.path[:80]!r}… is too long"
     if change.new_mode not in _PLAIN:
-        return f"{change.path!r} has the odd mode {change.new_mode}"
+        return f"{change.path!r} has the unsupported mode {change.new_mode}"
     return ""
 
 
 def link_problem(path: str, target: str) -> str:
     """Say why a link with this target is refused; empty when it is not. Only names after all `..` are certain to stay inside."""
     if "\0" in target or not target:
-        return f"the link {path!r} has no usable target"
+        return f"the link {path!r} has no valid target"
     if target.startswith("/") or "\\" in target or target[1:2] == ":":
-        return f"the link {path!r} leads to {target[:100]!r}, which is not inside the repository"
+        return f"the link {path!r} leads to {target[:100]!r}, outside the repository"
     parts = [part for part in target.split("/") if part not in ("", ".")]
     names = [index for index, part in enumerate(parts) if part != ".."]
     if names and ".." in parts[names[0] :]:
-        return f"the link {path!r} goes up again after a name ({target[:100]!r}); write it shorter"
+        return f"the target of the link {path!r} has '..' after a name ({target[:100]!r}); write the target without it"
     landing = posixpath.normpath(posixpath.join(posixpath.dirname(path), *parts))
     if landing == ".." or landing.startswith("../"):
         return f"the link {path!r} leads out of the repository ({target[:100]!r})"
@@ -220,9 +220,7 @@ def hidden_by_link(links: Sequence[str], paths: Iterable[str]) -> str:
         for count in range(1, len(parts) + 1):
             link = plain.get(parts[:count])
             if link is not None and link != path:
-                return (
-                    f"{path!r} and the link {link!r} are the same place where case does not count"
-                )
+                return f"{path!r} and the link {link!r} are the same path on file systems that ignore case"
     return ""
 
 
@@ -321,7 +319,7 @@ class CommitHistory:
 
         trees = await read_trees(ask, [base, *commits])
         if large := await asyncio.to_thread(trees.larger_than_may_be, commits, base):
-            raise ImportRefused(f"{large}; go back before it with `git reset --soft`")
+            raise ImportRefused(f"{large}; go back to the commit before it with `git reset --soft`")
         self._trees = trees
 
     async def entries(self, commit: str) -> dict[str, str]:
@@ -355,12 +353,12 @@ class CommitHistory:
         """Texts of links."""
         if len(blobs) > MAX_LINKS:
             raise ImportRefused(
-                f"the commits make or change {len(blobs)} links, and no more than {MAX_LINKS} may come back "
-                "at once; leave out what an installation makes, or deliver in parts"
+                f"the commits add or change {len(blobs)} links, and at most {MAX_LINKS} can be delivered at once; omit "
+                "installed files, or deliver in parts"
             )
         for blob in dict.fromkeys(blobs):
             if sizes.get(blob, 0) > _MAX_TARGET_BYTES:
-                raise ImportRefused("a link's target is too long; take the link out")
+                raise ImportRefused("the target of a link is too long; remove the link")
         ended = await self._git.run(
             "cat-file", "--batch", "--buffer",
             git_dir=self._git_dir, env=self._env,

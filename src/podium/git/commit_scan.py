@@ -262,7 +262,7 @@ async def refuse_secrets(
     and for so much that not all of it was scanned.
     """
     if names := secrets_in(branch):
-        location = f"the name of the branch ({', '.join(map(_describe, names))})"
+        location = f"the branch name ({', '.join(map(_describe, names))})"
         raise _refused([location], certain=any(map(_is_value, names)))
     changes = await history.changes(list(new))
     scan = await scan_commits(history, new, changes, secrets_in, since)
@@ -274,10 +274,9 @@ async def refuse_secrets(
         raise _refused(locations, certain=_has_secret_value(certain_first[0]))
     if not scan.whole:
         raise SecretsCommitted(
-            f"what was committed is more than can be scanned for secrets: over {MAX_BYTES // 1_000_000} MB, or a "
-            "thousand places that look like secrets",
-            "commit without what was built, downloaded or generated; what has to be so large, a person commits to "
-            "the base branch",
+            f"the commits are too large to scan for secrets: more than {MAX_BYTES // 1_000_000} MB, or a thousand places "
+            "that look like secrets",
+            "commit without built, downloaded or generated files; a person can commit large files to the base branch",
         )
     return tuple(dict.fromkeys(map(_location, sightings)))
 
@@ -287,7 +286,7 @@ def _refused(locations: Sequence[str], *, certain: bool) -> SecretsCommitted:
     harmless = f" ({HARMLESS_REMEDY})" if certain else ""
     return SecretsCommitted(
         f"a secret was committed: {'; '.join(locations[:_MAX_NAMED])}{more}{harmless}",
-        "read the secret from the environment instead, then commit anew",
+        "read the secret from the environment instead, then commit again",
     )
 
 
@@ -309,7 +308,7 @@ def _may_be_meant(sighting: SecretMatch) -> bool:
 
 
 def _location(sighting: SecretMatch) -> str:
-    where = "a commit's message" if sighting.line else "a commit's author, head or file name"
+    where = "a commit's message" if sighting.line else "a commit's author, header or file name"
     if sighting.path:
         where = f"{sighting.path}:{sighting.line}"
     what = ", ".join(dict.fromkeys(map(_describe, sighting.what)))

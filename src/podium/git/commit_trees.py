@@ -62,7 +62,7 @@ class CommitTrees:
         most = counts[self.roots[base]] + MAX_PATHS
         for commit in commits:
             if (count := counts[self.roots[commit]]) > most:
-                return f"commit {commit[:12]} has {count} paths, and {most} are the most"
+                return f"commit {commit[:12]} has {count} paths; the limit is {most}"
         return ""
 
     def files(self, commit: str) -> dict[str, TreeEntry]:

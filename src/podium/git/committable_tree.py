@@ -60,7 +60,7 @@ async def committable_tree(
     large = await too_large(run, Path(record.path), tracked)
     if large and not lenient:
         raise NotPossibleNow(
-            f"{describe_large(large)[0]}, which is too large to be kept; delete it, or let git ignore it"
+            f"{describe_large(large)[0]} and is too large to store; delete it, or add it to .gitignore"
         )
     options = ("--sparse", "--ignore-errors") if lenient else ("--sparse",)
     await add_all(run, options, list(large))

@@ -39,7 +39,7 @@ _NOT_IN_BRANCH = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//")
 def check_task(task: str) -> None:
     if not _TASK.fullmatch(task) or ".." in task or task.endswith((".", ".lock")):
         raise BadInput(
-            f"{task!r} cannot be the name of a task; use at most 100 letters, digits, dots and dashes, "
+            f"{task!r} is not a valid task name; use at most 100 letters, digits, dots and dashes, "
             "beginning with a letter or digit and not ending with a dot"
         )
 
@@ -50,7 +50,7 @@ def branch_of(spec: WorkspaceSpec, repository: RepositoryState, claims: RecordLo
     parts = short.split("/")
     bad = _NOT_IN_BRANCH.search(short) or short.startswith("-") or short in ("HEAD", "@")
     if bad or any(_bad_part(part) for part in parts):
-        raise BadInput(f"{short!r} cannot be the name of a branch; see `git check-ref-format`")
+        raise BadInput(f"{short!r} is not a valid branch name; see `git check-ref-format`")
     name = f"refs/heads/{short}"
     _refuse_taken(name, short, repository, claims)
     return name
@@ -63,19 +63,18 @@ def _bad_part(part: str) -> bool:
 def _refuse_taken(name: str, short: str, repository: RepositoryState, claims: RecordLookup) -> None:
     if name in repository.refs:
         whose = claims.describe_branch(repository.git_dir, name)
-        raise NotPossibleNow(f"branch {short!r} exists already: {whose}")
+        raise NotPossibleNow(f"branch {short!r} already exists: {whose}")
     for other in repository.refs:
         if other.startswith(name + "/") or name.startswith(other + "/"):
             raise NotPossibleNow(
-                f"branch {short!r} cannot stand beside {other.removeprefix('refs/heads/')!r}: one name "
-                "is a folder of the other; name another"
+                f"branch {short!r} conflicts with {other.removeprefix('refs/heads/')!r}: one name is a folder of "
+                "the other; name another branch"
             )
     if repository.is_on("core.ignorecase"):
         alike = [other for other in repository.refs if same_name(other) == same_name(name)]
         if alike:
             raise NotPossibleNow(
-                f"branch {short!r} differs from {alike[0].removeprefix('refs/heads/')!r} by upper and "
-                "lower case alone, which this file system cannot keep apart; name another"
+                f"branch {short!r} differs from {alike[0].removeprefix('refs/heads/')!r} only in case, which this file system ignores; name another branch"
             )
 
 
@@ -87,20 +86,20 @@ def folder_of(
         named = Path(os.path.abspath(spec.folder))  # noqa: PTH100 — links in it are resolved below
         folder = Path(os.path.realpath(named.parent)) / named.name
         if not os.path.isdir(folder.parent):  # noqa: PTH112 — see `find_repository`
-            raise BadInput(f"there is no folder {str(folder.parent)!r}; make it first")
+            raise BadInput(f"the folder {str(folder.parent)!r} does not exist; create it first")
     else:
         folder = _default_folder(spec.task, repository, state_home, claims)
     if "\n" in str(folder) or '"' in str(folder):
-        raise BadInput(f"{str(folder)!r} cannot be the folder of a worktree; name another")
+        raise BadInput(f"{str(folder)!r} contains a line break or a quote; name another folder")
     if os.path.lexists(folder):
         owner = claims.of_folder(str(folder))
-        whose = "Podium does not know whose it is; name another task"
+        whose = "Podium did not create it; name another task"
         if owner is not None:
             whose = claims.describe_folder(owner)
-        raise NotPossibleNow(f"{str(folder)!r} exists already: {whose}")
+        raise NotPossibleNow(f"{str(folder)!r} already exists: {whose}")
     inside = (Path(repository.git_dir), Path(repository.own_git_dir))
     if any(folder.is_relative_to(git_dir) for git_dir in inside):
-        raise BadInput(f"{str(folder)!r} lies inside a git directory; name another folder")
+        raise BadInput(f"{str(folder)!r} is inside a git directory; name another folder")
     return str(folder)
 
 
@@ -125,12 +124,13 @@ def forbidden_paths(paths: Iterable[str]) -> tuple[str, ...]:
         parts = PurePosixPath(path).parts
         if not parts or path.startswith("/") or ".." in parts or "\0" in path:
             raise BadInput(
-                f"{path!r} cannot be forbidden: name a path from the top of the workspace on, "
-                "without '..'"
+                f"{path!r} cannot be forbidden: name a path relative to the workspace, without '..'"
             )
         names = {protected_name(part) for part in parts}
         if GIT_DIR in names:
-            raise BadInput(f"{path!r} need not be forbidden: git directories always are")
+            raise BadInput(
+                f"{path!r} is already forbidden, as git directories always are; remove it"
+            )
         if STATE_DIR not in names:  # protected at any depth, whether or not somebody asks for it
             clean.append("/".join(parts))
     return tuple(dict.fromkeys(clean))
@@ -149,8 +149,8 @@ def admin_of(record: WorkspaceRecord) -> str:
     named = admin_folders(record)
     if len(named) != 1 or not points_at(record, named[0]):
         raise NotPossibleNow(
-            f"git made no worktree in {record.path!r} that belongs to {record.git_dir!r}; "
-            "look at `git worktree list`"
+            f"git created no worktree in {record.path!r} that belongs to {record.git_dir!r}; check "
+            "`git worktree list`"
         )
     return named[0].name
 
@@ -403,8 +403,8 @@ async def _twins(git: Git, repository: RepositoryState, base: str) -> list[str]:
 def _refuse_case_twins(paths: list[str]) -> None:
     if paths:
         raise NotPossibleNow(
-            f"{paths[0]!r} and {paths[1]!r} differ by upper and lower case alone, which this file system "
-            "cannot keep apart; rename one in the base, or work on another file system"
+            f"{paths[0]!r} and {paths[1]!r} differ only in case, which this file system ignores; rename one of them "
+            "in the base, or work on another file system"
         )
 
 
@@ -426,7 +426,7 @@ def _errors_explained(record: WorkspaceRecord) -> Iterator[None]:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise _no_space(record) from error
         raise NotPossibleNow(
-            f"the workspace {record.task!r} cannot be made: {error.strerror} ({error.filename!r}); "
+            f"the workspace {record.task!r} cannot be created: {error.strerror} ({error.filename!r}); "
             "fix that, then try again"
         ) from error
 
@@ -442,6 +442,6 @@ def _is_full(record: WorkspaceRecord) -> bool:
 
 def _no_space(record: WorkspaceRecord) -> NotPossibleNow:
     return NotPossibleNow(
-        f"there is no space left for the workspace {record.task!r} in {record.path!r}; free some, or "
-        "name a folder elsewhere. Nothing was left behind"
+        f"no space left for the workspace {record.task!r} in {record.path!r}; free some space, or name a folder "
+        "on another disk. Nothing was created"
     )

@@ -105,8 +105,8 @@ class Deliveries:
             return current
         raise NotPossibleNow(
             f"{record.branch.removeprefix('refs/heads/')!r} was at {delivered[:12]} and is "
-            f"{f'at {current[:12]}' if current else 'gone'} now: somebody else moved it; keep that under "
-            f"another name, then run `git update-ref {record.branch} {delivered}`"
+            f"{f'at {current[:12]}' if current else 'gone'} now: someone else moved it; save its present commit "
+            f"under another name, then run `git update-ref {record.branch} {delivered}`"
         )
 
     async def _bundled(
@@ -147,7 +147,7 @@ class Deliveries:
     ) -> Delivery:
         bundle = read_bundle(content, record.branch)
         if bundle.tip != tip:
-            raise ImportRefused("the branch moved while it was brought in; end your work first")
+            raise ImportRefused("the branch moved during the delivery; finish your work first")
         async with quarantined(self._git, record.git_dir) as quarantine:
             await quarantine.take(bundle.pack)
             history = CommitHistory(self._git, record.git_dir, quarantine)
@@ -277,9 +277,8 @@ async def _refuse_rewritten(
 
 def _rewritten(record: WorkspaceRecord, old: str) -> ImportRefused:
     return ImportRefused(
-        f"the history of {record.branch.removeprefix('refs/heads/')!r} was rewritten: it does not contain "
-        f"{old[:12]} any more, which was brought back already; go back with `git reset --soft {old[:12]}` "
-        "and commit on top of that"
+        f"the history of {record.branch.removeprefix('refs/heads/')!r} was rewritten: it no longer contains {old[:12]}, which was already "
+        f"delivered; go back with `git reset --soft {old[:12]}` and commit on top of it"
     )
 
 
@@ -290,14 +289,12 @@ def _tip(record: WorkspaceRecord) -> str:
     short = record.branch.removeprefix("refs/heads/")
     if head != record.branch:
         raise ImportRefused(
-            f"{head[:100] or 'nothing'!r} is checked out in place of {short!r}, and only that may come "
-            f"back; ask a person to put HEAD back on {short!r}, then commit there"
+            f"{head[:100] or 'nothing'!r} is checked out instead of {short!r}, and only that branch can be "
+            f"delivered; ask a person to set HEAD to {short!r}, then commit there"
         )
     tip = read_ref(private, record.branch)
     if len(tip) != len(record.base):
-        raise ImportRefused(
-            f"there is no branch {short!r} any more; make it again and commit there"
-        )
+        raise ImportRefused(f"branch {short!r} no longer exists; create it again and commit there")
     return tip
 
 
@@ -314,6 +311,5 @@ def _not_bundled(record: WorkspaceRecord, failed: GitFailed) -> ImportRefused:
     if "empty bundle" in failed.stderr:
         return _rewritten(record, "the newest commit")
     return ImportRefused(
-        f"the commits could not be taken out of the workspace (at most {MAX_PACK_BYTES} bytes): "
-        f"{failed.stderr[-300:]}"
+        f"the commits cannot be exported from the workspace (at most {MAX_PACK_BYTES} bytes): {failed.stderr[-300:]}"
     )

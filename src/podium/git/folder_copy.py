@@ -73,7 +73,7 @@ class WalkOptions:
             except OSError as error:
                 if not inner:
                     raise NotPossibleNow(
-                        f"the folder {str(root)!r} cannot be looked into: {error.strerror}"
+                        f"cannot read the folder {str(root)!r}: {error.strerror}"
                     ) from error
                 self._miss(walk, inner.rstrip("/"), error)
                 continue
@@ -101,7 +101,7 @@ class WalkOptions:
         elif not stat.S_ISREG(status.st_mode):
             walk.passed_over.add(path)
         elif not os.access(entry.path, os.R_OK):
-            self._miss(walk, path, PermissionError(0, "it may not be read"))
+            self._miss(walk, path, PermissionError(0, "permission denied"))
         else:
             walk.files[path] = stat.S_IMODE(status.st_mode) & 0o777
             walk.bytes += status.st_size
@@ -122,12 +122,10 @@ class WalkOptions:
     def _check(self, walk: FolderWalk, root: Path) -> None:
         count = len(walk.files) + len(walk.links) + len(walk.folders)
         if count > self.most_files:
-            raise NotPossibleNow(
-                f"there are more than {self.most_files} files and folders in {str(root)!r}"
-            )
+            raise NotPossibleNow(f"{str(root)!r} has more than {self.most_files} files and folders")
         if walk.bytes > self.most_bytes:
             raise NotPossibleNow(
-                f"the files in {str(root)!r} have more than {self.most_bytes // 1_000_000} MB"
+                f"the files in {str(root)!r} take more than {self.most_bytes // 1_000_000} MB"
             )
 
 
@@ -266,8 +264,7 @@ class FolderCopies:
         except OSError as error:
             await asyncio.to_thread(clear_away, draft)
             raise NotPossibleNow(
-                f"no copy of {str(root)!r} can be made: {error.strerror} ({error.filename!r}); make room, or run it "
-                "without --dry-run"
+                f"cannot copy {str(root)!r}: {error.strerror} ({error.filename!r}); free disk space, or run without --dry-run"
             ) from error
         except NotPossibleNow:
             await asyncio.to_thread(clear_away, draft)
@@ -336,10 +333,8 @@ class FolderCopies:
             walk = options.through(folder)
         except NotPossibleNow as error:
             raise NotPossibleNow(
-                f"no copy of {str(root)!r} can be made: {error}; name a smaller folder, or run it without --dry-run"
+                f"cannot copy {str(root)!r}: {error}; name a smaller folder, or run without --dry-run"
             ) from error
         if walk.left_out:
-            raise NotPossibleNow(
-                f"no copy of {str(root)!r} can be made: {walk.left_out[0]}; give yourself the right to read it"
-            )
+            raise NotPossibleNow(f"cannot copy {str(root)!r}: {walk.left_out[0]}; make it readable")
         return walk

@@ -144,7 +144,7 @@ class CommitLinks:
 
 def _too_many() -> ImportRefused:
     return ImportRefused(
-        "links of guarded files lead on through too many others; link to the files themselves"
+        "links of guarded files lead through too many other links; link to the files directly"
     )
 
 
@@ -180,7 +180,7 @@ async def _included(
     }
     if len(naming) > _MAX_SETTINGS:
         raise ImportRefused(
-            f"more than {_MAX_SETTINGS} files of git settings include others; include them in fewer"
+            f"more than {_MAX_SETTINGS} git configuration files include others; use fewer includes"
         )
     included: dict[str, None] = {}
     for path, target in naming.items():
@@ -194,7 +194,7 @@ async def _contents(history: CommitHistory, blobs: Iterable[str]) -> dict[str, b
     contents, complete = await history.contents(sorted(set(blobs)), _MAX_LINKED_CONTENT_BYTES)
     if not complete:
         raise ImportRefused(
-            f"links and git settings have more than {_MAX_LINKED_CONTENT_BYTES // 1_000_000} MB; have fewer of them"
+            f"links and git configuration files are larger than {_MAX_LINKED_CONTENT_BYTES // 1_000_000} MB in all; use fewer of them"
         )
     return contents
 
@@ -321,8 +321,8 @@ class GuardedReview:
         if len(text) > MAX_DIFF_CHARACTERS or ended.stdout_dropped_bytes or len(paths) > _MAX_PATHS:
             named = ", ".join(map(_readable, paths[:_MAX_NAMED]))
             raise ImportRefused(
-                f"guarded files are changed by more than a person can be shown ({named}): over {MAX_DIFF_CHARACTERS} "
-                f"characters or {_MAX_PATHS} files; change less of them at a time"
+                f"the changes of guarded files are too large to review ({named}): more than {MAX_DIFF_CHARACTERS} characters or "
+                f"{_MAX_PATHS} files; change fewer of them at a time"
             )
         return text
 
@@ -380,7 +380,7 @@ def _what(path: str, rows: Sequence[CommitChange]) -> str:
     if LINK in (first.old_mode, last.new_mode):
         return "link changed"
     if first.old_blob == last.blob and first.old_mode == last.new_mode:
-        return "changed and changed back"
+        return "changed and reverted"
     if first.old_mode != last.new_mode:
         return f"changed, mode {first.old_mode} to {last.new_mode}"
     return "changed"

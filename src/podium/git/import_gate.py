@@ -142,9 +142,9 @@ class EmbeddedRepositoryCheck:
         for change in own:
             folder = repository_part(change.path, there)
             if folder and change.new_mode != NO_FILE:
-                return f"{'/'.join(folder)!r} is a repository by its files, and it sets one"
+                return f"the commit changes a file of {'/'.join(folder)!r}, which git treats as a repository"
         if made := there - before:
-            return f"git would take the folder {'/'.join(min(made))!r} for a repository"
+            return f"git would treat the folder {'/'.join(min(made))!r} as a repository"
         return ""
 
     async def _repositories(self, commit: str) -> set[Folder]:
@@ -241,13 +241,13 @@ class ImportGate:
         for change in made:
             if zone := zone_holding(change.path, self._forbidden):
                 raise _refused(
-                    change.commit, f"it changes {change.path!r}, and {zone!r} is forbidden"
+                    change.commit, f"it changes {change.path!r}, but {zone!r} is forbidden"
                 )
         merges = MergeCheck(self._history, self._forbidden)
         for commit, theirs in users_commits(new).items():
             if len(new[commit]) > 1 and (path := await merges.wrong_path(commit, theirs)):
                 zone = protection_of(path, self._forbidden)
-                raise _refused(commit, f"it merges {path!r} differently, and {zone!r} is forbidden")
+                raise _refused(commit, f"its merge changes {path!r}, but {zone!r} is forbidden")
 
     async def _judge_files(self, own: Sequence[CommitChange]) -> None:
         blobs = list(dict.fromkeys(change.blob for change in own if change.new_mode != "000000"))
@@ -274,6 +274,6 @@ class ImportGate:
 
 def _refused(commit: str, why: str) -> ImportRefused:
     return ImportRefused(
-        f"commit {commit[:12]} may not come back: {why}; undo that with commits that are made anew from "
-        "the one before it (`git reset --soft`), so that no commit contains it"
+        f"commit {commit[:12]} cannot be delivered: {why}; reset to the commit before it (`git reset --soft`) and "
+        "commit again without it, so that no commit contains it"
     )

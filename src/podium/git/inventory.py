@@ -194,7 +194,7 @@ class WorkspaceLister:
                 snapshots = await self._snapshots.listed(record)
             finding = await self._finding(record, snapshots, held=held)
         except Exception as error:  # of one workspace, which must not hide all others
-            finding = SafetyFinding(WorkLocation.UNKNOWN, f"it cannot be looked into: {error}")
+            finding = SafetyFinding(WorkLocation.UNKNOWN, f"it cannot be checked: {error}")
         size = await asyncio.to_thread(measure, Path(record.path), Path(record.private))
         return WorkspaceListing(
             record=record,
@@ -209,18 +209,17 @@ class WorkspaceLister:
         self, record: WorkspaceRecord, snapshots: Sequence[WorktreeSnapshot], *, held: bool
     ) -> SafetyFinding:
         if not held and self._records.in_use(record.id):
-            return SafetyFinding(WorkLocation.IN_USE, f"a run is at work in it{_run(record)}")
+            return SafetyFinding(WorkLocation.IN_USE, f"a run is using it{_run(record)}")
         if not Path(record.git_dir).is_dir():  # noqa: ASYNC240 — one look at a local folder
             return SafetyFinding(
                 WorkLocation.UNKNOWN,
                 f"its repository {record.repository!r} is gone; save what you need from "
-                f"{record.path!r}, then remove that and {record.private!r} by hand",
+                f"{record.path!r}, then delete that folder and {record.private!r}",
             )
         if _is_foreign(record):
             return SafetyFinding(
                 WorkLocation.UNKNOWN,
-                f"{record.path!r} does not belong to the repository any more; save what you need "
-                "from it, then move it away",
+                f"{record.path!r} no longer belongs to the repository; save what you need from it, then move it away",
             )
         await self._tidied(record, held=held)
         branches = {other.branch for other in self._whole()}
@@ -251,7 +250,7 @@ class WorkspaceLister:
         """List unfinished workspaces that no living process is making or removing."""
         unfinished = [await self._leftover(id_) for id_ in self._records.ids()]
         emptied = [
-            Leftover(id=name, because="its removal was cut off while files were deleted")
+            Leftover(id=name, because="its removal was interrupted while files were deleted")
             for name in _names(self._cleared)
         ]
         return [leftover for leftover in (*unfinished, *emptied) if leftover is not None]
@@ -269,11 +268,11 @@ class WorkspaceLister:
                 id=workspace_id, because=str(error), places=(str(private),), readable=False
             )
         if removing is not None:
-            because = f"removing {removing.task!r} was cut off; its work was safe before that began"
+            because = f"the removal of {removing.task!r} was interrupted; its work was already safe"
         elif creating is not None:
-            because = f"making {creating.task!r} was cut off; nobody has worked in it"
+            because = f"the creation of {creating.task!r} was interrupted; it was never used"
         elif record is None:
-            because = "making it was cut off before anything was made"
+            because = "its creation was interrupted before anything was created"
         else:
             return None
         paths = (str(private), *(_paths_left(record) if record is not None else ()))
@@ -351,7 +350,9 @@ class WorkspaceCollector:
         because = listing.because
         if snapshot is not None and not whole:
             left_out = "".join(snapshot.left_out[:1])
-            because = f"a snapshot could not keep {left_out}; save or delete that, then try again"
+            because = (
+                f"the snapshot could not store {left_out}; save or delete that, then try again"
+            )
         if listing.kept.is_safe and whole:
             await self._remover.remove(record, listing.because)
         return WorkspaceRemoval(
@@ -396,7 +397,9 @@ class WorkspaceCollector:
         creating = self._records.creating(leftover.id)
         if removing is not None:
             with _removal_errors(removing):
-                await self._remover.remove(removing, "its work was safe; removing it was cut off")
+                await self._remover.remove(
+                    removing, "its work was safe; its removal was interrupted"
+                )
         elif creating is not None:
             with _removal_errors(creating):
                 async with self._records.repository_lock(creating.git_dir):

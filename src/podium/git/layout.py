@@ -83,8 +83,8 @@ def _pinned(worktree: Path, path: str) -> Path:
         last = number == len(parts)
         if not (stat.S_ISDIR(mode) or (last and stat.S_ISREG(mode))):
             raise WorkspaceTampered(
-                f"{str(current)!r} is {_kind(mode)}, and {path!r} is forbidden to change; put a plain "
-                "folder there, or take the path out of the forbidden ones"
+                f"{str(current)!r} is {_kind(mode)}, but {path!r} is a forbidden path; create a folder there, or remove the "
+                "path from the forbidden paths"
             )
     return current
 
@@ -92,7 +92,7 @@ def _pinned(worktree: Path, path: str) -> Path:
 def _kind(mode: int) -> str:
     if stat.S_ISLNK(mode):
         return "a link"
-    return "a file" if stat.S_ISREG(mode) else "no folder"
+    return "a file" if stat.S_ISREG(mode) else "a special file"
 
 
 def check_plain(path: Path, kind: str) -> None:
@@ -104,8 +104,8 @@ def check_plain(path: Path, kind: str) -> None:
         fine = False
     if not fine:
         raise WorkspaceTampered(
-            f"{str(path)!r} is not the plain {kind} that the workspace was made with; save what you need "
-            "from the worktree and make a new workspace"
+            f"{str(path)!r} is no longer the {kind} that the workspace was created with; save what you need from the "
+            "worktree and create a new workspace"
         )
 
 
@@ -139,7 +139,7 @@ def _put_back(record: WorkspaceRecord, content: bytes) -> tuple[str, ...]:
         away = _taken_away(record, content) or away
         _write(worktree / POINTER, content)
     raise WorkspaceTampered(
-        f"{str(worktree / POINTER)!r} is changed again and again; end what runs in the worktree, then try again"
+        f"{str(worktree / POINTER)!r} keeps being changed; stop the programs that run in the worktree, then try again"
     )
 
 
@@ -271,9 +271,7 @@ async def tidy(git: Git, record: WorkspaceRecord) -> tuple[str, ...]:
     added = await asyncio.to_thread(_not_the_projects, worktree, doubtful, tracked)
     moved += await asyncio.to_thread(move_away, worktree, private, added)
     if unread:
-        raise WorkspaceTampered(
-            f"a folder of the worktree cannot be looked into ({unread[0]}); remove it"
-        )
+        raise WorkspaceTampered(f"a folder of the worktree cannot be read ({unread[0]}); remove it")
     return (*pointer, *moved)
 
 

@@ -30,12 +30,10 @@ def message_with(message: str, trailers: Mapping[str, str]) -> str:
     """The whole text. Raises `BadInput` for an empty message, or a key that git does not take for one."""
     text = _NOT_IN_A_TEXT.sub(" ", message).strip()
     if not text:
-        raise BadInput("a commit needs a message; say in a line what it is for")
+        raise BadInput("the commit message is empty; describe the change in one line")
     for key in trailers:
         if not _KEY.fullmatch(key):
-            raise BadInput(
-                f"{key!r} cannot be the key of a trailer; use letters, digits and dashes"
-            )
+            raise BadInput(f"{key!r} is not a valid trailer key; use letters, digits and dashes")
     lines = [
         f"{key}: {_NOT_IN_A_LINE.sub(' ', value).strip()}\n" for key, value in trailers.items()
     ]
@@ -136,7 +134,7 @@ class Committer:
         odd = [path for path, kind in kinds.items() if kind == "other"]
         if odd:
             raise WorkspaceTampered(
-                f"{odd[0]!r} is a pipe, socket or device, which no commit can hold; remove it"
+                f"{odd[0]!r} is a pipe, socket or device and cannot be committed; remove it"
             )
         files = [path for path, kind in kinds.items() if kind in ("file", "link")]
         folders = [path for path, kind in kinds.items() if kind == "folder"]
@@ -157,7 +155,7 @@ class Committer:
             return tip
         if made == tip:
             raise NotPossibleNow(
-                f"the commit was not made: {ended.stderr.decode(errors='replace')[-300:]}; try again"
+                f"the commit failed: {ended.stderr.decode(errors='replace')[-300:]}; try again"
             )
         if what_for:
             self._supervisor_repo.note_made(what_for, made)
@@ -230,8 +228,7 @@ class Merger:
         )
         if not commit:
             raise BadInput(
-                f"there is no commit {other[:200]!r} in the repository that could be merged; "
-                "see `git branch --all`"
+                f"the repository has no commit {other[:200]!r} to merge; see `git branch --all`"
             )
         return commit
 
@@ -245,8 +242,7 @@ class Merger:
         changes = await changes_since(self._supervisor_repo, self._record, tip)
         if changes.paths:
             raise NotPossibleNow(
-                f"{changes.paths[0]!r} is not committed, so nothing can be merged; commit what is in the "
-                "worktree, or put it back first"
+                f"{changes.paths[0]!r} is not committed, so nothing can be merged; commit or discard the changes in the worktree first"
             )
         self._supervisor_repo.note_merge(f"{tip} {other}")
         self._supervisor_repo.leave()
@@ -282,9 +278,9 @@ class Merger:
         env = await asyncio.to_thread(self._supervisor_repo.agents_index)
         conflicts = await self._unmerged(env)
         output = (
-            "the merge is open"
+            "the merge has conflicts"
             if conflicts
-            else "all is solved, and the merge is not committed yet"
+            else "all conflicts are resolved, but the merge is not committed yet"
         )
         return MergeResult(other=other, conflicts=conflicts, told=output)
 
@@ -297,7 +293,7 @@ class Merger:
         changes = await changes_since(self._supervisor_repo, self._record, tip)
         if not changes.paths:
             self._supervisor_repo.forget_merge()
-        return NotPossibleNow(f"{other[:12]} cannot be merged: {output[-500:] or 'gno output'}")
+        return NotPossibleNow(f"{other[:12]} cannot be merged: {output[-500:] or 'no output'}")
 
 
 def _output_of(ended: ProcessExit) -> str:

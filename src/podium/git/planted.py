@@ -241,10 +241,10 @@ async def store_planted(
     size, deep = await asyncio.to_thread(_looked_at, folder)
     if not size:
         return [], []
-    label = f"repositories that were planted in the worktree, in {str(folder)!r}"
+    label = f"repositories that were moved out of the worktree, in {str(folder)!r}"
     if size > MAX_BYTES:
         return [], [f"{label}: {size} bytes"]
-    left_out = [f"{label}: {name!r} lies too deep" for name in deep]
+    left_out = [f"{label}: {name!r} is nested too deeply" for name in deep]
     try:
         tree, unread = await (keeper or ObjectKeeper(git, record)).tree_of(folder, deep)
     except GitFailed as failed:

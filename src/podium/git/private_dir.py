@@ -298,8 +298,8 @@ def _named_in(objects: str) -> list[str]:
     for line in text.splitlines():
         if line.startswith('"'):
             raise NotPossibleNow(
-                f"the repository borrows objects from {line}, whose path has odd characters; "
-                "move that repository, or make this one whole with `git repack -a -d`"
+                f"the repository borrows objects from {line}, whose path has special characters; move that repository, or make this "
+                "one complete with `git repack -a -d`"
             )
         if line and not line.startswith("#"):
             # git resolves links of the folder that borrows, then reads the path as text.

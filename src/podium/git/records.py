@@ -134,7 +134,7 @@ class WorkspaceRecords:
         try:
             handle = await take_file_lock_async(locks / f"{name}.lock", seconds=seconds)
         except BlockingIOError:
-            raise LockHeld(f"another Podium works on {git_dir!r}; wait for it") from None
+            raise LockHeld(f"another Podium is using {git_dir!r}; wait until it is done") from None
         try:
             yield
         finally:
@@ -154,9 +154,7 @@ class WorkspaceRecords:
         try:
             handle = take_file_lock(path, seconds=patience_seconds)
         except BlockingIOError:
-            raise LockHeld(
-                f"a run is at work in workspace {workspace_id}; wait for its end"
-            ) from None
+            raise LockHeld(f"a run is using workspace {workspace_id}; wait until it ends") from None
         try:
             yield
         finally:
@@ -180,8 +178,8 @@ class WorkspaceRecords:
             return WorkspaceRecord.model_validate(json.loads(content))
         except (ValueError, ValidationError):
             raise WorkspaceTampered(
-                f"{str(path)!r} cannot be read as the record of a workspace; look at it and at the worktree "
-                "it names, save what you need, then remove its folder"
+                f"{str(path)!r} is not a valid record of a workspace; check it and the worktree it names, save what you "
+                "need, then delete its folder"
             ) from None
 
 
@@ -264,30 +262,29 @@ class RecordLookup:
         """Describe the workspace that owns a folder, and what to do."""
         if self._records.finished(record.id) is None or self._records.removing(record.id):
             return (
-                f"it is left of the workspace {record.task!r} of {record.repository!r}, which was not wholly "
-                "made or removed; `podium workspaces gc` clears that away"
+                f"it is left over from the workspace {record.task!r} of {record.repository!r}, which was not completely "
+                "created or removed; run `podium workspaces gc` to remove it"
             )
         return (
-            f"it is the workspace {record.task!r} of {record.repository!r}; name another task, or "
-            f"let `podium workspaces gc {record.task}` remove it there when its work is safe"
+            f"it belongs to the workspace {record.task!r} of {record.repository!r}; name another task, or run "
+            f"`podium workspaces gc {record.task}` there, which removes it when its work is safe"
         )
 
     def describe_branch(self, git_dir: str, branch: str) -> str:
         """Describe the origin of a branch and what to do; without a workspace only the latter."""
         short = branch.removeprefix("refs/heads/")
-        another = "name another with --branch"
+        another = "name another branch with --branch"
         for record in self._readable():
             if (record.git_dir, record.branch) == (git_dir, branch):
-                return f"it is that of the workspace {record.task!r}; {another}"
+                return f"it belongs to the workspace {record.task!r}; {another}"
         for memory in reversed(RemovedWorkspaces(self._records).listed()):
             if (memory.record.git_dir, memory.record.branch) == (git_dir, branch):
                 made, gone = memory.record.created_at, memory.removed_at
                 return (
-                    f"it is there since {made:%Y-%m-%d %H:%M} by a workspace that was removed on "
-                    f"{gone:%Y-%m-%d %H:%M}; {another}, or delete it with `git branch -d {short}`, which "
-                    "refuses when it is not merged"
+                    f"it was created on {made:%Y-%m-%d %H:%M} by a workspace that was removed on "
+                    f"{gone:%Y-%m-%d %H:%M}; {another}, or delete it with `git branch -d {short}`, which fails if it is not merged"
                 )
-        return f"{another}, or delete it when its work is merged"
+        return f"{another}, or delete it if its work is merged"
 
     def _readable(self) -> list[WorkspaceRecord]:
         records = []

@@ -82,8 +82,7 @@ class SnapshotRecovery:
         snapshots = await self._of(record)
         if not snapshots:
             raise NotPossibleNow(
-                f"workspace {record.task!r} has no snapshot; `podium workspaces snapshot` makes one "
-                "of a workspace that is still there"
+                f"workspace {record.task!r} has no snapshot; `podium workspaces snapshot` takes one of an existing workspace"
             )
         name = await self._branch(branch, record)
         newest = snapshots[-1]
@@ -98,7 +97,7 @@ class SnapshotRecovery:
             await self._git.move_ref(name, commit, no_object(commit), record.git_dir, why)
         except GitFailed as failed:
             raise NotPossibleNow(
-                f"branch {branch!r} cannot be made: {failed.stderr[-300:]}; name another with --branch"
+                f"cannot create branch {branch!r}: {failed.stderr[-300:]}; name another with --branch"
             ) from failed
         apart = await self._apart(record, newest, commit)
         return RecoveredBranch(
@@ -113,13 +112,13 @@ class SnapshotRecovery:
         self, record: WorkspaceRecord, name: str, snapshot: WorktreeSnapshot, commit: str
     ) -> None:
         """Raise unless the import gate lets the commit pass: nobody has judged what agents left in a snapshot."""
-        look = f"`git log --patch --no-ext-diff --no-textconv {record.base[:12]}..{commit[:12]}` shows it"
+        look = f"Review it with `git log --patch --no-ext-diff --no-textconv {record.base[:12]}..{commit[:12]}`"
         try:
             async with quarantined(self._git, record.git_dir) as quarantine:
                 history = CommitHistory(self._git, record.git_dir, quarantine)
                 if not await history.is_ancestor(record.base, commit):
                     raise ImportRefused(
-                        f"it does not contain {record.base[:12]}, which the workspace was made from"
+                        f"it does not contain {record.base[:12]}, the base of the workspace"
                     )
                 before = self._delivered(record)
                 judged = await self._deliveries.judge(
@@ -129,14 +128,14 @@ class SnapshotRecovery:
                 raise GuardedFilesChanged(judged.guarded)
         except GuardedFilesChanged as changed:
             raise ImportRefused(
-                f"no branch was made of {snapshot.ref!r}: {changed}. {look} without a checkout; "
+                f"no branch was created from {snapshot.ref!r}: {changed}. {look} without a checkout; "
                 f"{self._way_past_guards(record, name, commit)}"
             ) from changed
         except ImportRefused as refused:
             reason = refused.finding if isinstance(refused, SecretsCommitted) else refused
             raise ImportRefused(
-                f"no branch was made of {snapshot.ref!r}: {reason}. {look} without a checkout; take single files "
-                f"that are good with `git show {commit[:12]}:PATH`"
+                f"no branch was created from {snapshot.ref!r}: {reason}. {look} without a checkout; get individual files "
+                f"with `git show {commit[:12]}:PATH`"
             ) from refused
 
     def _delivered(self, record: WorkspaceRecord) -> str:
@@ -147,10 +146,8 @@ class SnapshotRecovery:
 
     def _way_past_guards(self, record: WorkspaceRecord, name: str, commit: str) -> str:
         if record.id in self._records.ids():
-            return (
-                f"commit there, then `podium workspaces deliver {record.task}` asks for an approval"
-            )
-        return f"when you approve all of it, `git branch {name.removeprefix('refs/heads/')} {commit[:12]}`"
+            return f"commit there, then run `podium workspaces deliver {record.task}`, which requests an approval"
+        return f"if you approve all of it, run `git branch {name.removeprefix('refs/heads/')} {commit[:12]}`"
 
     async def _apart(
         self, record: WorkspaceRecord, snapshot: WorktreeSnapshot, commit: str
@@ -167,8 +164,7 @@ class SnapshotRecovery:
         """Drop every snapshot of a workspace that was removed, and the memory of it."""
         if workspace_id in self._records.ids():
             raise NotPossibleNow(
-                f"workspace {workspace_id} is still there; its snapshots are dropped after it was "
-                "removed by `podium workspaces gc`"
+                f"workspace {workspace_id} still exists; remove it with `podium workspaces gc` before you drop its snapshots"
             )
         record = self._record(workspace_id)
         snapshots = await self._of(record)
@@ -185,9 +181,9 @@ class SnapshotRecovery:
             "check-ref-format", "--branch", short, git_dir=record.git_dir, accept=(0, 1, 128)
         )
         if checked.exit_code != 0 or short.startswith(("-", "@")):
-            raise BadInput(f"{short!r} cannot be the name of a branch; name another with --branch")
+            raise BadInput(f"{short!r} is not a valid branch name; name another with --branch")
         if await self._git.resolve(name, record.git_dir):
-            raise NotPossibleNow(f"branch {short!r} exists already; name another with --branch")
+            raise NotPossibleNow(f"branch {short!r} already exists; name another with --branch")
         return name
 
     async def _of(self, record: WorkspaceRecord) -> list[WorktreeSnapshot]:
@@ -266,7 +262,7 @@ class WorkspaceRebuild:
         await self._refuse_moved(record, current, commit)
         if current and await is_within(self._git, record, commit, current):
             return current
-        why = "its workspace was made again"
+        why = "its workspace was created again"
         await keep_tip(self._git, self._snapshots, record, current, commit, why)
         await self._git.move_ref(
             record.branch, commit, current or no_object(commit), record.git_dir,
@@ -283,8 +279,8 @@ class WorkspaceRebuild:
             return
         short, was = record.branch.removeprefix("refs/heads/"), self._delivered or commit
         raise NotPossibleNow(
-            f"{short!r} was at {was[:12]} and is at {current[:12]} now: somebody else moved it; keep that under "
-            f"another name (`git branch NAME {short}`), then run `git update-ref {record.branch} {was}`"
+            f"{short!r} was at {was[:12]} and is at {current[:12]} now: someone else moved it; save its present commit under another name "
+            f"(`git branch NAME {short}`), then run `git update-ref {record.branch} {was}`"
         )
 
     async def _is_of_run(self, record: WorkspaceRecord, commit: str) -> bool:
@@ -340,6 +336,6 @@ class WorkspaceRebuild:
 def _refuse_loss(record: WorkspaceRecord, snapshot: WorktreeSnapshot) -> None:
     if not snapshot.complete:
         raise NotPossibleNow(
-            f"what is left of workspace {record.task!r} in {record.private!r} could not be stored completely "
-            f"({''.join(snapshot.left_out[:1])}); save or delete that, then try again"
+            f"what is left of workspace {record.task!r} in {record.private!r} cannot be stored completely ({''.join(snapshot.left_out[:1])}); save or "
+            "delete that, then try again"
         )

@@ -92,7 +92,9 @@ async def locate(git: Git, folder: str) -> RepositoryLocation:
         raise _not_usable(folder, failed) from failed
     lines = ended.stdout.decode(errors="surrogateescape").splitlines()
     if len(lines) != 5:
-        raise BadInput(f"the repository of {folder!r} has a line break in its path; move it")
+        raise BadInput(
+            f"the path of the repository of {folder!r} contains a line break; move the repository"
+        )
     _, own, common, object_format, top = lines
     # The common one is relative to where git was started when it is not absolute.
     return RepositoryLocation(_real(top), _real(own), _real(start, common), object_format)
@@ -100,7 +102,9 @@ async def locate(git: Git, folder: str) -> RepositoryLocation:
 
 def _existing(folder: str) -> str:
     if not os.path.isdir(folder):  # noqa: PTH112 — `Path.is_dir` raises where one may not look
-        raise BadInput(f"there is no folder {folder!r}; name one inside a git repository")
+        raise BadInput(
+            f"the folder {folder!r} does not exist; name a folder inside a git repository"
+        )
     return os.path.realpath(folder)
 
 
@@ -117,12 +121,11 @@ def _not_usable(folder: str, failed: GitFailed) -> BadInput | NotPossibleNow:
         )
     if "must be run in a work tree" in message:
         return BadInput(
-            f"{folder!r} is a bare repository or lies inside a git directory; clone it, "
-            "or name a checkout of it"
+            f"{folder!r} is a bare repository or inside a git directory; clone it, or name a checkout"
         )
     if "not a git repository" in message:
         return BadInput(
-            f"{folder!r} is not in a git repository; go into one, or make one with `git init` "
+            f"{folder!r} is not in a git repository; name a folder in one, or create one with `git init` "
             "and a first commit"
         )
     return NotPossibleNow(f"git cannot read the repository of {folder!r}: {message[-400:]}")
@@ -155,24 +158,24 @@ async def _refs(git: Git, git_dir: str) -> dict[str, str]:
 
 async def _base(git: Git, git_dir: str, base: str) -> str:
     if not base or base.startswith("-"):
-        raise BadInput(f"{base!r} names no commit to start from; name a branch, tag or commit")
+        raise BadInput(f"{base!r} is not a commit to start from; name a branch, tag or commit")
     commit = await git.resolve(f"{base}^{{commit}}", git_dir)
     if commit:
         return commit
     if base == "HEAD":
         raise NotPossibleNow(
-            "the repository has no commit yet on its current branch; make a first one with "
-            "`git commit`, or name another base"
+            "the current branch of the repository has no commit yet; create one with `git commit`, or "
+            "name another base"
         )
-    raise BadInput(f"there is no commit {base!r} in the repository; see `git branch --all`")
+    raise BadInput(f"the repository has no commit {base!r}; see `git branch --all`")
 
 
 def _refuse_partial_clone(state: RepositoryState) -> None:
     promised = any(key.endswith(".promisor") and state.is_on(key) for key in state.settings)
     if promised or state.setting("extensions.partialclone"):
         raise NotPossibleNow(
-            f"{state.checkout!r} is a partial clone, whose missing objects an agent could not get; "
-            "make a whole one with `git clone` without `--filter` and work there"
+            f"{state.checkout!r} is a partial clone, and agents cannot fetch its missing objects; clone the "
+            "repository again without `--filter` and work there"
         )
 
 
@@ -200,7 +203,7 @@ async def look_at(git: Git, folder: str) -> CheckoutStatus:
     )
     if fields["oid"] == "(initial)":
         raise BadInput(
-            f'{checkout!r} has no commit yet; make one: `git add -A && git commit -m "First commit"`'
+            f'{checkout!r} has no commit yet; create one with `git add -A && git commit -m "First commit"`'
         )
     changed = [_path(row) for row in rows if not row.startswith("#")]
     sparse = await git.run(
@@ -225,9 +228,9 @@ def _path(row: str) -> str:
 def _why_not(folder: str, failed: GitFailed) -> str:
     if "dubious ownership" in failed.stderr:
         return (
-            f"{folder!r} belongs to another user, and git trusts no such repository; if you do, run "
-            f"`git config --global --add safe.directory {folder}`"
+            f"{folder!r} belongs to another user, so git does not trust it; if you trust it, run `git config "
+            f"--global --add safe.directory {folder}`"
         )
     if "must be run in a work tree" in failed.stderr:
-        return f"{folder!r} is a bare repository; run this in a clone that has files"
-    return f'{folder!r} is not in a git repository; make one: `git init && git add -A && git commit -m "First commit"`'
+        return f"{folder!r} is a bare repository; run this in a clone with a working tree"
+    return f'{folder!r} is not in a git repository; create one with `git init && git add -A && git commit -m "First commit"`'

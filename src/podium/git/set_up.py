@@ -41,8 +41,8 @@ def check_files(checkout: Path, names: Sequence[str]) -> None:
             total += os.fstat(handle).st_size
     if total > MAX_IN_ALL_BYTES:
         raise BadInput(
-            f"the files to copy have {total} bytes in all, and {MAX_IN_ALL_BYTES} may be copied; "
-            "fetch or build what is large by an `after_create` command"
+            f"the files to copy have {total} bytes in all; the limit is {MAX_IN_ALL_BYTES}. Fetch or build "
+            "large files with an `after_create` command"
         )
 
 
@@ -84,18 +84,18 @@ def _parts(name: str) -> tuple[str, ...]:
     inside = path.parts and not odd
     if not inside:
         raise BadInput(
-            f"cannot copy {name!r}: name a file by its path from the checkout's root on, as in '.env'"
+            f"cannot copy {name!r}: name a file by its path relative to the checkout, as in '.env'"
         )
     if any(part.lower() == ".git" for part in path.parts):
-        raise BadInput(f"cannot copy {name!r}: what belongs to git itself stays where it is")
+        raise BadInput(f"cannot copy {name!r}: files that belong to git cannot be copied")
     return path.parts
 
 
 def _must_be_small(status: os.stat_result, name: str) -> None:
     if status.st_size > MAX_FILE_BYTES:
         raise BadInput(
-            f"cannot copy {name!r}: it has {status.st_size} bytes, and {MAX_FILE_BYTES} may be "
-            "copied; fetch or build it by an `after_create` command"
+            f"cannot copy {name!r}: it has {status.st_size} bytes; the limit is {MAX_FILE_BYTES}. Fetch or "
+            "build it with an `after_create` command"
         )
 
 
@@ -142,14 +142,13 @@ def _must_be_the_same(worktree: Path, name: str, content: bytes) -> None:
         same = _content(handle, name) == content
     if not same:
         raise BadInput(
-            f"cannot copy {name!r}: the base commit has one with other content; commit yours, or "
-            "take it off the list"
+            f"cannot copy {name!r}: the base commit has a different version; commit yours, or remove it from the list"
         )
 
 
 def _why(error: OSError) -> str:
     if error.errno == errno.ENOENT:
-        return "there is no such file; make it, or take it off the list"
+        return "no such file; create it, or remove it from the list"
     if error.errno == errno.EISDIR:
         return "it is a folder; list the files in it one by one"
     return f"it {error.strerror}" if isinstance(error, UnusableFile) else f"{error.strerror}"
@@ -170,11 +169,11 @@ def check_names(names: Sequence[str]) -> None:
     for name in names:
         if not _NAME.fullmatch(name) or _NOT_FOR_PORTS.fullmatch(name):
             raise BadInput(
-                f"{name!r} cannot be the variable of a port; use capitals, digits and underscores, "
+                f"{name!r} is not a valid variable for a port; use capital letters, digits and underscores, "
                 "as in 'WEB_PORT'"
             )
     if len(set(names)) != len(names):
-        raise BadInput(f"each port needs a variable of its own; got {', '.join(names)}")
+        raise BadInput(f"each port needs its own variable; got {', '.join(names)}")
 
 
 @contextlib.contextmanager
@@ -202,8 +201,8 @@ def _hold_one(held: contextlib.ExitStack, used: Collection[int]) -> int:
         if port not in used and _hold(held, port):
             return port
     raise NotPossibleNow(
-        f"no free port found between {PORTS.start} and {PORTS.stop}; end servers that are not "
-        "needed, or remove workspaces by `podium workspaces gc`"
+        f"no free port found between {PORTS.start} and {PORTS.stop}; stop servers that are not needed, or "
+        "remove workspaces with `podium workspaces gc`"
     )
 
 
@@ -376,9 +375,7 @@ class SetupCommands:
         self, argv: Sequence[str], report: ProgressCallback
     ) -> tuple[ProcessExit, list[str]]:
         if self._left() <= 0:
-            raise SetUpFailed(
-                f"there was no time left for {_command_line(argv)!r}; {self._give_more_time()}"
-            )
+            raise SetUpFailed(f"no time left for {_command_line(argv)!r}; {self._give_more_time()}")
         process = await self._launcher.start(await self._spawn(argv))
         try:
             process.close_input()
@@ -404,9 +401,7 @@ class SetupCommands:
     def _failed(self, argv: Sequence[str], ended: ProcessExit, tail: Sequence[str]) -> SetUpFailed:
         command = _command_line(argv)
         if ended.timed_out:
-            return _set_up_failed(
-                f"{command!r} was not done in time; {self._give_more_time()}", tail
-            )
+            return _set_up_failed(f"{command!r} timed out; {self._give_more_time()}", tail)
         how = f"exit code {ended.exit_code}" if ended.signal is None else f"signal {ended.signal}"
         refused = "".join(f"\n  refused: {exec_}" for exec_ in ended.refused_execs)
         return _set_up_failed(
@@ -448,7 +443,7 @@ def _lines(output: bytes) -> list[str]:
 def _set_up_failed(problem: str, tail: Sequence[str]) -> SetUpFailed:
     lines = "".join(f"\n  {line}" for line in tail)
     excerpt = f"\nlast output:{lines}" if lines else "\nno output"
-    return SetUpFailed(f"the workspace was not made: {problem}{excerpt}", output=tuple(tail))
+    return SetUpFailed(f"the workspace was not created: {problem}{excerpt}", output=tuple(tail))
 
 
 def _unheard(_: str) -> None:

@@ -64,9 +64,9 @@ def recorded_tips(record: WorkspaceRecord) -> RecordedTips:
     named = list(dict.fromkeys(tip for tip in fitting if tip.strip("0")))
     unread = []
     if not logged.whole or len(logged.commits) > _MAX_LOGGED or len(named) > _MAX_TIPS:
-        unread.append("commits: its logs and refs name more than can be looked at")
+        unread.append("commits: its logs and refs name more commits than can be checked")
     if not strays.whole:
-        unread.append("commits: it has more objects than can be looked at")
+        unread.append("commits: it has more objects than can be checked")
     also = (name for name in strays.commits if len(name) == len(record.base))
     return RecordedTips(list(dict.fromkeys([*named[:_MAX_TIPS], *also])), unread)
 
@@ -220,9 +220,9 @@ class Snapshots:
         loose = LooseCommits(self._git, record, await self._confinement(record))
         left_out = await loose.bring([commit])
         if left_out or not await self._git.resolve(f"{commit}^{{commit}}", record.git_dir):
-            why = left_out[0] if left_out else "it is not there"
+            why = left_out[0] if left_out else "it does not exist"
             raise NotPossibleNow(
-                f"commit {commit[:12]} cannot be taken out of the workspace: {why}"
+                f"commit {commit[:12]} cannot be exported from the workspace: {why}"
             )
 
     async def listed(self, record: WorkspaceRecord) -> list[WorktreeSnapshot]:
@@ -306,7 +306,7 @@ async def check_own(git: Git, record: WorkspaceRecord, snapshot: WorktreeSnapsho
     """Raise unless the snapshot is one of this workspace and still there."""
     if not snapshot.ref.startswith(f"{_folder(record)}/"):
         raise BadInput(
-            f"{snapshot.ref!r} is not a snapshot of workspace {record.id}; name one of its own"
+            f"{snapshot.ref!r} is not a snapshot of workspace {record.id}; name one of this workspace"
         )
     if await git.resolve(snapshot.ref, record.git_dir) != snapshot.commit:
         raise NotPossibleNow(

@@ -153,7 +153,7 @@ class WorkComparison:
         """`own_branches` are those of all workspaces: being on one of them is not being merged."""
         if self._contents.unread:
             return SafetyFinding(
-                WorkLocation.UNKNOWN, f"not all can be read: {self._contents.unread[0]}"
+                WorkLocation.UNKNOWN, f"some of it cannot be read: {self._contents.unread[0]}"
             )
         tips = await self._tips(own_branches)
         loose = await self._loose()
@@ -163,8 +163,8 @@ class WorkComparison:
         if finding is not None:
             return finding
         if snapshots and not snapshots[-1].complete:
-            left_out = "".join(snapshots[-1].left_out[:1]) or "all of it"
-            reason = f"its snapshot could not keep {left_out}; save or delete that, then snapshot it again"
+            left_out = "".join(snapshots[-1].left_out[:1]) or "everything"
+            reason = f"its snapshot could not store {left_out}; save or delete that, then take another snapshot"
             return SafetyFinding(WorkLocation.UNKNOWN, reason)
         others = [*tips.user_tips, *tips.of_other_workspaces]
         commits = await self._missing(tips.mine, others) or await self._missing(
@@ -188,13 +188,9 @@ class WorkComparison:
         if self._contents.extras_unread:
             return f"{self._contents.extras_unread[0]}"
         if self._contents.planted:
-            return "something that was moved out of the worktree"
+            return "files that were moved out of the worktree"
         count = await self._missing(self._contents.unreferenced, [*tips.user_tips, *tips.mine])
-        return (
-            f"{count} commit{'s' if count > 1 else ''} that no branch holds any more"
-            if count
-            else ""
-        )
+        return f"{count} commit{'s' if count > 1 else ''} on no branch" if count else ""
 
     async def _tips(self, own_branches: Collection[str]) -> _WorkTips:
         listed = await self._ask("for-each-ref", "--format=%(refname) %(objectname)")
@@ -236,7 +232,7 @@ class WorkComparison:
         for name, tip in tips.branches.items():
             for commit in await self._since_the_base(tip) if paths else ():
                 if await self._entries(commit, paths) == expected:
-                    return f"{commit[:12]} on {_short(name)} has every file as the work left it"
+                    return f"{commit[:12]} on {_short(name)} has the same files as this workspace"
         return ""
 
     async def _since_the_base(self, tip: str) -> list[str]:
@@ -334,16 +330,16 @@ class _WorkTips:
         """Each class with the commits that its work would have to be reachable from, best first."""
         merged = [self._base, *self.branches.values()]
         return [
-            (WorkLocation.UNCHANGED, [self._base], "nothing was changed in it"),
+            (WorkLocation.UNCHANGED, [self._base], "it has no changes"),
             (
                 WorkLocation.MERGED,
                 merged,
-                "all is committed, and every commit is on another branch",
+                "everything is committed, and every commit is on another branch",
             ),
             (
                 WorkLocation.PUSHED,
                 [*merged, *self._remotes],
-                "all is committed, and every commit is pushed",
+                "everything is committed, and every commit is pushed",
             ),
         ]
 
@@ -358,9 +354,9 @@ def _short(name: str) -> str:
 
 def _describe_snapshot(snapshot: WorktreeSnapshot) -> str:
     if not snapshot.left_out:
-        return f"all of it is in {snapshot.ref}"
+        return f"everything is in {snapshot.ref}"
     more = f" and {len(snapshot.left_out) - 1} more" if len(snapshot.left_out) > 1 else ""
-    return f"all of it but large files that git ignores ({snapshot.left_out[0]}{more}) is in {snapshot.ref}"
+    return f"everything except large files that git ignores ({snapshot.left_out[0]}{more}) is in {snapshot.ref}"
 
 
 def _describe_unsafe(
@@ -374,6 +370,6 @@ def _describe_unsafe(
         parts.append(f"{loose[0]!r}{more} not committed")
     if extras:
         parts.append(extras)
-    what = " and ".join(parts) or "what is in it is nowhere else as it is"
+    what = " and ".join(parts) or "its content is stored nowhere else"
     elsewhere = "merge or push the branch, or " if commits and not loose else ""
     return f"{what}; {elsewhere}save it with `podium workspaces snapshot {record.task}`"

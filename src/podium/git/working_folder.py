@@ -39,7 +39,7 @@ _RUNS_TO_KEEP = 20
 _SECONDS_TO_KEEP = 14 * 86_400
 _SCRATCH_SECONDS = 86_400
 _RUN = re.compile(r"[A-Za-z0-9_-]{1,100}")
-_CUT = "\n… cut here: the whole difference is longer\n"
+_CUT = "\n… cut here; the complete diff is longer\n"
 
 
 class GitWorkingFolders:
@@ -275,12 +275,12 @@ class FolderRestorer:
         plan = await self._plan(undo)
         if plan.summary.seen != expected.seen:
             raise NotPossibleNow(
-                f"something in {plan.summary.root!r} was changed meanwhile, and nothing was put back; look again"
+                f"{plan.summary.root!r} has changed in the meantime, and nothing was restored; try again"
             )
         if plan.summary.conflicts and not over:
             raise NotPossibleNow(
-                f"{_some(plan.summary.conflicts)} in {plan.summary.root!r} changed after the run, and would be lost; save "
-                "what you need of it, then run it again with --over"
+                f"{_some(plan.summary.conflicts)} in {plan.summary.root!r} changed after the run, and the changes would be lost; save what you "
+                "need, then run again with --over"
             )
         if not plan.summary.paths:
             return plan.summary
@@ -295,7 +295,7 @@ class FolderRestorer:
         off = difference(then, now)
         if blocked := in_the_way(now, off):
             raise NotPossibleNow(
-                f"{_some(blocked)} in {then.root!r} would have to go, and nobody looked into that; move it away first"
+                f"{_some(blocked)} in {then.root!r} would have to be deleted and has not been backed up; move it away first"
             )
         return _RestorePlan(then, now, off, await self._describe(then, now, off))
 
@@ -304,20 +304,21 @@ class FolderRestorer:
         if undo:
             backups = await self._backups()
             if not backups:
-                raise NotPossibleNow(f"nothing of run {self._run_id} was put back yet")
+                raise NotPossibleNow(f"nothing of run {self._run_id} has been restored yet")
             ref = backups[-1]
         content = await self._shadow.stored(ref)
         if content is None:
             raise NotPossibleNow(
-                f"there is no snapshot of the folder of run {self._run_id}: none was taken when the run began, or it is "
-                "gone; see `podium show`"
+                f"run {self._run_id} has no snapshot of its folder: none was taken when the run started, or it is gone; see `podium show`"
             )
         return content
 
     async def _now(self, then: FolderContent) -> FolderContent:
         root = Path(then.root)
         if not root.is_dir():  # noqa: ASYNC240 — one look
-            raise NotPossibleNow(f"the folder {then.root!r} is not there; make it, then try again")
+            raise NotPossibleNow(
+                f"the folder {then.root!r} does not exist; create it, then try again"
+            )
         return await self._shadow.read(root, self._working_folders.index_of(self._run_id))
 
     async def _backups(self) -> list[str]:
@@ -365,8 +366,8 @@ class FolderRestorer:
         off = difference(then, now)
         if off.files or off.make_folders:
             raise NotPossibleNow(
-                f"{_some(off.paths)} in {then.root!r} did not become what it was; something else writes there, or the "
-                "disk does not take it. End that, then try again"
+                f"{_some(off.paths)} in {then.root!r} could not be restored; another program is writing there, or the disk has a "
+                "problem. Fix that, then try again"
             )
         await self._shadow.keep(now, ref_of(self._run_id, LEFT), f"put back: {self._run_id}")
 

@@ -234,8 +234,8 @@ class TurnBoundary:
         except GitFailed as failed:
             copies = Path(self._record.private, _COPIES, "before")
             raise WorkspaceTampered(
-                f"git cannot read the refs of {self._record.git_dir!r} any more: {failed.stderr[-300:]}; "
-                f"without confinement, copies from before the turn are in {str(copies)!r}"
+                f"git can no longer read the refs of {self._record.git_dir!r}: {failed.stderr[-300:]}; copies from "
+                f"before the turn, made only without confinement, are in {str(copies)!r}"
             ) from failed
 
     async def _ref_back(self, name: str, was: dict[str, str], now: dict[str, str]) -> Violation:
@@ -449,7 +449,7 @@ class GitWorkspace:
         self, other: str, message: str, trailers: Mapping[str, str], *, trusted: bool = False
     ) -> MergeResult:
         async def put_back(commit: str) -> None:
-            await self._resetting.reset(commit, "a merge that was cut off", ())
+            await self._resetting.reset(commit, "an interrupted merge", ())
 
         with self._at_work():
             await self._supervisor_repo.sit_down()

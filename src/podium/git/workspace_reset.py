@@ -140,8 +140,8 @@ class WorkspaceReset:
             changes = await changes_since(self._supervisor_repo, self._record, commit)
         except GitFailed as failed:
             raise WorkspaceTampered(
-                f"{commit[:12]} cannot be gone back to: {failed.stderr[-300:]}; see what "
-                f"`podium workspaces snapshot {self._record.task}` keeps, and make a new workspace"
+                f"cannot reset to {commit[:12]}: {failed.stderr[-300:]}; store the work with `podium "
+                f"workspaces snapshot {self._record.task}`, and create a new workspace"
             ) from failed
         write = [path for path in changes.tracked if path not in preserved]
         return write, [path for path in changes.untracked if path not in preserved]
@@ -172,7 +172,7 @@ class WorkspaceReset:
                 break
             await self._snapshots.take(self._record, why)
         raise NotPossibleNow(
-            f"{(off[0] + off[1])[0]!r} cannot be put back; remove what is in its way, then try again"
+            f"{(off[0] + off[1])[0]!r} cannot be restored; remove what blocks its path, then try again"
         )
 
     async def _write(self, off: tuple[list[str], list[str]]) -> None:
@@ -262,8 +262,8 @@ async def refuse_missing(git: Git, record: WorkspaceRecord, commit: str) -> None
         return
     short = record.branch.removeprefix("refs/heads/")
     raise NotPossibleNow(
-        f"commit {commit[:12]} of {short!r} ({record.branch}), which was delivered, is not in {record.repository!r} "
-        f"on host {socket.gethostname()!r}; bring it there from where it was made (`git fetch REMOTE {short}`)"
+        f"commit {commit[:12]} of {short!r} ({record.branch}), which was delivered, is missing from {record.repository!r} on host "
+        f"{socket.gethostname()!r}; fetch it from the host that made it (`git fetch REMOTE {short}`)"
     )
 
 

@@ -38,15 +38,15 @@ def check_paths(paths: Sequence[str], forbidden: Sequence[str]) -> None:
         parts = PurePosixPath(path).parts
         if not parts or path.startswith("/") or ".." in parts or not _can_be_a_name(path):
             raise WorkspaceTampered(
-                f"{path[:200]!r} is not a path inside the workspace; use one relative to the top of the worktree"
+                f"{path[:200]!r} is not a path inside the workspace; use a path relative to the worktree"
             )
         if (protected := protected_in(path)) is not None:
             raise WorkspaceTampered(
-                f"{path[:200]!r} lies in {protected.name!r}, which is {protected.what}; name another file"
+                f"{path[:200]!r} is in {protected.name!r}, which is {protected.what}; name another file"
             )
         if zone := zone_holding("/".join(parts), forbidden):
             raise WorkspaceTampered(
-                f"{path[:200]!r} may not be touched: {zone!r} is forbidden; name another file"
+                f"{path[:200]!r} cannot be used: {zone!r} is forbidden; name another file"
             )
 
 
@@ -80,7 +80,7 @@ def write_files(root: Path, files: Mapping[str, bytes]) -> None:
     for path in files:
         kind = kind_of(root, path)
         if kind not in ("file", "missing"):
-            raise WorkspaceTampered(f"{path!r} is {_KIND_LABELS[kind]}, and no file to be written")
+            raise WorkspaceTampered(f"{path!r} is {_KIND_LABELS[kind]} and cannot be written")
     for path, content in files.items():
         with _parent(root, path, make=True) as (folder, name):
             bits = _bits_of(folder, name)
@@ -98,11 +98,13 @@ def move_file(root: Path, old: str, new: str) -> None:
     if before == "missing":
         if after == "missing":
             raise NotPossibleNow(
-                f"there is no {old!r} that could become {new!r}; look at the worktree"
+                f"{old!r} does not exist and cannot be renamed to {new!r}; check the worktree"
             )
         return
     if after != "missing":
-        raise NotPossibleNow(f"{old!r} cannot become {new!r}, which is there already; name another")
+        raise NotPossibleNow(
+            f"{old!r} cannot be renamed to {new!r}, which already exists; use another name"
+        )
     with (
         _parent(root, old) as (source, name),
         _parent(root, new, make=True) as (target, new_name),
@@ -203,8 +205,8 @@ def closed_paths(root: Path, is_closed: Callable[[str], bool]) -> list[str]:
         paths.append(path)
         if len(paths) > MAX_CLOSED:
             raise NotPossibleNow(
-                f"more than {MAX_CLOSED} places here are closed to the agent, by the profile or as files of secrets; name "
-                "the folders they are in, or work in a smaller folder with --root"
+                f"more than {MAX_CLOSED} paths here are closed to the agent, by the profile or because they hold secrets; close whole "
+                "folders instead, or work in a smaller folder with --root"
             )
     return sorted(paths)
 
@@ -223,8 +225,7 @@ def _walk(root: Path, is_closed: Callable[[str], bool]) -> Iterator[str]:
             looked_at += 1
             if looked_at > MAX_LOOKED_AT:
                 raise NotPossibleNow(
-                    f"the folder holds more than {MAX_LOOKED_AT} files, too many to look for closed paths among; "
-                    "work in a smaller one"
+                    f"the folder has more than {MAX_LOOKED_AT} files, too many to search for closed paths; work in a smaller folder"
                 )
             path = name if prefix == "." else f"{prefix}/{name}"
             if is_closed(path):

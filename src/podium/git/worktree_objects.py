@@ -129,7 +129,7 @@ def _large(worktree: Path) -> dict[str, int]:
     sizes = dict(islice(_sizes_of(worktree), _MAX_COUNT + 1))
     if len(sizes) > _MAX_COUNT:
         raise NotPossibleNow(
-            f"there are more than {_MAX_COUNT} large files in {str(worktree)!r}; delete what is not needed"
+            f"{str(worktree)!r} has more than {_MAX_COUNT} large files; delete those that are not needed"
         )
     return sizes
 

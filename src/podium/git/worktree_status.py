@@ -90,12 +90,12 @@ def tip_to_work_on(record: WorkspaceRecord) -> str:
     short = record.branch.removeprefix("refs/heads/")
     if not state.on_branch or not state.tip:
         raise NotPossibleNow(
-            f"{short!r} is not checked out in the workspace any more; put the workspace back first"
+            f"{short!r} is no longer checked out in the workspace; reset the workspace first"
         )
     if state.begun:
         raise NotPossibleNow(
-            f"something was begun in the workspace and not ended ({state.begun[0]}); end it with a commit, "
-            "or put the workspace back first"
+            f"the workspace has an unfinished git operation ({state.begun[0]}); finish it with a commit, or reset the "
+            "workspace first"
         )
     return state.tip
 
@@ -173,9 +173,7 @@ async def commit_named(git: Git, record: WorkspaceRecord, name: str) -> str:
         return name
     commit = await git.resolve(f"{name}^{{commit}}", record.git_dir) if name else ""
     if not commit:
-        raise BadInput(
-            f"there is no commit {name[:200]!r} in the repository; see `git branch --all`"
-        )
+        raise BadInput(f"the repository has no commit {name[:200]!r}; see `git branch --all`")
     return commit
 
 
@@ -222,7 +220,7 @@ async def diff_since(
         if "no merge base" not in failed.stderr:
             raise
         raise NotPossibleNow(
-            f"the branch and {since[:12]} have no commit in common, so there is nothing to compare"
+            f"the branch and {since[:12]} have no common ancestor, so they cannot be compared"
         ) from failed
     return ended.stdout.decode(errors="replace")
 
@@ -231,7 +229,6 @@ def _tip(record: WorkspaceRecord) -> str:
     tip = head_state_of(record).tip
     if not tip:
         raise NotPossibleNow(
-            f"the workspace has no branch {record.branch.removeprefix('refs/heads/')!r} any more; "
-            "put the workspace back first"
+            f"the workspace no longer has a branch {record.branch.removeprefix('refs/heads/')!r}; reset the workspace first"
         )
     return tip

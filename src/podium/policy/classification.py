@@ -112,7 +112,7 @@ def refuse_hosts(name: str, hosts: Iterable[Host], context: GateContext) -> None
         listed = ", ".join(context.hosts) or "none"
         raise CallDenied(
             BuiltInRule.UNREACHABLE_HOST,
-            f"{name} cannot reach {host!r} from here; hosts that can be reached: {listed}",
+            f"{name} cannot reach {host!r} from here; reachable hosts: {listed}",
             Tier.T3,
         )
 
@@ -233,33 +233,34 @@ def _variable_factors(
         if weight == "dangerous":
             raise CallDenied(
                 BuiltInRule.DANGEROUS_VARIABLE,
-                f"the variable {name} changes which programs run or what they load; leave it out",
+                f"the variable {name} changes which programs run or what they load; omit it",
             )
         if weight == "unknown" and not confined:
-            yield TierTerm(tier=Tier.T2, because=f"sets {name}, whose effect is not known")
+            yield TierTerm(tier=Tier.T2, because=f"sets {name}, whose effect is unknown")
 
 
 def _refuse_by_name(command: SimpleCommand, confined: bool) -> None:
     name = command.basename
     if name in programs.PRIVILEGED:
         raise CallDenied(
-            BuiltInRule.PRIVILEGE, f"{name} works with another user's rights; do without it"
+            BuiltInRule.PRIVILEGE,
+            f"{name} runs with another user's privileges, which is not allowed",
         )
     if name in programs.SHELL_STATE and not (confined and _steady(command)):
         raise CallDenied(
-            BuiltInRule.SHELL_INDIRECTION, f"{name} changes the shell itself; do without it"
+            BuiltInRule.SHELL_INDIRECTION, f"{name} changes the shell itself, which is not allowed"
         )
     if confined and name in programs.CALCULATING:
         _refuse_calculation(command)
     if _is_indirect(name, confined):
         raise CallDenied(
             BuiltInRule.SHELL_INDIRECTION,
-            f"{name} starts commands that its words do not show; run them one by one",
+            f"{name} starts commands that its command line does not show; run them one by one",
         )
     ruinous = name in programs.RUINOUS or name.startswith(programs.RUINOUS_BEGINNINGS)
     if ruinous and not (confined and name in programs.DELETERS):
         raise CallDenied(
-            BuiltInRule.DESTRUCTIVE_COMMAND, f"{name} destroys what cannot be brought back"
+            BuiltInRule.DESTRUCTIVE_COMMAND, f"{name} destroys data that cannot be restored"
         )
     if name.startswith("git-") or (name == "git" and command.program != "git"):
         raise CallDenied(
@@ -269,7 +270,8 @@ def _refuse_by_name(command: SimpleCommand, confined: bool) -> None:
         )
     if name in SHELLS and not runs_a_file(command.argv, confined=confined):
         raise CallDenied(
-            BuiltInRule.SHELL_INDIRECTION, f"{name} would read commands that are not shown here"
+            BuiltInRule.SHELL_INDIRECTION,
+            f"{name} would read commands that the command line does not show",
         )
 
 
@@ -296,7 +298,7 @@ def _refuse_calculation(command: SimpleCommand) -> None:
         if "$(" in argument or "`" in argument:
             raise CallDenied(
                 BuiltInRule.SHELL_INDIRECTION,
-                f"{command.basename} may run the text {printable(argument)[:80]!r}; do without it",
+                f"{command.basename} may run the text {printable(argument)[:80]!r}; omit it",
             )
 
 
@@ -318,7 +320,7 @@ def _read_git(
     if use.folder is not None:
         location = CommandLocation(location.root, location.touch(use.folder, None).paths)
     if location.folders != (location.root,) and not confined:
-        because = "a folder may be a repository of its own, whose settings start programs"
+        because = "a folder may be a repository of its own, whose configuration can start programs"
         factors = (*factors, TierTerm(tier=Tier.T2, because=because))
     access = Access.WRITE if use.writes else Access.READ
     touches = tuple(
@@ -341,8 +343,8 @@ def _outside(confined: bool) -> str:
     if not confined:
         return "git may only run inside the workspace"
     return (
-        "git may only run inside the workspace, or on a scratch repository: name its folder with "
-        "`cd DIR && git …` or `git -C DIR …`, and no address of another machine"
+        "git may only run inside the workspace or on a scratch repository; name its folder with `cd DIR && "
+        "git …` or `git -C DIR …`, without addresses of other machines"
     )
 
 
@@ -387,7 +389,7 @@ def _does_more(program: str, arguments: Sequence[str]) -> bool:
     ):
         raise CallDenied(
             BuiltInRule.DESTRUCTIVE_COMMAND,
-            "find may only list here: no -exec, -ok, -delete or -fprint",
+            "find may only list files here, without -exec, -ok, -delete or -fprint",
         )
     if program == "uniq":  # Its second plain word is written to.
         return any(not argument.startswith("-") for argument in arguments)
@@ -408,7 +410,7 @@ def _refuse_recursion(command: SimpleCommand) -> None:
     if option:
         raise CallDenied(
             BuiltInRule.DESTRUCTIVE_COMMAND,
-            f"{command.basename} {option} goes through whole folders; name the files one by one",
+            f"{command.basename} {option} affects whole folders; name the files one by one",
         )
 
 
@@ -421,14 +423,12 @@ def _kind_factors(
     if kind is CommandKind.NETWORK:
         hosts = hosts_of(command) if confined else None
         if hosts is None or context.network == "open":
-            yield TierTerm(
-                tier=programs.REACHING[name], because=f"{name} reaches beyond this machine"
-            )
+            yield TierTerm(tier=programs.REACHING[name], because=f"{name} can reach other machines")
             return
         refuse_hosts(name, hosts, context)
-        yield TierTerm(tier=Tier.T1, because=f"{name} reaches hosts that are listed")
+        yield TierTerm(tier=Tier.T1, because=f"{name} can reach the listed hosts")
     elif kind is CommandKind.INSTALL:
-        because = f"{name} brings code from elsewhere"
+        because = f"{name} installs code from other hosts"
         yield TierTerm(tier=undone if context.network == "listed" else Tier.T2, because=because)
     elif kind is CommandKind.DELETE:
-        yield TierTerm(tier=undone, because=f"{name} removes or overwrites what is there")
+        yield TierTerm(tier=undone, because=f"{name} deletes or overwrites existing files")

@@ -163,7 +163,7 @@ def _values(token: str) -> Iterator[str]:
         if cluster_end > _MAX_OPTION_BUNDLE:
             raise CallDenied(
                 BuiltInRule.UNDECIDABLE_COMMAND,
-                f"the option {token[:_MAX_OPTION_BUNDLE]!r}… has too many letters to be read; shorten it",
+                f"the option {token[:_MAX_OPTION_BUNDLE]!r}… has too many letters; shorten it",
             )
         for at in range(2, cluster_end):
             yield token[at:]
@@ -233,8 +233,8 @@ def refuse_ruin(
     if unknown or any(map(is_computed, searched)):
         raise CallDenied(
             BuiltInRule.DESTRUCTIVE_COMMAND,
-            f"what {command.basename} {recursive or '-delete'} would go through is only known when it runs; "
-            "write the folder out",
+            f"the folder that {command.basename} {recursive or '-delete'} would delete or change is only known when it "
+            "runs; write it out",
         )
     if (
         recursive
@@ -243,7 +243,7 @@ def refuse_ruin(
     ):
         raise CallDenied(
             BuiltInRule.DESTRUCTIVE_COMMAND,
-            f"where {command.basename} {recursive} would run is not known; write the cd out",
+            f"the folder in which {command.basename} {recursive} would run is unknown; write out the folder in `cd`",
         )
     for touch in touches:
         if touch.access is Access.DELETE and any(
@@ -251,7 +251,7 @@ def refuse_ruin(
         ):
             raise CallDenied(
                 BuiltInRule.DESTRUCTIVE_COMMAND,
-                f"{command.basename} would take the whole workspace; name what is to go",
+                f"{command.basename} would delete the whole workspace; name the files to delete",
             )
 
 

@@ -44,10 +44,10 @@ def wrong_examples(rule: PolicyRule, compiled: CompiledRule) -> Iterator[tuple[s
     """Examples that turn out otherwise than the rule says: list, index, what is wrong."""
     for at, example in enumerate(rule.match):
         if not _fits(rule, compiled, example):
-            yield "match", at, f"should fit {_example_text(example)} and does not"
+            yield "match", at, f"should match {_example_text(example)} but does not"
     for at, example in enumerate(rule.not_match):
         if _fits(rule, compiled, example):
-            yield "not_match", at, f"should not fit {_example_text(example)} and does"
+            yield "not_match", at, f"should not match {_example_text(example)} but does"
 
 
 def _fits(rule: PolicyRule, compiled: CompiledRule, example: PolicyExample) -> bool:
@@ -196,11 +196,11 @@ def _problems() -> Iterator[InvalidPolicy]:
     for rule, lines in _DENIED.items():
         for line in lines:
             if (rule_name := _refused_by(line)) != rule:
-                problem = f"should deny {line!r}; the answer is {rule_name or 'to let it pass'}"
+                problem = f"should deny {line!r}, but {f'{rule_name} denies it' if rule_name else 'allows it'}"
                 yield InvalidPolicy(problem, layer="built-in", rule=rule)
     for line in _PASSED:
         if rule_name := _refused_by(line):
-            yield InvalidPolicy(f"should let {line!r} pass", layer="built-in", rule=rule_name)
+            yield InvalidPolicy(f"should allow {line!r}", layer="built-in", rule=rule_name)
 
 
 def _refused_by(line: str) -> str:
@@ -264,7 +264,7 @@ def _layer_problems(layer: PolicyLayer, zones: ZonesByName) -> Iterator[InvalidP
         yield from _zone_problems(layer, rule, rule.name, key, zones)
         if rule.up_to_tier is not None and layer.origin == "project":
             yield InvalidPolicy(
-                "a project cannot lift a tier limit; put the rule into your own settings",
+                "a project cannot raise a tier limit; move the rule into your user settings",
                 layer=layer.origin,
                 rule=rule.name,
                 key=(*key, "up_to_tier"),
@@ -284,7 +284,7 @@ def _name_problems(layer: PolicyLayer) -> Iterator[InvalidPolicy]:
             key = (part, at, "name")
             if item.name in names:
                 yield InvalidPolicy(
-                    f"the name {item.name!r} stands there twice; choose another",
+                    f"the name {item.name!r} is used twice; choose another",
                     layer=layer.origin,
                     rule=item.name,
                     key=key,
@@ -310,7 +310,7 @@ def _zone_problems(
         if zone not in zones:
             zone_names = ", ".join(sorted(zones)) or "none"
             yield InvalidPolicy(
-                f"there is no zone {zone!r}; zones: {zone_names}",
+                f"unknown zone {zone!r}; zones: {zone_names}",
                 layer=layer.origin,
                 rule=name,
                 key=(*key, "zone"),

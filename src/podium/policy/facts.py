@@ -135,13 +135,15 @@ def _targets(command: SimpleCommand) -> list[str]:
 
 def _few(folders: tuple[str, ...]) -> tuple[str, ...]:
     if len(folders) > _MAX_FOLDERS:
-        raise CallDenied(BuiltInRule.UNDECIDABLE_COMMAND, "too many cd in one line; use fewer")
+        raise CallDenied(
+            BuiltInRule.UNDECIDABLE_COMMAND, "too many `cd` commands in one line; use fewer"
+        )
     return folders
 
 
 def _outside() -> CallDenied:
     return CallDenied(
-        BuiltInRule.OUTSIDE_WORKSPACE, "cd may only go to one folder in the workspace", Tier.T2
+        BuiltInRule.OUTSIDE_WORKSPACE, "`cd` may only go to a folder inside the workspace", Tier.T2
     )
 
 
@@ -197,7 +199,7 @@ def _read_commands(call: Call, context: GateContext, uses: list[CommandUse]) -> 
     tool = context.tool
     if tool is not None and tool.command_argument is not None and not call.commands:
         raise CallDenied(
-            BuiltInRule.UNDECIDABLE_COMMAND, f"{call.tool!r} was given no command that can be read"
+            BuiltInRule.UNDECIDABLE_COMMAND, f"{call.tool!r} has no command that can be parsed"
         )
     folder = next((use.real for use in call.paths if use.argument == FOLDER_ARGUMENT), context.root)
     variables = _environment(call)
@@ -216,7 +218,7 @@ def _read_commands(call: Call, context: GateContext, uses: list[CommandUse]) -> 
             if paths > _MAX_PATHS:
                 raise CallDenied(
                     BuiltInRule.UNDECIDABLE_COMMAND,
-                    f"its words may name more than {_MAX_PATHS} paths; do it in several calls",
+                    f"the command may name more than {_MAX_PATHS} paths; split it into several calls",
                 )
             uses.append(use)
         if reading.refusal is not None:
@@ -260,7 +262,7 @@ def _refuse_too_much(call: Call) -> None:
     ):
         raise CallDenied(
             BuiltInRule.UNDECIDABLE_COMMAND,
-            f"more than {MAX_TOKENS} words or {MAX_PLAIN_LINE} characters are not read; use less",
+            f"the command has more than {MAX_TOKENS} words or {MAX_PLAIN_LINE} characters; shorten it",
         )
 
 
@@ -297,14 +299,14 @@ def refuse_paths(facts: CallFacts, zones: ZoneSet, writable: WritablePaths) -> C
             if zone.kind in ("forbidden", "read-only") and zone.would_move(touch, root):
                 return CallDenied(
                     f"{zone.kind}-zone:{zone.name}",
-                    f"{touch.text!r} holds the {zone.kind} zone {zone.name!r}; leave it in place",
+                    f"{touch.text!r} contains the {zone.kind} zone {zone.name!r}; leave it in place",
                 )
         if touch.access in (Access.WRITE, Access.DELETE) and not all(
             writable.hold(path, root) or (confined and _is_own(path, root)) for path in touch.paths
         ):
             return CallDenied(
                 BuiltInRule.OUTSIDE_WORKSPACE,
-                f"{touch.text!r} is outside what may be written here; stay in the workspace",
+                f"{touch.text!r} is outside the folders that may be written; use a path inside the workspace",
             )
         if (
             confined
@@ -318,7 +320,7 @@ def refuse_paths(facts: CallFacts, zones: ZoneSet, writable: WritablePaths) -> C
         ):
             return CallDenied(
                 BuiltInRule.OUTSIDE_WORKSPACE,
-                f"{touch.text!r} is not there for a confined command; stay in the workspace",
+                f"{touch.text!r} is not available to a confined command; use a path inside the workspace",
             )
     return None
 
@@ -329,5 +331,5 @@ def _is_own(path: str, root: str) -> bool:
 
 def _closed(touch: TouchedPath, zone: CompiledZone) -> str:
     if zone.kind == "read-only":
-        return f"{touch.text!r} lies in {zone.name!r}, which may be read and not written"
-    return f"{touch.text!r} lies in the forbidden zone {zone.name!r}; do without it"
+        return f"{touch.text!r} is in the zone {zone.name!r}, which is read-only"
+    return f"{touch.text!r} is in the forbidden zone {zone.name!r} and cannot be used"

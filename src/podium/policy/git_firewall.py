@@ -49,7 +49,7 @@ def read_git(
     """
     folder, at = _global_options(arguments, inside)
     if any(_marked(token) for token in arguments[: at + 1]):
-        raise _refused("which git command this is shows only when it runs; write it out")
+        raise _refused("the git command is only known when it runs; write it out")
     rest = arguments[at:]
     if not rest:
         return GitUse(False, folder, (), ())
@@ -63,7 +63,7 @@ def read_git(
         _check_reset(options, after)
     elif name not in tables.READING and not writes:
         raise _refused(
-            f"git {name} is not on the list of what an agent may do; {_advice(name, after)}",
+            f"agents may not run git {name}; {_advice(name, after)}",
             Tier.T3 if name in tables.REMOTE else Tier.T2,
         )
     factors = tuple(_option_factors(name, options, plain)) if writes else ()
@@ -92,7 +92,7 @@ def _global_options(
         elif option == "-c":
             check_setting(value)
         elif option not in tables.GLOBAL_FLAGS:
-            raise _refused(f"git {option} is not allowed; leave that option out")
+            raise _refused(f"git {option} is not allowed; omit the option")
         at += 2 if option in ("-C", "-c") else 1
     return folder, at
 
@@ -103,7 +103,7 @@ def check_setting(setting: str) -> None:
     key = key.lower()
     harmless = key in tables.SETTING_KEYS or key.startswith(tables.SETTING_SECTIONS)
     if not harmless and f"{key}{equals}{value}" not in tables.SETTINGS:
-        raise _refused(f"git -c {key} may make git run programs; leave it out")
+        raise _refused(f"git -c {key} may make git run programs; omit it")
 
 
 def _parted(arguments: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -125,25 +125,23 @@ def check_options(name: str, options: Sequence[str]) -> None:
         if not option.startswith("--"):
             # Short options may be bundled: -nO is -n and -O.
             if option.startswith("-O") or (name == "grep" and "O" in option):
-                raise _refused(f"git {name} {option} starts another program; leave it out")
+                raise _refused(f"git {name} {option} starts another program; omit it")
         elif name == "rev-parse" and bare == "--git-dir":
             continue
         elif bare not in tables.INNOCENT_BEGINNINGS and any(
             refused.startswith(bare) for refused in tables.REFUSED_OPTIONS
         ):
-            raise _refused(
-                f"git {name} {option} may write elsewhere or start a program; leave it out"
-            )
+            raise _refused(f"git {name} {option} may write elsewhere or start a program; omit it")
 
 
 def _check_reset(options: Sequence[str], after: Sequence[str]) -> None:
     """The own branch may go back, and the list for the next commit with it; files stay as they are."""
     before_paths = after[: after.index("--")] if "--" in after else after
     if any(map(_marked, before_paths)):
-        raise _refused("what git reset would do shows only when it runs; write it out")
+        raise _refused("what git reset would do is only known when it runs; write it out")
     if not tables.RESETTING_OPTIONS.issuperset(options):
         raise _refused(
-            "git reset may not throw files away: --soft and --mixed go back and leave them as they are"
+            "git reset may not discard changes to files; use --soft or --mixed, which keep them"
         )
 
 
@@ -153,7 +151,7 @@ def _marked(token: str) -> bool:
 
 def _check_listing(name: str, options: Sequence[str], plain: Sequence[str]) -> None:
     if any(map(_marked, (*options, *plain))):
-        raise _refused(f"what git {name} would do shows only when it runs; write it out")
+        raise _refused(f"what git {name} would do is only known when it runs; write it out")
     bare = {part for option in options for part in _bare_options(option)}
     if not bare <= tables.LISTING[name] or not _lists_only(name, bare, plain):
         raise _refused(f"git {name} may only list here; {_advice(name, ())}")
@@ -192,13 +190,15 @@ def _option_factors(name: str, options: Sequence[str], plain: Sequence[str]) -> 
     """Yield what makes a write more than adding to the branch."""
     for option in options:
         if not _is_modest(name, option):
-            because = f"git {name} {option.partition('=')[0]} may do more than add to the branch"
+            because = (
+                f"git {name} {option.partition('=')[0]} may do more than add commits to the branch"
+            )
             yield TierTerm(tier=Tier.T2, because=because)
     if name == "restore" and options not in (("--staged",), ("-S",)):
-        because = "git restore throws away changes that are not committed"
+        because = "git restore discards uncommitted changes"
         yield TierTerm(tier=Tier.T2, because=because)
     if name == "rm" and any(_may_be_several(argument) for argument in plain):
-        yield TierTerm(tier=Tier.T2, because="git rm with a pattern removes more than one file")
+        yield TierTerm(tier=Tier.T2, because="git rm with a pattern may remove several files")
 
 
 def _is_modest(name: str, option: str) -> bool:
@@ -238,10 +238,10 @@ def without_messages(arguments: Sequence[str]) -> tuple[str, ...]:
 
 def _advice(name: str, after: Sequence[str]) -> str:
     if name in tables.REMOTE:
-        return "Podium talks to remotes itself when the work is delivered"
+        return "Podium accesses remotes itself when the work is delivered"
     if name in tables.LEAVING:
         back = f"; to take a file back: `{_restoring(after)}`" if name == "checkout" else ""
-        return f"stay on your branch: add and commit there, Podium does the rest{back}"
+        return f"stay on your branch: add and commit there, and Podium does the rest{back}"
     return "use status, diff, log, show, add, commit, rm, mv or restore"
 
 

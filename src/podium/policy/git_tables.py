@@ -170,7 +170,7 @@ def exec_rules() -> ExecRules:
         subcommands=_subcommands(),
         instead="stay on your branch: status, diff, log, show, add, commit, rm, mv, restore (`git restore FILE` takes a file back)",
     )
-    refused = dict.fromkeys(sorted(programs.PRIVILEGED), "works with another user's rights")
+    refused = dict.fromkeys(sorted(programs.PRIVILEGED), "runs with another user's privileges")
     return ExecRules(refused=refused, programs=(git,))
 
 

@@ -39,7 +39,7 @@ class CommandPattern:
     def __init__(self, text: str) -> None:
         tokens = shlex.split(text)
         if not tokens:
-            raise ValueError("a command pattern may not be empty")
+            raise ValueError("a command pattern must not be empty")
         if tokens[-1] == "*":
             tokens[-1] = REST
         self._tests = tuple(token if token == REST else _token_test(token) for token in tokens)
@@ -139,7 +139,7 @@ Undecidable = Literal["sandbox", "ask", "deny"]
 def _tier_named(value: Any) -> Any:
     if isinstance(value, str):
         if value not in Tier.__members__:
-            raise ValueError(f"{value!r} is no tier; write one of {', '.join(Tier.__members__)}")
+            raise ValueError(f"{value!r} is not a tier; use one of {', '.join(Tier.__members__)}")
         return Tier[value]
     return value
 
@@ -152,7 +152,7 @@ def _checked_command(text: str) -> str:
     try:
         CommandPattern(text)
     except ValueError as error:
-        raise ValueError(f"{text!r} is no command pattern: {error}") from error
+        raise ValueError(f"{text!r} is not a valid command pattern: {error}") from error
     return text
 
 
@@ -160,7 +160,7 @@ def _checked_regex(text: str) -> str:
     try:
         re.compile(text)
     except re.error as error:
-        raise ValueError(f"{text!r} is no regular expression: {error}") from error
+        raise ValueError(f"{text!r} is not a valid regular expression: {error}") from error
     return text
 
 
@@ -205,7 +205,7 @@ class ArgumentMatch(FrozenModel):
     @model_validator(mode="after")
     def _asks_something(self) -> Self:
         if not self.model_fields_set:
-            raise ValueError("give one of glob, equals, one_of, regex, min, max, present")
+            raise ValueError("set one of glob, equals, one_of, regex, min, max, present")
         return self
 
 
@@ -281,9 +281,9 @@ class CallMatcher(FrozenModel):
     @model_validator(mode="after")
     def _means_something(self) -> Self:
         if not (self.tool or self.command or self.kind or self.arguments or self.zone):
-            raise ValueError("name what is meant: tool, command, kind, arguments or zone")
+            raise ValueError("set at least one of tool, command, kind, arguments or zone")
         if self.but_not and not (self.command or self.kind):
-            raise ValueError("`but_not` needs `command` or `kind` to take something away from")
+            raise ValueError("`but_not` is only possible with `command` or `kind`")
         return self
 
 
@@ -310,9 +310,9 @@ class PolicyRule(CallMatcher):
     @model_validator(mode="after")
     def _fits_its_decision(self) -> Self:
         if self.approvals and self.decision is not Effect.ASK:
-            raise ValueError("`approvals` belongs to `decision: ask`")
+            raise ValueError("`approvals` is only possible with `decision: ask`")
         if self.up_to_tier is not None and self.decision is not Effect.ALLOW:
-            raise ValueError("`up_to_tier` belongs to `decision: allow`")
+            raise ValueError("`up_to_tier` is only possible with `decision: allow`")
         return self
 
 

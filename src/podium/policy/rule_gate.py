@@ -72,11 +72,11 @@ def refuse_by_mode(facts: CallFacts, wished: Decision, inherent: Tier) -> CallDe
     if inherent is Tier.T0 and not writes and wished.effect is Effect.ALLOW:
         return None
     if mode == "sensing":
-        return CallDenied("mode:sensing", "sensing only reads: nothing above T0 is done")
+        return CallDenied("mode:sensing", "sensing only reads; calls above T0 are denied")
     if _for_review(facts, wished):
         return None
     would = f"{wished.effect} by rule {wished.rule!r}"
-    return CallDenied("mode:dry-run", f"a dry run changes nothing; this would be {would}")
+    return CallDenied("mode:dry-run", f"a dry run changes nothing; the decision would be {would}")
 
 
 def _for_review(facts: CallFacts, wished: Decision) -> bool:
@@ -94,14 +94,14 @@ def refuse_by_spending(context: GateContext) -> CallDenied | None:
     for state in context.budgets:
         if (what := _exhausted(state)) is not None:
             scope = state.budget.scope
-            return CallDenied(f"budget:{scope}", f"the budget of this {scope}, {what}, is spent")
+            return CallDenied(f"budget:{scope}", f"the budget of this {scope} is spent: {what}")
     for used in context.quotas:
         quota = used.quota
         if used.used >= quota.limit:
             return CallDenied(
                 f"quota:{quota.name}",
-                f"{quota.name!r} happened {used.used} times within {quota.seconds:g} seconds and "
-                f"{quota.limit} are allowed; try again later",
+                f"quota {quota.name!r} is exhausted: {used.used} of {quota.limit} within {quota.seconds:g} "
+                "seconds; try again later",
             )
     return None
 
@@ -156,14 +156,14 @@ class TierComputation:
     def for_record(self) -> tuple[TierTerm, ...]:
         if not self.provenance:
             return self.factors
-        because = f"{self.inherent} raised by one: {', '.join(self.provenance)} led to it"
+        because = (
+            f"{self.inherent} raised by one because of its provenance: {', '.join(self.provenance)}"
+        )
         return (*self.factors, TierTerm(tier=self.tier, because=because))
 
     @property
     def main_reason(self) -> str:
-        return next(
-            (term.because for term in self.for_record if term.tier == self.tier), "not known"
-        )
+        return next((term.because for term in self.for_record if term.tier == self.tier), "unknown")
 
     def plus(self, factors: Sequence[TierTerm]) -> TierComputation:
         return TierComputation((*self.factors, *factors), self.provenance) if factors else self
@@ -191,14 +191,14 @@ def _factors(facts: CallFacts, zones: ZoneSet) -> Iterator[TierTerm]:
     for use in facts.uses:
         yield from use.factors
     for name in dict.fromkeys(_secrets(facts.call.arguments)):
-        yield TierTerm(tier=Tier.T2, because=f"is given the secret {name!r}")
+        yield TierTerm(tier=Tier.T2, because=f"receives the secret {name!r}")
 
 
 def _handed_on(tier: Json) -> TierTerm:
     """The factor of what is handed on: as risky as it was found to be; what was not found out is the worst."""
     if isinstance(tier, str) and tier in Tier.__members__:
-        return TierTerm(tier=Tier[tier], because=f"what it hands on adds up to {tier}")
-    return TierTerm(tier=Tier.T4, because="what it hands on adds up to nobody knows what")
+        return TierTerm(tier=Tier[tier], because=f"what it passes on has the tier {tier}")
+    return TierTerm(tier=Tier.T4, because="the tier of what it passes on is unknown")
 
 
 def _path_factors(
@@ -212,9 +212,9 @@ def _path_factors(
     for zone in zones.near(touch, root):
         tier = zone.write_tier if touch.may_write else zone.read_tier
         if tier is not None and zone.holds(touch, root):
-            yield TierTerm(tier=tier, because=f"{touch.text!r} lies in zone {zone.name!r}")
+            yield TierTerm(tier=tier, because=f"{touch.text!r} is in zone {zone.name!r}")
         elif not confined and zone.lies_below(touch, root):
-            because = f"{touch.text!r} with all beneath it may reach into zone {zone.name!r}"
+            because = f"{touch.text!r} may contain files of zone {zone.name!r}"
             yield TierTerm(tier=max(Tier.T2, tier or Tier.T2), because=because)
 
 
@@ -271,7 +271,7 @@ class RuleGate:
             return Decision(
                 effect=Effect.DENY,
                 rule=BuiltInRule.GATE_ERROR,
-                reason=f"a check of {call.tool!r} failed ({type(error).__name__}: {error}), so the answer is no",
+                reason=f"a check of {call.tool!r} failed ({type(error).__name__}: {error}), so the call is denied",
                 tier=Tier.T4,
             )
 
@@ -336,15 +336,13 @@ class RuleGate:
         """The first built-in check that says no."""
         context = facts.context
         if context.tool is None:
-            return CallDenied(
-                BuiltInRule.UNKNOWN_TOOL, f"no tool {facts.call.tool!r} is registered"
-            )
+            return CallDenied(BuiltInRule.UNKNOWN_TOOL, f"unknown tool {facts.call.tool!r}")
         if context.tool.name != facts.call.tool:
             return CallDenied(
-                BuiltInRule.UNKNOWN_TOOL, f"{facts.call.tool!r} was looked up as another tool"
+                BuiltInRule.UNKNOWN_TOOL, f"{facts.call.tool!r} does not match the registered tool"
             )
         if context.mode not in ACTING_MODES | LOOKING_MODES:
-            return CallDenied(BuiltInRule.UNKNOWN_MODE, f"there is no mode {context.mode!r}")
+            return CallDenied(BuiltInRule.UNKNOWN_MODE, f"unknown mode {context.mode!r}")
         if facts.refusal is not None:
             return facts.refusal
         if self._limits.undecidable == "deny" and (unknown := _run_time_reason(facts)):
@@ -409,7 +407,9 @@ def _answer(
 
 def _rule_factors(verdicts: Sequence[RuleVerdict]) -> list[TierTerm]:
     return [
-        TierTerm(tier=verdict.rule.tier, because=f"rule {verdict.rule.name!r} says at least that")
+        TierTerm(
+            tier=verdict.rule.tier, because=f"rule {verdict.rule.name!r} sets at least this tier"
+        )
         for verdict in verdicts
         if verdict.rule.tier is not None
     ]
@@ -431,7 +431,7 @@ def _reasons(verdicts: Sequence[RuleVerdict]) -> str:
 
 def _no_rule_reason(facts: CallFacts, verdicts: Sequence[RuleVerdict | None]) -> str:
     if not facts.uses:
-        return f"no rule speaks about {facts.call.tool!r}, and what no rule allows is denied"
+        return f"no rule covers {facts.call.tool!r}, and calls without a rule are denied"
     unspoken = facts.uses[list(verdicts).index(None)]
     command_line = " ".join(map(printable, unspoken.argv))[:200]
-    return f"no rule speaks about the command {command_line!r}, and what no rule allows is denied"
+    return f"no rule covers the command {command_line!r}, and commands without a rule are denied"

@@ -233,9 +233,9 @@ def check_glob(glob: str) -> str:
     """The glob itself. Raises ValueError when it could never mean what it says."""
     tidy = _tidy(glob)
     if not tidy or "\0" in glob:
-        raise ValueError("a path glob may not be empty")
+        raise ValueError("a path glob must not be empty")
     if ".." in tidy.split("/"):
-        raise ValueError(f"{glob!r} has '..'; name the place itself")
+        raise ValueError(f"{glob!r} contains '..'; write the resolved path")
     if tidy.startswith("~"):
         raise ValueError(f"{glob!r}: '~' is not expanded; write the absolute path")
     return glob

@@ -109,7 +109,7 @@ def test_a_person_talks_from_looking_to_doing_and_leaves(desk: Desk) -> None:
 def test_a_yes_is_for_the_next_plan_and_no_other_and_a_command_may_be_pasted(desk: Desk) -> None:
     with at_the_prompt(desk, "-M", "execute") as terminal:
         shown = terminal.say(NEW_LEAD)
-        command = shown.partition("Take leads.create back: ")[2].splitlines()[0]
+        command = shown.partition("Undo leads.create: ")[2].splitlines()[0]
         assert command.startswith("podium undo ")
         assert "leads.archive: completed" in terminal.say(command)
         assert "Approval flag: true" in terminal.say(":approve")
@@ -126,7 +126,7 @@ def test_a_yes_is_for_the_next_plan_and_no_other_and_a_command_may_be_pasted(des
         )
         terminal.say(":mode execute")
         assert "Status: awaiting_approval" in terminal.say("create a quote for lead_123")
-        assert "say APPROVE: apr_1" in terminal.say(":approve apr_1")
+        assert "enter APPROVE: apr_1" in terminal.say(":approve apr_1")
 
 
 def test_what_is_known_is_kept_between_messages_and_faults_do_not_end_it(desk: Desk) -> None:

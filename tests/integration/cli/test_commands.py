@@ -276,7 +276,7 @@ def test_a_run_of_a_flow_that_is_not_here_cannot_go_on(desk: Desk) -> None:
     run = desk.add_run()
     said = desk.run("resume", run.id)
     assert said.code == 2
-    assert "no flow 'demo-of-the-test' here" in said.err
+    assert "no flow 'demo-of-the-test'; known flows: " in said.err
     assert desk.run("retry", run.id, "--from", "nowhere").code == 2
 
 

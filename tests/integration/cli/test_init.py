@@ -166,7 +166,7 @@ def test_the_checks_of_an_existing_file_are_tried(desk: Desk) -> None:
     green, red, missing = said.out.splitlines()
     assert green.startswith("check `true`: green in ")
     assert red == "check `echo no; false`: red before any work (exit 1): no"
-    assert missing.endswith("write `python`, which is that of your checkout's .venv")
+    assert missing.endswith("use `python`, which comes from your checkout's .venv")
     assert (desk.project / "podium.yaml").read_text() == checks
 
 

@@ -158,7 +158,7 @@ def test_a_workspace_whose_record_cannot_be_read_blocks(desk: Desk) -> None:
     (record,) = (desk.home / "state" / "workspaces").glob("*/record.json")
     record.write_text("{")
     result = desk.run("uninstall", "--all", "--yes", "--json")
-    assert (result.code, "cannot be read as the record of a workspace" in why(result)) == (4, True)
+    assert (result.code, "is not a valid record of a workspace" in why(result)) == (4, True)
     assert (worktree / "new.txt").exists()
     assert record.exists()
     (removal,) = desk.run("workspaces", "gc", "--dry-run", "--json").json["removals"]

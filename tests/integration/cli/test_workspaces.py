@@ -177,11 +177,13 @@ def test_a_leftover_of_a_killed_creation_is_told_and_cleared_away(project: Desk)
     private = Path(record.private)
     (private / "record.json").rename(private / "creating.json")
     said = project.run("workspaces", "list")
-    assert f"leftover {short_id(record.id)}: making 'fix-login' was cut off" in said.out
+    assert (
+        f"leftover {short_id(record.id)}: the creation of 'fix-login' was interrupted" in said.out
+    )
     assert record.path in said.out
     done = project.run("workspaces", "gc")
     assert done.code == 0
-    assert "cut off" in done.out
+    assert "interrupted" in done.out
     assert not Path(record.path).exists()
     assert project.run("workspaces", "list", "--json").json["leftovers"] == []
     assert "podium/fix-login" not in git(project, "branch", "--list")
@@ -242,7 +244,7 @@ def test_a_recovered_branch_tells_what_only_the_snapshot_has(project: Desk) -> N
     back = project.run("workspaces", "recover", "fix-login")
     assert "only in the snapshot: notes.log" in back.out
     assert "git show refs/podium/snapshots/" in back.err
-    assert "all of it but" in project.run("workspaces", "gc").out
+    assert "everything except" in project.run("workspaces", "gc").out
 
 
 def test_workspaces_of_other_repositories_are_left_alone_without_all(project: Desk) -> None:

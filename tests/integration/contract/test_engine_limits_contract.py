@@ -55,7 +55,7 @@ async def test_a_signal_that_weighs_too_much_is_refused_and_the_run_goes_on(
 
     engine = await room.open(FlowDefinition("story", body))
     run = await engine.start("story")
-    with pytest.raises(BadInput, match=r"this signal is .* MB of JSON"):
+    with pytest.raises(BadInput, match=r"this signal has .* MB of JSON"):
         await engine.signal(run.id, "go", HEAVY)
     await engine.signal(run.id, "go", "little")
     assert (await engine.finish(run.id)).result == "little"

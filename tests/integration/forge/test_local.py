@@ -39,13 +39,13 @@ async def test_with_a_remote_the_commands_push_the_merge(tmp_path: Path) -> None
 
 async def test_without_a_token_a_github_branch_is_pushed_and_a_file_written(yard: Yard) -> None:
     made = await yard.forge(token="").deliver(yard.wish())
-    assert made.why_local == "there is no token for github.com"
+    assert made.why_local == "no token for github.com"
     assert (made.pushed, yard.there()[BRANCH]) == (True, yard.tip)
 
 
 async def test_nothing_leaves_when_pushing_is_off(yard: Yard) -> None:
     made = await yard.forge(push=False).deliver(yard.wish())
-    assert made.why_local == "the settings say that nothing is pushed"
+    assert made.why_local == "pushing is disabled in the settings"
     assert (made.pushed, yard.there()) == (False, {"main": yard.base})
 
 
@@ -98,7 +98,7 @@ async def test_a_body_full_of_escapes_is_written_as_text(tmp_path: Path) -> None
 async def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     yard = Yard(tmp_path, remote=None)
     yard.pulls.write_text("in the way")
-    with pytest.raises(NotPossibleNow, match="could not be written"):
+    with pytest.raises(NotPossibleNow, match="cannot write the pull request"):
         await yard.forge().deliver(yard.wish())
 
 

@@ -42,7 +42,7 @@ async def test_branch_protection_that_requires_reviews_protects(
     seen = await looked(yard, github)
     assert seen.finding == "protected"
     assert seen.sentence == (
-        "'main' of octo/hello is protected: it takes pull requests only and no force pushes."
+        "'main' of octo/hello is protected: it requires pull requests and blocks force pushes."
     )
     assert (seen.remote, seen.base) == ("git@github.com:octo/hello.git", "main")
     assert {asked.headers["authorization"] for asked in github.asked} == {f"Bearer {TOKEN}"}
@@ -54,7 +54,7 @@ async def test_an_unprotected_branch_is_called_so_with_what_to_switch_on(
     github.protection = Told(404, recorded(404))
     seen = await looked(yard, github)
     assert (seen.finding, seen.missing) == ("unprotected", ())
-    assert "switch on `require a pull request` and `block force pushes`" in seen.sentence
+    assert "enable `require a pull request` and `block force pushes`" in seen.sentence
 
 
 async def test_rulesets_alone_protect(yard: Yard, github: GitHubServer) -> None:
@@ -78,7 +78,7 @@ async def test_half_a_protection_names_the_other_half(yard: Yard, github: GitHub
     github.rules = [PULL_REQUEST_RULE, rule("deletion")]
     seen = await looked(yard, github)
     assert (seen.finding, seen.missing) == ("partly_protected", ("block force pushes",))
-    assert "`block force pushes` is missing" in seen.sentence
+    assert "`block force pushes` is not enabled" in seen.sentence
 
 
 async def test_protection_that_lets_force_pushes_through_does_not_block_them(
@@ -99,7 +99,7 @@ async def test_protection_that_may_not_be_read_hides_nothing_that_rulesets_tell(
     github.rules = [NO_FORCE_RULE]
     seen = await looked(yard, github)
     assert (seen.finding, seen.missing) == ("partly_protected", ("require a pull request",))
-    assert "not everything could be read" in seen.sentence
+    assert "some settings could not be read" in seen.sentence
 
 
 @pytest.mark.parametrize("answer", [NO_PERMISSION, NOT_FOUND], ids=["403", "404"])
@@ -109,7 +109,7 @@ async def test_a_branch_that_is_protected_unreadably_needs_permission(
     github.protection = answer
     seen = await looked(yard, github)
     assert seen.finding == "no_permission"
-    assert "may not read how 'main' of octo/hello is protected" in seen.sentence
+    assert "cannot read the protection of 'main' of octo/hello" in seen.sentence
 
 
 async def test_a_branch_that_everybody_may_see_as_unprotected_is_unprotected(
@@ -136,7 +136,7 @@ async def test_a_plan_without_protection_is_told_as_the_reason(
     github.protection = github.rules = PLAN
     seen = await looked(yard, github)
     assert seen.finding == "unprotected"
-    assert "its plan offers protection to public repositories only" in seen.sentence
+    assert "its plan offers branch protection only for public repositories" in seen.sentence
 
 
 async def test_a_repository_that_is_not_there_is_not_found(
@@ -157,7 +157,7 @@ async def test_a_wrong_token_is_told_apart(yard: Yard, github: GitHubServer) -> 
     github.everything = BAD_TOKEN
     seen = await looked(yard, github)
     assert seen.finding == "bad_token"
-    assert "make a new one at https://github.com/settings/tokens" in seen.sentence
+    assert "create a new one at https://github.com/settings/tokens" in seen.sentence
 
 
 async def test_a_spent_rate_limit_says_until_when(yard: Yard, github: GitHubServer) -> None:
@@ -198,7 +198,7 @@ async def test_answers_that_are_not_githubs_are_no_findings(
     github.everything = Told(200, raw=raw)
     seen = await looked(yard, github)
     assert seen.finding == "unreachable"
-    assert "not GitHub's" in seen.sentence
+    assert "did not answer like the GitHub API" in seen.sentence
 
 
 async def test_a_server_that_never_answers_is_given_up(yard: Yard) -> None:
@@ -259,7 +259,7 @@ async def test_no_redirect_takes_the_token_to_another_host(
     github.everything = Told(302, raw=b"", headers={"Location": elsewhere})
     seen = await looked(yard, github)
     assert seen.finding == "unreachable"
-    assert "where nothing was sent" in seen.sentence
+    assert "nothing was sent there" in seen.sentence
     assert not [asked for asked in github.asked if "stolen" in asked.target]
 
 

@@ -89,7 +89,7 @@ async def test_more_than_github_takes_is_cut(yard: Yard, github: GitHubServer) -
     [
         (BAD_TOKEN, "does not accept the token"),
         (NO_PERMISSION, "write access to contents and pull requests"),
-        (NOT_FOUND, "there is no octo/hello on github.com, or the token may not see it"),
+        (NOT_FOUND, "octo/hello on github.com does not exist, or the token cannot access it"),
     ],
     ids=["401", "403", "404"],
 )
@@ -155,7 +155,7 @@ async def test_without_a_forge_a_file_stands_for_the_pull_request(
         "pushed": True,
         "file": str(yard.pulls / "run_1.md"),
         "merge_command": f"git merge --no-ff {BRANCH}",
-        "why_local": f"the remote '{yard.bare}' is not a repository on github.com",
+        "why_local": f"the remote '{yard.bare}' is not on github.com",
     }
     assert yard.there()[BRANCH] == yard.tip
     assert github.asked == []

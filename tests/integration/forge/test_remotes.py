@@ -126,7 +126,7 @@ async def test_of_several_remotes_one_must_be_named(yard: Yard) -> None:
 
 
 async def test_a_folder_that_is_no_repository_is_told_so(yard: Yard, tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="there is no folder"):
+    with pytest.raises(BadInput, match="does not exist; name a folder inside"):
         await find_remotes(Git(yard.launcher), str(tmp_path / "nowhere"), "main")
     with pytest.raises(BadInput, match="is not in a git repository"):
         await yard.forge().deliver(yard.wish(repository=str(tmp_path / "home")))

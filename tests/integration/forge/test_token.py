@@ -32,7 +32,7 @@ async def test_a_push_by_https_logs_in_with_the_token(yard: Yard, github: GitHub
 async def test_another_host_does_not_get_the_token(yard: Yard) -> None:
     with serving_git(yard.folder, yard.bare, f"Basic {BASIC}") as remote:
         _lead_to(yard, remote.host, remote.certificate)
-        with pytest.raises(NotPossibleNow, match="could not ask"):
+        with pytest.raises(NotPossibleNow, match="cannot read from"):
             await yard.forge().deliver(yard.wish())
     assert remote.authorizations
     assert {tuple(each) for each in remote.authorizations} == {()}

@@ -145,7 +145,7 @@ async def test_what_cannot_all_be_looked_through_is_sent_back(
     found = await refused(
         tmp_path, junk, commits("-m one"), piecemeal(VALUE, "settings.py"), commits("-m two")
     )
-    assert "more than can be scanned" in found
+    assert "too large to scan" in found
 
 
 @pytest.mark.soak

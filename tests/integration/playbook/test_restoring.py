@@ -56,12 +56,12 @@ def test_a_run_is_put_back_and_that_is_taken_back(stage: Stage) -> None:
     assert stage.text("version.txt") == "2.0\n"
     said = restore(stage, run, "--yes")
     assert said.code == 0, said.err
-    assert "put back  version.txt" in said.err
+    assert "restore  version.txt" in said.err
     assert "remove  new.txt" in said.err
     assert f"podium playbook restore {run} --undo" in said.out
     assert stage.text("version.txt") == "1.0\n"
     assert not (stage.root / "new.txt").exists()
-    assert "nothing to put back" in restore(stage, run).out
+    assert "nothing to restore" in restore(stage, run).out
 
     done = restore(stage, run, "--undo", "--yes", "--json")
     assert done.code == 0, done.err
@@ -111,6 +111,6 @@ def test_a_rehearsal_another_flow_and_an_unknown_run_have_nothing_to_put_back(
     rehearsed = add_run(stage, RunStatus.SUCCEEDED, dry_run=True)
     assert "worked in a copy" in restore(stage, rehearsed, "--yes").err
     unkept = add_run(stage, RunStatus.SUCCEEDED)
-    assert "no snapshot of the folder" in restore(stage, unkept, "--yes").err
+    assert "has no snapshot of its folder" in restore(stage, unkept, "--yes").err
     other = stage.desk.add_run(status=RunStatus.SUCCEEDED)
     assert restore(stage, other.id, "--yes").code == 2

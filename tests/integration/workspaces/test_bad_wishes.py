@@ -34,7 +34,7 @@ async def _refused(place: Place, kind: type[PodiumError], words: str, **spec: ob
 async def test_a_folder_that_is_no_repository(place: Place, tmp_path: Path) -> None:
     (tmp_path / "plain").mkdir()
     await _refused(place, BadInput, "not in a git repository", repository=str(tmp_path / "plain"))
-    await _refused(place, BadInput, "there is no folder", repository=str(tmp_path / "nowhere"))
+    await _refused(place, BadInput, "does not exist", repository=str(tmp_path / "nowhere"))
 
 
 async def test_a_bare_repository_and_the_inside_of_a_git_directory(
@@ -68,7 +68,7 @@ async def test_a_base_that_is_no_commit(place: Place, base: str) -> None:
     "task", ["a/b", "..", "-x", "a b", "x.lock", "é", "a" * 101, "a..b", "x\n"]
 )
 async def test_a_task_that_is_no_name(place: Place, task: str) -> None:
-    await _refused(place, BadInput, "name of a task", task=task)
+    await _refused(place, BadInput, "not a valid task name", task=task)
 
 
 @pytest.mark.sample(3)
@@ -76,17 +76,17 @@ async def test_a_task_that_is_no_name(place: Place, task: str) -> None:
     "branch", ["a..b", "-x", "a b", "x.lock", "/x", "x/", "a//b", "HEAD", "@", "a@{b", ".x", "a\\b"]
 )
 async def test_a_branch_that_is_no_name(place: Place, branch: str) -> None:
-    await _refused(place, BadInput, "name of a branch", branch=branch)
+    await _refused(place, BadInput, "not a valid branch name", branch=branch)
 
 
 async def test_a_branch_that_exists(place: Place) -> None:
-    await _refused(place, NotPossibleNow, "exists already", branch="feature")
+    await _refused(place, NotPossibleNow, "already exists", branch="feature")
     await _refused(place, NotPossibleNow, "folder of the other", branch="feature/x")
 
 
 async def test_a_branch_that_differs_by_case_alone_where_case_does_not_count(place: Place) -> None:
     git(place.repository, "config", "core.ignorecase", "true")
-    await _refused(place, NotPossibleNow, "upper and lower case", branch="Feature")
+    await _refused(place, NotPossibleNow, "only in case", branch="Feature")
 
 
 async def test_files_that_differ_by_case_alone_where_case_does_not_count(place: Place) -> None:
@@ -110,11 +110,11 @@ async def test_a_folder_that_exists_or_lies_in_the_git_directory(
     place: Place, tmp_path: Path
 ) -> None:
     (tmp_path / "there").mkdir()
-    await _refused(place, NotPossibleNow, "exists already", folder=str(tmp_path / "there"))
+    await _refused(place, NotPossibleNow, "already exists", folder=str(tmp_path / "there"))
     await _refused(
         place, BadInput, "inside a git directory", folder=str(place.repository / ".git/wt")
     )
-    await _refused(place, BadInput, "there is no folder", folder=str(tmp_path / "no/such/parent"))
+    await _refused(place, BadInput, "does not exist", folder=str(tmp_path / "no/such/parent"))
 
 
 async def test_a_set_up_that_fails_is_undone(place: Place) -> None:

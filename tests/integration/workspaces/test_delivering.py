@@ -125,7 +125,7 @@ PLANTED: Mapping[str, tuple[str, str]] = {
         "git rm -rq --cached conf; git update-index --add --cacheinfo 100644,$b,conf; git commit -qm z", "forbidden"),
     "a zone that is removed": ("git rm -rq --cached conf/prod; git commit -qm z", "'conf/prod' is forbidden"),
     "a submodule": ("git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),sub; git commit -qm z", "submodule"),
-    "a link to an absolute place": ("ln -s /etc/passwd l; git add l; git commit -qm z", "not inside"),
+    "a link to an absolute place": ("ln -s /etc/passwd l; git add l; git commit -qm z", "outside the repository"),
     "a link that leads out": ("ln -s ../../x src/l; git add src/l; git commit -qm z", "leads out"),
     "a link that leads out by another": ("mkdir -p p/q; ln -s ../.. p/q/l; ln -s p/q/l/../x m; git add p m; git commit -qm z", "'m'"),
     "a link into the git directory": ("ln -s .git/config l; git add l; git commit -qm z", "git directory"),
@@ -136,11 +136,11 @@ PLANTED: Mapping[str, tuple[str, str]] = {
     "a backslash that leads up": ("b=$(echo x | git hash-object -w --stdin); "
         "git update-index --add --cacheinfo '100644,'$b',src/..\\x'; git commit -qm z", "leads out"),
     "a branch that leads to another": (
-        "git branch o; git symbolic-ref refs/heads/podium/t1 refs/heads/o; echo x > x; git add x; git commit -qm z", "no branch"),
+        "git branch o; git symbolic-ref refs/heads/podium/t1 refs/heads/o; echo x > x; git add x; git commit -qm z", "no longer exists"),
     "another branch": ("git checkout -qb other; echo x > x; git add x; git commit -qm z", "checked out"),
     "no branch": ("git checkout -q --detach; echo x > x; git add x; git commit -qm z", "checked out"),
     "a branch that is gone": ("git symbolic-ref HEAD refs/heads/o; git update-ref -d refs/heads/podium/t1; "
-        "git symbolic-ref HEAD refs/heads/podium/t1", "no branch"),
+        "git symbolic-ref HEAD refs/heads/podium/t1", "no longer exists"),
 }  # fmt: skip
 
 
@@ -205,7 +205,7 @@ async def test_a_branch_that_somebody_else_moved_is_left_alone(place: Place) -> 
     workspace = await place.make()
     await place.works(workspace, "echo 1 > a; git add a; git commit -qm one")
     theirs = commit(workspace.record.path, "by hand", b="2\n")
-    with pytest.raises(NotPossibleNow, match="somebody else moved it"):
+    with pytest.raises(NotPossibleNow, match="someone else moved it"):
         await workspace.deliver()
     assert place.user("rev-parse", "podium/t1") == theirs
 
@@ -238,7 +238,7 @@ async def test_a_merge_that_keeps_the_old_forbidden_files_is_refused(place: Plac
     workspace = await place.make(forbidden=["conf/prod"])
     theirs = commit(place.repository, "new key", conf__prod__key="k2\n")
     ours = f"c=$(git commit-tree HEAD^{{tree}} -p HEAD -p {theirs} -m m); git update-ref refs/heads/podium/t1 $c"
-    assert "merges" in await _refusal(place, workspace, ours)
+    assert "its merge changes" in await _refusal(place, workspace, ours)
 
 
 async def test_what_a_snapshot_keeps_does_not_count_as_the_users(place: Place) -> None:
@@ -332,7 +332,7 @@ async def test_a_commit_that_only_a_strict_check_finds_wrong_is_refused(place: P
         f"c=$(printf '{raw}' $(git rev-parse 'HEAD^{{tree}}') $(git rev-parse HEAD) "
         "| git hash-object -w -t commit --literally --stdin); git update-ref refs/heads/podium/t1 $c"
     )
-    assert "finds the objects of these commits wrong" in await _refusal(place, workspace, script)
+    assert "finds invalid objects in these commits" in await _refusal(place, workspace, script)
 
 
 async def test_no_space_left_is_told_to_the_person_and_changes_nothing(

@@ -220,7 +220,7 @@ async def test_a_folder_that_is_too_large_is_worked_in_without_a_way_back_and_it
     assert not ground.snapshot
     assert "more than" in ground.why_none
     assert "more than" in (await grounds.changes(ground, str(root))).unknown
-    with pytest.raises(NotPossibleNow, match="no snapshot of the folder"):
+    with pytest.raises(NotPossibleNow, match="has no snapshot of its folder"):
         await restored(grounds)
 
 
@@ -228,7 +228,7 @@ async def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
     grounds = grounds_in(tmp_path)
     ground = await grounds.prepare(RUN, str(tmp_path / "none"))
     assert "none" in ground.why_none
-    with pytest.raises(NotPossibleNow, match="no copy"):
+    with pytest.raises(NotPossibleNow, match="cannot copy"):
         await grounds.prepare(RUN, str(tmp_path / "none"), as_copy=True)
     with pytest.raises(BadInput):
         await grounds.prepare("../evil", str(tmp_path))
@@ -340,7 +340,7 @@ async def test_what_changes_between_showing_and_doing_stops_it(tmp_path: Path) -
     restoring = FolderRestorer(grounds, RUN, None)
     shown = await restoring.look(undo=False)
     (root / "a").write_bytes(b"3")
-    with pytest.raises(NotPossibleNow, match="meanwhile"):
+    with pytest.raises(NotPossibleNow, match="in the meantime"):
         await restoring.put_back(shown, undo=False, over=True)
     assert (root / "a").read_bytes() == b"3"
 

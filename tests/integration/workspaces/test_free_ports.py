@@ -63,5 +63,5 @@ def test_a_name_that_is_no_variable_for_a_port_is_refused(name: str) -> None:
 
 
 def test_a_name_that_comes_twice_is_refused() -> None:
-    with pytest.raises(BadInput, match="of its own"):
+    with pytest.raises(BadInput, match="its own variable"):
         check_names(("A", "A"))

@@ -87,7 +87,7 @@ def plants_a_hook(record: WorkspaceRecord) -> None:
         in_soak(renames, "podium.yaml (removed)", "-checks: ['pytest -q']"),
         (makes_it_a_program, "podium.yaml (changed, mode 100644 to 100755)", "new mode 100755"),
         (links, ".vscode (new link)", "+src"),
-        (changes_and_changes_back, "podium.yaml (changed and changed back)", "+checks: []"),
+        (changes_and_changes_back, "podium.yaml (changed and reverted)", "+checks: []"),
         in_soak(names_a_driver, ".gitattributes (new)", "+*.py filter=tidy"),
         (plants_a_hook, "src/pre-commit (new)", "+#!/bin/sh"),
         (lambda record: agent_commits(record, "Podium.YAML"), "Podium.YAML (new)", "+work"),
@@ -285,7 +285,7 @@ async def test_an_included_file_in_an_unknown_home_keeps_nothing_from_coming_bac
 async def test_a_diff_that_is_too_long_to_be_shown_is_refused(yard: Yard) -> None:
     workspace = await yard.made()
     agent_commits(workspace.record, "podium.yaml", "# line\n" * 20_000)
-    with pytest.raises(ImportRefused, match=r"more than a person can be shown \(podium.yaml\)"):
+    with pytest.raises(ImportRefused, match=r"too large to review \(podium.yaml\)"):
         await workspace.deliver()
 
 

@@ -126,7 +126,7 @@ async def test_squashed_work_is_merged_when_one_commit_has_every_file_of_it(yard
     yard.git("commit", "--quiet", "--all", "--message=later")
     listing = await seen(yard, workspace.record)
     assert listing.kept is WorkLocation.MERGED
-    assert "every file as the work left it" in listing.because
+    assert "the same files as this workspace" in listing.because
 
 
 async def test_a_squash_that_changed_one_file_is_unknown(yard: Yard) -> None:
@@ -223,7 +223,7 @@ async def test_a_head_in_capitals_is_the_commit_that_it_names(yard: Yard) -> Non
     head.write_text(f"{commit.upper()}\n")
     listing = await seen(yard, record)
     assert listing.kept is WorkLocation.UNKNOWN
-    assert "cannot be looked into" not in listing.because
+    assert "cannot be checked" not in listing.because
 
 
 async def test_a_tree_with_an_odd_mode_is_refused_and_hides_no_other(yard: Yard) -> None:
@@ -323,6 +323,6 @@ async def test_large_ignored_files_are_told_and_keep_nothing_from_being_safe(yar
     assert snapshot.left_out == ("ignored: 'big.log' (2.0 MB)",)
     listing = await seen(yard, workspace.record)
     assert listing.kept is WorkLocation.SNAPSHOTTED
-    assert "all of it but" in listing.because
+    assert "everything except" in listing.because
     assert "big.log" in listing.because
     assert listing.snapshots == (snapshot,)

@@ -85,7 +85,7 @@ async def test_conflicts_are_left_for_the_agent_who_ends_them_with_a_plain_commi
     state = await workspace.state()
     assert state.merging
     assert state.on_branch
-    assert await _merge(workspace) == merge.model_copy(update={"told": "the merge is open"})
+    assert await _merge(workspace) == merge.model_copy(update={"told": "the merge has conflicts"})
     assert "both modified" in await place.works(workspace, "git status")
     await place.works(workspace, "echo both > README; git add README src/lib")
     solved = await _merge(workspace)
@@ -134,7 +134,7 @@ async def test_what_cannot_be_merged_has_words_and_changes_nothing(place: Place)
     with pytest.raises(NotPossibleNow, match="'README' is not committed"):
         await _merge(workspace)
     await place.works(workspace, "git checkout -q README; git checkout -q --detach")
-    with pytest.raises(NotPossibleNow, match="not checked out"):
+    with pytest.raises(NotPossibleNow, match="no longer checked out"):
         await _merge(workspace)
 
 

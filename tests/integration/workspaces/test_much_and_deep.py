@@ -135,7 +135,7 @@ async def test_more_links_than_one_delivery_may_make_are_refused_with_words(
     await place.works(
         workspace, "for i in 3 4 5; do ln -s a l$i; done; git add -A; git commit -qm x"
     )
-    with pytest.raises(ImportRefused, match="3 links, and no more than 2"):
+    with pytest.raises(ImportRefused, match="3 links, and at most 2"):
         await workspace.deliver()
 
 

@@ -151,7 +151,7 @@ async def test_a_bare_repository_in_any_commit_is_refused(place: Place, last: st
     {last}
     """
     await place.works(workspace, script)
-    with pytest.raises(ImportRefused, match="git would take the folder 'data' for a repository"):
+    with pytest.raises(ImportRefused, match="git would treat the folder 'data' as a repository"):
         await workspace.deliver()
 
 

@@ -146,7 +146,7 @@ async def test_forgetting_drops_the_snapshots_of_a_removed_workspace_alone(yard:
     assert len(refs) == 1
     assert yard.refs() == {name: at for name, at in before.items() if name not in refs}
     assert await yard.workspaces.removed() == []
-    with pytest.raises(NotPossibleNow, match="still there"):
+    with pytest.raises(NotPossibleNow, match="still exists"):
         await yard.workspaces.forget(living.record.id)
     with pytest.raises(UnknownId):
         await yard.workspaces.forget(gone)

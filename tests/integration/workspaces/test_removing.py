@@ -59,7 +59,7 @@ async def test_an_unchanged_workspace_goes_with_its_unused_branch_and_leaves_no_
         id=record.id,
         task="task",
         removed=True,
-        because="nothing was changed in it",
+        because="it has no changes",
         kept=WorkLocation.UNCHANGED,
         bytes=removal.bytes,
     )
@@ -187,7 +187,7 @@ async def test_a_removal_that_is_cut_off_at_a_step_is_explained_and_finished(
         assert await yard.workspaces.listed() == []
         (leftover,) = await yard.workspaces.leftovers()
         assert leftover.id == record.id
-        assert "cut off" in leftover.because
+        assert "interrupted" in leftover.because
         assert (await yard.workspaces.clear(record.id)).removed
     assert await yard.workspaces.leftovers() == []
     assert nothing_is_left(yard, record)
@@ -263,8 +263,8 @@ async def test_an_unreadable_record_is_told_and_stays(yard: Yard) -> None:
     record = (await yard.made()).record
     (Path(record.private) / "record.json").write_text("{")
     (leftover,) = await yard.workspaces.leftovers()
-    assert "cannot be read" in leftover.because
-    with pytest.raises(PodiumError, match="cannot be read"):
+    assert "is not a valid record" in leftover.because
+    with pytest.raises(PodiumError, match="is not a valid record"):
         await yard.workspaces.clear(record.id)
     assert Path(record.path).exists()
 
@@ -273,7 +273,7 @@ async def test_an_empty_private_folder_is_a_leftover_that_goes(yard: Yard) -> No
     name = "ws_" + "a" * 32
     (yard.state / "workspaces" / name).mkdir(parents=True)
     (leftover,) = await yard.workspaces.leftovers()
-    assert "before anything was made" in leftover.because
+    assert "before anything was created" in leftover.because
     assert (await yard.workspaces.clear(name)).removed
     assert await yard.workspaces.leftovers() == []
 
@@ -285,7 +285,9 @@ async def test_the_branch_of_a_removed_workspace_is_told_when_the_task_comes_bac
     agent_commits(workspace.record, "work.txt")
     await workspace.deliver()
     taken = WorkspaceSpec(task="other", repository=str(yard.repository), branch="podium/task")
-    with pytest.raises(NotPossibleNow, match="of the workspace 'task'; name another with --branch"):
+    with pytest.raises(
+        NotPossibleNow, match="to the workspace 'task'; name another branch with --branch"
+    ):
         await yard.workspaces.create(taken)
     yard.git("merge", "--quiet", "podium/task")
     assert (await yard.workspaces.remove(workspace.record.id)).removed
@@ -310,13 +312,13 @@ async def test_repositories_side_by_side_can_have_tasks_of_one_name(yard: Yard) 
 async def test_a_folder_in_the_way_is_told_whose_it_is_and_never_to_be_deleted(yard: Yard) -> None:
     first = await yard.made()
     spec = WorkspaceSpec(task="task", repository=str(yard.repository), branch="other")
-    with pytest.raises(NotPossibleNow, match="it is the workspace 'task' of") as said:
+    with pytest.raises(NotPossibleNow, match="it belongs to the workspace 'task' of") as said:
         await yard.workspaces.create(spec)
     assert "podium workspaces gc task" in str(said.value)
     private = Path(first.record.private)
     (private / "record.json").rename(private / "creating.json")
-    with pytest.raises(NotPossibleNow, match="`podium workspaces gc` clears that away"):
+    with pytest.raises(NotPossibleNow, match="run `podium workspaces gc` to remove it"):
         await yard.workspaces.create(spec)
     (Path(first.record.path).parent / "foreign").mkdir()
-    with pytest.raises(NotPossibleNow, match="does not know whose it is"):
+    with pytest.raises(NotPossibleNow, match="Podium did not create it"):
         await yard.made("foreign")

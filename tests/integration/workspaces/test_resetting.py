@@ -198,7 +198,7 @@ async def test_nobody_goes_back_to_what_is_not_there(place: Place) -> None:
     (_top(workspace) / "README").write_text("x\n")
     with pytest.raises(BadInput):
         await workspace.reset("none", "x")
-    with pytest.raises(WorkspaceTampered, match="cannot be gone back to"):
+    with pytest.raises(WorkspaceTampered, match="cannot reset to"):
         await workspace.reset("1" * 40, "x")
     assert (_top(workspace) / "README").read_text() == "x\n"
 

@@ -101,9 +101,7 @@ async def test_a_commit_with_a_secret_does_not_come_back(
 async def test_the_name_of_a_branch_is_looked_at(yard: Yard) -> None:
     workspace = await made(yard, branch=f"task/{VALUE}")
     agent_commits(workspace.record, "new.txt")
-    with pytest.raises(
-        SecretsCommitted, match=r"the name of the branch.*`not_secret:` in their own"
-    ):
+    with pytest.raises(SecretsCommitted, match=r"the branch name.*`not_secret:` in their own"):
         await workspace.deliver()
 
 

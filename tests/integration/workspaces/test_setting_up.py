@@ -109,7 +109,7 @@ async def test_a_command_that_reads_its_input_meets_the_end_of_it(tmp_path: Path
 
 async def test_a_command_that_takes_too_long_is_ended_with_all_its_children(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
-    with pytest.raises(SetUpFailed, match="not done in time"):
+    with pytest.raises(SetUpFailed, match="timed out"):
         await scene.set_up(SetupSpec(after_create=(("sleep", "600"),), seconds=0.3))
 
 

@@ -128,7 +128,7 @@ async def test_a_workspace_is_for_one_turn_at_a_time(place: Place) -> None:
     workspace = await place.make()
     again = await place.opened().open(workspace.record.id)
     seen = await workspace.begin_turn()
-    with pytest.raises(LockHeld, match="at work"):
+    with pytest.raises(LockHeld, match="a run is using workspace"):
         await again.begin_turn()
     with pytest.raises(LockHeld):
         await again.deliver()

@@ -118,7 +118,7 @@ async def test_commits_recovered_from_one_workspace_are_judged_in_another(place:
         await first.deliver()
     snapshot = await first.snapshot("now")
     with pytest.raises(
-        ImportRefused, match=r"no branch was made.*'safe' is forbidden.*git log --patch"
+        ImportRefused, match=r"no branch was created.*'safe' is forbidden.*git log --patch"
     ):
         await place.workspaces.recover(first.record.id, "recovered/first")
     place.user("branch", "recovered/first", snapshot.carried)
@@ -191,7 +191,7 @@ async def test_what_only_a_remote_has_is_judged_like_the_agents_own(place: Place
     place.user("update-ref", "refs/remotes/fork/main", guards)
     workspace = await place.make()
     await place.works(workspace, _TAKEN[way])
-    with pytest.raises(ImportRefused, match=f"{planted[:12]} may not come back.*podium"):
+    with pytest.raises(ImportRefused, match=f"{planted[:12]} cannot be delivered.*podium"):
         await workspace.deliver()
     # On a branch of his own, the user has taken it over.
     place.user("branch", "taken", guards)

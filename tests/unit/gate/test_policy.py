@@ -33,7 +33,7 @@ def test_an_example_that_should_fit_and_does_not_is_named() -> None:
     assert found.rule == "read-only-git"
     assert found.layer == "user"
     assert found.key == ("rules", 1, "match", 1)
-    assert found.problem == "should fit 'git status --short' and does not"
+    assert found.problem == "should match 'git status --short' but does not"
     assert "rules.1.match.1" in str(found)
 
 
@@ -46,7 +46,7 @@ def test_an_example_that_should_not_fit_and_does_is_named() -> None:
     )
 
     assert found.key == ("rules", 0, "not_match", 0)
-    assert found.problem == "should not fit 'git diff' and does"
+    assert found.problem == "should not match 'git diff' but does"
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_a_project_may_not_lift_a_tier_limit() -> None:
     text = "rules: [{name: it, tool: a, decision: allow, up_to_tier: T3}]"
     gate_of(user=text)
 
-    assert "project cannot lift" in fault(text, project=True).problem
+    assert "project cannot raise" in fault(text, project=True).problem
 
 
 @pytest.mark.parametrize("name", BuiltInRule)
@@ -138,31 +138,40 @@ def test_no_rule_may_take_a_name_under_which_podium_itself_answers(name: BuiltIn
 def test_an_unknown_zone_is_answered_with_the_known_ones() -> None:
     found = fault("{zones: {docs: [docs]}, rules: [{name: it, zone: dosc, decision: deny}]}")
 
-    assert found.problem == "there is no zone 'dosc'; zones: docs"
+    assert found.problem == "unknown zone 'dosc'; zones: docs"
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("rules: [{name: it, decision: allow}]", "name what is meant"),
+        ("rules: [{name: it, decision: allow}]", "set at least one of tool"),
         ("rules: [{name: It, tool: a, decision: allow}]", "should match pattern"),
         ("rules: [{name: it, tool: a, decision: maybe}]", "'allow', 'deny' or 'ask'"),
-        ("rules: [{name: it, tool: a, decision: deny, approvals: [x]}]", "`approvals` belongs"),
-        ("rules: [{name: it, tool: a, decision: ask, up_to_tier: T2}]", "`up_to_tier` belongs"),
-        ("rules: [{name: it, tool: a, decision: ask, tier: T9}]", "'T9' is no tier"),
+        (
+            "rules: [{name: it, tool: a, decision: deny, approvals: [x]}]",
+            "`approvals` is only possible",
+        ),
+        (
+            "rules: [{name: it, tool: a, decision: ask, up_to_tier: T2}]",
+            "`up_to_tier` is only possible",
+        ),
+        ("rules: [{name: it, tool: a, decision: ask, tier: T9}]", "'T9' is not a tier"),
         ("rules: [{name: it, tool: a, decision: ask, colour: red}]", "Extra inputs"),
-        ("rules: [{name: it, tool: a, but_not: x, decision: ask}]", "`but_not` needs"),
-        ("rules: [{name: it, command: '', decision: ask}]", "no command pattern"),
-        ('rules: [{name: it, command: "a \'b", decision: ask}]', "no command pattern"),
+        ("rules: [{name: it, tool: a, but_not: x, decision: ask}]", "`but_not` is only possible"),
+        ("rules: [{name: it, command: '', decision: ask}]", "is not a valid command pattern"),
+        ('rules: [{name: it, command: "a \'b", decision: ask}]', "is not a valid command pattern"),
         ("rules: [{name: it, kind: fun, decision: ask}]", "git-read"),
         ("rules: [{name: it, tool: a, modes: [yolo], decision: ask}]", "'sensing'"),
-        ("rules: [{name: it, tool: a, arguments: {x: {}}, decision: ask}]", "give one of glob"),
-        ("rules: [{name: it, tool: a, arguments: {x: {regex: '('}}, decision: ask}]", "no regular"),
-        ("zones: {a: {paths: ['../x']}}", "has '..'"),
+        ("rules: [{name: it, tool: a, arguments: {x: {}}, decision: ask}]", "set one of glob"),
+        (
+            "rules: [{name: it, tool: a, arguments: {x: {regex: '('}}, decision: ask}]",
+            "is not a valid regular",
+        ),
+        ("zones: {a: {paths: ['../x']}}", "contains '..'"),
         ("zones: {a: {paths: ['~/x']}}", "not expanded"),
-        ("zones: {a: {paths: ['']}}", "may not be empty"),
+        ("zones: {a: {paths: ['']}}", "must not be empty"),
         ("quotas: [{name: q, tool: a, limit: -1, seconds: 1}]", "greater than or equal"),
-        ("quotas: [{name: q, limit: 1, seconds: 1}]", "name what is meant"),
+        ("quotas: [{name: q, limit: 1, seconds: 1}]", "set at least one of tool"),
         ("approval_seconds: 0", "greater than 0"),
         ("max_tier_without_asking: {sensing: T1}", "Extra inputs"),
     ],

@@ -37,9 +37,9 @@ def test_the_tier_is_the_highest_of_the_terms_and_all_are_shown() -> None:
     assert decision.tier is Tier.T4
     assert terms(decision) == [
         (Tier.T1, "run_command is registered as T1"),
-        (Tier.T2, "sets FOO, whose effect is not known"),
-        (Tier.T3, "curl reaches beyond this machine"),
-        (Tier.T4, "T3 raised by one: github:issue/12 led to it"),
+        (Tier.T2, "sets FOO, whose effect is unknown"),
+        (Tier.T3, "curl can reach other machines"),
+        (Tier.T4, "T3 raised by one because of its provenance: github:issue/12"),
     ]
 
 

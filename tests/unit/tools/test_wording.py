@@ -152,6 +152,6 @@ async def test_a_command_with_an_invisible_character_is_to_leave_it_out_or_name_
     rig = make_rig(tmp_path, gate=compile_policy([]))
     refusal = await rig.toolbox.perform(rig.call("run_command", command=f"echo {char}x"))
     assert isinstance(refusal, Refusal)
-    assert f"invisible character U+{ord(char):04X}; leave the character out" in refusal.say
+    assert f"invisible character U+{ord(char):04X}; remove the character" in refusal.say
     assert number in refusal.say
     assert "plain commands" not in refusal.say

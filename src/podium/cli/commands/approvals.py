@@ -205,14 +205,14 @@ def approve(
         str,
         typer.Option(
             "--say",
-            metavar="WORDS",
+            metavar="TEXT",
             help="Comment for the agent, or the answer to its question: with choices, one of them, its number, or "
             "your own answer.",
         ),
     ] = "",
     root: RootToo = None,
 ) -> None:
-    """Approve a call, or answer an agent's question. The approval holds once, for exactly what it shows, until its deadline.
+    """Approve a call, or answer an agent's question. The approval is valid once, for exactly what it shows, until its deadline.
 
     \b
     Example:

@@ -94,7 +94,7 @@ def resume(
 ) -> None:
     """Resume a run in this process from its last checkpoint; finished steps do not run again.
 
-    Exits with 0 when the run succeeded, 3 when it waits, 7 when another process has it.
+    Exits with 0 when the run succeeded, 3 when it waits, 7 when another process hosts it.
 
     \b
     Example:

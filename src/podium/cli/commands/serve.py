@@ -193,7 +193,10 @@ def serve(
         ),
     ] = None,
     no_worker: Annotated[
-        bool, typer.Option("--no-worker", help="Only show and decide; other workers host the runs.")
+        bool,
+        typer.Option(
+            "--no-worker", help="Only show runs and answer approvals; other workers host the runs."
+        ),
     ] = False,
 ) -> None:
     """Start the web console until Ctrl-C: every run and approval, in a browser or on a phone.

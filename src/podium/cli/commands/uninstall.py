@@ -43,10 +43,10 @@ def uninstall(
         ),
     ] = None,
 ) -> None:
-    """List what Podium keeps of this project, or with --all on this machine, and remove it after asking.
+    """List what Podium stores for this project, or with --all on this machine, and remove it after asking.
 
     Your files, branches, commits and podium.yaml stay, and so do records on a PostgreSQL server. While a process is using a project, or a
-    workspace has work that is nowhere else, nothing is removed: it exits with 7 or 4 and says what to do. Unfinished runs are abandoned, and
+    workspace has work that is stored nowhere else, nothing is removed: it exits with 7 or 4 and says what to do. Unfinished runs are abandoned, and
     keys of missing projects deleted, only with --confirm and the sentence that it prints. Without a terminal, --yes is required.
 
     \b
@@ -106,7 +106,7 @@ def _ask(screen: Screen, inventory: Inventory) -> Inventory:
 
 
 def _question(project: ProjectData) -> str:
-    return f"remove {size(project.bytes)} that Podium keeps of {project.folder or project.id}?"
+    return f"remove {size(project.bytes)} that Podium stores for {project.folder or project.id}?"
 
 
 def _show(screen: Screen, inventory: Inventory) -> None:

@@ -103,9 +103,9 @@ def _without_response(response: GitHubRefusal | _UnknownRequirement) -> _Source:
     if response.status == 404 and message.startswith(_NOT_PROTECTED):
         return _Requirement()
     if response.status == 403 and message.startswith(_NOT_IN_PLAN):
-        return _Requirement(note="its plan offers protection to public repositories only")
+        return _Requirement(note="its plan offers branch protection only for public repositories")
     return _UnknownRequirement(
-        _BY_STATUS.get(response.status, "unreachable"), f"it answered {response.status}"
+        _BY_STATUS.get(response.status, "unreachable"), f"the server answered {response.status}"
     )
 
 
@@ -180,18 +180,17 @@ class _ProtectionReport:
             (source.why for source in _unknown(self.sources) if source.finding == finding), ""
         )
         sentences: dict[Finding, str] = {
-            "protected": f"{branch} is protected: it takes pull requests only and no force pushes{notes}",
+            "protected": f"{branch} is protected: it requires pull requests and blocks force pushes{notes}",
             "partly_protected": self._partly(branch, missing) + notes,
-            "unprotected": f"{branch} is not protected: whoever may push can change and overwrite it; switch on "
+            "unprotected": f"{branch} is not protected: anyone with push access can change and overwrite it; enable "
             f"{' and '.join(f'`{guard}`' for guard in GUARDS)} in its settings{notes}",
             "bad_token": bad_token_sentence(project.host),
-            "no_permission": f"the token may not read how {branch} is protected; let an administrator look, or "
-            "give the token read access to the repository's administration",
-            "not_found": f"{project.host} shows no {branch} to this token; check the remote's address, whether "
-            "the branch was pushed, and the repositories that the token is for",
-            "rate_limited": f"whether {branch} is protected could not be asked: {why}; try again then",
-            "unreachable": f"whether {branch} is protected could not be asked: {why}; check the network, "
-            "then try again",
+            "no_permission": f"the token cannot read the protection of {branch}; ask an administrator to check, or give "
+            "the token read access to the repository's administration",
+            "not_found": f"{branch} does not exist on {project.host}, or the token cannot access it; check the remote's "
+            "address, whether the branch was pushed, and the repositories of the token",
+            "rate_limited": f"cannot check the protection of {branch}: {why}; try again then",
+            "unreachable": f"cannot check the protection of {branch}: {why}; check the network, then try again",
         }
         return sentences[finding]
 
@@ -199,7 +198,7 @@ class _ProtectionReport:
         wanting = " and ".join(f"`{guard}`" for guard in missing)
         if _unknown(self.sources):
             return (
-                f"{branch} is partly protected: {wanting} was not seen, but not everything could be read; "
-                "let an administrator look"
+                f"{branch} is partly protected: {wanting} was not found, but some settings could not be read; ask an "
+                "administrator to check"
             )
-        return f"{branch} is partly protected: {wanting} is missing; switch it on in the repository's settings"
+        return f"{branch} is partly protected: {wanting} is not enabled; enable it in the repository's settings"

@@ -75,10 +75,10 @@ class ApiClient:
             async with asyncio.timeout(self._seconds):
                 return await _in_thread(lambda: self._followed(method, url, data))
         except TimeoutError:
-            why = f"there was no whole answer within {self._seconds:g} seconds"
+            why = f"no complete answer within {self._seconds:g} seconds"
         except (OSError, HTTPException, ValueError) as error:
             why = _reason(error)
-        raise ForgeUnavailable(f"{self.host} could not be reached: {why}")
+        raise ForgeUnavailable(f"cannot reach {self.host}: {why}")
 
     @property
     def host(self) -> str:
@@ -95,7 +95,7 @@ class ApiClient:
             if method != "GET" and answer.status not in _KEEPS_METHOD:
                 return answer
             url = _same_host(url, target)
-        raise OSError("it redirects in circles")
+        raise OSError("too many redirects")
 
     def _once(self, method: str, url: str, data: bytes | None, deadline: float) -> ApiResponse:
         request = urllib.request.Request(url, data, self._headers, method=method)  # noqa: S310 — checked
@@ -112,7 +112,7 @@ def _read(response: HTTPResponse, deadline: float) -> bytes:
     while piece := response.read1(65_536):
         body += piece
         if len(body) > _MAX_BYTES:
-            raise OSError(f"its answer is longer than {_MAX_BYTES} bytes")
+            raise OSError(f"the answer is longer than {_MAX_BYTES} bytes")
         if time.monotonic() > deadline:
             raise TimeoutError
     return body
@@ -122,7 +122,7 @@ def _same_host(url: str, target: str) -> str:
     there = urljoin(url, target)
     if urlsplit(there)[:2] != urlsplit(url)[:2]:
         raise OSError(
-            f"it sends us on to {plain(urlsplit(there).netloc, 100)!r}, where nothing was sent"
+            f"it redirects to another host ({plain(urlsplit(there).netloc, 100)!r}); nothing was sent there"
         )
     return there
 
@@ -130,7 +130,7 @@ def _same_host(url: str, target: str) -> str:
 def _reason(error: Exception) -> str:
     inner = error.reason if isinstance(error, urllib.error.URLError) else error
     if isinstance(inner, TimeoutError):
-        return "it did not answer in time"
+        return "no answer in time"
     return plain(getattr(inner, "strerror", None) or str(inner), 200) or type(inner).__name__
 
 
@@ -142,10 +142,10 @@ def _checked(base_url: str) -> str:
         host = ""
     if not host or parts.username or parts.query or parts.fragment:
         raise BadInput(
-            "the address of the GitHub API must be like https://github.example.org/api/v3"
+            "the address of the GitHub API is not valid; use one such as https://github.example.org/api/v3"
         )
     if parts.scheme != "https" and not (parts.scheme == "http" and _is_this_machine(host)):
-        raise BadInput(f"the GitHub API at {host!r} must be asked by https: a token is sent to it")
+        raise BadInput(f"the GitHub API at {host!r} must use https, because a token is sent to it")
     return base_url
 
 
@@ -323,24 +323,24 @@ class GitHub:
     def sentence(self, refused: GitHubRefusal) -> str:
         """Describe a refusal and what to do about it."""
         where = f"{self.project.project} on {self.project.host}"
-        detail = f" (it says: {refused.message})" if refused.message else ""
+        detail = f" ({refused.message})" if refused.message else ""
         match refused.status:
             case 401:
                 return bad_token_sentence(self.project.host)
             case 403:
                 return (
-                    f"the token may not open pull requests in {where}{detail}; give it write access to "
+                    f"the token cannot open pull requests in {where}{detail}; give it write access to "
                     "contents and pull requests"
                 )
             case 404:
                 return (
-                    f"there is no {where}, or the token may not see it; check the remote's address "
-                    "and the repositories that the token is for"
+                    f"{where} does not exist, or the token cannot access it; check the remote's address and "
+                    "the repositories of the token"
                 )
             case _:
                 return (
-                    f"{where} does not take the pull request{detail or f' (status {refused.status})'}; "
-                    "the branch is there: open one by hand, or change what it says and resume"
+                    f"{where} refused the pull request{detail or f' (status {refused.status})'}; the branch is "
+                    "pushed: open a pull request by hand, or fix the problem and resume"
                 )
 
     def pull_url(self, number: int) -> str:
@@ -372,7 +372,7 @@ class GitHub:
         ):
             until = _retry_at(answer, self._clock.now())
             raise RateLimited(
-                f"{self._client.host} takes no more requests of this token until {until:%Y-%m-%d %H:%M} UTC",
+                f"the rate limit of this token on {self._client.host} is exceeded until {until:%Y-%m-%d %H:%M} UTC",
                 until,
             )
         if answer.status >= 500 or answer.status < 200:
@@ -393,14 +393,13 @@ class GitHub:
         except ValidationError:
             # The answer itself is not shown: it may be anything.
             raise ForgeUnavailable(
-                f"{self._client.host} answered with something that is not GitHub's; "
-                "check the address of the API"
+                f"{self._client.host} did not answer like the GitHub API; check the address of the API"
             ) from None
 
 
 def bad_token_sentence(host: str) -> str:
     return (
-        f"{host} does not accept the token: it is wrong, expired or revoked; make a new one at "
+        f"{host} does not accept the token: it is wrong, expired or revoked; create a new one at "
         f"https://{host}/settings/tokens and set GITHUB_TOKEN"
     )
 

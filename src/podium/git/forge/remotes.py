@@ -142,8 +142,7 @@ async def find_remotes(git: Git, repository: str, base: str, requested: str = ""
     names = _names(settings)
     if requested and requested not in names:
         raise BadInput(
-            f"the repository has no remote {requested!r}, which the settings name; `git remote` lists "
-            f"those it has: {', '.join(names) or 'none'}"
+            f"the repository has no remote {requested!r}, which the settings name; remotes: {', '.join(names) or 'none'}"
         )
     upstream = settings.get(f"branch.{base}.remote", "")
     candidates = (requested, settings.get("remote.pushdefault", ""), "origin", upstream)
@@ -259,7 +258,7 @@ def checked_branch(branch: str, base: str, *also_protected: str) -> str:
         checked_name(name)
     if _folded(branch) in {_folded(name) for name in (base, "HEAD", *also_protected)}:
         raise BadInput(
-            f"{branch!r} is the branch to merge into, which is never pushed; name a branch of its own"
+            f"{branch!r} is the branch to merge into, which is never pushed; name another branch"
         )
     return branch
 
@@ -282,7 +281,7 @@ def checked_commit(commit: str) -> str:
     """Raises `BadInput` for anything but a whole id: names can move, and signs mean something in a refspec."""
     if not _COMMIT.fullmatch(commit):
         raise BadInput(
-            f"{commit!r} is not the whole id of a commit, so nothing is pushed; see `git rev-parse`"
+            f"{commit!r} is not a full commit ID, so nothing is pushed; see `git rev-parse`"
         )
     return commit
 
@@ -300,10 +299,7 @@ class _PushTarget:
 
     def taken(self) -> str:
         command = shlex.join(("git", "push", self.remote, "--delete", self.branch))
-        return (
-            f"{self} has a branch {self.branch!r} that does not lead to this work, and nothing is overwritten; look "
-            f"at it, delete it there if nobody needs it (`{command}`), then resume"
-        )
+        return f"{self} already has a branch {self.branch!r} with other commits, which are not overwritten; check it, delete it there if it is not needed (`{command}`), then resume"
 
 
 @dataclass(frozen=True)
@@ -392,7 +388,7 @@ class Pusher:
                 ended.stderr.decode(errors="replace"), (self.token, self._basic())
             )
             raise _not_reached(
-                aim, message or f"git ended with {ended.exit_code} and printed nothing"
+                aim, message or f"git ended with exit code {ended.exit_code} and no output"
             )
 
     def _settings(self, remote: str, address: RemoteAddress) -> dict[str, str]:
@@ -412,7 +408,9 @@ class Pusher:
 
     def _judge(self, ended: ProcessExit, refspec: str, aim: _PushTarget) -> None:
         if ended.timed_out:
-            raise ForgeUnavailable(f"pushing to {aim} was not done within {self.seconds:g} seconds")
+            raise ForgeUnavailable(
+                f"pushing to {aim} did not finish within {self.seconds:g} seconds"
+            )
         flag, summary = _row(ended.stdout.decode(errors="replace").splitlines(), refspec)
         if ended.exit_code == 0 and flag in ("*", " ", "="):
             return
@@ -421,8 +419,10 @@ class Pusher:
             raise NotPossibleNow(aim.taken())
         if flag == "!":
             why = safe_output(summary, (self.token,), 200)
-            raise NotPossibleNow(f"{aim} refuses the branch {aim.branch!r}: {why}: {message}")
-        raise _not_pushed(aim, message or f"git ended with {ended.exit_code} and printed nothing")
+            raise NotPossibleNow(f"{aim} rejected the branch {aim.branch!r}: {why}: {message}")
+        raise _not_pushed(
+            aim, message or f"git ended with exit code {ended.exit_code} and no output"
+        )
 
 
 def _row(lines: Sequence[str], refspec: str) -> tuple[str, str]:
@@ -436,18 +436,18 @@ def _row(lines: Sequence[str], refspec: str) -> tuple[str, str]:
 
 
 def _not_reached(aim: _PushTarget, message: str) -> NotPossibleNow | ForgeUnavailable:
-    return _git_failed(aim, message, "could not ask", "git fetch")
+    return _git_failed(aim, message, "cannot read from", "git fetch")
 
 
 def _not_pushed(aim: _PushTarget, message: str) -> NotPossibleNow | ForgeUnavailable:
-    return _git_failed(aim, message, "could not push to", "git push")
+    return _git_failed(aim, message, "cannot push to", "git push")
 
 
 def _git_failed(
     aim: _PushTarget, message: str, failure: str, command: str
 ) -> NotPossibleNow | ForgeUnavailable:
     if not _FOR_A_PERSON.search(message) and _BY_ITSELF.search(message):
-        return ForgeUnavailable(f"{aim} could not be reached: {message}")
+        return ForgeUnavailable(f"cannot reach {aim}: {message}")
     return NotPossibleNow(
-        f"git {failure} {aim}: {message}; try `{command}` there yourself until it needs no password, then resume"
+        f"git {failure} {aim}: {message}; run `{command}` there yourself until it works without a password, then resume"
     )

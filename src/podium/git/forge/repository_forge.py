@@ -59,8 +59,7 @@ class LocalPullRequest:
             atomic_write(path, self.page().encode(errors="replace"))
         except OSError as error:
             raise NotPossibleNow(
-                f"the pull request could not be written to {str(path)!r}: {error.strerror}; "
-                "make room or let it be written there, then resume"
+                f"cannot write the pull request to {str(path)!r}: {error.strerror}; fix that, then resume"
             ) from error
         return path
 
@@ -73,7 +72,7 @@ class LocalPullRequest:
             f"# {plain(draft.title, 256)}\n\n"
             f"Branch `{plain(draft.branch)}` at `{plain(draft.commit)}`, {state}, to be merged into "
             f"`{plain(draft.base)}`.\n\n"
-            f"This file stands for a pull request: {plain(self.why)}.\n\n"
+            f"This file replaces a pull request: {plain(self.why)}.\n\n"
             f"## To merge it\n\n```sh\n{commands}\n```\n\n"
             f"## What it is\n\n{body}\n"
         )
@@ -161,12 +160,12 @@ class RepositoryForge:
         if remotes is None:
             return Preflight(
                 finding="no_remote",
-                sentence=f"No remote was found, so {base!r} is not looked up and nothing is pushed; `git remote add origin ADDRESS` adds one.",
+                sentence=f"no remote found, so the protection of {base!r} is not checked and nothing is pushed; add a remote with `git remote add origin ADDRESS`.",
                 base=base,
             )
         return Preflight(
             finding=forge.finding,
-            sentence=f"whether {base!r} is protected was not looked up: {forge.why}; {forge.remedy}.",
+            sentence=f"the protection of {base!r} was not checked: {forge.why}; {forge.remedy}.",
             remote=remotes.base.display,
             base=base,
         )
@@ -267,7 +266,7 @@ class RepositoryForge:
         )  # fmt: skip
         if ended.stdout.strip() != b"commit":
             raise NotPossibleNow(
-                f"the repository has no commit {draft.commit}, so nothing is pushed; bring the work back first"
+                f"the repository has no commit {draft.commit}, so nothing is pushed; deliver the work first"
             )
 
     async def _default_branch(self, draft: PullRequestDraft, remote: str) -> str:
@@ -323,15 +322,15 @@ def _checked_token(token: str) -> str:
     # Checked by us, because the errors of the HTTP library would print it.
     if not all(_FIRST_PRINTABLE <= sign <= _LAST_PRINTABLE for sign in token):
         raise BadInput(
-            "the GitHub token holds a space, line break or other sign that no token has; set it anew"
+            "the GitHub token contains a space, line break or other invalid character; set it again"
         )
     return token
 
 
-_NOTHING_IS_PUSHED = "the settings say that nothing is pushed"
+_NOTHING_IS_PUSHED = "pushing is disabled in the settings"
 _NO_REMOTE = _NoForge(
     "no_remote",
-    "the repository has no remote, or several of which none is `origin`",
+    "the repository has no remote, or several remotes without an `origin`",
     "add one with `git remote add origin ADDRESS`, or name one in the settings",
 )
 
@@ -339,14 +338,14 @@ _NO_REMOTE = _NoForge(
 def _other_forge(address: RemoteAddress, host: str) -> _NoForge:
     return _NoForge(
         "other_forge",
-        f"the remote {address.display!r} is not a repository on {host}",
-        "see there that it takes no direct pushes; if it is a GitHub Enterprise, name its host in the settings",
+        f"the remote {address.display!r} is not on {host}",
+        "check there that direct pushes are blocked; for a GitHub Enterprise, name its host in the settings",
     )
 
 
 def _no_token(host: str) -> _NoForge:
     return _NoForge(
         "no_token",
-        f"there is no token for {host}",
-        "set GITHUB_TOKEN or GH_TOKEN, or look there that it takes no direct pushes",
+        f"no token for {host}",
+        "set GITHUB_TOKEN or GH_TOKEN, or check there that direct pushes are blocked",
     )

@@ -72,7 +72,7 @@ class Message(FrozenModel):
 
 
 class ToolIntent(FrozenModel):
-    """A tool or skill that was understood, with the arguments that were found for it."""
+    """Tool or skill that a message asks for, with the arguments found for it."""
 
     tool: NonEmpty
     arguments: dict[str, Json] = Field(default_factory=dict)
@@ -148,7 +148,7 @@ class PlanStep(FrozenModel):
 
 
 class PlannedDependency(FrozenModel):
-    """Step that had to come first, and why."""
+    """Step that is required first, and the reason."""
 
     tool: NonEmpty
     depends_on: NonEmpty

@@ -62,7 +62,7 @@ class CandidateDetail(FrozenModel):
 
 
 class OrdersListed(FrozenModel):
-    """Files of work orders on their way."""
+    """Files of work orders: waiting, skipped and claimed."""
 
     waiting: tuple[str, ...]
     """Names of those in the inbox, oldest first."""
@@ -75,7 +75,7 @@ class OrdersListed(FrozenModel):
 async def list_candidates(
     context: CurrentContext, person: Viewer, ended: bool = False, limit: Rows = 200
 ) -> CandidatesListed:
-    """Candidates of which something is still to become, or with `ended` all, newest first."""
+    """List the open candidates, or with `ended` all of them, newest first."""
     views = await load_candidates(context.podium, ended=ended, limit=limit)
     return CandidatesListed(candidates=tuple(map(_listed, views)))
 

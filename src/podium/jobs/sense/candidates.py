@@ -39,7 +39,7 @@ PERFORMED = ("delivered", "approved", "waiting")
 
 
 class CandidateView(FrozenModel):
-    """A candidate, with what its run knows of it."""
+    """Candidate with the state of its run."""
 
     standing: CandidateStatus
     going_on: bool = False

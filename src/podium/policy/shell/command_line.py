@@ -196,7 +196,7 @@ class _CommandCollector:
         if around.depth > _MAX_DEPTH:
             raise CallDenied(
                 BuiltInRule.UNDECIDABLE_COMMAND,
-                "too many programs start one another; run it plainly",
+                "too many nested commands; run the inner command directly",
             )
 
     def _check_program(self, program: str, around: _CommandContext) -> None:
@@ -209,7 +209,7 @@ class _CommandCollector:
                 f"the program {printable(program)!r} is only known when it runs; write its name out",
             )
         if program in RESERVED - {"time", "coproc", "function"}:
-            raise Unclear(f"{program!r} is taken for a program")
+            raise Unclear(f"{program!r} is used as a program name")
 
     def _without_assignments(
         self, argv: tuple[str, ...], around: _CommandContext
@@ -223,12 +223,11 @@ class _CommandCollector:
         if not around.assigns:
             raise CallDenied(
                 BuiltInRule.UNDECIDABLE_COMMAND,
-                f"{printable(argv[0])!r} would be run as a program here and not set a variable; "
-                "put `env` before it",
+                f"{printable(argv[0])!r} would be run as a program here, and would not set a variable; put `env` before it",
             )
         if any(token.partition("=")[0].endswith("+") for token in argv[:count]):
             raise CallDenied(
-                BuiltInRule.UNDECIDABLE_COMMAND, "shells do not agree on what += is; use plain ="
+                BuiltInRule.UNDECIDABLE_COMMAND, "shells interpret += differently; use ="
             )
         assignments = tuple(assignment(token) for token in argv[:count])
         if argv[count:]:
@@ -250,7 +249,7 @@ class _CommandCollector:
     def _wrapped(self, name: str, argv: tuple[str, ...], around: _CommandContext) -> None:
         if wrappers.WRAPPERS[name].confined:
             self.beyond(
-                f"{name} starts commands that its words do not show; run them one by one",
+                f"{name} starts commands that its command line does not show; run them one by one",
                 BuiltInRule.SHELL_INDIRECTION,
             )
         wrapped = wrappers.inside(name, argv)
@@ -265,7 +264,7 @@ class _CommandCollector:
         if name == "xargs" and inner and program_name(inner[0]) == "git":
             raise CallDenied(
                 BuiltInRule.GIT_FIREWALL,
-                "xargs may not start git; name the files to git itself",
+                "xargs may not start git; pass the files to git directly",
             )
         self.add(inner, deeper)
 
@@ -273,7 +272,7 @@ class _CommandCollector:
         argument = wrappers.script_of(name, argv)
         if argument is not None:
             if argument.has_more:
-                self.beyond(f"{name} with these options is not understood; use plain -c")
+                self.beyond(f"{name} with these options is not supported; use -c alone")
             self._nested(argument.text, around, f"the text given to {name}")
         elif around.script is not None and wrappers.reads_input(argv):
             if name not in wrappers.READABLE_SHELLS or COMPUTED in around.script:
@@ -282,7 +281,8 @@ class _CommandCollector:
                     f"{name} would read commands that are only known when it runs",
                 )
             self.beyond(
-                f"{name} would read commands that are not shown here", BuiltInRule.SHELL_INDIRECTION
+                f"{name} would read commands that the command line does not show",
+                BuiltInRule.SHELL_INDIRECTION,
             )
             self._nested(around.script, around, f"the text given to {name}")
         else:
@@ -311,7 +311,7 @@ class _CommandCollector:
         search = finding.taken_apart(argv)
         if search.started:
             self.beyond(
-                "find may only list here: no -exec, -ok, -delete or -fprint",
+                "find may only list files here, without -exec, -ok, -delete or -fprint",
                 BuiltInRule.DESTRUCTIVE_COMMAND,
             )
         self._emit(search.plain, around)
@@ -327,7 +327,7 @@ class _CommandCollector:
 
     def _eval(self, argv: tuple[str, ...], around: _CommandContext) -> None:
         self.beyond(
-            "eval starts commands that its words do not show; run them one by one",
+            "eval starts commands that its command line does not show; run them one by one",
             BuiltInRule.SHELL_INDIRECTION,
         )
         if any(COMPUTED in token or ANY in token for token in argv):
@@ -340,7 +340,9 @@ class _CommandCollector:
             self._nested(text, around, "the text given to eval", same_shell=True)
 
     def _trap(self, argv: tuple[str, ...], around: _CommandContext) -> None:
-        self.beyond("trap changes the shell itself; do without it", BuiltInRule.SHELL_INDIRECTION)
+        self.beyond(
+            "trap changes the shell itself, which is not allowed", BuiltInRule.SHELL_INDIRECTION
+        )
         text = argv[1] if len(argv) > 2 else ""
         if COMPUTED in text or ANY in text:
             raise CallDenied(
@@ -353,7 +355,7 @@ class _CommandCollector:
 
     def _source(self, argv: tuple[str, ...], around: _CommandContext) -> None:
         self.beyond(
-            f"{argv[0]} starts commands that its words do not show; run them one by one",
+            f"{argv[0]} starts commands that its command line does not show; run them one by one",
             BuiltInRule.SHELL_INDIRECTION,
         )
         if len(argv) < 2 or not _SOURCED.fullmatch(argv[1].removesuffix(DERIVED)):
@@ -369,7 +371,7 @@ class _CommandCollector:
         if programs.is_listed(name) or name in wrappers.WRAPPERS or name in wrappers.SHELLS:
             raise CallDenied(
                 BuiltInRule.SHELL_INDIRECTION,
-                f"the function {name!r} would stand in for the command of that name; call it otherwise",
+                f"the function {name!r} would replace the command of that name; rename the function",
             )
 
 

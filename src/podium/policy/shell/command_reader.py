@@ -151,7 +151,7 @@ class ParserState:
     def _gap(self, start: int, end: int) -> None:
         gap = self.source[start:end]
         if not _GAP.fullmatch(gap):
-            raise Unclear(f"it has a text that is not understood: {gap[:40]!r}")
+            raise Unclear(f"it has text that cannot be parsed: {gap[:40]!r}")
         if b"\n" in gap:
             self.note("a line continuation" if b"\\\n" in gap else "a line break")
 
@@ -346,7 +346,7 @@ class CommandReader(ParserState, ABC):
                 end = child.end_byte
         more, own_script, own_fed = self.redirects(own)
         if argv and argv[0] in RESERVED - {"time", "coproc"}:
-            raise Unclear(f"{argv[0]!r} is taken for a program")
+            raise Unclear(f"{argv[0]!r} is used as a program name")
         if argv and _ASSIGNMENT.match(argv[0]):
             raise Unclear(f"{argv[0]!r} looks like an assignment but its name is quoted")
         if argv and argv[0] in ("let", "test", "["):
@@ -368,7 +368,7 @@ class CommandReader(ParserState, ABC):
 
     def _add(self, argv: list[str], node: Node, *, joined: bool) -> None:
         if joined:
-            self.note("a word in parts that belong together")
+            self.note("a word composed of several parts")
             argv[-1] = f"{argv[-1].replace(DERIVED, '')}{self.word_reader.text(node)}"
             if "$" in argv[-1]:
                 argv[-1] = COMPUTED
@@ -385,7 +385,7 @@ class CommandReader(ParserState, ABC):
             elif child.type in WORD_KINDS or not child.is_named:
                 tokens.append(self.word_reader.text(child) if child.is_named else self.text(child))
             else:
-                raise Unclear(f"it has a declaration that is not understood ({child.type})")
+                raise Unclear(f"it has a declaration that is not supported ({child.type})")
         self.emit(tuple(tokens), where)
 
     def assignment(self, node: Node, where: SourcePosition) -> None:
@@ -409,11 +409,11 @@ class CommandReader(ParserState, ABC):
             value is None or (sign.end_byte == value.start_byte and len(rest) == 1)
         )
         if not adjoining or sign.type not in ("=", "+="):
-            raise Unclear("it sets a variable in a way that is not understood")
+            raise Unclear("it has an assignment that cannot be parsed")
         if sign.type == "+=":
-            self.note("an assignment that shells read differently (+=)")
+            self.note("an assignment that shells interpret differently (+=)")
             if prefix or "/" in self.text(node):
-                raise Unclear("shells do not agree on what += is; use plain =")
+                raise Unclear("shells interpret += differently; use =")
         text = ""
         if value is not None and value.type == "array":
             self.note("a subshell or function (parenthesis)")
@@ -428,7 +428,7 @@ class CommandReader(ParserState, ABC):
             self.word_reader.descend(name)
             name = name.children[0]
         if not _NAME.fullmatch(self.text(name)):
-            raise Unclear(f"{self.text(name)!r} is no name of a variable")
+            raise Unclear(f"{self.text(name)!r} is not a variable name")
         return self.text(name), text
 
     def assign_unknown(self, name: str) -> None:
@@ -448,7 +448,7 @@ class CommandReader(ParserState, ABC):
                 script = None if COMPUTED in text_read else f"{text_read.replace(DERIVED, '')}\n"
                 fed = True
             elif node.type != "file_redirect":
-                raise Unclear("a here-document is not understood; quote its closing word: <<'EOF'")
+                raise Unclear("a here-document cannot be parsed; quote its closing word: <<'EOF'")
             else:
                 text = self._file_redirect(node, redirects)
                 script, fed = (text, True) if text is not None else (script, fed or _reads(node))
@@ -462,14 +462,14 @@ class CommandReader(ParserState, ABC):
         if not targets:
             return None
         if len(targets) > 1:
-            raise Unclear("it has a redirection that is not understood")
+            raise Unclear("it has a redirection that cannot be parsed")
         target = self.word_reader.text(targets[0])
         if self.documents and target.startswith(PLACEHOLDER):
             return self._document(int(target.removeprefix(PLACEHOLDER)))
         if operator in (">&", "<&") and _DUPLICATED.fullmatch(target):
             return None
         if operator not in _SILENT_REDIRECTS | _WRITING_REDIRECTS:
-            raise Unclear(f"it has a redirection that is not understood ({operator})")
+            raise Unclear(f"it has a redirection that is not supported ({operator})")
         access = Access.READ if operator in _SILENT_REDIRECTS else Access.WRITE
         redirects.append(Redirect(target, access))
         return None

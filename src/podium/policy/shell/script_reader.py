@@ -43,7 +43,7 @@ _TOKENS = names("; & && || | |& ( ) { } do done then fi if elif else while until
 }
 _MAX_DEPTH = 32
 """Statements in one another; nobody reads more. Each takes up to ten of Python's frames."""
-_TOO_DEEP = "its parts stand too deep in one another"
+_TOO_DEEP = "it is nested too deeply"
 
 
 class ParsedScript(NamedTuple):
@@ -95,13 +95,13 @@ class _StatementReader(CommandReader):
 
     def read(self) -> ParsedScript:
         if self.root.has_error:
-            raise Unclear("it is not complete, or not in the grammar of a shell")
+            raise Unclear("it is incomplete or has a syntax error")
         self.sequence(self.root, self.where)
         self._check_hidden()
         if not self.commands:
             raise Unclear("it is empty")
         if self.word_reader.arithmetic and self._has_runnable_text():
-            raise Unclear("it calculates, and has a text that a calculation may run")
+            raise Unclear("it has arithmetic, and a text that the arithmetic may run")
         return ParsedScript(tuple(self.commands), self.beyond_plain, self.unsteady)
 
     def _has_runnable_text(self) -> bool:
@@ -113,7 +113,7 @@ class _StatementReader(CommandReader):
     def statement(self, node: Node, where: SourcePosition) -> None:
         handler = _HANDLERS.get(node.type)
         if handler is None:
-            raise Unclear(f"it has shell grammar that is not understood ({node.type})")
+            raise Unclear(f"it has shell grammar that is not supported ({node.type})")
         if self._depth >= _MAX_DEPTH:
             raise Unclear(_TOO_DEEP)
         before, self.where = self.where, where
@@ -139,7 +139,7 @@ class _StatementReader(CommandReader):
             if not child.is_named:
                 self._token(child)
             elif child.type in WORD_KINDS:
-                raise Unclear("a word stands where a command should")
+                raise Unclear("it has a word in place of a command")
             else:
                 after = children[at + 1].type if at + 1 < len(children) else ""
                 self.statement(child, self.inner(loosely(where)) if after == "&" else where)
@@ -154,11 +154,11 @@ class _StatementReader(CommandReader):
 
     def _token(self, child: Node) -> None:
         if child.type not in _TOKENS:
-            raise Unclear(f"it has shell grammar that is not understood ({child.type})")
+            raise Unclear(f"it has shell grammar that is not supported ({child.type})")
         if child.type == "&":
             self.note("a background job (&)")
         if child.is_missing:
-            raise Unclear("it is not complete")
+            raise Unclear("it is incomplete")
 
     def list_(self, node: Node, where: SourcePosition) -> None:
         later: list[tuple[str, Node]] = []
@@ -186,7 +186,7 @@ class _StatementReader(CommandReader):
                 if child.type == "|&":
                     self.note("a background job (&)")
                 elif child.type != "|":
-                    raise Unclear(f"it has shell grammar that is not understood ({child.type})")
+                    raise Unclear(f"it has shell grammar that is not supported ({child.type})")
                 fed, after_success = True, False
                 continue
             self.statement(
@@ -203,7 +203,7 @@ class _StatementReader(CommandReader):
             if child.is_named:
                 self.statement(child, where._replace(certain=False))
             elif child.type != "!":
-                raise Unclear("it has a negation that is not understood")
+                raise Unclear("it has a negation that cannot be parsed")
 
     def function(self, node: Node, where: SourcePosition) -> None:
         self.note("a subshell or function (parenthesis)")
@@ -221,7 +221,7 @@ class _StatementReader(CommandReader):
     def for_(self, node: Node, where: SourcePosition) -> None:
         children = self.children(node)
         if children[0].type != "for":
-            raise Unclear("select asks a person")
+            raise Unclear("`select` waits for input")
         self.note("shell grammar (for)")
         name = ""
         values: list[str] = []
@@ -293,7 +293,7 @@ class _StatementReader(CommandReader):
     def comment(self, node: Node, where: SourcePosition) -> None:
         before = self.source[node.start_byte - 1 : node.start_byte]
         if before and before[0] not in _BEFORE_COMMENT:
-            raise Unclear("it has a '#' that is not understood")
+            raise Unclear("it has a '#' that cannot be parsed")
         self.note("a comment (#)")
         self.word_reader.inert.append((node.start_byte, node.end_byte))
 
@@ -309,7 +309,7 @@ class _StatementReader(CommandReader):
         bodies = [child for child in children if not child.type.endswith("_redirect")]
         redirects, script, fed = self.redirects(parts)
         if len(bodies) > 1:
-            raise Unclear("it has a redirection that is not understood")
+            raise Unclear("it has a redirection that cannot be parsed")
         if bodies:
             self._with_redirects(bodies[0], where, redirects, script, fed)
         else:
@@ -367,7 +367,7 @@ class _StatementReader(CommandReader):
             if not hit[0].startswith(b"\\") and hit.start() not in self.handled:
                 after = self.source[hit.end() : hit.end() + 1]
                 if hit[0] != b"$(" or after != b"(":
-                    raise Unclear("it has a command substitution that is not understood")
+                    raise Unclear("it has a command substitution that cannot be parsed")
             at = hit.end()
 
     def inner_script(self, text: str) -> None:

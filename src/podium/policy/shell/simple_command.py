@@ -135,7 +135,5 @@ def unreadable(why: str) -> str:
     advice = "split it into plain commands without shell features and run them one by one"
     if match := _INVISIBLE.search(why):
         # Escapes do not help everybody: some programs decode them before they pass the command on.
-        advice = (
-            f"leave the character out, or name it by its number, as `chr(0x{match[1]})` in a script"
-        )
-    return f"the command cannot be read for certain: {why}; {advice}"
+        advice = f"remove the character, or write it by its code point, as `chr(0x{match[1]})` in a script"
+    return f"the command cannot be checked reliably: {why}; {advice}"

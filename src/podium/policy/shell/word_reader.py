@@ -98,7 +98,7 @@ class WordReader:
             and not set(raw) & set(b"<>&|")
         ):
             return self._unquoted(raw, first, braces)
-        raise Unclear(f"it has something that is not understood: {_decoded(raw)[:40]!r}")
+        raise Unclear(f"it has a part that cannot be parsed: {_decoded(raw)[:40]!r}")
 
     def _joined(self, node: Node, first: bool) -> str:
         parts: list[str] = []
@@ -129,11 +129,11 @@ class WordReader:
                 out.append(_COMMA if braces else char)
             elif char == "$":
                 if _NAME_START.match(text[at + 1 :].encode("utf-8", "surrogateescape")):
-                    raise Unclear("it has an expansion that is not understood")
+                    raise Unclear("it has an expansion that is not supported")
                 self._note("an expansion ($)")
                 out.append(char)
             elif char in "`\"'|&;<>() \t\n":
-                raise Unclear(f"it has the character {char!r} where it is not understood")
+                raise Unclear(f"it has the character {char!r} in an unexpected place")
             else:
                 self._note_odd(char, text[at - 1] if at else "", first and at == 0)
                 out.append(char)
@@ -180,7 +180,7 @@ class WordReader:
             return _decoded(raw)
         for active in _ACTIVE_IN_QUOTES.finditer(raw):
             if not active[0].startswith(b"\\"):
-                raise Unclear("inside double quotes it has something that is not understood")
+                raise Unclear("it has a part inside double quotes that cannot be parsed")
         if _UNSURE_IN_QUOTES.search(raw):
             self._note("an escape, a negation (!) or an expansion ($) inside double quotes")
         if b'"' in _ESCAPED_IN_QUOTES.sub(b"", raw):
@@ -222,7 +222,7 @@ class WordReader:
     def _check_operators(self, node: Node) -> None:
         signs = [child.type for child in node.children]
         if "@" in signs and "P" in signs:
-            raise Unclear("${…@P} runs what a variable holds")
+            raise Unclear("${…@P} runs the content of a variable")
         if {":=", "="} & set(signs):
             named = next((c for c in node.children if c.type == "variable_name"), None)
             if named is not None:
@@ -232,7 +232,7 @@ class WordReader:
         """Check a calculation: some shells read `((git log))` as commands."""
         raw = b"".join(self._calculated(node))
         if not _ARITHMETIC.fullmatch(raw) or _TWO_WORDS.search(raw):
-            raise Unclear("it has a calculation that some shells read as commands")
+            raise Unclear("it has arithmetic that some shells run as commands")
         self.arithmetic = True
 
     def _calculated(self, node: Node) -> Iterator[bytes]:

@@ -104,7 +104,7 @@ def inside(name: str, argv: tuple[str, ...]) -> WrappedCommand:
         elif not (option in wrapper.valued and option.startswith("--")):
             raise CallDenied(
                 BuiltInRule.UNDECIDABLE_COMMAND,
-                f"{name} {argv[at]!r} is not understood here; run the command without {name!r}",
+                f"{name} {argv[at]!r} is not supported; run the command without {name!r}",
             )
         if name == "env":
             unset.append((value, ""))
@@ -115,7 +115,7 @@ def inside(name: str, argv: tuple[str, ...]) -> WrappedCommand:
     if any(COMPUTED in token or ANY in token for token in skipped):
         raise CallDenied(
             BuiltInRule.UNDECIDABLE_COMMAND,
-            f"what {name} starts depends on words that are only known when it runs; write them out",
+            f"what {name} starts depends on arguments that are only known when it runs; write them out",
         )
     return WrappedCommand(argv[at + wrapper.leading_operands :], tuple(unset), replaced)
 
@@ -144,14 +144,15 @@ def script_of(name: str, argv: tuple[str, ...]) -> ShellScriptArgument | None:
         return None
     if name not in READABLE_SHELLS:
         raise CallDenied(
-            BuiltInRule.SHELL_INDIRECTION, f"{name} has a grammar of its own; use sh or bash"
+            BuiltInRule.SHELL_INDIRECTION,
+            f"{name} has its own grammar, which cannot be checked; use sh or bash",
         )
     at = next(at for at, token in enumerate(argv) if _has_c(token))
     head = "\n".join((*argv[1 : at + 1], ""))
     if len(argv) < at + 2 or _SCRIPT_FORM.fullmatch(head) is None:
         raise CallDenied(
             BuiltInRule.UNDECIDABLE_COMMAND,
-            f"{name} with these options is not understood; use plain -c",
+            f"{name} with these options is not supported; use -c alone",
         )
     text = argv[at + 1]
     if COMPUTED in text or ANY in text:
@@ -236,7 +237,8 @@ def taken_apart(argv: tuple[str, ...]) -> FindCommand:
         end = next((i for i in range(at, len(argv)) if argv[i] in (";", "+")), None)
         if end is None or end == at + 1:
             raise CallDenied(
-                BuiltInRule.UNDECIDABLE_COMMAND, f"the command of find {argv[at]} has no end"
+                BuiltInRule.UNDECIDABLE_COMMAND,
+                f"the command of find {argv[at]} has no end; end it with `;` or `+`",
             )
         started.append(tuple(_with_matches(argv[at + 1 : end], matches)))
         at = end + 1

@@ -113,8 +113,7 @@ RUN_COMMAND = Tool(
         name="run_command",
         within_workspace="commands",
         description=(
-            "Run a program in the workspace, given as a list of arguments or as a shell command line. Returns the "
-            "exit code, stdout and stderr."
+            "Run a program in the workspace: a list of words, or a shell line. You are told exit code, stdout and stderr."
         ),
         tier=Tier.T1,
         timeout_seconds=MAX_SECONDS + GRACE_SECONDS,
@@ -138,7 +137,7 @@ RUN_COMMAND = Tool(
                 "cwd": {
                     "type": "string",
                     "default": ".",
-                    "description": "Working directory.",
+                    "description": "Folder to run in.",
                 },
                 "env": {
                     "type": "object",
@@ -274,7 +273,7 @@ def _spec(names: list[str], tier: Tier) -> ToolSpec:
         name="run_checks",
         within_workspace="commands",
         description=(
-            "Run checks of the project. Returns which passed, and the output of those that failed."
+            "Run checks of the project. You are told which passed, and the output of those that failed."
         ),
         tier=tier,
         timeout_seconds=len(names) * MAX_SECONDS + GRACE_SECONDS,
@@ -287,14 +286,14 @@ def _spec(names: list[str], tier: Tier) -> ToolSpec:
                     "items": {"type": "string", "enum": listed},
                     "maxItems": 2 * len(names),
                     "default": [],
-                    "description": "Names of the checks to run; empty means all.",
+                    "description": "Which; none means all.",
                 },
                 "timeout_seconds": {
                     "type": "number",
                     "exclusiveMinimum": 0,
                     "maximum": MAX_SECONDS,
                     "default": 600,
-                    "description": "Time limit of each check.",
+                    "description": "For each of them.",
                 },
             },
             "additionalProperties": False,

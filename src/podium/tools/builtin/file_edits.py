@@ -186,7 +186,7 @@ WRITE_FILE = Tool(
         name="write_file",
         within_workspace="files",
         description=(
-            "Create or overwrite a text file. Parent folders are created. Secrets cannot be written."
+            "Create or replace a text file; folders above it are made. Secrets cannot be written."
         ),
         tier=Tier.T1,
         idempotent=True,
@@ -198,7 +198,7 @@ WRITE_FILE = Tool(
             "type": "object",
             "properties": {
                 "path": {"type": "string"},
-                "content": {"type": "string", "description": "The complete new content."},
+                "content": {"type": "string", "description": "The whole new content."},
             },
             "required": ["path", "content"],
             "additionalProperties": False,
@@ -213,7 +213,7 @@ RESTORE_FILE = Tool(
         name="restore_file",
         offered="by_name",
         within_workspace="files",
-        description="Undo a write_file, provided the file has not changed since.",
+        description="Undo a write_file, provided nobody changed the file since.",
         tier=Tier.T1,
         idempotent=True,
         timeout_seconds=30,
@@ -339,13 +339,13 @@ _EDIT: Json = {
             "type": "string",
             "minLength": 1,
             "maxLength": 200_000,
-            "description": "Preferably whole lines, indented as in the file.",
+            "description": "Best whole lines, indented as in the file.",
         },
         "replace": {"type": "string"},
         "at_line": {
             "type": "integer",
             "minimum": 1,
-            "description": "A line number inside the match, if there are several.",
+            "description": "A line of the place that is meant, if there are several.",
         },
     },
     "required": ["find", "replace"],
@@ -357,8 +357,8 @@ EDIT_FILE = Tool(
         name="edit_file",
         within_workspace="files",
         description=(
-            "Replace texts in a file, all or none. Each `find` must match exactly once, or `at_line` says where; quote it "
-            "without the line numbers of read_file."
+            "Replace texts of a file, all or none. Each `find` must stand in it once, or `at_line` says where; quote it without the "
+            "line numbers of read_file."
         ),
         tier=Tier.T1,
         idempotent=True,
@@ -374,12 +374,12 @@ EDIT_FILE = Tool(
                 "expect_sha256": {
                     "type": "string",
                     "pattern": "^[0-9a-f]{64}$",
-                    "description": "Refuse the edit unless the file has this hash.",
+                    "description": "Refuse unless the file has this hash.",
                     INTERNAL: True,
                 },
                 "change": {
                     "type": "string",
-                    "description": "For an agent's own editor: what the edit does.",
+                    "description": "Of an agent's own editor: what it does.",
                     INTERNAL: True,
                 },
             },

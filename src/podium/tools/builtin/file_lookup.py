@@ -171,22 +171,22 @@ _COMPILED = ".pyc"
 _FOLDER = {
     "type": "string",
     "default": ".",
-    "description": "Folder to search.",
+    "description": "Folder to look in.",
 }
 _GLOB = {
     "type": "string",
     "default": "**",
     "minLength": 1,
     "maxLength": 1_000,
-    "description": "`*.py` matches names in any folder, `src/**/*.py` matches whole paths; `{a,b}` is not supported.",
+    "description": "`*.py` fits names anywhere, `src/**/*.py` whole paths; no `{a,b}`.",
 }
 
 READ_FILE = Tool(
     ToolSpec(
         name="read_file",
         description=(
-            "Read up to 250 lines or 10 KB of a text file, each line after its number and a tab. In a long file, find "
-            "the place with `search_text` and read the lines around it."
+            "Read a text file, each line behind its number and a tab: 250 lines or 10 KB at once. Of a long file find the place "
+            "with `search_text` and read the lines around it."
         ),
         tier=Tier.T0,
         idempotent=True,
@@ -198,7 +198,7 @@ READ_FILE = Tool(
             "properties": {
                 "path": {
                     "type": "string",
-                    "description": "Relative to the workspace, like all paths.",
+                    "description": "From the workspace on, as all paths.",
                 },
                 "offset": {
                     "type": "integer",
@@ -211,7 +211,7 @@ READ_FILE = Tool(
                     "minimum": 1,
                     "maximum": 10_000,
                     "default": _DEFAULT_LINES,
-                    "description": "Number of lines; more than 250 are returned up to 24 KB.",
+                    "description": "Lines; more than 250 are shown up to 24 KB.",
                 },
             },
             "required": ["path"],
@@ -224,7 +224,7 @@ READ_FILE = Tool(
 LIST_FILES = Tool(
     ToolSpec(
         name="list_files",
-        description="List files of the workspace by glob. `*.pyc` files are listed only if the glob names them.",
+        description="List files of the workspace by glob; `*.pyc` only if it names them.",
         tier=Tier.T0,
         idempotent=True,
         timeout_seconds=30,
@@ -246,7 +246,7 @@ LIST_FILES = Tool(
 SEARCH_TEXT = Tool(
     ToolSpec(
         name="search_text",
-        description="Find lines in the text files of a folder by regular expression (Python syntax).",
+        description="Find lines by regular expression (Python's) in the text files of a folder.",
         tier=Tier.T0,
         idempotent=True,
         timeout_seconds=_SEARCH_SECONDS + 10,
@@ -323,7 +323,7 @@ FIND_FILES = Tool(
     ToolSpec(
         name="find_files",
         description=(
-            "Find files by name. `*.py` matches names in any folder, `src/**/test_*.py` matches whole paths; `{a,b}` is not supported."
+            "Find files by name. `*.py` fits names anywhere, `src/**/test_*.py` whole paths; no `{a,b}`."
         ),
         tier=Tier.T0,
         idempotent=True,
@@ -338,7 +338,7 @@ FIND_FILES = Tool(
                     "minItems": 1,
                     "maxItems": 20,
                     "items": {"type": "string", "minLength": 1, "maxLength": 1_000},
-                    "description": "Globs; files that match any of them are listed.",
+                    "description": "Any of these.",
                 },
                 "path": _FOLDER,
                 "case_sensitive": {"type": "boolean", "default": True},

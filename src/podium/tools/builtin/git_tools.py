@@ -52,7 +52,7 @@ PATHS: Json = {
     "type": "array",
     "items": {"type": "string"},
     "default": [],
-    "description": "Empty means all.",
+    "description": "None means all.",
 }
 REVISION = "^([A-Za-z0-9_@][A-Za-z0-9_./@^~{}-]*)?$"
 """Pattern of a commit, a branch, or two of them as `a..b`; never an option."""
@@ -360,7 +360,7 @@ GIT_STATUS = Tool(
     ToolSpec(
         name="git_status",
         offered="in_git",
-        description="Show changed, staged and untracked files in the workspace.",
+        description="What is changed, staged or untracked in the workspace.",
         tier=Tier.T0,
         idempotent=True,
         timeout_seconds=SECONDS + 10,
@@ -374,7 +374,7 @@ GIT_DIFF = Tool(
     ToolSpec(
         name="git_diff",
         offered="in_git",
-        description="Show the changes in the workspace, or between commits.",
+        description="Changes in the workspace, or against a commit.",
         tier=Tier.T0,
         idempotent=True,
         timeout_seconds=SECONDS + 10,
@@ -475,7 +475,7 @@ GIT_LOG = Tool(
     ToolSpec(
         name="git_log",
         offered="in_git",
-        description="List commits of the workspace's repository, newest first.",
+        description="Commits of the workspace's repository, the newest first.",
         tier=Tier.T0,
         idempotent=True,
         timeout_seconds=SECONDS + 10,
@@ -488,7 +488,7 @@ GIT_LOG = Tool(
                     "type": "string",
                     "default": "",
                     "pattern": REVISION,
-                    "description": "Commit to start from, or two of them as `a..b`.",
+                    "description": "Where to begin, or two places as `a..b`.",
                 },
                 "paths": PATHS,
                 "limit": {"type": "integer", "minimum": 1, "maximum": 200, "default": 20},

@@ -30,8 +30,8 @@ ASK_HUMAN = Tool(
     ToolSpec(
         name="ask_human",
         description=(
-            "Ask a person something that you cannot find out yourself. The result is the answer. When you are told to "
-            "wait, end your turn: you will get the answer later."
+            "Ask a person something that you cannot find out. The answer is the result; when you are told to wait, end your turn: "
+            "it is brought to you."
         ),
         tier=Tier.T0,
         idempotent=True,
@@ -67,8 +67,7 @@ FINISH = Tool(
     ToolSpec(
         name="finish",
         description=(
-            "End the work with a summary for people: what was done, or what could not be done and why. Include "
-            "a payload if one was requested."
+            "End the work: a summary for people of what is done, or of what cannot be done and why; if asked for, a payload."
         ),
         tier=Tier.T0,
         idempotent=True,
@@ -126,30 +125,30 @@ _NAME: dict[str, Json] = {"type": "string", "minLength": 1}
 
 DELETE_FILE = _own_tool(
     "delete_file",
-    "Delete a file of the workspace with the agent's own editor.",
+    "Remove a file of the workspace, as an agent's own editor does.",
     Tier.T1,
     {"path": _NAME},
     paths=(PathArgument(name="path", access=Access.DELETE),),
 )
 # Not of a higher tier: the model's provider searches, and it has read the conversation anyway.
 WEB_SEARCH = _own_tool(
-    "web_search", "Search the web with the agent's own search tool.", Tier.T1, {"query": _TEXT}
+    "web_search", "Search the web with the agent's own means.", Tier.T1, {"query": _TEXT}
 )
 WEB_FETCH = _own_tool(
-    "web_fetch", "Fetch a page with the agent's own fetch tool.", Tier.T3, {"url": _TEXT}
+    "web_fetch", "Fetch a page with the agent's own means.", Tier.T3, {"url": _TEXT}
 )
 ASK_SUBAGENT = _own_tool(
     "ask_subagent",
-    "Delegate part of the work to a subagent. Its calls are judged too.",
+    "Hand a part of the work to an agent inside the agent. What that one does is judged too.",
     Tier.T0,
     {"name": _TEXT, "task": _TEXT},
 )
 KEEP_NOTES = _own_tool(
-    "keep_notes", "Keep a list or a plan in the agent's own memory.", Tier.T0, {"text": _TEXT}
+    "keep_notes", "Keep a list or a plan inside the agent's own head.", Tier.T0, {"text": _TEXT}
 )
 OWN_TOOL = _own_tool(
     "own_tool",
-    "Any other built-in tool of an agent.",
+    "Any other tool that an agent brings along.",
     Tier.T3,
     {"name": _NAME},
     optional={"arguments": {"type": "object", "default": {}}},

@@ -191,7 +191,7 @@ def unwrapped(edit: TextEdit) -> Iterator[UnwrappedEdit]:
     edit = _without_last_end(edit)
     for other in _readings(edit):
         if not other.edit.replace.strip():
-            raise _half("more context than the text itself")
+            raise _half("extra text around the quoted lines")
         yield other
 
 

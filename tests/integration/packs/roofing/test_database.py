@@ -300,7 +300,7 @@ async def test_days_and_moments_are_searched_from_and_to(scope: PackScope) -> No
         ("leads", {"id": "x", "name = 'y' --": 1}, "has no column"),
         ("leads", {"name": "no id"}, "needs an id"),
         ("leads", {"id": "x", "name": "a\0b"}, "name of leads cannot be stored: it contains a NUL"),
-        ("leads", {"id": "x", "name": "\ud800"}, "half a character"),
+        ("leads", {"id": "x", "name": "\ud800"}, "half of a surrogate pair"),
         ("leads", {"id": "x", "name": "y" * 1_000_001}, "longer than 1000000 characters"),
         ("leads", {"id": "x", "name": 7}, "must be text, not int"),
         ("invoices", {"id": "x", "amount_cents": 1.5}, "must be a whole number"),
@@ -312,8 +312,8 @@ async def test_days_and_moments_are_searched_from_and_to(scope: PackScope) -> No
         ("tasks", {"id": "x", "due": "2026-02-30"}, "due of tasks cannot be stored"),
         ("tasks", {"id": "x", "completed_at": "2026-11-16T10:00:00"}, "needs its offset"),
         ("inspection_items", {"id": "x", "asset_ids": [float("inf")]}, "asset_ids of"),
-        ("inspection_items", {"id": "x", "asset_ids": ["a\0"]}, "holds a NUL"),
-        ("performed", {"key": "x"}, "written by `apply` alone"),
+        ("inspection_items", {"id": "x", "asset_ids": ["a\0"]}, "contains a NUL"),
+        ("performed", {"key": "x"}, "only `apply` writes"),
     ],
 )
 async def test_what_cannot_be_kept_is_refused_before_any_database_is_asked(

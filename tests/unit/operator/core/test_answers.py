@@ -49,11 +49,11 @@ def must_be_five(answer: OperatorAnswer) -> str:
         ("add \x1b[31m", "execute", None, 4, "control character"),
         ("add \ud800", "execute", None, 4, "control character"),
         ("add", "destroy", None, 4, "unknown mode 'destroy'; modes: analyze"),
-        ("add", None, None, 4, "no mode"),
+        ("add", None, None, 4, "unknown mode"),
         ("add", "execute", ["a list"], 4, "must be an object"),
         ("add", "execute", {"x": float("nan")}, 4, "not plain JSON"),
         ("add", "execute", {"x": object()}, 4, "not plain JSON"),
-        ("add", "execute", {"x": "y" * 3_000_001}, 4, "3000000 are taken"),
+        ("add", "execute", {"x": "y" * 3_000_001}, 4, "the limit is 3000000"),
         (None, "execute", None, 4, "must be text"),
     ],
 )

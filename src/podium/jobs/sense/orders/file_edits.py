@@ -129,7 +129,7 @@ def schema_of(required: dict[str, Json]) -> dict[str, Json]:
     }
 
 
-PATH: Json = {"type": "string", "minLength": 1, "description": "Path relative to the root."}
+PATH: Json = {"type": "string", "minLength": 1, "description": "From the root on."}
 
 REPLACE_IN_FILE = Tool(
     ToolSpec(

@@ -259,7 +259,7 @@ def _untrash(scope: ToolScope, path: str, trash: str) -> dict[str, Json]:
     intent = recall(scope)
     if intent is None:
         if source is None or _came_from(scope, trash) != path:
-            raise ToolBroke(f"nothing from {path!r} is in the trash under {trash!r} any more")
+            raise ToolBroke(f"{path!r} is not in the trash under {trash!r}")
         must_be_free(target, path)
         intent = fix(scope, identity_of(source))
     if not is_same(target, intent):

@@ -46,7 +46,7 @@ def worker_layer(options: SenseOptions) -> PolicyLayer:
         "tool": "git_commit",
         "roles": ("worker",),
         "decision": Effect.DENY,
-        "why": "the repository's history lies outside the safe zones",
+        "why": "the repository's history is outside the safe zones",
     }
     policy = Policy.model_validate({"zones": zones, "rules": (no_commits,)})
     return PolicyLayer(origin="built-in", policy=policy)

@@ -152,7 +152,7 @@ def _call_of(op: Operation) -> tuple[str, dict[str, Json]]:
 
 
 class WorkOrder(FrozenModel):
-    """A task made concrete: a closed list of operations with the tier they add up to."""
+    """Work order: a task as a list of operations, with the tier that they require."""
 
     id: OrderId
     title: Annotated[str, Field(min_length=1, max_length=300)]
@@ -232,7 +232,7 @@ class Ack(FrozenModel):
 
 
 class Claim(FrozenModel):
-    """A file that was taken out of the inbox, by one worker, in one rename."""
+    """File that one worker claimed from the inbox, in a single rename."""
 
     name: str
     """Of the claimed file; says run and worker."""
