@@ -18,6 +18,8 @@ import pytest
 
 from podium.core import errors
 from podium.core.events import event_union
+from podium.jobs.sense.orders.order_tools import order_tools, sense_tools
+from podium.tools.builtin import builtin_tools
 from tests.integration.cli.desk import Desk
 from tests.integration.deploy.frozen_project import FrozenProject
 
@@ -163,12 +165,20 @@ def exit_codes(_: Desk) -> Iterator[str]:
             yield f"{name}: {getattr(value, 'exit_code', '')}"
 
 
+def tool_digests(_: Desk) -> Iterator[str]:
+    """Every tool with the digest that approvals of its calls are bound to: another description voids those that wait."""
+    tools = (*builtin_tools(), *order_tools(), *sense_tools("inbox", "candidates"))
+    for spec in sorted((tool.spec for tool in tools), key=lambda spec: spec.name):
+        yield f"{spec.name}: {spec.digest()}"
+
+
 PAGES: dict[str, Callable[[Desk], Iterator[str]]] = {
     "help.txt": help_pages,
     "json.txt": json_shapes,
     "events.txt": event_schemas,
     "settings.txt": settings_schema,
     "exit_codes.txt": exit_codes,
+    "tool_digests.txt": tool_digests,
 }
 
 
