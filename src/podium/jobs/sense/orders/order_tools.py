@@ -152,7 +152,7 @@ _FILE_CANDIDATE = ToolSpec(
 
 _DELIVER_ORDER = ToolSpec(
     name="deliver_order",
-    description="Put a work order into the inbox, where a worker picks it up.",
+    description="Put a work order into the inbox, from which a worker takes it.",
     tier=Tier.T1,
     idempotent=True,
     timeout_seconds=30,
