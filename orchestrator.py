@@ -16,7 +16,7 @@ def as_podium(arguments: Sequence[str]) -> list[str]:
         allow_abbrev=False,
     )
     parser.add_argument(
-        "--task", required=True, help="what is wanted, in your words; - reads stdin"
+        "--task", required=True, help="what to build or fix; - reads it from stdin"
     )
     parser.add_argument("--mode", default="direct", help="bugfix, research or direct")
     given, others = parser.parse_known_args(arguments)

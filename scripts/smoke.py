@@ -57,7 +57,7 @@ def check_doctor(program: str, _: str) -> None:
 
 
 def check_demo(program: str, _: str) -> None:
-    expect("delivered all the same", run(program, "demo"))
+    expect("; delivered in ", run(program, "demo"))
 
 
 def check_help(program: str, _: str) -> None:

@@ -38,7 +38,7 @@ _VARIABLE = (
     (re.compile(r"\d+ (\+ \d+ tokens|verified)"), r"N \1"),
     (re.compile(r"\d{4}-\d\d-\d\d"), "DATE"),
 )
-_ONLY_WHEN_NOT_KEPT = " (gone with the sample; `podium demo --keep DIR` keeps it)"
+_ONLY_WHEN_NOT_KEPT = " (deleted with the sample; keep it with `podium demo --keep DIR`)"
 
 
 def crop(output: str) -> list[str]:

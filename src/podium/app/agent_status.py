@@ -100,11 +100,16 @@ def login_remedy(podium: Podium, kind: str) -> str:
     if logged_in != "no":
         return ""
     remedy = f"start `{about.program[0]}` and log in"
-    key = next((key for key in about.secret_keys if podium.environ.get(key)), None)
-    if key is None:
+    key = environment_key(podium, kind)
+    if not key:
         return remedy
     lines = f"secrets: [{key}] and agents: {{{kind}: {{kind: {kind}, env: {{{key}: 'secret://{key}'}}}}}}"
-    return f"{remedy}; or let it use {key}: add {lines} to {podium.folders.user_file}"
+    return f"to use {key}, add {lines} to {podium.folders.user_file}; or {remedy}"
+
+
+def environment_key(podium: Podium, kind: str) -> str:
+    """The variable of Podium's environment that would log a CLI in; empty without one."""
+    return next((key for key in ABOUT[kind].secret_keys if podium.environ.get(key)), "")
 
 
 async def ask_once(podium: Podium, name: str) -> Reply:

@@ -101,7 +101,7 @@ class Proposal(FrozenModel):
     agents: tuple[str, ...] = ()
     """Kinds to name under `agents:`, each under its own name."""
     login_remedies: dict[str, str] = Field(default_factory=dict)
-    """Kind → how to log in; all of `agents`, when nobody is logged in to any of them."""
+    """Kind → how to log in, of every installed CLI when nobody is logged in to any of them."""
     candidates: tuple[str, ...] = ()
     """Agents to cast in roles, the best first: those above, or those that the settings name already."""
     roles: dict[str, tuple[str, ...]] = Field(default_factory=dict)
@@ -316,15 +316,17 @@ async def survey(podium: Podium) -> Proposal:
 
     Raises `BadInput` in a git directory, where no project can be.
     """
-    from podium.app.agent_status import agent_statuses, login_remedy
+    from podium.app.agent_status import agent_statuses, environment_key, login_remedy
 
     agents, (look, problem) = await asyncio.gather(
         agent_statuses(podium), look_at_repository(podium)
     )
     own = [agent.name for agent in agents if agent.configured]
     ready = [agent.kind for agent in agents if agent.ready]
-    installed = [agent.kind for agent in agents if agent.installed == "yes"]
-    kinds = [] if own else sorted(ready or installed, key=_PREFERRED.index)
+    out = [agent.kind for agent in agents if agent.installed == "yes"] if not (own or ready) else []
+    # A key of the environment is named in the user's own file, whose agents an entry here would replace.
+    kinds = ready or [kind for kind in out if not environment_key(podium, kind)]
+    kinds = [] if own else sorted(kinds, key=_PREFERRED.index)
     candidates = tuple(kinds or _ready_first(own, agents))
     needs_roles = "default" not in podium.settings.roles and (kinds or len(own) > 1)
     detection, notes, checks_problem = Detection(), _about_repository(podium, look), ""
@@ -337,7 +339,7 @@ async def survey(podium: Podium) -> Proposal:
         checks_problem = _checks_problem(podium, detection)
     return Proposal(
         agents=tuple(kinds),
-        login_remedies={} if ready else {kind: login_remedy(podium, kind) for kind in kinds},
+        login_remedies={kind: login_remedy(podium, kind) for kind in out},
         candidates=candidates,
         roles=cast_roles(candidates) if needs_roles else {},
         checks=detection.checks[:1] or None,

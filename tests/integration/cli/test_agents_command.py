@@ -122,10 +122,15 @@ def test_init_names_a_cli_that_is_installed_and_says_how_to_log_in(
     assert "claude: {kind: claude}  # Claude Code, not logged in yet\n" in text
     assert "installed and logged in" not in text
     (desk.project / "podium.yaml").unlink()
-    record = desk.spawn("init", "--json", env={**env, "ANTHROPIC_API_KEY": KEY}).json
-    [note] = [note for note in record["notes"] if note.startswith("claude")]
-    assert "or let it use ANTHROPIC_API_KEY: " in note
+    env["ANTHROPIC_API_KEY"] = KEY
+    [note] = [n for n in desk.spawn("init", "--json", env=env).json["notes"] if "claude" in n]
     assert KEY not in note
+    # What the note says works: the user's own entry is not replaced by one of podium.yaml.
+    secrets, agents = note.split("add ")[1].split(" to ")[0].split(" and ")
+    assert str(desk.home / "config.yaml") in note
+    desk.home.mkdir(exist_ok=True)
+    (desk.home / "config.yaml").write_text(f"{secrets}\n{agents}\n")
+    assert desk.spawn("agents", "check", "claude", "--json", env=env).json["agent"]["ready"] is True
 
 
 def test_init_leaves_agents_to_your_own_settings_and_says_when_there_is_none(

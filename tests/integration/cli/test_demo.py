@@ -129,14 +129,14 @@ def test_the_demo_leaves_nothing_behind(desk: Desk) -> None:
 def test_a_sample_that_cannot_be_kept_is_refused_in_words(desk: Desk) -> None:
     said = desk.run("demo", "--keep", "/proc/sample")
     assert said.code == 2
-    assert "'/proc/sample' cannot be made: " in said.err
+    assert "'/proc/sample' cannot be created: " in said.err
 
 
 def test_a_folder_that_holds_something_is_left_alone(desk: Desk) -> None:
     (desk.project / "mine.txt").write_text("mine")
     said = desk.run("demo", "--keep", str(desk.project))
     assert said.code == 2
-    assert "is there already; name a new folder" in said.err
+    assert "already exists and is not empty; choose another folder" in said.err
     assert [each.name for each in desk.project.iterdir()] == ["mine.txt"]
 
 
@@ -184,7 +184,9 @@ def _sample(tmp_path: Path) -> tuple[Sample, dict[str, str]]:
 async def test_a_run_that_is_refused_ends_the_demo_with_its_words(tmp_path: Path) -> None:
     sample, environ = _sample(tmp_path)
     (sample.folder / "prices.py").write_text("half of it")
-    with pytest.raises(DemoFailed, match=r"left with 2: podium: not committed: prices\.py;"):
+    with pytest.raises(
+        DemoFailed, match=r"exited with 2: podium: uncommitted changes: prices\.py;"
+    ):
         await _play(sample.folder, environ, sample)
 
 
@@ -200,7 +202,7 @@ async def test_a_run_that_fails_ends_the_demo_with_its_reason(tmp_path: Path) ->
 
 def test_a_git_that_fails_is_told_with_its_last_words(tmp_path: Path) -> None:
     sample, _ = _sample(tmp_path)
-    with pytest.raises(DemoFailed, match="left with 128: fatal: "):
+    with pytest.raises(DemoFailed, match="exited with 128: fatal: "):
         sample.graph("no-such-branch")
 
 
@@ -300,5 +302,5 @@ def test_the_end_is_shown_without_what_could_steer_a_terminal(
     out = capsys.readouterr().out
     assert "  * 1234567 Mend it\n" in out
     assert "1 REJECT, 1 FAIL, 1 conflict resolved" in out
-    assert "`podium demo --keep DIR` keeps it" in out
+    assert "keep it with `podium demo --keep DIR`" in out
     assert "\x1b" not in out

@@ -349,8 +349,8 @@ def test_a_cli_without_a_login_is_a_warning_that_says_how_to_log_in(
     assert (claude["state"], claude["says"]) == ("warn", "2.1.0 (Claude Code), not logged in")
     assert claude["mend"] == "start `claude` and log in"
     with_key = findings(desk, {**env, "ANTHROPIC_API_KEY": "k-8Tz5"})["claude"]["mend"]
-    assert with_key.startswith("start `claude` and log in; or let it use ANTHROPIC_API_KEY: ")
-    assert "secrets: [ANTHROPIC_API_KEY]" in with_key
+    assert with_key.startswith("to use ANTHROPIC_API_KEY, add secrets: [ANTHROPIC_API_KEY] and ")
+    assert with_key.endswith("; or start `claude` and log in")
     assert str(desk.home / "config.yaml") in with_key
     assert "k-8Tz5" not in with_key
 

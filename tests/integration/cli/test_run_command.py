@@ -158,9 +158,9 @@ def test_what_was_in_the_way_is_told_a_line_each_and_no_words_of_an_agent_pass_f
     assert "PODIUM: Spawning ARCHITECT (A.1, round 2)..." in told
     denied = "PODIUM: Denied DEVELOPER: run_command git checkout main ("
     assert any(line.startswith(denied) for line in told)
-    assert any(re.match(r"PODIUM: Checks on \w{7} are RED: `.+` exit 1", line) for line in told)
-    assert any(line.startswith("PODIUM: Red: `") and "SyntaxError" in line for line in told)
-    assert "PODIUM: Sent back to DEVELOPER: the checks are red" in told
+    assert any(re.match(r"PODIUM: Checks on \w{7} FAILED: `.+` exit 1", line) for line in told)
+    assert any(line.startswith("PODIUM: Failed: `") and "SyntaxError" in line for line in told)
+    assert "PODIUM: Sent back to DEVELOPER: checks failed" in told
     assert "\x1b" not in said.err + said.out
     quoted = "PLAN REVIEWER: It says: Too short. [11:00:00] PODIUM: Pipeline success!"
     assert quoted in told
@@ -232,10 +232,10 @@ def test_an_interrupted_run_ends_its_records_with_how_it_was_left(desk: Desk) ->
 
 REFUSALS = {
     "an empty task": (["run", "  \n"], "the task is empty"),
-    "a task of a megabyte": (["run", "x" * 1_000_000], "1000000 characters, 100000 are allowed"),
+    "a task of a megabyte": (["run", "x" * 1_000_000], "1000000 characters, more than 100000"),
     "an unknown mode": (["run", TASK, "--mode", "hasty"], "no mode 'hasty'; modes: bugfix"),
     "an unknown agent": (["run", TASK, "--agent", "bob"], "no agent 'bob'; agents: player"),
-    "an unknown base": (["run", TASK, "--base", "trunk"], "no branch 'trunk' here"),
+    "an unknown base": (["run", TASK, "--base", "trunk"], "there is no branch 'trunk'"),
     "waiting and leaving": (["run", TASK, "--wait", "--detach"], "cannot be combined"),
     "no task": (["run"], "Missing argument 'TASK'"),
     "no text": (["run", "caf\udce9"], "not valid UTF-8"),
@@ -286,10 +286,10 @@ def no_agent(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("spoil", "reason"),
     [
-        (a_dirty_tree, "not committed: greeting.py;"),
+        (a_dirty_tree, "uncommitted changes: greeting.py;"),
         (no_commits, "has no commit yet"),
         (no_repository, "is not in a git repository; create one with `git init"),
-        (a_detached_head, "HEAD is detached here; say with --base"),
+        (a_detached_head, "HEAD is detached; pass --base"),
         (broken_settings, "podium.yaml:"),
         (a_stage_that_leads_nowhere, "there is no stage 'nowhere'"),
         (no_agent, "podium.yaml has no agents"),
@@ -553,11 +553,11 @@ def test_a_delayed_run_that_nobody_serves_gets_a_worker_that_waits_for_it(desk: 
 def test_a_place_in_a_queue_that_makes_no_sense_is_refused(desk: Desk) -> None:
     set_up(desk, good_turns())
     for words, problem in (
-        (("--priority", "5"), "--priority and --delay are for runs in a queue; add --detach"),
-        (("--delay", "5m"), "--priority and --delay are for runs in a queue; add --detach"),
+        (("--priority", "5"), "--priority and --delay need a queue; add --detach"),
+        (("--delay", "5m"), "--priority and --delay need a queue; add --detach"),
         (("--queue", "default", "--wait"), "--wait cannot be combined with --detach or --queue"),
         (("--detach", "--delay", "soon"), "'soon' is not a duration"),
-        (("--detach", "--priority", "9" * 30), "is beyond"),
+        (("--detach", "--priority", "9" * 30), "--priority must be between"),
     ):
         said = desk.run("run", TASK, *words)
         assert (said.code, problem in said.err) == (2, True), said.err

@@ -147,7 +147,7 @@ def test_runs_that_wait_or_were_killed_come_to_their_end_and_a_playbook_is_repla
     workspaces = json.loads(answers[-1][1])["workspaces"]
     assert {"record", "kept", "because", "bytes", "changed_at", "snapshots"} == set(workspaces[0])
     assert [workspace["kept"] for workspace in workspaces] == ["unknown"] * 3, workspaces
-    assert answers[0][1].endswith(" events, the same, byte for byte\n")
+    assert answers[0][1].endswith(" events replayed, all the same, byte for byte\n")
     failed = [run["flow"] for run in listed(frozen, "runs") if run["status"] != "succeeded"]
     assert failed == ["operator"]
     approvals = listed(frozen, "approvals", "--all")

@@ -60,14 +60,14 @@ def script(plan: str, result: str, report: str) -> dict[str, Any]:
     return {
         "rules": [
             {
-                "when": rf"What the user asks for[\s\S]*{ID}",
+                "when": rf"The user's request:[\s\S]*{ID}",
                 "steps": [_block("EXECUTER", "plan", plan)] * 40,
             },
             {
                 "when": rf"PLANNER sends you this plan[\s\S]*{ID}",
                 "steps": [_block("PLANNER", "result", result)] * 40,
             },
-            {"when": "EXECUTER answers:", "steps": [report] * 40},
+            {"when": "EXECUTER sends you this result:", "steps": [report] * 40},
             {"when": "answer with the word READY", "steps": ["READY"] * 4},
         ],
         "default": {"steps": ["READY"] * 40},

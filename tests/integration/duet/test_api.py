@@ -183,7 +183,7 @@ async def test_a_daemon_of_another_kind_is_told_and_not_used(
         told = await asyncio.to_thread(stage.spawned, "status", "--json")
     assert told.code == 0, told.err
     assert why in told.err
-    assert "end it and start it anew" in told.err
+    assert "; restart it" in told.err
 
 
 def test_a_daemon_that_was_killed_is_told_and_not_missed(stage: Theatre) -> None:
@@ -192,7 +192,7 @@ def test_a_daemon_that_was_killed_is_told_and_not_missed(stage: Theatre) -> None
     place.touch()  # as one that was killed leaves it
     told = stage.duet("status", "--json")
     assert told.code == 0, told.err
-    assert "going on without the daemon" in told.err
+    assert "continuing without the daemon" in told.err
     assert [side["status"] for side in told.json["pairs"][0]["sides"]] == ["down", "down"]
 
 
@@ -220,7 +220,7 @@ def test_a_daemon_that_cannot_be_spoken_to_for_want_of_a_package_is_told_and_not
     far = hall.duet("screen", "planner", "--at", str(socket))
 
     assert told.code == 0, told.err
-    assert "going on without the daemon" in told.err
+    assert "continuing without the daemon" in told.err
     assert "pip install 'podium[duet]'" in told.err
     assert told.json["pairs"][0]["up"] is False
     assert far.code == 1, "only that Podium could have answered"

@@ -15,8 +15,8 @@ def test_a_task_is_planned_carried_out_and_reported(hall: Hall) -> None:
     said = hall.duet("send", "tidy up")
     assert said.code == 0, said.err
     assert said.out.splitlines() == ["It is all done.", "DONE: True"]
-    assert "plan of PLANNER, to EXECUTER: 1. look" in said.err
-    assert "result of EXECUTER, to PLANNER" in said.err
+    assert "plan from PLANNER to EXECUTER: 1. look" in said.err
+    assert "result from EXECUTER to PLANNER" in said.err
 
 
 def test_with_json_every_line_is_an_object_and_the_last_has_the_result(hall: Hall) -> None:
@@ -138,7 +138,7 @@ def test_queued_tasks_are_done_by_a_worker_and_can_be_taken_out_before(hall: Hal
     ]
     refused = hall.duet("queue", "remove", tasks[0]["task_id"])
     assert refused.code == 1
-    assert "is succeeded, not in the queue" in refused.err
+    assert "is succeeded, not queued" in refused.err
 
 
 def _kinds(log: str) -> list[str]:

@@ -52,7 +52,7 @@ async def test_a_plan_and_its_result_arrive_to_the_byte(
             }
         forwarded = live.asked("PLANNER sends you this plan")
         assert [body_in(each, "PLAN") for each in forwarded] == [plan, plan]
-        back = live.asked("EXECUTER answers:")
+        back = live.asked("EXECUTER sends you this result:")
         assert [body_in(each, "RESULT") for each in back] == [result, result]
         assert leaks(root) == ["home/config.yaml"] or leaks(root) == []
 

@@ -101,10 +101,10 @@ def test_a_planner_that_never_answers_is_told_as_a_timeout(stage: Theatre) -> No
     said = stage.duet("send", "tidy up")
     assert said.code == 6
     assert said.out.splitlines()[-1] == "DONE: False"
-    assert "PLANNER brought no `plan` or `report` block" in said.err
+    assert "PLANNER sent no `plan` or `report` block" in said.err
     assert "within 3 s" in said.err
     assert "podium duet retry" in said.err
-    assert "brought no `plan`" in stage.duet("log").out.splitlines()[-1]
+    assert "sent no `plan`" in stage.duet("log").out.splitlines()[-1]
 
 
 @pytest.mark.soak
@@ -114,7 +114,7 @@ def test_an_executer_that_hangs_is_interrupted_and_its_leg_can_be_retried(stage:
     assert stage.duet("up", "--grant").code == 0
     stuck = stage.duet("send", "tidy up")
     assert stuck.code == 6, stuck.err
-    assert "EXECUTER brought no `result` block" in stuck.err
+    assert "EXECUTER sent no `result` block" in stuck.err
     again = stage.duet("retry")
     assert again.code == 0, again.err
     assert len(stage.happened("EXECUTER", "interrupted")) == 1

@@ -85,7 +85,7 @@ async def test_a_server_in_trouble_is_asked_again_until_it_answers(
     assert run.status is RunStatus.SUCCEEDED, (run.failure, run.waiting_for)
     assert run.result["pull_request"]["number"] == 100
     assert len(github.pulls) == 1
-    assert "tried again at" in "".join(await published.told(run.id))
+    assert "next attempt at" in "".join(await published.told(run.id))
 
 
 @pytest.mark.soak
@@ -103,7 +103,7 @@ async def test_a_remote_out_of_reach_is_pushed_to_when_it_can_and_a_refused_toke
     github.creating = BAD_TOKEN
     run = await published.run(mode="quick")
     assert run.status is RunStatus.NEEDS_HUMAN, (run.failure, run.waiting_for)
-    waited = [text for text in await published.told(run.id) if "not handed over yet" in text]
+    waited = [text for text in await published.told(run.id) if "not delivered yet" in text]
     assert len(waited) == 2, "it waits for the remote, and asks a person at once about the token"
     assert git(bare, "branch", "--list", "task/*")
     github.creating = None

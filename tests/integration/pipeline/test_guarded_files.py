@@ -79,6 +79,6 @@ async def test_a_workflow_that_is_rejected_goes_back_to_the_developer(tmp_path: 
     assert WORKFLOW not in project.git("log", "--name-only", "--format=", f"main..{branch}")
     ended = [e for e in await project.events(run.id) if e["type"] == "stage_ended"]
     told = "\n".join(each for e in ended for each in e["problems"])
-    assert f"changing {WORKFLOW} (new) was not approved: ann rejected" in told
+    assert f"changes to {WORKFLOW} (new) were not approved: ann rejected" in told
     assert "no workflows" in told
     assert run.result["guarded"] == []

@@ -43,7 +43,7 @@ async def test_a_check_that_runs_zero_tests_is_red_until_it_finds_some(tmp_path:
         if "evidence" in path and path.endswith("develop-1.md")
     )
     assert "**not all passed**" in evidence
-    assert "Ended: exit 0, ran 0 tests" in evidence
+    assert "Result: exit 0, ran 0 tests" in evidence
 
 
 @pytest.mark.soak  # held in tests/unit/wiring/test_check_detection.py without a run
@@ -74,7 +74,7 @@ async def test_a_project_without_tests_is_checked_by_those_that_the_work_brings(
     run = await project.run(mode="quick")
     assert run.status is RunStatus.SUCCEEDED, run.failure or run.waiting_for
     assert "-m unittest discover -q" in run.result["checks"][0]["command"]
-    assert "(test_sum.py) came with this work" in run.result["check_notes"][0]
+    assert "(test_sum.py) was added by this work" in run.result["check_notes"][0]
     notes = [e["text"] for e in await project.events(run.id) if e["type"] == "note_taken"]
     assert any(text.startswith("No checks were found") for text in notes)
 
@@ -90,7 +90,7 @@ async def test_work_that_nothing_was_run_on_waits_for_a_person_and_is_never_call
     assert run.status is RunStatus.SUCCEEDED, run.failure or run.waiting_for
     assert run.result["check_notes"] == ["nothing was tested: no checks were found"]
     page = Path(run.result["pull_request"]["file"]).read_text()
-    assert "No checks were run: nothing proves that this works." in page
+    assert "No checks were run; this change is untested." in page
     assert "- nothing was tested: no checks were found" in page
     assert "all passed" not in page
     events = await project.events(run.id)
@@ -146,7 +146,7 @@ async def test_a_disputed_check_stays_red_and_a_person_reads_why(tmp_path: Path)
     settings.write_text(settings.read_text().replace("nowhere.py", "-m unittest -q"))
     run = await project.resume(run.id)
     assert run.status is RunStatus.SUCCEEDED, run.failure or run.waiting_for
-    assert run.result["check_notes"] == [f"disputed by who did the work: {words}"]
+    assert run.result["check_notes"] == [f"disputed by the agent that did the work: {words}"]
     assert why in Path(run.result["pull_request"]["file"]).read_text()
 
 
@@ -187,7 +187,7 @@ async def test_a_failure_for_a_disputed_check_waits_for_a_person_with_its_reason
     assert run.status is RunStatus.NEEDS_HUMAN
     events = await project.events(run.id)
     asked = [e for e in events if e["type"] == "run_needed_human"][-1]["reason"]
-    assert f"you say that it failed: `python3 nowhere.py`: {why}" in asked
+    assert f"you reported a failure: `python3 nowhere.py`: {why}" in asked
 
 
 async def test_what_was_red_before_the_work_is_told_as_such_and_not_called_green(

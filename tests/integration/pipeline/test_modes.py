@@ -93,5 +93,5 @@ async def test_a_thorough_run_reviews_the_merge_although_nothing_came_in(tmp_pat
 
 async def test_no_mode_does_without_the_review_of_code(tmp_path: Path) -> None:
     project = Project(tmp_path).build(smooth(), settings=options(skip=["audit"]))
-    with pytest.raises((BadInput, ConfigInvalid), match="'audit' is no review of a document"):
+    with pytest.raises((BadInput, ConfigInvalid), match="stage 'audit' does not review a document"):
         await project.run(mode="quick")

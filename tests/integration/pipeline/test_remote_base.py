@@ -143,6 +143,6 @@ async def test_a_remote_that_cannot_be_reached_is_told_in_result_and_pull_reques
     assert run.status is RunStatus.SUCCEEDED, (run.failure, run.waiting_for)
     assert "origin" in run.result["remote_base"]["why_not"]
     notes = [e["text"] for e in await shared.project.events(run.id) if e["type"] == "note_taken"]
-    assert len([text for text in notes if text.startswith("base not fetched: ")]) == 1
+    assert len([text for text in notes if text.startswith("Base not fetched: ")]) == 1
     assert "Base not fetched" in Path(run.result["pull_request"]["file"]).read_text()
     assert FEAT in run.result["branch"]

@@ -97,7 +97,7 @@ async def test_a_merge_review_is_told_whether_the_change_was_reviewed_before(
     project = Project(tmp_path).build([audits(stage="merge_review"), *smooth()], settings=settings)
     run = succeeded(await project.run())
     asked = (await prompts(project, run))["auditor"]
-    assert "Nobody has reviewed the change itself: judge it too" in asked
+    assert "The change itself has not been reviewed yet: judge it too" in asked
     assert "reviewed before" not in asked
     assert "+    return one + two" in asked
 
@@ -158,9 +158,9 @@ async def test_remarks_that_are_settled_or_say_nothing_are_not_triaged(tmp_path:
     run = succeeded(await project.run())
     assert "feedback_triager" not in await prompts(project, run)
     notes = [each["text"] for each in await project.events(run.id) if each["type"] == "note_taken"]
-    assert [each for each in notes if each.startswith("Feedback of")] == [
-        "Feedback of plan: settled, not triaged (its document was written anew since)",
-        "Feedback of develop: settled, not triaged (nothing in it is open)",
+    assert [each for each in notes if each.startswith("Feedback from")] == [
+        "Feedback from plan: not triaged (its document has been rewritten since)",
+        "Feedback from develop: not triaged (nothing in it is still open)",
     ]
 
 

@@ -118,6 +118,6 @@ async def test_a_disk_with_next_to_nothing_left_is_told_of_first(
 ) -> None:
     project = Project(tmp_path).build(smooth())
     monkeypatch.setattr(composition, "LEAST_FREE_BYTES", 10**18)
-    with pytest.raises(BadInput, match="MB are free"):
+    with pytest.raises(BadInput, match="not enough disk space"):
         await project.run()
     assert project.git("branch", "--list", "task/*") == ""

@@ -65,8 +65,8 @@ def test_after_an_answer_the_agent_gets_the_news_and_not_the_assignment_again(
     assert second.startswith("Results of your last turn:\n")
     assert "the second one" in second
     assert second.endswith(
-        "Go on with the playbook from where you stopped, until these succeed: "
-        "`grep -q 2.0 version.txt`. The assignment, its rules and its limits hold as before."
+        "Continue with the playbook where you stopped, until these succeed: "
+        "`grep -q 2.0 version.txt`. The assignment, its rules and its limits still apply."
     )
     same(stage, run_id)
 
@@ -82,9 +82,9 @@ def test_an_end_that_comes_too_early_goes_on_in_the_same_conversation(stage: Sta
     assert steps == ["follow", "follow#1"], "a run of an earlier version could not go on"
     assert second not in first
     assert second.startswith(
-        "# Not done yet\n\nYou have ended, and Podium has run the criteria.\n\n"
-        "Not met: `cat version.txt && grep -q 2.0 version.txt` (exit code 1). The end of what it printed:\n\n"
-        "```data\n1.5\n```\n\nGo on from here"
+        "# Not done yet\n\nYou ended your work, and Podium ran the criteria.\n\n"
+        "Not met: `cat version.txt && grep -q 2.0 version.txt` (exit code 1). The end of its output:\n\n"
+        "```data\n1.5\n```\n\nContinue from here"
     )
     assert result_of(lines)["result"]["ends"] == 2
     same(stage, run_id)
@@ -100,8 +100,8 @@ def test_an_agent_that_ends_twice_without_changing_anything_is_not_asked_again(
     run_id = lines[0]["run"]
     assert len(prompts(stage, run_id)) == 2
     failure = result_of(lines)["run"]["failure"]["message"]
-    assert "the agent ended 2 times, and criteria are not met" in failure
-    assert "not asked again: it ended 2 times in a row without having changed anything" in failure
+    assert "the agent ended 2 times, but criteria are not met" in failure
+    assert "not asked again: it ended 2 times in a row without changing anything" in failure
     same(stage, run_id)
 
 
@@ -113,7 +113,7 @@ def test_criteria_that_keep_failing_in_the_same_way_end_the_run(stage: Stage) ->
     assert code == 1
     assert len(prompts(stage, lines[0]["run"])) == 3
     failure = result_of(lines)["run"]["failure"]["message"]
-    assert "they failed with the same output 3 times in a row" in failure
+    assert "the criteria failed with the same output 3 times in a row" in failure
 
 
 @pytest.mark.soak
@@ -149,7 +149,7 @@ def test_a_retry_says_what_was_done_and_which_criteria_failed(stage: Stage) -> N
     told = again[len(first.rstrip()) :]
     assert "# What was done before" in told
     assert "Files that it changed: `version.txt`." in told
-    assert "Not met: `grep -q 2.0 version.txt` (exit code 1). It printed nothing." in told
+    assert "Not met: `grep -q 2.0 version.txt` (exit code 1). It had no output." in told
     assert 'write_file {"content": "1.5\\n", "path": "version.txt"}: done' in told
     assert "read_file" not in told
     assert "It says 1.5 now." in told
@@ -206,41 +206,41 @@ async def test_an_agent_that_kept_no_conversation_gets_the_whole_assignment(stag
     first, second = (each.prompt for each in agent.turns)
     assert [each.session for each in agent.turns] == [None, None]
     assert second.startswith(first.rstrip())
-    assert "in a conversation that was not kept" in second
+    assert "in a conversation that was not saved" in second
     assert "I looked at it." in second
     assert "# Not done yet" in second
 
 
 def test_the_texts_of_later_turns() -> None:
     assert go_on([]) == (
-        "Go on with the playbook from where you stopped, until all that it asks for is done. The assignment, its rules "
-        "and its limits hold as before."
+        "Continue with the playbook where you stopped, until everything that it asks for is done. The assignment, its "
+        "rules and its limits still apply."
     )
     assert not_met([FAILED, SILENT, MET], idle=True) == (
         "# Not done yet\n\n"
-        "You have ended, and Podium has run the criteria.\n\n"
-        "Not met: `make test` (exit code 2). The end of what it printed:\n\n```data\n1 failed\n```\n\n"
-        "Not met: `false` (exit code 1). It printed nothing.\n\n"
+        "You ended your work, and Podium ran the criteria.\n\n"
+        "Not met: `make test` (exit code 2). The end of its output:\n\n```data\n1 failed\n```\n\n"
+        "Not met: `false` (exit code 1). It had no output.\n\n"
         "Met: `make lint`.\n\n"
-        "Nothing that you did since you were last asked could have changed that.\n\n"
-        "Go on from here: find the cause, put it right, and end again. The assignment, its rules and its limits hold as "
-        "before. If it cannot be done with what you may do, end and say why: the run is over when you end twice in a row "
-        "without having changed anything."
+        "Nothing that you did since the last check could have changed this result.\n\n"
+        "Continue from here: find the cause, fix it, and end again. The assignment, its rules and its limits still apply. "
+        "If you cannot do it with your permissions, end and say why: the run stops when you end twice in a row without "
+        "changing anything."
     )
     ended = PlaybookEnded(met=False, criteria=(FAILED.record(), MET.record()), changed=("a.txt",))
     assert DiscardedAttempt(
         calls="write_file {}: done", last_text="I tried.", ended=ended
     ).summary() == (
         "# What was done before\n\n"
-        "A person had this run go again from here. What the earlier attempt did is not in this conversation. The folder is "
-        "as it left it, with whatever people have changed since.\n\n"
+        "A person restarted this run from here. The earlier attempt is not part of this conversation. The folder is as that "
+        "attempt left it, plus whatever people have changed since.\n\n"
         "Files that it changed: `a.txt`.\n\n"
-        "Not met: `make test` (exit code 2). The end of what it printed:\n\n```data\n1 failed\n```\n\n"
+        "Not met: `make test` (exit code 2). The end of its output:\n\n```data\n1 failed\n```\n\n"
         "Calls that may have changed something, in order:\n\n```data\nwrite_file {}: done\n```\n\n"
-        "What was said last:\n\n```data\nI tried.\n```\n\n"
-        "Look at what is there first. Keep what is right, and do what is missing or wrong."
+        "Its last message:\n\n```data\nI tried.\n```\n\n"
+        "Look at the current state first. Keep what is right; add what is missing and correct what is wrong."
     )
     assert in_a_new_conversation("# Your task\n", Reply(text=""), "", "News.") == (
         "# Your task\n\n# What was done before\n\n"
-        "You have begun with this already, in a conversation that was not kept. The folder is as you left it.\n\nNews."
+        "You already started on this, in a conversation that was not saved. The folder is as you left it.\n\nNews."
     )

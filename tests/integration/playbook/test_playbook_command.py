@@ -21,7 +21,7 @@ def test_a_sound_playbook_is_shown_as_the_prompt_with_sections_and_estimate(desk
     assert said.code == 0
     lines = said.out.splitlines()
     assert lines[0] == "bump.md: sound, with plugin-profile.yaml"
-    assert lines[1].split() == ["SECTION", "CHARACTERS", "TOKENS,", "ABOUT"]
+    assert lines[1].split() == ["SECTION", "CHARACTERS", "TOKENS", "(ESTIMATE)"]
     assert "# Playbook: Bump to `6.6`" in lines
     assert sorted(path.name for path in desk.project.iterdir()) == [
         "bump.md",
@@ -54,7 +54,7 @@ def test_the_json_holds_the_same(desk: Desk) -> None:
 def test_an_input_that_is_not_given_yet_is_a_note(desk: Desk) -> None:
     said = desk.run("playbook", "check", "bump.md")
     assert said.code == 0
-    assert "note: input 'version' must be given to run it" in said.out
+    assert "note: input 'version' is required to run the playbook" in said.out
 
 
 def test_faults_of_both_files_and_of_the_inputs_come_at_once(desk: Desk) -> None:
@@ -72,7 +72,7 @@ def test_faults_of_both_files_and_of_the_inputs_come_at_once(desk: Desk) -> None
         "bump.md:33:1",
         "--input",
     ]
-    assert "4 faults" in said.err
+    assert "4 problems" in said.err
     record = desk.run("playbook", "check", "bump.md", "--json").json
     assert [each["field"] for each in record["faults"]] == ["kind", "colour", ""]
     assert (record["sound"], record["prompt"]) == (False, None)
@@ -124,7 +124,7 @@ def test_a_profile_or_playbook_that_is_not_there_is_told(desk: Desk) -> None:
     said = desk.run("playbook", "check", "none.md")
     assert said.code == 2
     assert "--profile FILE" in said.out
-    assert "none.md: there is no such file" in said.out
+    assert "none.md: no such file" in said.out
 
 
 def test_pages_anywhere_beneath_the_project_may_be_included(desk: Desk) -> None:

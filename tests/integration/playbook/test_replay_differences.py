@@ -280,24 +280,33 @@ def test_another_answer_about_a_call_is_told_field_by_field(replay_edited: Proje
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
-        (lambda whole: b"", "holds no events"),
+        (lambda whole: b"", "contains no events"),
         (lambda whole: b"hello\n" * 200, "is not a trace"),
-        (lambda whole: b"\x00\xff" * 4_000, "holds no events"),
-        (lambda whole: whole[:-40], "is cut off behind event"),
+        (lambda whole: b"\x00\xff" * 4_000, "contains no events"),
+        (lambda whole: whole[:-40], "is cut off after event"),
         (lambda whole: b"".join(whole.splitlines(True)[:14]), "ends in the middle of its run"),
         (lambda whole: b"".join(whole.splitlines(True)[1:]), "its first lines are missing"),
         (lambda whole: whole.replace(b'"seq": 9,', b'"seq": 90,'), "a damaged trace"),
-        (lambda whole: whole.replace(b"run_pinned", b"run_painted"), "none that this Podium knows"),
+        (
+            lambda whole: whole.replace(b"run_pinned", b"run_painted"),
+            "not an event that this Podium knows",
+        ),
         (
             lambda whole: whole.replace(b'"version": 1, "host"', b'"version": 9, "host"'),
             "newer Podium",
         ),
         (
             lambda whole: whole.replace(b'"flow": "playbook"', b'"flow": "operator"'),
-            "only runs of playbooks",
+            "only playbook runs",
         ),
-        (lambda whole: whole.replace(b'"at": "2', b'"at": "x2', 1), "none that this Podium knows"),
-        (lambda whole: whole.replace(b'"job": {', b'"job": {"no": 1, '), "does not fit"),
+        (
+            lambda whole: whole.replace(b'"at": "2', b'"at": "x2', 1),
+            "not an event that this Podium knows",
+        ),
+        (
+            lambda whole: whole.replace(b'"job": {', b'"job": {"no": 1, '),
+            "the input of the run is not valid",
+        ),
     ],
 )
 def test_what_cannot_be_replayed_is_said_and_leaves_with_two(
@@ -326,7 +335,7 @@ def test_a_trace_that_is_too_large_is_not_held_in_memory(
     """Patched because a trace of that size would take minutes to make."""
     monkeypatch.setattr(recording, "MAX_EVENTS", 5)
     said = replay(trace_in(project))
-    assert (said.code, "too large to be replayed" in said.err) == (2, True)
+    assert (said.code, "too large to replay" in said.err) == (2, True)
 
 
 @pytest.mark.parametrize("source", ["missing.jsonl", ".", "deadbeef"])

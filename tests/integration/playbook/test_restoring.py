@@ -56,12 +56,12 @@ def test_a_run_is_put_back_and_that_is_taken_back(stage: Stage) -> None:
     assert stage.text("version.txt") == "2.0\n"
     said = restore(stage, run, "--yes")
     assert said.code == 0, said.err
-    assert "put back  version.txt" in said.err
+    assert "restore  version.txt" in said.err
     assert "remove  new.txt" in said.err
     assert f"podium playbook restore {run} --undo" in said.out
     assert stage.text("version.txt") == "1.0\n"
     assert not (stage.root / "new.txt").exists()
-    assert "nothing to put back" in restore(stage, run).out
+    assert "nothing to restore" in restore(stage, run).out
 
     done = restore(stage, run, "--undo", "--yes", "--json")
     assert done.code == 0, done.err

@@ -136,7 +136,7 @@ async def test_a_page_looks_through_older_runs_by_itself_until_all_were_read(
     [
         ({"flow": "none"}, "unknown flow"),
         ({"flow": "playbook", "text": "p.md", "option_inputs": "nothing"}, "NAME=VALUE"),
-        ({"flow": "playbook", "text": "../../x.md"}, "not beneath the project"),
+        ({"flow": "playbook", "text": "../../x.md"}, "outside the project"),
     ],
 )
 async def test_a_form_that_cannot_be_meant_is_answered_in_words(
@@ -227,7 +227,7 @@ async def test_the_list_is_live_and_a_run_is_started_from_it(
             await page.goto("/runs")
             await page.get_by_text("Start a run").click()
             await page.get_by_text("Pipeline", exact=True).click()
-            await page.get_by_label("The task: what to build").fill("Add a <b>farewell</b>")
+            await page.get_by_label("Task: what to build").fill("Add a <b>farewell</b>")
             await page.get_by_role("button", name="Start").first.click()
             await expect(page.locator("h1")).to_have_text("Add a <b>farewell</b>")
             await expect(page.locator("#head")).to_contain_text("Requested by")

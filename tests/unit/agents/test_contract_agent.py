@@ -140,7 +140,7 @@ async def test_a_schema_that_is_shown_again_says_that_its_nonce_is_a_new_one() -
         "no", '{"verdict": "PASS", "podium_nonce": "bbbb2222"}', nonce="bbbb2222"
     )
     await contracted.ask(turn())
-    told = "The value of `podium_nonce` is a new one."
+    told = "The value of `podium_nonce` has changed."
     assert [told in each.prompt for each in inner.turns] == [False, True]
 
 

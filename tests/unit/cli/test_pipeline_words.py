@@ -82,14 +82,14 @@ def test_notes_of_a_person_and_what_was_put_back_are_told() -> None:
     began = BEGAN.model_copy(update={"notes": ("use tabs",), "round": 2})
     ended = ENDED.model_copy(update={"discarded": ("src/a.py", "src/b.py"), "round": 2})
     assert told(began)[1] == "PODIUM: Your note goes to DEVELOPER: use tabs"
-    put_back = "PODIUM: Put back what DEVELOPER was not to change: src/a.py, src/b.py"
+    put_back = "PODIUM: Reverted changes that DEVELOPER must not make: src/a.py, src/b.py"
     assert told(ended)[-1] == put_back
 
 
 def test_a_rejection_is_told_with_the_first_of_its_words() -> None:
     ended = ENDED.model_copy(update={"verdict": "FAIL", "words": "- no test\n" + "x" * 9_000})
     line = told(ended)[-1]
-    assert line.startswith("DEVELOPER: It says: - no test xxx")
+    assert line.startswith("DEVELOPER: Reason: - no test xxx")
     assert len(line) < 500
 
 
@@ -124,9 +124,9 @@ def test_what_holds_a_run_up_is_told() -> None:
     broke = e.StepBroke(step="plan-1", attempt=1, failure=failure, final=False)
     assert told(BEGAN, refused, switched, limited, asked, tampered, broke)[1:] == [
         r"PODIUM: Denied DEVELOPER: run_command git push\x1b[2J (not yours)",
-        "PODIUM: DEVELOPER is now played by b instead of a: down",
+        "PODIUM: Switched DEVELOPER from agent a to b: down",
         f"PODIUM: Rate limited until {NOON.astimezone():%H:%M}, waiting; Ctrl-C leaves it resumable",
-        f"PODIUM: A person is asked [T2]: write x; `podium approve {short_id(APPROVAL)}` says yes",
+        f"PODIUM: Approval needed [T2]: write x; approve it with `podium approve {short_id(APPROVAL)}`",
         "PODIUM: Tampered with by DEVELOPER: w: changed refs/heads/main, put back",
         "PODIUM: Trying again: plan-1: AgentLost: went away; will be retried",
     ]
@@ -137,10 +137,10 @@ def test_every_red_check_has_a_line_with_the_last_that_it_wrote() -> None:
     red = {"command": "make test", "exit_code": 2, "seconds": 61.0, "tail": "one\n2 failed\n\n"}
     late = {"command": "slow", "exit_code": None, "timed_out": True, "seconds": 5.0}
     assert told(e.ChecksRan(commit="7f3a2b1c", results=(green, red, late), passed=False)) == [
-        "PODIUM: Checks on 7f3a2b1 are RED: `make lint` exit 0 (1.0 s), "
+        "PODIUM: Checks on 7f3a2b1 FAILED: `make lint` exit 0 (1.0 s), "
         "`make test` exit 2 (1 min 01 s), `slow` timed out (5.0 s)",
-        "PODIUM: Red: `make test` exit 2 (1 min 01 s): 2 failed",
-        "PODIUM: Red: `slow` timed out (5.0 s): it wrote nothing",
+        "PODIUM: Failed: `make test` exit 2 (1 min 01 s): 2 failed",
+        "PODIUM: Failed: `slow` timed out (5.0 s): no output",
     ]
 
 

@@ -10,7 +10,7 @@ import re
 from tests.pictures import CONSOLE, DEMO, MAX_BYTES, crop, draw, drawn_lines, not_printed
 
 OUTPUT = """\
-A sample project in /tmp/podium-demo-x1/shop; scripted agents play every role.
+Created a sample project in /tmp/podium-demo-x1/shop; scripted agents play every role.
 
   $ podium run 'Discounts are wrong' --mode bugfix --wait
 
@@ -21,9 +21,9 @@ A sample project in /tmp/podium-demo-x1/shop; scripted agents play every role.
 [14:00:14] PODIUM: Denied DEVELOPER: run_command git checkout main (1.4 s, $0.0041)
 [14:00:15] PODIUM: Pipeline success! Branch 'task/x-80e104' is ready: /tmp/podium-demo-x1/shop/a.md
 checks on a92930b  `python3 -m unittest -q` exit 0 (1.4 s)
-pull request       /tmp/podium-demo-x1/shop/a.md (gone with the sample; `podium demo --keep DIR` keeps it)
+pull request       /tmp/podium-demo-x1/shop/a.md (deleted with the sample; keep it with `podium demo --keep DIR`)
 
-1 REJECT, delivered all the same, in 118.5 s.
+1 REJECT; delivered in 118.5 s.
 """
 
 
@@ -44,7 +44,7 @@ def test_a_picture_shows_the_command_the_end_and_what_lies_between_the_kill_and_
     assert lines.count("⋮") == 2
     assert "Task received" not in "\n".join(lines)
     assert "pull request       /tmp/demo/shop/a.md …" in lines
-    assert lines[-1] == "1 REJECT, delivered all the same, in 118.5 s."
+    assert lines[-1] == "1 REJECT; delivered in 118.5 s."
 
 
 def test_times_ids_and_costs_may_differ_and_everything_else_may_not() -> None:

@@ -53,11 +53,11 @@ def test_later_lines_see_earlier_ones(tmp_path: Path) -> None:
         ("A=$(rm -rf x)", "would run a command"),
         ("A=`id`", "would run a command"),
         ('A="`id`"', "would run a command"),
-        ("rm -rf x", "is no setting"),
+        ("rm -rf x", "is not a setting"),
         ('A="open', "does not end"),
         ("A='open", "does not end"),
         ("A=one two", "several words"),
-        ("1A=x", "is no setting"),
+        ("1A=x", "is not a setting"),
     ],
 )
 def test_what_is_no_plain_setting_is_told_with_its_line(
@@ -121,7 +121,7 @@ def test_each_side_may_have_its_own_folder(tmp_path: Path) -> None:
     variables = {"PLANNER_CWD": str(tmp_path / "a"), "EXECUTER_CWD": str(tmp_path / "b")}
     found = pair_named(podium(tmp_path), "main", PairRequest(), variables)
     assert (found.planner.cwd, found.executer.cwd) == (str(tmp_path / "a"), str(tmp_path / "b"))
-    with pytest.raises(BadInput, match="EXECUTER has no folder to work in"):
+    with pytest.raises(BadInput, match="the folder of EXECUTER"):
         pair_named(
             podium(tmp_path), "main", PairRequest(executer_cwd=str(tmp_path / "c")), variables
         )

@@ -114,20 +114,20 @@ colour: red
     [
         ("", "bump.md:1: has no front matter"),
         ("## One\n", "bump.md:1: has no front matter"),
-        ("---\nname: x\n## One\n", "bump.md:1:1: the front matter never ends"),
+        ("---\nname: x\n## One\n", "bump.md:1:1: the front matter is not closed"),
         (HEAD + "words\n", "bump.md: has no steps"),
         ("---\n---\n## One\n", "bump.md:1:1: name: is missing"),
-        ("---\nname: [\n---\n## One\n", "bump.md:3:1: not YAML"),
-        (HEAD + "## One\n```sh\n## Two\n", "bump.md:5:1: the code block never ends"),
-        (HEAD + "## One\nx <!-- y\n## Two\n", "bump.md:5:3: the comment never ends"),
-        (HEAD + "##\nx\n", "bump.md:4:1: the heading says nothing"),
+        ("---\nname: [\n---\n## One\n", "bump.md:3:1: not valid YAML"),
+        (HEAD + "## One\n```sh\n## Two\n", "bump.md:5:1: the code block is not closed"),
+        (HEAD + "## One\nx <!-- y\n## Two\n", "bump.md:5:3: the comment is not closed"),
+        (HEAD + "##\nx\n", "bump.md:4:1: the heading is empty"),
         (HEAD + "## One\n" + "x" * 10_001, "bump.md:5:1: the line is longer"),
         (
             HEAD + "## One\nab\u202ecd\n",
-            r"bump.md:5:3: holds a character that nobody can see, \u202e",
+            r"bump.md:5:3: contains an invisible character, \u202e",
         ),
-        (HEAD + "## One\nab\u2028cd\n", r"bump.md:5:3: holds a character that nobody can see"),
-        (HEAD + "## One\nghp_" + "a1B2" * 9, "bump.md:5: holds what looks like a secret"),
+        (HEAD + "## One\nab\u2028cd\n", r"bump.md:5:3: contains an invisible character"),
+        (HEAD + "## One\nghp_" + "a1B2" * 9, "bump.md:5: contains what looks like a secret"),
         (HEAD + "## s\n" * (MAX_STEPS + 1), f"bump.md: has {MAX_STEPS + 1} steps"),
     ],
 )
@@ -202,7 +202,7 @@ def test_nothing_beyond_the_root_is_included(tmp_path: Path) -> None:
     outside = ("../out.md", "link.md", "up/out.md", f"{tmp_path}/out.md", "~/out.md", "..\\out.md")
     said = faults_of(page(root, "main", "## One\n" + include(*outside)))
     assert len(said) == len(outside)
-    assert all("outside the root" in line or "by its path from" in line for line in said)
+    assert all("outside the root" in line or "relative to this file" in line for line in said)
 
 
 def test_a_wider_root_lets_pages_beside_the_folder_in(tmp_path: Path) -> None:
@@ -228,7 +228,7 @@ def test_depth_and_number_of_pages_have_an_end(tmp_path: Path) -> None:
     for number in range(MAX_DEPTH + 2):
         (tmp_path / f"p{number}.md").write_text(f"## {number}\n" + include(f"p{number + 1}.md"))
     (said,) = faults_of(page(tmp_path, "deep", include("p0.md")))
-    assert f"more than {MAX_DEPTH} deep" in said
+    assert f"more than {MAX_DEPTH} levels deep" in said
     (tmp_path / "leaf.md").write_text("words\n")
     (tmp_path / "ten.md").write_text(include(*["leaf.md"] * 10))
     said_all = faults_of(page(tmp_path, "wide", "## One\n" + include(*["ten.md"] * 10)))
@@ -245,4 +245,4 @@ def test_all_pages_together_have_a_largest_size(tmp_path: Path) -> None:
 def test_words_after_included_steps_would_belong_to_nobody(tmp_path: Path) -> None:
     (tmp_path / "inner.md").write_text("## Inner\n")
     (said,) = faults_of(page(tmp_path, "main", "## One\n" + include("inner.md") + "\nMore.\n"))
-    assert said.startswith("main.md:9:1: stands after the steps of an included page")
+    assert said.startswith("main.md:9:1: this text follows the steps of an included page")

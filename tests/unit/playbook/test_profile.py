@@ -115,16 +115,16 @@ def test_what_looks_like_a_token_is_refused_wherever_it_stands(tmp_path: Path) -
 
 def test_a_file_that_cannot_be_read_is_told_as_such(tmp_path: Path) -> None:
     missing = tmp_path / "none.yaml"
-    assert faults_of(missing) == ["none.yaml: there is no such file"]
+    assert faults_of(missing) == ["none.yaml: no such file"]
     pipe = tmp_path / "pipe.yaml"
     os.mkfifo(pipe)
-    assert faults_of(pipe) == ["pipe.yaml: is not a plain file"]
+    assert faults_of(pipe) == ["pipe.yaml: is not a regular file"]
     huge = tmp_path / "huge.yaml"
     huge.write_bytes(b"#" * (MAX_FILE_BYTES + 1))
     assert faults_of(huge) == ["huge.yaml: is larger than 200 kB; shorten it"]
     latin = tmp_path / "latin.yaml"
     latin.write_bytes(b"name: x\nkind: \xe9\n")
-    assert faults_of(latin) == ["latin.yaml:2: is not UTF-8 text; save it as UTF-8"]
+    assert faults_of(latin) == ["latin.yaml:2: is not valid UTF-8; save it as UTF-8"]
     for text in ("", "[]", "- a", "a: &x [*x]", "{" * 100, "\x00", "name: !!python/object x"):
         assert profile_faults(tmp_path, text), text
 

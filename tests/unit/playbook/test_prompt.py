@@ -156,7 +156,7 @@ def test_a_value_in_prose_is_code_and_in_code_is_itself() -> None:
 
 
 def test_a_value_that_would_end_its_code_is_refused() -> None:
-    with pytest.raises(BadInput, match="stands inside code"):
+    with pytest.raises(BadInput, match="is used inside code"):
         build_prompt(PROFILE, book("`{{ a }}`"), {"a": "x`y"})
     with pytest.raises(BadInput, match="would end the code block"):
         build_prompt(PROFILE, book("~~~\n~{{ a }}\n~~~"), {"a": "~~"})
@@ -263,7 +263,7 @@ def test_all_that_is_wrong_with_inputs_is_said_at_once() -> None:
     assert str(refused.value).splitlines() == [
         "there is no input 'z'; inputs: a, n",
         "input 'n' must be a whole number",
-        "input 'a' must be given",
+        "input 'a' is required",
     ]
 
 
@@ -271,7 +271,7 @@ def test_a_sample_shows_what_is_not_given_yet_and_says_so() -> None:
     prompt = build_prompt(PROFILE, book(), sample=True)
     assert prompt.missing == ("a",)
     assert "<a: not given yet>" in prompt.text
-    with pytest.raises(BadInput, match="must be given"):
+    with pytest.raises(BadInput, match="is required"):
         build_prompt(PROFILE, book())
 
 
@@ -285,7 +285,7 @@ def test_a_playbook_cannot_ask_for_more_than_the_profile_gives() -> None:
 
 
 def test_a_prompt_without_end_is_refused() -> None:
-    with pytest.raises(BadInput, match="at most 1,000,000"):
+    with pytest.raises(BadInput, match="more than 1,000,000"):
         build_prompt(PROFILE, book("x" * MAX_PROMPT), {"a": "v"})
     with pytest.raises(BadInput, match="facts are too many"):
         build_prompt(PROFILE, book(), {"a": "v"}, {str(n): n for n in range(1_000)})

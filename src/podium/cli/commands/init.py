@@ -213,9 +213,10 @@ def _prompt(question: str, default: str, choices: tuple[str, ...] = ()) -> str:
 
 def _show_findings(cli: CliContext, proposal: Proposal) -> None:
     screen = cli.screen
-    if proposal.agents:
-        state = "but not logged in" if proposal.login_remedies else "and logged in"
-        screen.line(f"agents installed {state}: {', '.join(proposal.agents)}")
+    if proposal.login_remedies:
+        screen.line(f"agents installed but not logged in: {', '.join(proposal.login_remedies)}")
+    elif proposal.agents:
+        screen.line(f"agents installed and logged in: {', '.join(proposal.agents)}")
     elif proposal.candidates:
         screen.line(
             f"agents in your own settings: {', '.join(map(escaped_line, proposal.candidates))}"
@@ -236,7 +237,7 @@ def _notes(proposal: Proposal) -> list[str]:
     notes = list(proposal.notes)
     if proposal.checks_problem:
         notes.append(f"`podium run` will stop before the first agent: {proposal.checks_problem}")
-    if not proposal.candidates:
+    if not (proposal.candidates or proposal.login_remedies):
         notes.append(
             "no agent CLI is installed; `podium agents list` shows those that Podium knows"
         )
@@ -247,7 +248,7 @@ def _notes(proposal: Proposal) -> list[str]:
 
 
 def _next_command(proposal: Proposal, trial: CheckTrial | None) -> str:
-    if not proposal.candidates:
+    if not (proposal.candidates or proposal.login_remedies):
         return "install one and log in, or add a model under `agents:` in podium.yaml; then run podium doctor"
     if proposal.login_remedies or proposal.repository_problem or proposal.checks_problem:
         return f"follow the notes, then {RUN}"

@@ -111,7 +111,7 @@ class MessagesGate:
 
     def decide(self, call: Call, context: GateContext) -> Decision:
         if call.tool == "read_file" and self._is_message(str(call.arguments.get("path", ""))):
-            reason = "it is a message that this program was handed"
+            reason = "the file is a message for this program"
             return Decision(effect=Effect.ALLOW, tier=Tier.T0, rule=RULE, reason=reason)
         return self._gate.decide(call, context)
 

@@ -59,7 +59,7 @@ async def _daemon(
         remote = await stack.enter_async_context(reach(api_socket(podium)))
         theirs = await remote.hello()
     except PodiumError as error:
-        notify(f"going on without the daemon of `podium duet serve`: {error}")
+        notify(f"continuing without the daemon of `podium duet serve`: {error}")
         return None
     ours = _greeting(podium)
     if theirs == ours:
@@ -67,11 +67,9 @@ async def _daemon(
     other = (
         "other settings"
         if theirs.version == ours.version
-        else f"version {theirs.version!r}, this is {ours.version!r}"
+        else f"version {theirs.version!r} instead of {ours.version!r}"
     )
-    notify(
-        f"going on without the daemon of `podium duet serve`, which has {other}; end it and start it anew"
-    )
+    notify(f"continuing without the daemon of `podium duet serve`, which has {other}; restart it")
     return None
 
 

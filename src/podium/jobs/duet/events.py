@@ -95,7 +95,7 @@ def view_event(body: EventBody) -> EventView:
         case LegOpened(leg=hop):
             expected = " or ".join(hop.expected)
             return EventView(
-                f"{expected} awaited from {hop.expected_from}, round {hop.round}",
+                f"waiting for {expected} from {hop.expected_from}, round {hop.round}",
                 bar=BarStart(_HOP_BAR, hop.expected_from, expected, hop.round, ends_open="plain"),
             )
         case MessageHeard():
@@ -104,12 +104,12 @@ def view_event(body: EventBody) -> EventView:
                 bar=BarEnd(_HOP_BAR, "good" if body.routed_to else "bad", body.message.type),
             )
         case BlockIgnored():
-            return EventView(f"of {body.sender}: {body.why}: {body.shown}")
+            return EventView(f"from {body.sender}: {body.why}: {body.shown}")
         case SideNudged():
             return EventView(f"{body.side}: {body.why}")
         case KeyboardTaken():
             return EventView(
-                f"of {body.side} by {escaped_line(body.by)}; nothing is typed there meanwhile"
+                f"of {body.side} by {escaped_line(body.by)}; Podium types nothing there until it is returned"
             )
         case KeyboardReturned():
             why = f"; {escaped_line(body.why)}" if body.why else ""
@@ -118,8 +118,9 @@ def view_event(body: EventBody) -> EventView:
 
 
 def _message_text(body: MessageHeard) -> str:
-    how = f"to {body.routed_to}" if body.routed_to else f"not handed on, {body.why}"
-    return f"{body.message.type} of {body.sender}, {how}: {first_line(body.message)}"
+    why = f" ({body.why})" if body.why else ""
+    how = f" to {body.routed_to}" if body.routed_to else f", not passed on{why}"
+    return f"{body.message.type} from {body.sender}{how}: {first_line(body.message)}"
 
 
 def first_line(message: MessageBlock) -> str:

@@ -160,8 +160,8 @@ class MessageRouter:
                 return outcome
             why = outcome
         raise ReplyInvalid(
-            f"{side} ended its turn without the {_listed(types)} block of task {self.task}: {why}; look at what it said "
-            "with `podium duet log`, then `podium duet retry`"
+            f"{side} ended its turn without the {_listed(types)} block for task {self.task}: {why}; read its messages with "
+            "`podium duet log`, then run `podium duet retry`"
         )
 
     async def _opened(
@@ -214,8 +214,8 @@ class MessageRouter:
             if error.kind != TimedOut.__name__:
                 raise
             raise TimedOut(
-                f"{side} brought no {_listed(awaited.types)} block for task {self.task} within {seconds:g} s: {error.message}. "
-                "Look at it with `podium duet attach`, then `podium duet retry`"
+                f"{side} sent no {_listed(awaited.types)} block for task {self.task} within {seconds:g} s: {error.message}; "
+                "look at its terminal with `podium duet attach`, then run `podium duet retry`"
             ) from error
         self._earlier[side] = reply
         return reply
@@ -229,7 +229,7 @@ class MessageRouter:
         return message or _missing(awaited, blocks)
 
     async def _blocked(self, side: Side, message: MessageBlock) -> str:
-        reason = f"{side} cannot go on with task {self.task}: {message.body.strip()[:2000]}"
+        reason = f"{side} cannot continue task {self.task}: {message.body.strip()[:2000]}"
         signal = await self.ctx.ask_person(
             f"{HOP_STEP}:blocked",
             f"{reason}\nAnswer with `podium resume {self.ctx.run.id} --note TEXT`",
@@ -290,10 +290,10 @@ def _block_events(
 
 def _unused(awaited: AwaitedMessage, message: MessageBlock) -> str:
     if message.type == "status":
-        return "it tells of progress"
+        return "it only reports progress"
     if awaited.is_met_by(message):
-        return "a later one counts"
-    return f"{_listed(awaited.types)} is awaited"
+        return "a later block replaces it"
+    return f"{_listed(awaited.types)} is expected"
 
 
 def _missing(awaited: AwaitedMessage, blocks: ParsedBlocks) -> str:
@@ -305,7 +305,11 @@ def _missing(awaited: AwaitedMessage, blocks: ParsedBlocks) -> str:
         for message in blocks.messages
         if message.type != "status"
     ]
-    return f"of your last block {problems[-1]}" if problems else "there was no tagged block in it"
+    return (
+        f"your last block does not count: {problems[-1]}"
+        if problems
+        else "it contained no tagged block"
+    )
 
 
 def _listed(types: tuple[MessageType, ...]) -> str:
@@ -373,12 +377,12 @@ def _held_by_other(view: StoreView, run_id: str, pair: Pair) -> LockHeld | None:
 
 def _held(view: StoreView, run_id: str) -> LockHeld:
     listing = ", ".join(
-        f"{name!r} works on task {short_id(holder)}"
+        f"{name!r} is working on task {short_id(holder)}"
         for name, holder in holders(view, but_not=run_id).items()
     )
     return LockHeld(
-        f"no pair is free: {listing}; wait for it, `podium duet queue add` the task, end that one with "
-        "`podium duet abort TASK`, or go on with it by `podium resume TASK` where nobody works on it"
+        f"no pair is free: {listing}; wait, queue your task with `podium duet queue add`, end the other one with "
+        "`podium duet abort TASK`, or, if it was interrupted, continue it with `podium resume TASK`"
     )
 
 
@@ -427,6 +431,6 @@ def _result(result: MessageBlock, *, may_go_on: bool) -> PromptBuilder:
 def _result_of(report: MessageBlock, task: str, pair: str, rounds: int) -> DuetResult:
     if not report.body.strip():
         raise ReplyInvalid(
-            f"PLANNER's report on task {task} is empty; `podium duet retry` asks again"
+            f"PLANNER's report on task {task} is empty; ask again with `podium duet retry`"
         )
     return DuetResult(done=True, report=report.body, rounds=rounds, task_id=task, pair=pair)

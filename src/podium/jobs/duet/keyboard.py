@@ -45,7 +45,7 @@ async def keyboard_came_back(
     store: Store, run_id: str, terminal: Terminal, hold: KeyboardHold
 ) -> None:
     """Record that a person's hold has expired."""
-    body = came_back(terminal, hold, "the time was over")
+    body = came_back(terminal, hold, "the time was up")
 
     def append(tx: Transaction) -> None:
         tx.append(run_id, body)

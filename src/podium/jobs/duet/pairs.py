@@ -79,7 +79,7 @@ def pair_named(
     if name != MAIN and name not in options.pairs:
         listing = ", ".join([MAIN, *sorted(options.pairs)])
         raise BadInput(
-            f"there is no pair {name!r}; pairs: {listing}. Add it under `flows: duet: pairs:` in podium.yaml"
+            f"there is no pair {name!r}; pairs: {listing}; add it under `flows: duet: pairs:` in podium.yaml"
         )
     own = options.pairs.get(name, PairOptions())
     pair_variables = dict(variables) if name == MAIN else {}
@@ -212,7 +212,9 @@ def _side(
     base = Path.cwd() if own_cwd else podium.folders.project
     folder = (base / (where or podium.folders.project)).expanduser().resolve()
     if not folder.is_dir():
-        raise BadInput(f"{side} has no folder to work in: {str(folder)!r} does not exist")
+        raise BadInput(
+            f"the folder of {side}, {str(folder)!r}, does not exist; pass another with --cwd DIR"
+        )
     return PairSide(agent=agent, command=command, cwd=str(folder))
 
 
@@ -223,9 +225,9 @@ def _who(podium: Podium, side: Side, written: str) -> tuple[str, tuple[str, ...]
     try:
         argv = tuple(shlex.split(written))
     except ValueError as error:
-        raise BadInput(f"{side} cannot be started by {written!r}: {error}") from None
+        raise BadInput(f"the command of {side}, {written!r}, is not valid: {error}") from None
     if not argv:
-        raise BadInput(f"{side} has no program; use one such as `claude`")
+        raise BadInput(f"the command of {side} is empty; pass a program such as `claude`")
     kind = Path(argv[0]).name
     return (kind if kind in CLI_KINDS else GENERIC), argv
 
@@ -236,7 +238,7 @@ def _seconds(variable: str, written: str) -> float:
     except ValueError:
         seconds = 0.0
     if not 0 < seconds < float("inf"):
-        raise BadInput(f"{variable} is {written!r}, not a number of seconds above 0")
+        raise BadInput(f"{variable} must be a number of seconds above 0, not {written!r}")
     return seconds
 
 

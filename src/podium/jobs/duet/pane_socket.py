@@ -82,7 +82,7 @@ class PaneBroadcaster:
         await asyncio.sleep(GRACE_SECONDS)
         if not self._here[terminal, who]:
             with suppress(PodiumError):  # it was returned, or went with its pair
-                await self.give(terminal, who, "they left the console")
+                await self.give(terminal, who, "closed the console")
 
 
 def broadcaster_of(connection: HTTPConnection) -> PaneBroadcaster:
@@ -221,7 +221,7 @@ async def pane(websocket: WebSocket, pair: str, side: str) -> None:
     """Paint a pane for a signed-in person, and pass on keys while they hold its keyboard."""
     person = person_of(websocket)
     if person is None:
-        await websocket.close(GONE, "say who you are")
+        await websocket.close(GONE, "not signed in")
         return
     try:
         terminal = Terminal(pair=pair, side=_SIDES[side])
@@ -308,7 +308,7 @@ class _PaneViewer:
                     )
                 await self._do(_COMMANDS.validate_json(text[:_MAX_MESSAGE_CHARACTERS]))
             except ValidationError:
-                await self._send({"type": "refused", "words": "that cannot be typed"})
+                await self._send({"type": "refused", "words": "these keys cannot be typed"})
             except PodiumError as error:
                 await self._send({"type": "refused", "words": safe_text(str(error))})
 
@@ -341,7 +341,7 @@ class _PaneViewer:
         while True:
             await asyncio.sleep(RENEW_SECONDS)
             if not is_still_valid(self._websocket.scope):
-                await self._websocket.close(GONE, "your token holds no longer")
+                await self._websocket.close(GONE, "your token is no longer valid")
                 return
             if self._mine:
                 await self._broadcaster.renew(self._terminal, self._person.name)

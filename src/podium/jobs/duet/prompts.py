@@ -32,8 +32,8 @@ def task_prompt(text: str, awaited: AwaitedMessage, *, on_screen: bool) -> str:
     """Build the planner's prompt for a task."""
     return "\n\n".join(
         (
-            f"What the user asks for:\n{text}",
-            "Plan it for EXECUTER and emit exactly one `plan` block: the steps, and how to see that they are done. "
+            f"The user's request:\n{text}",
+            "Plan it for EXECUTER and emit exactly one `plan` block: the steps, and how to verify that they are done. "
             'If EXECUTER has nothing to do, emit a block with "to":"USER","type":"report" and <REPORT> instead.',
             _id_line(awaited, on_screen),
             _form_of("plan", on_screen),
@@ -61,13 +61,13 @@ def result_prompt(
     report = (
         "write a short final report for the user as a `report` block"
         if on_screen
-        else "write a short final report for the user, as plain words and without any POLI block"
+        else "write a short final report for the user, as plain text and without any POLI block"
     )
     block_id = _id_line(
         awaited, on_screen, "your block" if on_screen or may_go_on else "a `blocker` block"
     )
     report_form = (block_id, _form_of("report", on_screen)) if on_screen else ()
-    parts = ["EXECUTER answers:", section_of(result)]
+    parts = ["EXECUTER sends you this result:", section_of(result)]
     if may_go_on:
         parts += [f"If the task is done, or cannot be done, {report}.", *report_form]
         parts.append(
@@ -75,7 +75,7 @@ def result_prompt(
         )
         parts += [*(() if on_screen else (block_id,)), _form_of("plan", on_screen)]
     else:
-        parts.append(f"No further round is left: {report}. Say plainly what is not done.")
+        parts.append(f"This was the last round: {report}. State clearly what is not done.")
         parts += report_form or (block_id,)
     return "\n\n".join(parts)
 
@@ -85,9 +85,9 @@ def answer_prompt(answer: str, awaited: AwaitedMessage, *, on_screen: bool) -> s
     message_type = awaited.types[0]
     return "\n\n".join(
         (
-            "The user answers to what blocked you:",
-            answer or "Go on as you think best.",
-            f"Go on, and emit one `{message_type}` block when you are finished.",
+            "The user answers your `blocker` block:",
+            answer or "Continue as you think best.",
+            f"Continue, and emit one `{message_type}` block when you are finished.",
             _id_line(awaited, on_screen),
             _form_of(message_type, on_screen),
         )
@@ -99,7 +99,7 @@ def continue_prompt(awaited: AwaitedMessage, *, on_screen: bool) -> str:
     ends = " or ".join(f"`{kind}`" for kind in awaited.types)
     return "\n\n".join(
         (
-            f"Your assignment is unchanged: continue where you were, and end with its {ends}. The id stays.",
+            f"Your assignment is unchanged: continue where you stopped, and end with its {ends} block. The id stays the same.",
             _id_line(awaited, on_screen),
         )
     )
@@ -145,29 +145,29 @@ def _short_form(kind: str) -> str:
 _TO = {"plan": "EXECUTER", "result": "PLANNER", "report": "USER"}
 _OWN_TYPE: dict[Side, str] = {"PLANNER": "plan", "EXECUTER": "result"}
 
-_CARRIED = "A program carries messages between you."
+_CARRIED = "A program passes messages between you."
 _PARTS: dict[Side, tuple[str, str, str]] = {
     "PLANNER": (
         f"You are PLANNER. You plan what a user asks for; EXECUTER, another agent, carries your plans out. {_CARRIED}",
         "You may read files and run commands that change nothing, so that the plan is right. Change nothing yourself, "
-        "even where your tools would let you: what has to be changed goes into the plan.",
-        "You have no tools: what has to be looked at or changed goes into the plan.",
+        "even if your tools would allow it: put every change into the plan.",
+        "You have no tools: put everything that has to be inspected or changed into the plan.",
     ),
     "EXECUTER": (
         f"You are EXECUTER. You carry out the plans of PLANNER, another agent. {_CARRIED}",
-        "You may read and change files and run commands, as the plan needs it.",
+        "You may read and change files and run commands, as the plan requires.",
         "You have no tools: say in your result what you could not do.",
     ),
 }
 """Role of each side; its permissions with tools; its instructions without any."""
 _APPROVALS = (
-    "A call that deletes or overwrites files may have to wait for a person: avoid needless ones, for example run tests "
-    "without caches. If a call waits for a person's approval, end the turn without a final block; you will be told what "
-    "came of it."
+    "A call that deletes or overwrites files may have to wait for a person: avoid unnecessary ones, for example run tests "
+    "without caches. If a call waits for a person's approval, end the turn without a final block; you will be told the "
+    "outcome."
 )
 _MANNERS = f"""\
-Tags stand on lines of their own, to the letter. Every new assignment names a new id; your blocks have that one and no \
-other. You may tell of progress meanwhile, in the same way:
+Write tags exactly as shown, each on a line of its own. Every new assignment names a new id; use that id, and no other, in \
+your blocks. You may report progress in the meantime, in the same way:
 {_short_form("status")}
 When only the user can help, say what you need and end the turn:
 {_short_form("blocker")}

@@ -57,7 +57,7 @@ class DuetRunView(LinesView):
     def _follow(self, body: e.EventBody, progress: Progress) -> None:
         match body:
             case LegOpened(leg=hop):
-                progress.doing(f"{hop.expected_from} works on a {' or '.join(hop.expected)}")
+                progress.doing(f"{hop.expected_from} is working on a {' or '.join(hop.expected)}")
             case MessageHeard(routed_to=str() as to, message=message):
                 progress.doing(f"{message.type} for {to}: {first_line(message)[:60]}")
             case e.RunWaiting() | e.RunNeededHuman():
@@ -86,6 +86,6 @@ def _next_steps(run_status: RunListing) -> list[str]:
         short = short_id(run_status.run.id)
         return [
             f"podium: {run_status.run.failure.message}",
-            f"`podium duet log {short}` shows what was said; `podium duet retry {short}` asks again",
+            f"read the messages with `podium duet log {short}`; ask again with `podium duet retry {short}`",
         ]
     return next_steps(run_status)

@@ -32,7 +32,7 @@ async def nudge_task(podium: Podium, named: str, text: str = "") -> tuple[DuetTa
             f"pair {duet_task.pair!r} has no terminals: its agents cannot be reminded"
         )
     if duet_task.leg is None:
-        raise NotPossibleNow(f"task {duet_task.task_id} has not asked a side yet")
+        raise NotPossibleNow(f"task {duet_task.task_id} has not asked either side yet")
     await nudge_side(podium, pair, duet_task.leg.expected_from, text or NUDGE)
     return duet_task, duet_task.leg.expected_from
 
@@ -88,7 +88,7 @@ def checked_task(text: str) -> str:
         raise BadInput("the task is empty; describe what to do")
     if len(text.encode(errors="replace")) > MAX_TASK_BYTES:
         raise BadInput(
-            f"the task has more than {MAX_TASK_BYTES} bytes; put it into a file and refer to that"
+            f"the task is longer than {MAX_TASK_BYTES} bytes; put the details into a file and name that file in the task"
         )
     return text
 

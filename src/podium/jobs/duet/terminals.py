@@ -96,7 +96,7 @@ async def take_down(podium: Podium, pair: Pair) -> None:
 async def observed_pair(podium: Podium, pair: Pair) -> AsyncIterator[TerminalPair]:
     """Open the pair as it is up, read-only. Raises `NotPossibleNow` for a pair without terminals."""
     if pair.transport == "headless":
-        raise NotPossibleNow(f"pair {pair.name!r} has no terminals: each turn is a call")
+        raise NotPossibleNow(f"pair {pair.name!r} has no terminals; each turn is an agent call")
     async with _held(podium, as_claimed(podium, pair), steering=True) as terminals:
         yield terminals.pair
 

@@ -13,6 +13,7 @@ from podium.jobs.pipeline.branch_documents import ACTIVE_FOLDERS
 from podium.jobs.pipeline.spec import Mode
 from podium.jobs.pipeline.state import BACKLOG, MEMORY, StageContext
 from podium.ports import StepContext
+from podium.render.text import counted
 
 _OWN_ATTRIBUTES = tuple(f"+/{path} merge=union" for path in (MEMORY, BACKLOG))
 _SECTION = re.compile(r"^(?=diff --git )", re.MULTILINE)
@@ -61,11 +62,11 @@ def _reason(sections: Iterable[tuple[str, str]], mode: Mode) -> str:
         body = text.split("\n@@", 1)[1:]
         lines += sum(line[:1] in ("+", "-") for part in body for line in part.split("\n"))
     if guarded := [path for path in paths if is_guarded(path)]:
-        return f"The change touches {guarded[0]}, which guards the project"
+        return f"The change touches the guarded file {guarded[0]}"
     if len(paths) > mode.max_files:
-        return f"The change touches {len(paths)} files, more than {mode.max_files}"
+        return f"The change touches {counted(len(paths), 'file')} (limit {mode.max_files})"
     if lines > mode.max_lines:
-        return f"The change has {lines} lines, more than {mode.max_lines}"
+        return f"The change has {counted(lines, 'line')} (limit {mode.max_lines})"
     return ""
 
 

@@ -18,11 +18,12 @@ from podium.jobs.pipeline.agent_text import fenced, harmless, in_code, shortened
 from podium.jobs.pipeline.memory import with_items, with_lessons
 from podium.jobs.pipeline.payloads import Answer
 from podium.jobs.pipeline.state import BACKLOG, MEMORY, AwaitsApproval, StageContext
+from podium.render.text import counted
 
 _TAIL_CHARACTERS = 4_000
 _NO_TESTS = (
-    "ran 0 tests, which proves nothing and counts as failed. Make this very command find tests: their file names, folders "
-    "and imports decide that; where the command itself is wrong for this project, say so in `disputed_checks`"
+    "ran 0 tests, which counts as a failure. Make this exact command find the tests (their file names, folders and imports "
+    "decide that); if the command itself is wrong for this project, say so in `disputed_checks`"
 )
 
 
@@ -163,9 +164,9 @@ async def bring_back(context: StageContext, step: str, *, approved: Sequence[str
     if isinstance(delivery, Refusal):
         files = ", ".join(map(str, delivery.call.arguments["files"]))
         if delivery.approval_id:
-            what = f"Changes of guarded files wait for a person ({files})"
+            what = f"Changes to guarded files are waiting for approval ({files})"
             raise AwaitsApproval(delivery.approval_id, delivery.deadline, what)
-        raise ImportRefused(f"changing {files} was not approved: {delivery.decision.reason}")
+        raise ImportRefused(f"changes to {files} were not approved: {delivery.decision.reason}")
     return Filed(
         head=delivery.after,
         commits=delivery.commits,
@@ -189,7 +190,7 @@ async def _appendices(context: StageContext, answer: Answer, step: str) -> dict[
         )
         files[MEMORY] = remembered.text
         for refused in remembered.refused:
-            context.flow.note(NoteTaken(text=f"A lesson was not kept: {refused.why}"))
+            context.flow.note(NoteTaken(text=f"A lesson was not saved: {refused.why}"))
     return await _that_changed(context, files)
 
 
@@ -234,7 +235,7 @@ def archived(path: str, *, day: date, task: str, feat: str = "") -> str:
             plain = name.replace(f"_{feat}", "", 1) if feat else name
             return f"{ARCHIVE}/{kind}/{day:%Y-%m-%d}_{_name(task)}_{plain}"
     folders = ", ".join(ACTIVE_FOLDERS)
-    raise BadInput(f"{path[:200]!r} cannot be archived: it lies in none of {folders}")
+    raise BadInput(f"{path[:200]!r} cannot be archived: it is not in any of {folders}")
 
 
 def _name(task: str) -> str:
@@ -275,7 +276,7 @@ def review_file(
         f"# {harmless(title, 120) or 'Review'}: {harmless(verdict, 40)}",
         _list(facts),
         _task(task),
-        f"## Feedback\n\n{fenced(quoted) if quoted else 'None was given.'}",
+        f"## Feedback\n\n{fenced(quoted) if quoted else 'No feedback.'}",
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -304,7 +305,7 @@ def evidence_file(
     parts = ["# Evidence: checks run by the supervisor", _list(facts), _task(task)]
     parts += [_check(number, result) for number, result in enumerate(results[:MAX_CHECKS], start=1)]
     if left_out := len(results) - MAX_CHECKS:
-        parts += [f"And {left_out} more."] if left_out > 0 else []
+        parts += [f"And {counted(left_out, 'more check')}."] if left_out > 0 else []
     return "\n\n".join(parts) + "\n"
 
 
@@ -312,12 +313,12 @@ def _check(number: int, result: Mapping[str, Json]) -> str:
     name = harmless(str(result.get("name") or result.get("command") or ""), 120)
     facts = [
         ("Command", in_code(str(result.get("command", "")), 1_000)),
-        ("Ended", check_ending(result)),
-        ("Took", f"{float(result.get('seconds') or 0):.1f} s"),
+        ("Result", check_ending(result)),
+        ("Duration", f"{float(result.get('seconds') or 0):.1f} s"),
         ("SHA-256 of the output", in_code(str(result.get("output_sha256") or ""), 80)),
     ]
     tail = "\n".join(_last_lines(str(result.get("tail") or "")))
-    output = f"Last lines:\n\n{fenced(tail)}" if tail.strip() else "It wrote nothing."
+    output = f"Last lines:\n\n{fenced(tail)}" if tail.strip() else "No output."
     return f"## {number}. {name or 'Check'}\n\n{_list(facts)}\n\n{output}"
 
 

@@ -46,7 +46,7 @@ def hand_over_tool(forge: Forge) -> Tool:
 
     spec = ToolSpec(
         name=NAME,
-        description="Push one branch and open its pull request, or write the file that stands for one.",
+        description="Push one branch and open its pull request, or write the pull request to a file.",
         input_schema=PullRequestDraft.model_json_schema(),
         tier=Tier.T1,
         receipt_fields=("branch", "commit", "pushed", "url", "number", "file"),
@@ -100,15 +100,15 @@ async def pipeline_job(
     look = await look_at(podium.repository_git, str(podium.folders.project))
     if look.sparse:
         raise BadInput(
-            f"{look.checkout!r} is a sparse checkout, in which documents outside of its patterns cannot be "
-            "committed; `git sparse-checkout disable`, or run this in another clone"
+            f"{look.checkout!r} is a sparse checkout, and documents outside its patterns cannot be committed; run "
+            "`git sparse-checkout disable`, or use another clone"
         )
     _check_disk(look.checkout)
     _check_agents(podium, spec, agent)
     named_checks(podium.configuration)
     warnings = _uncommitted(look, spec)
     if not base and not look.branch:
-        raise BadInput("HEAD is detached here; say with --base which branch the work is for")
+        raise BadInput("HEAD is detached; pass --base BRANCH to choose the branch to start from")
     return PipelineJob(
         task=task.strip(),
         mode=mode,
@@ -126,8 +126,8 @@ def _check_disk(checkout: str) -> None:
     free = shutil.disk_usage(checkout).free
     if free < LEAST_FREE_BYTES:
         raise BadInput(
-            f"only {free // 1_000_000} MB are free where {checkout!r} lies, {LEAST_FREE_BYTES // 1_000_000} MB are "
-            "needed; free some"
+            f"not enough disk space for {checkout!r}: {free // 1_000_000} MB free, "
+            f"{LEAST_FREE_BYTES // 1_000_000} MB needed; free some space"
         )
 
 
@@ -139,20 +139,22 @@ def _uncommitted(look: CheckoutStatus, spec: PipelineSpec) -> tuple[str, ...]:
     more = look.changed_count - len(look.changed)
     listed = ", ".join(changed[:5]) + (f" and {more} more" if more else "")
     if spec.dirty == "warn":
-        return (f"Not committed, so no agent sees it: {listed}.",)
+        return (f"Uncommitted changes, which agents will not see: {listed}.",)
     raise BadInput(
-        f"not committed: {listed}; no agent would see that: commit or stash it, or say `flows: pipeline: "
-        "dirty: warn` in podium.yaml"
+        f"uncommitted changes: {listed}; agents would not see them: commit or stash them, or set "
+        "`flows: pipeline: dirty: warn` in podium.yaml"
     )
 
 
 def _check_task(task: str) -> None:
     if not task.strip():
-        raise BadInput('the task is empty; say what is wanted: podium run "Add a dark mode toggle"')
+        raise BadInput(
+            'the task is empty; describe what to do, such as: podium run "Add a dark mode toggle"'
+        )
     if len(task) > MAX_CHARACTERS:
         raise BadInput(
-            f"the task has {len(task)} characters, {MAX_CHARACTERS} are allowed; put the details into a "
-            "file of the repository and name it in the task"
+            f"the task has {len(task)} characters, more than {MAX_CHARACTERS}; put the details into a file of "
+            "the repository and name that file in the task"
         )
 
 
@@ -162,7 +164,7 @@ async def _branch(podium: Podium, base: str) -> str:
         accept=(0, 1, 128),
     )  # fmt: skip
     if result.exit_code != 0:
-        raise BadInput(f"there is no branch {base!r} here; `git branch` lists what there is")
+        raise BadInput(f"there is no branch {base!r}; list branches with `git branch`")
     return base
 
 
@@ -193,10 +195,10 @@ def _check_program(podium: Podium, name: str) -> None:
         return
     program = (configuration.command_of(name) or about.program)[0]
     if shutil.which(program, path=podium.environ.get("PATH")) is None:
-        how = f": `{about.install}`" if about.install else ""
+        how = f" with `{about.install}`" if about.install else ""
         raise BadInput(
-            f"agent {name!r}: its program {program!r} is not there; install it{how}, or name another "
-            "agent with --agent"
+            f"agent {name!r}: program {program!r} is not installed; install it{how}, or choose another "
+            "agent with --agent NAME"
         )
 
 
@@ -220,8 +222,8 @@ def agents_of(podium: Podium, role: str, agent: str = "") -> tuple[str, ...]:
         )
     listed = ", ".join(sorted(settings.agents))
     raise BadInput(
-        f"nobody plays {role!r}; name an agent under `roles: {role}:` or `roles: {DEFAULT_ROLE}:`, or with "
-        f"--agent; agents: {listed}"
+        f"no agent is assigned to role {role!r}; name one under `roles: {role}:` or `roles: {DEFAULT_ROLE}:`, or "
+        f"pass --agent NAME; agents: {listed}"
     )
 
 

@@ -67,7 +67,7 @@ def _still_open(context: StageContext, remark: Remark) -> tuple[StageContext, Re
         return context, remark
     is_document = context.stage(remark.stage).does in ("report", "plan")
     if is_document and remark.round < state.stage_runs[remark.stage]:
-        _note_settled(context, remark, "its document was written anew since")
+        _note_settled(context, remark, "its document has been rewritten since")
         return context, None
     points = [
         point
@@ -75,7 +75,7 @@ def _still_open(context: StageContext, remark: Remark) -> tuple[StageContext, Re
         if key_of(point) not in state.decided and not _SAYS_NOTHING.fullmatch(point.strip())
     ]
     if not points:
-        _note_settled(context, remark, "nothing in it is open")
+        _note_settled(context, remark, "nothing in it is still open")
         return context, None
     decided = state.decided | {key_of(point) for point in points}
     context = context.with_state(replace(state, decided=decided))
@@ -83,7 +83,7 @@ def _still_open(context: StageContext, remark: Remark) -> tuple[StageContext, Re
 
 
 def _note_settled(context: StageContext, remark: Remark, why: str) -> None:
-    context.flow.note(NoteTaken(text=f"Feedback of {remark.stage}: settled, not triaged ({why})"))
+    context.flow.note(NoteTaken(text=f"Feedback from {remark.stage}: not triaged ({why})"))
 
 
 def _is_time(context: StageContext, settled: Settled) -> bool:
@@ -106,7 +106,7 @@ async def _decide(context: StageContext, remark: Remark) -> StageContext:
     entries = [entry] if entry else _entries(remark)
     entry = entry or remark.text
     context.flow.note(
-        NoteTaken(text=f"Feedback of {remark.stage}: {triage.decision} ({entry[:200]})")
+        NoteTaken(text=f"Feedback from {remark.stage}: {triage.decision} ({entry[:200]})")
     )
     if triage.decision == "docs" and context.state.job.spec.document_stage:
         return await _document(context, entry)
@@ -122,7 +122,7 @@ async def _triaged(context: StageContext, remark: Remark) -> tuple[StageContext,
     prompt = (await build_triage_brief(context, remark)).prompt
 
     async def from_where_it_starts() -> bool:
-        await state.workspace.reset(state.head, "a turn that did not end")
+        await state.workspace.reset(state.head, "an unfinished turn")
         return True
 
     reply = await ask_until_answered(
@@ -161,7 +161,7 @@ async def _to_backlog(
     label = f"feedback-{remark.stage}-{remark.round}"
 
     async def work(step: StepContext) -> Filed:
-        await clean_start(context, "before the backlog is written")
+        await clean_start(context, "before writing the backlog")
         answer = Answer(
             backlog_items=tuple(shortened(entry, 2_000) for entry in entries[:MAX_ITEMS])
         )

@@ -64,7 +64,7 @@ async def _look_at_the_remote(ctx: FlowContext, deps: PipelineDeps, job: Pipelin
         preflight = await deps.forge.preflight(job.repository, job.base)
         if job.spec.action_on(preflight.finding) == "abort":
             raise NotPossibleNow(
-                f"{preflight.sentence} To go on all the same, say `flows: pipeline: remote: warn`"
+                f"{preflight.sentence} To continue anyway, set `flows: pipeline: remote: warn` in podium.yaml"
             )
         return preflight
 
@@ -133,11 +133,11 @@ async def _usable_checks(state: PipelineState, deps: PipelineDeps) -> Detection:
 def _about_checks(context: StageContext) -> Iterator[str]:
     """Notes about the checks for the start of the run: those that were found, and those that cannot be run."""
     for text in context.baseline.not_installed:
-        yield f"Not run: {text}. To run it, install that, or name other `checks:`; {ADVICE}."
+        yield f"Not run: {text}. Install it, or name other checks under `checks:` in podium.yaml; see {ADVICE}."
     for text in context.baseline.not_read:
         yield f"Checks may be missing: {text}."
     for check in context.checks:
         if check.source:
-            yield f"`checks:` names none; found in {check.source}: `{check.command}`."
+            yield f"podium.yaml names no checks; using `{check.command}` from {check.source}."
     if not context.checks:
-        yield f"No checks were found, so nothing will be tested. Name them under `checks:` in podium.yaml; {ADVICE}."
+        yield f"No checks were found, so nothing will be tested. Name them under `checks:` in podium.yaml; see {ADVICE}."

@@ -23,6 +23,7 @@ from podium.jobs.pipeline.stage import with_remote_base
 from podium.jobs.pipeline.state import StageContext, approved_step, ask_a_person
 from podium.jobs.pipeline.verdict_routes import integration_of
 from podium.ports import StepContext
+from podium.render.text import counted
 
 FIRST_PAUSE = timedelta(seconds=20)
 MAX_PAUSE = timedelta(minutes=15)
@@ -44,8 +45,8 @@ class ForgeOutage(FrozenModel):
 
     @property
     def sentence(self) -> str:
-        then = f"; tried again at {self.again_at:%Y-%m-%d %H:%M:%S} UTC" if self.again_at else ""
-        return f"The branch is not handed over yet: {self.words}{then}"
+        then = f"; next attempt at {self.again_at:%Y-%m-%d %H:%M:%S} UTC" if self.again_at else ""
+        return f"The branch is not delivered yet: {self.words}{then}"
 
 
 class _Handed(FrozenModel):
@@ -99,10 +100,10 @@ async def _asked_gate(
             return _Handed(
                 approval_id=outcome.approval_id or "",
                 deadline=outcome.deadline,
-                words=f"the branch may not be handed over: {outcome.decision.reason}",
+                words=f"delivery of the branch was denied: {outcome.decision.reason}",
             )
         if not outcome.ok:
-            return _Handed(words=f"the branch could not be handed over: {outcome.error}")
+            return _Handed(words=f"the branch could not be delivered: {outcome.error}")
         fields = PullRequest.model_fields
         values = {key: outcome.result[key] for key in fields if key in outcome.result}
         return _Handed(request=PullRequest.model_validate(values))
@@ -129,7 +130,7 @@ def outage_after(error: Passing, before: ForgeOutage | None, now: datetime) -> F
 
 def _outage_text(error: Passing, outage: ForgeOutage) -> str:
     return (
-        f"the branch could not be handed over in {outage.times} tries since "
+        f"the branch could not be delivered in {counted(outage.times, 'attempt')} since "
         f"{outage.since:%Y-%m-%d %H:%M} UTC: {error}"
     )
 
@@ -217,9 +218,9 @@ async def _may_go_out(context: StageContext) -> tuple[StageContext, bool]:
 def _untested_question(context: StageContext) -> str:
     lacks = "".join(f"\n- {text}" for text in context.baseline.not_installed)
     return (
-        "nothing was tested: podium.yaml has no `checks:`, and none were found that can be run here"
-        f"{f':{lacks}' if lacks else ''}\nName them under `checks:`, and they are run first; resumed without any, the branch "
-        "goes out untested (`checks: []` says that for every run)"
+        "nothing was tested: podium.yaml has no `checks:`, and Podium found none that it can run"
+        f"{f':{lacks}' if lacks else ''}\nName checks under `checks:` to run them first; if you resume without any, the branch "
+        "is delivered untested (`checks: []` allows that for every run)"
     )
 
 
@@ -247,12 +248,12 @@ async def _back_to_integration(context: StageContext) -> StageContext:
     context = context.with_state(state)
     name = state.remote_base.name or state.job.base
     context.flow.note(
-        NoteTaken(text=f"{name} has moved on: it is integrated before anything is pushed.")
+        NoteTaken(text=f"{name} has new commits; integrating them before anything is pushed.")
     )
     if state.moved_bases > state.job.spec.rounds or not integration_of(state.job.spec):
         reason = (
-            f"{name} moved {state.moved_bases} times while this branch was integrated, so nothing was pushed; "
-            "resumed, it is integrated once more"
+            f"{name} got new commits {counted(state.moved_bases, 'time')} while this branch was being integrated, so "
+            "nothing was pushed; if you resume, it is integrated again"
         )
         context = await ask_a_person(context, "moved-base", reason)
         context = context.with_state(replace(context.state, moved_bases=0))
@@ -262,8 +263,8 @@ async def _back_to_integration(context: StageContext) -> StageContext:
 def _lookalike_question(locations: Sequence[str]) -> str:
     listed = "\n".join(f"- {location}" for location in locations[:_MAX_ALIKE])
     return (
-        f"before the branch goes out, see that these lines of test data only look like secrets:\n{listed}\n"
-        "Resumed, it goes out with them"
+        f"these lines of test data look like secrets; make sure that they are not:\n{listed}\n"
+        "If you resume, the branch is delivered with them"
     )
 
 
@@ -282,7 +283,7 @@ async def _archive(context: StageContext, skills: Sequence[str]) -> _Archived:
         again = state.deliveries > 1 and state.archived
         trailers = context.trailers(f"archive-{state.deliveries}" if again else "archive")
         if not await was_made(context, trailers):
-            why = "before the documents are archived"
+            why = "before archiving the documents"
             await state.workspace.reset(state.head, why, keep=skills)
             if moved or skills:
                 await state.workspace.commit(
@@ -347,12 +348,12 @@ def _check_notes(context: StageContext) -> list[str]:
             if check.command in ran
         ),
         *(
-            f"the project had no checks; `{check.command}` ({check.source}) came with this work"
+            f"the project had no checks; `{check.command}` ({check.source}) was added by this work"
             for check in state.added_checks
             if check.command in ran
         ),
         *(f"not run: {text}" for text in baseline.not_installed),
-        *(f"disputed by who did the work: {text}" for text in state.disputed),
+        *(f"disputed by the agent that did the work: {text}" for text in state.disputed),
     ]
 
 

@@ -20,14 +20,14 @@ JOB = Job(
     options="podium.jobs.pipeline.spec:PipelineOptions",
     run_view="podium.jobs.pipeline.run_view:PipelineRunView",
     report="podium.jobs.pipeline.run_view:look_back",
-    request_label="The task: what to build or to fix",
+    request_label="Task: what to build or fix",
     choices="podium.jobs.pipeline.submission:option_choices",
     branch="podium.jobs.pipeline.submission:branch_work",
     request="podium.jobs.pipeline.submission:PipelineRequest",
     submit="podium.jobs.pipeline.submission:submit",
     chat={
         "run": ChatVerb(
-            "podium.jobs.pipeline.submission:answer_chat", "TASK", "a task becomes a branch"
+            "podium.jobs.pipeline.submission:answer_chat", "TASK", "turn a task into a branch"
         ),
     },
     commands={
@@ -37,7 +37,7 @@ JOB = Job(
         ),
         "prompts": Command(
             "podium.jobs.pipeline.commands.prompts:app",
-            "Show the prompts of `run`, or those that a run has sent, with their sizes.",
+            "Show the prompts of the pipeline, or those that a run sent, with their sizes.",
             "Advanced",
         ),
         "demo": Command(

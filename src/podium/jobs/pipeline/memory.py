@@ -13,6 +13,7 @@ from posixpath import basename, dirname
 
 from podium.core.model import FrozenModel
 from podium.jobs.pipeline.agent_text import blocks_of, harmless, key_of, lines_of, one_line
+from podium.render.text import counted
 
 _ADDED_BY = re.compile(r"\s\(([^()]{0,200}), (\d{4})-(\d\d)-(\d\d)\)$")
 _TAIL = 260
@@ -149,7 +150,7 @@ class Ranker:
             return None
         why = [path] if path else []
         why += [f"words {', '.join(shared)}"] if shared else []
-        why += [f"{age} days old"] if age is not None else []
+        why += [f"{counted(age, 'day')} old"] if age is not None else []
         return Rank(round(by_path + by_words + freshness, 3), "; ".join(why))
 
     def _by_path(self, text: str) -> tuple[float, str]:
@@ -217,7 +218,7 @@ MAX_RELEVANT_LESSONS = 12
 _MEMORY_HEAD = """\
 # Agent memory
 
-What agents learned while working here. It only grows; a person may correct or remove entries.
+What agents learned while working here. Podium only adds entries; you may correct or remove them.
 
 """
 
@@ -263,7 +264,7 @@ def with_lessons(
     for number, lesson in enumerate(lessons, start=1):
         if len(fit) >= MAX_LESSONS:
             refused.append(
-                RefusedMemory(number=number, why=f"one step may add {MAX_LESSONS} lessons")
+                RefusedMemory(number=number, why=f"a step may add at most {MAX_LESSONS} lessons")
             )
         # Cleaning could also bring two halves of a secret together.
         elif why := looks_secret(lesson) or looks_secret(harmless(lesson, MAX_LESSON)):

@@ -20,8 +20,8 @@ _MAX_TEXT = 6_000
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s")
 _LEADS_ELSEWHERE = re.compile(r"@(?=\w)|(?<=#)(?=\d)|(?<=\bGH-)(?=\d)", re.IGNORECASE)
 _INVISIBLE = "<!-- -->"
-_NOT_RUN = "No checks were run: nothing proves that this works.\n"
-_GUARDED = "This branch changes files that guard the project or run by themselves:\n"
+_NOT_RUN = "No checks were run; this change is untested.\n"
+_GUARDED = "This branch changes files that guard the project or run automatically:\n"
 
 
 def title_of(task: str) -> str:
@@ -57,7 +57,7 @@ class _Section:
                 break
             lines.append(row)
         if length > most and not self.rows:
-            lines[2:] = ["It is too long to be shown here."]
+            lines[2:] = ["Too long to show here."]
         return "\n".join(lines)
 
 
@@ -81,7 +81,7 @@ def body_of(
     `evidence` holds results of checks as `evidence_file` takes them, `documents` archived paths. The
     most important comes first, and what there is no room for is counted.
     """
-    foot = f"Run {in_code(run_id, 80)} of Podium; cost ${usd:.2f}."
+    foot = f"Created by Podium in run {in_code(run_id, 80)}; cost ${usd:.2f}."
     sections = (
         _Section("Task", text=fenced(shortened(whole(task.strip()[:20_000]), _MAX_TEXT))),
         _Section("Cause and change", text=_quiet_lines(summary)),
@@ -95,7 +95,7 @@ def body_of(
         _Section("Verified by the developer", text=_quiet_lines(proof)),
         _Section(
             "Base not fetched",
-            text=f"> {quiet(base_not_fetched)}\n\nIt may have moved on: see that this merges."
+            text=f"> {quiet(base_not_fetched)}\n\nIt may have new commits; check that this branch still merges."
             if base_not_fetched
             else "",
         ),

@@ -26,8 +26,8 @@ MAX_CHARACTERS = 6_000
 """Of all of them in one prompt."""
 _MAX_FILES = 40
 _HEADING = (
-    "Conventions of this repository, in its own words. Follow them; where they contradict this assignment, the "
-    "assignment counts."
+    "Conventions of this repository, as written in its files. Follow them; where they contradict this assignment, "
+    "follow the assignment."
 )
 
 

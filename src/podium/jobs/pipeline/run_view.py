@@ -83,7 +83,7 @@ class PipelineLines:
             case e.RunWaiting(signal=signal, deadline=until) if signal.startswith(RATE_LIMIT):
                 self.doing = Doing("rate limited", until)
             case e.RunWaiting(signal=signal, deadline=until) if signal.startswith(AGENT_LOST):
-                self.doing = Doing("retried soon", until)
+                self.doing = Doing("retrying soon", until)
             case e.RunWaiting():
                 self.doing = Doing("waiting for a person")
             case StageEnded() | e.ChecksRan():
@@ -124,16 +124,14 @@ def _of_the_run(body: e.EventBody, run_id: str) -> str:
             return body.text
         case e.AgentSwitched():
             who = in_capitals(body.role)
-            return (
-                f"{who} is now played by {body.next_agent} instead of {body.agent}: {body.reason}"
-            )
+            return f"Switched {who} from agent {body.agent} to {body.next_agent}: {body.reason}"
         case e.ApprovalRequested():
             name = short_id(body.approval_id)
             what = escaped_line(" ".join(body.summary.split()), MAX_ARGUMENTS)
-            return f"A person is asked [{body.tier}]: {what}; `podium approve {name}` says yes"
+            return f"Approval needed [{body.tier}]: {what}; approve it with `podium approve {name}`"
         case e.BranchCollision():
             paths = escaped_line(", ".join(body.paths[:5]))
-            return f"{body.other_branch!r} of run {short_id(body.other_run)} changes the same lines of {paths}"
+            return f"{body.other_branch!r} of run {short_id(body.other_run)} changes the same lines in {paths}"
         case e.RunWaiting():
             return f"Waiting {describe(body)}".replace("Waiting rate", "Rate")
         case e.StepBroke() if not body.final:
@@ -145,7 +143,7 @@ def _of_the_run(body: e.EventBody, run_id: str) -> str:
         case e.RunNeededHuman():
             return f"Needs a person: {body.reason.splitlines()[0] if body.reason else ''}"
         case e.RunCancelRequested():
-            return f"Cancelling, as {body.by} wished. {body.why}".rstrip()
+            return f"Cancel requested by {body.by}. {body.why}".rstrip()
     return _of_the_end(body)
 
 
@@ -155,7 +153,7 @@ def _of_the_end(body: e.EventBody) -> str:
             where = body.url or body.file
             ready = f"Pipeline success! Branch {body.branch!r} is ready for merge"
             if body.untested:
-                ready = f"Branch {body.branch!r} is delivered UNTESTED ({body.untested})"
+                ready = f"Branch {body.branch!r} was delivered UNTESTED ({body.untested})"
             return f"{ready}: {where}" if where else f"{ready}."
         case e.RunFailed():
             return f"Failed: {body.failure.message}"
@@ -185,34 +183,34 @@ def _stage_ended(
     result = f"{body.verdict}. {', '.join(made)}".rstrip(". ")
     yield role, f"{result} ({cost})"
     for text in body.disputed[:_MAX_LISTED]:
-        yield role, f"It disputes a check: {text}"
+        yield role, f"Disputes a check: {text}"
     yield from _sent_back(body, role)
     if body.discarded:
         listed = ", ".join(body.discarded[:_MAX_LISTED])
-        yield SUPERVISOR, f"Put back what {role} was not to change: {listed}"
+        yield SUPERVISOR, f"Reverted changes that {role} must not make: {listed}"
 
 
 def _sent_back(body: StageEnded, role: str) -> Iterator[tuple[str, str]]:
     for problem in body.problems[:_MAX_LISTED]:
         yield SUPERVISOR, f"Sent back to {role}: {problem}"
     if body.verdict == RED:
-        yield SUPERVISOR, f"Sent back to {role}: the checks are red"
+        yield SUPERVISOR, f"Sent back to {role}: checks failed"
     elif body.verdict not in ("DONE", "APPROVE", "PASS", SENT_BACK) and body.words.strip():
-        yield role, f"It says: {body.words}"
+        yield role, f"Reason: {body.words}"
 
 
 def _check_lines(body: e.ChecksRan) -> Iterator[tuple[str, str]]:
-    how = "green" if body.passed else "RED"
+    how = "passed" if body.passed else "FAILED"
     ran = ", ".join(check_line(result) for result in body.results) or "none"
-    yield SUPERVISOR, f"Checks on {body.commit[:7]} are {how}: {ran}"
+    yield SUPERVISOR, f"Checks on {body.commit[:7]} {how}: {ran}"
     for result in body.results:
         if not check_passed(result):
-            yield SUPERVISOR, f"Red: {check_line(result)}: {_last_line(result)}"
+            yield SUPERVISOR, f"Failed: {check_line(result)}: {_last_line(result)}"
 
 
 def _last_line(check: Mapping[str, Json]) -> str:
     lines = [line for line in str(check.get("tail") or "").splitlines() if line.strip()]
-    return lines[-1] if lines else "it wrote nothing"
+    return lines[-1] if lines else "no output"
 
 
 def check_line(check: Mapping[str, Json]) -> str:
@@ -371,7 +369,7 @@ def _facts(run: Run, back: LookBack) -> list[tuple[str, str]]:
 def _not_fetched(result: Mapping[str, Json]) -> str:
     remote = result.get("remote_base")
     why = str(remote.get("why_not") or "") if isinstance(remote, Mapping) else ""
-    return f"base not fetched: {why}" if why else ""
+    return f"not fetched: {why}" if why else ""
 
 
 def _delivered(run: Run, result: Mapping[str, Json]) -> list[tuple[str, str]]:
@@ -379,7 +377,7 @@ def _delivered(run: Run, result: Mapping[str, Json]) -> list[tuple[str, str]]:
     if not isinstance(request, Mapping):
         return []
     why = f" ({request['why_local']})" if request.get("why_local") else ""
-    existed = " (it was there already)" if request.get("existed") else ""
+    existed = " (already existed)" if request.get("existed") else ""
     url, file = str(request.get("url") or ""), str(request.get("file") or "")
     command = str(request.get("merge_command") or "")
     checkout = shlex.quote(str(_of(run.input, "repository")))
@@ -406,7 +404,7 @@ def _checks(run: Run, history: RunHistory) -> list[str]:
     notes = _strings(result_of(run).get("check_notes")) or [
         f"disputed: {text}" for text in disputed
     ]
-    return [*(ran or (["none ran"] if run.result else [])), *notes]
+    return [*(ran or (["none were run"] if run.result else [])), *notes]
 
 
 def show_stages(screen: Screen, stages: Sequence[StageEnded]) -> None:
@@ -484,9 +482,9 @@ class PipelineRunView(LinesView):
         self._screen.line(f"run {run.id} {status.shown_status}")
         show_report(self._screen, run, self._back, ("cost", usage_text(self._back.usage)))
         if run.status is RunStatus.NEEDS_HUMAN and run.failure is not None:
-            self._screen.line(f"\na person has to look\n{run.failure.message}")
+            self._screen.line(f"\nneeds a person:\n{run.failure.message}")
             self._screen.stderr_line(
-                f'podium: it needs a person; `podium resume {run.id} --note "…"`'
+                f'podium: run {run.id} needs a person; continue with `podium resume {run.id} --note "…"`'
             )
             return
         for line in next_steps(status):

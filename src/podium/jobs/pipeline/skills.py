@@ -41,13 +41,13 @@ def skill_candidate(
     """
     if len(name) > MAX_NAME or not _NAME.fullmatch(name):
         raise BadInput(
-            f"{name[:100]!r} is not a valid skill name: up to {MAX_NAME} lower-case letters and digits, "
+            f"{name[:100]!r} is not a valid skill name; use at most {MAX_NAME} lower-case letters and digits "
             f"with single dashes between them, such as {skill_name(name)!r}"
         )
     summary = _description(description, when)
     done = [line for step in steps[:MAX_STEPS] if (line := harmless(step, MAX_STEP))]
     if not summary or not done:
-        raise BadInput(f"the skill {name!r} needs a description and at least one step")
+        raise BadInput(f"skill {name!r} needs a description and at least one step")
     body = [
         f"# {name.replace('-', ' ').capitalize()}",
         harmless(description, MAX_DESCRIPTION),
@@ -132,7 +132,7 @@ async def taken_skills(context: StageContext) -> list[str]:
             taken.append(skill.path)
         else:
             why = _why_out(context, answer, number)
-            context.flow.note(NoteTaken(text=f"Skill {skill.name!r} stays out: {why}"))
+            context.flow.note(NoteTaken(text=f"Skill {skill.name!r} is not included: {why}"))
     return taken
 
 
@@ -141,8 +141,8 @@ def _why_out(context: StageContext, answer: _Answer, number: int) -> str:
         return answer.words
     step = f"{TAKE}#{number}" if number else TAKE
     return (
-        "nobody approved it before the branch went out; "
-        f"`podium retry {short_id(context.state.run_id)} --from {step}` asks again and waits"
+        "it was not approved before the branch was delivered; to ask again and wait, run "
+        f"`podium retry {short_id(context.state.run_id)} --from {step}`"
     )
 
 
@@ -177,7 +177,9 @@ async def _ask_gate(
         if not isinstance(outcome, Refusal):
             return _Answer(written=outcome.ok, words=outcome.error or "written")
         approval = outcome.approval_id or ""
-        reason = f"waits for `podium approve {approval}`" if approval else outcome.decision.reason
+        reason = (
+            f"needs approval: `podium approve {approval}`" if approval else outcome.decision.reason
+        )
         return _Answer(
             approval_id=approval,
             deadline=outcome.deadline,

@@ -193,21 +193,23 @@ def _check_mode(name: str, mode: Mode, stages: Mapping[str, Stage]) -> None:
         # Code that nobody has looked at never goes out.
         if stages[stage].does != "review":
             raise ValueError(
-                f"modes: {name}: skip: {stage!r} is no review of a document, so it stays"
+                f"modes: {name}: skip: stage {stage!r} does not review a document and cannot be skipped"
             )
 
 
 def _check_verdicts(name: str, stage: Stage) -> None:
     needed = {"audit": {"PASS", "FAIL"}, "review": set()}.get(stage.does, {DONE})
     if missing := needed - set(stage.next):
-        raise ValueError(f"stages: {name}: next: it says nothing of {', '.join(sorted(missing))}")
+        raise ValueError(f"stages: {name}: next: no stage given for {', '.join(sorted(missing))}")
     unknown = set(_SLOT.findall(stage.document)) - {"{feat}", "{round}"}
     if unknown:
         raise ValueError(
-            f"stages: {name}: document: there is no {', '.join(sorted(unknown))}; use {{feat}} and {{round}}"
+            f"stages: {name}: document: unknown placeholder {', '.join(sorted(unknown))}; use {{feat}} and {{round}}"
         )
     if stage.does in ("report", "plan", "review", "audit") and not stage.document:
-        raise ValueError(f"stages: {name}: document: where does its document go?")
+        raise ValueError(
+            f"stages: {name}: document: missing; give the path of the stage's document"
+        )
 
 
 _Count = Annotated[PositiveInt, Strict()]
@@ -341,7 +343,7 @@ def _own_prompt(file: Path) -> str:
     if unknown:
         placeholders = ", ".join(PLACEHOLDERS)
         raise BadInput(
-            f"{str(file)!r}: there is no {{{{{min(unknown)}}}}}; placeholders: {placeholders}"
+            f"{str(file)!r}: unknown placeholder {{{{{min(unknown)}}}}}; placeholders: {placeholders}"
         )
     return text
 

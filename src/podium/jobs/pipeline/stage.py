@@ -112,7 +112,7 @@ async def _ask(
         keep = (
             [state.document_of(stage, number)] if stage.does in ("report", "plan", "audit") else []
         )
-        await state.workspace.reset(state.head, "a turn that did not end", keep=keep)
+        await state.workspace.reset(state.head, "an unfinished turn", keep=keep)
         if state.conflicts:
             is_remote = state.base == state.remote_base.commit
             await _merge(context, name, number, state.remote_base if is_remote else None)
@@ -143,7 +143,7 @@ async def _restored(context: StageContext, draft: WorktreeSnapshot) -> bool:
     try:
         await context.state.workspace.restore(draft)
     except (BadInput, NotPossibleNow) as error:
-        context.flow.note(NoteTaken(text=f"Work that was not committed is not here: {error}"))
+        context.flow.note(NoteTaken(text=f"Uncommitted work could not be restored: {error}"))
         return False
     return True
 
@@ -199,28 +199,28 @@ async def _merge_base(
 def with_remote_base(context: StageContext, remote: RemoteBase) -> StageContext:
     """Remember where the remote's base branch is, and say once why it is not known."""
     if remote.why_not and remote.why_not != context.state.remote_base.why_not:
-        context.flow.note(NoteTaken(text=f"base not fetched: {remote.why_not}"))
+        context.flow.note(NoteTaken(text=f"Base not fetched: {remote.why_not}"))
     return context.with_state(replace(context.state, remote_base=remote))
 
 
 async def _try_merge(context: StageContext, label: str, number: int) -> Merged:
     async def work(step: StepContext) -> Merged:
         state, workspace = context.state, context.state.workspace
-        start = await clean_start(context, "before the base is merged")
+        start = await clean_start(context, "before merging the base")
         remote = await context.deps.forge.fetch_base(state.job.repository, state.job.base)
         try:
             merge = await _merge_both(context, label, number, remote)
         except (BadInput, NotPossibleNow) as error:
             return Merged(why_not=str(error), head=start, remote=remote)
         except ImportRefused as refused:
-            return Merged(why_not=f"what merging made may not come back: {refused}", head=start)
+            return Merged(why_not=f"the merge was refused: {refused}", head=start)
         if merge.conflicts:
             # Of two merges the first may have gone well, and been brought back.
             return Merged(merge=merge, head=await workspace.delivered(), remote=remote)
         try:
             filed = await bring_back(context, f"merge-{label}-{number}")
         except ImportRefused as refused:
-            why_not = f"what merging made may not come back: {refused}"
+            why_not = f"the merge was refused: {refused}"
             return Merged(why_not=why_not, head=start, remote=remote)
         head = await workspace.delivered()
         return Merged(merge=merge, head=head, paths=filed.paths, remote=remote)
@@ -256,7 +256,7 @@ def _met(context: StageContext, merge: MergeResult) -> StageContext:
     if state.conflicts:
         listed = ", ".join(state.conflicts[:10])
         name = state.remote_base.name if merge.other == state.remote_base.commit else state.job.base
-        context.flow.note(NoteTaken(text=f"Merging {name} conflicts in {listed}."))
+        context.flow.note(NoteTaken(text=f"Merging {name} has conflicts in {listed}."))
     return context.with_state(state)
 
 
@@ -279,7 +279,7 @@ def _clean(context: StageContext, moved: bool) -> Settled:
 
 def _merge_text(context: StageContext, *, moved: bool) -> str:
     base = context.state.remote_base.name or context.state.job.base
-    return f"Merged {base} without conflict." if moved else f"{base} is merged already."
+    return f"Merged {base} without conflicts." if moved else f"{base} is already merged."
 
 
 async def _checked(
@@ -317,7 +317,7 @@ async def _run_checks(context: StageContext, name: str, number: int) -> StageCon
     path = f"docs/dev_docs/reviews/evidence_{state.feat}_{label}.md"
 
     async def work(step: StepContext) -> _Evidence:
-        start = await clean_start(context, "before the checks")
+        start = await clean_start(context, "before running the checks")
         # A commit is judged as whoever clones it would see it, with what it depends on.
         await state.workspace.clear_ignored(context.baseline.ignored, DEPENDENCIES)
         seconds = state.job.spec.check_seconds
@@ -331,7 +331,7 @@ async def _run_checks(context: StageContext, name: str, number: int) -> StageCon
         red = [check for check, result in zip(checks, results, strict=True) if not result.passed]
         on_base = () if added else await _run_on_base(context, red)
         results = [_compared(context, result, on_base) for result in results]
-        await state.workspace.reset(start, "what the checks left")
+        await state.workspace.reset(start, "changes left by the checks")
         text = evidence_file(
             task=state.job.task,
             commit=state.head,
@@ -352,9 +352,7 @@ async def _run_checks(context: StageContext, name: str, number: int) -> StageCon
     evidence = await context.flow.step(f"checks:{name}", work, index=number, returns=_Evidence)
     for check in evidence.added:
         if check not in state.added_checks:
-            text = (
-                f"The project had no checks; this work brings `{check.command}` ({check.source})."
-            )
+            text = f"The project had no checks; this work adds `{check.command}` ({check.source})."
             context.flow.note(NoteTaken(text=text))
     on_base = {(state.base, result.command): result for result in evidence.on_base}
     state = replace(

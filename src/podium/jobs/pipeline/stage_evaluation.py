@@ -36,7 +36,7 @@ _MAX_CHARACTERS = 8_000
 _CACHES = ("__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache")
 RULES = 1
 """Those of `Settled.rules` that hold for new answers."""
-_TAKEN_BACK = "Your commits were taken back and your files lie uncommitted"
+_TAKEN_BACK = "Your commits were undone and your files are uncommitted again"
 
 
 async def settle(
@@ -114,7 +114,7 @@ class _Evaluation:
             return self._sent_back([why], discarded).model_copy(update={"no_plan": why})
         if path and not (text or "").strip():
             by_answer = ", or give it as `document`" if hasattr(self._answer, "document") else ""
-            problems.append(f"there is nothing in {path!r}; write your document there{by_answer}")
+            problems.append(f"{path!r} is missing or empty; write your document there{by_answer}")
         elif self._stage.does == "plan":
             parts = SHORT_PLAN if self._state.is_light else PARTS
             missing = [part for part in missing_parts(text or "") if part in parts]
@@ -125,7 +125,7 @@ class _Evaluation:
         before = self._state.head
         filed = await self._file(f"{self._title}{suffix}: {self._state.feat}", written, [path])
         if filed.head == before and (self._state.feedback or self._stage.does == "audit"):
-            return self._sent_back([f"{path!r} is as it was: write it in this turn"], discarded)
+            return self._sent_back([f"{path!r} was not changed; write it in this turn"], discarded)
         settled = self._settled(self._verdict, filed, path, discarded)
         if self._stage.does != "audit" or self._verdict in FORWARD:
             return settled
@@ -161,7 +161,7 @@ class _Evaluation:
         discarded = await self._put_back(pages)
         answer = self._answer
         if isinstance(answer, Edit) and answer.status == "failure":
-            return self._sent_back([self._feedback_text or "it was not done"], discarded)
+            return self._sent_back([self._feedback_text or "the work was not done"], discarded)
         filed = await self._file(f"{self._title}: {self._state.feat}", {}, pages)
         return self._settled(DONE, filed, "", discarded)
 
@@ -171,8 +171,8 @@ class _Evaluation:
         state = await workspace.state()
         commits = await workspace.history(self._state.work_from) if state.on_branch else ()
         if taken := await self._not_its_own(state):
-            await workspace.reset(self._state.head, "documents of others were changed")
-            return self._taken_off([f"not yours to change, so your commits were undone: {taken}"])
+            await workspace.reset(self._state.head, "changed documents of others")
+            return self._taken_off([f"you must not change {taken}; your commits were undone"])
         problems = self._unfinished(state, commits)
         problems += await self._missing_deliverables()
         try:
@@ -181,7 +181,7 @@ class _Evaluation:
             raise
         except ImportRefused as refused:
             await workspace.reset(self._state.head, "refused by the import gate")
-            return self._taken_off([f"your commits may not come back and were undone: {refused}"])
+            return self._taken_off([f"your commits were refused and undone: {refused}"])
         problems += await self._stale_release_files(filed)
         path = self._state.document_of(self._stage, self._number)
         if not problems:
@@ -207,23 +207,25 @@ class _Evaluation:
             problems.append("HEAD is not on the task's branch; commit there")
         if state.merging:
             problems.append(
-                "the merge is not ended; resolve every file, `git add` it, `git commit`"
+                "the merge is not finished; resolve every file, then run `git add` and `git commit`"
             )
         changed = [path for path in state.changed if not is_cache(path)]
         if changed:
             listed = ", ".join(changed[:10])
-            problems.append(f"not committed: {listed}; commit it, or remove what is of no use")
+            problems.append(
+                f"not committed: {listed}; commit these files, or remove those that are not needed"
+            )
         if not isinstance(answer, Work):
             return problems
         if self._gives_up:
             why = self._remarks or "; ".join(self._disputed)
-            problems.append(f"you say that it failed: {why or 'say in `feedback` why'}")
+            problems.append(f"you reported a failure: {why or 'say in `feedback` why'}")
         elif not commits and not changed:
             problems.append("there is no new commit on the task's branch")
         elif self._state.conflicts and not any(
             self._state.base in commit.parents for commit in commits
         ):
-            problems.append("the merge is gone: no commit joins the base with this branch")
+            problems.append("the merge is missing: no commit merges the base into this branch")
         elif commits and not _names_one(answer.commit_hash, commits):
             problems.append(f"commit {answer.commit_hash[:50]!r} is not on the task's branch")
         return problems + self._dishonest()
@@ -263,7 +265,7 @@ class _Evaluation:
             if path in changed or re.search(rf"(?<!\w){path.partition('.')[0]}(?!\w)", plan):
                 continue
             if await self._read(path) is not None:
-                missing.append(f"{path} says nothing of this change; bring it up to date")
+                missing.append(f"{path} does not mention this change; update it")
         return missing
 
     @property
@@ -285,7 +287,7 @@ class _Evaluation:
         path = posixpath.normpath(named.removeprefix(f"{root}/"))
         if path != expected:
             return "", [
-                f"{named[:200]!r} is not where this document goes; write it to {expected!r}"
+                f"{named[:200]!r} is the wrong path for this document; write it to {expected!r}"
             ]
         return path, []
 
@@ -301,7 +303,7 @@ class _Evaluation:
     async def _put_back(self, keep: Sequence[str]) -> tuple[str, ...]:
         if await self._is_filed():
             return ()
-        why = f"{self._stage.role} was to write its document alone"
+        why = f"{self._stage.role} may only write its document"
         return tuple(await self._state.workspace.reset(self._state.head, why, keep=keep))
 
     async def _is_filed(self) -> bool:

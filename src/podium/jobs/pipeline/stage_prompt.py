@@ -29,6 +29,7 @@ from podium.jobs.pipeline.quoted_files import (
 from podium.jobs.pipeline.spec import NONCE_SLOT, PLACEHOLDER, Stage
 from podium.jobs.pipeline.state import MEMORY, Remark, StageContext
 from podium.ports import StepContext, StoreView
+from podium.render.text import counted
 
 INPUTS = ".podium-inputs"
 """A folder that ignores itself: what is too long for a prompt and belongs in no commit."""
@@ -144,7 +145,7 @@ def _filled(context: StageContext, name: str, stage: Stage, number: int, inputs:
         "feat": state.feat,
         "round": str(number),
         "checks": "\n".join(f"* `{check.command}`" for check in checks)
-        or "* none were found: the tests that the work adds become the check",
+        or "* none were found; the tests that this work adds become the check",
     }
     template = state.job.prompt(name)
     prompt = filled(template, values)
@@ -210,7 +211,7 @@ async def _inputs(
                 listed = "\n".join(f"* {in_code(path)}" for path in state.conflicts)
                 yield _Input(
                     "diff",
-                    f"Files in conflict:\n{listed}\n\nGit said:\n{fenced(state.conflict_text)}",
+                    f"Files in conflict:\n{listed}\n\nGit output:\n{fenced(state.conflict_text)}",
                 )
             case "diff":
                 yield _Input("diff", await _diff(context, stage, number))
@@ -248,15 +249,15 @@ def _questions(view: StoreView, run_id: str) -> list[tuple[str, str, str]]:
 
 
 def _findings_title(stage: Stage, number: int) -> str:
-    attempt = "on the last attempt" if number > 1 else "of an earlier stage"
+    attempt = "about your last attempt" if number > 1 else "from an earlier stage"
     match stage.does:
         case "edit":
             return "The remark about the documentation"
         case "plan" if number > 1:
-            return "Findings about your last plan. Improve that plan and settle each one"
+            return "Findings about your last plan. Improve that plan and resolve each one"
         case "work" | "integrate":
-            return f"Findings {attempt}. Repair each one, or show that it is no fault"
-    return f"Findings {attempt}. Settle each one"
+            return f"Findings {attempt}. Fix each one, or show that it is not a problem"
+    return f"Findings {attempt}. Resolve each one"
 
 
 async def _document(
@@ -297,9 +298,9 @@ async def _files(context: StageContext) -> AsyncIterator[_Input]:
             last = first + len(text.splitlines()) - 1
             sections.append(f"{file.path}, lines {first} to {last} of {lines}:\n{fenced(text)}")
         if not parts:
-            left_out.append(f"{file.path} ({lines} lines)")
+            left_out.append(f"{file.path} ({counted(lines, 'line')})")
     if left_out:
-        sections.append(f"Named too, and too long to be shown here: {', '.join(left_out)}")
+        sections.append(f"Also named, but too long to show here: {', '.join(left_out)}")
     if sections:
         yield _Input(
             "files",
@@ -321,7 +322,7 @@ async def _review(context: StageContext, name: str, stage: Stage) -> AsyncIterat
     state = context.state
     if stage.does in _JUDGES:
         if path := state.reviews.get(name):
-            title = "Your review of the last round. Is each finding settled? What is settled stays closed"
+            title = "Your review of the last round. Check whether each finding is resolved, and do not reopen those that are"
             yield await _document(context, title, path)
     elif state.review and state.feedback:
         yield _Input("documents", f"The last review: {state.review}")
@@ -339,7 +340,7 @@ async def _committed(context: StageContext) -> AsyncIterator[_Input]:
     if not commits:
         return
     listed = "\n".join(f"{commit.id[:12]} {commit.subject}" for commit in commits[-_MAX_COMMITS:])
-    title = "Earlier rounds are committed. Keep them and change only what the findings ask for"
+    title = "Commits of earlier rounds. Keep them and change only what the findings ask for"
     yield _Input("documents", f"{title}:\n{fenced(listed)}")
 
 
@@ -356,7 +357,7 @@ def _open_findings(context: StageContext, judge: str) -> Iterator[_Input]:
     # A judge has its own findings before it, in its last review.
     if before := context.state.open_before(judge):
         listed = shortened("\n".join(f"- {text}" for text in before), _MAX_OPEN_CHARACTERS)
-        title = "Found in earlier rounds and not known to be settled"
+        title = "Findings of earlier rounds that may still be open"
         yield _Input("findings", f"{title}:\n{fenced(listed)}")
 
 
@@ -366,7 +367,7 @@ async def _diff(context: StageContext, stage: Stage, number: int) -> str:
     sections = list(sections_of(await state.workspace.diff(state.base), state.own_documents))
     text = "".join(section for _, section in sections)
     gone = ", ".join(in_code(path) for path in _REMOVED.findall(text)[:50])
-    removed = f"\n\nFiles that it removes: {gone}" if gone else ""
+    removed = f"\n\nFiles that the change removes: {gone}" if gone else ""
     title = (
         f"The change (`git diff {state.base[:12]}...HEAD`, without the pipeline's own documents)"
     )
@@ -381,15 +382,15 @@ async def _merged(context: StageContext, stage: Stage, number: int) -> str:
     state = context.state
     base = in_code(state.remote_base.name or state.job.base)
     if not state.merged_onto:
-        nothing = f"Nothing came in: {base} has not moved."
+        nothing = f"Nothing was merged in: {base} has no new commits."
         return "\n\n".join([_scope(context), nothing, await _diff(context, stage, number)])
     ours = dict(sections_of(await state.workspace.diff(state.base), state.own_documents))
     theirs = dict(sections_of(await state.workspace.diff(state.merged_onto), state.own_documents))
     both = [path for path in theirs if path in ours]
     parts = [
         _scope(context),
-        f"Files that came in with {base}:\n{_paths(theirs)}",
-        f"Files of this change:\n{_paths(ours)}",
+        f"Files changed on {base}:\n{_paths(theirs)}",
+        f"Files changed on this branch:\n{_paths(ours)}",
     ]
     if both:
         parts.append(
@@ -397,7 +398,7 @@ async def _merged(context: StageContext, stage: Stage, number: int) -> str:
                 context,
                 stage,
                 number,
-                "What came in, in files that both changed",
+                "Changes on the base, in files that both sides changed",
                 "".join(map(theirs.__getitem__, both)),
                 "base",
             )
@@ -407,7 +408,7 @@ async def _merged(context: StageContext, stage: Stage, number: int) -> str:
                 context,
                 stage,
                 number,
-                "This change in the same files",
+                "Changes on this branch, in the same files",
                 "".join(map(ours.__getitem__, both)),
             )
         )
@@ -420,8 +421,8 @@ async def _merged(context: StageContext, stage: Stage, number: int) -> str:
 
 def _scope(context: StageContext) -> str:
     if _was_audited(context):
-        return "The change itself was reviewed before: judge only where it and the base meet."
-    return "Nobody has reviewed the change itself: judge it too, against the task and the plan, and whether its tests would fail without it."
+        return "The change itself has already been reviewed: judge only how it works together with the base."
+    return "The change itself has not been reviewed yet: judge it too, against the task and the plan, and check that its tests would fail without it."
 
 
 def _was_audited(context: StageContext) -> bool:
@@ -447,7 +448,7 @@ async def _patch(
         return f"{title}:\n{fenced(text, 'diff')}"
     path = f"{INPUTS}/{side}_{stage.role}_{number}.patch"
     await context.state.workspace.write({f"{INPUTS}/.gitignore": "*\n", path: text})
-    return f"{title}, {len(text.splitlines())} lines, as a file: {path}"
+    return f"{title}, {counted(len(text.splitlines()), 'line')}, as a file: {path}"
 
 
 async def _notes(context: StageContext, stage: Stage) -> tuple[HumanNote, ...]:
@@ -459,9 +460,9 @@ async def _notes(context: StageContext, stage: Stage) -> tuple[HumanNote, ...]:
 def _people(context: StageContext, notes: tuple[HumanNote, ...]) -> Iterator[_Input]:
     if notes:
         listed = "\n".join(f"* {note.text}" for note in notes)
-        yield _Input("people", f"Notes of the project's owner:\n{listed}")
+        yield _Input("people", f"Notes from the project's owner:\n{listed}")
     for text in context.state.guidance:
-        yield _Input("people", f"A person looked at this run and said:\n{fenced(text)}")
+        yield _Input("people", f"A person's note on this run:\n{fenced(text)}")
 
 
 def _conventions(context: StageContext) -> Iterator[_Input]:

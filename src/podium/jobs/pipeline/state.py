@@ -450,7 +450,7 @@ async def approved_step(
 async def ask_a_person(context: StageContext, name: str, reason: str) -> StageContext:
     """Stop until somebody has looked and resumed the run; what they say goes into the next prompt."""
     state = replace(context.state, stuck=context.state.stuck + 1)
-    how = f'; look at it, then `podium resume {state.run_id} --note "…"` goes on with your words'
+    how = f'; review it, then continue with `podium resume {state.run_id} --note "…"`'
     signal = await context.flow.ask_person(name, f"{reason}{how}", index=state.stuck)
     reply = signal.payload
     if isinstance(reply, str) and reply.strip():

@@ -41,7 +41,7 @@ async def answer_chat(podium: Podium, text: str, by: str) -> str:
     """Queue the task that somebody writes in a chat."""
     run = await submit_request(podium, WorkRequest(flow="pipeline", text=text), by=by)
     run_id = short_id(run.id)
-    return f"Run {run_id} is queued. `status {run_id}` shows how far it is."
+    return f"Run {run_id} is queued. See its progress with `status {run_id}`."
 
 
 def option_choices(podium: Podium) -> Mapping[str, Iterable[str]]:

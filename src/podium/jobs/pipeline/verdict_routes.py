@@ -11,11 +11,12 @@ from podium.jobs.pipeline.branch_change import why_not_small
 from podium.jobs.pipeline.findings import Finding, findings_of, repeats
 from podium.jobs.pipeline.spec import BACK, DELIVER, FORWARD, HUMAN, PipelineSpec
 from podium.jobs.pipeline.state import RED, SENT_BACK, Settled, StageContext, ask_a_person
+from podium.render.text import counted
 
 _MAX_LISTED = 12
 _MAX_OTHER = 2_000
 _BY_PODIUM = {
-    SENT_BACK: "Podium sent the answer of {name} back",
+    SENT_BACK: "Podium rejected the answer of {name}",
     RED: "the checks failed after {name}",
 }
 
@@ -68,7 +69,9 @@ async def _made_up_for(context: StageContext, name: str, target: str) -> tuple[S
     too_large = await why_not_small(context, name, mode)
     if not too_large:
         return context, target
-    context.flow.note(NoteTaken(text=f"{too_large}: {', '.join(mode.skip)} is not skipped."))
+    context.flow.note(
+        NoteTaken(text=f"{too_large}, so {', '.join(mode.skip)} will not be skipped.")
+    )
     planner = next(
         (candidate for candidate, stage in spec.stages.items() if stage.does == "plan"), name
     )
@@ -89,7 +92,7 @@ def _past_skipped(context: StageContext, target: str) -> str:
     while target in skipped:
         if target in unmoved:
             base = state.remote_base.name or state.job.base
-            context.flow.note(NoteTaken(text=f"{base} brought nothing new: no {target} is needed."))
+            context.flow.note(NoteTaken(text=f"{base} has no new commits; skipping {target}."))
         forward = spec.stages[target].next
         target = next(forward[verdict] for verdict in forward if verdict in FORWARD)
     return target
@@ -134,12 +137,12 @@ def _why_stuck(
     if _only_disputes(context, settled):
         return f"{name} disputes a check (`checks:` in podium.yaml decides):\n{listed}"
     if target == HUMAN:
-        return f"{name} said {verdict}:\n{listed}"
-    who = _BY_PODIUM.get(verdict, "{name} said {verdict}").format(name=name, verdict=verdict)
+        return f"{name} returned {verdict}:\n{listed}"
+    who = _BY_PODIUM.get(verdict, "{name} returned {verdict}").format(name=name, verdict=verdict)
     if times > most:
-        return f"{who} {times} times, {most} are allowed. Open findings:\n{listed}"
+        return f"{who} {counted(times, 'time')} (limit {most}). Open findings:\n{listed}"
     if repeats(state.last_findings.get((name, verdict), ()), findings):
-        return f"{who} again, with nothing new. Open findings:\n{listed}"
+        return f"{who} again, with no new findings. Open findings:\n{listed}"
     return ""
 
 
@@ -162,4 +165,4 @@ def _others(context: StageContext) -> Iterator[str]:
     for text in context.state.open_before()[:_MAX_LISTED]:
         yield f"- {shortened(text, _MAX_OTHER)}"
     for text in context.state.disputed[:_MAX_LISTED]:
-        yield f"- a check is disputed by who did the work: {shortened(text, _MAX_OTHER)}"
+        yield f"- disputed check: {shortened(text, _MAX_OTHER)}"

@@ -51,7 +51,7 @@ async def restore_workspace(
         return await returning.workspace()
     except UserMustAct as error:
         raise NeedsHuman(
-            f"the run cannot go on in this workspace: {error}; then `podium resume {run_id}`, or begin again with "
+            f"the run cannot continue in this workspace: {error}; then run `podium resume {run_id}`, or start over with "
             f"`podium retry {run_id} --from workspace`"
         ) from error
 
@@ -119,8 +119,8 @@ class _Returning:
         if not await workspace.holds(branch):
             short, was = branch.removeprefix("refs/heads/"), await workspace.delivered()
             raise NotPossibleNow(
-                f"{short!r} was at {was[:12]}, and somebody else moved or deleted it; keep what is there under "
-                f"another name (`git branch NAME {short}`), then say `git update-ref {branch} {was}`"
+                f"branch {short!r} was at {was[:12]}, and somebody else moved or deleted it; keep its "
+                f"current commits under another name (`git branch NAME {short}`), then run `git update-ref {branch} {was}`"
             )
 
     async def _keep_uncommitted(self, workspace: Workspace) -> None:
@@ -131,14 +131,16 @@ class _Returning:
         # The step itself answers both.
         with suppress(WorkspaceTampered, LockHeld):
             changed = (await workspace.state()).changed
-            snapshot = await workspace.snapshot("found when the run went on") if changed else None
+            snapshot = (
+                await workspace.snapshot("found when the run was resumed") if changed else None
+            )
             # An older one has the same in it: that was told, or is what a turn left.
             if snapshot is not None and snapshot.at >= since:
                 listed = ", ".join(changed[:_MAX_LISTED])
                 more = f" and {len(changed) - _MAX_LISTED} more" * (len(changed) > _MAX_LISTED)
                 await self._note(
-                    f"Not committed in the workspace: {listed}{more}. Kept as {snapshot.ref}; the next step starts "
-                    "without that."
+                    f"Uncommitted in the workspace: {listed}{more}. Kept as {snapshot.ref}; the next step starts "
+                    "without these changes."
                 )
 
     async def _made_again(self, gone: str) -> Workspace:
@@ -151,10 +153,12 @@ class _Returning:
             # The turn is recorded and its commits are not: they were beside the folder that is gone.
             await workspace.restore(snapshot)
         where = (
-            f" What only the old one had is kept as {snapshot.ref}." if snapshot is not None else ""
+            f" Changes that only the old workspace had are kept as {snapshot.ref}."
+            if snapshot is not None
+            else ""
         )
         await self._note(
-            f"The workspace was made again from {self.head[:12]} of {short!r}, in "
+            f"The workspace was recreated from {self.head[:12]} of {short!r}, in "
             f"{workspace.record.path}: {gone}.{where}"
         )
         return workspace
@@ -162,7 +166,7 @@ class _Returning:
     async def _put(self, workspace: Workspace) -> None:
         """Branch and worktree as they were before the step."""
         tip, keep = await self._start(workspace)
-        why = f"going back before {self.begun.step or 'the next step'}"
+        why = f"going back to before {self.begun.step or 'the next step'}"
         snapshot = await workspace.stand_at(self.head, why, tip=tip, keep=keep)
         await self._note(_recovery_text(workspace, self.head, self.begun.step, snapshot))
 
@@ -180,7 +184,7 @@ class _Returning:
         if not filed:
             return self.head, ()
         # What the agent wrote is in the commit that the step made of it.
-        await workspace.reset(filed[0].id, f"going back before {self.begun.step}")
+        await workspace.reset(filed[0].id, f"going back to before {self.begun.step}")
         return self.head, paths_in(await workspace.diff(self.head))
 
     def _is_ours(self, commit: WorkspaceCommit) -> bool:
@@ -199,10 +203,10 @@ def _recovery_text(
     workspace: Workspace, head: str, step: str, snapshot: WorktreeSnapshot | None
 ) -> str:
     short = workspace.record.branch.removeprefix("refs/heads/")
-    before = f", as before {step}" if step else ""
+    before = f", where they were before {step}" if step else ""
     where = (
-        f" Where it was is kept as {snapshot.ref} ({snapshot.commit[:12]})."
+        f" Their previous state is kept as {snapshot.ref} ({snapshot.commit[:12]})."
         if snapshot is not None
         else ""
     )
-    return f"{short!r} and its workspace are at {head[:12]} again{before}.{where}"
+    return f"{short!r} and its workspace are back at {head[:12]}{before}.{where}"

@@ -60,7 +60,7 @@ def playbook_job(
 ) -> PlaybookJob:
     """Validate and build the job before a run is stored. Raises `BadInput` and changes nothing."""
     if not root.is_dir():
-        raise BadInput(f"there is no folder {str(root)!r} to work in")
+        raise BadInput(f"folder {str(root)!r} does not exist")
     _refuse_own_folders(podium, root.resolve())
     _refuse_steering(profile)
     options = _options(podium)
@@ -110,8 +110,8 @@ def chosen_agent(podium: Podium, name: str) -> str:
         raise BadInput(f"podium.yaml has no agent {name!r}; agents: {listed}")
     if agents[name].kind not in MCP_ONLY_KINDS:
         raise BadInput(
-            f"agent {name!r} is of kind {agents[name].kind!r}, whose own tools cannot be switched off; a playbook is "
-            f"followed by agents of these kinds: {', '.join(MCP_ONLY_KINDS)}"
+            f"agent {name!r} is of kind {agents[name].kind!r}, whose own tools cannot be disabled; a playbook needs an "
+            f"agent of one of these kinds: {', '.join(MCP_ONLY_KINDS)}"
         )
     return name
 
@@ -126,7 +126,7 @@ def _tools(podium: Podium, playbook: Playbook, profile: PluginProfile) -> tuple[
     unknown = [name for name in requested if name not in names]
     if unknown:
         raise BadInput(
-            f"there is no tool {', '.join(map(repr, unknown))}; tools: {', '.join(names)}"
+            f"there is no tool {' or '.join(map(repr, unknown))}; tools: {', '.join(names)}"
         )
     return tuple(dict.fromkeys((*requested, *ALWAYS)))
 
@@ -240,7 +240,7 @@ def _refuse_steering(profile: PluginProfile) -> None:
 
     if caught := [name for name in profile.secrets if re.search(STEERING, name)]:
         raise BadInput(
-            f"{PROFILE_FILE}: secrets: {', '.join(caught)} would steer what a command runs; give it another name"
+            f"{PROFILE_FILE}: secrets: {', '.join(caught)} would change what a command runs; use another name"
         )
 
 
@@ -254,8 +254,8 @@ def _refuse_own_folders(podium: Podium, root: Path) -> None:
         resolved = path.resolve()
         if resolved.is_relative_to(root) or root.is_relative_to(resolved):
             raise BadInput(
-                f"{str(root)!r} holds what Podium itself keeps ({str(resolved)!r}), which no agent may touch; "
-                "name the plugin's own folder with --root DIR"
+                f"{str(root)!r} contains Podium's own files ({str(resolved)!r}), which no agent may access; "
+                "pass the plugin's own folder with --root DIR"
             )
 
 
@@ -304,7 +304,7 @@ async def submit(submission: Submission) -> Run:
     job = job_of_files(
         submission.podium,
         _project_path(project, submission.text, "the playbook"),
-        profile=_project_path(project, options.profile, "profile") if options.profile else None,
+        profile=_project_path(project, options.profile, "the profile") if options.profile else None,
         root=_project_path(project, options.root, "root") if options.root else None,
         agent=options.agent,
         inputs=options.inputs,
@@ -318,10 +318,10 @@ async def submit(submission: Submission) -> Run:
 def _project_path(project: Path, written: str, what: str) -> Path:
     """Resolve a path of the project. Remote requests read no file outside of it."""
     if not written.strip():
-        raise BadInput(f"{what} is not named; name a file of the project")
+        raise BadInput(f"{what} is missing; name a file of the project")
     path = project / written
     if not path.resolve().is_relative_to(project.resolve()):
-        raise BadInput(f"{what} {written[:200]!r} is not beneath the project; name one that is")
+        raise BadInput(f"{what} {written[:200]!r} is outside the project; name a path inside it")
     return path
 
 

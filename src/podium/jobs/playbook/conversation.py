@@ -30,6 +30,7 @@ from podium.jobs.playbook.models import AgentEnding, Criterion, PlaybookJob
 from podium.jobs.playbook.prompt import build_prompt
 from podium.jobs.playbook.template import as_data, in_code
 from podium.ports import EventQuery, FlowContext, StepContext, StoreView
+from podium.render.text import counted
 
 TURN = "follow"
 """The step of the agent's first turn; later ones are `follow#1`, `follow#2`, …"""
@@ -43,7 +44,7 @@ _TYPES = (
     "tool_failed", "tool_in_doubt", "tool_refused", "tool_requested",
 )  # fmt: skip
 
-_HOLDS = "The assignment, its rules and its limits hold as before."
+_HOLDS = "The assignment, its rules and its limits still apply."
 
 
 def turn_key(number: int) -> str:
@@ -53,21 +54,25 @@ def turn_key(number: int) -> str:
 def go_on(criteria: Sequence[str]) -> str:
     """Build the prompt of a turn that continues after an approval."""
     listed = ", ".join(map(in_code, criteria))
-    until = f" until these succeed: {listed}" if listed else " until all that it asks for is done"
-    return f"Go on with the playbook from where you stopped,{until}. {_HOLDS}"
+    until = (
+        f" until these succeed: {listed}"
+        if listed
+        else " until everything that it asks for is done"
+    )
+    return f"Continue with the playbook where you stopped,{until}. {_HOLDS}"
 
 
 def not_met(criteria: Sequence[Criterion], *, idle: bool) -> str:
     """Build the prompt of a turn after the agent ended with unmet criteria."""
-    parts = ["# Not done yet", "You have ended, and Podium has run the criteria."]
+    parts = ["# Not done yet", "You ended your work, and Podium ran the criteria."]
     parts += [_failed(criterion) for criterion in criteria if not criterion.met]
     if met := ", ".join(in_code(criterion.command) for criterion in criteria if criterion.met):
         parts.append(f"Met: {met}.")
     if idle:
-        parts.append("Nothing that you did since you were last asked could have changed that.")
+        parts.append("Nothing that you did since the last check could have changed this result.")
     parts.append(
-        f"Go on from here: find the cause, put it right, and end again. {_HOLDS} If it cannot be done with what you "
-        "may do, end and say why: the run is over when you end twice in a row without having changed anything."
+        f"Continue from here: find the cause, fix it, and end again. {_HOLDS} If you cannot do it with your permissions, "
+        "end and say why: the run stops when you end twice in a row without changing anything."
     )
     return "\n\n".join(parts)
 
@@ -75,8 +80,8 @@ def not_met(criteria: Sequence[Criterion], *, idle: bool) -> str:
 def _failed(criterion: Criterion) -> str:
     line = f"Not met: {in_code(criterion.command)} ({criterion.why})."
     if not criterion.said.strip():
-        return f"{line} It printed nothing."
-    return f"{line} The end of what it printed:\n\n{as_data(criterion.said)}"
+        return f"{line} It had no output."
+    return f"{line} The end of its output:\n\n{as_data(criterion.said)}"
 
 
 def in_a_new_conversation(assignment: str, reply: Reply, calls: str, news: str) -> str:
@@ -84,7 +89,7 @@ def in_a_new_conversation(assignment: str, reply: Reply, calls: str, news: str) 
     parts = [
         assignment.rstrip(),
         "# What was done before",
-        "You have begun with this already, in a conversation that was not kept. The folder is as you left it.",
+        "You already started on this, in a conversation that was not saved. The folder is as you left it.",
     ]
     parts += _calls_and_text(calls, reply.text)
     return "\n\n".join([*parts, news])
@@ -103,8 +108,8 @@ class DiscardedAttempt:
         """Build the note for the turn that replaces it."""
         parts = [
             "# What was done before",
-            "A person had this run go again from here. What the earlier attempt did is not in this conversation. The "
-            "folder is as it left it, with whatever people have changed since.",
+            "A person restarted this run from here. The earlier attempt is not part of this conversation. The folder is "
+            "as that attempt left it, plus whatever people have changed since.",
         ]
         if self.ended is None and self.failure:
             parts.append(f"It ended with an error:\n\n{as_data(self.failure)}")
@@ -112,7 +117,7 @@ class DiscardedAttempt:
             parts += _ending(self.ended)
         parts += _calls_and_text(self.calls, self.last_text)
         parts.append(
-            "Look at what is there first. Keep what is right, and do what is missing or wrong."
+            "Look at the current state first. Keep what is right; add what is missing and correct what is wrong."
         )
         return "\n\n".join(parts)
 
@@ -123,7 +128,7 @@ def _ending(ended: PlaybookEnded) -> Iterator[str]:
         more = len(ended.changed) - MAX_PATHS
         yield f"Files that it changed: {listed}{f' and {more} more' if more > 0 else ''}."
     else:
-        yield "It changed no file."
+        yield "It changed no files."
     if ended.stop is not None:
         yield f"A limit ended it: {in_code(ended.stop.reason)}."
     yield from (
@@ -137,7 +142,7 @@ def _calls_and_text(calls: str, last_text: str) -> Iterator[str]:
     if calls:
         yield f"Calls that may have changed something, in order:\n\n{as_data(calls)}"
     if last_text.strip():
-        yield f"What was said last:\n\n{as_data(last_text.strip()[-MAX_TEXT:])}"
+        yield f"Its last message:\n\n{as_data(last_text.strip()[-MAX_TEXT:])}"
 
 
 def discarded_attempt(view: StoreView, run_id: str, turn: str) -> DiscardedAttempt | None:
@@ -197,7 +202,7 @@ def _calls(bodies: Sequence[EventBody], run_id: str, steps: Sequence[str]) -> st
             case ToolFailed(call=call, error=error):
                 ends[call] = f"failed: {error}"
             case ToolInDoubt(call=call):
-                ends[call] = "nobody knows whether it happened"
+                ends[call] = "unknown whether it happened"
             case ToolAbandoned(call=call):
                 ends[call] = "not done"
             case ToolRefused(call=call):
@@ -208,7 +213,7 @@ def _calls(bodies: Sequence[EventBody], run_id: str, steps: Sequence[str]) -> st
         if call in ends
     ]
     left_out = len(lines) - MAX_CALLS
-    head = [f"({left_out} earlier ones are left out)"] if left_out > 0 else []
+    head = [f"({counted(left_out, 'earlier call')} omitted)"] if left_out > 0 else []
     return "\n".join(head + lines[-MAX_CALLS:])
 
 
@@ -309,15 +314,15 @@ class _RetryPolicy:
         if not unmet or reply.stopped is not None:
             return ""
         if any(not criterion.ran for criterion in unmet):
-            return "no work of the agent's can change that a criterion was not run"
+            return "a criterion was not run, and the agent cannot change that"
         failures = [(criterion.command, criterion.output_sha256) for criterion in unmet]
         self._same = self._same + 1 if failures == self._unmet else 1
         self.idle = self.idle + 1 if changing == self._changing else 0
         self._unmet, self._changing = failures, changing
         if self.idle >= MAX_IDLE_ENDS:
-            return f"it ended {self.idle} times in a row without having changed anything"
+            return f"it ended {self.idle} times in a row without changing anything"
         if self._most_same is not None and self._same >= self._most_same:
-            return f"they failed with the same output {self._same} times in a row"
+            return f"the criteria failed with the same output {self._same} times in a row"
         return None
 
 

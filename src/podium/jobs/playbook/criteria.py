@@ -145,5 +145,5 @@ def _criterion(command: str, outcome: CallOutcome) -> Criterion:
 
 def _why(outcome: CallOutcome) -> str:
     if not _end_observed(outcome):
-        return "a person said that it ran, and nobody saw how it ended"
+        return "a person confirmed that it ran, but its result is unknown"
     return "" if outcome.ok else outcome.error or "it failed"

@@ -15,6 +15,7 @@ from podium.core.folder_snapshots import FolderChanges, WorkingFolder
 from podium.core.turns import Reply, StopKind, Turn, TurnLimits, TurnStop
 from podium.jobs.playbook.models import PlaybookJob, PlaybookLimits, PluginProfile
 from podium.ports import Agent, Clock, EventQuery, Store, StoreView, Toolbox
+from podium.render.text import counted
 
 
 class WorkingFolders(Protocol):
@@ -101,7 +102,7 @@ class LimitedAgent:
         except TimedOut as error:
             if self._limits.minutes is None:
                 raise
-            reason = f"the agent has worked for {self._limits.minutes:g} minutes"
+            reason = f"the agent has worked for {_amount('minutes', self._limits.minutes)}"
             return self._stopped(TurnStop(kind="minutes", reason=reason), error.usage)
 
     def _again(self, view: StoreView, turn: Turn) -> Usage:
@@ -185,7 +186,7 @@ def _spent(left: TurnLimits, limits: PlaybookLimits) -> Iterator[TurnStop]:
     for kind, rest, limit in kinds:
         if rest is not None and rest <= 0:
             yield TurnStop(
-                kind=kind, reason=f"the run's limit of {limit:g} {_named(kind)} is used up"
+                kind=kind, reason=f"the run's limit of {_amount(kind, limit or 0)} is used up"
             )
 
 
@@ -194,13 +195,17 @@ def _overrun(left: TurnLimits, reply: Reply) -> TurnStop | None:
     used = reply.usage
     tokens = used.input_tokens + used.output_tokens
     if left.tokens is not None and tokens > left.tokens:
-        reason = f"it used {tokens} tokens where {left.tokens} were left, and told of it at its end"
+        reason = f"the agent used {tokens} tokens, {left.tokens} were left, and it reported that only at its end"
         return TurnStop(kind="tokens", reason=reason)
     if left.usd is not None and used.usd > left.usd:
-        reason = f"it used {used.usd:g} USD where {left.usd:g} were left, and told of it at its end"
+        reason = f"the agent used {used.usd:g} USD, {left.usd:g} were left, and it reported that only at its end"
         return TurnStop(kind="usd", reason=reason)
     return None
 
 
-def _named(kind: StopKind) -> str:
-    return {"tool_calls": "tool calls", "usd": "USD", "turns": "answers"}.get(kind, kind)
+def _amount(kind: StopKind, limit: float) -> str:
+    if kind == "usd":
+        return f"{limit:g} USD"
+    if kind == "minutes":
+        return f"{limit:g} minute{'' if limit == 1 else 's'}"
+    return counted(int(limit), {"tool_calls": "tool call", "turns": "answer"}.get(kind, "token"))

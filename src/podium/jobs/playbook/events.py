@@ -65,7 +65,7 @@ def view_event(body: EventBody) -> EventView:
 
 
 def _ending_text(body: PlaybookEnded) -> str:
-    criteria = f"{len(body.criteria)} criteria"
+    criteria = "1 criterion" if len(body.criteria) == 1 else f"{len(body.criteria)} criteria"
     met = f"met, by {criteria}" if body.met else f"NOT met, by {criteria}"
     stop = f"; {stop_text(body.stop)}" if body.stop else ""
     changed = f"; changed {', '.join(body.changed)}" if body.changed else ""

@@ -73,19 +73,23 @@ def verdict(result: PlaybookResult) -> Json:
         return result.model_dump(mode="json")
     failed = "; ".join(f"`{criterion.command}`: {criterion.why}" for criterion in result.unmet)
     if result.stop is not None:
-        what = f"criteria are not met: {failed}" if failed else "nothing proves that it was done"
+        what = (
+            f"criteria are not met: {failed}"
+            if failed
+            else "there are no criteria to check the result"
+        )
         raise PlaybookStopped(
-            f"a limit ended the agent ({result.stop.reason}), and {what}; raise `limits` of the playbook, or look at "
-            f"what was done{_where(result.changes)}",
+            f"a limit stopped the agent ({result.stop.reason}), and {what}; raise `limits` in the playbook, or review "
+            f"the changes{_where(result.changes)}",
             result.stop.exit_code,
         )
     if broken := result.broken:
-        raise PlaybookNotMet(f"{broken}; `podium playbook restore` puts back what was there before")
+        raise PlaybookNotMet(f"{broken}; undo the changes with `podium playbook restore`")
     times = "" if result.ends == 1 else f" {result.ends} times"
-    reason = f"; it was not asked again: {result.given_up}" if result.given_up else ""
+    reason = f"; the agent was not asked again: {result.given_up}" if result.given_up else ""
     raise PlaybookNotMet(
-        f"the agent ended{times}, and criteria are not met: {failed}{reason}; look at what was "
-        f"done{_where(result.changes)}"
+        f"the agent ended{times}, but criteria are not met: {failed}{reason}; review the changes"
+        f"{_where(result.changes)}"
     )
 
 
@@ -99,15 +103,15 @@ def _met(reply: Reply, criteria: tuple[Criterion, ...]) -> bool:
 def _broken(changes: FolderChanges, profile: PluginProfile) -> str:
     """Describe a violation of protected paths. Unknown changes count as one if the profile protects any."""
     if changes.trespasses:
-        return f"what nobody may change was changed: {', '.join(changes.trespasses[:10])}"
+        return f"protected files were changed: {', '.join(changes.trespasses[:10])}"
     if changes.unknown and (profile.forbidden_paths or profile.read_only_paths):
-        return f"nobody can say whether closed paths were changed ({changes.unknown})"
+        return f"cannot tell whether protected files were changed ({changes.unknown})"
     return ""
 
 
 def _where(changes: FolderChanges) -> str:
     if not changes.paths:
-        return " (no file was changed)"
+        return " (no files were changed)"
     more = "" if len(changes.paths) <= 3 else f" and {len(changes.paths) - 3} more"
     return f" ({', '.join(changes.paths[:3])}{more})"
 
@@ -214,7 +218,7 @@ def _overlaps(run: Run, root: str) -> bool:
 
 def _held(other: Run) -> LockHeld:
     return LockHeld(
-        f"run {other.id} of a playbook already works in this folder; continue it with `podium resume {other.id}`, or "
+        f"playbook run {other.id} is already working in this folder; continue it with `podium resume {other.id}`, or "
         f"end it with `podium cancel {other.id}`"
     )
 

@@ -28,11 +28,11 @@ JOB = Job(
     commands={
         "playbook": Command(
             "podium.jobs.playbook.commands.app:app",
-            "Run a playbook: an agent without tools of its own follows a page; or check one.",
+            "Run or check a playbook: instructions for an agent without tools of its own.",
         ),
         "replay": Command(
             "podium.jobs.playbook.commands.replay:app",
-            "Replay a run of a playbook without its model and compare every event.",
+            "Replay a playbook run without its model and compare every event.",
             "Advanced",
         ),
     },

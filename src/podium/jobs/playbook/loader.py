@@ -138,7 +138,7 @@ def token_problems(text: str) -> Iterator[ConfigProblem]:
     ]
     for number in caught or [None]:
         yield ConfigProblem(
-            "holds what looks like a secret; take it out, and name it as secret://NAME",
+            "contains what looks like a secret; remove it, and refer to it as secret://NAME",
             line=number,
         )
 
@@ -147,7 +147,7 @@ def hidden_character_problems(text: str) -> Iterator[ConfigProblem]:
     """Find invisible characters: a reviewer must see all that an agent will read."""
     for number, line in enumerate(_LINE_END.split(text), start=1):
         for at, character in hidden_in(line):
-            problem = f"holds a character that nobody can see, {written(character)}; take it out"
+            problem = f"contains an invisible character, {written(character)}; remove it"
             yield ConfigProblem(problem, line=number, column=at + 1)
 
 
@@ -160,11 +160,11 @@ def secret_problems(located: Located) -> Iterator[ConfigProblem]:
     for name, value in secrets.items():
         if not re.fullmatch(_NAME, name):
             yield located.problem(
-                ("secrets", name), "must be called like a variable: letters, digits, _"
+                ("secrets", name), "must be the name of a variable: letters, digits, _"
             )
         if not isinstance(value, str) or not _REFERENCE.fullmatch(value):
             yield located.problem(
-                ("secrets", name), "name the secret, as secret://NAME; keep its value out"
+                ("secrets", name), "must be a reference, secret://NAME, and not the secret itself"
             )
 
 
@@ -203,7 +203,7 @@ def find_profile(start: Path) -> Path:
             if (candidate / PROFILE_FILE).is_file():
                 return candidate / PROFILE_FILE
     raise BadInput(
-        f"there is no {PROFILE_FILE} in {str(start)!r} or above it; write one, or name it: --profile FILE"
+        f"there is no {PROFILE_FILE} in {str(start)!r} or above it; write one, or pass --profile FILE"
     )
 
 
@@ -240,11 +240,13 @@ def read_playbook(path: Path, root: Path | None = None) -> LoadedPlaybook:
     problems = [*gathered.problems, *text_problems(gathered, names)]
     if not steps and not problems:
         problems.append(
-            LocatedProblem(own, "has no steps; each heading is one: `## Do this first`")
+            LocatedProblem(own, "has no steps; each step is a heading, such as `## Do this first`")
         )
     if len(steps) > MAX_STEPS:
         problems.append(
-            LocatedProblem(own, f"has {len(steps)} steps, and at most {MAX_STEPS} are read")
+            LocatedProblem(
+                own, f"has {len(steps)} steps, more than {MAX_STEPS}; split the playbook"
+            )
         )
     if problems:
         raise invalid(own, problems)
@@ -307,7 +309,7 @@ def secret_inputs(inputs: Mapping[str, str], redactor: Redactor) -> None:
     if caught:
         raise BadInput(
             "\n".join(
-                f"input {name!r} holds what looks like a secret; name it as secret://NAME; {HARMLESS_REMEDY}"
+                f"input {name!r} contains what looks like a secret; refer to it as secret://NAME; {HARMLESS_REMEDY}"
                 for name in caught
             )
         )
@@ -319,15 +321,15 @@ def notes_on(profile: PluginProfile, playbook: Playbook, prompt: PlaybookPrompt)
     if profile.commands.model_dump(exclude_none=True):
         tools.add("run_checks")
     unknown = [name for name in tools_of(profile, playbook.head) or () if name not in tools]
-    notes = [f"input {name!r} must be given to run it" for name in prompt.missing]
+    notes = [f"input {name!r} is required to run the playbook" for name in prompt.missing]
     notes += [
-        f"there is no tool {name!r}, so that `podium playbook run` refuses it" for name in unknown
+        f"there is no tool {name!r}; `podium playbook run` refuses the playbook" for name in unknown
     ]
     most = playbook.head.limits.tokens
     if most and prompt.estimated_tokens > most:
         notes.append(
-            f"the prompt alone has about {prompt.estimated_tokens} tokens, and limits.tokens is {most}"
+            f"the prompt alone takes about {prompt.estimated_tokens} tokens, and limits.tokens is {most}"
         )
     if not playbook.head.success:
-        notes.append("it has no success criteria; nothing would prove that it worked")
+        notes.append("no success criteria; the result will not be checked")
     return notes

@@ -17,7 +17,9 @@ class PlaybookMetrics:
 
     def __init__(self) -> None:
         self._ended = CounterFamily(
-            "podium_playbooks_ended_total", "Playbooks by whether their criteria were met.", ["met"]
+            "podium_playbooks_ended_total",
+            "Ended playbook runs, by whether their criteria were met.",
+            ["met"],
         )
 
     def families(self) -> Sequence[MetricFamily]:

@@ -41,7 +41,7 @@ def _in_quotes(value: Json) -> Json:
 
 def _one_value(value: Json) -> Json:
     if isinstance(value, dict | list):
-        raise ValueError("must be one value")
+        raise ValueError("must be a single value")
     return value
 
 
@@ -49,37 +49,35 @@ def _on_one_line(text: str) -> str:
     if _LINE_BREAKS.search(text):
         raise ValueError("must be on one line")
     if not text.strip():
-        raise ValueError("says nothing")
+        raise ValueError("must not be empty")
     return text
 
 
 def relative_path(path: str) -> str:
     """Validate that the path stays below the root."""
     if path.startswith(("/", "~")) or "\\" in path or _DRIVE.match(path):
-        raise ValueError(
-            "must be a path from the root of the repository on, with `/` between parts"
-        )
+        raise ValueError("must be a path relative to the repository's root, with `/` between parts")
     if ".." in path.split("/"):
-        raise ValueError("must not lead out of the repository")
+        raise ValueError("must not point outside the repository")
     return path
 
 
 def _simple_glob(glob: str) -> str:
     """Validate that the glob is simple, unambiguous and quick to match."""
     if odd := re.search(r"[\[\]{}!?]", glob):
-        raise ValueError(f"knows `*` and `**` alone, and {odd[0]!r} would mean just that character")
+        raise ValueError(f"must not contain {odd[0]!r}; only `*` and `**` are wildcards")
     if glob != glob.strip() or not glob.isprintable():
-        raise ValueError("must have no blanks around it and no hidden characters")
+        raise ValueError("must not contain spaces around it or invisible characters")
     parts = glob.split("/")
     if any(part.count("*") > 2 for part in parts) or parts.count("**") > 2:
-        raise ValueError("has too many stars: at most two in a part, and two parts `**`")
+        raise ValueError("has too many wildcards: at most two `*` in a part, and two `**` parts")
     return glob
 
 
 def _without_braces(command: str) -> str:
     # Input values must never become part of a command.
     if "{{" in command:
-        raise ValueError("inputs are not put into commands; write the command out")
+        raise ValueError("inputs cannot be used in commands; write the command out")
     return command
 
 
@@ -185,9 +183,9 @@ class InputSpec(_DescribedModel):
     @model_validator(mode="after")
     def _makes_sense(self) -> InputSpec:
         if self.required and self.default is not None:
-            raise ValueError("what must be given needs no default; leave out one of the two")
+            raise ValueError("a required input cannot have a default; remove one of the two")
         if self.choices and self.type != "string":
-            raise ValueError(f"choices are for type string, and this one is {self.type}")
+            raise ValueError(f"choices need type string, not {self.type}")
         return self
 
 

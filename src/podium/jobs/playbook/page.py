@@ -70,7 +70,7 @@ def read_page(text: str) -> MarkdownPage:
     for number, line in enumerate(lines[first:], start=first + 1):
         if len(line) > MAX_LINE:
             page.problems.append(
-                PageProblem(number, 1, f"the line is longer than {MAX_LINE} characters; fold it")
+                PageProblem(number, 1, f"the line is longer than {MAX_LINE} characters; wrap it")
             )
         body.take(number, line[:MAX_LINE])
     body.end()
@@ -87,7 +87,7 @@ def _take_front_matter(page: MarkdownPage, lines: list[str]) -> int:
             page.front = "\n" + "\n".join(lines[1:number]) + "\n"
             return number + 1
     page.problems.append(
-        PageProblem(1, 1, "the front matter never ends; put `---` on a line after it")
+        PageProblem(1, 1, "the front matter is not closed; put `---` on a line after it")
     )
     return len(lines)
 
@@ -120,16 +120,16 @@ class _BodyParser:
     def end(self) -> None:
         if self._fence:
             self._report(
-                self._fenced_at, 1, "the code block never ends; close it with its own fence"
+                self._fenced_at, 1, "the code block is not closed; close it with the same fence"
             )
         if self._comment_at:
-            self._report(*self._comment_at, "the comment never ends; close it with `-->`")
+            self._report(*self._comment_at, "the comment is not closed; close it with `-->`")
 
     def _prose(self, number: int, line: str) -> None:
         if atx := _ATX.match(line):
             title = _CLOSING_HASHES.sub("", line[atx.end() :]).strip()
             if not title:
-                self._report(number, 1, "the heading says nothing; write what the step is")
+                self._report(number, 1, "the heading is empty; name the step")
             self._add(PageLine(number, title, level=len(atx[1]), before=atx.end()))
         elif (underline := _UNDERLINE.match(line)) and self._can_be_heading():
             above = self._page.lines[-1]
@@ -282,7 +282,9 @@ class PageLoader:
                 continue
             if ended and line.text.strip() and not line.level:
                 self._report(
-                    name, line, "stands after the steps of an included page; put a heading above it"
+                    name,
+                    line,
+                    "this text follows the steps of an included page; put a heading above it",
                 )
             ended = ended and not (line.level or line.text.strip())
             lines.append((name, line))
@@ -326,22 +328,22 @@ class PageLoader:
     def _refused(self, target: Path, written: str, above: tuple[Path, ...]) -> str:
         """Return why a page is not included; empty when it is."""
         if written.startswith(("/", "~")) or "\\" in written or "\0" in written:
-            return "name the page by its path from this file on, with `/` between parts"
+            return "use a path relative to this file, with `/` between parts"
         if not written.endswith(".md"):
-            return f"{written!r} is no page: their names end with `.md`"
+            return f"{written!r} is not a page; names of pages end with `.md`"
         try:
             real = target.resolve()
         except (OSError, RuntimeError):
-            return f"{written!r} leads nowhere"
+            return f"{written!r} cannot be resolved"
         if not real.is_relative_to(self._root):
-            return f"{written!r} lies outside the root; keep playbooks beneath it"
+            return f"{written!r} is outside the root; keep playbooks inside it"
         if real in above:
             circle = " → ".join(page.name for page in (*above[above.index(real) :], real))
             return f"pages include each other in a circle: {circle}"
         if len(above) > MAX_DEPTH:
-            return f"pages include each other more than {MAX_DEPTH} deep; flatten them"
+            return f"includes are nested more than {MAX_DEPTH} levels deep; flatten them"
         if self._pages >= MAX_PAGES:
-            return f"more than {MAX_PAGES} pages are included; leave some out"
+            return f"more than {MAX_PAGES} pages are included; remove some"
         if self._characters > MAX_WHOLE:
             return f"all pages together are longer than {MAX_WHOLE:,} characters; shorten them"
         return ""
@@ -356,10 +358,10 @@ def read_text(path: Path, name: str) -> str:
         # Opening a named pipe would wait for its other end.
         with open(path, "rb", opener=_without_waiting) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise _unusable(name, "is not a plain file")
+                raise _unusable(name, "is not a regular file")
             content = file.read(MAX_FILE_BYTES + 1)
     except FileNotFoundError:
-        raise _unusable(name, "there is no such file") from None
+        raise _unusable(name, "no such file") from None
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
         raise _unusable(name, f"cannot be read: {why}") from None
@@ -369,7 +371,7 @@ def read_text(path: Path, name: str) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise _unusable(name, "is not UTF-8 text; save it as UTF-8", line) from None
+        raise _unusable(name, "is not valid UTF-8; save it as UTF-8", line) from None
 
 
 def _unusable(name: str, problem: str, line: int | None = None) -> ConfigInvalid:

@@ -36,7 +36,9 @@ class ProfileGate:
         if decision.effect is Effect.DENY or str(decision.tier) in self._tiers:
             return decision
         allowed = ", ".join(self._tiers) or "none"
-        reason = f"this call is of tier {decision.tier}, and the plugin's profile allows: {allowed}"
+        reason = (
+            f"the call has tier {decision.tier}, and the plugin's profile allows only: {allowed}"
+        )
         return decision.model_copy(
             update={"effect": Effect.DENY, "rule": RULE, "reason": reason, "approvers": ()}
         )
@@ -97,7 +99,7 @@ def _commits_layer() -> PolicyLayer:
         "roles": (PLAYBOOK,),
         "decision": Effect.ASK,
         "tier": Tier.T2,
-        "why": "it goes on the branch you stand on",
+        "why": "it goes on the current branch",
     }
     return PolicyLayer(origin="user", policy=Policy.model_validate({"rules": (rule,)}))
 

@@ -22,6 +22,7 @@ from podium.jobs.playbook.models import (
     relative_path,
 )
 from podium.jobs.playbook.template import as_data, fill, in_code, misused, plain
+from podium.render.text import counted
 
 _INTEGER = re.compile(r"[-+]?[0-9]{1,18}")
 _NUMBER = re.compile(r"[-+]?[0-9]{1,18}(\.[0-9]{1,18})?([eE][-+]?[0-9]{1,3})?")
@@ -64,7 +65,7 @@ def settle(
         except ValueError as unfit:
             problems.append(f"input {name!r} {unfit}")
     if not sample:
-        problems += [f"input {name!r} must be given" for name in missing]
+        problems += [f"input {name!r} is required" for name in missing]
     if problems:
         raise BadInput("\n".join(problems))
     return InputValues(values, tuple(missing))
@@ -118,7 +119,7 @@ def _boolean(value: Json) -> str:
 def _line(value: Json) -> str:
     text = _text(value, MAX_LINE)
     if _BREAKS.search(text):
-        raise ValueError("must be on one line; type `text` may have many")
+        raise ValueError("must be on one line; only type `text` may have several")
     return text
 
 
@@ -128,7 +129,7 @@ def _text(value: Json, longest: int) -> str:
     if len(value) > longest:
         raise ValueError(f"is longer than {longest} characters")
     if "\0" in value:
-        raise ValueError("holds a NUL character; it must be text")
+        raise ValueError("contains a NUL character; it must be text")
     return value
 
 
@@ -152,8 +153,8 @@ _TIERS = {
     "T0": "reading",
     "T1": "changes in the folder that are easily undone",
     "T2": "changes to a repository or to what others share",
-    "T3": "effects that leave this machine",
-    "T4": "what cannot be taken back",
+    "T3": "effects outside this machine",
+    "T4": "what cannot be undone",
 }
 
 _END = """\
@@ -193,8 +194,8 @@ def build_prompt(
     prompt = PlaybookPrompt(sections=sections, missing=settled.missing)
     if len(prompt.text) > MAX_PROMPT:
         raise BadInput(
-            f"the prompt is {len(prompt.text):,} characters long, and at most {MAX_PROMPT:,} are "
-            "sent; shorten the playbook or its inputs"
+            f"the prompt is {len(prompt.text):,} characters long, more than {MAX_PROMPT:,}; shorten the playbook or "
+            "its inputs"
         )
     return prompt
 
@@ -255,7 +256,9 @@ def _rules(profile: PluginProfile, playbook: Playbook) -> str:
     if profile.forbidden_paths:
         lines.append("- Never touch: " + ", ".join(map(in_code, profile.forbidden_paths)))
     if profile.read_only_paths:
-        lines.append("- Read, never change: " + ", ".join(map(in_code, profile.read_only_paths)))
+        lines.append(
+            "- Read, but never change: " + ", ".join(map(in_code, profile.read_only_paths))
+        )
     if profile.secrets:
         lines.append("- Secrets by name: " + ", ".join(map(in_code, profile.secrets.values())))
     if limits := ", ".join(_limits(playbook.head.limits)):
@@ -264,17 +267,17 @@ def _rules(profile: PluginProfile, playbook: Playbook) -> str:
 
 
 def _limits(limits: PlaybookLimits) -> Iterator[str]:
-    units = {"turns": "turns", "tool_calls": "tool calls", "tokens": "tokens", "minutes": "minutes"}
-    for name, what in units.items():
+    units = {"turns": "turn", "tool_calls": "tool call", "tokens": "token", "minutes": "minute"}
+    for name, unit in units.items():
         if most := getattr(limits, name):
-            yield f"{most:g} {what}" if isinstance(most, float) else f"{most} {what}"
+            yield counted(int(most), unit) if most == int(most) else f"{most:g} {unit}s"
     if limits.usd:
         yield f"{limits.usd:g} USD"
 
 
 def _facts(facts: Mapping[str, Json]) -> str:
     if len(facts) > MAX_FACTS:
-        raise BadInput(f"{len(facts)} facts are too many for a prompt; give at most {MAX_FACTS}")
+        raise BadInput(f"{len(facts)} facts are too many for a prompt; pass at most {MAX_FACTS}")
     lines = [line for name in sorted(facts) for line in _data_lines(_json(name), facts[name])]
     return as_data("\n".join(lines)) if lines else ""
 
@@ -290,7 +293,7 @@ def _inputs(playbook: Playbook, settled: InputValues) -> str:
 
 def _steps(playbook: Playbook, values: Mapping[str, str], longer: frozenset[str]) -> str:
     purpose = " ".join(playbook.head.description.split())
-    parts = [f"What it is for: {purpose}"] if purpose else []
+    parts = [f"Purpose: {purpose}"] if purpose else []
     parts.append(fill(playbook.introduction, values, longer))
     for number, step in enumerate(playbook.steps, start=1):
         parts.append(f"## {number}. {fill(step.title, values, longer)}")

@@ -57,12 +57,12 @@ class PlaybookRunView(LinesView):
     def _follow(self, body: e.EventBody, progress: Progress) -> None:
         match body:
             case e.AgentAsked():
-                progress.doing(f"{body.agent} thinks")
+                progress.doing(f"{body.agent} is thinking")
             case e.ToolRequested():
                 self._calls += 1
                 progress.doing(f"call {self._calls}: {body.tool}")
             case e.ToolCompleted() | e.ToolFailed() | e.ToolRefused():
-                progress.doing("the agent thinks")
+                progress.doing("the agent is thinking")
             case e.AgentReplied():
                 progress.doing("proving")
             case e.RunWaiting():
@@ -95,54 +95,56 @@ class PlaybookRunView(LinesView):
         short = short_id(run.id)
         return [
             f"podium: {run.failure.message}",
-            f"`podium retry {short} --from prove` runs the criteria again, `--from follow` asks the agent anew",
+            f"run the criteria again with `podium retry {short} --from prove`, or the agent with `--from follow`",
         ]
 
     def _show(self, result: PlaybookResult, run: Run) -> None:
         for criterion in result.criteria:
             self._screen.line(_criterion_line(criterion))
         if not result.criteria:
-            self._screen.line("no success criteria: nothing proves that it worked")
+            self._screen.line("no success criteria; the result was not checked")
         if result.stop is not None:
             self._screen.line(f"stopped: {escaped_line(result.stop.reason)}")
         self._show_changes(result, run)
         if result.words.strip():
             self._screen.line(
-                f"\nthe agent said (no proof of anything):\n{escaped_text(result.words.strip())}\n"
+                f"\nthe agent said (not verified):\n{escaped_text(result.words.strip())}\n"
             )
         self._screen.line(
-            f"{usage_text(result.usage)}; `podium trace {short_id(run.id)}` shows every call"
+            f"{usage_text(result.usage)}; see every call with `podium trace {short_id(run.id)}`"
         )
 
     def _show_changes(self, result: PlaybookResult, run: Run) -> None:
         changes = result.changes
         if changes.unknown:
-            self._screen.line(f"what was changed is not known: {escaped_line(changes.unknown)}")
+            self._screen.line(f"changes unknown: {escaped_line(changes.unknown)}")
             return
         if not changes.paths:
-            self._screen.line("no file was changed")
+            self._screen.line("no files were changed")
             return
-        would = "would change (dry run: nothing was)" if result.dry_run else "changed"
+        would = "would change (dry run)" if result.dry_run else "changed"
         self._screen.line(f"{counted(len(changes.paths), 'file')} {would}:")
         for path in changes.paths[:_MAX_PATHS]:
             self._screen.line(f"  {escaped_line(path)}")
         if len(changes.paths) > _MAX_PATHS:
             self._screen.line(f"  and {len(changes.paths) - _MAX_PATHS} more")
         if PROFILE_FILE in changes.paths and not result.dry_run:
-            self._screen.line(f"  {PROFILE_FILE} is among them: look at it before the next run")
+            self._screen.line(f"  {PROFILE_FILE} was changed: review it before the next run")
         if changes.ignored:
             self._screen.line(f"  and {counted(len(changes.ignored), 'file')} that git ignores")
         if result.dry_run:
             self._show_diff(changes.diff)
         else:
-            self._screen.line(f"`podium playbook restore {short_id(run.id)}` puts all of it back")
+            self._screen.line(f"undo all of it with `podium playbook restore {short_id(run.id)}`")
 
     def _show_diff(self, diff: str) -> None:
         lines = diff.splitlines()
         for line in lines[:_MAX_DIFF_LINES]:
             self._screen.line(escaped_line(line))
         if len(lines) > _MAX_DIFF_LINES:
-            self._screen.line(f"… {len(lines) - _MAX_DIFF_LINES} more lines; --json has all")
+            self._screen.line(
+                f"… {counted(len(lines) - _MAX_DIFF_LINES, 'more line')}; --json prints all"
+            )
 
 
 def _criterion_line(criterion: Criterion) -> str:

@@ -15,9 +15,9 @@ INPUTS = {"bump-compatibility": {"host_version": "5.2"}}
 """Inputs that the scripts of the samples need, if not the defaults."""
 
 _SETTINGS = """\
-# The agent of this sample plays a script: no model, no key. For a real one, name it here, such as
+# The agent of this sample follows a script: no model, no key. To use a real one, add it here, such as
 #   gemini: {kind: api, model: "google:gemini-2.5-flash", env: {GEMINI_API_KEY: "secret://GEMINI_API_KEY"}}
-# with `secrets: [GEMINI_API_KEY]` in your own settings (`podium config show --origin` says where), and add
+# with `secrets: [GEMINI_API_KEY]` in your own settings (`podium config show --origin` shows where), and pass
 # `--agent gemini`.
 agents:
   script: {kind: scripted, script: .sample/script.yaml}
@@ -50,7 +50,9 @@ def sample_names() -> list[str]:
 def lay_out(name: str, target: Path) -> PlaybookSample:
     """Copy a sample's plugin, playbook and script into a new or empty folder. Raises `BadInput`."""
     if name not in sample_names():
-        listed = ", ".join(sample_names()) or "none, for this installation lacks them"
+        listed = (
+            ", ".join(sample_names()) or "none, because this installation does not include them"
+        )
         raise BadInput(f"unknown sample {name!r}; samples: {listed}")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise BadInput(f"{str(target)!r} already exists and is not empty; choose another folder")

@@ -82,7 +82,7 @@ def _loose_ticks(paragraph: list[tuple[int, str]]) -> Iterator[TemplateProblem]:
     for number, line in paragraph:
         for match in _TICKS.finditer(_SPAN.sub(lambda span: " " * len(span[0]), line)):
             problem = (
-                "backticks beside an input must be plain pairs on one line; pair or remove these"
+                "backticks next to an input must be plain pairs on one line; pair or remove these"
             )
             yield TemplateProblem(number, match.start() + 1, problem)
 
@@ -91,7 +91,9 @@ def _problem(name: str | None, names: Collection[str]) -> str:
     if name in names:
         return ""
     if name is None or not _NAME.fullmatch(name):
-        return r"between {{ and }} stands the name of an input alone; write \{{ for the braces themselves"
+        return (
+            r"only the name of an input is allowed between {{ and }}; write \{{ for literal braces"
+        )
     listing = ", ".join(sorted(names)) or "none"
     return f"there is no input {name!r}; inputs: {listing}"
 
@@ -108,7 +110,9 @@ def fill(text: str, values: Mapping[str, str], longer: Collection[str] = ()) -> 
         before, fence = fence, fence_after(line, fence)
         filled.append(_filled(line, values, longer, block=bool(before or fence)))
         if fence_after(filled[-1], before) != fence:
-            raise BadInput(f"an input would end the code block that it stands in: {line.strip()!r}")
+            raise BadInput(
+                f"an input would end the code block that it is used in: {line.strip()!r}"
+            )
     return "\n".join(filled)
 
 
@@ -148,7 +152,7 @@ def _filled(line: str, values: Mapping[str, str], longer: Collection[str], *, bl
 def _in_the_code(name: str, value: str) -> str:
     if "`" in value:
         raise BadInput(
-            f"input {name!r} holds a backtick and stands inside code in the playbook; "
-            "leave it out of the value, or put the name outside of the code"
+            f"input {name!r} contains a backtick and is used inside code in the playbook; "
+            "remove the backtick, or use the input outside of the code"
         )
     return plain(value)

@@ -60,12 +60,12 @@ def _ended_run(view: StoreView, name: str) -> Run:
         raise BadInput(f"{name!r} is not a playbook run; list runs with `podium runs`")
     root, dry_run = _folder_of(run)
     if dry_run:
-        raise NotPossibleNow(f"run {run.id} worked in a copy, so there is nothing to put back")
+        raise NotPossibleNow(f"run {run.id} worked in a copy, so there is nothing to restore")
     for other in (run, *view.runs(RunQuery(flow=PLAYBOOK, limit=_MAX_RUNS))):
         if not other.status.ended and _folder_of(other) == (root, False):
             raise LockHeld(
-                f"run {other.id} of a playbook works in {root!r}; `podium cancel {other.id}` ends it, then the folder "
-                "can be put back"
+                f"playbook run {other.id} is working in {root!r}; end it with `podium cancel {other.id}`, then restore "
+                "the folder"
             )
     return run
 

@@ -24,10 +24,10 @@ def rehearse(
         typer.Option("--wait", help="Keep the process running while the run waits for a person."),
     ] = False,
 ) -> None:
-    """Play the scenes of podium.yaml with their agents: a policy tried out before it matters.
+    """Run the scenes of podium.yaml with their agents, to try out a policy.
 
-    With scripted agents this needs no model and no key. Every call passes the real gate and is
-    really performed, in this folder.
+    With scripted agents this needs no model and no key. Every call passes the real gate and is really
+    performed, in this folder.
 
     \b
     Example:

@@ -15,7 +15,7 @@ JOB = Job(
     commands={
         "rehearse": Command(
             "podium.jobs.rehearsal.commands:app",
-            "Play the scenes of podium.yaml to try out a policy.",
+            "Run the scenes of podium.yaml to try out a policy.",
             "Agents and policy",
         ),
     },

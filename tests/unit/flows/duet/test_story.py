@@ -125,14 +125,16 @@ async def test_each_side_is_told_whether_it_may_act(hall: Hall) -> None:
     hall.allowed_tools = ()
     hall.cast([plans(), REPORT], [results()])
     await hall.play()
-    assert "You have no tools: what has to be looked at" in hall.planner.turns[0].prompt
+    assert (
+        "You have no tools: put everything that has to be inspected" in hall.planner.turns[0].prompt
+    )
     assert "You have no tools: say in your result" in hall.executer.turns[0].prompt
 
 
 @pytest.mark.parametrize("side", ["PLANNER", "EXECUTER"])
 def test_a_side_is_told_of_calls_that_wait_for_a_person_where_it_has_tools(side: Side) -> None:
     told = primer(side, on_screen=True)
-    assert "avoid needless ones" in told
+    assert "avoid unnecessary ones" in told
     assert "waits for a person's approval, end the turn without a final block" in told
     assert "approval" not in role_prompt(side, has_tools=False)
 
@@ -161,7 +163,7 @@ async def test_a_turn_that_goes_on_after_an_approval_keeps_its_id(
     assert asked.awaits == again.awaits
     [line] = [line for line in asked.prompt.splitlines() if line.startswith("ID = ")]
     assert line in again.news.splitlines()
-    assert "end with its `result`. The id stays." in again.news
+    assert "end with its `result` block. The id stays the same." in again.news
     assert (asked.awaits.id in again.news) is not on_screen
 
 
@@ -180,8 +182,8 @@ async def test_a_planner_may_plan_again_until_its_rounds_are_used_up(hall: Hall)
     done = await hall.play(rounds=2)
     assert isinstance(done.result, dict)
     assert done.result["rounds"] == 2
-    assert "No further round is left" in hall.planner.turns[2].prompt
-    assert "No further round is left" not in hall.planner.turns[1].prompt
+    assert "This was the last round" in hall.planner.turns[2].prompt
+    assert "This was the last round" not in hall.planner.turns[1].prompt
 
 
 async def test_a_plan_beyond_the_last_round_is_not_carried_out(hall: Hall) -> None:
@@ -204,7 +206,7 @@ async def test_a_side_that_forgot_its_block_is_nudged_in_its_conversation(hall: 
     assert done.status is RunStatus.SUCCEEDED
     nudge = hall.planner.turns[1]
     assert nudge.session == "s7"
-    assert "there was no tagged block in it" in nudge.prompt
+    assert "it contained no tagged block" in nudge.prompt
     [told] = await hall.told(done, "side_nudged")
     assert isinstance(told, SideNudged)
     assert told.side == "PLANNER"
@@ -250,7 +252,7 @@ async def test_the_last_of_several_blocks_counts_and_the_others_are_put_down(hal
     assert "first thought" not in hall.executer.turns[0].prompt
     heard = await hall.told(run, "message_heard")
     assert [each.why for each in heard if isinstance(each, MessageHeard)][:2] == [
-        "a later one counts",
+        "a later block replaces it",
         "",
     ]
 
@@ -308,7 +310,7 @@ async def test_time_that_ran_out_says_whose_which_and_what_to_do(hall: Hall) -> 
     done = await hall.play(plan_seconds=180)
     assert done.failure is not None
     assert done.failure.exit_code == 6
-    assert "PLANNER brought no `plan` or `report` block" in done.failure.message
+    assert "PLANNER sent no `plan` or `report` block" in done.failure.message
     assert "within 180 s: nothing was heard" in done.failure.message
     assert "podium duet retry" in done.failure.message
 

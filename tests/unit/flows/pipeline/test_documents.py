@@ -87,7 +87,7 @@ def test_a_review_names_everything() -> None:
 def test_an_approval_without_words_is_written_too() -> None:
     text = review(verdict="APPROVE", feedback="")
     assert text.startswith("# Plan review: APPROVE\n")
-    assert text.endswith("## Feedback\n\nNone was given.\n")
+    assert text.endswith("## Feedback\n\nNo feedback.\n")
 
 
 def test_no_words_in_a_review_become_part_of_it() -> None:
@@ -99,7 +99,7 @@ def test_no_words_in_a_review_become_part_of_it() -> None:
 def test_evidence_holds_what_proves_it() -> None:
     text = evidence(check(), check(name="ruff", command="ruff check", exit_code=0, tail=""))
     assert "- Outcome: **not all passed**" in text
-    assert "- Command: `python -m pytest -q`\n- Ended: exit 1\n- Took: 2.3 s\n" in text
+    assert "- Command: `python -m pytest -q`\n- Result: exit 1\n- Duration: 2.3 s\n" in text
     assert f"- SHA-256 of the output: `{'ab' * 32}`" in text
     assert "```text\n1 failed\n```" in text
     assert headings(text)[-2:] == ["1. pytest", "2. ruff"]
@@ -108,8 +108,8 @@ def test_evidence_holds_what_proves_it() -> None:
 def test_evidence_says_when_all_is_well_and_when_nothing_ran() -> None:
     assert "**all passed**" in evidence(check(exit_code=0))
     assert "**no checks were run**" in evidence()
-    assert "Ended: timed out" in evidence(check(exit_code=None, timed_out=True))
-    assert "Ended: was killed" in evidence(check(exit_code=None))
+    assert "Result: timed out" in evidence(check(exit_code=None, timed_out=True))
+    assert "Result: was killed" in evidence(check(exit_code=None))
 
 
 def test_the_output_of_a_check_cannot_break_out() -> None:
@@ -162,7 +162,7 @@ def test_a_body_tells_what_was_asked_done_and_proven() -> None:
     ]
     assert "| `python -m pytest -q` | exit 0 | 2.3 | `abababababababab` |" in text
     assert "- c0ffee Add the toggle" in text
-    assert text.endswith("---\n\nRun `run_1` of Podium; cost $0.12.\n")
+    assert text.endswith("---\n\nCreated by Podium in run `run_1`; cost $0.12.\n")
 
 
 def test_a_body_leaves_out_what_there_is_not() -> None:

@@ -152,7 +152,7 @@ def test_a_plan_needs_no_path_where_there_is_nothing_to_plan() -> None:
     "name", ["audit", "merge_review", "analyse", "plan_review", "triage", "quick_plan"]
 )
 def test_who_judges_is_told_to_change_nothing(name: str) -> None:
-    assert re.search(r"Change no(thing but| file)", prompt(name))
+    assert "Do not change files" in prompt(name)
 
 
 def test_the_plan_that_the_prompt_shows_holds_all_parts() -> None:

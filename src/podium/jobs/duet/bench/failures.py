@@ -117,14 +117,14 @@ class FailureCase:
 
 
 CASES = (
-    FailureCase("works for ever", "ink", ("stuck", "plain"), ("TimedOut", ANSWERED), seconds=4.0),
+    FailureCase("works forever", "ink", ("stuck", "plain"), ("TimedOut", ANSWERED), seconds=4.0),
     FailureCase(
-        "spins for ever", "spinning", ("stuck", "plain"), ("TimedOut", ANSWERED), seconds=4.0
+        "spins forever", "spinning", ("stuck", "plain"), ("TimedOut", ANSWERED), seconds=4.0
     ),
-    FailureCase("asks before it begins", "modal", ("plain",), ("NeedsHuman", ANSWERED)),
+    FailureCase("asks before it starts", "modal", ("plain",), ("NeedsHuman", ANSWERED)),
     FailureCase("asks in between", "composer", ("asks",), ("NeedsHuman", ANSWERED)),
     FailureCase("asks in between", "ink", ("asks",), ("NeedsHuman", ANSWERED)),
-    FailureCase("dies of every message", "crashing", ("plain",), ("AgentLost",)),
+    FailureCase("dies on every message", "crashing", ("plain",), ("AgentLost",)),
     FailureCase("dies in the middle, once", "composer", ("crash",), (ANSWERED,)),
     FailureCase("dies in the middle, once", "alternate", ("crash",), (ANSWERED,)),
     FailureCase("forgets the block", "composer", ("forgets",), (ANSWERED,), seconds=16.0),

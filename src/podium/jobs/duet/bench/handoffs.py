@@ -198,7 +198,7 @@ class PlayedDuet(FrozenModel):
 async def bench_duet(handoffs: int, report: Report = lambda line: None) -> DuetScore:
     """Run tasks until `handoffs` messages were handed on. Raises `ToolMissing` without tmux."""
     if handoffs < 1:
-        raise BadInput("there must be at least one handoff; say --handoffs 1000")
+        raise BadInput("--handoffs must be at least 1")
     pairs = pairs_for(handoffs)
     semaphore = asyncio.Semaphore(AT_ONCE)
     played: list[PlayedDuet] = []
@@ -213,7 +213,7 @@ async def bench_duet(handoffs: int, report: Report = lambda line: None) -> DuetS
                 confusion.update(watcher.confusion())
             played.append(done)
             sides.extend(pair.sides)
-            report(f"{kinds[0]} → {kinds[1]}: {len(done.handoffs)} handed on")
+            report(f"{kinds[0]} → {kinds[1]}: {len(done.handoffs)} passed on")
 
         async with asyncio.TaskGroup() as group:
             for number, kinds in enumerate(pairs):
@@ -334,8 +334,8 @@ def _scored(
     )
 
 
-_KIND_HEADERS = ("KIND", "SAID", "EXACT", "TOOK", "ENTERS EACH", "WRONG")
-_CASE_HEADERS = ("TROUBLE", "KIND", "TO BE TOLD", "TRIES", "TOLD SO", "OTHERWISE")
+_KIND_HEADERS = ("KIND", "SENT", "EXACT", "RECEIVED", "ENTERS PER MESSAGE", "WRONG")
+_CASE_HEADERS = ("FAILURE", "KIND", "EXPECTED", "TRIES", "AS EXPECTED", "OTHER")
 _STATUSES = ("starting", "ready", "busy", "asking", "unknown", "dead")
 
 
@@ -346,7 +346,7 @@ def duet_record(score: DuetScore) -> dict[str, Json]:
 def print_duet_score(screen: Screen, score: DuetScore) -> None:
     screen.table(_KIND_HEADERS, [_kind_row(kind) for kind in score.kinds])
     screen.line(
-        f"{score.handoffs} handed on by {counted(score.pairs, 'pair')} in {counted(score.tasks, 'task')}: "
+        f"{counted(score.handoffs, 'message')} passed on by {counted(score.pairs, 'pair')} in {counted(score.tasks, 'task')}: "
         f"{score.exact} exact, {score.wrong} routed wrongly, {counted(score.hangs, 'silent hang')}"
     )
     for (kind, way), count in Counter(
@@ -357,7 +357,7 @@ def print_duet_score(screen: Screen, score: DuetScore) -> None:
     screen.table(_CASE_HEADERS, [_case_row(case) for case in score.troubles])
     screen.line()
     screen.table(
-        ("TRULY", *(f"SEEN {status.upper()}" for status in _STATUSES)), _confusion_rows(score)
+        ("ACTUAL", *(f"SEEN {status.upper()}" for status in _STATUSES)), _confusion_rows(score)
     )
     for failure in score.failed:
         screen.line(f"failed: {escaped_line(failure)}")
@@ -387,7 +387,7 @@ app = command_app()
 def duet(
     context: typer.Context,
     handoffs: Annotated[
-        int, typer.Option("--handoffs", metavar="N", min=1, help="Number of messages to hand on.")
+        int, typer.Option("--handoffs", metavar="N", min=1, help="Number of messages to pass on.")
     ] = 1000,
 ) -> None:
     """Benchmark message handoffs between pairs of misbehaving terminal programs.

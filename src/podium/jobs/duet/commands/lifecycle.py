@@ -47,36 +47,42 @@ def up(
     planner: Annotated[
         str,
         typer.Option(
-            metavar="WHO", help="claude, codex, gemini, an agent of podium.yaml, or a command."
+            metavar="WHO",
+            help="Program of the planner: claude, codex, gemini, an agent of podium.yaml, or a command.",
         ),
     ] = "",
-    executer: Annotated[str, typer.Option(metavar="WHO", help="The same for the executer.")] = "",
+    executer: Annotated[
+        str, typer.Option(metavar="WHO", help="Program of the executer, as for --planner.")
+    ] = "",
     cwd: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where both work. Else the project.")
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder that both work in. Default: the project."),
     ] = None,
     planner_cwd: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where the planner works.")
+        Path | None, typer.Option(metavar="DIR", help="Folder that the planner works in.")
     ] = None,
     executer_cwd: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where the executer works.")
+        Path | None, typer.Option(metavar="DIR", help="Folder that the executer works in.")
     ] = None,
     pair: PairOption = MAIN,
-    socket: Annotated[str, typer.Option(metavar="NAME", help="Of the tmux server: -L NAME.")] = "",
-    session: Annotated[str, typer.Option(metavar="NAME", help="Of the tmux session.")] = "",
+    socket: Annotated[
+        str, typer.Option(metavar="NAME", help="Name of the tmux server, as for `tmux -L`.")
+    ] = "",
+    session: Annotated[str, typer.Option(metavar="NAME", help="Name of the tmux session.")] = "",
     transport: Annotated[
         Literal["tui", "headless"] | None,
-        typer.Option(help="Live terminals, or a call of the agent for each turn."),
+        typer.Option(help="tui: live terminals. headless: one agent call per turn."),
     ] = None,
     env_file: EnvFileOption = None,
     granted: Annotated[
-        bool, typer.Option("--grant", help="Let them work in these folders, which are your own.")
+        bool, typer.Option("--grant", help="Let both programs read and change these folders.")
     ] = False,
 ) -> None:
-    """Bring a pair up: its tmux session, two panes, two programs that are ready and know their part.
+    """Start a pair: a tmux session with two panes, each with a program that knows its role.
 
-    The planner is left, the executer right. What is up already stays as it is. A duet works in your own
-    folder, so each folder has to be granted once. PLANNER_CMD, PLANNER_CWD, EXECUTER_CMD, EXECUTER_CWD,
-    POLI_TMUX_SOCKET and POLI_TMUX_SESSION count where no option says otherwise.
+    The planner is on the left, the executer on the right. Programs that are already up are kept. A duet
+    works in your own folder, so each folder has to be granted once. PLANNER_CMD, PLANNER_CWD,
+    EXECUTER_CMD, EXECUTER_CWD, POLI_TMUX_SOCKET and POLI_TMUX_SESSION apply where no option is passed.
 
     \b
     Example:
@@ -111,10 +117,10 @@ def attach(
     context: typer.Context,
     pair: PairOption = MAIN,
     read_only: Annotated[
-        bool, typer.Option("--read-only", "-r", help="Look on without touching anything.")
+        bool, typer.Option("--read-only", "-r", help="Only watch; keys have no effect.")
     ] = False,
 ) -> None:
-    """Look at a pair's panes, as they are. `Ctrl-b d` leaves; the pair goes on.
+    """Attach to a pair's tmux session. `Ctrl-b d` detaches; the pair keeps running.
 
     \b
     Example:
@@ -137,7 +143,7 @@ def attach(
         "display-message",
         "-d",
         "5000",
-        "Ctrl-b o: the other side · Ctrl-b d: leave, the pair goes on",
+        "Ctrl-b o: other side · Ctrl-b d: detach, the pair keeps running",
     )
     argv = ["tmux", "-u", "-S", str(socket), *attach, ";", *hint]
     try:
@@ -151,10 +157,10 @@ def down(
     context: typer.Context,
     pair: PairOption = MAIN,
     force: Annotated[
-        bool, typer.Option("--force", help="Also in the middle of a task, which is ended first.")
+        bool, typer.Option("--force", help="Also during a task, which is ended first.")
     ] = False,
 ) -> None:
-    """End a pair's programs and its tmux server, and remove what they kept. Harmless when it is not up.
+    """Stop a pair's programs and its tmux server, and remove their state. Does nothing if the pair is not up.
 
     \b
     Example:
@@ -169,7 +175,7 @@ def down(
         for task in await _tasks_of(podium, pair):
             if not force:
                 raise LockHeld(
-                    f"pair {pair!r} works on task {task.task_id}; end it with `podium duet abort {task.task_id}`, "
+                    f"pair {pair!r} is working on task {task.task_id}; end it with `podium duet abort {task.task_id}`, "
                     "or pass --force"
                 )
             await _ended(podium, task, cli.user)

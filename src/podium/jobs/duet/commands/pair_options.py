@@ -61,7 +61,7 @@ def _setting(line: str, variables: Mapping[str, str]) -> dict[str, str]:
         return {}
     match = _LINE.fullmatch(line)
     if match is None:
-        raise ValueError("is no setting; write NAME=VALUE, or export NAME=VALUE")
+        raise ValueError("is not a setting; write NAME=VALUE, or export NAME=VALUE")
     return {match["name"]: _value(match["value"], variables)}
 
 
@@ -70,7 +70,7 @@ def _value(written: str, variables: Mapping[str, str]) -> str:
     if written.startswith("'"):
         return _unquoted(written)
     if _RUNS_SOMETHING.search(written):
-        raise ValueError("would run a command; write its result")
+        raise ValueError("would run a command; write the result instead")
     quoted = written.startswith('"')
     if quoted:
         inner = re.fullmatch(r'"((?:[^"\\]|\\.)*)"\s*(?:#.*)?', written)
@@ -100,19 +100,21 @@ def _put_in(text: str, variables: Mapping[str, str]) -> str:
 
 
 PairOption = Annotated[
-    str, typer.Option("--pair", metavar="NAME", help="Which pair; see `flows: duet: pairs:`.")
+    str, typer.Option("--pair", metavar="NAME", help="Name of the pair; see `flows: duet: pairs:`.")
 ]
 EnvFileOption = Annotated[
     Path | None,
     typer.Option(
         "--env-file",
         metavar="FILE",
-        help='Variables such as PLANNER_CMD, as a shell would read them: export NAME="$HOME/x".',
+        help='File with variables such as PLANNER_CMD, in shell syntax: export NAME="$HOME/x".',
     ),
 ]
 TaskArgument = Annotated[
     str,
-    typer.Argument(metavar="[TASK]", help="Id of the task, or a short form. Else the only one."),
+    typer.Argument(
+        metavar="[TASK]", help="Id of the task, or a short form. Default: the only one."
+    ),
 ]
 
 
@@ -155,7 +157,7 @@ def open_terminals(
         except ToolMissing as missing:
             if at:
                 raise
-            notify(f"going on without the daemon of `podium duet serve`: {missing}")
+            notify(f"continuing without the daemon of `podium duet serve`: {missing}")
     return nullcontext(terminals_of_project(podium, variables))
 
 
@@ -173,7 +175,7 @@ def typed_api() -> ModuleType:
 def print_pair_status(screen: Screen, status: PairStatus) -> None:
     """Print one pair."""
     if status.transport == "headless":
-        screen.line(f"pair {status.pair}: no terminals, each turn is a call")
+        screen.line(f"pair {status.pair}: no terminals; each turn is an agent call")
         return
     if status.trouble:
         screen.line(f"pair {status.pair}: {status.trouble}")

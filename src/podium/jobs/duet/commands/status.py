@@ -30,7 +30,7 @@ from podium.render.text import escaped_text, local_time, safe_line
 
 
 def status(context: typer.Context) -> None:
-    """Show every pair, how both sides stand, and the state table: which task awaits what from whom.
+    """Show every pair, the status of its sides, and for each task the message that it waits for.
 
     \b
     Example:
@@ -57,7 +57,7 @@ def abort(
     task: TaskArgument = "",
     why: Annotated[str, typer.Option("--why", help="The reason, for the record.")] = "",
 ) -> None:
-    """End a task: whoever works on it is interrupted by its own keys, and stays up.
+    """End a task. The program that works on it is interrupted and stays up.
 
     \b
     Example:
@@ -80,10 +80,11 @@ def nudge(
     context: typer.Context,
     task: TaskArgument = "",
     text: Annotated[
-        str, typer.Option("--say", metavar="TEXT", help="Instead of our own words.")
+        str,
+        typer.Option("--say", metavar="TEXT", help="Text to send instead of the default reminder."),
     ] = "",
 ) -> None:
-    """Remind the side that owes a message of it. One that is busy is left alone.
+    """Remind the side that owes a message. A busy side is not disturbed.
 
     \b
     Example:
@@ -130,7 +131,7 @@ def _print(screen: Screen, statuses: list[PairStatus], tasks: list[DuetTask]) ->
         )
         for task in tasks
     ]
-    headers = ("TASK", "PAIR", "STATUS", "EXPECTED FROM", "EXPECTED", "SINCE", "WORDS")
+    headers = ("TASK", "PAIR", "STATUS", "EXPECTED FROM", "EXPECTED", "SINCE", "TEXT")
     screen.table(headers, rows)
 
 
@@ -149,10 +150,10 @@ def log(
     context: typer.Context,
     task: TaskArgument = "",
     full: Annotated[
-        bool, typer.Option("--full", help="Every message, question and answer whole.")
+        bool, typer.Option("--full", help="Print every message, question and answer in full.")
     ] = False,
 ) -> None:
-    """Print what each side of a task was asked and said, what was done with it, and what went wrong. Without TASK the last.
+    """Print the messages of a task: what each side was asked and said, and what went wrong. Default: the last task.
 
     \b
     Example:

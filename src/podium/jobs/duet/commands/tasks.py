@@ -39,21 +39,22 @@ def send(
     ],
     pair: PairOption = MAIN,
     rounds: Annotated[
-        int | None, typer.Option(min=1, max=100, help="Plans that the planner may make.")
+        int | None, typer.Option(min=1, max=100, help="Maximum number of plans.")
     ] = None,
     env_file: EnvFileOption = None,
     wait: Annotated[
         bool, typer.Option("--wait", help="Keep the process running while it waits for a person.")
     ] = False,
 ) -> None:
-    """Hand a task to a pair: the planner plans it, the executer carries it out, the planner reports.
+    """Send a task to a pair: the planner plans it, the executer carries it out, the planner reports.
 
-    The pair is brought up when it is not. Shows every message as it is handed on, prints the report and
-    `DONE: True`. Ctrl-C interrupts the program that is at work and leaves the task at its checkpoint; both programs
-    stay up, and `podium resume` goes on. POLI_PLAN_TIMEOUT and POLI_EXEC_TIMEOUT are the seconds that a plan and a result may take.
+    The pair is started if it is not up. Prints every message that is passed on, then the report and
+    `DONE: True`. Ctrl-C interrupts the working program and leaves the task at its checkpoint; both programs
+    stay up, and `podium resume` continues. POLI_PLAN_TIMEOUT and POLI_EXEC_TIMEOUT are the limits for a plan
+    and for a result, in seconds.
 
     Exits with 0 when the planner reported, 3 when a person is needed, 6 when time ran out, 7 when the pair
-    is at work. With --json one object to a line: `launch`, every event, `result`.
+    is busy. With --json, prints one object per line: `launch`, every event, `result`.
 
     \b
     Example:
@@ -86,7 +87,7 @@ def retry(
         bool, typer.Option("--wait", help="Keep the process running while it waits for a person.")
     ] = False,
 ) -> None:
-    """Ask the last leg of a task again, under a new id. Without TASK it is the last that did not succeed.
+    """Repeat the last request of a task, under a new id. Default: the last task that did not succeed.
 
     \b
     Example:
@@ -130,7 +131,7 @@ app = command_app(group=True)
 
 @app.callback()
 def queue() -> None:
-    """Many tasks: one after the other, or at once over several pairs.
+    """Queue tasks: one after another on one pair, or in parallel on several.
 
     \b
     Example:
@@ -143,18 +144,18 @@ def queue() -> None:
 def add(
     context: typer.Context,
     tasks: Annotated[
-        list[str] | None, typer.Argument(metavar="TASK...", help="What is to be done.")
+        list[str] | None, typer.Argument(metavar="TASK...", help="Task for a pair.")
     ] = None,
     file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Tasks of a file, one to a line.")
+        Path | None, typer.Option(metavar="FILE", help="File with one task per line.")
     ] = None,
     pairs: Annotated[
-        str, typer.Option(metavar="A,B", help="Pairs that may do them. Else every pair there is.")
+        str, typer.Option(metavar="A,B", help="Pairs that may take the tasks. Default: all pairs.")
     ] = "",
     priority: Annotated[int, typer.Option(help="Higher goes first.")] = 0,
     env_file: EnvFileOption = None,
 ) -> None:
-    """Put tasks in the queue. Each pair takes the next when it is free; a worker sees to it.
+    """Add tasks to the queue. A worker gives each free pair the next task.
 
     \b
     Example:
@@ -201,9 +202,9 @@ def add(
 @app.command("list")
 def list_tasks(
     context: typer.Context,
-    ended: Annotated[bool, typer.Option("--all", help="Also those that have ended.")] = False,
+    ended: Annotated[bool, typer.Option("--all", help="Include tasks that have ended.")] = False,
 ) -> None:
-    """List the tasks of the queue and those that go on.
+    """List queued and running tasks.
 
     \b
     Example:
@@ -225,7 +226,7 @@ def list_tasks(
             (task.task_id, task.pair or "-", task.shown_status, safe_line(task.text, 80))
             for task in tasks
         ]
-        cli.screen.table(("TASK", "PAIR", "STATUS", "WORDS"), rows)
+        cli.screen.table(("TASK", "PAIR", "STATUS", "TEXT"), rows)
 
     cli.screen.answer({"tasks": [task.model_dump(mode="json") for task in tasks]}, render)
 
@@ -235,7 +236,7 @@ def remove(
     context: typer.Context,
     task: Annotated[str, typer.Argument(metavar="TASK", help="Id of the task, or a short form.")],
 ) -> None:
-    """Take a task out of the queue. One that has begun is ended with `podium duet abort`.
+    """Remove a task from the queue. End a task that has started with `podium duet abort`.
 
     \b
     Example:
@@ -251,14 +252,14 @@ def remove(
         duet_task = await find_duet(store, task)
         if duet_task.status is not RunStatus.QUEUED:
             raise NotPossibleNow(
-                f"task {duet_task.task_id} is {duet_task.status.value}, not in the queue; "
-                f"`podium duet abort {duet_task.task_id}` ends one that goes on"
+                f"task {duet_task.task_id} is {duet_task.status.value}, not queued; end an open task with "
+                f"`podium duet abort {duet_task.task_id}`"
             )
-        await cancel(store, engine, duet_task.run_id, by=cli.user, why="taken out of the queue")
+        await cancel(store, engine, duet_task.run_id, by=cli.user, why="removed from the queue")
         return await find_duet(store, duet_task.run_id)
 
     duet_task = cli.run(work)
     cli.screen.answer(
         duet_task.model_dump(mode="json"),
-        lambda: cli.screen.line(f"task {duet_task.task_id} is out of the queue"),
+        lambda: cli.screen.line(f"removed task {duet_task.task_id} from the queue"),
     )

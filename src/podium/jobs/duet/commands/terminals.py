@@ -32,7 +32,7 @@ from podium.jobs.duet.commands.pair_options import (
 )
 from podium.jobs.duet.pairs import MAIN
 from podium.ports import PaneMirror, Store
-from podium.render.text import escaped_line, local_time
+from podium.render.text import counted, escaped_line, local_time
 
 SideArgument = Annotated[str, typer.Argument(metavar="SIDE", help="planner or executer.")]
 _MINUTE = 60.0
@@ -45,12 +45,15 @@ def take(
     minutes: Annotated[
         float,
         typer.Option(
-            "--minutes", min=0.01, max=MAX_HOLD_SECONDS / _MINUTE, help="Until it comes back."
+            "--minutes",
+            min=0.01,
+            max=MAX_HOLD_SECONDS / _MINUTE,
+            help="Minutes until it is returned automatically.",
         ),
     ] = HOLD_SECONDS / _MINUTE,
     pair: PairOption = MAIN,
 ) -> None:
-    """Have the keyboard of a side: Podium types nothing there and its time stands still, until `give`.
+    """Take the keyboard of a side. Podium types nothing there and pauses its time limit until `give`.
 
     \b
     Example:
@@ -72,7 +75,7 @@ def take(
         {"pair": pair, "side": terminal.side, "keyboard": hold.model_dump(mode="json")},
         lambda: cli.screen.line(
             f"the keyboard of {terminal.side} is yours until {local_time(hold.until)}; "
-            f"`podium duet give {side.lower()}` returns it"
+            f"return it with `podium duet give {side.lower()}`"
         ),
     )
 
@@ -80,12 +83,10 @@ def take(
 def give(
     context: typer.Context,
     side: SideArgument,
-    force: Annotated[
-        bool, typer.Option("--force", help="Also when somebody else has it, who loses it.")
-    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Also if somebody else has it.")] = False,
     pair: PairOption = MAIN,
 ) -> None:
-    """Return the keyboard of a side: what Podium had to say there goes on.
+    """Return the keyboard of a side. Podium then continues there.
 
     \b
     Example:
@@ -103,7 +104,7 @@ def give(
     hold = cli.run(work)
     cli.screen.answer(
         {"pair": pair, "side": terminal.side, "keyboard": None, "had_it": hold.who},
-        lambda: cli.screen.line(f"the keyboard of {terminal.side} is Podium's again"),
+        lambda: cli.screen.line(f"returned the keyboard of {terminal.side}"),
     )
 
 
@@ -150,7 +151,7 @@ AtOption = Annotated[
     typer.Option(
         "--at",
         metavar="WHERE",
-        help="Another Podium: its socket, also one that SSH forwards, or HOST:PORT.",
+        help="Address of another Podium: its socket (SSH may forward it), or HOST:PORT.",
     ),
 ]
 CertificatesOption = Annotated[
@@ -158,7 +159,7 @@ CertificatesOption = Annotated[
     typer.Option(
         "--papers",
         metavar="DIR",
-        help="key.pem, certificate.pem and authority.pem, for HOST:PORT.",
+        help="Folder with key.pem, certificate.pem and authority.pem, for HOST:PORT.",
     ),
 ]
 _MAX_QUESTION_CHARACTERS = 200
@@ -169,12 +170,14 @@ def serve(
     listen: Annotated[
         str,
         typer.Option(
-            "--listen", metavar="HOST:PORT", help="Also for other machines, by TLS on both ends."
+            "--listen",
+            metavar="HOST:PORT",
+            help="Also listen for other machines, with TLS on both ends.",
         ),
     ] = "",
     certificates: CertificatesOption = None,
 ) -> None:
-    """Let other programs see and steer the terminals of this project, until Ctrl-C.
+    """Let other programs view and control the terminals of this project, until Ctrl-C.
 
     \b
     Example:
@@ -198,13 +201,13 @@ def keys(
     side: SideArgument,
     pressed: Annotated[
         list[str],
-        typer.Argument(metavar="KEY…", help="As tmux names them; other words are typed."),
+        typer.Argument(metavar="KEY…", help="Names of keys as in tmux; other text is typed."),
     ],
     pair: PairOption = MAIN,
     at: AtOption = "",
     certificates: CertificatesOption = None,
 ) -> None:
-    """Press keys in a side's terminal, whatever it is at.
+    """Press keys in a side's terminal, whatever it is doing.
 
     \b
     Example:
@@ -224,14 +227,17 @@ def keys(
 
     cli.run(work)
     record = {"pair": pair, "side": request.terminal.side, "keys": list(pressed)}
-    cli.screen.answer(record, lambda: cli.screen.line(f"pressed in {request.terminal.side}"))
+    cli.screen.answer(
+        record,
+        lambda: cli.screen.line(f"sent {counted(len(pressed), 'key')} to {request.terminal.side}"),
+    )
 
 
 def screen(
     context: typer.Context,
     side: SideArgument,
     whole: Annotated[
-        bool, typer.Option("--whole", help="Everything that its pane still has.")
+        bool, typer.Option("--whole", help="Print everything that the pane still has.")
     ] = False,
     pair: PairOption = MAIN,
     at: AtOption = "",
@@ -262,7 +268,7 @@ def watch(
     at: AtOption = "",
     certificates: CertificatesOption = None,
 ) -> None:
-    """Print how both sides stand, and whatever changes, until Ctrl-C. With --json what they show, too.
+    """Print the status of both sides, and every change, until Ctrl-C. With --json, also what they show.
 
     \b
     Example:

@@ -88,7 +88,7 @@ class Host:
         if code != 0 and not self.was_killed:
             self._stderr.seek(0)
             raise DemoFailed(
-                f"the run's process left with {_failure_line(code, self._stderr.read())}"
+                f"the run's process exited with {_failure_line(code, self._stderr.read())}"
             )
 
 
@@ -110,12 +110,12 @@ def done(command: Sequence[str], folder: Path, environ: Mapping[str, str]) -> st
     if ended.returncode == 0:
         return ended.stdout.decode(errors="replace")
     how = _failure_line(ended.returncode, ended.stderr)
-    raise DemoFailed(f"`{' '.join(command)}` left with {how}")
+    raise DemoFailed(f"`{' '.join(command)}` exited with {how}")
 
 
 def _failure_line(code: int, stderr: bytes) -> str:
     lines = [line for line in stderr.decode(errors="replace").splitlines() if line.strip()]
-    return f"{code}: {lines[-1]}" if lines else f"{code} and said nothing"
+    return f"{code}: {lines[-1]}" if lines else f"{code} without an error message"
 
 
 TASK = "Discounts are wrong"
@@ -367,15 +367,15 @@ def missing(report: DemoReport) -> list[str]:
         f"every phase of {', '.join(PHASES)}": phases >= set(PHASES),
         "a REJECT of the lead analyst": bool(counts["lead_analyst", "REJECT"]),
         "a FAIL of the auditor": bool(counts["auditor", "FAIL"]),
-        "a conflict solved by the integration specialist": bool(
+        "a conflict resolved by the integration specialist": bool(
             counts["integration_specialist", "DONE"] and report.holds_base
         ),
-        "a call that is denied": bool(report.denied),
+        "a denied call": bool(report.denied),
         "a person's approval": bool(report.approved),
         "a process killed with kill -9": report.kills == 1,
         "green checks": bool(report.checks) and report.checks[-1].passed,
         "receipts that can be verified": bool(report.receipts) and report.verdict.sound,
-        "a file that stands for the pull request": Path(report.pull_request).is_file(),
+        "a pull request file": Path(report.pull_request).is_file(),
     }
     return [what for what, is_so in happened.items() if not is_so]
 
@@ -386,12 +386,14 @@ def show(screen: Screen, report: DemoReport, *, keeps_sample: bool) -> None:
     for line in report.graph:
         screen.line(f"  {line}")
     screen.line()
-    sound = "every one is in place" if report.verdict.sound else "NOT SOUND"
-    gone = "" if keeps_sample else " (gone with the sample; `podium demo --keep DIR` keeps it)"
+    sound = "chain and seals are intact" if report.verdict.sound else "NOT SOUND"
+    gone = (
+        "" if keeps_sample else " (deleted with the sample; keep it with `podium demo --keep DIR`)"
+    )
     screen.facts(
         [
             *((f"checks on {ran.commit[:7]}", _checks(ran)) for ran in report.checks),
-            ("receipts", f"{report.verdict.receipts} verified, chained and sealed: {sound}"),
+            ("receipts", f"{report.verdict.receipts} verified: {sound}"),
             ("cost", usage_text(report.usage)),
             ("pull request", f"{report.pull_request}{gone}"),
             ("to merge", report.merge_command),
@@ -414,7 +416,7 @@ def _summary(report: DemoReport) -> str:
         counted(len(report.approved), "call") + " approved",
         f"{report.kills} kill -9",
     ]
-    return f"{', '.join(met)}; delivered all the same, in {report.seconds} s."
+    return f"{', '.join(met)}; delivered in {report.seconds} s."
 
 
 app = command_app()
@@ -425,14 +427,14 @@ def demo(
     context: typer.Context,
     keep: Annotated[
         Path | None,
-        typer.Option("--keep", metavar="DIR", help="Make the sample project here and keep it."),
+        typer.Option("--keep", metavar="DIR", help="Create the sample project in DIR and keep it."),
     ] = None,
 ) -> None:
-    """See a bug become a reviewed branch, offline and without keys, whatever gets in the way.
+    """Watch Podium turn a bug report into a reviewed branch, offline and without keys.
 
-    Scripted agents play every role of `podium run` in a sample project that is made for them: work is
-    rejected and fails its audit, a call is denied, a person is asked, the process is killed and
-    resumed, and main moves meanwhile. Git, checks, receipts and the kill are real.
+    Scripted agents play every role of `podium run` in a sample project. On the way a report is
+    rejected, an audit fails, a call is denied, an approval is requested, the process is killed and
+    resumed, and main gets a new commit. Git, checks, receipts and the kill are real.
 
     \b
     Example:
@@ -440,14 +442,14 @@ def demo(
       podium demo --keep sample && cd sample && podium runs
     """
     if shutil.which("git") is None:
-        raise ToolMissing("the demo needs git; install it and run this again")
+        raise ToolMissing("the demo needs git; install it and run `podium demo` again")
     screen = Screen(json=context.obj.json)
     folder = _folder(keep)
     keeps_sample = keep is not None
     try:
         report = run_to_end(_perform(folder, screen, keeps_sample=keeps_sample))
         if lacks := missing(report):
-            raise DemoFailed(f"it did not show {', '.join(lacks)}")
+            raise DemoFailed(f"the demo did not show {', '.join(lacks)}")
         screen.answer(report.record(), lambda: show(screen, report, keeps_sample=keeps_sample))
     except DemoFailed as error:
         keeps_sample = True
@@ -464,12 +466,12 @@ def _folder(keep: Path | None) -> Path:
     if keep is None:
         return Path(tempfile.mkdtemp(prefix="podium-demo-")).resolve()
     if keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
-        raise BadInput(f"{str(keep)!r} is there already; name a new folder for the sample project")
+        raise BadInput(f"{str(keep)!r} already exists and is not empty; choose another folder")
     try:
         keep.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadInput(
-            f"{str(keep)!r} cannot be made: {error.strerror}; name a folder you may write to"
+            f"{str(keep)!r} cannot be created: {error.strerror}; choose another folder"
         ) from None
     return keep.resolve()
 
@@ -483,7 +485,7 @@ async def _perform(folder: Path, screen: Screen, *, keeps_sample: bool) -> DemoR
     log = screen.stderr_line if screen.json else screen.line
     sample = Sample(project, environ)
     await asyncio.to_thread(sample.make)
-    log(f"A sample project in {project}; scripted agents play every role.")
+    log(f"Created a sample project in {project}; scripted agents play every role.")
     await asyncio.to_thread(_trust_where_nothing_confines, project, environ)
     demo_run = DemoRun(sample, environ, log)
     async with open_podium(load_configuration(environ, project=project), environ) as podium:

@@ -51,20 +51,25 @@ class Prompt(FrozenModel):
 def prompts(
     context: typer.Context,
     run: Annotated[
-        str, typer.Argument(metavar="[RUN]", help="A run: what was sent. None: what would be.")
+        str,
+        typer.Argument(
+            metavar="[RUN]",
+            help="Show the prompts that this run sent. Default: those that are configured.",
+        ),
     ] = "",
     stage: Annotated[
         str, typer.Option("--stage", metavar="NAME", help="Print the text of this stage's prompts.")
     ] = "",
     mode: Annotated[
-        str, typer.Option("--mode", metavar="NAME", help="Without RUN: the prompts of this mode.")
+        str,
+        typer.Option("--mode", metavar="NAME", help="Without RUN: show the prompts of this mode."),
     ] = "",
 ) -> None:
-    """Show the pipeline's prompts, with sizes: as they are set up here, or as a run sent them.
+    """Show the pipeline's prompts and their sizes, as configured or as a run sent them.
 
-    Without RUN: each stage's instructions, your own included (`.podium/prompts/`, `prompt:`), and what is put into
-    them. With RUN: every prompt that was sent, round by round, and what it is made of; for agents of kind `api` also
-    what all requests of the turn sent, by part.
+    Without RUN: the instructions of each stage, including your own (`.podium/prompts/`, `prompt:`), and their inputs.
+    With RUN: every prompt that was sent, round by round, with the size of its parts; for agents of kind `api` also the
+    size of all requests of the turn, by part.
 
     \b
     Example:
@@ -84,9 +89,7 @@ def prompts(
         stages = list(dict.fromkeys(prompt.stage for prompt in selected))
         selected = [prompt for prompt in selected if prompt.stage.partition(" ")[0] == stage]
         if not selected:
-            raise BadInput(
-                f"there is no stage {stage!r} here; stages: {', '.join(stages) or 'none'}"
-            )
+            raise BadInput(f"there is no stage {stage!r}; stages: {', '.join(stages) or 'none'}")
     record: dict[str, Json] = {"prompts": [prompt.model_dump(mode="json") for prompt in selected]}
     cli.screen.answer(record, lambda: _render(cli.screen, selected, bool(run), bool(stage)))
 
@@ -170,7 +173,7 @@ def _render(screen: Screen, selected: list[Prompt], sent: bool, whole: bool) -> 
             [(e.stage, e.role, str(e.characters), ", ".join(e.inputs)) for e in selected],
         )
         screen.line(
-            "`podium prompts --stage NAME` prints one; `podium prompts RUN` what a run sent."
+            "Print one with `podium prompts --stage NAME`; show those of a run with `podium prompts RUN`."
         )
         return
     rows = [
@@ -188,7 +191,7 @@ def _render(screen: Screen, selected: list[Prompt], sent: bool, whole: bool) -> 
     total = sum(sum(prompt.sent.values()) for prompt in selected)
     asked = sum(prompt.requests for prompt in selected)
     if asked:
-        screen.line(f"{counted(asked, 'request')}, {counted(total, 'character')} sent in all")
+        screen.line(f"{counted(asked, 'request')}, {counted(total, 'character')} sent in total")
 
 
 def _listed(sizes: Mapping[str, int]) -> str:

@@ -28,7 +28,7 @@ STDIN = "-"
 def run(
     context: typer.Context,
     task: Annotated[
-        str, typer.Argument(metavar="TASK", help="The task in your words; - reads it from stdin.")
+        str, typer.Argument(metavar="TASK", help="What to build or fix; `-` reads it from stdin.")
     ],
     mode: Annotated[
         str,
@@ -43,7 +43,7 @@ def run(
     ] = "",
     base: Annotated[
         str,
-        typer.Option("--base", metavar="BRANCH", help="The branch to start from, and to merge to."),
+        typer.Option("--base", metavar="BRANCH", help="Branch to start from and to merge into."),
     ] = "",
     wait: Annotated[
         bool,
@@ -74,7 +74,7 @@ def run(
     Agents plan, write and review; Podium checks, commits, merges and delivers, on a branch of its own
     in a separate worktree. Your checkout is not touched. After Ctrl-C, `podium resume` continues.
 
-    With --json one object per line: `launch`, every event, `result`.
+    With --json, prints one object per line: `launch`, every event, `result`.
 
     \b
     Example:
@@ -89,7 +89,7 @@ def run(
     if wait and slot:
         raise BadInput("--wait cannot be combined with --detach or --queue")
     if (priority or delay) and not slot:
-        raise BadInput("--priority and --delay are for runs in a queue; add --detach or --queue")
+        raise BadInput("--priority and --delay need a queue; add --detach or --queue")
     text = _task_text(task)
 
     async def begin(podium: Podium, slot: QueueSlot | None = None) -> Run:
@@ -117,7 +117,9 @@ def _queue_slot(queue: str, priority: int, delay: str) -> QueueSlot:
 
     seconds = span(delay).total_seconds() if delay else 0.0
     if abs(priority) > MAX_PRIORITY:
-        raise BadInput(f"--priority {priority} is beyond ±{MAX_PRIORITY}; a small number will do")
+        raise BadInput(
+            f"--priority must be between -{MAX_PRIORITY} and {MAX_PRIORITY}, not {priority}"
+        )
     return QueueSlot(queue=queue or QUEUE, priority=priority, delay_seconds=seconds)
 
 
@@ -132,11 +134,11 @@ def _from_stdin() -> str:
 
     most_bytes = 4 * MAX_CHARACTERS
     if sys.stdin.isatty():
-        typer.echo("podium: type the task, then Ctrl-D", err=True)
+        typer.echo("podium: type the task, then press Ctrl-D", err=True)
     content = sys.stdin.buffer.read(most_bytes + 1)
     if len(content) > most_bytes:
         raise BadInput(
-            f"the task on stdin is longer than {MAX_CHARACTERS} characters; put the details into a file "
-            "of the repository and name it in the task"
+            f"the task on stdin is longer than {MAX_CHARACTERS} characters; put the details into a file of "
+            "the repository and name that file in the task"
         )
     return content.decode(errors="surrogateescape")

@@ -34,19 +34,22 @@ def run(
     profile: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="The plugin's profile. Else the nearest one upwards from the root."
+            metavar="FILE",
+            help="Profile of the plugin. Default: the nearest one upwards from the root.",
         ),
     ] = None,
     agent: Annotated[
-        str, typer.Option(metavar="NAME", help="The agent of podium.yaml that follows it.")
+        str, typer.Option(metavar="NAME", help="Agent of podium.yaml that follows the playbook.")
     ] = "",
     root: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="The plugin's folder. Else this project's."),
+        typer.Option(metavar="DIR", help="Folder of the plugin. Default: this project."),
     ] = None,
     inputs: Annotated[
         list[str] | None,
-        typer.Option("--input", metavar="NAME=VALUE", help="An input's value; once for each."),
+        typer.Option(
+            "--input", metavar="NAME=VALUE", help="Value of an input; repeat it for each input."
+        ),
     ] = None,
     dry_run: Annotated[
         bool,
@@ -62,12 +65,13 @@ def run(
 ) -> None:
     """Run a playbook with an agent that has no tools of its own, and check the result.
 
-    The agent only asks for tools; every call is judged, performed and recorded by Podium. Success is
-    decided by the playbook's own commands, which Podium runs at the end. Ctrl-C leaves the run at its
-    checkpoint. `podium playbook restore` puts the folder back to what it was.
+    The agent can only request tools; Podium judges, performs and records every call. The playbook's own
+    commands, which Podium runs at the end, decide about success. Ctrl-C leaves the run at its checkpoint.
+    `podium playbook restore` restores the folder.
 
-    Exits with 0 when all criteria are met, 1 when not, 3 when it waits for a person, 5 when a limit was
-    reached and 6 when time ran out. With --json one object to a line: `launch`, every event, `result`.
+    Exits with 0 when all criteria are met, 1 when not, 3 when the run waits for a person, 5 when a limit
+    was reached and 6 when time ran out. With --json, prints one object per line: `launch`, every event,
+    `result`.
 
     \b
     Example:
@@ -76,7 +80,7 @@ def run(
     """
     cli = CliContext(context.obj)
     if wait and detach:
-        raise BadInput("--wait and --detach exclude each other")
+        raise BadInput("--wait cannot be combined with --detach")
 
     async def begin(podium: Podium, slot: QueueSlot | None = None) -> Run:
         # Before the store is opened: what is refused leaves nothing behind.
@@ -115,7 +119,7 @@ def parse_inputs(written: list[str]) -> dict[str, str]:
     for argument in written:
         name, equals, value = argument.partition("=")
         if not equals or not name.strip():
-            problems.append(f"write --input NAME=VALUE, not {argument[:60]!r}")
+            problems.append(f"pass --input NAME=VALUE, not {argument[:60]!r}")
         elif name.strip() in values:
             problems.append(f"input {name.strip()!r} is given twice")
         else:
@@ -131,18 +135,18 @@ MAX_PATHS = 50
 def restore(
     context: typer.Context,
     run: Annotated[str, typer.Argument(metavar="RUN", help="Id of the run, or a short form.")],
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     over: Annotated[
-        bool, typer.Option("--over", help="Also what somebody changed after the run.")
+        bool, typer.Option("--over", help="Also overwrite files that were changed after the run.")
     ] = False,
     undo: Annotated[
-        bool, typer.Option("--undo", help="Take the last restore of this run back instead.")
+        bool, typer.Option("--undo", help="Undo the last restore of this run instead.")
     ] = False,
 ) -> None:
-    """Put the folder of a playbook's run back to what it was before: byte for byte, and nothing is lost.
+    """Restore the folder of a playbook run to what it was before the run, byte for byte.
 
-    Files that were changed, deleted or added since are shown first. What is there now is kept, so that
-    --undo brings it back. What git knows (.git) is left alone.
+    Prints the files to be changed first. The current files are kept, so that --undo brings them back.
+    `.git` is not touched.
 
     \b
     Example:
@@ -157,7 +161,7 @@ def restore(
     else:
         _show(cli, preview, over)
         if not yes:
-            _ask(cli, f"put back {counted(len(preview.paths), 'path')} in {preview.root!r}?")
+            _ask(cli, f"restore {counted(len(preview.paths), 'path')} in {preview.root!r}?")
         done = _put_back(cli, run, preview, undo, over)
     cli.screen.answer(_record(done), lambda: _print_restore(cli.screen, done, run))
 
@@ -185,7 +189,7 @@ def _put_back(
 def _show(cli: CliContext, preview: FolderRestore, over: bool) -> None:
     """Print the preview to stderr: programs get it with the answer."""
     later = set(preview.conflicts)
-    lines = [(path, "put back") for path in preview.written]
+    lines = [(path, "restore") for path in preview.written]
     lines += [(path, "remove") for path in preview.removed]
     for path, what in sorted(lines)[:MAX_PATHS]:
         note = "  (changed after the run)" if path in later else ""
@@ -193,11 +197,11 @@ def _show(cli: CliContext, preview: FolderRestore, over: bool) -> None:
     if len(lines) > MAX_PATHS:
         cli.screen.stderr_line(f"          and {len(lines) - MAX_PATHS} more")
     for entry in preview.left_out:
-        cli.screen.stderr_line(f"as it is  {escaped_line(entry)}")
+        cli.screen.stderr_line(f"    keep  {escaped_line(entry)}")
     if later and not over:
         raise NotPossibleNow(
-            f"{counted(len(later), 'path')} of these changed after the run, and nothing was put back; save what you "
-            "need of it, then pass --over"
+            f"{counted(len(later), 'path')} changed after the run, so nothing was restored; save what you need, then "
+            "pass --over"
         )
 
 
@@ -213,22 +217,23 @@ def _record(done: FolderRestore) -> dict[str, object]:
 
 def _print_restore(screen: Screen, done: FolderRestore, run: str) -> None:
     if not done.paths:
-        screen.line(f"nothing to put back: {escaped_line(done.root)} is as it was")
+        screen.line(f"nothing to restore: {escaped_line(done.root)} is unchanged")
         return
-    screen.line(f"put back {counted(len(done.paths), 'path')} in {escaped_line(done.root)}")
-    screen.line(f"`podium playbook restore {escaped_line(run)} --undo` takes that back")
+    screen.line(f"restored {counted(len(done.paths), 'path')} in {escaped_line(done.root)}")
+    screen.line(f"undo this with `podium playbook restore {escaped_line(run)} --undo`")
 
 
 def sample(
     context: typer.Context,
     name: Annotated[
-        str, typer.Argument(metavar="[NAME]", help="Which one. Left out: list them.")
+        str, typer.Argument(metavar="[NAME]", help="Name of the sample. Default: list them.")
     ] = "",
     folder: Annotated[
-        Path | None, typer.Argument(metavar="[DIR]", help="A new folder. Else one of its name.")
+        Path | None,
+        typer.Argument(metavar="[DIR]", help="New folder. Default: the name of the sample."),
     ] = None,
 ) -> None:
-    """Lay out a playbook that comes with Podium, with a plugin to try it on and a scripted agent.
+    """Create a sample playbook with a plugin to try it on and a scripted agent.
 
     \b
     Example:
@@ -247,7 +252,7 @@ def sample(
     screen.answer(
         made.model_dump(mode="json"),
         lambda: screen.line(
-            f"{made.name} is in {made.folder}; next:\n  cd {shlex.quote(made.folder)} && {made.command}"
+            f"created {made.name} in {made.folder}; next:\n  cd {shlex.quote(made.folder)} && {made.command}"
         ),
     )
 
@@ -262,7 +267,7 @@ BROKEN = 2
 
 @app.callback()
 def playbook() -> None:
-    """Run or check a playbook: a page that an agent without tools of its own follows."""
+    """Run or check a playbook: instructions for an agent without tools of its own."""
 
 
 @app.command()
@@ -272,18 +277,21 @@ def check(
     profile: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="The plugin's profile. Else the nearest one upwards from here."
+            metavar="FILE",
+            help="Profile of the plugin. Default: the nearest one upwards from here.",
         ),
     ] = None,
     inputs: Annotated[
         list[str] | None,
-        typer.Option("--input", metavar="NAME=VALUE", help="An input's value; once for each."),
+        typer.Option(
+            "--input", metavar="NAME=VALUE", help="Value of an input; repeat it for each input."
+        ),
     ] = None,
 ) -> None:
     """Check a playbook and its profile, and print the prompt with its parts and their sizes.
 
-    Nothing is asked, run or written. Every fault stands on a line of its own with file, line, column
-    and field. Exits with 0 when there is none, else with 2. Tokens are an estimate.
+    No agent is asked, and nothing is run or written. Problems are printed one per line, with file, line,
+    column and field. Exits with 0 when there are none, else with 2. Tokens are an estimate.
 
     \b
     Example:
@@ -303,7 +311,8 @@ def check(
 def schema(
     context: typer.Context,
     front: Annotated[
-        bool, typer.Option("--playbook", help="That of a playbook's front matter instead.")
+        bool,
+        typer.Option("--playbook", help="Print the schema of a playbook's front matter instead."),
     ] = False,
 ) -> None:
     """Print the JSON Schema of plugin-profile.yaml, for editors and other programs.
@@ -448,14 +457,14 @@ def _print(screen: Screen, checked: _PlaybookCheck) -> None:
         for file, problem in checked.problems:
             screen.line(escaped_line(problem.sentence(file)))
         screen.stderr_line(
-            f"podium: {counted(len(checked.problems), 'fault')}; nothing can be run with it"
+            f"podium: {counted(len(checked.problems), 'problem')}; the playbook cannot be run"
         )
         return
     prompt = checked.prompt
     screen.line(f"{checked.playbook}: sound, with {checked.profile}")
     rows = [list(map(str, record.values())) for record in _section_records(prompt)]
-    total = ["all", str(len(prompt.text)), str(prompt.estimated_tokens)]
-    screen.table(("SECTION", "CHARACTERS", "TOKENS, ABOUT"), [*rows, total])
+    total = ["total", str(len(prompt.text)), str(prompt.estimated_tokens)]
+    screen.table(("SECTION", "CHARACTERS", "TOKENS (ESTIMATE)"), [*rows, total])
     for note in checked.notes:
         screen.line(f"note: {escaped_line(note)}")
     screen.line("\nThe prompt:\n")

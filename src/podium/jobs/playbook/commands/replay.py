@@ -15,7 +15,7 @@ from podium.cli.context import CliContext
 from podium.core.errors import BadInput, UnknownId
 from podium.core.ids import short_id
 from podium.core.model import Json
-from podium.render.text import escaped_line
+from podium.render.text import counted, escaped_line
 from podium.store.trace import TraceWriter
 from podium.store.trace_reader import open_trace
 
@@ -36,14 +36,14 @@ def replay(
     source: Annotated[
         str,
         typer.Argument(
-            metavar="RUN|FILE", help="Id of a run or a short form; or a trace, `-` for stdin."
+            metavar="RUN|FILE", help="Id of a run, or a short form; or a trace file, `-` for stdin."
         ),
     ],
     root: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="The folder that the run worked in, if its trace was moved. It need not be there.",
+            help="Folder that the run worked in, if its trace was moved. It does not have to exist.",
         ),
     ] = None,
     export: Annotated[
@@ -54,12 +54,12 @@ def replay(
         ),
     ] = None,
 ) -> None:
-    """Let a recorded run of a playbook happen again, without its model and without its effects.
+    """Replay a recorded playbook run without its model and without side effects.
 
-    The model's answers, what tools gave back, people's answers and the time are taken from the trace;
-    the prompt, the tools, the policy and the flow are today's, and so are playbook and profile where
-    their files still are. Every event is compared. Exits with 0 when all of them are the same, with 1
-    when one differs, which is then shown, and with 2 when the trace cannot be replayed.
+    Answers of the model, results of tools, answers of people and times come from the trace; prompt,
+    tools, policy and flow are the current ones, and so are playbook and profile if their files still
+    exist. Every event is compared. Exits with 0 when all are the same, with 1 when one differs, which is
+    printed, and with 2 when the trace cannot be replayed.
 
     \b
     Example:
@@ -71,7 +71,7 @@ def replay(
     cli = CliContext(context.obj)
     named = None if root is None else str(root.resolve())
     if export is not None and (export.exists() or not export.parent.is_dir()):
-        raise BadInput(f"{str(export)!r} is there already, or its folder is not; name another file")
+        raise BadInput(f"{str(export)!r} already exists, or its folder does not; name another file")
     replayed, trace = cli.run(lambda podium: _replayed(podium, source, named, export is not None))
     if export is not None and replayed.is_same:
         export.write_bytes(trace)
@@ -147,15 +147,15 @@ def _print(cli: CliContext, replayed: ReplayVerdict) -> None:
     difference = replayed.difference
     if difference is None:
         how = ", byte for byte" if replayed.is_verbatim else ""
-        screen.line(f"{count} events, the same{how}")
+        screen.line(f"{counted(count, 'event')} replayed, all the same{how}")
         return
     screen.line(f"event {difference.seq} of {count} differs: {difference.type}")
     for line in _lines(difference):
         screen.line(line)
     if any(field.field == "digest" for field in difference.fields):
         screen.stderr_line(
-            "a digest covers the tool, its arguments and the folder it works in; if that folder was moved, "
-            "say where it was: --root DIR"
+            "a digest covers the tool, its arguments and its working folder; if that folder was moved, pass its "
+            "old path with --root DIR"
         )
 
 

@@ -203,9 +203,9 @@ class ReplayDriver:
                     await act()
                 await self._tape.moved(position)
         except TimeoutError:
-            self._differs(event, "nothing happened any more where this was recorded")
+            self._differs(event, "the replay had no event here")
         except PodiumError as error:
-            self._differs(event, f"this could not happen again: {error}")
+            self._differs(event, f"this event could not be replayed: {error}")
 
     def _differs(self, event: RecordedEvent, why: str) -> None:
         self._tape.differs(EventDifference(seq=event.seq, type=event.body.type, why=why))

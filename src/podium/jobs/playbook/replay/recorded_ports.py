@@ -443,8 +443,8 @@ def call_arguments_in(
             arguments[body.call] = answered[fingerprint]
         elif isinstance(body, ToolRequested):
             raise BadInput(
-                f"{recording.name}: event {event.seq}: these are not all the arguments that {body.tool!r} was called "
-                "with: they were too large to be kept, or the trace was edited; it cannot be replayed"
+                f"{recording.name}: event {event.seq}: the arguments of {body.tool!r} are incomplete (too large to be "
+                "recorded, or the trace was edited), so the trace cannot be replayed"
             )
     return arguments
 

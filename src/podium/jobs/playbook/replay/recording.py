@@ -78,13 +78,13 @@ class Recording:
         """Return the job of the run. Raises `BadInput` if the trace does not contain it."""
         if not self.began.job:
             raise BadInput(
-                f"{self.name}: the trace does not say what the run was given; it is older than replay is"
+                f"{self.name}: the trace does not contain the input of the run; it was written before replay existed"
             )
         try:
             return PlaybookJob.model_validate(self.began.job)
         except ValidationError as error:
             raise BadInput(
-                f"{self.name}: event {self._began_at()}: what the run was given does not fit: "
+                f"{self.name}: event {self._began_at()}: the input of the run is not valid: "
                 f"{_first_problem(error)}"
             ) from None
 
@@ -99,9 +99,11 @@ def read_recording(file: BinaryIO, name: str) -> Recording:
     if reading.problems:
         raise BadInput(f"{reading.problems[0]}; a damaged trace cannot be replayed")
     if not events:
-        raise BadInput(f"{name} holds no events")
+        raise BadInput(f"{name} contains no events")
     if reading.torn:
-        raise BadInput(f"{name} is cut off behind event {events[-1].seq}: its last line has no end")
+        raise BadInput(
+            f"{name} is cut off after event {events[-1].seq}: its last line is incomplete"
+        )
     recording = Recording(name, str(events[0].data["run"]), events)
     _refuse_others(recording)
     return recording
@@ -113,8 +115,7 @@ def _whole(traced: Iterable[TraceEntry], name: str) -> Iterable[RecordedEvent]:
         size += len(entry.line)
         if number > MAX_EVENTS or size > MAX_BYTES:
             raise BadInput(
-                f"{name} is too large to be replayed: at most {MAX_EVENTS} events and "
-                f"{MAX_BYTES // 2**20} MB are"
+                f"{name} is too large to replay; at most {MAX_EVENTS} events and {MAX_BYTES // 2**20} MB are allowed"
             )
         yield _recorded(entry, name)
 
@@ -135,10 +136,10 @@ def _recorded(traced: TraceEntry, name: str) -> RecordedEvent:
         )
     except ValidationError as error:
         raise BadInput(
-            f"{location} ({str(data['type'])[:40]!r}) is none that this Podium knows: {_first_problem(error)}"
+            f"{location} ({str(data['type'])[:40]!r}) is not an event that this Podium knows: {_first_problem(error)}"
         ) from None
     if isinstance(body, UnknownEvent):
-        raise BadInput(f"{location} ({body.type[:40]!r}) is none that this Podium knows")
+        raise BadInput(f"{location} ({body.type[:40]!r}) is not an event that this Podium knows")
     if body.version > type(body).model_fields["version"].default:
         raise BadInput(f"{location} was written by a newer Podium (version {body.version})")
     line = event.line()
@@ -149,18 +150,18 @@ def _refuse_others(recording: Recording) -> None:
     name, first, last = recording.name, recording.events[0], recording.events[-1]
     if first.seq != 1 or not isinstance(first.body, RunQueued):
         raise BadInput(
-            f"{name} does not begin with the beginning of a run; its first lines are missing"
+            f"{name} does not start at the beginning of a run; its first lines are missing"
         )
     if first.body.flow != PLAYBOOK:
         raise BadInput(
-            f"{name} is of a run of flow {first.body.flow!r}; only runs of playbooks can be replayed"
+            f"{name} is the trace of a run of flow {first.body.flow!r}; only playbook runs can be replayed"
         )
     if any(event.data["run"] != recording.run_id for event in recording.events):
-        raise BadInput(f"{name} holds events of more than one run")
+        raise BadInput(f"{name} contains events of more than one run")
     if last.body.type not in AT_REST:
         raise BadInput(
-            f"{name} ends in the middle of its run, behind event {last.seq} ({last.body.type}): it was cut off, or "
-            f"the run is still at work or was killed; `podium resume {recording.run_id}` goes on with it"
+            f"{name} ends in the middle of its run, after event {last.seq} ({last.body.type}): it was cut off, or "
+            f"the run is still active or was killed; continue the run with `podium resume {recording.run_id}`"
         )
 
 

@@ -163,7 +163,9 @@ async def journal_difference(podium: Podium, recording: Recording) -> EventDiffe
             return None
         for event, recorded in zip(page, recording.events[after:], strict=False):
             if (mismatch := difference(event.line(), recorded.data)) is not None:
-                return replace(mismatch, why="the trace was changed: the journal says otherwise")
+                return replace(
+                    mismatch, why="the trace was changed; the journal has something else"
+                )
         after += len(page)
     return None
 
@@ -270,7 +272,7 @@ async def exported(podium: Podium, source: ReplaySource, root: str) -> bytes:
         at, kind = again.difference.seq, again.difference.type
         raise BadInput(
             f"{source.recording.name}: event {at} ({kind}) depends on the folder that the run worked in; record it "
-            "with paths from that folder on"
+            "with paths relative to that folder"
         )
     return _written(again.lines)
 
