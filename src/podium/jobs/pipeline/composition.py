@@ -46,7 +46,7 @@ def hand_over_tool(forge: Forge) -> Tool:
 
     spec = ToolSpec(
         name=NAME,
-        description="Push one branch and open its pull request, or write the pull request to a file.",
+        description="Push one branch and open its pull request, or write the file that stands for one.",
         input_schema=PullRequestDraft.model_json_schema(),
         tier=Tier.T1,
         receipt_fields=("branch", "commit", "pushed", "url", "number", "file"),

@@ -214,7 +214,7 @@ def _spec(sessions: str) -> ToolSpec:
     schema["properties"]["folder"] = {"const": sessions, "default": sessions}
     return ToolSpec(
         name="set_session",
-        description="Set keys in the state of a session; other keys are not changed.",
+        description="Set keys in the state of a session; its other keys stay as they are.",
         tier=Tier.T1,
         idempotent=True,
         timeout_seconds=30,
