@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--quick", action="store_true", help="small versions of the benchmarks with many runs"
     )
     chosen = parser.parse_args(arguments)
-    wanted = [each for name in chosen.names for each in (MANY if name == "many" else (name,))]
+    wanted = [item for name in chosen.names for item in (MANY if name == "many" else (name,))]
     if unknown := set(wanted) - {*NAMES, *MANY}:
         parser.error(f"unknown benchmarks: {', '.join(sorted(unknown))}")
     print(

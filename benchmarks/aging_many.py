@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.crew import crew, module, say, told
+from benchmarks.crew import crew, module, read_line, say
 from benchmarks.figures import Figure, median
-from benchmarks.measuring import opened_engine, opened_store
+from benchmarks.machine_costs import opened_engine, opened_store
 from benchmarks.past import Past, add_past
 from benchmarks.server import durable_server
 from podium.app.databases import prune
@@ -144,10 +144,10 @@ async def _forget(aged: Aged, forgotten: int, quiet_seconds: float) -> list[Figu
     async with crew(command, 1) as [worker]:
 
         async def lap() -> Lap:
-            worker.tell("lap")
+            worker.send_line("lap")
             return Lap(**await worker.hear())
 
-        worker.tell("begin")
+        worker.send_line("begin")
         await worker.hear()
         await asyncio.sleep(quiet_seconds)
         quiet = await lap()
@@ -194,11 +194,11 @@ async def _work(url: str, folder: Path) -> None:
     async with opened_store(url, folder) as store, opened_engine(store, url) as engine:
         engine.register(FlowDefinition("going on", flow))
         say(ready=True)
-        await told()
+        await read_line()
         run = await engine.start("going on")
         say(begun=True)
         since = time.perf_counter()
-        while await told():
+        while await read_line():
             now = time.perf_counter()
             say(
                 steps_per_second=len(spent) / (now - since), slowest_seconds=max(spent, default=0.0)

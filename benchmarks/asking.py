@@ -67,10 +67,10 @@ async def measure() -> list[Figure]:
 
 
 async def _turns(agent: ScriptedAgent, folder: str) -> list[Figure]:
-    player = (sys.executable, "-IS", str(scripted.SCRIPT_PROGRAM))
+    role_agent = (sys.executable, "-IS", str(scripted.SCRIPT_PROGRAM))
     ours, bare = await _medians_of(
         lambda number: agent.ask(_turn(folder, number)),
-        lambda number: _bare(player, PART, folder),
+        lambda number: _bare(role_agent, PART, folder),
     )
     return [
         Figure("a turn of a headless agent", ours * 1000, "ms", bare * 1000, "its bare program"),

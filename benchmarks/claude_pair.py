@@ -42,7 +42,7 @@ _ID = r'ID = "(?P<id>[\w-]+)"\s+\[\[POLI:MSG \{"to":"%s"'
 
 
 @dataclass
-class Told:
+class AnswerTimes:
     """When each question to the model was answered."""
 
     at: list[tuple[float, str]] = field(default_factory=list)
@@ -52,7 +52,7 @@ class Told:
             self.at.append((time.monotonic(), seen.prompt))
 
     def last(self, words: str) -> tuple[float, str]:
-        return next(each for each in reversed(self.at) if words in each[1])
+        return next(item for item in reversed(self.at) if words in item[1])
 
 
 async def measure() -> list[Figure]:
@@ -65,24 +65,24 @@ async def measure() -> list[Figure]:
 
 
 async def _measure(program: str) -> list[Figure]:
-    told = Told()
+    answer_times = AnswerTimes()
     with tempfile.TemporaryDirectory(prefix="pc-") as folder:
-        async with ModelServer(_script(), key=KEY, watcher=told) as server:
+        async with ModelServer(_script(), key=KEY, watcher=answer_times) as server:
             place = Path(folder)
-            kit = _kit(place)
-            pair = TerminalPair(kit, TerminalSettings(socket=place / "s", folder=place / "own"))
+            deps = _deps(place)
+            pair = TerminalPair(deps, TerminalSettings(socket=place / "s", folder=place / "own"))
             try:
                 planner, executer = (
                     _seated(pair, name, program, server.url, place) for name in _SIDES
                 )
                 took = [
-                    await _handoff(planner, executer, number, told, place)
+                    await _handoff(planner, executer, number, answer_times, place)
                     for number in range(HANDOFFS + 1)
                 ][1:]
             finally:
                 await pair.depart()
-    exact = sum(each[1] for each in took)
-    times = [each[0] * 1000 for each in took]
+    exact = sum(item[1] for item in took)
+    times = [item[0] * 1000 for item in took]
     return [
         Figure("two real Claude TUIs, handoff, p50", percentile(times, 0.5), "ms", most=300.0),
         Figure("two real Claude TUIs, handoff, p99", percentile(times, 0.99), "ms"),
@@ -94,7 +94,7 @@ _SIDES = ("planner", "executer")
 
 
 async def _handoff(
-    planner: TuiAgent, executer: TuiAgent, number: int, told: Told, place: Path
+    planner: TuiAgent, executer: TuiAgent, number: int, answer_times: AnswerTimes, place: Path
 ) -> tuple[float, bool]:
     """Seconds, and whether the other's model got it to the byte."""
     first = _awaited("PLANNER", number)
@@ -105,8 +105,8 @@ async def _handoff(
         raise RuntimeError(f"no plan in {reply.text!r}")
     second = _awaited("EXECUTER", number)
     await executer.ask(_turn(second, plan_prompt(plan, second, on_screen=False), place))
-    ended, _ = told.last(f"do {number}")
-    asked, prompt = told.last(plan.id)
+    ended, _ = answer_times.last(f"do {number}")
+    asked, prompt = answer_times.last(plan.id)
     meant = MessageBlock(to="EXECUTER", type="plan", id=plan.id, body=BODY)
     return asked - ended, section_of(meant) in prompt
 
@@ -152,7 +152,7 @@ def _answer(to: str, kind: str) -> str:
     return block_of(MessageBlock(to=to, type=kind, id="{{id}}", body=BODY))
 
 
-def _kit(place: Path) -> TuiDeps:
+def _deps(place: Path) -> TuiDeps:
     return TuiDeps(
         launcher=ProcessLauncher(
             LauncherSettings(grace_seconds=1.0), resolve_secret={"KEY": KEY}.__getitem__

@@ -43,15 +43,15 @@ class Clockwork:
         self._due.clear()
 
     def _turn(self, process: Process) -> None:
-        for wish in process:
-            if isinstance(wish, Place):
-                if not wish.taken_by(process):
+        for item in process:
+            if isinstance(item, Place):
+                if not item.taken_by(process):
                     return
-            elif isinstance(wish, Bell):
-                wish.sleepers.append(process)
+            elif isinstance(item, Bell):
+                item.sleepers.append(process)
                 return
             else:
-                self.start(process, wish)
+                self.start(process, item)
                 return
         self._living.discard(process)
 

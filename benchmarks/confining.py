@@ -50,7 +50,7 @@ async def measure() -> list[Figure]:
             ),
         }
         taken = await _in_turn(ways)
-        inside = await _each_exec(launcher, folder, guarded)
+        inside = await _every_exec(launcher, folder, guarded)
     bare = median(taken["bare"])
     return [
         Figure("bubblewrap's mounts alone", median(taken["mounts"]), "ms", bare, "bare spawn"),
@@ -88,7 +88,7 @@ async def _in_turn(ways: dict[str, Callable[[], Awaitable[object]]]) -> dict[str
     return taken
 
 
-async def _each_exec(launcher: ProcessLauncher, folder: str, guarded: Confinement) -> list[Figure]:
+async def _every_exec(launcher: ProcessLauncher, folder: str, guarded: Confinement) -> list[Figure]:
     script = f"i=0; while [ $i -lt {EXECS} ]; do /bin/true; i=$((i+1)); done"
     plain: list[float] = []
     ours: list[float] = []

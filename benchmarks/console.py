@@ -14,9 +14,9 @@ from typing import TypeVar
 
 import httpx
 
-from benchmarks.browsing import shown_live
+from benchmarks.browser_latency import shown_live
 from benchmarks.figures import Figure, median, percentile
-from benchmarks.metering import resident_bytes
+from benchmarks.time_meter import resident_bytes
 from podium.app.app import open_podium
 from podium.config.configuration import load_configuration
 from podium.core.events import NoteTaken, StepCompleted, StepStarted
@@ -64,7 +64,7 @@ async def measure() -> list[Figure]:
         async with _console(Path(folder)) as stage:
             return [
                 *[await _answered(stage, name, path) for name, path in _paths(stage)],
-                await _told_live(stage, Path(folder)),
+                await _live_messages(stage, Path(folder)),
                 *await _shown_live(stage, Path(folder)),
                 await _followed(stage),
                 await _streams(stage),
@@ -100,7 +100,7 @@ async def _answered(stage: Stage, name: str, path: str) -> Figure:
     return Figure(name, percentile(taken, 0.95), "ms", most=MAX_MS)
 
 
-async def _told_live(stage: Stage, folder: Path) -> Figure:
+async def _live_messages(stage: Stage, folder: Path) -> Figure:
     """From a commit through another connection, as of another process, to who follows by HTTP."""
     state = folder / "project" / ".podium"
     other = await SqlStore.open(state, clock=SystemClock(), ids=SystemIds())
@@ -159,25 +159,25 @@ async def _reads(stage: Stage, followers: int) -> float:
     async def given() -> Store:
         return counted  # type: ignore[return-value]  # what it does not count it hands on
 
-    hub, told = Hub(given), [0] * followers
+    hub, output = Hub(given), [0] * followers
 
     async def follow(number: int) -> None:
         async for _ in hub.follow(stage.long_run, after=EVENTS - 10):
-            told[number] += 1
+            output[number] += 1
 
     following = [asyncio.create_task(follow(number)) for number in range(followers)]
     before = await store.read(lambda view: view.last_seq(stage.long_run))
     for number in range(COMMITS):
-        await _all_told(told, before - EVENTS + 10 + number)
+        await _all_messages(output, before - EVENTS + 10 + number)
         await store.write(lambda tx: tx.append(stage.long_run, _note("more")))
-    await _all_told(told, before - EVENTS + 10 + COMMITS)
+    await _all_messages(output, before - EVENTS + 10 + COMMITS)
     await hub.close()
     await asyncio.gather(*following)
     return counted.reads
 
 
-async def _all_told(told: list[int], many: int) -> None:
-    await retry_until(lambda: min(told) >= many)
+async def _all_messages(messages: list[int], many: int) -> None:
+    await retry_until(lambda: min(messages) >= many)
 
 
 async def _streams(stage: Stage) -> Figure:

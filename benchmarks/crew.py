@@ -34,15 +34,15 @@ class Member:
             raise SystemExit(f"process {self.pid} was silent for {seconds:g} s") from None
         if not line:
             raise SystemExit(f"process {self.pid} ended with {await self._process.wait()}")
-        said: dict[str, Any] = json.loads(line)
-        return said
+        payload: dict[str, Any] = json.loads(line)
+        return payload
 
     def check(self) -> None:
         """Raises `SystemExit` when it has ended."""
         if self._process.returncode is not None:
             raise SystemExit(f"process {self.pid} ended with {self._process.returncode}")
 
-    def tell(self, line: str) -> None:
+    def send_line(self, line: str) -> None:
         assert self._process.stdin is not None
         self._process.stdin.write(f"{line}\n".encode())
 
@@ -92,7 +92,7 @@ def say(**facts: object) -> None:
     print(json.dumps(facts), flush=True)
 
 
-async def told() -> str:
+async def read_line() -> str:
     """The next line that this process is told; empty at the end."""
     line: str = await asyncio.to_thread(sys.stdin.readline)
     return line.strip()

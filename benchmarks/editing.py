@@ -36,7 +36,7 @@ async def measure() -> list[Figure]:
 
 def came_out(case: EditCase) -> tuple[bytes | None, str]:
     """The file afterwards and how the first place was found; None and why, when it was refused."""
-    edits = [TextEdit(each.find, each.replace, each.at_line) for each in case.edits]
+    edits = [TextEdit(edit.find, edit.replace, edit.at_line) for edit in case.edits]
     try:
         coded = decoded(case.before)
         edited = apply_edits(coded.text, edits)

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.loads import Cost
-from benchmarks.metering import Meter, resident_bytes, typical
 from benchmarks.store_costs import BODY, owned_run
+from benchmarks.time_meter import Meter, resident_bytes, typical
 from podium.core.work import QueueSpec
 from podium.engine import FlowDefinition
 from podium.ports import Engine, FlowContext, StepContext, Store
@@ -25,9 +25,9 @@ HOSTED = 1000
 IDLE_SECONDS = 8.0
 QUEUE = "bench"
 
-READ_TRIPS = 2.0
+READ_ROUND_TRIPS = 2.0
 """Of a read: what it asks for is sent with its beginning, and its end is waited for."""
-STATEMENT_TRIPS = 1.0
+STATEMENT_ROUND_TRIPS = 1.0
 """Of each statement that DBOS makes, beginning and commit among them."""
 
 
@@ -40,7 +40,7 @@ async def looks(store: Store, server: PostgresServer) -> Cost:
             lambda view: (view.untaken_signals(["run_a", "run_b"]), view.cancel_wished())
         )
         spent.append(meter.read())
-    return replace(typical(spent), trips=READ_TRIPS + 1)
+    return replace(typical(spent), trips=READ_ROUND_TRIPS + 1)
 
 
 async def questions(store: Store, server: PostgresServer) -> Cost:
@@ -51,7 +51,7 @@ async def questions(store: Store, server: PostgresServer) -> Cost:
         await store.read(lambda view: view.next_due_at())
         await store.read(lambda view: asked_for(asked(view), QUEUE))
         spent.append(meter.read())
-    return replace(typical(spent), trips=2 * READ_TRIPS)
+    return replace(typical(spent), trips=2 * READ_ROUND_TRIPS)
 
 
 async def claims(store: Store, server: PostgresServer, dbos: DbosDatabase) -> tuple[Cost, Cost]:
@@ -69,11 +69,11 @@ async def claims(store: Store, server: PostgresServer, dbos: DbosDatabase) -> tu
         return claimed, meter.read()
 
     spent = [await asyncio.to_thread(claim_one) for _ in range(CLAIMS)]
-    claimed, settled = (typical([pair[each] for pair in spent]) for each in (0, 1))
+    claimed, settled = (typical([pair[number] for pair in spent]) for number in (0, 1))
     # Begin, version, pick, take, commit; begin, settle, commit.
     return (
-        replace(claimed, trips=5 * STATEMENT_TRIPS),
-        replace(settled, trips=3 * STATEMENT_TRIPS),
+        replace(claimed, trips=5 * STATEMENT_ROUND_TRIPS),
+        replace(settled, trips=3 * STATEMENT_ROUND_TRIPS),
     )
 
 

@@ -6,7 +6,7 @@ import secrets
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from benchmarks.handoff_stage import LINES, Carrier
+from benchmarks.handoff_harness import LINES, Carrier
 from podium.core.work import RunStatus
 from podium.jobs.duet.bench.fake_pair import (
     FakePair,
@@ -32,25 +32,29 @@ async def durable_loop(folder: Path) -> Carrier:
         answers = ScriptedAnswers(bodies=(_BODY,), think_seconds=0.2)
         for side in ("PLANNER", "EXECUTER"):
             pair.add_side(side, "composer", answers, settle_seconds=_SETTLE_SECONDS)
-        house = await stack.enter_async_context(open_runner(pair))
+        harness = await stack.enter_async_context(open_runner(pair))
         await pair.terminals.come_up()
         kept = stack.pop_all()
 
     async def handoff(number: int) -> float:
-        return await _handoff(house, pair)
+        return await _handoff(harness, pair)
 
     return Carrier("durable", handoff, kept.aclose)
 
 
-async def _handoff(house: PairRunner, pair: FakePair) -> float:
+async def _handoff(harness: PairRunner, pair: FakePair) -> float:
     """A task is played to its end; its plan's way from the planner to the executer counts."""
-    ended = await house.play(rounds=1)
+    ended = await harness.play(rounds=1)
     if ended.status is not RunStatus.SUCCEEDED:
         raise RuntimeError(f"the task did not succeed: {ended.failure}")
     planner, executer = pair.sides
-    plan = [each for each in planner.happened() if (each.what, each.type) == ("said", "plan")][-1]
+    plan = [event for event in planner.happened() if (event.what, event.type) == ("said", "plan")][
+        -1
+    ]
     return _taken_after(executer, plan.at) - plan.at
 
 
 def _taken_after(fake_side: FakeSide, at: float) -> float:
-    return next(each.at for each in fake_side.happened() if each.what == "took" and each.at > at)
+    return next(
+        event.at for event in fake_side.happened() if event.what == "took" and event.at > at
+    )

@@ -6,8 +6,8 @@ import asyncio
 import os
 from pathlib import Path
 
+from benchmarks.handoff_harness import Carrier, Ends
 from benchmarks.handoff_pane import CLOSING
-from benchmarks.handoff_stage import Carrier, Ends
 
 
 async def bare_ptys(folder: Path) -> Carrier:

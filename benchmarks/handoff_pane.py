@@ -23,20 +23,20 @@ def main(own: str, bench: str, transcript: str) -> None:
     line.bind(own)
     tty.setraw(0)
     _write(b"\x1b[?2004h")
-    _tell(line, bench, "up", b"")
+    _notify(line, bench, "up", b"")
     given = b""
     while True:
         ready, _, _ = select.select([0, line.fileno()], [], [])
         if line.fileno() in ready:
             # The mouth: what it says is complete when it has printed it and written it down.
-            said = line.recv(1 << 20)
-            _write(said)
-            _write_down(transcript, said)
-            _tell(line, bench, "printed", b"")
+            output = line.recv(1 << 20)
+            _write(output)
+            _write_down(transcript, output)
+            _notify(line, bench, "printed", b"")
         if 0 in ready:
             given += os.read(0, 1 << 16)
             if is_submitted(given):
-                _tell(line, bench, "submitted", given)
+                _notify(line, bench, "submitted", given)
                 given = b""
 
 
@@ -46,14 +46,14 @@ def is_submitted(given: bytes) -> bool:
     return bool(found) and rest.replace(_PASTE_ENDS, b"").endswith(_ENTERS)
 
 
-def _tell(line: socket.socket, bench: str, what: str, given: bytes) -> None:
-    told = {"what": what, "at": time.monotonic(), "given": given.decode(errors="replace")}
-    line.sendto(json.dumps(told).encode(), bench)
+def _notify(line: socket.socket, bench: str, what: str, given: bytes) -> None:
+    payload = {"what": what, "at": time.monotonic(), "given": given.decode(errors="replace")}
+    line.sendto(json.dumps(payload).encode(), bench)
 
 
-def _write_down(transcript: str, said: bytes) -> None:
+def _write_down(transcript: str, data: bytes) -> None:
     with open(transcript, "a") as file:
-        file.write(json.dumps({"text": said.decode().replace("\r\n", "\n")}) + "\n")
+        file.write(json.dumps({"text": data.decode().replace("\r\n", "\n")}) + "\n")
 
 
 def _write(data: bytes) -> None:

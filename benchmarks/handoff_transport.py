@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.handoff_stage import Carrier, Ends
+from benchmarks.handoff_harness import Carrier, Ends
 from podium.agents.contract.messages import read_messages
 from podium.agents.tui import Activity, Panes, Program, TerminalSettings, TmuxServer, history
 from podium.agents.tui.activity import watch_folder
@@ -34,12 +34,12 @@ class Line:
     transcripts: Path
     carried: str = ""
 
-    async def carry(self, heard: tuple[MessageBlock, ...]) -> None:
+    async def carry(self, messages: tuple[MessageBlock, ...]) -> None:
         """Paste the newest block, unless that was done."""
-        if not heard or heard[-1].id == self.carried:
+        if not messages or messages[-1].id == self.carried:
             return
-        self.carried = heard[-1].id
-        paste = f"{loading('handoff', block_of(heard[-1]))} ; {pasting('handoff', self.ear)}"
+        self.carried = messages[-1].id
+        paste = f"{loading('handoff', block_of(messages[-1]))} ; {pasting('handoff', self.ear)}"
         await self.server.control.run(f"{paste} ; send-keys -t {self.ear} C-m")
 
 
@@ -84,10 +84,10 @@ async def _transport(folder: Path, name: str, carry: Carry) -> Carrier:
 
 async def _off_the_screen(line: Line) -> None:
     gate = StreamGate(line.activity.file(line.mouth))
-    beats = 0
+    heartbeats = 0
     while True:
-        await line.activity.beyond(line.mouth, beats, float("inf"))
-        beats = line.activity.signs(line.mouth)
+        await line.activity.beyond(line.mouth, heartbeats, float("inf"))
+        heartbeats = line.activity.signs(line.mouth)
         if gate.has_opened():
             shown = "\n".join(await history(line.server.control, line.mouth, 0))
             columns = line.server.settings.columns
@@ -104,16 +104,16 @@ class _Tail:
 
     async def follow(self) -> None:
         kept = NewestFile(self.line.transcripts, "*.jsonl")
-        tail = JsonlTail(kept, _said, lambda file: "")
+        tail = JsonlTail(kept, _entries, lambda file: "")
         self.end_position = tail.end_position()
         watch = watch_folder(self.line.transcripts, lambda file: self.rung.set())
         try:
             while True:
                 await self.rung.wait()
                 self.rung.clear()
-                said, self.end_position = tail.since(self.end_position)
-                for each in said:
-                    await self.line.carry(read_messages(each.text).messages)
+                output, self.end_position = tail.since(self.end_position)
+                for item in output:
+                    await self.line.carry(read_messages(item.text).messages)
         finally:
             watch.stop()
 
@@ -122,5 +122,5 @@ async def _from_the_transcript(line: Line) -> None:
     await _Tail(line).follow()
 
 
-def _said(record: Record) -> list[TranscriptEntry]:
+def _entries(record: Record) -> list[TranscriptEntry]:
     return [TranscriptEntry("words", str(record.get("text", "")))]

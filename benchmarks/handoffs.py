@@ -11,8 +11,8 @@ from pathlib import Path
 from benchmarks.figures import Figure, percentile
 from benchmarks.handoff_durable import durable_loop
 from benchmarks.handoff_floor import bare_ptys
-from benchmarks.handoff_polling import polling
-from benchmarks.handoff_stage import Carrier
+from benchmarks.handoff_harness import Carrier
+from benchmarks.handoff_poll import polling
 from benchmarks.handoff_transport import by_screen, by_transcript
 
 HANDOFFS = int(os.environ.get("PODIUM_BENCH_HANDOFFS", "60"))

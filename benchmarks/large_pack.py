@@ -23,7 +23,7 @@ VERBS = {
     "schedule": "T2", "approve": "T3", "reject": "T3", "inspect": "T1", "print": "T1", "export": "T1", "merge": "T3",
     "split": "T3", "move": "T2", "count": "T0", "tag": "T1", "lock": "T3", "delete": "T4",
 }  # fmt: skip
-TOOLS = sum(len(THINGS[each].split()) for each in DEPARTMENTS) * len(VERBS)
+TOOLS = sum(len(THINGS[item].split()) for item in DEPARTMENTS) * len(VERBS)
 _SAYINGS = ("{} the {} A-17", "please {} {} A-17", "{} {} no. 44", "can you {} the {} x9z2")
 _HANDLER = '''"""Answers."""
 
@@ -66,7 +66,7 @@ def _tool(department: str, thing: str, verb: str) -> Json:
     return {
         "name": f"{department}.{verb}_{thing}",
         "description": f"{verb.title()} a {thing} of the {department} department.",
-        "examples": [{"say": each.format(verb, thing)} for each in _SAYINGS],
+        "examples": [{"say": saying.format(verb, thing)} for saying in _SAYINGS],
         "synonyms": [f"{thing} {verb}"],
         "input_schema": {
             "type": "object",

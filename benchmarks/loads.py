@@ -25,12 +25,12 @@ class Cost:
         return self.client + self.server + self.wait
 
     def times(self, number: float) -> Cost:
-        return Cost(*(number * each for each in (self.client, self.server, self.wait, self.trips)))
+        return Cost(*(number * item for item in (self.client, self.server, self.wait, self.trips)))
 
 
 @dataclass(frozen=True)
 class Costs:
-    """Time that one machine takes for each thing, measured by `benchmarks.measuring`."""
+    """Time that one machine takes for each thing, measured by `benchmarks.machine_costs`."""
 
     commit: Cost
     """A commit, whatever is in it; its begin and its lock too."""

@@ -39,10 +39,10 @@ async def measure() -> list[Figure]:
         configuration = load_configuration(env, project=project)
         async with open_podium(configuration, env) as podium:
             small = await _operator(podium, "roofing")
-            said = [case.say for case in utterance_cases()]
+            messages = [case.say for case in utterance_cases()]
             large = await _large(podium, Path(folder, "large"))
             return [
-                *await _analyzed("roofing", small, said, most=5.0),
+                *await _analyzed("roofing", small, messages, most=5.0),
                 *await _analyzed(f"{TOOLS:,} tools", large, MESSAGES, most=20.0),
                 *await _enqueued(podium, small),
             ]
@@ -59,11 +59,11 @@ async def _large(podium: Podium, folder: Path) -> Operator:
 
 
 async def _analyzed(
-    name: str, operator: Operator, said: Sequence[str], *, most: float
+    name: str, operator: Operator, messages: Sequence[str], *, most: float
 ) -> list[Figure]:
     seconds = []
-    await operator.process(said[0])  # the first message builds the index
-    for message in [*said] * ANALYZE_ROUNDS:
+    await operator.process(messages[0])  # the first message builds the index
+    for message in [*messages] * ANALYZE_ROUNDS:
         began = time.perf_counter()
         await operator.process(message)
         seconds.append(time.perf_counter() - began)
@@ -79,16 +79,16 @@ async def _enqueued(podium: Podium, operator: Operator) -> list[Figure]:
     assert planned.plan is not None
     job = OperatorJob(plan=planned.plan, asked_by="bench")
 
-    async def ask(askers: int, each: int) -> float:
+    async def ask(askers: int, item: int) -> float:
         """Milliseconds a call."""
 
         async def asker() -> None:
-            for _ in range(each):
+            for _ in range(item):
                 await operator.carry_out(job, OperatorMode.ENQUEUE)
 
         began = time.perf_counter()
         await asyncio.gather(*(asker() for _ in range(askers)))
-        return (time.perf_counter() - began) / (askers * each) * 1000
+        return (time.perf_counter() - began) / (askers * item) * 1000
 
     await ask(1, ENQUEUED)  # see `durable`: both sides are measured once the log has its length
     one, several = await ask(1, ENQUEUED), await ask(ASKERS, ENQUEUED // ASKERS)

@@ -19,7 +19,7 @@ from podium.core.work import RunStatus
 from podium.core.workspaces import WorkspaceSpec
 from podium.jobs.pipeline.composition import pipeline_job
 from podium.ports import Workspace
-from tests.integration.pipeline.rig import RIGHT, TASK, Project, smooth
+from tests.integration.pipeline.pipeline_harness import RIGHT, TASK, Project, smooth
 
 ROUNDS = 7
 RUNS = int(os.environ.get("PODIUM_BENCH_RUNS", "200"))
@@ -68,10 +68,10 @@ async def _run(podium: Podium) -> float:
 async def _bare(podium: Podium, number: int) -> float:
     """The same work with nobody in charge: each turn's program in the fence, its commit, its import."""
     began = time.perf_counter()
-    wish = podium.workspace_spec(f"bare-{number}", base="main")
-    workspace = await podium.workspaces.create(WorkspaceSpec.model_validate(wish.model_dump()))
+    intent = podium.workspace_spec(f"bare-{number}", base="main")
+    workspace = await podium.workspaces.create(WorkspaceSpec.model_validate(intent.model_dump()))
     for turn in range(TURNS):
-        await _player(podium, workspace)
+        await _role_agent(podium, workspace)
         await _commit(workspace, f"docs/{turn}.md", turn)
     await podium.check_runner.run(workspace, CHECK, 60.0)
     await _commit(workspace, "docs/evidence.md", TURNS)
@@ -79,7 +79,7 @@ async def _bare(podium: Podium, number: int) -> float:
     return time.perf_counter() - began
 
 
-async def _player(podium: Podium, workspace: Workspace) -> None:
+async def _role_agent(podium: Podium, workspace: Workspace) -> None:
     ended = await podium.launcher.run(
         ProcessSpec(
             argv=(sys.executable, "-IS", str(scripted.SCRIPT_PROGRAM)),

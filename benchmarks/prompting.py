@@ -19,7 +19,7 @@ from podium.core.work import RunStatus
 from podium.jobs.pipeline.agent_text import slug_of
 from podium.testing.modelserver import ModelServer
 from tests.integration.contract.media import KEY, NONCE, OPENAI_API
-from tests.integration.pipeline.rig import Project
+from tests.integration.pipeline.pipeline_harness import Project
 
 BUG = "Discounts of 100 % or more give a negative price"
 FEATURE = "Let a discount be given as a text such as '15 %'"

@@ -32,8 +32,8 @@ class _Plain(Redactor):
 
 async def measure() -> Sequence[Figure]:
     random.seed(3)
-    letters = string.ascii_letters + string.digits
-    secrets = {f"T{n}_KEY": "".join(random.choices(letters, k=40)) for n in range(_SECRETS)}
+    characters = string.ascii_letters + string.digits
+    secrets = {f"T{n}_KEY": "".join(random.choices(characters, k=40)) for n in range(_SECRETS)}
     ours, plain = Redactor(secrets), _Plain(secrets)
     return [
         Figure(

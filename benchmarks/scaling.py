@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import peer_dbos, peer_prefect
-from benchmarks.crew import crew, module, say, told
+from benchmarks.crew import crew, module, read_line, say
 from benchmarks.figures import Figure, median
-from benchmarks.measuring import opened_engine, opened_store
-from benchmarks.pacing import Pace, pace
+from benchmarks.machine_costs import opened_engine, opened_store
 from benchmarks.server import durable_server
 from benchmarks.simulating import POINTS_FILE, Points
+from benchmarks.worker_pace import Pace, pace
 from podium.core.work import QueueSpec
 from podium.engine import FlowDefinition
 from podium.ports import Engine, FlowContext, StepContext
@@ -149,7 +149,7 @@ async def _begun(
 ) -> Pace:
     async with crew(command, size, environ) as members:
         for member in members:
-            member.tell("begin")
+            member.send_line("begin")
         return await pace(url, counting, runs, STEPS, members)
 
 
@@ -182,9 +182,9 @@ async def _work(url: str, folder: Path) -> None:
     async with opened_store(url, folder) as store, opened_engine(store, url) as engine:
         _register_flow(engine)
         say(ready=True)
-        await told()
+        await read_line()
         async with engine.serve([QueueSpec(name=QUEUE, worker_concurrency=ROOM)]):
-            await told()
+            await read_line()
 
 
 def table(curve: Curve) -> list[str]:

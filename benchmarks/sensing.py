@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from benchmarks.figures import Figure, median
-from benchmarks.ticking import Idled, idle_tick, idled
+from benchmarks.unchanged_ticks import Idled, idle_tick, idled
 from podium.jobs.sense.io import FileSource, FolderSource, SourceDeps
 from podium.jobs.sense.options import SenseOptions
 from podium.jobs.sense.planning.bundle import bundle_json, bundle_of
@@ -80,12 +80,12 @@ def sources_of(root: Path) -> list[StateSource]:
     """As the loop has them."""
     redactor = Redactor({"API_KEY": "sk-not-a-real-one-0123456789"})
     own = {LAYOUT.log, LAYOUT.telemetry, LAYOUT.parser_log}
-    kit = SourceDeps(root, SystemClock(), redactor.text, own.__contains__, OPTIONS.file_bytes)
+    deps = SourceDeps(root, SystemClock(), redactor.text, own.__contains__, OPTIONS.file_bytes)
     return [
-        FileSource(kit, "health", LAYOUT.health, stale_seconds=OPTIONS.health_stale_seconds),
-        FolderSource(kit, "acks", LAYOUT.acks, pattern="*.ack.json", newest=OPTIONS.newest_acks),
+        FileSource(deps, "health", LAYOUT.health, stale_seconds=OPTIONS.health_stale_seconds),
+        FolderSource(deps, "acks", LAYOUT.acks, pattern="*.ack.json", newest=OPTIONS.newest_acks),
         FolderSource(
-            kit,
+            deps,
             "sessions",
             LAYOUT.sessions,
             pattern="*.yaml",
@@ -151,7 +151,7 @@ async def _in_turn(ways: dict[str, Callable[[], Awaitable[None]]]) -> dict[str, 
             milliseconds = await _timed(way)
             if number:
                 taken[name].append(milliseconds)
-    return {name: median(each) for name, each in taken.items()}
+    return {name: median(item) for name, item in taken.items()}
 
 
 def _in_new_processes(root: Path) -> dict[str, float]:
@@ -161,7 +161,7 @@ def _in_new_processes(root: Path) -> dict[str, float]:
         for way, times in taken.items():
             words = (sys.executable, "-m", "benchmarks.sensing", str(root), way)
             times.append(float(subprocess.check_output(words)))
-    return {name: median(each) for name, each in taken.items()}
+    return {name: median(item) for name, item in taken.items()}
 
 
 async def _once(root: Path, way: str) -> float:

@@ -51,7 +51,7 @@ class Points:
             raise SystemExit(f"{path} is not a file of measured points: {error!r}") from None
         if min((points.cores, points.room, points.steps, *by_workers), default=0) < 1:
             raise SystemExit(f"{path}: cores, room, steps and workers must be at least 1")
-        if not all(each is None or each > 0 for each in by_workers.values()):
+        if not all(worker is None or worker > 0 for worker in by_workers.values()):
             raise SystemExit(f"{path}: measured values must be more than 0, or null")
         return points
 
@@ -120,7 +120,7 @@ def _maybe(value: Any) -> float | None:
 
 
 def measure_costs(path: Path) -> None:
-    from benchmarks.measuring import measure
+    from benchmarks.machine_costs import measure
 
     measured = asyncio.run(measure())
     path.write_text(json.dumps(asdict(measured), indent=1) + "\n")

@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from benchmarks.capacity_plan import SIZES, Plan, fits, on_one_database
 from benchmarks.loads import Costs
 from benchmarks.simulating import COSTS_FILE, POINTS_FILE, Points, predict, read_costs
-from benchmarks.sizing import SIZES, Plan, fits, on_one_database
 
 PAGE = Path(__file__).parents[1] / "docs" / "sizing.md"
 

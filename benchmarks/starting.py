@@ -68,7 +68,7 @@ async def measure() -> list[Figure]:
             "sense --once, idle": [["sense", "--once", "--if-changed"]] * ROUNDS,
             "ask": [["ask", "run the tests"]] * ROUNDS,
         }
-        commands = {name: [[podium, *each] for each in rows] for name, rows in arguments.items()}
+        commands = {name: [[podium, *row] for row in rows] for name, rows in arguments.items()}
         commands[BARE] = [[sys.executable, "-c", "pass"]] * ROUNDS
         milliseconds = await asyncio.to_thread(_cpu_milliseconds, commands, project, env)
         repository = Path(folder) / "repository"
@@ -97,7 +97,7 @@ def _cpu_milliseconds(
     for number in range(ROUNDS):
         for name, rows in commands.items():
             seconds[name].append(_cpu_seconds(rows[number], project, env))
-    return {name: min(each) * 1000 for name, each in seconds.items()}
+    return {name: min(item) * 1000 for name, item in seconds.items()}
 
 
 def _cpu_seconds(command: Sequence[str], project: Path, env: dict[str, str]) -> float:

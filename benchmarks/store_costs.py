@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from benchmarks.loads import Cost
-from benchmarks.metering import PARTS, Meter, typical
+from benchmarks.time_meter import PARTS, Meter, typical
 from podium.core.events import StepCompleted, StepStarted
 from podium.core.work import Run, RunStatus, StepRecord, StepStatus
 from podium.platform.system_clock import SystemClock, SystemIds
@@ -42,7 +42,7 @@ async def commits(store: Store, server: PostgresServer, size: int, rounds: int =
 def fit(spent: dict[int, Cost]) -> tuple[Cost, Cost]:
     """Return the cost of a commit by itself and of each work in it: the lines that miss each point least, in parts of it."""
     lines = [_line({size: getattr(cost, part) for size, cost in spent.items()}) for part in PARTS]
-    return Cost(*(fixed for fixed, _ in lines)), Cost(*(each for _, each in lines))
+    return Cost(*(fixed for fixed, _ in lines)), Cost(*(item for _, item in lines))
 
 
 def _line(points: dict[int, float]) -> tuple[float, float]:
@@ -66,8 +66,8 @@ async def round_trips(
         slow = await commits(far, server, size, rounds=7)
         quick = await commits(near, server, size, rounds=7)
         found.append((slow.seconds - quick.seconds) / (2 * wire_seconds))
-    each = max(0.0, (found[1] - found[0]) / 8)
-    return max(0.0, found[0] - each), each
+    item = max(0.0, (found[1] - found[0]) / 8)
+    return max(0.0, found[0] - item), item
 
 
 def owned_run(queue: str | None = None) -> Run:

@@ -48,18 +48,18 @@ def _measure() -> list[Figure]:
         trace = _written(Path(folder), EVENTS)
         short = _written(Path(folder) / "short", 100)
         figures = [_first_screen(trace, short)]
-        parsed, scanned, told, printed = _in_turn(
+        parsed, scanned, output, printed = _in_turn(
             lambda: _parse(trace),
-            lambda: _tell(trace, RowFilter(failed=True), as_json=False),
-            lambda: _tell(trace, RowFilter(), as_json=True),
-            lambda: _tell(trace, RowFilter(), as_json=False),
+            lambda: _render(trace, RowFilter(failed=True), as_json=False),
+            lambda: _render(trace, RowFilter(), as_json=True),
+            lambda: _render(trace, RowFilter(), as_json=False),
             # Whatever else the machine does only ever adds to the time of a processor.
             choose=min,
         )
     return [
         *figures,
         _against(parsed, "trace --failed, 100,000 events", scanned),
-        _against(parsed, "trace --json, 100,000 events", told),
+        _against(parsed, "trace --json, 100,000 events", output),
         _against(parsed, "trace, every row printed", printed),
     ]
 
@@ -93,11 +93,11 @@ def _parse(trace: Path) -> None:
             json.loads(line)
 
 
-def _tell(trace: Path, wanted: RowFilter, *, as_json: bool) -> None:
+def _render(trace: Path, wanted: RowFilter, *, as_json: bool) -> None:
     with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere), open_trace(trace) as file:
-        telling = TraceView(Screen(json=as_json), wanted)
-        telling.read(TraceReader(file, trace.name))
-        telling.end()
+        rendering = TraceView(Screen(json=as_json), wanted)
+        rendering.read(TraceReader(file, trace.name))
+        rendering.end()
 
 
 def _in_turn(
@@ -113,7 +113,7 @@ def _in_turn(
             began = clock()
             work()
             seconds.append(clock() - began)
-    return [choose(each) * 1000 for each in taken]
+    return [choose(item) * 1000 for item in taken]
 
 
 def _written(folder: Path, count: int) -> Path:

@@ -36,7 +36,7 @@ async def measure() -> list[Figure]:
         )
         store = await SqlStore.open(Path(folder), clock=SystemClock(), ids=SystemIds())
         try:
-            latencies, idle = await _approve_each(store, host)
+            latencies, idle = await _approve_all(store, host)
         finally:
             await store.close()
             await host.wait()
@@ -53,7 +53,7 @@ async def measure() -> list[Figure]:
     ]
 
 
-async def _approve_each(
+async def _approve_all(
     store: SqlStore, host: asyncio.subprocess.Process
 ) -> tuple[list[float], float]:
     assert host.stdout is not None

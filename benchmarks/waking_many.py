@@ -17,10 +17,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.crew import Member, crew, module, say, told
+from benchmarks.crew import Member, crew, module, read_line, say
 from benchmarks.figures import Figure, percentile
-from benchmarks.idling import idle_shares
-from benchmarks.measuring import opened_engine, opened_store
+from benchmarks.idle_worker import idle_shares
+from benchmarks.machine_costs import opened_engine, opened_store
 from benchmarks.server import durable_server
 from podium.app.approvals import approve
 from podium.core.decisions import Approval, Tier
@@ -65,8 +65,8 @@ async def measure(quick: bool = False) -> list[Figure]:
 
 
 def _figures(name: str, woken: Sequence[Woken]) -> list[Figure]:
-    asked = [each.since_asked * 1000 for each in woken]
-    kept = [each.since_kept * 1000 for each in woken]
+    asked = [item.since_asked * 1000 for item in woken]
+    kept = [item.since_kept * 1000 for item in woken]
     return [
         Figure(f"approve -> {name} goes on, p50", percentile(asked, 0.5), "ms", most=20.0),
         Figure(f"approve -> {name} goes on, p99", percentile(asked, 0.99), "ms"),
@@ -81,7 +81,7 @@ async def _foreground(url: str, folder: Path, rounds: int) -> list[Woken]:
     await _migrated(url)
     command = module("waking_many", "--foreground", url, str(folder), str(rounds))
     async with opened_store(url, folder) as store, crew(command, 1) as [host]:
-        host.tell("begin")
+        host.send_line("begin")
         woken = []
         for number in range(rounds):
             run_id = str((await host.hear())["run"])
@@ -101,7 +101,7 @@ async def _host(url: str, folder: Path, rounds: int) -> None:
     async def work(engine: Engine) -> None:
         run = await engine.start("waiting")
         await engine.finish(run.id)
-        await told()
+        await read_line()
 
     await _as_member(url, folder, FlowDefinition("waiting", flow), work)
 
@@ -118,7 +118,7 @@ async def _unloaded(url: str, folder: Path, rounds: int) -> list[Woken]:
         crew(command, 1) as [worker],
     ):
         engine.register(FlowDefinition("parking", _park))
-        worker.tell("begin")
+        worker.send_line("begin")
         runs = [await engine.start("parking", number, queue=QUEUE) for number in range(rounds)]
         async with asyncio.timeout(PARKED_SECONDS):
             for number, run in enumerate(runs):
@@ -137,7 +137,7 @@ async def _park(ctx: FlowContext, number: int) -> None:
 async def _serve(url: str, folder: Path, rounds: int) -> None:
     async def work(engine: Engine) -> None:
         async with engine.serve([QueueSpec(name=QUEUE, worker_concurrency=ROOM)]):
-            await told()
+            await read_line()
 
     await _as_member(url, folder, FlowDefinition("parking", _park), work)
 
@@ -196,7 +196,7 @@ async def _as_member(
     async with opened_store(url, folder) as store, opened_engine(store, url) as engine:
         engine.register(flow)
         say(ready=True)
-        await told()
+        await read_line()
         await work(engine)
 
 

@@ -48,7 +48,7 @@ async def _waited_for(folder: Path) -> tuple[tuple[float, float], float]:
     """The shares of the server with its pipes, and of this process with its own, while each pane owes an answer;
     and that of the server when the same panes go on and nobody looks: another screen costs tmux something else."""
     settings = _settings(folder)
-    terminals = TerminalPair(_kit(folder), settings)
+    terminals = TerminalPair(_deps(folder), settings)
     agents = [_agent(terminals, folder, number) for number in range(PANES)]
     waiting: list[asyncio.Task[object]] = []
     try:
@@ -64,8 +64,8 @@ async def _waited_for(folder: Path) -> tuple[tuple[float, float], float]:
         _close_pipes(settings)
         return watched, _share_alone(server)
     finally:
-        for each in waiting:
-            each.cancel()
+        for item in waiting:
+            item.cancel()
         if waiting:
             await asyncio.wait(waiting)
         await terminals.depart()
@@ -90,7 +90,7 @@ def _command(folder: Path, number: int) -> tuple[str, ...]:
     return tui_command("spinning", folder / f"{number}.jsonl", folder / "answers.json")
 
 
-def _kit(folder: Path) -> TuiDeps:
+def _deps(folder: Path) -> TuiDeps:
     return TuiDeps(
         launcher=ProcessLauncher(),
         confinement_provider=FakeConfinementProvider(),
@@ -128,7 +128,7 @@ def _turn(number: int, folder: Path) -> Turn:
 
 def _all_are(folder: Path, state: str) -> bool:
     return all(
-        any(each.text == state for each in happened(folder / f"{number}.jsonl"))
+        any(event.text == state for event in happened(folder / f"{number}.jsonl"))
         for number in range(PANES)
     )
 
@@ -175,7 +175,7 @@ def _spent(pid: int) -> float:
 
     As the scheduler counts them: ticks of 10 ms say little of what works for some microseconds at a time.
     """
-    return sum(_ran(each) for each in Path("/proc").glob(f"{pid}/task/*/schedstat")) / 1e9
+    return sum(_ran(path) for path in Path("/proc").glob(f"{pid}/task/*/schedstat")) / 1e9
 
 
 def _ran(schedstat: Path) -> int:

@@ -34,9 +34,9 @@ async def measure() -> list[Figure]:
             tree = Path(folder, f"tree-{number}")
             plain.append(_timed(repository, "worktree", "add", "-q", str(tree)))
             shutil.rmtree(tree)
-            wish = WorkspaceSpec(task=f"task-{number}", repository=str(repository))
+            spec = WorkspaceSpec(task=f"task-{number}", repository=str(repository))
             began = time.perf_counter()
-            workspace = await made.create(wish)
+            workspace = await made.create(spec)
             ours.append(time.perf_counter() - began)
             shutil.rmtree(workspace.record.path)
         return [

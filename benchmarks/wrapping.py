@@ -67,10 +67,10 @@ MAY_DO_NOTHING = PolicyRule(name="nothing", tool=("nothing",), decision=Effect.A
 
 async def measure() -> list[Figure]:
     with tempfile.TemporaryDirectory() as folder:
-        async with _rig(_workspace(folder)) as rig:
+        async with _harness(_workspace(folder)) as harness:
             return [
-                *await _figures(rig, "nothing", {"say": "a word"}),
-                *await _figures(rig, "read_file", {"path": "a.py"}),
+                *await _figures(harness, "nothing", {"say": "a word"}),
+                *await _figures(harness, "read_file", {"path": "a.py"}),
             ]
 
 
@@ -95,7 +95,7 @@ def _now() -> Spent:
 
 
 @dataclass
-class Rig:
+class Harness:
     """A turn's door with all that is behind it in earnest, and the two floors."""
 
     store: SqlStore
@@ -153,24 +153,24 @@ class Rows:
 def _rows_of(view: StoreView, call: str) -> Rows:
     """Return the rows that were written of the call with this key."""
     every = view.events(EventQuery(run_id="run_1", limit=10 * ROUNDS))
-    requested, ended = (each.body for each in every if getattr(each.body, "call", "") == call)
-    (receipt,) = (each for each in view.receipts("run_1") if each.call_key == call)
-    (settled,) = (each for each in view.calls("run_1") if each.key == call)
+    requested, ended = (item.body for item in every if getattr(item.body, "call", "") == call)
+    (receipt,) = (item for item in view.receipts("run_1") if item.call_key == call)
+    (settled,) = (item for item in view.calls("run_1") if item.key == call)
     open_still = {"status": CallStatus.REQUESTED, "outcome": None, "settled_at": None}
     return Rows(settled.model_copy(update=open_still), settled, receipt, requested, ended)
 
 
-async def _figures(rig: Rig, tool: str, arguments: dict[str, Json]) -> list[Figure]:
-    made = await rig.door.perform(tool, arguments)
-    rows = await rig.store.read(lambda view: _rows_of(view, made.call))
+async def _figures(harness: Harness, tool: str, arguments: dict[str, Json]) -> list[Figure]:
+    made = await harness.door.perform(tool, arguments)
+    rows = await harness.store.read(lambda view: _rows_of(view, made.call))
     ours: list[Spent] = []
     commits: list[Spent] = []
     bare: list[float] = []
     for number in range(WARM_UP_ROUNDS + ROUNDS):
         again = rows.numbered(number)
-        bare.append((rig.bare.insert(ROW) + rig.bare.insert(ROW)) * 1000)
-        commits.append(await rig.commits(again))
-        ours.append(await rig.call(tool, arguments))
+        bare.append((harness.bare.insert(ROW) + harness.bare.insert(ROW)) * 1000)
+        commits.append(await harness.commits(again))
+        ours.append(await harness.call(tool, arguments))
     taken, floor = _medians(ours), _medians(commits)
     barest = median(bare[WARM_UP_ROUNDS:])
     name, against = f"wrapping of a call, {tool}", "its two commits"
@@ -183,11 +183,11 @@ async def _figures(rig: Rig, tool: str, arguments: dict[str, Json]) -> list[Figu
 
 def _medians(spent: list[Spent]) -> Spent:
     counted = spent[WARM_UP_ROUNDS:]
-    return Spent(median([each.clock for each in counted]), median([each.cpu for each in counted]))
+    return Spent(median([item.clock for item in counted]), median([item.cpu for item in counted]))
 
 
 @asynccontextmanager
-async def _rig(place: Path) -> AsyncIterator[Rig]:
+async def _harness(place: Path) -> AsyncIterator[Harness]:
     redactor = Redactor({"API_KEY": secrets.token_hex(20), "PASSWORD": secrets.token_hex(10)})
     clock, ids = SystemClock(), SystemIds()
     store = await SqlStore.open(
@@ -203,7 +203,7 @@ async def _rig(place: Path) -> AsyncIterator[Rig]:
     bare = BareSqlite(place / "bare.db")
     try:
         async with doors.open(turn) as door:
-            yield Rig(store, door, bare, acts)
+            yield Harness(store, door, bare, acts)
     finally:
         bare.close()
         await store.close()

@@ -15,7 +15,7 @@ from podium.jobs.operator.composition import OperatorSetup, build_operator
 from podium.jobs.operator.models import OperatorAnswer
 
 
-def tell(answer: OperatorAnswer) -> None:
+def show(answer: OperatorAnswer) -> None:
     tools = " → ".join(answer.plan.tool_sequence) if answer.plan else "no tool"
     print(f"{answer.message!r}\n  {answer.status}: {tools} (exit {answer.exit_code})")
     for result in answer.results:
@@ -25,22 +25,22 @@ def tell(answer: OperatorAnswer) -> None:
 
 async def converse(operator: Operator) -> None:
     # Looking changes nothing; what is missing is asked for.
-    tell(await operator.process("new lead: Sarah 0400123456"))
+    show(await operator.process("new lead: Sarah 0400123456"))
 
     made = await operator.process("new lead: Sarah 0400123456 in Clayton", "execute")
-    tell(made)
+    show(made)
     lead = made.results[0].fields["lead_id"]
 
     # T2: the plan halts until a person says yes to exactly it.
     halted = await operator.process(
         "create a quote for this lead", "execute", context={"lead_id": lead}
     )
-    tell(halted)
-    tell(await operator.process(f"APPROVE: {halted.action_id}"))
+    show(halted)
+    show(await operator.process(f"APPROVE: {halted.action_id}"))
 
     # No approval lifts a directive.
     refused = await operator.process("void all invoices", "execute", explicit_approval=True)
-    tell(refused)
+    show(refused)
     if refused.classification and refused.classification.conflict:
         print(f"  conflicts with {refused.classification.conflict.directive}")
 
@@ -51,8 +51,8 @@ async def main() -> None:
         project = Path(name) / "project"
         project.mkdir()
         async with open_podium(load_configuration(environ, project=project), environ) as podium:
-            wish = OperatorSetup(pack="roofing", classifier="embedded")
-            await converse(await build_operator(podium, wish))
+            intent = OperatorSetup(pack="roofing", classifier="embedded")
+            await converse(await build_operator(podium, intent))
             verdict = await verify_receipts(await podium.store(), await podium.verifier())
             print(f"{verdict.receipts} receipts, sound: {verdict.sound}")
 

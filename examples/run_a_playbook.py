@@ -51,10 +51,14 @@ WORKER = {
 def playing(script: object) -> AgentMaker:
     """An agent that plays a script; with a key it could be `GeminiAgent(kit, os.environ.__getitem__)`."""
 
-    def make(kit: AgentDeps) -> Agent:
+    def make(deps: AgentDeps) -> Agent:
         part = AgentScript.model_validate(script)
         return ScriptedAgent(
-            "script", part, kit.launcher, kit.doors, confinement_provider=kit.confinement_provider
+            "script",
+            part,
+            deps.launcher,
+            deps.doors,
+            confinement_provider=deps.confinement_provider,
         )
 
     return make

@@ -39,10 +39,12 @@ rules:
 """
 
 
-def tell(outcome: TickOutcome) -> None:
+def show(outcome: TickOutcome) -> None:
     print(outcome.summary())
-    for each in outcome.candidates:
-        print(f"  {each.wo_id} {each.state}: {each.title} ({each.tier or 'no tier'})")
+    for candidate in outcome.candidates:
+        print(
+            f"  {candidate.wo_id} {candidate.state}: {candidate.title} ({candidate.tier or 'no tier'})"
+        )
 
 
 def report(health: Path, status: str) -> None:
@@ -51,24 +53,24 @@ def report(health: Path, status: str) -> None:
 
 async def watch(podium: Podium, health: Path) -> None:
     async with AsyncExitStack() as stack:
-        kit = await tick_deps(podium, stack)
+        deps = await tick_deps(podium, stack)
         report(health, "ok")
-        tell(await tick(kit, manual=True))
-        tell(await tick(kit, manual=False))  # nothing changed: nobody is asked
+        show(await tick(deps, manual=True))
+        show(await tick(deps, manual=False))  # nothing changed: nobody is asked
 
         report(health, "failed")
-        asked = await tick(kit, manual=False)
-        tell(asked)
+        asked = await tick(deps, manual=False)
+        show(asked)
         store, approval = await podium.store(), asked.candidates[0].approval_id
         await approve(store, podium.clock, podium.ids, approval, by="ann")
-        tell(await tick(kit, manual=False))
+        show(await tick(deps, manual=False))
 
 
 async def work(podium: Podium) -> None:
-    """What `podium worker` does: the orders of the inbox become runs, and each is carried out."""
+    """Do what `podium worker` does: turn the orders of the inbox into runs, and perform them."""
     engine = await podium.hosting_engine()
     async with engine.serve(
-        [each for each in order_queues(podium.configuration) if each.name == ORDERS]
+        [queue for queue in order_queues(podium.configuration) if queue.name == ORDERS]
     ):
         await (await inbox_tender(podium)).tend()
         for run in await engine.runs(RunQuery(queue=ORDERS)):

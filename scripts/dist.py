@@ -32,7 +32,7 @@ MAX_SECONDS = 1800
 
 
 class Problem(Exception):
-    """What is built must not be published."""
+    """Error: the build must not be published."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -162,7 +162,7 @@ class _Page(HTMLParser):
             self._add("page", data)
 
     def _add(self, key: str, text: str) -> None:
-        if any(letter.isalpha() for letter in text):
+        if any(character.isalpha() for character in text):
             self.texts.append((self.getpos()[0], key, " ".join(text.split())))
 
 
@@ -170,7 +170,7 @@ def _of_page(name: str, text: str) -> Iterator[Message]:
     page = _Page()
     page.feed(re.sub(r"\{#.*?#\}|\{%.*?%\}", "", text, flags=re.DOTALL))
     for line, key, shown in page.texts:
-        if any(letter.isalpha() for letter in re.sub(r"\{\{.*?\}\}", "", shown)):
+        if any(character.isalpha() for character in re.sub(r"\{\{.*?\}\}", "", shown)):
             yield Message(name, line, key, shown)
 
 

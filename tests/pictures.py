@@ -121,8 +121,8 @@ async def photograph_console() -> None:
     """Write the top of the console's inbox, with two calls that wait for a person."""
     # Late: the test of the demo's picture needs no browser.
     from tests.integration.web.browser import chromium, visitor
-    from tests.integration.web.stage import console
-    from tests.integration.web.waiting import add_approval, add_run
+    from tests.integration.web.console_harness import console
+    from tests.integration.web.pending_items import add_approval, add_run
 
     with tempfile.TemporaryDirectory() as folder:
         async with console(Path(folder)) as served, chromium() as browser:

@@ -185,13 +185,13 @@ class PostgresServer:
     def _run(self, program: str, *arguments: str) -> None:
         """Run one of the server's programs, as the servant where there is one."""
         # Not a pipe for what it says: the server would inherit it, and we would wait for its end.
-        with tempfile.TemporaryFile() as said:
+        with tempfile.TemporaryFile() as output:
             done = subprocess.run(
                 [str(self._programs / program), *arguments],
                 cwd=self._cluster,
                 env={"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"},
                 stdin=subprocess.DEVNULL,
-                stdout=said,
+                stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
                 user=self._servant.uid if self._servant else None,
@@ -199,8 +199,8 @@ class PostgresServer:
                 extra_groups=[] if self._servant else None,
                 check=False,
             )
-            said.seek(0)
-            words = said.read().decode(errors="replace")
+            output.seek(0)
+            words = output.read().decode(errors="replace")
         if done.returncode:
             raise RuntimeError(f"{program} {arguments[0]} failed: {words}\n{self.log[-2000:]}")
 
@@ -250,17 +250,17 @@ def server_programs() -> Path | None:
     newest_first = sorted(versions, key=lambda path: _number(path.parent.name), reverse=True)
     on_path = shutil.which("postgres")
     asked = [Path(on_path).resolve().parent] if on_path else []
-    for folder in (*asked, *newest_first, *_told_by_pg_config()):
+    for folder in (*asked, *newest_first, *_from_pg_config()):
         if all((folder / name).exists() for name in ("initdb", "postgres", "pg_ctl")):
             return folder
     return None
 
 
-def _told_by_pg_config() -> list[Path]:
+def _from_pg_config() -> list[Path]:
     if shutil.which("pg_config") is None:
         return []
-    told = subprocess.run(["pg_config", "--bindir"], capture_output=True, text=True, check=False)
-    return [Path(told.stdout.strip())] if told.returncode == 0 else []
+    result = subprocess.run(["pg_config", "--bindir"], capture_output=True, text=True, check=False)
+    return [Path(result.stdout.strip())] if result.returncode == 0 else []
 
 
 def _number(version: str) -> float:
@@ -282,7 +282,7 @@ def _quickly_checked(password: str) -> str:
     )
     stored = hashlib.sha256(client).digest()
     kept, at_client, at_server = (
-        base64.b64encode(each).decode() for each in (salt, stored, server)
+        base64.b64encode(item).decode() for item in (salt, stored, server)
     )
     return f"SCRAM-SHA-256${rounds}:{kept}${at_client}:{at_server}"
 

@@ -154,7 +154,7 @@ def _kind(item: pytest.Item) -> str:
 
 def _cpu() -> float:
     both = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(each.ru_utime + each.ru_stime for each in both)
+    return sum(item.ru_utime + item.ru_stime for item in both)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

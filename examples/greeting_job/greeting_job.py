@@ -43,7 +43,7 @@ async def build_greeting(podium: Podium) -> FlowBody:
         # A step runs again if the process dies in it: writing the same line twice is avoided by looking first.
         known = file.read_text().splitlines() if file.exists() else []
         if line not in known:
-            file.write_text("".join(f"{each}\n" for each in [*known, line]))
+            file.write_text("".join(f"{item}\n" for item in [*known, line]))
         return line
 
     async def body(ctx: FlowContext, given: GreetingInput) -> list[Any]:

@@ -64,7 +64,7 @@ def edit_cases(shape: str | None = None) -> list[EditCase]:
     """All cases, or those of one shape, in the order of their files."""
     folder = files(__package__)
     sources = sorted(
-        (each for each in folder.iterdir() if each.name.endswith(".jsonl")),
+        (path for path in folder.iterdir() if path.name.endswith(".jsonl")),
         key=lambda one: one.name,
     )
     cases = [

@@ -27,8 +27,8 @@ def receive() -> dict[str, Any]:
         os._exit(0)
     with open("heard.jsonl", "a") as file:
         file.write(line)
-    heard: dict[str, Any] = json.loads(line)
-    return heard
+    payload: dict[str, Any] = json.loads(line)
+    return payload
 
 
 def answer(number: int, act: dict[str, Any]) -> bool:
@@ -77,10 +77,10 @@ def main() -> None:
                 "sessionUpdate": "agent_message_chunk",
                 "content": {"type": "text", "text": "OLD"},
             }
-            told = {"method": "session/update", "params": {"sessionId": "s1", "update": old}}
-            send(told)
+            payload = {"method": "session/update", "params": {"sessionId": "s1", "update": old}}
+            send(payload)
             send({"id": number, "result": {}})
-            late = [told] * PLAN.get("late", 0)
+            late = [payload] * PLAN.get("late", 0)
         elif method == "session/new":
             opened = PLAN.get("opened", {"result": {"sessionId": "s1"}})
             send({"id": number, **opened})

@@ -15,22 +15,22 @@ from podium.core.processes import ProcessSpec
 from podium.core.turns import Turn
 from podium.sandbox import LauncherSettings, ProcessLauncher
 from tests.integration.contract.media import processes_in
-from tests.integration.sandbox.door_rig import RealDoorRig
+from tests.integration.sandbox.door_harness import RealDoorHarness
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="these look into /proc")
 
 STUBBORN = [{"ignore_sigterm": True}, {"leave_child": True}, {"leave_child": True}, {"hang": True}]
 
 
-def _agent(rig: RealDoorRig) -> ScriptedAgent:
+def _agent(harness: RealDoorHarness) -> ScriptedAgent:
     script = AgentScript.model_validate({"turns": [{"role": "tester", "acts": STUBBORN}]})
     launcher = ProcessLauncher(LauncherSettings(grace_seconds=0.05, linger_seconds=0.01))
-    return ScriptedAgent("player", script, launcher, rig.hook_door)
+    return ScriptedAgent("player", script, launcher, harness.hook_door)
 
 
 @pytest.mark.parametrize("count", [20, pytest.param(1000, marks=pytest.mark.soak)])
 async def test_aborted_turns_leave_no_process_and_no_descriptor(count: int, tmp_path: Path) -> None:
-    agent = _agent(RealDoorRig(*[Effect.ALLOW] * 10))
+    agent = _agent(RealDoorHarness(*[Effect.ALLOW] * 10))
     # The first start of all opens the line to where guards are forked, and that stays open.
     await ProcessLauncher().run(ProcessSpec(argv=("true",), cwd="/"))
     await _abort(agent, tmp_path, 0)
@@ -43,7 +43,7 @@ async def test_aborted_turns_leave_no_process_and_no_descriptor(count: int, tmp_
 
 @pytest.mark.parametrize("count", [10, pytest.param(50, marks=pytest.mark.soak)])
 async def test_turns_that_are_aborted_together_leave_no_process(count: int, tmp_path: Path) -> None:
-    agent = _agent(RealDoorRig(*[Effect.ALLOW] * 10))
+    agent = _agent(RealDoorHarness(*[Effect.ALLOW] * 10))
     turns = [asyncio.create_task(agent.ask(_turn(tmp_path, number))) for number in range(count)]
     await asyncio.wait(turns, timeout=0.2)
     for turn in turns:

@@ -77,7 +77,7 @@ class Stage:
         self.workspace.mkdir()
         self.doors = FakeHookDoors(answers=answers)
         self.transcripts = MemoryTranscripts()
-        self.kit = AgentDeps(
+        self.deps = AgentDeps(
             confinement_provider=FakeConfinementProvider(),
             launcher=ProcessLauncher(),
             doors=self.doors,
@@ -94,7 +94,7 @@ class Stage:
     ) -> Reply:
         given = json.dumps({"acts": acts, **plan})
         command = (sys.executable, PRETENDER, given)
-        agent = AcpAgent(AgentOptions(name="other", model=model, command=command), self.kit)
+        agent = AcpAgent(AgentOptions(name="other", model=model, command=command), self.deps)
         limits = TurnLimits(seconds=20)
         turn = Turn(
             **{
@@ -114,15 +114,15 @@ class Stage:
             await self.ask(*acts, **plan)
         return caught.value
 
-    def heard(self) -> list[dict[str, Any]]:
+    def requests(self) -> list[dict[str, Any]]:
         lines = (self.workspace / "heard.jsonl").read_text().splitlines()
         return [json.loads(line) for line in lines]
 
     def chosen(self) -> Json:
-        return next(m["result"]["outcome"] for m in self.heard() if m.get("id") == "q1")
+        return next(m["result"]["outcome"] for m in self.requests() if m.get("id") == "q1")
 
 
-async def test_the_answer_is_what_it_said_after_its_last_tool(tmp_path: Path) -> None:
+async def test_answer_is_the_text_after_its_last_tool(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
     reply = await stage.ask(
         says("I look."), uses("completed", kind="read"), says("Al"), says("l."), END
@@ -155,7 +155,7 @@ async def test_how_a_command_ended_is_not_known_from_completed_alone(tmp_path: P
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize(
-    ("told", "ok"),
+    ("payload", "ok"),
     [
         ({"rawOutput": {"exit_code": 3}}, False),
         ({"rawOutput": {"exit_code": 0}}, True),
@@ -167,10 +167,10 @@ async def test_how_a_command_ended_is_not_known_from_completed_alone(tmp_path: P
     ],
 )
 async def test_a_command_is_done_when_its_exit_code_says_so(
-    tmp_path: Path, told: dict[str, Any], ok: bool
+    tmp_path: Path, payload: dict[str, Any], ok: bool
 ) -> None:
     stage = Stage(tmp_path, ALLOW)
-    await stage.ask(asks(), uses(**{"status": "completed", **told}), says("Done."), END)
+    await stage.ask(asks(), uses(**{"status": "completed", **payload}), says("Done."), END)
     assert stage.doors.door.settled == {"t1#0": ok}
 
 
@@ -238,7 +238,7 @@ async def test_files_are_written_by_podium_or_not_at_all(tmp_path: Path) -> None
         says("Hm."),
         END,
     )
-    first, second = [message for message in stage.heard() if message.get("id") == "q1"]
+    first, second = [message for message in stage.requests() if message.get("id") == "q1"]
     assert first["result"] == {}
     assert second["error"]["message"] == "Permission Denied: the rules of the house"
     wished = [(how, arguments["path"]) for how, _, arguments in stage.doors.door.asked]
@@ -251,7 +251,7 @@ async def test_files_are_written_by_podium_or_not_at_all(tmp_path: Path) -> None
 async def test_what_was_not_offered_is_not_there(tmp_path: Path, method: str) -> None:
     stage = Stage(tmp_path)
     await stage.ask({"call": method}, says("Hm."), END)
-    (answer,) = [message for message in stage.heard() if message.get("id") == "q1"]
+    (answer,) = [message for message in stage.requests() if message.get("id") == "q1"]
     assert answer["error"]["code"] == -32601
 
 
@@ -333,7 +333,7 @@ QUOTA: dict[str, Any] = {
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize(
-    "told",
+    "payload",
     [
         {"usage": PROTOCOL},
         {"_meta": {"quota": QUOTA}},
@@ -341,8 +341,10 @@ QUOTA: dict[str, Any] = {
     ],
     ids=["protocol", "gemini", "both"],
 )
-async def test_what_is_told_twice_is_counted_once(tmp_path: Path, told: dict[str, Any]) -> None:
-    reply = await Stage(tmp_path).ask(says("Hi."), {"end": "end_turn", "more": told})
+async def test_what_is_reported_twice_is_counted_once(
+    tmp_path: Path, payload: dict[str, Any]
+) -> None:
+    reply = await Stage(tmp_path).ask(says("Hi."), {"end": "end_turn", "more": payload})
     assert (reply.usage.input_tokens, reply.usage.output_tokens) == (150, 15)
 
 
@@ -356,7 +358,7 @@ async def test_what_is_told_twice_is_counted_once(tmp_path: Path, told: dict[str
         ({"models": [1]}, {"_meta": []}, ""),
     ],
 )
-async def test_the_model_is_the_one_it_tells_of(
+async def test_model_is_the_one_it_reports(
     tmp_path: Path, models: dict[str, Any], more: dict[str, Any], expected: str
 ) -> None:
     opened = {"result": {"sessionId": "s1", **models}}
@@ -364,7 +366,7 @@ async def test_the_model_is_the_one_it_tells_of(
     assert (await Stage(tmp_path).ask(says("Hi."), end, opened=opened, model="")).model == expected
 
 
-async def test_a_call_in_doubt_on_leaving_the_door_still_tells_what_was_used(
+async def test_call_in_doubt_on_leaving_the_door_still_reports_usage(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage = Stage(tmp_path)
@@ -429,7 +431,7 @@ def test_different_edits_are_different_calls() -> None:
         {"kind": "edit", "title": "t", "locations": [{"path": "a"}], "rawInput": given}
         for given in ({}, {"new": 1}, {"new": 2})
     ]
-    made = {json.dumps([wish.arguments for wish in intents_of(call)]) for call in calls}
+    made = {json.dumps([item.arguments for item in intents_of(call)]) for call in calls}
     assert len(made) == len(calls)
     assert all(len(words) < 1_000_000 for words in made)
 
@@ -440,7 +442,7 @@ async def test_an_answer_that_was_cut_off_says_so(tmp_path: Path) -> None:
     assert reply.warnings == ("the answer was cut off at the model's output limit",)
 
 
-async def test_an_agent_that_breaks_off_when_refused_still_tells_why(tmp_path: Path) -> None:
+async def test_agent_that_breaks_off_when_refused_still_reports_why(tmp_path: Path) -> None:
     reply = await Stage(tmp_path, DENY).ask(asks(), {"end": "cancelled"})
     assert reply.untold
     assert reply.warnings == ("the agent stopped after a refusal",)
@@ -455,7 +457,7 @@ async def test_garbage_on_its_output_is_passed_over(tmp_path: Path) -> None:
     assert reply.text == "Fine."
 
 
-async def test_a_protocol_version_that_is_not_known_is_said(tmp_path: Path) -> None:
+async def test_unknown_protocol_version_is_reported(tmp_path: Path) -> None:
     error = await Stage(tmp_path).trouble(END, version=7)
     assert isinstance(error, AgentRejected)
     assert "version 7" in str(error)
@@ -484,7 +486,7 @@ async def test_a_silent_agent_ends_with_the_seconds_of_the_turn(tmp_path: Path) 
     assert isinstance(error, TimedOut)
 
 
-async def test_cancelling_tells_the_agent_and_ends_it(tmp_path: Path) -> None:
+async def test_cancelling_notifies_the_agent_and_ends_it(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
     asking = asyncio.create_task(stage.ask(says("x"), {"hang": True}))
     await retry_until(lambda: bool(stage.doors.door.progress))
@@ -560,11 +562,11 @@ def test_the_folder_of_a_command_is_read_only_where_it_is_plain(
     tmp_path: Path, details: str, tool: str, cwd: str | None
 ) -> None:
     options = AgentOptions(name="gemini", command=("gemini", "--acp"))
-    setup = GeminiSetup(options, Stage(tmp_path).kit)
+    setup = GeminiSetup(options, Stage(tmp_path).deps)
     content = [{"type": "content", "content": {"type": "text", "text": details}}]
     call = {"toolCallId": "run_shell_command__1", "title": "ls", "content": content}
-    (wish,) = setup.intents(call)
-    assert (wish.tool, wish.arguments.get("cwd")) == (tool, cwd)
+    (intent,) = setup.intents(call)
+    assert (intent.tool, intent.arguments.get("cwd")) == (tool, cwd)
 
 
 def test_gemini_is_known_by_its_program() -> None:
@@ -574,9 +576,9 @@ def test_gemini_is_known_by_its_program() -> None:
     assert not is_gemini(("my-gemini-wrapper", "--acp"))
 
 
-async def test_a_program_that_is_not_there_is_said(tmp_path: Path) -> None:
+async def test_missing_program_is_reported_by_the_agent(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
-    agent = AcpAgent(AgentOptions(name="other", command=("/nonexistent/agent",)), stage.kit)
+    agent = AcpAgent(AgentOptions(name="other", command=("/nonexistent/agent",)), stage.deps)
     turn = Turn(run_id="r", step_key="s", role="x", prompt="go", workspace=str(stage.workspace))
     with pytest.raises(ToolMissing, match="`command` in its settings"):
         await agent.ask(turn)
@@ -590,7 +592,7 @@ async def test_a_login_file_is_copied_and_conversations_are_kept(tmp_path: Path)
     script = 'ls "$HOME/.other" > seen.txt; mkdir -p "$HOME/talk"; touch "$HOME/talk/t" "$HOME/junk"; exec "$@"'
     command = ("sh", "-c", script, "sh", sys.executable, PRETENDER, given)
     own = {"copy_files": [".other/auth.json"], "keep": ["talk"]}
-    agent = AcpAgent(AgentOptions(name="other", command=command, options=own), stage.kit)
+    agent = AcpAgent(AgentOptions(name="other", command=command, options=own), stage.deps)
     turn = Turn(run_id="r", step_key="s", role="x", prompt="go", workspace=str(stage.workspace))
     await agent.ask(turn)
     await agent.ask(turn)
@@ -600,8 +602,8 @@ async def test_a_login_file_is_copied_and_conversations_are_kept(tmp_path: Path)
 
 
 def test_settings_that_are_no_settings_are_named(tmp_path: Path) -> None:
-    kit = Stage(tmp_path).kit
+    deps = Stage(tmp_path).deps
     with pytest.raises(ConfigInvalid, match="command"):
-        AcpAgent(AgentOptions(name="other"), kit)
+        AcpAgent(AgentOptions(name="other"), deps)
     with pytest.raises(ConfigInvalid, match="fast"):
-        AcpAgent(AgentOptions(name="other", command=("x",), options={"fast": True}), kit)
+        AcpAgent(AgentOptions(name="other", command=("x",), options={"fast": True}), deps)

@@ -9,10 +9,18 @@ from pydantic import BaseModel
 
 from podium.core.model import Json
 from podium.core.turns import Turn
-from tests.unit.contract.function_calling import CALLERS, Beat, Caller, House, note, say, wish
+from tests.unit.contract.function_calling_harness import (
+    CALLERS,
+    Caller,
+    CallingHarness,
+    ModelTurn,
+    model_turn,
+    note,
+    say,
+)
 
 every_api = pytest.mark.parametrize(
-    "caller", [each for each in CALLERS if each.name != "scripted"], ids=lambda caller: caller.name
+    "caller", [item for item in CALLERS if item.name != "scripted"], ids=lambda caller: caller.name
 )
 
 
@@ -23,8 +31,8 @@ class Count(BaseModel):
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> House:
-    return House(tmp_path)
+def harness(tmp_path: Path) -> CallingHarness:
+    return CallingHarness(tmp_path)
 
 
 def _finish(summary: str, **more: Json) -> tuple[str, dict[str, Json]]:
@@ -38,85 +46,93 @@ def _wanting(turn: Turn) -> Turn:
 @pytest.mark.sample(1)
 @every_api
 async def test_the_payload_of_finish_is_the_payload_of_the_reply(
-    caller: Caller, house: House
+    caller: Caller, harness: CallingHarness
 ) -> None:
     done = _finish("One note.", payload={"notes": 1})
-    async with caller.cast(house, [wish(note("one"), done)]) as cast:
-        reply = await cast.agent.ask(_wanting(house.turn()))
+    async with caller.cast(harness, [model_turn(note("one"), done)]) as cast:
+        reply = await cast.agent.ask(_wanting(harness.turn()))
     assert (reply.text, reply.payload, reply.found) == ("One note.", {"notes": 1}, "native")
 
 
 @pytest.mark.sample(1)
 @every_api
 async def test_finish_without_the_payload_leaves_it_to_the_words(
-    caller: Caller, house: House
+    caller: Caller, harness: CallingHarness
 ) -> None:
     words = '{"notes": 1}'
-    async with caller.cast(house, [Beat(calls=(_finish("One."),), words=words)]) as cast:
-        reply = await cast.agent.ask(_wanting(house.turn()))
+    async with caller.cast(harness, [ModelTurn(calls=(_finish("One."),), words=words)]) as cast:
+        reply = await cast.agent.ask(_wanting(harness.turn()))
     assert (reply.text, reply.payload, reply.found) == (words, None, "none")
 
 
 @every_api
-async def test_without_a_contract_finish_gives_no_payload(caller: Caller, house: House) -> None:
+async def test_without_a_contract_finish_gives_no_payload(
+    caller: Caller, harness: CallingHarness
+) -> None:
     done = _finish("One note.", payload={"notes": 1})
-    async with caller.cast(house, [wish(done)]) as cast:
-        reply = await cast.agent.ask(house.turn())
+    async with caller.cast(harness, [model_turn(done)]) as cast:
+        reply = await cast.agent.ask(harness.turn())
     assert (reply.text, reply.payload, reply.found) == ("One note.", None, "none")
 
 
 @every_api
-async def test_after_finish_the_conversation_can_go_on(caller: Caller, house: House) -> None:
-    beats = [wish(note("one"), _finish("Done.")), say("As I said: one note.")]
-    async with caller.cast(house, beats) as cast:
-        first = await cast.agent.ask(house.turn())
-        assert "as number 1" not in cast.told()
-        more = house.turn(number=1, session=first.session)
+async def test_after_finish_the_conversation_can_go_on(
+    caller: Caller, harness: CallingHarness
+) -> None:
+    heartbeats = [model_turn(note("one"), _finish("Done.")), say("As I said: one note.")]
+    async with caller.cast(harness, heartbeats) as cast:
+        first = await cast.agent.ask(harness.turn())
+        assert "as number 1" not in cast.last_prompt()
+        more = harness.turn(number=1, session=first.session)
         second = await cast.agent.ask(more.model_copy(update={"prompt": "How many?"}))
-        told = cast.told()
+        last_prompt = cast.last_prompt()
     assert second.text == "As I said: one note."
-    assert "as number 1" in told
-    assert "How many?" in told
-    assert house.done == ["one"]
+    assert "as number 1" in last_prompt
+    assert "How many?" in last_prompt
+    assert harness.done == ["one"]
 
 
 @pytest.mark.sample(1)
 @every_api
-async def test_after_a_limit_the_conversation_can_go_on(caller: Caller, house: House) -> None:
-    beats = [
-        Beat(calls=(note("one"),), words="First."),
-        Beat(calls=(note("two"), note("three")), words="Then."),
+async def test_after_a_limit_the_conversation_can_go_on(
+    caller: Caller, harness: CallingHarness
+) -> None:
+    heartbeats = [
+        ModelTurn(calls=(note("one"),), words="First."),
+        ModelTurn(calls=(note("two"), note("three")), words="Then."),
         say("Enough."),
     ]
-    async with caller.cast(house, beats) as cast:
-        first = await cast.agent.ask(house.turn(tool_calls=2))
-        second = await cast.agent.ask(house.turn(number=1, session=first.session))
-        told = cast.told()
+    async with caller.cast(harness, heartbeats) as cast:
+        first = await cast.agent.ask(harness.turn(tool_calls=2))
+        second = await cast.agent.ask(harness.turn(number=1, session=first.session))
+        last_prompt = cast.last_prompt()
     assert first.stopped is not None
     assert first.text == "First.\n\nThen."
-    assert house.done == ["one", "two"]
-    assert "limit reached" in told
+    assert harness.done == ["one", "two"]
+    assert "limit reached" in last_prompt
     assert (second.text, second.stopped) == ("Enough.", None)
 
 
 @every_api
-async def test_an_agent_at_its_limit_may_still_finish(caller: Caller, house: House) -> None:
-    beats = [wish(note("one"), _finish("One note.")), say("Never said.")]
-    async with caller.cast(house, beats) as cast:
-        reply = await cast.agent.ask(house.turn(tool_calls=1))
+async def test_an_agent_at_its_limit_may_still_finish(
+    caller: Caller, harness: CallingHarness
+) -> None:
+    heartbeats = [model_turn(note("one"), _finish("One note.")), say("Never said.")]
+    async with caller.cast(harness, heartbeats) as cast:
+        reply = await cast.agent.ask(harness.turn(tool_calls=1))
     assert (reply.text, reply.stopped) == ("One note.", None)
 
 
 @every_api
 async def test_finish_behind_a_call_that_waited_ends_the_turn_without_another_request(
-    caller: Caller, house: House
+    caller: Caller, harness: CallingHarness
 ) -> None:
-    beats = [wish(("send_mail", {"text": "mail"}), _finish("Sent.")), say("Never said.")]
-    async with caller.cast(house, beats) as cast:
-        first = await cast.agent.ask(house.turn())
-        before = cast.told()
-        await house.approve(first.waiting_approvals[0])
-        second = await cast.agent.ask(house.turn(number=1, session=first.session))
-        assert cast.told() == before
-    assert house.done == ["mail"]
+    heartbeats = [model_turn(("send_mail", {"text": "mail"}), _finish("Sent.")), say("Never said.")]
+    async with caller.cast(harness, heartbeats) as cast:
+        first = await cast.agent.ask(harness.turn())
+        before = cast.last_prompt()
+        await harness.approve(first.waiting_approvals[0])
+        second = await cast.agent.ask(harness.turn(number=1, session=first.session))
+        assert cast.last_prompt() == before
+    assert harness.done == ["mail"]
     assert (second.text, second.waiting_approvals) == ("Sent.", ())

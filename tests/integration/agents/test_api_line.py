@@ -18,7 +18,15 @@ from podium.agents.api import providers as line_module
 from podium.agents.api.providers import HttpLine
 from podium.core.errors import AgentUnavailable
 from podium.testing.modelserver import ModelServer
-from tests.integration.agents.api_rig import KEY, NOTE, OFFERED, PROVIDERS, ApiRig, allowed, script
+from tests.integration.agents.api_harness import (
+    KEY,
+    NOTE,
+    OFFERED,
+    PROVIDERS,
+    ApiHarness,
+    allowed,
+    script,
+)
 from tests.soaking import in_soak
 
 HOSTILE_ENVIRONMENT = {
@@ -105,10 +113,10 @@ def chat_calls(arguments: str) -> bytes:
     )
 
 
-def raw_rig(folder: Path, raw: RawServer, **more: Any) -> ApiRig:
+def raw_harness(folder: Path, raw: RawServer, **more: Any) -> ApiHarness:
     server = ModelServer()
     server.port = int(raw.url.rpartition(":")[2])
-    return ApiRig(folder, server, "openai", **more)
+    return ApiHarness(folder, server, "openai", **more)
 
 
 @pytest.mark.sample(2)
@@ -119,8 +127,8 @@ async def test_nothing_of_the_parents_environment_is_used(
     for name, value in HOSTILE_ENVIRONMENT.items():
         monkeypatch.setenv(name, value)
     async with ModelServer(script(x=["Hi."]), key=KEY) as server:
-        rig = ApiRig(tmp_path, server, provider)
-        reply = await rig.agent.ask(rig.turn("SCRIPT:x"))
+        harness = ApiHarness(tmp_path, server, provider)
+        reply = await harness.agent.ask(harness.turn("SCRIPT:x"))
         assert reply.text == "Hi."
         headers = server.requests[0].headers
     assert not any("of-the-parent" in f"{name}{value}".lower() for name, value in headers.items())
@@ -132,8 +140,8 @@ async def test_no_header_says_more_than_it_must(
     for name, value in HOSTILE_ENVIRONMENT.items():
         monkeypatch.setenv(name, value)
     async with RawServer(chat_says("Hi.")).open() as raw:
-        rig = raw_rig(tmp_path, raw)
-        assert (await rig.agent.ask(rig.turn("x"))).text == "Hi."
+        harness = raw_harness(tmp_path, raw)
+        assert (await harness.agent.ask(harness.turn("x"))).text == "Hi."
     head = raw.seen[0].partition(b"\r\n\r\n")[0].decode().lower()
     names = {line.partition(":")[0] for line in head.split("\r\n")[1:]}
     assert names == {
@@ -153,9 +161,9 @@ async def test_a_provider_cannot_send_the_key_elsewhere(tmp_path: Path) -> None:
     async with RawServer(chat_says("Stolen.")).open() as other:
         moved = answer(b"", f"Location: {other.url}/v1/chat/completions", status="307 Moved")
         async with RawServer(moved).open() as raw:
-            rig = raw_rig(tmp_path, raw)
+            harness = raw_harness(tmp_path, raw)
             with pytest.raises(AgentUnavailable):
-                await rig.agent.ask(rig.turn("x"))
+                await harness.agent.ask(harness.turn("x"))
     assert other.seen == []
 
 
@@ -185,9 +193,9 @@ async def test_the_line_goes_to_one_place_alone(url: str) -> None:
 async def test_a_packed_answer_is_not_unpacked(tmp_path: Path) -> None:
     packed = answer(b"\x1f\x8b\x08", "Content-Encoding: gzip", "Content-Type: text/event-stream")
     async with RawServer(packed).open() as raw:
-        rig = raw_rig(tmp_path, raw)
+        harness = raw_harness(tmp_path, raw)
         with pytest.raises(AgentUnavailable, match="compressed"):
-            await rig.agent.ask(rig.turn("x"))
+            await harness.agent.ask(harness.turn("x"))
 
 
 @pytest.mark.sample(2)
@@ -196,36 +204,39 @@ async def test_a_packed_answer_is_not_unpacked(tmp_path: Path) -> None:
 )
 async def test_malformed_arguments_go_back_to_the_model(tmp_path: Path, arguments: str) -> None:
     async with RawServer(chat_calls(arguments), chat_says("Sorry.")).open() as raw:
-        rig = raw_rig(tmp_path, raw, tools=[NOTE], answers=[allowed()])
-        reply = await rig.agent.ask(rig.turn("x"))
+        harness = raw_harness(tmp_path, raw, tools=[NOTE], answers=[allowed()])
+        reply = await harness.agent.ask(harness.turn("x"))
     assert reply.text == "Sorry."
-    assert rig.doors.door.asked == []
+    assert harness.doors.door.asked == []
     assert b"the arguments are not a JSON object" in raw.seen[1]
 
 
 async def test_halves_of_characters_are_replaced_before_anything_is_kept(tmp_path: Path) -> None:
     half = "\ud83d"
     async with RawServer(chat_calls(f'{{"text": "{half}"}}'), chat_says(f"a{half}b")).open() as raw:
-        rig = raw_rig(tmp_path, raw, answers=[allowed()], tools=[NOTE])
-        reply = await rig.agent.ask(rig.turn("do it"))
+        harness = raw_harness(tmp_path, raw, answers=[allowed()], tools=[NOTE])
+        reply = await harness.agent.ask(harness.turn("do it"))
     assert reply.text == "a?b"
-    assert rig.doors.door.asked == [("perform", "keep.note", {"text": "?"})]
-    assert [answer.kept is None for answer in rig.doors.door.remembered.values()] == [False, False]
+    assert harness.doors.door.asked == [("perform", "keep.note", {"text": "?"})]
+    assert [answer.kept is None for answer in harness.doors.door.remembered.values()] == [
+        False,
+        False,
+    ]
 
 
 async def test_no_arguments_are_an_empty_object(tmp_path: Path) -> None:
     async with RawServer(chat_calls(""), chat_says("Done.")).open() as raw:
-        rig = raw_rig(tmp_path, raw, tools=[NOTE], answers=[allowed()])
-        await rig.agent.ask(rig.turn("x"))
-    assert rig.doors.door.asked == [("perform", "keep.note", {})]
+        harness = raw_harness(tmp_path, raw, tools=[NOTE], answers=[allowed()])
+        await harness.agent.ask(harness.turn("x"))
+    assert harness.doors.door.asked == [("perform", "keep.note", {})]
 
 
 async def test_a_stream_of_nonsense_is_an_outage(tmp_path: Path) -> None:
     for body in (b"", b"data: 1\n\n", b"data: []\n\n", b'data: {"choices": 7}\n\n', b"\xff" * 99):
         async with RawServer(answer(body, "Content-Type: text/event-stream")).open() as raw:
-            rig = raw_rig(tmp_path, raw)
+            harness = raw_harness(tmp_path, raw)
             with pytest.raises(AgentUnavailable):
-                await rig.agent.ask(rig.turn("x"))
+                await harness.agent.ask(harness.turn("x"))
 
 
 MEGABYTE = 1_000_000
@@ -242,10 +253,10 @@ async def test_fifty_megabytes_come_whole_and_memory_stays_bounded(
 ) -> None:
     step = {"flood_bytes": size, "then": "THE END"}
     async with ModelServer(script(x=[step]), key=KEY) as server:
-        rig = ApiRig(tmp_path, server, provider)
-        rig.doors.door.report_progress = lambda kind, text: None  # type: ignore[method-assign]
+        harness = ApiHarness(tmp_path, server, provider)
+        harness.doors.door.report_progress = lambda kind, text: None  # type: ignore[method-assign]
         before = _peak_bytes()
-        reply = await rig.agent.ask(rig.turn("SCRIPT:x"))
+        reply = await harness.agent.ask(harness.turn("SCRIPT:x"))
         grown = _peak_bytes() - before
     assert len(reply.text) == size + len("THE END")
     assert reply.text.endswith("THE END")
@@ -257,9 +268,9 @@ async def test_an_answer_without_end_is_cut(
 ) -> None:
     monkeypatch.setattr(line_module, "MAX_ANSWER_BYTES", 1_000_000)  # what it is takes a while
     async with ModelServer(script(x=[{"flood_bytes": 2_000_000}]), key=KEY) as server:
-        rig = ApiRig(tmp_path, server, "anthropic")
+        harness = ApiHarness(tmp_path, server, "anthropic")
         with pytest.raises(AgentUnavailable, match="larger than 1,000,000 bytes"):
-            await rig.agent.ask(rig.turn("SCRIPT:x"))
+            await harness.agent.ask(harness.turn("SCRIPT:x"))
 
 
 def _peak_bytes() -> int:

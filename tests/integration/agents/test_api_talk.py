@@ -10,12 +10,12 @@ import pytest
 from podium.core.errors import AgentRejected, BadInput, BudgetSpent, NotPossibleNow
 from podium.core.turns import TurnLimits
 from podium.testing.modelserver import ModelServer
-from tests.integration.agents.api_rig import (
+from tests.integration.agents.api_harness import (
     KEY,
     MODELS,
     NOTE,
     TWO_PROVIDERS,
-    ApiRig,
+    ApiHarness,
     Verdict,
     allowed,
     denied,
@@ -33,46 +33,50 @@ async def test_a_plain_answer_comes_with_words_usage_and_price(
 ) -> None:
     step = {"text": "Hello world", "usage": {"input": 1000, "output": 100, "cached": 400}}
     async with ModelServer(script(plain=[step]), key=KEY) as server:
-        rig = ApiRig(tmp_path, server, provider)
-        reply = await rig.agent.ask(rig.turn("SCRIPT:plain"))
+        harness = ApiHarness(tmp_path, server, provider)
+        reply = await harness.agent.ask(harness.turn("SCRIPT:plain"))
     assert (reply.text, reply.agent, reply.found) == ("Hello world", "thinker", "none")
     assert reply.model == MODELS[provider]
     assert (reply.usage.input_tokens, reply.usage.output_tokens) == (1000, 100)
     assert (reply.usage.turns, reply.usage.complete) == (1, True)
     assert 0 < reply.usage.usd < 1
     assert reply.warnings == ()
-    assert rig.doors.opened == 0
+    assert harness.doors.opened == 0
 
 
-async def test_words_and_thoughts_are_told_as_they_come(provider: str, tmp_path: Path) -> None:
+async def test_words_and_thoughts_are_reported_as_they_come(provider: str, tmp_path: Path) -> None:
     step = {"text": "One two three four", "thinking": "let me see", "chunk_characters": 4}
     async with ModelServer(script(slow=[step]), key=KEY) as server:
-        rig = ApiRig(tmp_path, server, provider)
-        await rig.agent.ask(rig.turn("SCRIPT:slow"))
-    words = [text for kind, text in rig.told if kind == "text"]
+        harness = ApiHarness(tmp_path, server, provider)
+        await harness.agent.ask(harness.turn("SCRIPT:slow"))
+    words = [text for kind, text in harness.tool_results if kind == "text"]
     assert "".join(words) == "One two three four"
     assert len(words) > 1
-    assert "".join(text for kind, text in rig.told if kind == "thinking") == "let me see"
+    assert (
+        "".join(text for kind, text in harness.tool_results if kind == "thinking") == "let me see"
+    )
 
 
 async def test_a_tool_is_performed_and_its_result_goes_back(provider: str, tmp_path: Path) -> None:
     steps = [note("buy milk"), "All noted."]
     async with ModelServer(script(tool=steps), key=KEY) as server:
-        rig = ApiRig(tmp_path, server, provider, [allowed({"kept": "note 7"})], [NOTE])
-        reply = await rig.agent.ask(rig.turn("SCRIPT:tool"))
+        harness = ApiHarness(tmp_path, server, provider, [allowed({"kept": "note 7"})], [NOTE])
+        reply = await harness.agent.ask(harness.turn("SCRIPT:tool"))
         last = json.dumps(server.requests[-1].body)
-    assert rig.doors.door.asked == [("perform", "keep.note", {"text": "buy milk"})]
+    assert harness.doors.door.asked == [("perform", "keep.note", {"text": "buy milk"})]
     assert reply.text == "All noted."
     assert "note 7" in last
-    assert ("tool", 'keep.note {"text":"buy milk"}') in rig.told
+    assert ("tool", 'keep.note {"text":"buy milk"}') in harness.tool_results
 
 
 async def test_parallel_calls_are_performed_in_their_order(provider: str, tmp_path: Path) -> None:
     calls = {"tools": [*note("one")["tools"], *note("two")["tools"], *note("three")["tools"]]}
     async with ModelServer(script(many=[calls, "Done."]), key=KEY) as server:
-        rig = ApiRig(tmp_path, server, provider, [allowed("a"), denied("b"), allowed("c")], [NOTE])
-        reply = await rig.agent.ask(rig.turn("SCRIPT:many"))
-    assert [arguments["text"] for _, _, arguments in rig.doors.door.asked] == [
+        harness = ApiHarness(
+            tmp_path, server, provider, [allowed("a"), denied("b"), allowed("c")], [NOTE]
+        )
+        reply = await harness.agent.ask(harness.turn("SCRIPT:many"))
+    assert [arguments["text"] for _, _, arguments in harness.doors.door.asked] == [
         "one",
         "two",
         "three",
@@ -80,30 +84,30 @@ async def test_parallel_calls_are_performed_in_their_order(provider: str, tmp_pa
     assert reply.text == "Done."
 
 
-async def test_a_denied_call_is_told_with_its_reason(provider: str, tmp_path: Path) -> None:
+async def test_denied_call_is_reported_with_its_reason(provider: str, tmp_path: Path) -> None:
     async with ModelServer(script(no=[note("x"), "Then not."]), key=KEY) as server:
-        rig = ApiRig(tmp_path, server, provider, [denied("notes are off limits")], [NOTE])
-        reply = await rig.agent.ask(rig.turn("SCRIPT:no"))
+        harness = ApiHarness(tmp_path, server, provider, [denied("notes are off limits")], [NOTE])
+        reply = await harness.agent.ask(harness.turn("SCRIPT:no"))
         last = json.dumps(server.requests[-1].body)
     assert "Permission Denied: notes are off limits" in last
     assert reply.text == "Then not."
 
 
-async def test_a_tool_that_broke_is_told_as_an_error(provider: str, tmp_path: Path) -> None:
+async def test_broken_tool_is_reported_as_an_error(provider: str, tmp_path: Path) -> None:
     async with ModelServer(script(broke=[note("x"), "Oh."]), key=KEY) as server:
-        rig = ApiRig(tmp_path, server, provider, [failed("the disk is full")], [NOTE])
-        await rig.agent.ask(rig.turn("SCRIPT:broke"))
+        harness = ApiHarness(tmp_path, server, provider, [failed("the disk is full")], [NOTE])
+        await harness.agent.ask(harness.turn("SCRIPT:broke"))
         assert "Error: the disk is full" in json.dumps(server.requests[-1].body)
 
 
 async def test_a_call_that_waits_for_a_person_ends_the_turn(provider: str, tmp_path: Path) -> None:
     calls = {"tools": [*note("one")["tools"], *note("two")["tools"], *note("three")["tools"]]}
     async with ModelServer(script(ask=[calls, "Done."]), key=KEY) as server:
-        rig = ApiRig(tmp_path, server, provider, [allowed("a"), waiting("ap_1")], [NOTE])
-        reply = await rig.agent.ask(rig.turn("SCRIPT:ask"))
+        harness = ApiHarness(tmp_path, server, provider, [allowed("a"), waiting("ap_1")], [NOTE])
+        reply = await harness.agent.ask(harness.turn("SCRIPT:ask"))
         assert len(server.requests) == 1
     assert reply.waiting_approvals == ("ap_1",)
-    assert [arguments["text"] for _, _, arguments in rig.doors.door.asked] == ["one", "two"]
+    assert [arguments["text"] for _, _, arguments in harness.doors.door.asked] == ["one", "two"]
 
 
 async def test_after_the_approval_the_very_same_call_is_performed_and_the_model_goes_on(
@@ -111,14 +115,14 @@ async def test_after_the_approval_the_very_same_call_is_performed_and_the_model_
 ) -> None:
     calls = {"tools": [*note("one")["tools"], *note("two")["tools"], *note("three")["tools"]]}
     async with ModelServer(script(ask=[calls, "Done."]), key=KEY) as server:
-        rig = ApiRig(tmp_path, server, provider, [allowed("a"), waiting("ap_1")], [NOTE])
-        first = await rig.agent.ask(rig.turn("SCRIPT:ask"))
-        rig.doors.door.asked.clear()
-        rig.doors.door.waiting_approvals = ()
-        rig.doors.door.answers.extend([allowed("result of two"), denied("not three")])
-        reply = await rig.new_agent().ask(rig.turn("SCRIPT:ask", session=first.session))
+        harness = ApiHarness(tmp_path, server, provider, [allowed("a"), waiting("ap_1")], [NOTE])
+        first = await harness.agent.ask(harness.turn("SCRIPT:ask"))
+        harness.doors.door.asked.clear()
+        harness.doors.door.waiting_approvals = ()
+        harness.doors.door.answers.extend([allowed("result of two"), denied("not three")])
+        reply = await harness.new_agent().ask(harness.turn("SCRIPT:ask", session=first.session))
         last = json.dumps(server.requests[-1].body)
-    assert [arguments["text"] for _, _, arguments in rig.doors.door.asked] == ["two", "three"]
+    assert [arguments["text"] for _, _, arguments in harness.doors.door.asked] == ["two", "three"]
     assert reply.text == "Done."
     assert reply.waiting_approvals == ()
     assert (first.keeps_calls, reply.keeps_calls) == (True, False)
@@ -129,10 +133,10 @@ async def test_after_the_approval_the_very_same_call_is_performed_and_the_model_
 
 async def test_a_call_that_still_waits_spends_no_token(provider: str, tmp_path: Path) -> None:
     async with ModelServer(script(ask=[note("one"), "Done."]), key=KEY) as server:
-        rig = ApiRig(tmp_path, server, provider, [waiting("ap_1"), waiting("ap_2")], [NOTE])
-        first = await rig.agent.ask(rig.turn("SCRIPT:ask"))
-        rig.doors.door.waiting_approvals = ()
-        second = await rig.agent.ask(rig.turn("SCRIPT:ask", session=first.session))
+        harness = ApiHarness(tmp_path, server, provider, [waiting("ap_1"), waiting("ap_2")], [NOTE])
+        first = await harness.agent.ask(harness.turn("SCRIPT:ask"))
+        harness.doors.door.waiting_approvals = ()
+        second = await harness.agent.ask(harness.turn("SCRIPT:ask", session=first.session))
         assert len(server.requests) == 1
     assert second.waiting_approvals == ("ap_2",)
     assert second.usage.input_tokens == 0
@@ -141,51 +145,51 @@ async def test_a_call_that_still_waits_spends_no_token(provider: str, tmp_path: 
 async def test_an_unknown_tool_is_for_the_door_to_refuse(provider: str, tmp_path: Path) -> None:
     step = {"tools": [{"name": "format_disk", "arguments": {}}]}
     async with ModelServer(script(odd=[step, "I see."]), key=KEY) as server:
-        rig = ApiRig(tmp_path, server, provider, [denied("there is no tool")], [NOTE])
-        reply = await rig.agent.ask(rig.turn("SCRIPT:odd"))
-    assert rig.doors.door.asked == [("perform", "format_disk", {})]
+        harness = ApiHarness(tmp_path, server, provider, [denied("there is no tool")], [NOTE])
+        reply = await harness.agent.ask(harness.turn("SCRIPT:odd"))
+    assert harness.doors.door.asked == [("perform", "format_disk", {})]
     assert reply.text == "I see."
 
 
 async def test_a_conversation_goes_on_in_another_process(provider: str, tmp_path: Path) -> None:
     rules = script(first=["I am Ada."], second=["As I said, Ada."])
     async with ModelServer(rules, key=KEY) as server:
-        rig = ApiRig(tmp_path, server, provider)
-        first = await rig.agent.ask(rig.turn("SCRIPT:first"))
-        second = await rig.new_agent().ask(rig.turn("SCRIPT:second", session=first.session))
-        rig.doors.door.remembered.clear()
-        again = await rig.new_agent().ask(rig.turn("SCRIPT:second", session=first.session))
+        harness = ApiHarness(tmp_path, server, provider)
+        first = await harness.agent.ask(harness.turn("SCRIPT:first"))
+        second = await harness.new_agent().ask(harness.turn("SCRIPT:second", session=first.session))
+        harness.doors.door.remembered.clear()
+        again = await harness.new_agent().ask(harness.turn("SCRIPT:second", session=first.session))
         bodies = [json.dumps(seen.body) for seen in server.requests]
     assert second.text == "As I said, Ada."
     assert "I am Ada." in bodies[1]
     assert bodies[2].count("SCRIPT:second") == 1
     assert len({first.session, second.session, again.session}) == 3
-    for file in rig.files():
+    for file in harness.files():
         assert file.stat().st_mode & 0o777 == 0o600
         assert file.parent.stat().st_mode & 0o777 == 0o700
         assert KEY not in file.read_text()
 
 
-async def test_an_unknown_or_damaged_conversation_is_said_to_be_so(
+async def test_unknown_or_damaged_conversation_is_reported_as_such(
     provider: str, tmp_path: Path
 ) -> None:
     async with ModelServer(script(first=["Hi."]), key=KEY) as server:
-        rig = ApiRig(tmp_path, server, provider)
-        first = await rig.agent.ask(rig.turn("SCRIPT:first"))
+        harness = ApiHarness(tmp_path, server, provider)
+        first = await harness.agent.ask(harness.turn("SCRIPT:first"))
         for unknown in ("conv_" + "0" * 32, "../../etc/passwd", ""):
             with pytest.raises(BadInput, match="has no conversation"):
-                await rig.agent.ask(rig.turn("SCRIPT:first", session=unknown))
-        rig.files()[0].write_text('[{"kind": "request", "par')
+                await harness.agent.ask(harness.turn("SCRIPT:first", session=unknown))
+        harness.files()[0].write_text('[{"kind": "request", "par')
         with pytest.raises(NotPossibleNow, match="cannot be read"):
-            await rig.agent.ask(rig.turn("SCRIPT:first", session=first.session))
+            await harness.agent.ask(harness.turn("SCRIPT:first", session=first.session))
         assert len(server.requests) == 1
 
 
 async def test_a_payload_comes_by_the_providers_own_schema(provider: str, tmp_path: Path) -> None:
     step = '{"verdict": "pass", "score": 7}'
     async with ModelServer(script(native=[step]), key=KEY) as server:
-        rig = ApiRig(tmp_path, server, provider)
-        reply = await rig.agent.ask(rig.turn("SCRIPT:native", contract=Verdict))
+        harness = ApiHarness(tmp_path, server, provider)
+        reply = await harness.agent.ask(harness.turn("SCRIPT:native", contract=Verdict))
         asked = json.dumps(server.requests[0].body)
     assert reply.found == "native"
     assert reply.payload == {"verdict": "pass", "score": 7}
@@ -198,8 +202,8 @@ async def test_a_provider_that_refuses_the_schema_is_asked_without(
     refusal = {"status": 400, "message": "response_format is not supported by this model"}
     answer = '{"verdict": "pass", "score": 7}'
     async with ModelServer(script(native=[refusal, answer]), key=KEY) as server:
-        rig = ApiRig(tmp_path, server, provider)
-        reply = await rig.agent.ask(rig.turn("SCRIPT:native", contract=Verdict))
+        harness = ApiHarness(tmp_path, server, provider)
+        reply = await harness.agent.ask(harness.turn("SCRIPT:native", contract=Verdict))
         assert "verdict" in json.dumps(server.requests[0].body)
         assert "verdict" not in json.dumps(server.requests[1].body)
     assert (reply.found, reply.payload, reply.text) == ("none", None, answer)
@@ -210,8 +214,8 @@ async def test_tools_and_a_schema_together_only_where_the_model_takes_both(
     provider: str, tmp_path: Path
 ) -> None:
     async with ModelServer(script(both=['{"verdict": "x", "score": 1}']), key=KEY) as server:
-        rig = ApiRig(tmp_path, server, provider, [], [NOTE])
-        reply = await rig.agent.ask(rig.turn("SCRIPT:both", contract=Verdict))
+        harness = ApiHarness(tmp_path, server, provider, [], [NOTE])
+        reply = await harness.agent.ask(harness.turn("SCRIPT:both", contract=Verdict))
     assert reply.found == ("none" if provider == "google" else "native")
     assert reply.warnings == ()
 
@@ -222,16 +226,16 @@ async def test_an_answer_that_was_cut_off_is_given_with_a_warning(
     async with ModelServer(
         script(cut=[{"text": "half of", "finish": "length"}]), key=KEY
     ) as server:
-        rig = ApiRig(tmp_path, server, provider)
-        reply = await rig.agent.ask(rig.turn("SCRIPT:cut"))
+        harness = ApiHarness(tmp_path, server, provider)
+        reply = await harness.agent.ask(harness.turn("SCRIPT:cut"))
     assert reply.text == "half of"
     assert "cut off" in reply.warnings[0]
 
 
 async def test_bytes_that_are_no_text_are_replaced(provider: str, tmp_path: Path) -> None:
     async with ModelServer(script(u=[{"text": "abc", "fault": "invalid_utf8"}]), key=KEY) as server:
-        rig = ApiRig(tmp_path, server, provider)
-        reply = await rig.agent.ask(rig.turn("SCRIPT:u"))
+        harness = ApiHarness(tmp_path, server, provider)
+        reply = await harness.agent.ask(harness.turn("SCRIPT:u"))
     assert reply.text.startswith("abc�")
     assert "not valid UTF-8" in reply.warnings[0]
 
@@ -239,10 +243,12 @@ async def test_bytes_that_are_no_text_are_replaced(provider: str, tmp_path: Path
 async def test_a_model_in_a_circle_is_stopped(provider: str, tmp_path: Path) -> None:
     steps = [note("again")] * 9
     async with ModelServer(script(circle=steps), key=KEY) as server:
-        rig = ApiRig(tmp_path, server, provider, [allowed()] * 9, [NOTE], {"same_call_limit": 3})
+        harness = ApiHarness(
+            tmp_path, server, provider, [allowed()] * 9, [NOTE], {"same_call_limit": 3}
+        )
         with pytest.raises(AgentRejected, match=r"same call of 'keep\.note' 4 times") as caught:
-            await rig.agent.ask(rig.turn("SCRIPT:circle"))
-    assert len(rig.doors.door.asked) == 3
+            await harness.agent.ask(harness.turn("SCRIPT:circle"))
+    assert len(harness.doors.door.asked) == 3
     assert caught.value.usage is not None
     assert caught.value.usage.input_tokens > 0
 
@@ -261,10 +267,14 @@ async def test_a_limit_ends_the_turn(
         usage = {"input": 300, "output": 10} if provider == "anthropic" else usage
     steps = [{**note(str(number)), "usage": usage} for number in range(60)]
     async with ModelServer(script(many=steps), key=KEY) as server:
-        rig = ApiRig(tmp_path, server, provider, [allowed()] * 60, [NOTE], model=model or "")
-        turn = rig.turn("SCRIPT:many", limits=TurnLimits.model_validate({"seconds": 60, **limits}))
+        harness = ApiHarness(
+            tmp_path, server, provider, [allowed()] * 60, [NOTE], model=model or ""
+        )
+        turn = harness.turn(
+            "SCRIPT:many", limits=TurnLimits.model_validate({"seconds": 60, **limits})
+        )
         with pytest.raises(BudgetSpent) as caught:
-            await rig.agent.ask(turn)
+            await harness.agent.ask(turn)
         assert 1 <= len(server.requests) <= (requests if measure != "usd" else 4)
     assert caught.value.measure == measure
     assert caught.value.used >= caught.value.limit
@@ -276,30 +286,30 @@ async def test_a_limit_ends_the_turn(
 async def test_a_turn_without_a_limit_still_ends(provider: str, tmp_path: Path) -> None:
     steps = [note(str(number)) for number in range(60)]
     async with ModelServer(script(many=steps), key=KEY) as server:
-        rig = ApiRig(tmp_path, server, provider, [allowed()] * 60, [NOTE])
+        harness = ApiHarness(tmp_path, server, provider, [allowed()] * 60, [NOTE])
         with pytest.raises(BudgetSpent):
-            await rig.agent.ask(rig.turn("SCRIPT:many"))
+            await harness.agent.ask(harness.turn("SCRIPT:many"))
         assert len(server.requests) == 50
 
 
 async def test_a_long_result_is_cut_for_the_model(provider: str, tmp_path: Path) -> None:
     async with ModelServer(script(long=[note("x"), "Done."]), key=KEY) as server:
         options = {"longest_result_characters": 1000}
-        rig = ApiRig(tmp_path, server, provider, [allowed("y" * 5000)], [NOTE], options)
-        await rig.agent.ask(rig.turn("SCRIPT:long"))
+        harness = ApiHarness(tmp_path, server, provider, [allowed("y" * 5000)], [NOTE], options)
+        await harness.agent.ask(harness.turn("SCRIPT:long"))
         last = json.dumps(server.requests[-1].body)
     assert "y" * 306 in last
     assert last.count("y" * 306) == 3, "the beginning, and twice as much of the end"
     assert "4080 characters left out" in last
 
 
-async def test_a_provider_that_tells_no_usage_makes_the_sum_incomplete(
+async def test_provider_that_reports_no_usage_makes_the_sum_incomplete(
     provider: str, tmp_path: Path
 ) -> None:
     step = {"text": "Hi.", "usage": {"input": 0, "output": 0}}
     async with ModelServer(script(silent=[step]), key=KEY) as server:
-        rig = ApiRig(tmp_path, server, provider)
-        reply = await rig.agent.ask(rig.turn("SCRIPT:silent"))
+        harness = ApiHarness(tmp_path, server, provider)
+        reply = await harness.agent.ask(harness.turn("SCRIPT:silent"))
     assert reply.usage.complete is False
 
 
@@ -308,19 +318,19 @@ async def test_a_model_without_a_price_makes_the_sum_incomplete(
 ) -> None:
     async with ModelServer(script(own=["Hi."]), key=KEY) as server:
         model = "someones/own-model-1" if provider == "openrouter" else "own-model-1"
-        rig = ApiRig(tmp_path, server, provider, model=model)
+        harness = ApiHarness(tmp_path, server, provider, model=model)
         limits = TurnLimits(seconds=60, usd=1)
-        reply = await rig.agent.ask(rig.turn("SCRIPT:own", limits=limits))
+        reply = await harness.agent.ask(harness.turn("SCRIPT:own", limits=limits))
     assert reply.usage.usd == 0
     assert reply.usage.complete is False
     assert "price" in reply.warnings[0]
 
 
-async def test_the_transcript_holds_what_was_said_and_no_key(provider: str, tmp_path: Path) -> None:
+async def test_transcript_holds_the_conversation_and_no_key(provider: str, tmp_path: Path) -> None:
     async with ModelServer(script(tool=[note("milk"), "Noted."]), key=KEY) as server:
-        rig = ApiRig(tmp_path, server, provider, [allowed("kept")], [NOTE])
-        reply = await rig.agent.ask(rig.turn("SCRIPT:tool"))
-    lines = [json.loads(line) for line in rig.transcripts.transcripts[0].lines]
+        harness = ApiHarness(tmp_path, server, provider, [allowed("kept")], [NOTE])
+        reply = await harness.agent.ask(harness.turn("SCRIPT:tool"))
+    lines = [json.loads(line) for line in harness.transcripts.transcripts[0].lines]
     assert [next(iter(line)) for line in lines] == [
         "request",
         "response",
@@ -328,27 +338,27 @@ async def test_the_transcript_holds_what_was_said_and_no_key(provider: str, tmp_
         "request",
         "response",
     ]
-    assert reply.transcript == rig.transcripts.transcripts[0].path
-    assert "milk" in rig.transcripts.text
-    assert "Noted." in rig.transcripts.text
-    assert KEY not in rig.transcripts.text
+    assert reply.transcript == harness.transcripts.transcripts[0].path
+    assert "milk" in harness.transcripts.text
+    assert "Noted." in harness.transcripts.text
+    assert KEY not in harness.transcripts.text
 
 
-async def test_a_key_that_is_said_stands_in_no_file(provider: str, tmp_path: Path) -> None:
+async def test_stated_key_appears_in_no_file(provider: str, tmp_path: Path) -> None:
     async with ModelServer(script(x=[f"It is {KEY}."]), key=KEY) as server:
-        rig = ApiRig(tmp_path, server, provider)
-        first = await rig.agent.ask(rig.turn(f"SCRIPT:x What is {KEY}?"))
-        await rig.agent.ask(rig.turn("SCRIPT:x", session=first.session))
-    assert len(rig.files()) == 2
-    assert not any(KEY in file.read_text() for file in rig.files())
-    assert KEY not in rig.transcripts.text
+        harness = ApiHarness(tmp_path, server, provider)
+        first = await harness.agent.ask(harness.turn(f"SCRIPT:x What is {KEY}?"))
+        await harness.agent.ask(harness.turn("SCRIPT:x", session=first.session))
+    assert len(harness.files()) == 2
+    assert not any(KEY in file.read_text() for file in harness.files())
+    assert KEY not in harness.transcripts.text
 
 
-async def test_tools_of_its_own_are_not_given_and_that_is_said(
+async def test_tools_of_its_own_are_not_given_and_that_is_reported(
     provider: str, tmp_path: Path
 ) -> None:
     async with ModelServer(script(plain=["Hi."]), key=KEY) as server:
-        rig = ApiRig(tmp_path, server, provider)
-        turn = rig.turn("SCRIPT:plain").model_copy(update={"own_tools": ("web_search",)})
-        reply = await rig.agent.ask(turn)
+        harness = ApiHarness(tmp_path, server, provider)
+        turn = harness.turn("SCRIPT:plain").model_copy(update={"own_tools": ("web_search",)})
+        reply = await harness.agent.ask(turn)
     assert reply.warnings == ("agent 'thinker' has no tools of its own; not available: web_search",)

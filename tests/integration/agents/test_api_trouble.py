@@ -24,17 +24,25 @@ from podium.core.errors import (
 from podium.core.turns import TurnLimits
 from podium.testing import retry_until
 from podium.testing.modelserver import ModelServer
-from tests.integration.agents.api_rig import KEY, NOTE, TWO_PROVIDERS, ApiRig, allowed, note, script
-from tests.integration.sandbox.door_rig import RealDoorRig
+from tests.integration.agents.api_harness import (
+    KEY,
+    NOTE,
+    TWO_PROVIDERS,
+    ApiHarness,
+    allowed,
+    note,
+    script,
+)
+from tests.integration.sandbox.door_harness import RealDoorHarness
 
 pytestmark = pytest.mark.parametrize("provider", TWO_PROVIDERS)
 
 WRONG = "sk-the-wrong-key-9876543210"
 
 
-async def trouble(rig: ApiRig, prompt: str = "SCRIPT:x", **more: Any) -> PodiumError:
+async def trouble(harness: ApiHarness, prompt: str = "SCRIPT:x", **more: Any) -> PodiumError:
     with pytest.raises(PodiumError) as caught:
-        await rig.agent.ask(rig.turn(prompt, **more))
+        await harness.agent.ask(harness.turn(prompt, **more))
     return caught.value
 
 
@@ -65,34 +73,34 @@ async def trouble(rig: ApiRig, prompt: str = "SCRIPT:x", **more: Any) -> PodiumE
         else ""
     ),
 )
-async def test_each_trouble_has_its_error_and_is_not_asked_again(
+async def test_every_trouble_has_its_error_and_is_not_asked_again(
     provider: str, tmp_path: Path, step: dict[str, Any], kind: type[PodiumError]
 ) -> None:
     async with ModelServer(script(x=[step, "Never said."]), key=KEY) as server:
-        rig = ApiRig(tmp_path, server, provider)
-        error = await trouble(rig)
+        harness = ApiHarness(tmp_path, server, provider)
+        error = await trouble(harness)
         assert len(server.requests) == 1
     assert type(error) is kind, error
     assert "'thinker'" in str(error)
     assert error.usage is not None
     assert (error.__cause__, error.__context__) == (None, None)
-    assert rig.doors.opened == 0
-    assert rig.files() == []
+    assert harness.doors.opened == 0
+    assert harness.files() == []
 
 
-async def test_a_wrong_key_is_told_how_to_mend_and_shown_nowhere(
+async def test_wrong_key_is_reported_with_its_remedy_and_shown_nowhere(
     provider: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
     echo = {"status": 401, "message": f"Incorrect API key provided: {WRONG}."}
     async with ModelServer(script(x=[echo])) as server:
-        rig = ApiRig(tmp_path, server, provider)
-        rig.agent._resolve_secret = {"MODEL_KEY": WRONG}.__getitem__
-        error = await trouble(rig)
+        harness = ApiHarness(tmp_path, server, provider)
+        harness.agent._resolve_secret = {"MODEL_KEY": WRONG}.__getitem__
+        error = await trouble(harness)
         assert server.requests[0].has_key
     assert isinstance(error, AgentNotLoggedIn)
     assert "from secret://MODEL_KEY; set MODEL_KEY in Podium's environment" in str(error)
-    shown = f"{error!s}{error!r}{rig.agent!r}{vars(rig.agent)!r}{rig.transcripts.text}{caplog.text}"
+    shown = f"{error!s}{error!r}{harness.agent!r}{vars(harness.agent)!r}{harness.transcripts.text}{caplog.text}"
     assert WRONG not in shown
     assert KEY not in shown
 
@@ -102,20 +110,22 @@ async def test_a_good_key_is_in_no_log_either(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     async with ModelServer(script(x=["Hi."]), key=KEY) as server:
-        rig = ApiRig(tmp_path, server, provider)
-        await rig.agent.ask(rig.turn("SCRIPT:x"))
+        harness = ApiHarness(tmp_path, server, provider)
+        await harness.agent.ask(harness.turn("SCRIPT:x"))
     assert caplog.text
     assert KEY not in caplog.text
 
 
-async def test_no_key_at_all_is_said_before_anything_is_sent(provider: str, tmp_path: Path) -> None:
+async def test_missing_key_is_reported_before_anything_is_sent(
+    provider: str, tmp_path: Path
+) -> None:
     async with ModelServer(script(x=["Hi."])) as server:
-        rig = ApiRig(tmp_path, server, provider, env={})
+        harness = ApiHarness(tmp_path, server, provider, env={})
         if provider == "openai":  # a server of one's own may want none
-            assert (await rig.agent.ask(rig.turn("SCRIPT:x"))).text == "Hi."
+            assert (await harness.agent.ask(harness.turn("SCRIPT:x"))).text == "Hi."
             assert not server.requests[0].has_key
             return
-        error = await trouble(rig)
+        error = await trouble(harness)
         assert server.requests == []
     assert isinstance(error, AgentNotLoggedIn)
     assert "set `env:" in str(error)
@@ -124,22 +134,22 @@ async def test_no_key_at_all_is_said_before_anything_is_sent(provider: str, tmp_
 async def test_a_rate_limit_says_when_it_is_over(provider: str, tmp_path: Path) -> None:
     step = {"status": 429, "retry_after": 3600}
     async with ModelServer(script(x=[step, "Never."]), key=KEY) as server:
-        rig = ApiRig(tmp_path, server, provider)
-        error = await trouble(rig)
+        harness = ApiHarness(tmp_path, server, provider)
+        error = await trouble(harness)
         assert len(server.requests) == 1
     assert isinstance(error, RateLimited)
-    assert error.retry_at == rig.clock.now() + timedelta(hours=1)
-    assert rig.pauses == []
+    assert error.retry_at == harness.clock.now() + timedelta(hours=1)
+    assert harness.pauses == []
 
 
 async def test_a_short_rate_limit_is_waited_for(provider: str, tmp_path: Path) -> None:
     step = {"status": 429, "retry_after": 5}
     async with ModelServer(script(x=[step, "Now."]), key=KEY) as server:
-        rig = ApiRig(tmp_path, server, provider)
-        reply = await rig.agent.ask(rig.turn("SCRIPT:x"))
+        harness = ApiHarness(tmp_path, server, provider)
+        reply = await harness.agent.ask(harness.turn("SCRIPT:x"))
     assert reply.text == "Now."
-    assert [round(pause, 2) for pause in rig.pauses] == [5.05]
-    assert rig.told[0][0] == "retry"
+    assert [round(pause, 2) for pause in harness.pauses] == [5.05]
+    assert harness.tool_results[0][0] == "retry"
 
 
 async def test_a_rate_limit_beyond_the_turns_time_is_not_waited_for(
@@ -147,10 +157,10 @@ async def test_a_rate_limit_beyond_the_turns_time_is_not_waited_for(
 ) -> None:
     step = {"status": 429, "retry_after": 20}
     async with ModelServer(script(x=[step, "Never."]), key=KEY) as server:
-        rig = ApiRig(tmp_path, server, provider)
-        error = await trouble(rig, limits=TurnLimits(seconds=15))
+        harness = ApiHarness(tmp_path, server, provider)
+        error = await trouble(harness, limits=TurnLimits(seconds=15))
     assert isinstance(error, RateLimited)
-    assert rig.pauses == []
+    assert harness.pauses == []
 
 
 @pytest.mark.sample(3)
@@ -159,43 +169,43 @@ async def test_a_server_that_breaks_once_is_asked_again(
     provider: str, tmp_path: Path, status: int
 ) -> None:
     async with ModelServer(script(x=[{"status": status}, "Back."]), key=KEY) as server:
-        rig = ApiRig(tmp_path, server, provider)
-        reply = await rig.agent.ask(rig.turn("SCRIPT:x"))
+        harness = ApiHarness(tmp_path, server, provider)
+        reply = await harness.agent.ask(harness.turn("SCRIPT:x"))
         assert len(server.requests) == 2
     assert reply.text == "Back."
-    assert rig.pauses == [0.5]
+    assert harness.pauses == [0.5]
 
 
 async def test_a_server_that_stays_broken_is_asked_four_times(
     provider: str, tmp_path: Path
 ) -> None:
     async with ModelServer(script(x=[{"status": 500}] * 9), key=KEY) as server:
-        rig = ApiRig(tmp_path, server, provider)
-        error = await trouble(rig)
+        harness = ApiHarness(tmp_path, server, provider)
+        error = await trouble(harness)
         assert len(server.requests) == 4
     assert isinstance(error, AgentUnavailable)
-    assert rig.pauses == [0.5, 1.0, 2.0]
+    assert harness.pauses == [0.5, 1.0, 2.0]
 
 
-async def test_what_was_used_before_a_break_is_told(provider: str, tmp_path: Path) -> None:
+async def test_usage_before_a_break_is_reported(provider: str, tmp_path: Path) -> None:
     used = {**note("one"), "usage": {"input": 70, "output": 30}}
     steps = [used, {"text": "abc def", "fault": "drop"}]
     async with ModelServer(script(x=steps), key=KEY) as server:
-        rig = ApiRig(tmp_path, server, provider, [allowed()], [NOTE])
-        error = await trouble(rig)
+        harness = ApiHarness(tmp_path, server, provider, [allowed()], [NOTE])
+        error = await trouble(harness)
     assert isinstance(error, AgentUnavailable)
     assert error.usage is not None
     assert error.usage.input_tokens >= 70
     assert error.usage.complete is False
 
 
-async def test_a_server_that_is_down_is_said_to_be_so(provider: str, tmp_path: Path) -> None:
+async def test_server_that_is_down_is_reported_as_such(provider: str, tmp_path: Path) -> None:
     async with ModelServer(script(x=["Hi."])) as server:
-        rig = ApiRig(tmp_path, server, provider)
-    error = await trouble(rig)
+        harness = ApiHarness(tmp_path, server, provider)
+    error = await trouble(harness)
     assert isinstance(error, AgentUnavailable)
     assert f"cannot reach its model at {server.url}" in str(error)
-    assert len(rig.pauses) == 3
+    assert len(harness.pauses) == 3
     assert error.usage is not None
     assert error.usage.complete is True
 
@@ -203,20 +213,20 @@ async def test_a_server_that_is_down_is_said_to_be_so(provider: str, tmp_path: P
 @pytest.mark.sample(1)
 async def test_a_server_that_hangs_runs_out_of_time(provider: str, tmp_path: Path) -> None:
     async with ModelServer(script(x=[{"fault": "hang"}]), key=KEY) as server:
-        rig = ApiRig(tmp_path, server, provider)
-        error = await trouble(rig, limits=TurnLimits(seconds=2))
+        harness = ApiHarness(tmp_path, server, provider)
+        error = await trouble(harness, limits=TurnLimits(seconds=2))
     assert isinstance(error, TimedOut)
     assert error.usage is not None
     assert error.usage.complete is False
-    assert rig.doors.opened == 0
+    assert harness.doors.opened == 0
 
 
 async def test_a_server_that_says_nothing_for_too_long_has_gone(
     provider: str, tmp_path: Path
 ) -> None:
     async with ModelServer(script(x=[{"fault": "hang"}]), key=KEY) as server:
-        rig = ApiRig(tmp_path, server, provider, options={"silence_seconds": 0.2})
-        error = await trouble(rig, limits=TurnLimits(seconds=None))
+        harness = ApiHarness(tmp_path, server, provider, options={"silence_seconds": 0.2})
+        error = await trouble(harness, limits=TurnLimits(seconds=None))
     assert isinstance(error, AgentUnavailable)
 
 
@@ -226,22 +236,22 @@ async def test_cancelling_closes_the_line(provider: str, tmp_path: Path) -> None
         script(x=[{"fault": "hang"}]), key=KEY, watcher=lambda seen: gone.append(seen.number)
     )
     async with hang as server:
-        rig = ApiRig(tmp_path, server, provider)
-        asked = asyncio.create_task(rig.agent.ask(rig.turn("SCRIPT:x")))
+        harness = ApiHarness(tmp_path, server, provider)
+        asked = asyncio.create_task(harness.agent.ask(harness.turn("SCRIPT:x")))
         await server.wait_for_requests(1)
         asked.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asked
         await retry_until(lambda: gone == [1])
-    assert rig.doors.opened == 0
+    assert harness.doors.opened == 0
 
 
 async def test_a_tool_at_work_is_ended_with_its_turn(provider: str, tmp_path: Path) -> None:
     step = {"tools": [{"name": "hang", "arguments": {}}]}
     async with ModelServer(script(x=[step]), key=KEY) as server:
-        doors = RealDoorRig(Effect.ALLOW)
-        rig = ApiRig(tmp_path, server, provider, other_doors=doors.hook_door)
-        asked = asyncio.create_task(rig.agent.ask(rig.turn("SCRIPT:x")))
+        doors = RealDoorHarness(Effect.ALLOW)
+        harness = ApiHarness(tmp_path, server, provider, other_doors=doors.hook_door)
+        asked = asyncio.create_task(harness.agent.ask(harness.turn("SCRIPT:x")))
         async with asyncio.timeout(120):
             await doors.hanging.wait()
         asked.cancel()

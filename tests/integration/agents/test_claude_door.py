@@ -16,43 +16,45 @@ from podium.core.decisions import Effect, HookAnswer
 from podium.core.events import ToolCompleted, ToolFailed, ToolRefused, ToolRequested
 from podium.core.model import Json
 from podium.testing import FakeTurnDoor
-from tests.integration.agents.claude_rig import ClaudeRig, claude_rig
+from tests.integration.agents.claude_harness import ClaudeHarness, claude_harness
 from tests.soaking import in_soak
 
 LEAVE = "cd . && git checkout main && touch ran.marker"
 
 
-async def tool_events(rig: ClaudeRig) -> list[object]:
+async def tool_events(harness: ClaudeHarness) -> list[object]:
     kinds = ToolRequested | ToolCompleted | ToolFailed | ToolRefused
-    return [event for event in await rig.events() if isinstance(event, kinds)]
+    return [event for event in await harness.events() if isinstance(event, kinds)]
 
 
 async def test_a_command_runs_after_it_was_allowed_and_is_receipted(tmp_path: Path) -> None:
     steps = {"work": [{"run": "echo made > made.txt"}, "Made."]}
-    async with claude_rig(tmp_path, steps) as rig:
-        reply = await rig.ask("work")
-        requested, completed = await tool_events(rig)
-        (receipt,) = await rig.tools.receipts()
-        assert (rig.workspace / "made.txt").read_text() == "made\n"
+    async with claude_harness(tmp_path, steps) as harness:
+        reply = await harness.ask("work")
+        requested, completed = await tool_events(harness)
+        (receipt,) = await harness.tools.receipts()
+        assert (harness.workspace / "made.txt").read_text() == "made\n"
     assert reply.text == "Made."
     assert isinstance(requested, ToolRequested)
     assert requested.tool == "run_command"
     assert requested.arguments["command"] == "echo made > made.txt"
     assert isinstance(completed, ToolCompleted)
     assert receipt.fields["exit_code"] == 0
-    (judged,) = rig.gate.judged
+    (judged,) = harness.gate.judged
     assert (judged.observed, judged.agent, judged.role) == (True, "claude", "developer")
 
 
-async def test_a_denied_command_does_not_run_and_the_model_is_told_why(tmp_path: Path) -> None:
+async def test_denied_command_does_not_run_and_the_model_is_given_the_reason(
+    tmp_path: Path,
+) -> None:
     steps = {"leave": [{"run": LEAVE}, "I could not."]}
-    async with claude_rig(tmp_path, steps, denies=("run_command",)) as rig:
-        reply = await rig.ask("leave")
-        assert rig.branch() == "work"
-        assert not (rig.workspace / "ran.marker").exists()
-        assert "Permission Denied: " in rig.told_the_model()
-        assert "the rules of the house" in rig.told_the_model()
-        (refused,) = await tool_events(rig)
+    async with claude_harness(tmp_path, steps, denies=("run_command",)) as harness:
+        reply = await harness.ask("leave")
+        assert harness.branch() == "work"
+        assert not (harness.workspace / "ran.marker").exists()
+        assert "Permission Denied: " in harness.model_messages()
+        assert "the rules of the house" in harness.model_messages()
+        (refused,) = await tool_events(harness)
     assert isinstance(refused, ToolRefused)
     assert reply.text == "I could not."
     assert reply.untold == ()
@@ -62,17 +64,17 @@ async def test_what_waits_for_a_person_does_not_run_and_is_named_in_the_reply(
     tmp_path: Path,
 ) -> None:
     steps = {"leave": [{"run": LEAVE}, "I wait."]}
-    async with claude_rig(tmp_path, steps, asks=("run_command",)) as rig:
-        reply = await rig.ask("leave")
-        assert rig.branch() == "work"
+    async with claude_harness(tmp_path, steps, asks=("run_command",)) as harness:
+        reply = await harness.ask("leave")
+        assert harness.branch() == "work"
         (waiting,) = reply.waiting_approvals
-        assert waiting in rig.told_the_model()
+        assert waiting in harness.model_messages()
 
 
 async def test_a_turn_that_waits_for_a_person_may_end_without_a_word(tmp_path: Path) -> None:
     steps = {"leave": [{"run": LEAVE}, ""]}
-    async with claude_rig(tmp_path, steps, asks=("run_command",)) as rig:
-        reply = await rig.ask("leave")
+    async with claude_harness(tmp_path, steps, asks=("run_command",)) as harness:
+        reply = await harness.ask("leave")
     assert reply.text == ""
     assert reply.waiting_approvals
 
@@ -95,12 +97,12 @@ async def test_every_tool_is_put_before_the_gate_also_those_it_deems_harmless(
     ]
     judged = [name for _, _, name in calls]
     uses = [{"tools": [{"name": tool, "arguments": given}]} for tool, given, _ in calls]
-    async with claude_rig(tmp_path, {"use": [*uses, "Done."]}, denies=judged) as rig:
-        reply = await rig.ask("use", own_tools=("web_search", "web_fetch", "subagents"))
-        assert [call.tool for call in rig.gate.judged] == judged
-        assert len(rig.server.requests) == len(calls) + 1
-        told = json.dumps(rig.server.requests[-1].body)
-        assert told.count("Permission Denied: ") == len(calls)
+    async with claude_harness(tmp_path, {"use": [*uses, "Done."]}, denies=judged) as harness:
+        reply = await harness.ask("use", own_tools=("web_search", "web_fetch", "subagents"))
+        assert [call.tool for call in harness.gate.judged] == judged
+        assert len(harness.server.requests) == len(calls) + 1
+        text = json.dumps(harness.server.requests[-1].body)
+        assert text.count("Permission Denied: ") == len(calls)
     assert reply.text == "Done."
 
 
@@ -111,28 +113,28 @@ async def test_a_subagent_is_under_the_same_gate(tmp_path: Path) -> None:
         "main": [{"tools": [{"name": "Agent", "arguments": hand_on}]}, "Handed on."],
         "sub": [{"run": LEAVE}, {"run": "ls"}, "Tried."],
     }
-    async with claude_rig(tmp_path, steps, denies=("run_command",)) as rig:
-        reply = await rig.ask("main", own_tools=("subagents",))
-        assert rig.branch() == "work"
-        tools = [call.tool for call in rig.gate.judged]
+    async with claude_harness(tmp_path, steps, denies=("run_command",)) as harness:
+        reply = await harness.ask("main", own_tools=("subagents",))
+        assert harness.branch() == "work"
+        tools = [call.tool for call in harness.gate.judged]
     assert tools == ["ask_subagent", "run_command", "run_command"]
     assert reply.text == "Handed on."
 
 
-async def test_many_tools_at_once_are_each_judged(tmp_path: Path) -> None:
+async def test_many_concurrent_tools_are_all_judged(tmp_path: Path) -> None:
     reads = [{"name": "Grep", "arguments": {"pattern": f"x{number}"}} for number in range(12)]
-    async with claude_rig(tmp_path, {"use": [{"tools": reads}, "Done."]}) as rig:
-        await rig.ask("use")
-        events = await tool_events(rig)
-        assert len(rig.gate.judged) == 12
+    async with claude_harness(tmp_path, {"use": [{"tools": reads}, "Done."]}) as harness:
+        await harness.ask("use")
+        events = await tool_events(harness)
+        assert len(harness.gate.judged) == 12
     assert sum(isinstance(event, ToolCompleted) for event in events) == 12
 
 
 async def test_a_failed_command_is_recorded_as_failed(tmp_path: Path) -> None:
     steps = {"fail": [{"run": "echo broken >&2 && exit 3"}, "It failed."]}
-    async with claude_rig(tmp_path, steps) as rig:
-        await rig.ask("fail")
-        failed = (await tool_events(rig))[-1]
+    async with claude_harness(tmp_path, steps) as harness:
+        await harness.ask("fail")
+        failed = (await tool_events(harness))[-1]
     assert isinstance(failed, ToolFailed)
     assert "Exit code 3" in failed.error
 
@@ -140,9 +142,9 @@ async def test_a_failed_command_is_recorded_as_failed(tmp_path: Path) -> None:
 async def test_a_file_it_finds_sensitive_is_asked_for_once_and_written(tmp_path: Path) -> None:
     settings = tmp_path / "workspace/.claude/settings.json"
     steps = {"write": [{"write": {"path": str(settings), "content": "{}"}}, "Written."]}
-    async with claude_rig(tmp_path, steps) as rig:
-        reply = await rig.ask("write")
-        assert len(rig.gate.judged) == 1
+    async with claude_harness(tmp_path, steps) as harness:
+        reply = await harness.ask("write")
+        assert len(harness.gate.judged) == 1
         assert settings.read_text() == "{}"
     assert reply.text == "Written."
 
@@ -151,31 +153,31 @@ async def test_a_command_is_judged_for_the_workspace_also_after_it_went_elsewher
     tmp_path: Path,
 ) -> None:
     steps = {"go": [{"run": "mkdir -p sub && cd sub"}, {"run": "pwd > here.txt"}, "Went."]}
-    async with claude_rig(tmp_path, steps) as rig:
-        await rig.ask("go")
-        assert (rig.workspace / "here.txt").read_text().strip() == str(rig.workspace)
-        assert {call.arguments["cwd"] for call in rig.gate.judged} == {"."}
+    async with claude_harness(tmp_path, steps) as harness:
+        await harness.ask("go")
+        assert (harness.workspace / "here.txt").read_text().strip() == str(harness.workspace)
+        assert {call.arguments["cwd"] for call in harness.gate.judged} == {"."}
 
 
 async def test_nothing_goes_on_in_the_background(tmp_path: Path) -> None:
     later = {"command": "touch later.txt", "description": "d", "run_in_background": True}
     steps = {"later": [{"tools": [{"name": "Bash", "arguments": later}]}, "Done."]}
-    async with claude_rig(tmp_path, steps) as rig:
-        await rig.ask("later")
-        assert not (rig.workspace / "later.txt").exists()
+    async with claude_harness(tmp_path, steps) as harness:
+        await harness.ask("later")
+        assert not (harness.workspace / "later.txt").exists()
 
 
 async def test_a_workspace_cannot_configure_it(tmp_path: Path) -> None:
-    async with claude_rig(
+    async with claude_harness(
         tmp_path, {"leave": [{"run": LEAVE}, "No."]}, denies=("run_command",)
-    ) as rig:
-        _plant_traps(rig.workspace)
-        reply = await rig.ask("leave")
+    ) as harness:
+        _plant_traps(harness.workspace)
+        reply = await harness.ask("leave")
         assert reply.text == "No."
-        assert rig.branch() == "work"
-        assert [path.name for path in rig.workspace.glob("TRAP*")] == []
-        assert "a planted rule" not in rig.told_the_model()
-        assert len(rig.gate.judged) == 1
+        assert harness.branch() == "work"
+        assert [path.name for path in harness.workspace.glob("TRAP*")] == []
+        assert "a planted rule" not in harness.model_messages()
+        assert len(harness.gate.judged) == 1
 
 
 async def test_what_it_plants_in_its_home_is_gone_in_the_next_turn(tmp_path: Path) -> None:
@@ -183,11 +185,11 @@ async def test_what_it_plants_in_its_home_is_gone_in_the_next_turn(tmp_path: Pat
         "plant": [{"run": "touch $HOME/.claude/settings.json $HOME/.bashrc"}, "Planted."],
         "hello": ["Hello."],
     }
-    async with claude_rig(tmp_path, steps) as rig:
-        first = await rig.ask("plant")
+    async with claude_harness(tmp_path, steps) as harness:
+        first = await harness.ask("plant")
         planted = list((tmp_path / "homes").rglob("settings.json"))
         assert planted
-        again = await rig.ask("hello", session=first.session)
+        again = await harness.ask("hello", session=first.session)
         assert not any(path.exists() for path in planted)
     assert again.text == "Hello."
 
@@ -199,11 +201,15 @@ async def test_a_file_it_may_not_write_stays_as_it_was(tmp_path: Path) -> None:
     calls = [{"name": "Read", "arguments": {"file_path": str(readme)}}]
     denied = [{"name": "Edit", "arguments": edit}, {"name": "Write", "arguments": write}]
     steps = {"write": [{"tools": calls}, {"tools": denied}, "Tried."]}
-    async with claude_rig(tmp_path, steps, denies=("edit_file", "write_file")) as rig:
-        await rig.ask("write")
+    async with claude_harness(tmp_path, steps, denies=("edit_file", "write_file")) as harness:
+        await harness.ask("write")
         assert readme.read_text() == "x\n"
-        assert not (rig.workspace / "new.txt").exists()
-        assert [call.tool for call in rig.gate.judged] == ["read_file", "edit_file", "write_file"]
+        assert not (harness.workspace / "new.txt").exists()
+        assert [call.tool for call in harness.gate.judged] == [
+            "read_file",
+            "edit_file",
+            "write_file",
+        ]
 
 
 async def test_an_edit_is_judged_by_what_goes_and_what_comes(tmp_path: Path) -> None:
@@ -211,10 +217,10 @@ async def test_an_edit_is_judged_by_what_goes_and_what_comes(tmp_path: Path) -> 
     edit = {"file_path": str(readme), "old_string": "x", "new_string": "y"}
     look = {"name": "Read", "arguments": {"file_path": str(readme)}}
     steps = {"edit": [{"tools": [look]}, {"tools": [{"name": "Edit", "arguments": edit}]}, "Done."]}
-    async with claude_rig(tmp_path, steps) as rig:
-        await rig.ask("edit")
+    async with claude_harness(tmp_path, steps) as harness:
+        await harness.ask("edit")
         assert readme.read_text() == "y\n"
-        assert rig.gate.judged[-1].arguments["change"] == "-x\n+y"
+        assert harness.gate.judged[-1].arguments["change"] == "-x\n+y"
 
 
 def _plant_traps(workspace: Path) -> None:
@@ -256,10 +262,10 @@ async def test_an_answer_that_makes_no_sense_permits_nothing(
     # Podium never says such a thing; what the CLI makes of it is what is tried here.
     monkeypatch.setattr(ClaudeDoor, "_answer_hook", nonsense)
     steps = {"look": [{"run": "ls"}, "I could not."]}
-    async with claude_rig(tmp_path, steps, denies=("run_command",)) as rig:
-        reply = await rig.ask("look")
-        assert [call.tool for call in rig.gate.judged] == ["run_command"]
-        assert "Permission Denied: " in rig.told_the_model()
+    async with claude_harness(tmp_path, steps, denies=("run_command",)) as harness:
+        reply = await harness.ask("look")
+        assert [call.tool for call in harness.gate.judged] == ["run_command"]
+        assert "Permission Denied: " in harness.model_messages()
     assert reply.text == "I could not."
 
 
@@ -275,10 +281,10 @@ async def test_an_answer_that_comes_too_late_permits_nothing(
     (hook,) = INTRODUCTION["hooks"]["PreToolUse"]
     monkeypatch.setitem(hook, "timeout", 1)
     steps = {"leave": [{"run": LEAVE}, "I could not."]}
-    async with claude_rig(tmp_path, steps) as rig:
-        reply = await rig.ask("leave")
-        assert rig.branch() == "work"
-        assert rig.gate.judged == []
+    async with claude_harness(tmp_path, steps) as harness:
+        reply = await harness.ask("leave")
+        assert harness.branch() == "work"
+        assert harness.gate.judged == []
     assert reply.text == "I could not."
 
 
@@ -512,10 +518,10 @@ async def test_a_tool_of_its_own_is_there_and_allowed_only_where_it_is_granted(
         "Agent": {"description": "d", "prompt": "SCRIPT:sub", "subagent_type": "Explore"},
     }
     step = {"tools": [{"name": name, "arguments": given} for name, given in uses.items()]}
-    async with claude_rig(tmp_path, {"use": [step, "Done."], "sub": ["Looked."]}) as rig:
-        reply = await rig.ask("use", own_tools=(granted,))
-        offered = set(rig.server.requests[0].tools)
-        judged = {call.tool for call in rig.gate.judged}
+    async with claude_harness(tmp_path, {"use": [step, "Done."], "sub": ["Looked."]}) as harness:
+        reply = await harness.ask("use", own_tools=(granted,))
+        offered = set(harness.server.requests[0].tools)
+        judged = {call.tool for call in harness.gate.judged}
     assert offered & set(uses) == {allowed}
     assert judged == {translate(allowed, {})[0]}
     assert reply.warnings == ()

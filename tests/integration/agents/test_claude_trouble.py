@@ -36,16 +36,16 @@ from podium.core.turns import TurnLimits
 from podium.platform.system_clock import SystemClock
 from podium.sandbox import HookServer
 from podium.testing import FixedClock, retry_until
-from tests.integration.agents.claude_rig import ClaudeRig, claude_rig, living
+from tests.integration.agents.claude_harness import ClaudeHarness, claude_harness, living
 from tests.soaking import in_soak
 
 SHORT = TurnLimits(seconds=60)
 
 
-async def trouble(rig: ClaudeRig, script: str = "fail", **changes: Any) -> PodiumError:
+async def trouble(harness: ClaudeHarness, script: str = "fail", **changes: Any) -> PodiumError:
     with pytest.raises(PodiumError) as caught:
-        await rig.ask(script, **changes)
-    assert living(str(rig.workspace)) == []
+        await harness.ask(script, **changes)
+    assert living(str(harness.workspace)) == []
     return caught.value
 
 
@@ -72,43 +72,45 @@ async def trouble(rig: ClaudeRig, script: str = "fail", **changes: Any) -> Podiu
         ({"text": ""}, AgentLost),
     ],
 )
-async def test_each_trouble_has_its_own_error(
+async def test_every_trouble_has_its_own_error(
     tmp_path: Path, step: Mapping[str, Any], expected: type[PodiumError]
 ) -> None:
-    async with claude_rig(tmp_path, {"fail": [step]}) as rig:
-        error = await trouble(rig, limits=SHORT)
+    async with claude_harness(tmp_path, {"fail": [step]}) as harness:
+        error = await trouble(harness, limits=SHORT)
     assert isinstance(error, expected)
     assert "'claude'" in str(error)
     assert error.usage is not None
 
 
 async def test_a_wrong_key_is_not_tried_for_minutes(tmp_path: Path) -> None:
-    async with claude_rig(tmp_path, {}, options={"env": {"ANTHROPIC_API_KEY": "sk-wrong"}}) as rig:
-        error = await trouble(rig, "hello")
-        assert len(rig.server.requests) == 1
+    async with claude_harness(
+        tmp_path, {}, options={"env": {"ANTHROPIC_API_KEY": "sk-wrong"}}
+    ) as harness:
+        error = await trouble(harness, "hello")
+        assert len(harness.server.requests) == 1
     assert isinstance(error, AgentNotLoggedIn)
     assert "ANTHROPIC_API_KEY" in str(error)
     assert "sk-wrong" not in str(error)
 
 
 async def test_without_any_login_it_says_how_to_log_in(tmp_path: Path) -> None:
-    async with claude_rig(tmp_path, {}, options={"env": {}}) as rig:
-        error = await trouble(rig, "hello")
-        assert rig.server.requests == []
+    async with claude_harness(tmp_path, {}, options={"env": {}}) as harness:
+        error = await trouble(harness, "hello")
+        assert harness.server.requests == []
     assert isinstance(error, AgentNotLoggedIn)
     assert "/login" in str(error)
 
 
-async def test_a_limit_is_told_with_the_moment_it_ends(tmp_path: Path) -> None:
-    async with claude_rig(tmp_path, {"fail": [{"status": 429, "retry_after": 120}]}) as rig:
-        error = await trouble(rig)
-        assert len(rig.server.requests) == 1
-        expected = rig.tools.clock.now() + timedelta(seconds=120)
+async def test_limit_is_reported_with_the_time_it_ends(tmp_path: Path) -> None:
+    async with claude_harness(tmp_path, {"fail": [{"status": 429, "retry_after": 120}]}) as harness:
+        error = await trouble(harness)
+        assert len(harness.server.requests) == 1
+        expected = harness.tools.clock.now() + timedelta(seconds=120)
     assert isinstance(error, RateLimited)
     assert error.retry_at == expected
 
 
-async def test_a_subscription_tells_when_its_limit_ends(tmp_path: Path) -> None:
+async def test_subscription_reports_when_its_limit_ends(tmp_path: Path) -> None:
     # The CLI believes no moment that is over by its own clock.
     ends = SystemClock().now().replace(microsecond=0) + timedelta(hours=3)
     headers = {
@@ -117,75 +119,75 @@ async def test_a_subscription_tells_when_its_limit_ends(tmp_path: Path) -> None:
     }
     steps = {"fail": [{"status": 429, "headers": headers}]}
     login = {"env": {"CLAUDE_CODE_OAUTH_TOKEN": "secret://CLAUDE_KEY"}}
-    async with claude_rig(tmp_path, steps, options=login, clock=SystemClock()) as rig:
-        error = await trouble(rig)
+    async with claude_harness(tmp_path, steps, options=login, clock=SystemClock()) as harness:
+        error = await trouble(harness)
     assert isinstance(error, RateLimited)
     assert error.retry_at == ends
 
 
-async def test_a_short_outage_is_waited_out_and_told(tmp_path: Path) -> None:
+async def test_short_outage_is_waited_out_and_reported(tmp_path: Path) -> None:
     rule = {"marker": "flaky", "each_time": True, "steps": [{"status": 500}, "Here again."]}
-    async with claude_rig(tmp_path, {}, script={"rules": [rule]}) as rig:
-        reply = await rig.ask("flaky")
-        told = [event for event in await rig.events() if isinstance(event, AgentProgressed)]
+    async with claude_harness(tmp_path, {}, script={"rules": [rule]}) as harness:
+        reply = await harness.ask("flaky")
+        messages = [event for event in await harness.events() if isinstance(event, AgentProgressed)]
     assert reply.text == "Here again."
-    assert "500" in next(event.text for event in told if event.kind == "retry")
+    assert "500" in next(event.text for event in messages if event.kind == "retry")
 
 
 async def test_a_server_that_is_down_is_an_outage(tmp_path: Path) -> None:
-    async with claude_rig(tmp_path, {}, options={"base_url": "http://127.0.0.1:9"}) as rig:
-        error = await trouble(rig, limits=SHORT)
+    async with claude_harness(tmp_path, {}, options={"base_url": "http://127.0.0.1:9"}) as harness:
+        error = await trouble(harness, limits=SHORT)
     assert isinstance(error, AgentUnavailable)
 
 
 async def test_a_hanging_model_ends_with_the_seconds_of_the_turn(tmp_path: Path) -> None:
-    async with claude_rig(tmp_path, {"hang": [{"fault": "hang"}]}) as rig:
-        error = await trouble(rig, "hang", limits=TurnLimits(seconds=2))
+    async with claude_harness(tmp_path, {"hang": [{"fault": "hang"}]}) as harness:
+        error = await trouble(harness, "hang", limits=TurnLimits(seconds=2))
     assert isinstance(error, TimedOut)
 
 
 async def test_cancelling_leaves_no_process_not_even_a_detached_one(tmp_path: Path) -> None:
     away = "setsid sleep 987 & setsid -f sleep 987; sleep 987"
-    async with claude_rig(
+    async with claude_harness(
         tmp_path, {"away": [{"run": away}, "Never."], "hello": ["Hello."]}
-    ) as rig:
-        asking = asyncio.create_task(rig.ask("away"))
-        await retry_until(lambda: len(living(str(rig.workspace))) >= 4)
+    ) as harness:
+        asking = asyncio.create_task(harness.ask("away"))
+        await retry_until(lambda: len(living(str(harness.workspace))) >= 4)
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
-        assert living(str(rig.workspace)) == []
-        assert (await rig.events())[-1].type == "tool_abandoned"
-        again = await rig.ask("hello")
+        assert living(str(harness.workspace)) == []
+        assert (await harness.events())[-1].type == "tool_abandoned"
+        again = await harness.ask("hello")
     assert again.text == "Hello."
 
 
 async def test_a_crash_loses_the_turn_and_says_so(tmp_path: Path) -> None:
-    async with claude_rig(tmp_path, {"die": [{"run": "kill -9 $PPID"}, "Never."]}) as rig:
-        error = await trouble(rig, "die")
+    async with claude_harness(tmp_path, {"die": [{"run": "kill -9 $PPID"}, "Never."]}) as harness:
+        error = await trouble(harness, "die")
     assert type(error) is AgentLost
     assert "signal 9" in str(error)
 
 
 async def test_being_asked_to_end_is_no_success(tmp_path: Path) -> None:
-    async with claude_rig(
+    async with claude_harness(
         tmp_path, {"die": [{"run": "kill -TERM $PPID; sleep 5"}, "Never."]}
-    ) as rig:
-        error = await trouble(rig, "die")
+    ) as harness:
+        error = await trouble(harness, "die")
     assert isinstance(error, AgentLost)
 
 
 async def test_a_program_that_is_not_there_is_named_with_how_to_install_it(tmp_path: Path) -> None:
-    async with claude_rig(tmp_path, {}, options={"command": ("claude-nowhere",)}) as rig:
-        error = await trouble(rig)
+    async with claude_harness(tmp_path, {}, options={"command": ("claude-nowhere",)}) as harness:
+        error = await trouble(harness)
     assert isinstance(error, ToolMissing)
     assert "npm install" in str(error)
 
 
 async def test_a_conversation_it_does_not_have_is_rejected(tmp_path: Path) -> None:
-    async with claude_rig(tmp_path, {}) as rig:
-        unknown = await trouble(rig, session="00000000-0000-4000-8000-000000000000")
-        foreign = await trouble(rig, session="thread --dangerously-skip-permissions")
+    async with claude_harness(tmp_path, {}) as harness:
+        unknown = await trouble(harness, session="00000000-0000-4000-8000-000000000000")
+        foreign = await trouble(harness, session="thread --dangerously-skip-permissions")
     assert isinstance(unknown, AgentRejected)
     assert isinstance(foreign, AgentRejected)
     assert "session" in str(unknown)
@@ -203,9 +205,9 @@ async def test_a_limit_of_the_turn_ends_it(
     tmp_path: Path, limits: TurnLimits, measure: str
 ) -> None:
     again = {"run": "ls", "usage": {"input": 10_000, "output": 100}}
-    async with claude_rig(tmp_path, {"loop": [again] * 20}) as rig:
-        error = await trouble(rig, "loop", limits=limits)
-        assert len(rig.server.requests) <= 4
+    async with claude_harness(tmp_path, {"loop": [again] * 20}) as harness:
+        error = await trouble(harness, "loop", limits=limits)
+        assert len(harness.server.requests) <= 4
     assert isinstance(error, BudgetSpent)
     assert (error.scope, error.measure) == ("step", measure)
     assert error.usage is not None
@@ -237,22 +239,22 @@ def pretending(then: str) -> dict[str, Any]:
 
 async def test_an_answer_of_a_program_that_fails_afterwards_does_not_count(tmp_path: Path) -> None:
     options = pretending(f"print({json.dumps(json.dumps(RESULT))}); sys.exit(3)")
-    async with claude_rig(tmp_path, {}, options=options) as rig:
-        error = await trouble(rig)
+    async with claude_harness(tmp_path, {}, options=options) as harness:
+        error = await trouble(harness)
     assert isinstance(error, AgentLost)
     assert "exit 3" in str(error)
 
 
 async def test_a_good_exit_without_an_answer_does_not_count(tmp_path: Path) -> None:
-    async with claude_rig(tmp_path, {}, options=pretending("print('All done.')")) as rig:
-        error = await trouble(rig)
+    async with claude_harness(tmp_path, {}, options=pretending("print('All done.')")) as harness:
+        error = await trouble(harness)
     assert isinstance(error, AgentLost)
 
 
 async def test_a_success_that_calls_itself_an_error_is_an_error(tmp_path: Path) -> None:
-    said = json.dumps({**RESULT, "is_error": True, "result": "something broke"})
-    async with claude_rig(tmp_path, {}, options=pretending(f"print({said!r})")) as rig:
-        error = await trouble(rig)
+    text = json.dumps({**RESULT, "is_error": True, "result": "something broke"})
+    async with claude_harness(tmp_path, {}, options=pretending(f"print({text!r})")) as harness:
+        error = await trouble(harness)
     assert isinstance(error, AgentLost)
     assert "something broke" in str(error)
 
@@ -274,18 +276,18 @@ async def test_a_success_that_calls_itself_an_error_is_an_error(tmp_path: Path) 
     ],
 )
 async def test_noise_between_the_records_does_no_harm(tmp_path: Path, noise: str) -> None:
-    said = json.dumps(RESULT)
-    options = pretending(f"print({noise!r}); sys.stdout.flush(); print({said!r})")
-    async with claude_rig(tmp_path, {}, options=options) as rig:
-        reply = await rig.ask("anything")
+    text = json.dumps(RESULT)
+    options = pretending(f"print({noise!r}); sys.stdout.flush(); print({text!r})")
+    async with claude_harness(tmp_path, {}, options=options) as harness:
+        reply = await harness.ask("anything")
     assert reply.text == "All done."
 
 
 async def test_bytes_that_are_no_text_do_no_harm(tmp_path: Path) -> None:
     raw = json.dumps(RESULT).encode().replace(b"All done.", b"All \xff done.")
     options = pretending(f"sys.stdout.buffer.write({raw!r})")
-    async with claude_rig(tmp_path, {}, options=options) as rig:
-        reply = await rig.ask("anything")
+    async with claude_harness(tmp_path, {}, options=options) as harness:
+        reply = await harness.ask("anything")
     assert reply.text == "All \ufffd done."
 
 
@@ -298,9 +300,9 @@ async def test_an_unheard_of_question_is_answered_with_an_error_and_nothing_is_p
         "answer = json.loads(sys.stdin.readline())\n"
         f"print(json.dumps({{**{RESULT!r}, 'result': answer['response']['subtype']}}))"
     )
-    async with claude_rig(tmp_path, {}, options=pretending(then)) as rig:
-        reply = await rig.ask("anything")
-        assert rig.gate.judged == []
+    async with claude_harness(tmp_path, {}, options=pretending(then)) as harness:
+        reply = await harness.ask("anything")
+        assert harness.gate.judged == []
     assert reply.text == "error"
 
 
@@ -308,8 +310,8 @@ async def test_a_program_that_does_not_know_a_switch_is_rejected_in_its_own_word
     tmp_path: Path,
 ) -> None:
     then = "sys.exit(\"error: unknown option '--json-schema'\")"
-    async with claude_rig(tmp_path, {}, options=pretending(then)) as rig:
-        error = await trouble(rig)
+    async with claude_harness(tmp_path, {}, options=pretending(then)) as harness:
+        error = await trouble(harness)
     assert isinstance(error, AgentRejected)
     assert "--json-schema" in str(error)
 
@@ -331,17 +333,17 @@ NOON = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
     ],
 )
 def test_the_words_of_a_limit_say_when_it_ends(words: str, ends: datetime | None) -> None:
-    heard = ClaudeStream(FixedClock(NOON))
-    heard.take({**RESULT, "is_error": True, "terminal_reason": "api_error", "result": words})
-    error = error_at_end("claude", heard, ProcessExit(exit_code=1), NOON)
+    stream = ClaudeStream(FixedClock(NOON))
+    stream.take({**RESULT, "is_error": True, "terminal_reason": "api_error", "result": words})
+    error = error_at_end("claude", stream, ProcessExit(exit_code=1), NOON)
     assert isinstance(error, RateLimited)
     assert error.retry_at == ends
 
 
 def test_a_prompt_taken_for_a_command_is_no_answer() -> None:
-    heard = ClaudeStream(FixedClock(NOON))
-    heard.take({**RESULT, "num_turns": 0, "result": "/cost isn't available in this environment."})
-    error = error_at_end("claude", heard, ProcessExit(exit_code=0), NOON)
+    stream = ClaudeStream(FixedClock(NOON))
+    stream.take({**RESULT, "num_turns": 0, "result": "/cost isn't available in this environment."})
+    error = error_at_end("claude", stream, ProcessExit(exit_code=0), NOON)
     assert isinstance(error, AgentRejected)
 
 
@@ -372,8 +374,8 @@ answers = [json.loads(sys.stdin.readline())["response"]["response"] for _ in ran
 said = [answer["hookSpecificOutput"]["permissionDecision"] for answer in answers]
 print(json.dumps({{**{RESULT!r}, "result": " ".join(said)}}))
 """
-    async with claude_rig(tmp_path, {}, options=pretending(ASKING + then)) as rig:
-        reply = await rig.ask("anything")
+    async with claude_harness(tmp_path, {}, options=pretending(ASKING + then)) as harness:
+        reply = await harness.ask("anything")
     assert reply.text.split() == ["deny"] * 16
 
 
@@ -383,8 +385,8 @@ async def test_a_program_that_asks_and_does_not_read_is_ended(
     monkeypatch.setattr(ClaudeDoor, "answer", never_answered)
     monkeypatch.setattr("podium.agents.headless.claude.session.REFUSAL_SECONDS", 0.2)
     then = "for number in range(10_000): ask(number)\nimport time; time.sleep(60)"
-    async with claude_rig(tmp_path, {}, options=pretending(ASKING + then)) as rig:
-        error = await trouble(rig)
+    async with claude_harness(tmp_path, {}, options=pretending(ASKING + then)) as harness:
+        error = await trouble(harness)
     assert isinstance(error, AgentLost)
     assert "has not read an answer" in str(error)
     assert error.usage is not None
@@ -393,11 +395,11 @@ async def test_a_program_that_asks_and_does_not_read_is_ended(
 
 async def test_the_exchanges_of_a_turn_are_counted_also_when_it_fails(tmp_path: Path) -> None:
     work = [{"run": "ls", "usage": {"input": 1000, "output": 10}}] * 2
-    async with claude_rig(
+    async with claude_harness(
         tmp_path, {"works": [*work, "Done."], "fail": [*work, {"status": 429, "retry_after": 99}]}
-    ) as rig:
-        reply = await rig.ask("works")
-        error = await trouble(rig, step_key="work#1")
+    ) as harness:
+        reply = await harness.ask("works")
+        error = await trouble(harness, step_key="work#1")
     assert reply.usage.turns == 3
     assert isinstance(error, RateLimited)
     assert error.usage is not None
@@ -416,17 +418,17 @@ async def test_a_call_in_doubt_does_not_hide_what_the_turn_used(
     # A crash between an act and its record cannot be had on demand.
     opened = HookServer.open
     monkeypatch.setattr(HookServer, "open", doubtful)
-    said = {"text": "Hello.", "usage": {"input": 1000, "output": 20}}
-    async with claude_rig(tmp_path, {"hello": [said]}) as rig:
-        error = await trouble(rig, "hello")
+    payload = {"text": "Hello.", "usage": {"input": 1000, "output": 20}}
+    async with claude_harness(tmp_path, {"hello": [payload]}) as harness:
+        error = await trouble(harness, "hello")
     assert isinstance(error, CallInDoubt)
     assert error.usage is not None
     assert error.usage.input_tokens == 1000
 
 
 async def test_a_program_that_could_not_be_started_has_used_nothing(tmp_path: Path) -> None:
-    async with claude_rig(tmp_path, {}, options={"command": ("claude-nowhere",)}) as rig:
-        error = await trouble(rig)
+    async with claude_harness(tmp_path, {}, options={"command": ("claude-nowhere",)}) as harness:
+        error = await trouble(harness)
     assert error.usage is not None
     assert (error.usage.turns, error.usage.complete) == (0, True)
 
@@ -437,15 +439,15 @@ async def test_every_line_of_the_transcript_is_json(tmp_path: Path) -> None:
         f"print('noise', flush=True); print({json.dumps(ask)!r}, flush=True)\n"
         f"sys.stdin.readline(); print({json.dumps(RESULT)!r})"
     )
-    async with claude_rig(tmp_path, {}, options=pretending(then)) as rig:
-        await rig.ask("anything")
-        kept = [json.loads(line) for line in rig.transcripts.transcripts[0].lines]
+    async with claude_harness(tmp_path, {}, options=pretending(then)) as harness:
+        await harness.ask("anything")
+        kept = [json.loads(line) for line in harness.transcripts.transcripts[0].lines]
     assert {"printed": "noise"} in kept
     assert [line["sent"]["type"] for line in kept if "sent" in line] == ["control_response"]
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "output_text"),
     [
         ({"command": "make test", "description": "run it"}, "Bash make test"),
         ({"command": f"echo a {'k' * 300}"}, "Bash echo a …"),
@@ -454,11 +456,11 @@ async def test_every_line_of_the_transcript_is_json(tmp_path: Path) -> None:
     ],
 )
 def test_progress_says_what_a_tool_is_used_on_and_cuts_between_words(
-    given: object, told: str
+    given: object, output_text: str
 ) -> None:
-    heard = ClaudeStream(FixedClock(NOON))
+    stream = ClaudeStream(FixedClock(NOON))
     lines: list[str] = []
-    heard.notify = lambda kind, text: lines.append(text)
+    stream.notify = lambda kind, text: lines.append(text)
     use = {"type": "tool_use", "name": "Bash", "input": given}
-    heard.take({"type": "assistant", "message": {"content": [use]}})
-    assert lines == [told]
+    stream.take({"type": "assistant", "message": {"content": [use]}})
+    assert lines == [output_text]

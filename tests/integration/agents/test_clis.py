@@ -54,7 +54,7 @@ def test_an_install_that_fails_leaves_its_reason_and_nothing_else(tmp_path: Path
     assert {path.name for path in tmp_path.iterdir()} <= {reason.name, "npm"}
 
 
-def test_an_unknown_name_is_told(tmp_path: Path) -> None:
+def test_unknown_name_is_reported(tmp_path: Path) -> None:
     done = agent_clis(tmp_path, "clyde")
     assert done.returncode == 2
     assert "'clyde'" in done.stderr

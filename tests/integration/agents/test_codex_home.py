@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field, RootModel
 from podium.agents.headless.codex.agent import strict_schema
 from podium.agents.headless.codex.home import _git_folders, _roots, refuse_foreign_git, toml
 from podium.core.errors import NotPossibleNow
-from tests.integration.agents.codex_rig import a_repository, git
+from tests.integration.agents.codex_harness import a_repository, git
 
 _TEXT = st.text(st.characters(codec="utf-8"))
 _VALUES = st.recursive(
@@ -85,14 +85,14 @@ class Whole(BaseModel):
 
 def objects_in(schema: Any) -> list[dict[str, Any]]:
     if isinstance(schema, list):
-        return [found for each in schema for found in objects_in(each)]
+        return [found for item in schema for found in objects_in(item)]
     if not isinstance(schema, dict):
         return []
     own = [schema] if schema.get("type") == "object" else []
-    return own + [found for each in schema.values() for found in objects_in(each)]
+    return own + [found for item in schema.values() for found in objects_in(item)]
 
 
-def test_a_contract_is_said_strictly() -> None:
+def test_contract_is_stated_strictly() -> None:
     schema = strict_schema(Whole)
     assert schema is not None
     for found in objects_in(schema):
@@ -117,7 +117,7 @@ class Pair(BaseModel):
 
 
 @pytest.mark.parametrize("contract", [AnyMap, Anything, Pair, RootModel[list[int]]])
-def test_a_contract_that_cannot_be_said_strictly_is_not_sent(contract: type[BaseModel]) -> None:
+def test_contract_that_cannot_be_stated_strictly_is_not_sent(contract: type[BaseModel]) -> None:
     assert strict_schema(contract) is None
 
 

@@ -251,8 +251,8 @@ def test_no_two_changes_make_the_same_call() -> None:
 
 def test_an_inner_agent_has_no_name_of_the_models_choice() -> None:
     """A role may grant agents by name, and the model would name its own like one of those."""
-    wish = {"task_name": "web_search", "message": "go"}
-    assert Judged("/w").translate("spawn_agent", wish)[1]["name"] == "spawn_agent"
+    payload = {"task_name": "web_search", "message": "go"}
+    assert Judged("/w").translate("spawn_agent", payload)[1]["name"] == "spawn_agent"
 
 
 BODY = "*** Begin Patch\n*** Add File: a\n+x\n*** End Patch\n"

@@ -33,7 +33,7 @@ from podium.core.turns import TurnLimits
 from podium.sandbox import HookServer
 from podium.testing import retry_until
 from tests.integration.agents import clis
-from tests.integration.agents.codex_rig import KEY, codex_rig, living
+from tests.integration.agents.codex_harness import KEY, codex_harness, living
 from tests.soaking import in_soak
 
 NOW = datetime(2026, 11, 15, 7, 30, 20, tzinfo=UTC)
@@ -63,9 +63,9 @@ NOW = datetime(2026, 11, 15, 7, 30, 20, tzinfo=UTC)
 async def test_trouble_of_the_provider_is_one_error_of_the_tree(
     tmp_path: Path, step: dict[str, Any], error: type[PodiumError]
 ) -> None:
-    async with codex_rig(tmp_path, {"fails": [step]}) as rig:
+    async with codex_harness(tmp_path, {"fails": [step]}) as harness:
         with pytest.raises(error) as raised:
-            await rig.ask("fails")
+            await harness.ask("fails")
     assert type(raised.value) is error
     assert raised.value.usage is not None
     assert KEY not in str(raised.value)
@@ -73,56 +73,56 @@ async def test_trouble_of_the_provider_is_one_error_of_the_tree(
 
 async def test_a_wrong_key_is_not_logged_in(tmp_path: Path) -> None:
     wrong = {"env": {"OPENAI_API_KEY": "sk-wrong"}}
-    async with codex_rig(tmp_path, {"one": ["Yes."]}, options=wrong) as rig:
+    async with codex_harness(tmp_path, {"one": ["Yes."]}, options=wrong) as harness:
         with pytest.raises(AgentNotLoggedIn, match="codex login"):
-            await rig.ask("one")
+            await harness.ask("one")
 
 
 async def test_a_server_that_is_down_is_given_up_on(tmp_path: Path) -> None:
     """Left to itself codex tries for ever."""
     down = {"base_url": "http://127.0.0.1:9"}
-    async with codex_rig(tmp_path, {"one": ["Yes."]}, options=down) as rig:
+    async with codex_harness(tmp_path, {"one": ["Yes."]}, options=down) as harness:
         with pytest.raises(AgentUnavailable):
-            await rig.ask("one")
+            await harness.ask("one")
 
 
 async def test_codex_gets_over_a_short_outage_by_itself(tmp_path: Path) -> None:
     rule = {"marker": "shaky", "each_time": True, "steps": [{"fault": "drop"}, {"text": "Yes."}]}
-    async with codex_rig(tmp_path, {}, script={"rules": [rule]}) as rig:
-        reply = await rig.ask("shaky")
+    async with codex_harness(tmp_path, {}, script={"rules": [rule]}) as harness:
+        reply = await harness.ask("shaky")
     assert reply.text == "Yes."
-    assert len(rig.server.requests) == 2
+    assert len(harness.server.requests) == 2
 
 
 async def test_what_was_used_before_the_trouble_is_known(tmp_path: Path) -> None:
     steps = {"fails": [{"run": "true", "usage": {"input": 1000, "output": 10}}, {"status": 500}]}
-    async with codex_rig(tmp_path, steps) as rig:
+    async with codex_harness(tmp_path, steps) as harness:
         with pytest.raises(AgentUnavailable) as raised:
-            await rig.ask("fails")
+            await harness.ask("fails")
     assert raised.value.usage is not None
     assert raised.value.usage.input_tokens == 1000
 
 
 async def test_a_hanging_model_is_timed_out_and_no_process_is_left(tmp_path: Path) -> None:
-    async with codex_rig(tmp_path, {"hangs": [{"fault": "hang"}]}) as rig:
+    async with codex_harness(tmp_path, {"hangs": [{"fault": "hang"}]}) as harness:
         with pytest.raises(TimedOut):
-            await rig.ask("hangs", limits=TurnLimits(seconds=2.0))
+            await harness.ask("hangs", limits=TurnLimits(seconds=2.0))
     assert living(tmp_path) == []
 
 
 async def test_a_cancelled_turn_leaves_no_process_behind(tmp_path: Path) -> None:
     started = "touch started && setsid sleep 600 & sleep 600"
-    async with codex_rig(tmp_path, {"works": [{"run": started}, "Done."]}) as rig:
-        asking = asyncio.create_task(rig.ask("works"))
-        await retry_until((rig.workspace / "started").exists)
+    async with codex_harness(tmp_path, {"works": [{"run": started}, "Done."]}) as harness:
+        asking = asyncio.create_task(harness.ask("works"))
+        await retry_until((harness.workspace / "started").exists)
         asking.cancel()
         with pytest.raises(asyncio.CancelledError) as raised:
             await asking
     assert vars(raised.value)["usage"].turns == 1
     assert living(tmp_path) == []
     # Codex's sandbox puts up empty folders, and takes them down only when it ends by itself.
-    assert sorted(os.listdir(rig.workspace)) == [".git", "README", "started"]
-    assert not (rig.workspace / ".git/.codex").exists()
+    assert sorted(os.listdir(harness.workspace)) == [".git", "README", "started"]
+    assert not (harness.workspace / ".git/.codex").exists()
 
 
 async def test_a_codex_that_dies_is_lost(tmp_path: Path) -> None:
@@ -133,9 +133,9 @@ async def test_a_codex_that_dies_is_lost(tmp_path: Path) -> None:
     )
     program.chmod(0o755)
     options = {"command": (str(program),)}
-    async with codex_rig(tmp_path, {"one": ["Yes."]}, options=options) as rig:
+    async with codex_harness(tmp_path, {"one": ["Yes."]}, options=options) as harness:
         with pytest.raises(AgentLost, match=r"signal 9.*out of memory") as raised:
-            await rig.ask("one")
+            await harness.ask("one")
     assert type(raised.value) is AgentLost
 
 
@@ -144,15 +144,15 @@ async def test_a_codex_that_talks_nonsense_is_lost(tmp_path: Path) -> None:
     program.write_text('#!/bin/sh\nhead -c 3000000 /dev/urandom\necho; echo "[1,2"; exit 0\n')
     program.chmod(0o755)
     options = {"command": (str(program),), "options": {"sandbox": "workspace-write"}}
-    async with codex_rig(tmp_path, {"one": ["Yes."]}, options=options) as rig:
+    async with codex_harness(tmp_path, {"one": ["Yes."]}, options=options) as harness:
         with pytest.raises(AgentLost, match="exit 0"):
-            await rig.ask("one")
+            await harness.ask("one")
 
 
 async def test_a_turn_without_a_word_is_no_success(tmp_path: Path) -> None:
-    async with codex_rig(tmp_path, {"silent": [{"run": "true"}, {"text": ""}]}) as rig:
+    async with codex_harness(tmp_path, {"silent": [{"run": "true"}, {"text": ""}]}) as harness:
         with pytest.raises(AgentLost, match="without an answer"):
-            await rig.ask("silent")
+            await harness.ask("silent")
 
 
 @pytest.mark.parametrize("last", [{"text": ""}, {"thinking": "Hm."}])
@@ -160,11 +160,11 @@ async def test_a_turn_that_waits_for_a_person_may_end_without_a_word(
     tmp_path: Path, last: dict[str, Any]
 ) -> None:
     steps = {"silent": [{"run": "touch ran.marker"}, last]}
-    async with codex_rig(tmp_path, steps, asks=["ran.marker"]) as rig:
-        reply = await rig.ask("silent")
+    async with codex_harness(tmp_path, steps, asks=["ran.marker"]) as harness:
+        reply = await harness.ask("silent")
     assert reply.text == ""
     assert len(reply.waiting_approvals) == 1
-    assert not (rig.workspace / "ran.marker").exists()
+    assert not (harness.workspace / "ran.marker").exists()
 
 
 def followed_by(tmp_path: Path, afterwards: str) -> dict[str, Any]:
@@ -185,21 +185,21 @@ async def test_an_answer_of_a_codex_that_comes_to_a_bad_end_does_not_count(
     tmp_path: Path, afterwards: str, words: str
 ) -> None:
     options = followed_by(tmp_path, afterwards)
-    async with codex_rig(tmp_path, {"one": ["Yes."]}, options=options) as rig:
+    async with codex_harness(tmp_path, {"one": ["Yes."]}, options=options) as harness:
         with pytest.raises(AgentLost, match=words) as raised:
-            await rig.ask("one")
+            await harness.ask("one")
     assert raised.value.usage is not None
     assert raised.value.usage.turns == 1
 
 
-async def test_a_codex_that_does_not_leave_is_ended_and_that_is_said(
+async def test_codex_that_does_not_exit_is_ended_and_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Its real patience would take as long as this whole file.
     monkeypatch.setattr("podium.agents.headless.codex.agent.LAST_SECONDS", 1.0)
     options = followed_by(tmp_path, "sleep 600")
-    async with codex_rig(tmp_path, {"one": ["Yes."]}, options=options) as rig:
-        reply = await rig.ask("one")
+    async with codex_harness(tmp_path, {"one": ["Yes."]}, options=options) as harness:
+        reply = await harness.ask("one")
     assert reply.text == "Yes."
     assert any("did not exit by itself" in warning for warning in reply.warnings)
     assert living(tmp_path) == []
@@ -248,9 +248,9 @@ async def test_answers_of_any_shape_end_in_the_error_tree(
     program.write_text(f"#!/bin/sh\nexec {' '.join(words)}\n")
     program.chmod(0o755)
     options = {"command": (str(program),), "options": {"sandbox": "workspace-write"}}
-    async with codex_rig(tmp_path, {}, options=options) as rig:
+    async with codex_harness(tmp_path, {}, options=options) as harness:
         with pytest.raises(error) as raised:
-            await rig.ask("one")
+            await harness.ask("one")
     assert type(raised.value) is error
     assert raised.value.usage is not None
 
@@ -267,17 +267,19 @@ async def test_a_call_in_doubt_does_not_hide_what_the_turn_used(
     # A crash between an act and its record cannot be had on demand.
     opened = HookServer.open
     monkeypatch.setattr(HookServer, "open", doubtful)
-    said = {"text": "Yes.", "usage": {"input": 1000, "output": 20}}
-    async with codex_rig(tmp_path, {"one": [said]}) as rig:
+    payload = {"text": "Yes.", "usage": {"input": 1000, "output": 20}}
+    async with codex_harness(tmp_path, {"one": [payload]}) as harness:
         with pytest.raises(CallInDoubt) as raised:
-            await rig.ask("one")
+            await harness.ask("one")
     assert raised.value.usage is not None
     assert raised.value.usage.input_tokens == 1000
 
 
 async def test_a_warning_of_codex_is_no_failure(tmp_path: Path) -> None:
-    async with codex_rig(tmp_path, {"one": ["Yes."]}, options={"model": "home-made"}) as rig:
-        reply = await rig.ask("one")
+    async with codex_harness(
+        tmp_path, {"one": ["Yes."]}, options={"model": "home-made"}
+    ) as harness:
+        reply = await harness.ask("one")
     assert reply.text == "Yes."
     assert any("not found" in warning for warning in reply.warnings)
 
@@ -287,20 +289,22 @@ async def test_homes_below_the_folder_for_temporary_files_work(
 ) -> None:
     """Codex makes no sandbox for commands when its home is below TMPDIR."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    async with codex_rig(tmp_path, {"works": [{"run": "echo it ran"}, "Done."]}) as rig:
-        await rig.ask("works")
-    assert "it ran" in json.dumps(rig.server.requests[-1].body["input"][-1])
+    async with codex_harness(tmp_path, {"works": [{"run": "echo it ran"}, "Done."]}) as harness:
+        await harness.ask("works")
+    assert "it ran" in json.dumps(harness.server.requests[-1].body["input"][-1])
 
 
 async def test_a_limit_says_when_the_provider_wants_to_be_asked_again(tmp_path: Path) -> None:
-    async with codex_rig(tmp_path, {"limited": [{"status": 429, "retry_after": 90}]}) as rig:
+    async with codex_harness(
+        tmp_path, {"limited": [{"status": 429, "retry_after": 90}]}
+    ) as harness:
         with pytest.raises(RateLimited) as raised:
-            await rig.ask("limited", limits=TurnLimits(seconds=60))
-        assert raised.value.retry_at == rig.kit.clock.now() + timedelta(seconds=90)
+            await harness.ask("limited", limits=TurnLimits(seconds=60))
+        assert raised.value.retry_at == harness.deps.clock.now() + timedelta(seconds=90)
 
 
 @pytest.mark.parametrize(
-    ("words", "moment"),
+    ("words", "timestamp"),
     [
         ("try again at 8:06 AM.", datetime(2026, 11, 15, 8, 6, tzinfo=UTC)),
         ("try again at 7:30 AM.", NOW),
@@ -312,9 +316,9 @@ async def test_a_limit_says_when_the_provider_wants_to_be_asked_again(tmp_path: 
     ],
 )
 def test_the_end_of_a_limit_is_read_out_of_codexs_words(
-    words: str, moment: datetime | None
+    words: str, timestamp: datetime | None
 ) -> None:
-    assert again_at(words, NOW) == moment
+    assert again_at(words, NOW) == timestamp
 
 
 @pytest.mark.parametrize(
@@ -347,12 +351,12 @@ def test_codexs_names_for_faults(info: Any, words: str, error: type[PodiumError]
 
 
 def test_a_limit_says_when_it_ends() -> None:
-    said = {"message": "try again at 8:06 AM.", "codexErrorInfo": "usageLimitExceeded"}
-    found = turn_error("codex", said, NOW)
+    payload = {"message": "try again at 8:06 AM.", "codexErrorInfo": "usageLimitExceeded"}
+    found = turn_error("codex", payload, NOW)
     assert isinstance(found, RateLimited)
     assert found.retry_at == datetime(2026, 11, 15, 8, 6, tzinfo=UTC)
 
 
-@pytest.mark.parametrize("said", [None, "words", [], {"message": 5}, {"codexErrorInfo": [1]}])
-def test_an_error_of_any_shape_is_an_error(said: Any) -> None:
-    assert isinstance(turn_error("codex", said, NOW), AgentLost)
+@pytest.mark.parametrize("output", [None, "words", [], {"message": 5}, {"codexErrorInfo": [1]}])
+def test_an_error_of_any_shape_is_an_error(output: Any) -> None:
+    assert isinstance(turn_error("codex", output, NOW), AgentLost)

@@ -38,8 +38,8 @@ from podium.testing import (
     decision,
     retry_until,
 )
-from tests.integration.agents.claude_rig import living
-from tests.unit.tools.rig import make_rig
+from tests.integration.agents.claude_harness import living
+from tests.unit.tools.toolbox_harness import make_harness
 
 ANSWER = {
     "out": [{"text": "Hello."}],
@@ -63,7 +63,7 @@ def an_agent(
     model: str = "",
     transcripts: MemoryTranscripts | None = None,
 ) -> CommandAgent:
-    kit = AgentDeps(
+    deps = AgentDeps(
         confinement_provider=FakeConfinementProvider(),
         launcher=ProcessLauncher(resolve_secret={"KEY": "the-key-itself"}.__getitem__),
         doors=doors or FakeHookDoors(),
@@ -81,7 +81,7 @@ def an_agent(
         env={"KEY": "secret://KEY"},
         options=dict(options or {}),
     )
-    return CommandAgent(given, kit)
+    return CommandAgent(given, deps)
 
 
 def a_turn(tmp_path: Path, prompt: str = "do it", **changes: Any) -> Turn:
@@ -115,12 +115,12 @@ async def test_the_prompt_may_come_in_a_private_file_that_is_gone_afterwards(
 ) -> None:
     code = "import os, sys; p = sys.argv[1]; print(p, oct(os.stat(p).st_mode), open(p).read())"
     agent = an_agent(tmp_path, *python(code), "{prompt_file}", options={"prompt": "file"})
-    path, mode, said = (await agent.ask(a_turn(tmp_path, "do it"))).text.split(maxsplit=2)
-    assert (mode, said) == ("0o100600", "do it")
+    path, mode, output = (await agent.ask(a_turn(tmp_path, "do it"))).text.split(maxsplit=2)
+    assert (mode, output) == ("0o100600", "do it")
     assert not Path(path).exists()
 
 
-async def test_places_in_the_command_are_filled_each_once(tmp_path: Path) -> None:
+async def test_every_place_in_the_command_is_filled_once(tmp_path: Path) -> None:
     agent = an_agent(
         tmp_path, "echo", "{workspace}", "--model={model}", "{unknown}", model="m{workspace}"
     )
@@ -178,8 +178,8 @@ async def test_without_words_for_it_no_conversation_goes_on(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("name", ["--yolo", "a\nb", "", "x" * 501, 7, None])
 async def test_a_conversation_whose_name_could_do_harm_has_none(tmp_path: Path, name: Any) -> None:
-    said = json.dumps({"text": "Hello.", "id": name})
-    agent = an_agent(tmp_path, "echo", said, options={"output": "json", "session": "id"})
+    text = json.dumps({"text": "Hello.", "id": name})
+    agent = an_agent(tmp_path, "echo", text, options={"output": "json", "session": "id"})
     assert (await agent.ask(a_turn(tmp_path))).session is None
 
 
@@ -280,8 +280,8 @@ def ask(op):
 async def test_a_turn_that_waits_for_a_person_may_end_without_a_word(
     tmp_path: Path, output: str, op: str
 ) -> None:
-    rig = make_rig(tmp_path, gate=ScriptedGate(lambda call, context: decision(Effect.ASK)))
-    doors = HookServer(rig.door, rig.toolbox, MemoryJournal(rig.store))
+    harness = make_harness(tmp_path, gate=ScriptedGate(lambda call, context: decision(Effect.ASK)))
+    doors = HookServer(harness.door, harness.toolbox, MemoryJournal(harness.store))
     code = f"{ASKING_FOR}\nassert ask({op!r}) == 'ask'"
     agent = an_agent(tmp_path, *python(code), doors=doors, options={"output": output})
     reply = await agent.ask(a_turn(tmp_path))
@@ -291,7 +291,7 @@ async def test_a_turn_that_waits_for_a_person_may_end_without_a_word(
 
 
 @pytest.mark.parametrize("output", ["json", "jsonl"])
-async def test_a_silent_turn_still_tells_its_conversation(tmp_path: Path, output: str) -> None:
+async def test_silent_turn_still_reports_its_conversation(tmp_path: Path, output: str) -> None:
     doors = FakeHookDoors(waiting_approvals=("appr_1",))
     options = {"output": output, "session": "id"}
     agent = an_agent(tmp_path, "echo", '{"id": "talk-9"}', doors=doors, options=options)
@@ -317,7 +317,7 @@ async def test_a_prompt_that_is_no_text_in_parts_is_asked_all_the_same(
     assert (await agent.ask(a_turn(tmp_path, "half \ud83d a pair"))).text == "half ? a pair"
 
 
-async def test_what_it_cannot_be_given_and_held_to_is_said(tmp_path: Path) -> None:
+async def test_tools_it_lacks_and_limits_it_cannot_keep_are_reported(tmp_path: Path) -> None:
     limits = TurnLimits(tokens=1000, usd=0.5, turns=3)
     agent = an_agent(tmp_path, "echo", "Hello.")
     reply = await agent.ask(a_turn(tmp_path, own_tools=("web_search",), limits=limits))
@@ -333,20 +333,20 @@ async def test_what_it_cannot_be_given_and_held_to_is_said(tmp_path: Path) -> No
 @pytest.mark.parametrize("output", ["text", "jsonl"])
 async def test_every_line_of_the_transcript_is_json(tmp_path: Path, output: str) -> None:
     transcripts = MemoryTranscripts()
-    said = '{"text": "Hello."}'
+    text = '{"text": "Hello."}'
     agent = an_agent(
         tmp_path,
-        *("printf", f'say "grüße"\\n{said}\\n'),
+        *("printf", f'say "grüße"\\n{text}\\n'),
         options={"output": output},
         transcripts=transcripts,
     )
     await agent.ask(a_turn(tmp_path))
     lines = [json.loads(line) for line in transcripts.transcripts[0].lines]
-    last = {"text": "Hello."} if output == "jsonl" else {"printed": said}
+    last = {"text": "Hello."} if output == "jsonl" else {"printed": text}
     assert lines == [{"printed": 'say "grüße"'}, last]
 
 
-async def test_what_was_used_is_told_also_when_the_door_is_left_in_doubt(tmp_path: Path) -> None:
+async def test_usage_is_reported_even_when_the_door_is_left_in_doubt(tmp_path: Path) -> None:
     class DoubtfulDoors(FakeHookDoors):
         @asynccontextmanager
         async def open(
@@ -371,13 +371,13 @@ async def test_a_home_that_cannot_be_made_is_an_error_of_the_tree(tmp_path: Path
 
 
 async def test_it_finds_the_door_of_its_turn(tmp_path: Path) -> None:
-    rig = make_rig(tmp_path)
-    doors = HookServer(rig.door, rig.toolbox, MemoryJournal(rig.store))
+    harness = make_harness(tmp_path)
+    doors = HookServer(harness.door, harness.toolbox, MemoryJournal(harness.store))
     code = f"{ASKING_FOR}\nprint(ask('perform'))"
     reply = await an_agent(tmp_path, *python(code), doors=doors).ask(a_turn(tmp_path))
     assert reply.text == "allow"
     assert (tmp_path / "workspace/made.txt").read_text() == "made"
-    (receipt,) = await rig.receipts()
+    (receipt,) = await harness.receipts()
     assert receipt.tool == "write_file"
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from podium.testing.modelserver import ModelServer
-from tests.integration.agents.api_rig import KEY, ApiRig, Verdict, script
+from tests.integration.agents.api_harness import KEY, ApiHarness, Verdict, script
 
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize(
-    "said",
+    "text",
     [
         '{"verdict": "fail", "score": 7, "verdict": "pass"}',
         '{"verdict": "pass", "score": NaN}',
@@ -21,10 +21,10 @@ from tests.integration.agents.api_rig import KEY, ApiRig, Verdict, script
     ],
 )
 async def test_what_two_readers_could_read_differently_is_no_native_payload(
-    said: str, tmp_path: Path
+    text: str, tmp_path: Path
 ) -> None:
-    async with ModelServer(script(native=[said]), key=KEY) as server:
-        rig = ApiRig(tmp_path, server, "openai")
-        reply = await rig.agent.ask(rig.turn("SCRIPT:native", contract=Verdict))
+    async with ModelServer(script(native=[text]), key=KEY) as server:
+        harness = ApiHarness(tmp_path, server, "openai")
+        reply = await harness.agent.ask(harness.turn("SCRIPT:native", contract=Verdict))
     assert (reply.found, reply.payload) == ("none", None)
     assert "does not match the schema" in reply.warnings[0]

@@ -15,8 +15,8 @@ from podium.agents.headless.gemini.tools import outcome, translate
 from podium.core.events import ToolCompleted, ToolFailed, ToolRefused, ToolRequested
 from podium.core.model import Json
 from podium.sandbox import hook_command
-from tests.integration.agents.claude_rig import git
-from tests.integration.agents.gemini_rig import Steps, gemini_rig
+from tests.integration.agents.claude_harness import git
+from tests.integration.agents.gemini_harness import Steps, gemini_harness
 from tests.integration.agents.token_thief import assert_it_got_nowhere, plant_thief
 from tests.soaking import in_soak
 
@@ -28,15 +28,17 @@ def use(tool: str, **arguments: Json) -> dict[str, Any]:
 
 
 @pytest.mark.soak  # a start takes seconds, and its siblings here hold most of it
-async def test_a_denied_command_does_not_run_and_the_model_is_told_why(tmp_path: Path) -> None:
+async def test_denied_command_does_not_run_and_the_model_is_given_the_reason(
+    tmp_path: Path,
+) -> None:
     steps: Steps = {"leave": [{"run": LEAVE}, "I could not."]}
-    async with gemini_rig(tmp_path, steps, denies=("run_command",)) as rig:
-        reply = await rig.ask("leave")
-        assert rig.branch() == "work"
-        assert not (rig.workspace / "ran.marker").exists()
-        assert "Permission Denied: " in rig.told_the_model()
-        assert "the rules of the house" in rig.told_the_model()
-        (refused,) = await rig.tool_events()
+    async with gemini_harness(tmp_path, steps, denies=("run_command",)) as harness:
+        reply = await harness.ask("leave")
+        assert harness.branch() == "work"
+        assert not (harness.workspace / "ran.marker").exists()
+        assert "Permission Denied: " in harness.model_messages()
+        assert "the rules of the house" in harness.model_messages()
+        (refused,) = await harness.tool_events()
     assert isinstance(refused, ToolRefused)
     assert (reply.text, reply.untold) == ("I could not.", ())
 
@@ -44,13 +46,13 @@ async def test_a_denied_command_does_not_run_and_the_model_is_told_why(tmp_path:
 async def test_what_waits_for_a_person_does_not_run_and_is_named_in_the_reply(
     tmp_path: Path,
 ) -> None:
-    async with gemini_rig(
+    async with gemini_harness(
         tmp_path, {"leave": [{"run": LEAVE}, "I wait."]}, asks=("run_command",)
-    ) as rig:
-        reply = await rig.ask("leave")
-        assert rig.branch() == "work"
+    ) as harness:
+        reply = await harness.ask("leave")
+        assert harness.branch() == "work"
         (waiting,) = reply.waiting_approvals
-        assert waiting in rig.told_the_model()
+        assert waiting in harness.model_messages()
     assert reply.text == "I wait."
     assert reply.usage.turns == 2
 
@@ -58,9 +60,9 @@ async def test_what_waits_for_a_person_does_not_run_and_is_named_in_the_reply(
 @pytest.mark.soak  # a start takes seconds, and its siblings here hold most of it
 async def test_it_may_be_silent_when_it_waits_for_a_person(tmp_path: Path) -> None:
     steps: Steps = {"leave": [{"run": LEAVE}, {"text": ""}]}
-    async with gemini_rig(tmp_path, steps, asks=("run_command",)) as rig:
-        reply = await rig.ask("leave")
-        assert rig.branch() == "work"
+    async with gemini_harness(tmp_path, steps, asks=("run_command",)) as harness:
+        reply = await harness.ask("leave")
+        assert harness.branch() == "work"
     assert (len(reply.waiting_approvals), reply.text) == (1, "")
 
 
@@ -83,25 +85,25 @@ async def test_every_tool_of_a_role_is_put_before_the_gate(tmp_path: Path) -> No
         *("run_command", "read_file", "list_files", "list_files", "search_text", "write_file"),
         *("edit_file", "web_search", "web_fetch", "ask_subagent"),
     ]
-    async with gemini_rig(tmp_path, {"use": [*calls, "Done."]}, denies=judged) as rig:
-        (rig.workspace / "sub").mkdir()
+    async with gemini_harness(tmp_path, {"use": [*calls, "Done."]}, denies=judged) as harness:
+        (harness.workspace / "sub").mkdir()
         # By the words of other agents: they mean the same here.
-        reply = await rig.ask("use", own_tools=("WebSearch", "webfetch", "Task"))
-        assert [call.tool for call in rig.gate.judged] == judged
-        assert rig.gate.judged[0].arguments["cwd"] == "sub"
-        assert (rig.workspace / "README").read_text() == "x\n"
-        assert not (rig.workspace / "new.txt").exists()
+        reply = await harness.ask("use", own_tools=("WebSearch", "webfetch", "Task"))
+        assert [call.tool for call in harness.gate.judged] == judged
+        assert harness.gate.judged[0].arguments["cwd"] == "sub"
+        assert (harness.workspace / "README").read_text() == "x\n"
+        assert not (harness.workspace / "new.txt").exists()
     assert reply.text == "Done."
 
 
 async def test_only_files_and_shell_are_there_unless_the_role_has_more(tmp_path: Path) -> None:
     steps: Steps = {"use": [use("google_web_search", query="x"), "No."], "sub": [LEAVE]}
-    async with gemini_rig(tmp_path, steps) as rig:
-        await rig.ask("use")
-        offered = set(rig.server.requests[0].tools)
+    async with gemini_harness(tmp_path, steps) as harness:
+        await harness.ask("use")
+        offered = set(harness.server.requests[0].tools)
         own = ("codebase_investigator", "google_web_search", "telepathy")
-        reply = await rig.ask("use", own_tools=own)
-        more = set(rig.server.requests[-1].tools)
+        reply = await harness.ask("use", own_tools=own)
+        more = set(harness.server.requests[-1].tools)
     files = {"read_file", "write_file", "replace", "list_directory", "glob", "grep_search"}
     assert offered == files | {"run_shell_command"}
     assert more == offered | {"google_web_search", "invoke_agent"}
@@ -118,10 +120,10 @@ async def test_a_subagent_is_under_the_same_gate(tmp_path: Path) -> None:
         ],
         "sub": [{"run": LEAVE}, use("complete_task", result={"response": "tried"}), "Tried."],
     }
-    async with gemini_rig(tmp_path, steps, denies=("run_command",)) as rig:
-        reply = await rig.ask("main", own_tools=("subagents",))
-        assert rig.branch() == "work"
-        tools = [call.tool for call in rig.gate.judged]
+    async with gemini_harness(tmp_path, steps, denies=("run_command",)) as harness:
+        reply = await harness.ask("main", own_tools=("subagents",))
+        assert harness.branch() == "work"
+        tools = [call.tool for call in harness.gate.judged]
     assert tools == ["ask_subagent", "run_command", "keep_notes"]
     assert reply.text == "Handed on."
 
@@ -137,10 +139,10 @@ async def test_only_the_subagent_that_a_role_names_can_be_asked(tmp_path: Path) 
         "sub": [{"run": LEAVE}, "Tried."],
         "look": ["Looked."],
     }
-    async with gemini_rig(tmp_path, steps) as rig:
-        await rig.ask("main", own_tools=("codebase_investigator",))
-        assert rig.branch() == "work"
-        asked = [call.arguments["name"] for call in rig.gate.judged]
+    async with gemini_harness(tmp_path, steps) as harness:
+        await harness.ask("main", own_tools=("codebase_investigator",))
+        assert harness.branch() == "work"
+        asked = [call.arguments["name"] for call in harness.gate.judged]
     assert asked == ["codebase_investigator"]
 
 
@@ -155,16 +157,16 @@ async def test_what_was_allowed_runs_and_how_it_ended_is_recorded_truly(tmp_path
             "It failed.",
         ]
     }
-    async with gemini_rig(tmp_path, steps) as rig:
-        reply = await rig.ask("work")
-        requested, *events = await rig.tool_events()
-        receipt, *_ = await rig.tools.receipts()
-        assert (rig.workspace / "made.txt").read_text() == "made\n"
+    async with gemini_harness(tmp_path, steps) as harness:
+        reply = await harness.ask("work")
+        requested, *events = await harness.tool_events()
+        receipt, *_ = await harness.tools.receipts()
+        assert (harness.workspace / "made.txt").read_text() == "made\n"
     assert reply.text == "It failed."
     assert isinstance(requested, ToolRequested)
     assert requested.tool == "run_command"
     assert requested.arguments["command"] == "echo made > made.txt"
-    judged = rig.gate.judged[0]
+    judged = harness.gate.judged[0]
     assert (judged.observed, judged.agent, judged.role) == (True, "gemini", "developer")
     ended = [event for event in events if not isinstance(event, ToolRequested)]
     made, failed, missing, blocked, fine = ended
@@ -204,12 +206,12 @@ async def test_a_hook_that_fails_in_any_way_is_a_no(
 ) -> None:
     monkeypatch.setattr(gemini_layout, "READ_SECONDS", 1)
     steps: Steps = {"leave": [{"run": LEAVE}, "No."]}
-    async with gemini_rig(tmp_path, steps) as rig:
-        rig.use_kit(hook_command=HOOKS_GONE_WRONG[fault])
-        reply = await rig.ask("leave")
-        assert rig.branch() == "work"
-        assert not (rig.workspace / "ran.marker").exists()
-        assert "Permission Denied: " in rig.told_the_model()
+    async with gemini_harness(tmp_path, steps) as harness:
+        harness.use_deps(hook_command=HOOKS_GONE_WRONG[fault])
+        reply = await harness.ask("leave")
+        assert harness.branch() == "work"
+        assert not (harness.workspace / "ran.marker").exists()
+        assert "Permission Denied: " in harness.model_messages()
     assert reply.text == "No."
 
 
@@ -245,8 +247,8 @@ def test_the_cli_waits_longer_than_anybody_who_answers_it() -> None:
 def test_the_line_around_the_hook_says_yes_to_a_yes_alone(tmp_path: Path) -> None:
     """Without the CLI: what bash makes of the client's answers."""
     yes = '{"hookSpecificOutput": {"permissionDecision": "allow"}}'
-    said = _asked(("printf", "%s", yes))
-    assert (said.returncode, said.stdout) == (0, yes)
+    output = _asked(("printf", "%s", yes))
+    assert (output.returncode, output.stdout) == (0, yes)
     for answer in (yes[:-5], f"warning {yes}", '{"decision": "allow"}', "{}", ""):
         assert_it_is_a_no(_asked(("printf", "%s", answer)))
 
@@ -259,9 +261,9 @@ def test_the_line_around_the_hook_makes_a_no_of_every_fault(
     assert_it_is_a_no(_asked(HOOKS_GONE_WRONG[fault]))
 
 
-def assert_it_is_a_no(said: subprocess.CompletedProcess[str]) -> None:
-    assert (said.returncode, said.stdout) == (2, "")
-    assert "podium: Permission Denied: " in said.stderr
+def assert_it_is_a_no(messages: subprocess.CompletedProcess[str]) -> None:
+    assert (messages.returncode, messages.stdout) == (2, "")
+    assert "podium: Permission Denied: " in messages.stderr
 
 
 def _asked(command: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
@@ -271,39 +273,39 @@ def _asked(command: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
 
 
 async def test_a_door_that_is_gone_is_a_no(tmp_path: Path) -> None:
-    async with gemini_rig(tmp_path, {"leave": [{"run": LEAVE}, "No."]}) as rig:
+    async with gemini_harness(tmp_path, {"leave": [{"run": LEAVE}, "No."]}) as harness:
         client = (
             sys.executable,
             "-c",
             "import os; os.environ.pop('PODIUM_DOOR'); "
             f"os.execv({sys.executable!r}, {list(hook_command())!r})",
         )
-        rig.use_kit(hook_command=client)
-        await rig.ask("leave")
-        assert rig.branch() == "work"
-        assert "Podium cannot be reached" in rig.told_the_model()
+        harness.use_deps(hook_command=client)
+        await harness.ask("leave")
+        assert harness.branch() == "work"
+        assert "Podium cannot be reached" in harness.model_messages()
 
 
 async def test_a_workspace_cannot_configure_it_and_what_is_denied_stays_undone(
     tmp_path: Path,
 ) -> None:
-    async with gemini_rig(
+    async with gemini_harness(
         tmp_path, {"leave": [{"run": LEAVE}, "No."]}, denies=("run_command",)
-    ) as rig:
-        _plant_traps(rig.workspace)
-        reply = await rig.ask("leave")
+    ) as harness:
+        _plant_traps(harness.workspace)
+        reply = await harness.ask("leave")
         assert reply.text == "No."
-        assert rig.branch() == "work"
-        assert not (rig.workspace / "ran.marker").exists()
-        assert [path.name for path in rig.workspace.glob("TRAP*")] == []
-        told = rig.told_the_model()
-        assert "Permission Denied: " in told
-        assert "the rules of the house" in told
+        assert harness.branch() == "work"
+        assert not (harness.workspace / "ran.marker").exists()
+        assert [path.name for path in harness.workspace.glob("TRAP*")] == []
+        output = harness.model_messages()
+        assert "Permission Denied: " in output
+        assert "the rules of the house" in output
         assert not [
-            name for name in ("a planted rule", "planted skill", "planted agent") if name in told
+            name for name in ("a planted rule", "planted skill", "planted agent") if name in output
         ]
-        assert len(rig.gate.judged) == 1
-        (refused,) = await rig.tool_events()
+        assert len(harness.gate.judged) == 1
+        (refused,) = await harness.tool_events()
     assert isinstance(refused, ToolRefused)
 
 
@@ -352,10 +354,10 @@ async def test_what_it_plants_in_its_home_is_gone_in_the_next_turn(tmp_path: Pat
         "mkdir -p tmp/workspace/skills && touch ~/.env && ls policies"
     )
     steps: Steps = {"plant": [{"run": plant}, "Planted."], "hello": ["Hello."]}
-    async with gemini_rig(tmp_path, steps) as rig:
-        first = await rig.ask("plant")
+    async with gemini_harness(tmp_path, steps) as harness:
+        first = await harness.ask("plant")
         planted = next((tmp_path / "homes").rglob("policies/x.toml"))
-        again = await rig.ask("hello", session=first.session)
+        again = await harness.ask("hello", session=first.session)
         home = planted.parents[2]
         left = {str(path.relative_to(home)) for path in home.rglob("*")}
     assert again.text == "Hello."
@@ -368,19 +370,19 @@ async def test_files_that_it_may_not_write_stay_as_they_were(tmp_path: Path) -> 
     edit = use("replace", file_path="README", old_string="x", new_string="y", instruction="i")
     write = use("write_file", file_path="new.txt", content="hi")
     steps: Steps = {"write": [edit, write, "Tried."]}
-    async with gemini_rig(tmp_path, steps, denies=("edit_file", "write_file")) as rig:
-        await rig.ask("write")
-        assert (rig.workspace / "README").read_text() == "x\n"
-        assert not (rig.workspace / "new.txt").exists()
-        assert [call.tool for call in rig.gate.judged] == ["edit_file", "write_file"]
+    async with gemini_harness(tmp_path, steps, denies=("edit_file", "write_file")) as harness:
+        await harness.ask("write")
+        assert (harness.workspace / "README").read_text() == "x\n"
+        assert not (harness.workspace / "new.txt").exists()
+        assert [call.tool for call in harness.gate.judged] == ["edit_file", "write_file"]
 
 
 @pytest.mark.soak  # a start takes seconds, and its siblings here hold most of it
-async def test_many_tools_at_once_are_each_judged_and_settled(tmp_path: Path) -> None:
+async def test_many_concurrent_tools_are_all_judged_and_settled(tmp_path: Path) -> None:
     calls = [{"name": "grep_search", "arguments": {"pattern": f"x{n}"}} for n in range(6)]
-    async with gemini_rig(tmp_path, {"use": [{"tools": calls}, "Done."]}) as rig:
-        await rig.ask("use")
-        events = await rig.tool_events()
+    async with gemini_harness(tmp_path, {"use": [{"tools": calls}, "Done."]}) as harness:
+        await harness.ask("use")
+        events = await harness.tool_events()
     assert sum(isinstance(event, ToolCompleted) for event in events) == 6
 
 
@@ -405,13 +407,13 @@ def test_what_the_cli_says_of_a_command_becomes_figures(
 ) -> None:
     ended = outcome("run_shell_command", {"status": "success", "output": text})
     assert ended is not None
-    told = {**ended.result, "error": ended.error}
-    assert told | expected == told
+    payload = {**ended.result, "error": ended.error}
+    assert payload | expected == payload
     assert ended.ok is ended.result["done"] is (ended.error == "")
 
 
 @pytest.mark.parametrize("text", ["", "Output: fine", "Output: a\nProcess Group PGID: 7\nmore"])
-def test_a_command_of_which_nobody_tells_the_end_is_not_settled(text: str) -> None:
+def test_command_whose_end_is_never_reported_is_not_settled(text: str) -> None:
     """Without its debug mode, or when another version says it otherwise."""
     assert outcome("run_shell_command", {"status": "success", "output": text}) is None
 
@@ -436,12 +438,12 @@ async def test_a_command_with_the_hooks_token_can_neither_settle_nor_perform_nor
     tmp_path: Path,
 ) -> None:
     command = plant_thief(tmp_path / "workspace", tmp_path / "homes", "run_shell_command")
-    async with gemini_rig(tmp_path, {"steal": [{"run": command}, "Done."]}) as rig:
-        await rig.ask("steal")
-        ended = [event for event in await rig.tool_events() if isinstance(event, ToolFailed)]
-        (receipt,) = await rig.tools.receipts()
-        assert_it_got_nowhere(rig.workspace)
-        assert len(rig.gate.judged) == 1
+    async with gemini_harness(tmp_path, {"steal": [{"run": command}, "Done."]}) as harness:
+        await harness.ask("steal")
+        ended = [event for event in await harness.tool_events() if isinstance(event, ToolFailed)]
+        (receipt,) = await harness.tools.receipts()
+        assert_it_got_nowhere(harness.workspace)
+        assert len(harness.gate.judged) == 1
     assert [event.error for event in ended] == ["exit code 3"]
     assert receipt.status == "failed"
 
@@ -453,8 +455,8 @@ async def test_nobody_claims_to_know_how_the_calls_of_a_subagent_ended(tmp_path:
         "main": [use("invoke_agent", agent_name="generalist", prompt="SCRIPT:sub go"), "Done."],
         "sub": [{"run": "exit 0"}, use("complete_task", result={"response": "tried"}), "Tried."],
     }
-    async with gemini_rig(tmp_path, steps) as rig:
-        await rig.ask("main", own_tools=("subagents",))
-        receipts = {receipt.tool: receipt.status for receipt in await rig.tools.receipts()}
+    async with gemini_harness(tmp_path, steps) as harness:
+        await harness.ask("main", own_tools=("subagents",))
+        receipts = {receipt.tool: receipt.status for receipt in await harness.tools.receipts()}
     expected = {"ask_subagent": "completed", "run_command": "abandoned", "keep_notes": "abandoned"}
     assert receipts == expected

@@ -33,7 +33,7 @@ class Somebody:
         self.home, self.repository = folder / "person", folder / "repository"
         self.home.mkdir()
         self.launcher = CountingLauncher()
-        self.kit = AgentDeps(
+        self.deps = AgentDeps(
             confinement_provider=FakeConfinementProvider(),
             launcher=self.launcher,
             doors=FakeHookDoors(),
@@ -51,7 +51,7 @@ class Somebody:
         subprocess.run(["git", *words], cwd=folder, env=env, check=True, capture_output=True)
 
     async def name(self, folder: Path | None = None) -> str | None:
-        found = await identity_for(self.kit, {}, str(folder or self.repository))
+        found = await identity_for(self.deps, {}, str(folder or self.repository))
         keys = {value: name for name, value in found.items()}
         number = keys.get("user.name", "").removeprefix("GIT_CONFIG_KEY_")
         return found.get(f"GIT_CONFIG_VALUE_{number}")
@@ -103,7 +103,7 @@ async def test_a_worktree_has_the_name_of_its_repository(
     assert (await somebody.name(tree), await somebody.name()) == ("Gil", "Fay")
 
 
-async def test_what_is_included_from_elsewhere_is_asked_for_each_time(somebody: Somebody) -> None:
+async def test_settings_included_from_elsewhere_are_read_every_time(somebody: Somebody) -> None:
     (somebody.home / ".gitconfig").write_text("[include]\npath = other\n")
     (somebody.home / "other").write_text("[user]\nname = Hal\n")
     assert await somebody.name() == "Hal"
@@ -122,7 +122,7 @@ async def test_a_pipe_in_the_place_of_a_repository_is_not_waited_on(
 
 async def test_names_in_the_settings_need_no_git(somebody: Somebody) -> None:
     env = {"GIT_AUTHOR_NAME": "Jo", "GIT_AUTHOR_EMAIL": "jo@example.org", "GIT_CONFIG_COUNT": "1"}
-    found = await identity_for(somebody.kit, env, str(somebody.repository))
+    found = await identity_for(somebody.deps, env, str(somebody.repository))
     assert found["GIT_CONFIG_COUNT"] == "3"
     assert found["GIT_CONFIG_VALUE_2"] == "Jo"
     assert somebody.launcher.started == 0

@@ -73,7 +73,7 @@ async def test_a_turn_tries_to_reach_nothing_but_the_model_on_loopback(
         assert (stage.project / "ran.marker").exists()
         reached = _REACHED.findall(log.read_text())
         assert reached, "strace saw no connection at all"
-        assert [each for each in reached if not _is_the_model(each, stage)] == []
+        assert [item for item in reached if not _is_the_model(item, stage)] == []
 
 
 def _traced(medium: Medium, log: Path) -> Medium:

@@ -63,7 +63,7 @@ class Ours:
     """This side of the connection: the messages received, and the answers to them."""
 
     def __init__(self) -> None:
-        self.heard: list[tuple[str, Params]] = []
+        self.requests: list[tuple[str, Params]] = []
         self.lines: list[tuple[str, str]] = []
         self.wait = asyncio.Event()
         self.wait.set()
@@ -77,7 +77,7 @@ class Ours:
         return self.answer
 
     async def hear(self, method: str, params: Params) -> None:
-        self.heard.append((method, params))
+        self.requests.append((method, params))
         if self.failure is not None:
             raise self.failure
 
@@ -131,7 +131,7 @@ async def test_notices_come_in_order_and_before_the_answer_behind_them(tmp_path:
     ours = Ours()
     async with talk(tmp_path, ours) as peer:
         await peer.call("count", {"to": 300})
-        assert [params["n"] for _, params in ours.heard] == list(range(300))
+        assert [params["n"] for _, params in ours.requests] == list(range(300))
 
 
 async def test_a_call_of_the_other_side_is_answered(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ from podium.testing import (
     MemoryTranscripts,
     retry_until,
 )
-from tests.integration.sandbox.door_rig import SHELL, DoorRig
+from tests.integration.sandbox.door_harness import SHELL, DoorHarness
 
 
 def agent(*acts: dict[str, Any], doors: HookServers | None = None, **turn: Any) -> ScriptedAgent:
@@ -78,7 +78,7 @@ async def test_it_says_what_the_script_says(tmp_path: Path) -> None:
     assert (reply.version, reply.payload, reply.found) == (podium.__version__, None, "none")
 
 
-async def test_its_last_words_replace_what_it_said_on_the_way(tmp_path: Path) -> None:
+async def test_its_final_words_replace_its_earlier_ones(tmp_path: Path) -> None:
     reply = await agent({"say": "one"}, reply="the end").ask(turn(tmp_path))
     assert reply.text == "the end"
 
@@ -125,7 +125,7 @@ async def test_a_cancelled_turn_leaves_no_process_behind(tmp_path: Path) -> None
     assert not _sleepers() - before
 
 
-async def test_what_it_says_is_told_while_the_turn_runs(tmp_path: Path) -> None:
+async def test_its_output_is_reported_while_the_turn_runs(tmp_path: Path) -> None:
     doors = FakeHookDoors()
     slow = agent({"say": "one"}, {"say": "two"}, {"hang": True}, doors=doors)
     asking = asyncio.create_task(slow.ask(turn(tmp_path, seconds=60)))
@@ -140,10 +140,10 @@ async def test_what_it_says_is_told_while_the_turn_runs(tmp_path: Path) -> None:
 async def test_every_line_of_it_is_kept_in_a_transcript(tmp_path: Path) -> None:
     transcripts = MemoryTranscripts()
     script = AgentScript.model_validate({"turns": [{"role": "tester", "acts": [{"say": "hello"}]}]})
-    player = ScriptedAgent(
+    role_agent = ScriptedAgent(
         "player", script, ProcessLauncher(), FakeHookDoors(), transcripts=transcripts
     )
-    reply = await player.ask(turn(tmp_path))
+    reply = await role_agent.ask(turn(tmp_path))
     (kept,) = transcripts.transcripts
     assert reply.transcript == kept.path
     assert kept.lines == ['{"say": "hello"}', '{"reply": "hello", "next_act": null}']
@@ -156,7 +156,7 @@ OWN_ACTS = [
 ]
 
 
-class HandsRig(DoorRig):
+class HandsHarness(DoorHarness):
     """A door for agents that write files and run commands themselves."""
 
     def _make_toolbox(self) -> Toolbox:
@@ -171,14 +171,14 @@ class HandsRig(DoorRig):
 async def test_what_it_does_itself_is_asked_for_done_and_settled(
     act: dict[str, Any], tmp_path: Path
 ) -> None:
-    rig = HandsRig(Effect.ALLOW)
-    reply = await agent(act, reply="done", doors=rig.hook_door).ask(turn(tmp_path))
+    harness = HandsHarness(Effect.ALLOW)
+    reply = await agent(act, reply="done", doors=harness.hook_door).ask(turn(tmp_path))
     assert reply.text == "done"
     assert (tmp_path / "sub/made.txt").read_text() == "hi\n"
-    (call,) = rig.gate.judged
+    (call,) = harness.gate.judged
     assert call.observed
-    assert await rig.statuses() == [CallStatus.COMPLETED]
-    (completed,) = [event for event in await rig.events() if isinstance(event, ToolCompleted)]
+    assert await harness.statuses() == [CallStatus.COMPLETED]
+    (completed,) = [event for event in await harness.events() if isinstance(event, ToolCompleted)]
     assert completed.result is not None
 
 
@@ -186,8 +186,8 @@ async def test_what_it_does_itself_is_asked_for_done_and_settled(
 async def test_what_is_denied_it_does_not_do_and_it_goes_on(
     act: dict[str, Any], tmp_path: Path
 ) -> None:
-    rig = HandsRig(Effect.DENY)
-    reply = await agent(act, {"say": "well"}, doors=rig.hook_door).ask(turn(tmp_path))
+    harness = HandsHarness(Effect.DENY)
+    reply = await agent(act, {"say": "well"}, doors=harness.hook_door).ask(turn(tmp_path))
     assert reply.text == "well"
     assert list(tmp_path.iterdir()) == []
 
@@ -204,10 +204,10 @@ async def test_without_a_door_it_does_nothing_with_its_own_hands(
 async def test_one_that_ignores_the_gate_acts_without_asking(
     act: dict[str, Any], tmp_path: Path
 ) -> None:
-    rig = HandsRig(Effect.DENY)
-    await agent({**act, "ignore_the_gate": True}, doors=rig.hook_door).ask(turn(tmp_path))
+    harness = HandsHarness(Effect.DENY)
+    await agent({**act, "ignore_the_gate": True}, doors=harness.hook_door).ask(turn(tmp_path))
     assert (tmp_path / "sub/made.txt").exists()
-    assert rig.gate.judged == []
+    assert harness.gate.judged == []
 
 
 async def test_a_commit_is_asked_for_as_the_command_that_it_is(tmp_path: Path) -> None:
@@ -216,44 +216,44 @@ async def test_a_commit_is_asked_for_as_the_command_that_it_is(tmp_path: Path) -
     for key, value in {"user.name": "A", "user.email": "a@example.org"}.items():
         subprocess.run([*git, "config", key, value], check=True)
     (tmp_path / "a.txt").write_text("a")
-    rig = HandsRig(Effect.ALLOW)
-    await agent({"commit": "It's done"}, doors=rig.hook_door).ask(turn(tmp_path))
-    (call,) = rig.gate.judged
+    harness = HandsHarness(Effect.ALLOW)
+    await agent({"commit": "It's done"}, doors=harness.hook_door).ask(turn(tmp_path))
+    (call,) = harness.gate.judged
     assert call.arguments == {"command": """git add -A && git commit -q -m 'It'"'"'s done'"""}
     log = subprocess.run([*git, "log", "--format=%s"], capture_output=True, text=True, check=True)
     assert log.stdout == "It's done\n"
 
 
 async def test_a_command_that_fails_is_settled_as_a_failure(tmp_path: Path) -> None:
-    rig = HandsRig(Effect.ALLOW)
-    await agent({"run": "exit 7"}, doors=rig.hook_door).ask(turn(tmp_path))
-    assert await rig.statuses() == [CallStatus.FAILED]
+    harness = HandsHarness(Effect.ALLOW)
+    await agent({"run": "exit 7"}, doors=harness.hook_door).ask(turn(tmp_path))
+    assert await harness.statuses() == [CallStatus.FAILED]
 
 
 async def test_an_act_that_waits_for_a_person_is_played_again_in_its_session(
     tmp_path: Path,
 ) -> None:
-    rig = HandsRig(Effect.ASK, Effect.ALLOW)
+    harness = HandsHarness(Effect.ASK, Effect.ALLOW)
     acts = [{"say": "first"}, {"run": "touch made"}, {"say": "last"}]
-    player = agent(*acts, doors=rig.hook_door)
-    waiting = await player.ask(turn(tmp_path))
+    role_agent = agent(*acts, doors=harness.hook_door)
+    waiting = await role_agent.ask(turn(tmp_path))
     assert (waiting.text, len(waiting.waiting_approvals)) == ("first", 1)
     assert not (tmp_path / "made").exists()
-    done = await player.ask(turn(tmp_path, session=waiting.session))
+    done = await role_agent.ask(turn(tmp_path, session=waiting.session))
     assert (done.text, done.waiting_approvals) == ("last", ())
     assert (tmp_path / "made").exists()
 
 
 async def test_a_continued_conversation_comes_to_the_next_turn_that_fits(tmp_path: Path) -> None:
-    player = playing(
+    role_agent = playing(
         {"role": "tester", "reply": "first"},
         {"role": "other", "reply": "not asked"},
         {"role": "tester", "when": "again", "reply": "second"},
     )
-    replies = [await player.ask(turn(tmp_path))]
+    replies = [await role_agent.ask(turn(tmp_path))]
     for prompt in ("again, please", "again", "something else"):
         session = replies[-1].session
-        replies.append(await player.ask(turn(tmp_path, prompt=prompt, session=session)))
+        replies.append(await role_agent.ask(turn(tmp_path, prompt=prompt, session=session)))
     assert [reply.text for reply in replies] == ["first", "second", "first", "first"]
 
 
@@ -308,9 +308,9 @@ async def test_a_limit_says_until_when(tmp_path: Path) -> None:
     clock = FixedClock()
     fail = {"fail": {"kind": "rate_limited", "retry_seconds": 90}}
     script = AgentScript.model_validate({"turns": [{"role": "tester", "acts": [fail]}]})
-    player = ScriptedAgent("player", script, ProcessLauncher(), FakeHookDoors(), clock=clock)
+    role_agent = ScriptedAgent("player", script, ProcessLauncher(), FakeHookDoors(), clock=clock)
     with pytest.raises(RateLimited) as caught:
-        await player.ask(turn(tmp_path))
+        await role_agent.ask(turn(tmp_path))
     assert caught.value.retry_at == clock.now() + timedelta(seconds=90)
 
 
@@ -351,11 +351,11 @@ async def test_lines_that_are_no_records_are_passed_over(rubbish: str, tmp_path:
 
 
 @pytest.mark.soak
-async def test_fifty_turns_at_once_each_get_their_answer(tmp_path: Path) -> None:
-    rig = DoorRig(*[Effect.ALLOW] * 50)
-    player = agent({"call": "echo"}, {"say": "done"}, doors=rig.hook_door)
+async def test_fifty_concurrent_turns_all_get_their_answer(tmp_path: Path) -> None:
+    harness = DoorHarness(*[Effect.ALLOW] * 50)
+    role_agent = agent({"call": "echo"}, {"say": "done"}, doors=harness.hook_door)
     turns = [turn(tmp_path, seconds=120, step_key=f"s:{number}") for number in range(50)]
-    replies = await asyncio.gather(*(player.ask(each) for each in turns))
+    replies = await asyncio.gather(*(role_agent.ask(item) for item in turns))
     assert [reply.text for reply in replies] == ["done"] * 50
 
 
@@ -373,9 +373,9 @@ async def test_the_first_turn_whose_pattern_is_in_the_prompt_is_played(tmp_path:
             ]
         }
     )
-    player = ScriptedAgent("player", script, ProcessLauncher(), FakeHookDoors())
-    assert (await player.ask(turn(tmp_path, prompt="fix it"))).text == "fixing"
-    assert (await player.ask(turn(tmp_path, prompt="please fix it"))).text == "looking"
+    role_agent = ScriptedAgent("player", script, ProcessLauncher(), FakeHookDoors())
+    assert (await role_agent.ask(turn(tmp_path, prompt="fix it"))).text == "fixing"
+    assert (await role_agent.ask(turn(tmp_path, prompt="please fix it"))).text == "looking"
 
 
 @pytest.mark.parametrize(

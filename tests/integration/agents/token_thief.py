@@ -63,7 +63,7 @@ def plant_thief(workspace: Path, homes: Path, tool: str, key: str = "command") -
     return command
 
 
-def what_the_thief_was_told(workspace: Path) -> list[str]:
+def response_to_the_thief(workspace: Path) -> list[str]:
     answers: list[dict[str, Any]] = json.loads((workspace / "answers.json").read_text())
     assert {answer["decision"] for answer in answers} == {"deny"}
     return [answer["say"] for answer in answers]
@@ -71,9 +71,9 @@ def what_the_thief_was_told(workspace: Path) -> list[str]:
 
 def assert_it_got_nowhere(workspace: Path) -> None:
     """It was refused five times, and nothing of what it wanted has happened."""
-    settled, performed, listed, made_up, again = what_the_thief_was_told(workspace)
-    for said in (settled, performed, listed):
-        assert "a hook may only send requests" in said
-    for said in (made_up, again):
-        assert "has not announced the tool use" in said
+    settled, performed, listed, made_up, again = response_to_the_thief(workspace)
+    for item in (settled, performed, listed):
+        assert "a hook may only send requests" in item
+    for item in (made_up, again):
+        assert "has not announced the tool use" in item
     assert not (workspace / "forged.txt").exists()

@@ -121,8 +121,8 @@ class Arena:
         self.renew()
 
     async def _workspace(self, task: str) -> WorkspaceRecord:
-        wish = WorkspaceSpec(task=task, repository=str(self.places.repository), forbidden=FORBIDDEN)
-        workspace = await self.workspaces(self._launcher).create(wish)
+        spec = WorkspaceSpec(task=task, repository=str(self.places.repository), forbidden=FORBIDDEN)
+        workspace = await self.workspaces(self._launcher).create(spec)
         await workspace.confinement()  # makes the forbidden folder that is not there yet
         return workspace.record
 

@@ -12,7 +12,7 @@ _NAMES = {ord(text): name for name, text in html5.items() if len(text) == 1 and 
 _NAMES |= {code: f"{name};" for code, name in codepoint2name.items()}
 
 
-def _of_each(form: str) -> Callable[[str], str]:
+def _of_all(form: str) -> Callable[[str], str]:
     return lambda value: "".join(form.format(byte) for byte in value.encode())
 
 
@@ -42,29 +42,27 @@ ENCODINGS: dict[str, Callable[[str], str]] = {
         urlsafe_b64encode(b"~" + value.encode()).decode().rstrip("=")
     ),
     "base64 in lines": lambda value: "\n".join(wrap(b64encode(value.encode()).decode(), 8)),
-    "base64, percent-encoded": lambda value: _of_each("%{:02x}")(
-        b64encode(value.encode()).decode()
-    ),
+    "base64, percent-encoded": lambda value: _of_all("%{:02x}")(b64encode(value.encode()).decode()),
     "hex": lambda value: value.encode().hex(),
     "hex in capitals, with colons": lambda value: value.encode().hex(":").upper(),
     "hex with blanks": lambda value: value.encode().hex(" ", 2),
-    "hex as C writes it": _of_each("0x{:02x}, "),
-    "hex escapes": _of_each("\\x{:02X}"),
-    "percent": _of_each("%{:02X}"),
-    "percent, twice": _of_each("%25{:02x}"),
+    "hex as C writes it": _of_all("0x{:02x}, "),
+    "hex escapes": _of_all("\\x{:02X}"),
+    "percent": _of_all("%{:02X}"),
+    "percent, twice": _of_all("%25{:02x}"),
     "percent, in part": lambda value: f"%{ord(value[0]):02X}{value[1:-1]}%{ord(value[-1]):02x}",
-    "HTML, decimal": _of_each("&#{};"),
-    "HTML, hex, leading zeros": _of_each("&#x00{:02X};"),
+    "HTML, decimal": _of_all("&#{};"),
+    "HTML, hex, leading zeros": _of_all("&#x00{:02X};"),
     "HTML, no semicolons": lambda value: " ".join(f"&#{byte}" for byte in value.encode()),
     "HTML, names": lambda value: "".join(
         f"&{_NAMES[ord(one)]}" if ord(one) in _NAMES else f"&#{ord(one)};" for one in value
     ),
-    "unicode escapes": _of_each("\\u{:04x}"),
+    "unicode escapes": _of_all("\\u{:04x}"),
     "unicode escapes, quoted twice": lambda value: json.dumps(
-        json.dumps(_of_each("\\u{:04X}")(value))
+        json.dumps(_of_all("\\u{:04X}")(value))
     ),
-    "unicode escapes in braces": _of_each("\\u{{{:x}}}"),
-    "octal escapes": _of_each("\\{:03o}"),
+    "unicode escapes in braces": _of_all("\\u{{{:x}}}"),
+    "octal escapes": _of_all("\\{:03o}"),
     "capitals": str.upper,
     "alternating case": _alternating,
     "line breaks": lambda value: "\n".join(wrap(value, 5, break_on_hyphens=False)),
@@ -76,7 +74,7 @@ ENCODINGS: dict[str, Callable[[str], str]] = {
     "backwards": lambda value: value[::-1],
     "hex as xxd prints it": lambda value: _dump(value, "{:08x}: ", "{}"),
     "hex as hexdump prints it": lambda value: _dump(value, "{:08x}  ", "|{}|"),
-    "hex, capital prefixes": _of_each("0X{:02X}, "),
+    "hex, capital prefixes": _of_all("0X{:02X}, "),
     "hex of UTF-16": lambda value: value.encode("utf-16-le").hex(),
     "hex of base64": lambda value: b64encode(value.encode()).hex(),
     "base64 of UTF-16": lambda value: b64encode(value.encode("utf-16-le")).decode(),
@@ -92,9 +90,9 @@ ENCODINGS: dict[str, Callable[[str], str]] = {
     "base32": lambda value: b32encode(b"key" + value.encode()).decode(),
     "base85": lambda value: b85encode(value.encode()).decode(),
     "base85, Adobe's": lambda value: a85encode(b"k=" + value.encode()).decode(),
-    "octal escapes of printf": _of_each("\\0{:03o}"),
+    "octal escapes of printf": _of_all("\\0{:03o}"),
     "decimal bytes": lambda value: str(list(value.encode())),
-    "octal bytes": _of_each("{:03o} "),
+    "octal bytes": _of_all("{:03o} "),
     "colours of a terminal": lambda value: "\x1b[31m".join(wrap(value, 5)) + "\x1b[0m",
     "HTML line breaks": lambda value: "<br/>".join(wrap(value, 5)),
     "full-width letters": _full_width,

@@ -21,7 +21,7 @@ from podium.sandbox.confining.canary import LANDLOCK, Mechanism
 from podium.sandbox.confining.proxy import serve_network
 from tests.integration.attacks.arena import FORBIDDEN, SEARCH_PATH, Arena
 from tests.integration.sandbox.terminals import on_terminal
-from tests.unit.gate.rig import command_call, context_for, gate_of
+from tests.unit.gate.gate_harness import command_call, context_for, gate_of
 
 SECONDS = 60.0
 _MAX_OUTPUT_BYTES = 1_000_000

@@ -21,7 +21,7 @@ def table(users: Sequence[str]) -> str:
     columns = [(user, layout.name) for user in users for layout in LAYOUTS]
     with ThreadPoolExecutor(_AT_ONCE) as workers:
         found: _Found = dict(zip(columns, workers.map(_column, columns), strict=True))
-    return "\n".join([*_counts(users, found), "", *_each(users[0], found)])
+    return "\n".join([*_counts(users, found), "", *_item(users[0], found)])
 
 
 def _column(column: tuple[str, str]) -> dict[str, Outcome]:
@@ -52,7 +52,7 @@ def _named(user: str) -> str:
     return "root" if user == "root" else "an ordinary user"
 
 
-def _each(user: str, found: _Found) -> Iterator[str]:
+def _item(user: str, found: _Found) -> Iterator[str]:
     yield "| id | attack | " + " | ".join(layout.name for layout in LAYOUTS) + " |"
     yield "|---|---|" + "---|" * len(LAYOUTS)
     for attack in ATTACKS:

@@ -13,7 +13,7 @@ from tests.integration.attacks.layouts import LAYOUTS, Nothing
 from tests.integration.attacks.runner import run_attacks
 from tests.integration.attacks.trial import Outcome
 from tests.integration.attacks.users import ordinary_python, outcomes, place, users_here, who
-from tests.integration.workspaces.rig import needs_bwrap
+from tests.integration.workspaces.workspace_harness import needs_bwrap
 from tests.soaking import in_soak
 
 pytestmark = [needs_bwrap(), pytest.mark.timeout(600)]
@@ -71,7 +71,7 @@ def test_no_attack_gets_through_the_default_layout(group: str, user: str) -> Non
         in_soak("policed", BY_NAMES),
     ],
 )
-def test_each_layer_alone_keeps_podiums_state(layout: str, ids: tuple[str, ...] | None) -> None:
+def test_every_layer_alone_keeps_podiums_state(layout: str, ids: tuple[str, ...] | None) -> None:
     """Policy, import gate, confinement, and all but the import gate. The default layout above is all but the policy."""
     assert _through(_run("ordinary", layout, ids or _ids("state"), together=20)) == {}
 
@@ -113,7 +113,7 @@ async def test_a_layout_holds_attacks_and_lets_work_be_done(
     assert _through(found) == {}
 
 
-def test_there_are_enough_attacks_of_each_kind() -> None:
+def test_there_are_enough_attacks_of_every_kind() -> None:
     assert len(_ids()) == len(set(_ids())) >= 160
     wanted = {"git": 40, "files": 25, "escapes": 35, "network": 20, "shell": 40}
     for group, least in wanted.items():

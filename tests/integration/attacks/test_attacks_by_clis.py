@@ -33,7 +33,7 @@ from tests.integration.attacks.trial import places_of
 from tests.integration.attacks.users import place
 from tests.integration.attacks.witness import Witnesses
 from tests.integration.contract.media import CLAUDE, CODEX, GEMINI, KEY, NONCE, Medium
-from tests.integration.workspaces.rig import needs_bwrap
+from tests.integration.workspaces.workspace_harness import needs_bwrap
 
 pytestmark = [needs_bwrap(), pytest.mark.timeout(300)]
 
@@ -53,7 +53,7 @@ PLAIN = (
 
 
 @dataclass
-class House:
+class Harness:
     """Podium in the arena, with one workspace and somebody who watches."""
 
     arena: Arena
@@ -82,13 +82,13 @@ class House:
         seen = await self.workspace.begin_turn()
         try:
             agent = build_agent(self.podium, "player", await self.podium.hook_doors())
-            return await agent.ask(self._wish())
+            return await agent.ask(self._intent())
         finally:
             await self.workspace.end_turn(seen)
             with suppress(ImportRefused):
                 await self.workspace.deliver()
 
-    def _wish(self) -> Turn:
+    def _intent(self) -> Turn:
         return Turn(
             run_id="run_1",
             step_key="ask#0",
@@ -103,7 +103,7 @@ class House:
 
 
 @asynccontextmanager
-async def _house(medium: Medium) -> AsyncIterator[House]:
+async def _harness(medium: Medium) -> AsyncIterator[Harness]:
     base = Path(tempfile.mkdtemp(prefix="podium-attacks-", dir=place()))
     try:
         arena = Arena(base, ProcessLauncher(parent_env={"PATH": SEARCH_PATH}))
@@ -112,12 +112,12 @@ async def _house(medium: Medium) -> AsyncIterator[House]:
             environ = _settled(base / "podium", medium.settings(server.url))
             configuration = load_configuration(environ, project=arena.places.repository)
             async with open_podium(configuration, environ) as podium:
-                wish = podium.workspace_spec("by-cli").model_copy(update={"forbidden": FORBIDDEN})
-                workspace = await podium.workspaces.create(wish)
+                intent = podium.workspace_spec("by-cli").model_copy(update={"forbidden": FORBIDDEN})
+                workspace = await podium.workspaces.create(intent)
                 arena.task = workspace.record
                 witnesses = Witnesses(arena.places.root, secrets.token_hex(8), arena.users_env())
                 try:
-                    yield House(arena, podium, workspace, witnesses, server)
+                    yield Harness(arena, podium, workspace, witnesses, server)
                 finally:
                     end(survivors(witnesses.nonce))
                     witnesses.close()
@@ -150,18 +150,18 @@ def _settled(home: Path, agent: dict[str, Any]) -> dict[str, str]:
 
 @pytest.mark.parametrize("medium", [GEMINI, CLAUDE, CODEX], ids=lambda medium: medium.name)
 async def test_no_attack_by_a_real_cli_gets_through(medium: Medium) -> None:
-    async with _house(medium) as house:
-        house.plant()
-        arena = house.arena
-        zones, picture = Zones(house.worktree), Picture(arena.places, arena.task)
-        reply = await house.turn()
+    async with _harness(medium) as harness:
+        harness.plant()
+        arena = harness.arena
+        zones, picture = Zones(harness.worktree), Picture(arena.places, arena.task)
+        reply = await harness.turn()
         assert reply.text.strip() == "Done."
-        assert survivors(house.witnesses.nonce) == []
+        assert survivors(harness.witnesses.nonce) == []
         assert look_around(arena) == []
         changed = picture.changed_to(Picture(arena.places, arena.task))
         assert [what for what in changed if ".podium" not in what] == []
-        assert zones.changed_to(Zones(house.worktree)) == []
+        assert zones.changed_to(Zones(harness.worktree)) == []
         assert wrong_with_branch(arena)[1] == []
-        assert left_behind(house.worktree) == []
-        assert house.witnesses.noticed() == []
-        assert house.ran() == set(NASTIEST), "the rest was kept from running at all"
+        assert left_behind(harness.worktree) == []
+        assert harness.witnesses.noticed() == []
+        assert harness.ran() == set(NASTIEST), "the rest was kept from running at all"

@@ -26,9 +26,9 @@ from podium.ports import Transaction
 from podium.store import FileTranscripts, Redactor
 from podium.tools.packs.pack_handler import PackSecrets
 from tests.integration.attacks.encodings import ENCODINGS
-from tests.integration.workspaces.yard import Yard, agent_commits, agent_git
+from tests.integration.workspaces.git_project import GitProject, agent_commits, agent_git
 from tests.soaking import examples, in_soak
-from tests.unit.notices.stage import add_run, ask, podium_in
+from tests.unit.notices.notices_harness import add_run, ask, podium_in
 
 VALUE = "Zk3v/Q9x+T7wLm2-p8Rb"
 MARK = "[redacted:DEPLOY_TOKEN]"
@@ -37,15 +37,15 @@ TEXTS = {how: f"<{encode(VALUE)}>" for how, encode in ENCODINGS.items()}
 
 @pytest.fixture
 def podium(tmp_path: Path) -> Podium:
-    return podium_in(tmp_path, said=[], DEPLOY_TOKEN=VALUE)
+    return podium_in(tmp_path, messages=[], DEPLOY_TOKEN=VALUE)
 
 
 async def test_nothing_stored_holds_one(podium: Podium) -> None:
     store = await podium.store()
-    kit = (store, podium.clock, podium.ids)
+    deps = (store, podium.clock, podium.ids)
     for text in TEXTS.values():
-        run = await add_run(*kit, task=text)
-        await ask(*kit, run, summary=text, tier=Tier.T3)
+        run = await add_run(*deps, task=text)
+        await ask(*deps, run, summary=text, tier=Tier.T3)
         await store.write(partial(_take_note, run.id, text))
     await podium.close()
     stored = b"".join(file.read_bytes() for file in podium.folders.state.rglob("podium.db*"))
@@ -94,9 +94,9 @@ def test_every_encoding_is_hidden_and_named(podium: Podium, how: str) -> None:
 @pytest.mark.parametrize("step", [8, in_soak(1)])
 async def test_commits_with_one_are_refused(podium: Podium, tmp_path: Path, step: int) -> None:
     """The finder knows all of them, see above: some are enough to see that commits are given to it."""
-    yard = Yard(tmp_path).build()
-    yard.secrets_in = secret_finder(podium.redactor)
-    workspace = await yard.made()
+    git_project = GitProject(tmp_path).build()
+    git_project.secrets_in = secret_finder(podium.redactor)
+    workspace = await git_project.made()
     for number, text in enumerate(list(TEXTS.values())[::step]):
         agent_commits(workspace.record, f"{number}.txt", f"before\n{text}\nbehind\n")
         with pytest.raises(SecretsCommitted, match="DEPLOY_TOKEN"):

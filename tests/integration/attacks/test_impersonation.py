@@ -14,8 +14,8 @@ from podium.core.decisions import Approval, ApprovalStatus
 from podium.web.access.authentication import FORM_HEADER, cookie_name
 from podium.web.access.tokens import ConsoleRole, Person
 from podium.web.chat.links import link_maker
-from tests.integration.web.chat_stage import CHAT, ChatStage, chatting
-from tests.integration.web.waiting import add_approval, add_run
+from tests.integration.web.chat_harness import CHAT, ChatStage, chatting
+from tests.integration.web.pending_items import add_approval, add_run
 
 APPROVERS = "approvers: {ops: [ann], owner: [bob, ann, Ann, root]}\n"
 MALLORY = CHAT.replace("{person: bob}", "{person: bob, roles: [approver]}")
@@ -43,8 +43,8 @@ class Credentials(NamedTuple):
 
     async def by_session(self, asked: Approval) -> httpx.Response:
         """The same token in a browser."""
-        desk = self.stage.context
-        person = desk.tokens.person_with(self.token, desk.podium.clock.now())
+        cli = self.stage.context
+        person = cli.tokens.person_with(self.token, cli.podium.clock.now())
         assert person is not None
         return await self._with_cookie(asked, person)
 
@@ -61,10 +61,10 @@ class Credentials(NamedTuple):
         return await self.stage.post_plain(body)
 
     async def _with_cookie(self, asked: Approval, person: Person) -> httpx.Response:
-        desk = self.stage.context
-        cookie = desk.sessions.begin(person, desk.podium.clock.now() + timedelta(minutes=5))
-        cookies = {cookie_name(desk, of_card=bool(person.card)): cookie}
-        headers = {FORM_HEADER: desk.sessions.form_token(cookie), "origin": self.stage.url}
+        cli = self.stage.context
+        cookie = cli.sessions.begin(person, cli.podium.clock.now() + timedelta(minutes=5))
+        cookies = {cookie_name(cli, of_card=bool(person.card)): cookie}
+        headers = {FORM_HEADER: cli.sessions.form_token(cookie), "origin": self.stage.url}
         path = f"/api/v1/approvals/{asked.id}/approve"
         async with httpx.AsyncClient(base_url=self.stage.url, cookies=cookies) as browser:
             return await browser.post(path, json={}, headers=headers)
@@ -108,11 +108,11 @@ async def test_a_program_with_the_secret_of_a_chat_is_one_person_whoever_it_name
     assert "under another name" in second.json()["text"]
     known = await stage.approval(asked)
     assert known.status is ApprovalStatus.PENDING
-    assert [(each.by, each.authentication) for each in known.grants] == [("ann", "chat")]
+    assert [(grant.by, grant.authentication) for grant in known.grants] == [("ann", "chat")]
     token, _ = stage.context.tokens.make("bob", ROLES, stage.podium.clock.now())
     assert (await Credentials(stage, token, "").by_token(asked)).status_code == 200
     granted = await stage.approval(asked)
-    assert [each.authentication for each in granted.grants] == ["chat", "token"]
+    assert [grant.authentication for grant in granted.grants] == ["chat", "token"]
 
 
 async def test_every_way_in_is_recorded_for_what_it_is(stage: ChatStage) -> None:
@@ -122,7 +122,7 @@ async def test_every_way_in_is_recorded_for_what_it_is(stage: ChatStage) -> None
         asked = await add_approval(stage.podium, await add_run(stage.podium))
         answer = await attack(asked)
         assert answer.status_code == 200, answer.text
-        proofs += [each.authentication for each in (await stage.approval(asked)).grants]
+        proofs += [grant.authentication for grant in (await stage.approval(asked)).grants]
     assert proofs == ["token", "console_session", "card_link"]
 
 

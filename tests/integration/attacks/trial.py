@@ -94,7 +94,7 @@ async def _fought(
     found = [what for what in changed if not (moved and what.startswith(_OBJECTS))]
     found += zones.changed_to(Zones(worktree)) + wrong
     found += left_behind(worktree)
-    found += witnesses.noticed() + list(_said(whole.output))
+    found += witnesses.noticed() + list(_messages(whole.output))
     found += ["left processes behind"] if lived_on else []
     return whole, found, moved
 
@@ -122,7 +122,7 @@ def places_of(arena: Arena) -> dict[str, str]:
     }
 
 
-def _said(output: str) -> Iterator[str]:
+def _messages(output: str) -> Iterator[str]:
     """Yield the secrets that an attack read, and what it claims to have obtained."""
     for secret in SECRETS:
         if secret in output:

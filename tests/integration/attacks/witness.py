@@ -229,5 +229,5 @@ class Witnesses:
 
     def close(self) -> None:
         self.system_file.unlink(missing_ok=True)
-        for each in (self.services, self.terminal, self.memory, self.keyring, self.victim):
-            each.close()
+        for item in (self.services, self.terminal, self.memory, self.keyring, self.victim):
+            item.close()

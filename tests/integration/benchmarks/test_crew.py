@@ -15,11 +15,11 @@ for line in sys.stdin:
 """
 
 
-async def test_members_are_ready_hear_what_they_are_told_and_end_with_their_input() -> None:
+async def test_members_are_ready_receive_their_input_and_end_with_it() -> None:
     async with crew([sys.executable, "-c", ECHOING], 2) as members:
         for number, member in enumerate(members):
-            member.tell(f"word {number}")
-        assert [await each.hear() for each in members] == [{"told": "word 0"}, {"told": "word 1"}]
+            member.send_line(f"word {number}")
+        assert [await item.hear() for item in members] == [{"told": "word 0"}, {"told": "word 1"}]
         for member in members:
             member.check()
     for member in members:
@@ -50,5 +50,5 @@ async def test_a_member_that_ends_early_is_found_while_others_are_looked_after()
         return False
 
     async with crew([sys.executable, "-c", leaving], 1) as [member]:
-        member.tell("begin")
+        member.send_line("begin")
         await retry_until(ended)

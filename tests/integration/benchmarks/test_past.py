@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measuring import opened_engine, opened_store
+from benchmarks.machine_costs import opened_engine, opened_store
 from benchmarks.past import add_past
 from podium.app.databases import prune
 from podium.app.run_list import list_runs
@@ -43,11 +43,11 @@ async def test_a_copied_past_reads_like_runs_that_ran_and_is_forgotten_oldest_fi
         assert [run.id for run in newest] == [real.id, *reversed(ids)]
         shown, template = await show_run(store, short_id(ids[3])), await show_run(store, real.id)
         assert shown.run.created_at < template.run.created_at
-        assert [(each.key, each.run_id) for each in shown.steps] == [
-            (each.key, ids[3]) for each in template.steps
+        assert [(step.key, step.run_id) for step in shown.steps] == [
+            (step.key, ids[3]) for step in template.steps
         ]
-        assert [each.body.type for each in shown.events] == [
-            each.body.type for each in template.events
+        assert [event.body.type for event in shown.events] == [
+            event.body.type for event in template.events
         ]
 
         oldest = await prune(store, past.age_of(4))

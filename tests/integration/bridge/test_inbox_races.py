@@ -11,13 +11,13 @@ import pytest
 
 from podium.jobs.sense.io.inbox import claim_named
 from tests.soaking import in_soak
-from tests.unit.bridge.inbox_rig import FOLDERS, dropped, inbox_at
+from tests.unit.bridge.inbox_harness import FOLDERS, dropped, inbox_at
 
 _CLAIM_ALL = """
 import sys
 from pathlib import Path
 from uuid import uuid4
-from tests.unit.bridge.inbox_rig import inbox_at
+from tests.unit.bridge.inbox_harness import inbox_at
 inbox = inbox_at(Path(sys.argv[1]))
 print("ready", flush=True)
 sys.stdin.readline()
@@ -58,11 +58,11 @@ def test_every_file_is_claimed_by_exactly_one_of_many_workers(
     processes = [_worker(tmp_path, f"w{number}") for number in range(workers)]
     for process in processes:
         _go(process)
-    said = [line for process in processes for line in process.communicate()[0].splitlines()]
+    messages = [line for process in processes for line in process.communicate()[0].splitlines()]
     assert all(process.returncode == 0 for process in processes)
-    claims = [claim_named(line) for line in said]
+    claims = [claim_named(line) for line in messages]
     assert Counter(claim.file for claim in claims if claim) == Counter(names)
-    assert sorted(each.name for each in inbox_at(tmp_path).claims()) == sorted(said)
+    assert sorted(item.name for item in inbox_at(tmp_path).claims()) == sorted(messages)
     assert not inbox_at(tmp_path).waiting()
 
 
@@ -79,5 +79,5 @@ def test_a_killed_worker_leaves_every_file_in_the_inbox_or_claimed(tmp_path: Pat
     process.communicate()
     inbox = inbox_at(tmp_path)
     assert len(inbox.claims()) >= 20
-    assert sorted([*inbox.waiting(), *(each.file for each in inbox.claims())]) == sorted(names)
+    assert sorted([*inbox.waiting(), *(claim.file for claim in inbox.claims())]) == sorted(names)
     assert len(list((tmp_path / FOLDERS.claimed).iterdir())) == len(inbox.claims())

@@ -20,7 +20,7 @@ from podium.jobs.sense.io.tick_files import RecordFiles
 from podium.jobs.sense.models import Bundle, Look, PlanItem, PlannerStatus, Sensed, SenseMemory
 from podium.jobs.sense.ports import SenseRecord
 from podium.testing import FixedClock
-from tests.unit.bridge.inbox_rig import without_secret
+from tests.unit.bridge.inbox_harness import without_secret
 
 FILES = RecordFiles(log="logs/main.log", parser_log="logs/parser.log", telemetry="g/telemetry/t.jsonl")  # fmt: skip
 STATE = ".podium/sense"
@@ -69,7 +69,7 @@ def _log(root: Path) -> str:
     return path.read_text() if path.exists() else ""
 
 
-def test_only_one_loop_ticks_on_a_root_and_the_other_is_told_who_does(tmp_path: Path) -> None:
+def test_only_one_loop_ticks_on_a_root_and_the_other_is_shown_who_does(tmp_path: Path) -> None:
     record: SenseRecord = record_at(tmp_path)
     with _holder(tmp_path) as process:
         with pytest.raises(LockHeld) as refused, record.alone():
@@ -127,8 +127,8 @@ def test_state_is_private(tmp_path: Path) -> None:
     for folder in (".podium", STATE):
         assert stat.S_IMODE((tmp_path / folder).stat().st_mode) == 0o700
     files = list((tmp_path / STATE).iterdir())
-    assert sorted(each.name for each in files) == ["context_bundle.json", "memory.json", "plan.json"]  # fmt: skip
-    assert {stat.S_IMODE(each.stat().st_mode) for each in files} == {0o600}
+    assert sorted(file.name for file in files) == ["context_bundle.json", "memory.json", "plan.json"]  # fmt: skip
+    assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_state_is_private(tmp_path: Path) -> None:
     ["", "{", "[]", "null", "7", "[" * 100_000, "\x00", '{"ticks": 1}', '{"format": 2}', '{"format": 1, "ticks": "many"}', '{"format": 1, "brand_new": 1}'],
     ids=range(11),
 )  # fmt: skip
-def test_a_memory_that_cannot_be_used_is_begun_anew_and_said(tmp_path: Path, content: str) -> None:
+def test_unusable_memory_is_begun_anew_and_reported(tmp_path: Path, content: str) -> None:
     (tmp_path / STATE).mkdir(parents=True)
     (tmp_path / STATE / "memory.json").write_text(content)
     record = record_at(tmp_path)
@@ -178,7 +178,7 @@ def test_the_last_plan_is_remembered_without_secrets(tmp_path: Path) -> None:
     assert record_at(tmp_path).memory().last_plan[0].target == "[redacted:password]"
 
 
-def test_a_bundle_is_written_as_whoever_wires_it_wishes(tmp_path: Path) -> None:
+def test_bundle_is_written_by_the_configured_formatter(tmp_path: Path) -> None:
     record = FileRecord(
         tmp_path,
         FILES,

@@ -21,7 +21,7 @@ from podium.jobs.sense.models import CandidateStatus, PlannerStatus, TickOutcome
 from podium.platform import file_lock
 from podium.testing import FixedClock
 from tests.integration.bridge.test_record import FILES, record_at
-from tests.unit.bridge.inbox_rig import without_secret
+from tests.unit.bridge.inbox_harness import without_secret
 
 NIGHT = datetime(2026, 11, 15, 22, tzinfo=UTC)
 
@@ -66,7 +66,7 @@ def test_a_line_of_the_log_has_time_level_and_text(tmp_path: Path) -> None:
     assert not record.problems
 
 
-def test_a_moment_of_another_zone_is_written_in_utc(tmp_path: Path) -> None:
+def test_time_in_another_zone_is_written_in_utc(tmp_path: Path) -> None:
     record_at(tmp_path).log("x", at=datetime.fromisoformat("2026-11-16T05:00:00+07:00"))
     assert (tmp_path / FILES.log).read_text().startswith("2026-11-15T22:00:00Z ")
 
@@ -81,9 +81,9 @@ def test_a_tick_is_a_summary_and_a_record(tmp_path: Path) -> None:
     assert datetime.fromisoformat(ended) == FixedClock().now().replace(microsecond=0)
     assert line == f"[INFO] {outcome.summary()}\n"
     assert log.endswith("GMX_Call_Status=OK, WOs_Created=1, WO_IDs=[WO-1]\n")
-    told = json.loads((tmp_path / FILES.telemetry).read_text())
-    assert told.pop("event") == "tick"
-    assert TickOutcome.model_validate(told) == outcome
+    payload = json.loads((tmp_path / FILES.telemetry).read_text())
+    assert payload.pop("event") == "tick"
+    assert TickOutcome.model_validate(payload) == outcome
 
 
 def test_no_text_breaks_a_line_or_steers_a_terminal(tmp_path: Path) -> None:
@@ -191,16 +191,18 @@ def test_a_file_turned_over_while_a_writer_waits_gets_no_more_lines(
 
 
 def test_a_full_disk_takes_whole_lines_or_none(tmp_path: Path) -> None:
-    told = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", _FULL_DISK, str(tmp_path)], capture_output=True, text=True
     )
-    assert told.returncode == 0, told.stderr
-    assert "'x.log' cannot be used" in told.stdout
+    assert result.returncode == 0, result.stderr
+    assert "'x.log' cannot be used" in result.stdout
     assert (tmp_path / "logs/x.log").read_text() == "x" * 60 + "\n" + "z\n"
 
 
 @pytest.mark.parametrize("kind", ["folder", "link", "hard link", "pipe"])
-def test_what_is_no_plain_file_gets_no_line_and_is_told_once(tmp_path: Path, kind: str) -> None:
+def test_log_that_is_no_plain_file_gets_no_line_and_is_reported_once(
+    tmp_path: Path, kind: str
+) -> None:
     log, victim = tmp_path / FILES.log, tmp_path / "victim"
     log.parent.mkdir()
     victim.write_text("keep")
@@ -234,7 +236,7 @@ def test_a_linked_log_folder_leads_nowhere(tmp_path: Path) -> None:
     assert not list(away.iterdir())
 
 
-def test_a_root_that_is_gone_is_told(tmp_path: Path) -> None:
+def test_vanished_root_is_reported(tmp_path: Path) -> None:
     record = record_at(tmp_path / "gone")
     record.log("x", at=NIGHT)
     assert len(record.problems) == 1

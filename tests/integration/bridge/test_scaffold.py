@@ -58,7 +58,7 @@ def written(root: Path, *, force: bool = False) -> Scaffolded:
     return write_layout(TickSchedule(root=str(root), program="/opt/podium"), SAMPLES, force=force)
 
 
-def told(program: Path) -> Path:
+def scaffolded(program: Path) -> Path:
     """A program that says how it was called, one word to a line."""
     program.parent.mkdir(parents=True, exist_ok=True)
     program.write_text('#!/bin/sh\nprintf "%s\\n" "$0" "$@"\n')
@@ -68,7 +68,7 @@ def told(program: Path) -> Path:
 
 def called(*argv: str | Path, path: str = "", **environ: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [str(each) for each in argv],
+        [str(item) for item in argv],
         env={"PATH": path or "/usr/bin:/bin", **environ},
         cwd="/",
         capture_output=True,
@@ -84,10 +84,10 @@ def test_the_whole_layout_is_written_and_nothing_of_podiums_own_state(tmp_path: 
     assert (done.kept, done.replaced, done.refused) == ((), (), {})
     for path in LAYOUT:
         assert (tmp_path / "root" / path).exists(), path
-    assert sorted(each.name for each in (tmp_path / "root").iterdir()) == [
+    assert sorted(file.name for file in (tmp_path / "root").iterdir()) == [
         *("LaunchAgents", "bridge", "g", "logs", "state"),
     ]
-    leftovers = [each for each in (tmp_path / "root").rglob("*") if each.name.startswith(".")]
+    leftovers = [file for file in (tmp_path / "root").rglob("*") if file.name.startswith(".")]
     assert leftovers == []
 
 
@@ -100,7 +100,7 @@ def test_shims_can_be_executed_and_samples_can_be_read(tmp_path: Path) -> None:
     assert (tmp_path / "g/tools/samples/gmx_plan_idle.json").read_text() == '{"items": []}\n'
 
 
-def test_what_is_there_stays_and_is_said(tmp_path: Path) -> None:
+def test_existing_files_stay_and_are_reported(tmp_path: Path) -> None:
     (tmp_path / "g/tools").mkdir(parents=True)
     (tmp_path / SHIM).write_text("mine")
     done = written(tmp_path)
@@ -159,7 +159,7 @@ def test_force_does_not_write_through_a_link_in_place_of_a_shim(tmp_path: Path) 
     assert outside.read_text() == "mine"
 
 
-def test_files_and_folders_in_each_others_place_are_refused(tmp_path: Path) -> None:
+def test_files_and_folders_in_place_of_one_another_are_refused(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("a file")
     (tmp_path / SHIM).mkdir(parents=True)
     done = written(tmp_path)
@@ -181,11 +181,11 @@ def test_the_shim_ticks_its_own_root_under_every_shell(
 ) -> None:
     root = (tmp_path / name).resolve()
     written(root)
-    program = told(root / ".venv/bin/podium")
+    program = scaffolded(root / ".venv/bin/podium")
     done = called(shell, root / SHIM, "--mode", "dry run")
     expected = [program, "sense", "--once", "--root", root, "--mode", "dry run"]
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines() == [str(each) for each in expected]
+    assert done.stdout.splitlines() == [str(item) for item in expected]
 
 
 @pytest.mark.parametrize("shell", SHELLS)
@@ -195,7 +195,7 @@ def test_the_shim_finds_its_root_through_links(tmp_path: Path, shell: str) -> No
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/first").symlink_to("../bin/second")
     (tmp_path / "bin/second").symlink_to(root / SHIM)
-    done = called(shell, tmp_path / "bin/first", PODIUM=str(told(tmp_path / "other")))
+    done = called(shell, tmp_path / "bin/first", PODIUM=str(scaffolded(tmp_path / "other")))
     assert done.stdout.splitlines()[1:] == ["sense", "--once", "--root", str(root)]
 
 
@@ -205,12 +205,12 @@ def test_the_shim_prefers_the_named_podium_then_the_roots_then_that_on_the_path(
 ) -> None:
     root = tmp_path.resolve() / "root"
     written(root)
-    on_path = told(tmp_path.resolve() / "bin/podium")
+    on_path = scaffolded(tmp_path.resolve() / "bin/podium")
     path = f"{on_path.parent}:/usr/bin:/bin"
     assert called(shell, root / SHIM, path=path).stdout.startswith(f"{on_path}\n")
-    own = told(root / ".venv/bin/podium")
+    own = scaffolded(root / ".venv/bin/podium")
     assert called(shell, root / SHIM, path=path).stdout.startswith(f"{own}\n")
-    named = told(tmp_path / "named podium")
+    named = scaffolded(tmp_path / "named podium")
     done = called(shell, root / SHIM, path=path, PODIUM=str(named))
     assert done.stdout.startswith(f"{named}\n")
 
@@ -229,7 +229,7 @@ def test_the_parsers_shim_hands_its_arguments_to_podium(tmp_path: Path) -> None:
     written(tmp_path)
     done = called(
         *(sys.executable, tmp_path / PARSER, "--dry-run", "--input", "a plan.json"),
-        PODIUM=str(told(tmp_path / "podium")),
+        PODIUM=str(scaffolded(tmp_path / "podium")),
     )
     assert done.stdout.splitlines()[1:] == ["plan", "parse", "--input", "a plan.json"]
 
@@ -250,7 +250,7 @@ def test_the_parsers_shim_needs_no_podium_in_its_python(tmp_path: Path) -> None:
     missing = called(*bare)
     assert (missing.returncode, missing.stdout) == (127, "")
     assert "podium not found" in missing.stderr
-    own = told(tmp_path.resolve() / ".venv/bin/podium")
+    own = scaffolded(tmp_path.resolve() / ".venv/bin/podium")
     assert called(*bare).stdout.splitlines() == [str(own), "plan", "parse", "--input", "plan.json"]
 
 
@@ -258,7 +258,7 @@ def test_a_file_is_placed_whole_and_only_where_nothing_is(tmp_path: Path) -> Non
     assert create_file(tmp_path, "a/b.txt", b"one")
     assert not create_file(tmp_path, "a/b.txt", b"two")
     assert read_installed(tmp_path, "a/b.txt") == b"one"
-    assert [each.name for each in (tmp_path / "a").iterdir()] == ["b.txt"]
+    assert [path.name for path in (tmp_path / "a").iterdir()] == ["b.txt"]
     assert not make_folder(tmp_path, "a")
     assert read_installed(tmp_path, "a/c.txt") is None
     assert read_installed(tmp_path, "x/y/z.txt") is None

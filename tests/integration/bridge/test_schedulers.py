@@ -43,7 +43,7 @@ ODD_NAMES = [
 
 
 @dataclass
-class Rig:
+class Harness:
     """A user with a home, a root, and programs that only write down what they are asked."""
 
     root: Path
@@ -56,7 +56,7 @@ class Rig:
         file.write_text(f'#!/bin/sh\nprintf "%s\\n" "$*" >>{log}\n{script}\n')
         file.chmod(0o755)
 
-    def heard(self, program: str) -> list[str]:
+    def log_lines(self, program: str) -> list[str]:
         log = self.programs / f"{program}.log"
         return log.read_text().splitlines() if log.exists() else []
 
@@ -76,8 +76,8 @@ esac""",
         )
         return kept
 
-    def schedule(self, **wishes: object) -> TickSchedule:
-        return schedule_of(root=str(self.root), program="/opt/podium/bin/podium", **wishes)
+    def schedule(self, **intent: object) -> TickSchedule:
+        return schedule_of(root=str(self.root), program="/opt/podium/bin/podium", **intent)
 
     def machine(self, platform: str = "linux") -> Machine:
         path = {"PATH": str(self.programs), "HOME": str(self.home)}
@@ -91,8 +91,8 @@ esac""",
 
 
 @pytest.fixture
-def rig(tmp_path: Path) -> Rig:
-    made = Rig(tmp_path.resolve() / "root", tmp_path / "home", tmp_path / "programs")
+def harness(tmp_path: Path) -> Harness:
+    made = Harness(tmp_path.resolve() / "root", tmp_path / "home", tmp_path / "programs")
     for folder in (made.root, made.home, made.programs):
         folder.mkdir()
     (made.root / "g/tools").mkdir(parents=True)
@@ -104,7 +104,7 @@ def rig(tmp_path: Path) -> Rig:
 
 
 @pytest.mark.parametrize(
-    ("wishes", "words"),
+    ("intent", "words"),
     [
         ({"root": "/a\nb"}, "rename the folder"),
         ({"root": "/a\tb"}, "rename the folder"),
@@ -116,9 +116,9 @@ def rig(tmp_path: Path) -> Rig:
         ({"mode": "yolo"}, "mode"),
     ],
 )
-def test_what_no_scheduler_can_take_is_refused(wishes: dict[str, object], words: str) -> None:
+def test_what_no_scheduler_can_take_is_refused(intent: dict[str, object], words: str) -> None:
     with pytest.raises(BadInput, match=words):
-        schedule_of(**{"root": "/r", "program": "/p", **wishes})
+        schedule_of(**{"root": "/r", "program": "/p", **intent})
 
 
 def test_two_roots_of_one_name_have_different_units() -> None:
@@ -145,7 +145,7 @@ def test_the_home_that_was_chosen_is_carried_by_every_scheduler(name: str) -> No
     assert "PODIUM_HOME" not in line_of(TickSchedule(root="/r", program="/p"))
 
 
-def test_a_home_is_named_by_its_whole_path_and_a_database_is_only_told_of(tmp_path: Path) -> None:
+def test_home_is_named_by_its_full_path_and_a_database_is_only_mentioned(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path)
     assert home_in({"PODIUM_HOME": f"{tmp_path}/link"}) == str(tmp_path.resolve())
     assert home_in({"PODIUM_HOME": ""}) is None
@@ -189,108 +189,112 @@ def test_the_plist_passes_plutil(tmp_path: Path, name: str) -> None:
     assert lint.returncode == 0, lint.stdout
 
 
-async def test_on_macos_the_agent_is_written_and_loaded(rig: Rig) -> None:
-    rig.says("launchctl", "exit 0")
-    done = await Launchd(rig.machine("darwin")).install(rig.schedule())
-    file = rig.home / f"Library/LaunchAgents/{LABEL}.plist"
+async def test_on_macos_the_agent_is_written_and_loaded(harness: Harness) -> None:
+    harness.says("launchctl", "exit 0")
+    done = await Launchd(harness.machine("darwin")).install(harness.schedule())
+    file = harness.home / f"Library/LaunchAgents/{LABEL}.plist"
     assert (done.done, done.loaded, done.written) == (True, True, (str(file),))
-    assert file.read_bytes() == plist_of(rig.schedule())
-    assert (rig.root / "logs").is_dir()
-    assert rig.heard("launchctl") == [
+    assert file.read_bytes() == plist_of(harness.schedule())
+    assert (harness.root / "logs").is_dir()
+    assert harness.log_lines("launchctl") == [
         f"bootout gui/501/{LABEL}",
         f"bootstrap gui/501 {file}",
     ]
 
 
-async def test_a_label_that_is_still_going_is_loaded_when_it_is_gone(rig: Rig) -> None:
-    tries = shlex.quote(str(rig.programs / "launchctl.log"))
-    rig.says("launchctl", f'[ "$1" = bootout ] || [ $(/usr/bin/wc -l <{tries}) -ge 3 ] || exit 5')
-    done = await Launchd(rig.machine("darwin"), pause_seconds=0).install(rig.schedule())
+async def test_a_label_that_is_still_going_is_loaded_when_it_is_gone(harness: Harness) -> None:
+    tries = shlex.quote(str(harness.programs / "launchctl.log"))
+    harness.says(
+        "launchctl", f'[ "$1" = bootout ] || [ $(/usr/bin/wc -l <{tries}) -ge 3 ] || exit 5'
+    )
+    done = await Launchd(harness.machine("darwin"), pause_seconds=0).install(harness.schedule())
     assert done.loaded
-    assert len(rig.heard("launchctl")) == 3
+    assert len(harness.log_lines("launchctl")) == 3
 
 
-async def test_what_launchctl_refuses_is_told_with_what_to_type(rig: Rig) -> None:
-    rig.says("launchctl", 'echo "Bootstrap failed: 5: Input/output error" >&2; exit 5')
-    done = await Launchd(rig.machine("darwin"), pause_seconds=0).install(rig.schedule())
+async def test_refusal_of_launchctl_is_reported_with_what_to_type(harness: Harness) -> None:
+    harness.says("launchctl", 'echo "Bootstrap failed: 5: Input/output error" >&2; exit 5')
+    done = await Launchd(harness.machine("darwin"), pause_seconds=0).install(harness.schedule())
     assert (done.done, done.loaded) == (False, False)
     assert "Input/output error" in done.notes[0]
     assert done.by_hand.startswith("launchctl bootstrap gui/501 ")
 
 
-async def test_elsewhere_the_agent_lies_beneath_the_root_and_that_is_said(rig: Rig) -> None:
-    done = await Launchd(rig.machine()).install(rig.schedule())
-    assert done.written == (f"{rig.root}/LaunchAgents/{LABEL}.plist",)
+async def test_elsewhere_the_agent_lies_below_the_root_and_that_is_reported(
+    harness: Harness,
+) -> None:
+    done = await Launchd(harness.machine()).install(harness.schedule())
+    assert done.written == (f"{harness.root}/LaunchAgents/{LABEL}.plist",)
     assert (done.done, done.loaded) == (True, False)
     assert "macOS only" in done.notes[0]
-    assert not (rig.home / "Library").exists()
+    assert not (harness.home / "Library").exists()
 
 
-async def test_an_agent_without_its_shim_is_not_installed(rig: Rig) -> None:
-    (rig.root / "g/tools/gmx_clc_orchestrator.zsh").unlink()
+async def test_an_agent_without_its_shim_is_not_installed(harness: Harness) -> None:
+    (harness.root / "g/tools/gmx_clc_orchestrator.zsh").unlink()
     with pytest.raises(NotPossibleNow, match="podium sense scaffold"):
-        await Launchd(rig.machine()).install(rig.schedule())
-    assert not (rig.root / "LaunchAgents").exists()
+        await Launchd(harness.machine()).install(harness.schedule())
+    assert not (harness.root / "LaunchAgents").exists()
 
 
-async def test_a_label_of_another_root_is_not_taken_over(rig: Rig) -> None:
-    rig.says("launchctl", "exit 0")
-    launchd = Launchd(rig.machine("darwin"))
-    await launchd.install(rig.schedule())
-    other = rig.schedule().model_copy(update={"root": str(rig.root.parent / "other")})
-    shutil.copytree(rig.root, other.root)
+async def test_a_label_of_another_root_is_not_taken_over(harness: Harness) -> None:
+    harness.says("launchctl", "exit 0")
+    launchd = Launchd(harness.machine("darwin"))
+    await launchd.install(harness.schedule())
+    other = harness.schedule().model_copy(update={"root": str(harness.root.parent / "other")})
+    shutil.copytree(harness.root, other.root)
     with pytest.raises(NotPossibleNow, match="--label"):
         await launchd.install(other)
     assert (await launchd.uninstall(other)).removed == ()
-    assert (await launchd.status(rig.schedule())).installed
+    assert (await launchd.status(harness.schedule())).installed
     assert (await launchd.install(other.model_copy(update={"label": "com.other"}))).loaded
 
 
-async def test_an_agent_that_somebody_else_wrote_is_kept_beside(rig: Rig) -> None:
-    rig.says("launchctl", "exit 0")
-    folder = rig.home / "Library/LaunchAgents"
+async def test_an_agent_that_somebody_else_wrote_is_kept_beside(harness: Harness) -> None:
+    harness.says("launchctl", "exit 0")
+    folder = harness.home / "Library/LaunchAgents"
     folder.mkdir(parents=True)
-    theirs = plistlib.dumps({"Label": LABEL, "WorkingDirectory": str(rig.root)})
+    theirs = plistlib.dumps({"Label": LABEL, "WorkingDirectory": str(harness.root)})
     (folder / f"{LABEL}.plist").write_bytes(theirs)
-    launchd = Launchd(rig.machine("darwin"))
-    assert not (await launchd.uninstall(rig.schedule())).removed
-    done = await launchd.install(rig.schedule())
+    launchd = Launchd(harness.machine("darwin"))
+    assert not (await launchd.uninstall(harness.schedule())).removed
+    done = await launchd.install(harness.schedule())
     assert done.backups == (str(folder / f"{LABEL}.plist.bak"),)
     assert (folder / f"{LABEL}.plist.bak").read_bytes() == theirs
-    again = await launchd.install(rig.schedule(every_seconds=600))
+    again = await launchd.install(harness.schedule(every_seconds=600))
     assert again.backups == ()
     assert plistlib.loads((folder / f"{LABEL}.plist").read_bytes())["StartInterval"] == 600
 
 
 @pytest.mark.parametrize("content", [b"", b"<plist", b"bplist00\x00", b"\xff\xfe", b"<a/>" * 9])
-async def test_an_agent_that_cannot_be_read_is_nobodys(rig: Rig, content: bytes) -> None:
-    (rig.root / "LaunchAgents").mkdir()
-    (rig.root / f"LaunchAgents/{LABEL}.plist").write_bytes(content)
-    launchd = Launchd(rig.machine())
-    assert not (await launchd.status(rig.schedule())).installed
-    assert not (await launchd.uninstall(rig.schedule())).removed
-    assert (await launchd.install(rig.schedule())).backups
+async def test_an_agent_that_cannot_be_read_is_nobodys(harness: Harness, content: bytes) -> None:
+    (harness.root / "LaunchAgents").mkdir()
+    (harness.root / f"LaunchAgents/{LABEL}.plist").write_bytes(content)
+    launchd = Launchd(harness.machine())
+    assert not (await launchd.status(harness.schedule())).installed
+    assert not (await launchd.uninstall(harness.schedule())).removed
+    assert (await launchd.install(harness.schedule())).backups
 
 
-async def test_uninstalling_an_agent_lets_go_of_it_once(rig: Rig) -> None:
-    rig.says("launchctl", "exit 0")
-    launchd = Launchd(rig.machine("darwin"))
-    await launchd.install(rig.schedule())
-    assert len((await launchd.uninstall(rig.schedule())).removed) == 1
-    assert rig.heard("launchctl")[-1] == f"bootout gui/501/{LABEL}"
-    asked = len(rig.heard("launchctl"))
-    assert (await launchd.uninstall(rig.schedule())).removed == ()
-    assert len(rig.heard("launchctl")) == asked
-    assert not (rig.home / f"Library/LaunchAgents/{LABEL}.plist").exists()
+async def test_uninstalling_an_agent_lets_go_of_it_once(harness: Harness) -> None:
+    harness.says("launchctl", "exit 0")
+    launchd = Launchd(harness.machine("darwin"))
+    await launchd.install(harness.schedule())
+    assert len((await launchd.uninstall(harness.schedule())).removed) == 1
+    assert harness.log_lines("launchctl")[-1] == f"bootout gui/501/{LABEL}"
+    asked = len(harness.log_lines("launchctl"))
+    assert (await launchd.uninstall(harness.schedule())).removed == ()
+    assert len(harness.log_lines("launchctl")) == asked
+    assert not (harness.home / f"Library/LaunchAgents/{LABEL}.plist").exists()
 
 
-async def test_the_standing_of_an_agent_has_its_last_exit(rig: Rig) -> None:
-    rig.says("launchctl", 'echo "	state = waiting"; echo "	last exit code = 7"')
-    launchd = Launchd(rig.machine("darwin"))
-    assert not (await launchd.status(rig.schedule())).installed
-    await launchd.install(rig.schedule())
-    standing = await launchd.status(rig.schedule())
-    assert (standing.installed, standing.loaded, standing.last_exit) == (True, True, 7)
+async def test_status_of_an_agent_has_its_last_exit(harness: Harness) -> None:
+    harness.says("launchctl", 'echo "	state = waiting"; echo "	last exit code = 7"')
+    launchd = Launchd(harness.machine("darwin"))
+    assert not (await launchd.status(harness.schedule())).installed
+    await launchd.install(harness.schedule())
+    status = await launchd.status(harness.schedule())
+    assert (status.installed, status.loaded, status.last_exit) == (True, True, 7)
 
 
 # --- systemd -----------------------------------------------------------------------------------
@@ -349,90 +353,90 @@ def test_a_unit_quotes_what_systemd_would_take_for_its_own() -> None:
     assert 'Environment="PODIUM_SENSE_SCHEDULED=1"' in lines
 
 
-async def test_units_are_written_and_switched_on(rig: Rig) -> None:
-    rig.says("systemctl", "exit 0")
-    done = await Systemd(rig.machine()).install(rig.schedule(every_seconds=77))
-    name = rig.schedule().name
-    folder = rig.home / ".config/systemd/user"
-    assert sorted(each.name for each in folder.iterdir()) == [f"{name}.service", f"{name}.timer"]
+async def test_units_are_written_and_switched_on(harness: Harness) -> None:
+    harness.says("systemctl", "exit 0")
+    done = await Systemd(harness.machine()).install(harness.schedule(every_seconds=77))
+    name = harness.schedule().name
+    folder = harness.home / ".config/systemd/user"
+    assert sorted(path.name for path in folder.iterdir()) == [f"{name}.service", f"{name}.timer"]
     assert "OnUnitActiveSec=77\n" in (folder / f"{name}.timer").read_text()
     assert (done.done, done.loaded) == (True, True)
-    assert rig.heard("systemctl")[1:] == [
+    assert harness.log_lines("systemctl")[1:] == [
         "--user daemon-reload",
         f"--user enable {name}.timer",
         f"--user restart {name}.timer",
     ]
 
 
-async def test_without_a_user_manager_the_units_wait_and_that_is_said(rig: Rig) -> None:
-    rig.says("systemctl", 'echo "Failed to connect to bus" >&2; exit 1')
-    done = await Systemd(rig.machine()).install(rig.schedule())
+async def test_without_a_user_manager_the_units_wait_and_that_is_reported(harness: Harness) -> None:
+    harness.says("systemctl", 'echo "Failed to connect to bus" >&2; exit 1')
+    done = await Systemd(harness.machine()).install(harness.schedule())
     assert (done.done, done.loaded, len(done.written)) == (True, False, 2)
     assert "Failed to connect to bus" in done.notes[0]
     assert done.by_hand.startswith("systemctl --user daemon-reload && ")
-    standing = await Systemd(rig.machine()).status(rig.schedule())
-    assert (standing.installed, standing.loaded, standing.last_exit) == (True, None, None)
+    status = await Systemd(harness.machine()).status(harness.schedule())
+    assert (status.installed, status.loaded, status.last_exit) == (True, None, None)
 
 
-async def test_a_timer_that_is_refused_is_no_success(rig: Rig) -> None:
-    rig.says("systemctl", '[ "$2" != enable ] || { echo "Unit is masked." >&2; exit 1; }')
-    done = await Systemd(rig.machine()).install(rig.schedule())
+async def test_a_timer_that_is_refused_is_no_success(harness: Harness) -> None:
+    harness.says("systemctl", '[ "$2" != enable ] || { echo "Unit is masked." >&2; exit 1; }')
+    done = await Systemd(harness.machine()).install(harness.schedule())
     assert (done.done, done.loaded) == (False, False)
     assert "Unit is masked." in done.notes[0]
 
 
-async def test_uninstalling_units_leaves_those_of_others(rig: Rig) -> None:
-    rig.says("systemctl", "exit 0")
-    systemd = Systemd(rig.machine())
-    assert (await systemd.uninstall(rig.schedule())).removed == ()
-    await systemd.install(rig.schedule())
-    folder = rig.home / ".config/systemd/user"
+async def test_uninstalling_units_leaves_those_of_others(harness: Harness) -> None:
+    harness.says("systemctl", "exit 0")
+    systemd = Systemd(harness.machine())
+    assert (await systemd.uninstall(harness.schedule())).removed == ()
+    await systemd.install(harness.schedule())
+    folder = harness.home / ".config/systemd/user"
     (folder / "mine.service").write_text("[Service]\n")
-    service = folder / f"{rig.schedule().name}.service"
+    service = folder / f"{harness.schedule().name}.service"
     service.write_text("[Service]\n# changed hands\n")
-    done = await systemd.uninstall(rig.schedule())
-    assert done.removed == (str(folder / f"{rig.schedule().name}.timer"),)
+    done = await systemd.uninstall(harness.schedule())
+    assert done.removed == (str(folder / f"{harness.schedule().name}.timer"),)
     assert "not removed" in done.notes[0]
-    assert sorted(each.name for each in folder.iterdir()) == ["mine.service", service.name]
-    assert f"--user disable --now {rig.schedule().name}.timer" in rig.heard("systemctl")
-    assert (await systemd.uninstall(rig.schedule())).removed == ()
+    assert sorted(path.name for path in folder.iterdir()) == ["mine.service", service.name]
+    assert f"--user disable --now {harness.schedule().name}.timer" in harness.log_lines("systemctl")
+    assert (await systemd.uninstall(harness.schedule())).removed == ()
 
 
 async def test_units_that_nobody_manages_are_taken_back_with_what_switched_them_on(
-    rig: Rig,
+    harness: Harness,
 ) -> None:
-    systemd = Systemd(rig.machine())
-    await systemd.install(rig.schedule())
-    wants = rig.home / ".config/systemd/user/timers.target.wants"
+    systemd = Systemd(harness.machine())
+    await systemd.install(harness.schedule())
+    wants = harness.home / ".config/systemd/user/timers.target.wants"
     wants.mkdir()
-    (wants / f"{rig.schedule().name}.timer").symlink_to(f"../{rig.schedule().name}.timer")
-    assert len((await systemd.uninstall(rig.schedule())).removed) == 2
+    (wants / f"{harness.schedule().name}.timer").symlink_to(f"../{harness.schedule().name}.timer")
+    assert len((await systemd.uninstall(harness.schedule())).removed) == 2
     assert list(wants.iterdir()) == []
 
 
-async def test_the_standing_of_units_has_the_last_exit_of_the_service(rig: Rig) -> None:
-    systemd = Systemd(rig.machine())
-    rig.says("systemctl", "exit 0")
-    await systemd.install(rig.schedule())
-    rig.says(
+async def test_status_of_units_has_the_last_exit_of_the_service(harness: Harness) -> None:
+    systemd = Systemd(harness.machine())
+    harness.says("systemctl", "exit 0")
+    await systemd.install(harness.schedule())
+    harness.says(
         "systemctl",
         "echo ActiveState=active; echo ExecMainStatus=7; echo ExecMainExitTimestampMonotonic=9",
     )
-    standing = await systemd.status(rig.schedule())
-    assert (standing.loaded, standing.last_exit) == (True, 7)
-    rig.says(
+    status = await systemd.status(harness.schedule())
+    assert (status.loaded, status.last_exit) == (True, 7)
+    harness.says(
         "systemctl",
         "echo ActiveState=inactive; echo ExecMainStatus=0; echo ExecMainExitTimestampMonotonic=0",
     )
-    standing = await systemd.status(rig.schedule())
-    assert (standing.loaded, standing.last_exit) == (False, None)
+    status = await systemd.status(harness.schedule())
+    assert (status.loaded, status.last_exit) == (False, None)
 
 
-async def test_units_go_where_a_linked_configuration_leads(rig: Rig) -> None:
-    (rig.home / "dotfiles").mkdir()
-    (rig.home / ".config").symlink_to("dotfiles")
-    await Systemd(rig.machine()).install(rig.schedule())
-    assert len(list((rig.home / "dotfiles/systemd/user").iterdir())) == 2
+async def test_units_go_where_a_linked_configuration_leads(harness: Harness) -> None:
+    (harness.home / "dotfiles").mkdir()
+    (harness.home / ".config").symlink_to("dotfiles")
+    await Systemd(harness.machine()).install(harness.schedule())
+    assert len(list((harness.home / "dotfiles/systemd/user").iterdir())) == 2
 
 
 # --- cron --------------------------------------------------------------------------------------
@@ -469,8 +473,8 @@ def test_the_line_runs_podium_on_the_root_whatever_its_name(tmp_path: Path, name
     root = tmp_path / name
     (root / "logs").mkdir(parents=True)
     program = root / "podium"
-    told = "$GMX_ORCH_MODE $PODIUM_SENSE_SCHEDULED"
-    program.write_text(f'#!/bin/sh\nprintf "%s\\n" "{told}" "$PWD" "$PYTHONPATH" "$@"\n')
+    text = "$GMX_ORCH_MODE $PODIUM_SENSE_SCHEDULED"
+    program.write_text(f'#!/bin/sh\nprintf "%s\\n" "{text}" "$PWD" "$PYTHONPATH" "$@"\n')
     program.chmod(0o755)
     line = line_of(TickSchedule(root=str(root), program=str(program), mode="supervised"))
     assert line.count("\n") == 1
@@ -484,95 +488,95 @@ def test_the_line_runs_podium_on_the_root_whatever_its_name(tmp_path: Path, name
     assert (root / "logs/gmx_clc_orchestrator.stderr.log").read_text() == ""
 
 
-async def test_all_other_lines_of_the_table_stay(rig: Rig) -> None:
+async def test_all_other_lines_of_the_table_stay(harness: Harness) -> None:
     theirs = "MAILTO=ann\n# a note\n0 4 * * * backup --to /mnt # podium-sense-else\n"
-    table = rig.has_crontab(theirs.rstrip("\n"))
-    cron = Cron(rig.machine())
-    assert (await cron.install(rig.schedule())).loaded
-    assert table.read_text() == theirs + line_of(rig.schedule())
-    await cron.install(rig.schedule(every_seconds=600))
-    assert table.read_text() == theirs + line_of(rig.schedule(every_seconds=600))
-    assert (await cron.status(rig.schedule())).installed
-    assert (await cron.uninstall(rig.schedule())).removed == ("crontab",)
+    table = harness.has_crontab(theirs.rstrip("\n"))
+    cron = Cron(harness.machine())
+    assert (await cron.install(harness.schedule())).loaded
+    assert table.read_text() == theirs + line_of(harness.schedule())
+    await cron.install(harness.schedule(every_seconds=600))
+    assert table.read_text() == theirs + line_of(harness.schedule(every_seconds=600))
+    assert (await cron.status(harness.schedule())).installed
+    assert (await cron.uninstall(harness.schedule())).removed == ("crontab",)
     assert table.read_text() == theirs
-    heard = len(rig.heard("crontab"))
-    assert (await cron.uninstall(rig.schedule())).removed == ()
-    assert rig.heard("crontab")[heard:] == ["-l"]
+    log_lines = len(harness.log_lines("crontab"))
+    assert (await cron.uninstall(harness.schedule())).removed == ()
+    assert harness.log_lines("crontab")[log_lines:] == ["-l"]
 
 
-async def test_a_table_that_was_not_there_is_not_there_afterwards(rig: Rig) -> None:
-    table = rig.has_crontab()
-    cron = Cron(rig.machine())
-    assert not (await cron.status(rig.schedule())).installed
-    await cron.install(rig.schedule())
-    assert table.read_text() == line_of(rig.schedule())
-    await cron.uninstall(rig.schedule())
+async def test_a_table_that_was_not_there_is_not_there_afterwards(harness: Harness) -> None:
+    table = harness.has_crontab()
+    cron = Cron(harness.machine())
+    assert not (await cron.status(harness.schedule())).installed
+    await cron.install(harness.schedule())
+    assert table.read_text() == line_of(harness.schedule())
+    await cron.uninstall(harness.schedule())
     assert not table.exists()
 
 
-async def test_a_table_that_cannot_be_read_is_never_written(rig: Rig) -> None:
-    rig.says("crontab", 'echo "crontabs/ann: Permission denied" >&2; exit 1')
-    cron = Cron(rig.machine())
-    for done in (await cron.install(rig.schedule()), await cron.uninstall(rig.schedule())):
+async def test_a_table_that_cannot_be_read_is_never_written(harness: Harness) -> None:
+    harness.says("crontab", 'echo "crontabs/ann: Permission denied" >&2; exit 1')
+    cron = Cron(harness.machine())
+    for done in (await cron.install(harness.schedule()), await cron.uninstall(harness.schedule())):
         assert not done.done
         assert "Permission denied" in done.notes[0]
-        assert rig.schedule().name in done.by_hand
-    assert set(rig.heard("crontab")) == {"-l"}
-    assert "Permission denied" in (await cron.status(rig.schedule())).why
+        assert harness.schedule().name in done.by_hand
+    assert set(harness.log_lines("crontab")) == {"-l"}
+    assert "Permission denied" in (await cron.status(harness.schedule())).why
 
 
-async def test_a_table_that_is_not_taken_is_no_success(rig: Rig) -> None:
-    rig.says("crontab", '[ "$1" = -l ] || { echo "bad minute" >&2; exit 1; }')
-    done = await Cron(rig.machine()).install(rig.schedule())
+async def test_a_table_that_is_not_taken_is_no_success(harness: Harness) -> None:
+    harness.says("crontab", '[ "$1" = -l ] || { echo "bad minute" >&2; exit 1; }')
+    done = await Cron(harness.machine()).install(harness.schedule())
     assert not done.done
-    assert done.by_hand == line_of(rig.schedule()).rstrip("\n")
+    assert done.by_hand == line_of(harness.schedule()).rstrip("\n")
 
 
-async def test_where_there_is_no_cron_the_line_is_told(rig: Rig) -> None:
-    cron = Cron(rig.machine())
-    done = await cron.install(rig.schedule())
+async def test_without_cron_the_line_is_printed(harness: Harness) -> None:
+    cron = Cron(harness.machine())
+    done = await cron.install(harness.schedule())
     assert not done.done
     assert "not installed" in done.notes[0]
-    assert done.by_hand == line_of(rig.schedule()).rstrip("\n")
-    assert (await cron.uninstall(rig.schedule())).done
+    assert done.by_hand == line_of(harness.schedule()).rstrip("\n")
+    assert (await cron.uninstall(harness.schedule())).done
 
 
 # --- how it stands -----------------------------------------------------------------------------
 
 
-async def test_one_scheduler_in_trouble_does_not_hide_the_others(rig: Rig) -> None:
-    (rig.root / "LaunchAgents").symlink_to("/etc")
-    rig.has_crontab(line_of(rig.schedule()))
-    launchd, systemd, cron = await scheduler_statuses(rig.schedule(), rig.machine())
+async def test_one_scheduler_in_trouble_does_not_hide_the_others(harness: Harness) -> None:
+    (harness.root / "LaunchAgents").symlink_to("/etc")
+    harness.has_crontab(line_of(harness.schedule()))
+    launchd, systemd, cron = await scheduler_statuses(harness.schedule(), harness.machine())
     assert "link" in launchd.why
     assert (systemd.installed, cron.installed) == (False, True)
 
 
-def test_the_last_tick_is_read_from_the_loops_memory(rig: Rig) -> None:
-    assert last_tick(rig.root) is None
+def test_the_last_tick_is_read_from_the_loops_memory(harness: Harness) -> None:
+    assert last_tick(harness.root) is None
     files = RecordFiles(log="logs/a.log", parser_log="logs/b.log", telemetry="c.jsonl")
-    record = FileRecord(rig.root, files, clock=FixedClock(), redact=str)
+    record = FileRecord(harness.root, files, clock=FixedClock(), redact=str)
     record.remember(SenseMemory(ticks=12, idle_ticks=9, status=PlannerStatus.MOCK))
-    found = last_tick(rig.root)
+    found = last_tick(harness.root)
     assert found is not None
     assert (found.ticks, found.idle_ticks, found.status) == (12, 9, "MOCK")
     assert found.at.timestamp() == pytest.approx(
-        (rig.root / ".podium/sense/memory.json").stat().st_mtime
+        (harness.root / ".podium/sense/memory.json").stat().st_mtime
     )
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"ticks": "many"}', "\x00"])
-def test_a_memory_that_cannot_be_read_is_no_tick(rig: Rig, content: str) -> None:
-    (rig.root / ".podium/sense").mkdir(parents=True)
-    (rig.root / ".podium/sense/memory.json").write_text(content)
-    assert last_tick(rig.root) is None
+def test_a_memory_that_cannot_be_read_is_no_tick(harness: Harness, content: str) -> None:
+    (harness.root / ".podium/sense").mkdir(parents=True)
+    (harness.root / ".podium/sense/memory.json").write_text(content)
+    assert last_tick(harness.root) is None
 
 
-def test_every_scheduler_shows_what_it_would_write_and_writes_nothing(rig: Rig) -> None:
-    before = sorted(rig.root.rglob("*"))
+def test_every_scheduler_shows_what_it_would_write_and_writes_nothing(harness: Harness) -> None:
+    before = sorted(harness.root.rglob("*"))
     for name, files in (("launchd", 1), ("systemd", 2), ("cron", 1)):
         for platform in ("linux", "darwin"):
-            machine = rig.machine(platform)
-            assert len(scheduler(name, machine).preview(rig.schedule())) == files  # type: ignore[arg-type]
-    assert sorted(rig.root.rglob("*")) == before
-    assert list(rig.home.iterdir()) == []
+            machine = harness.machine(platform)
+            assert len(scheduler(name, machine).preview(harness.schedule())) == files  # type: ignore[arg-type]
+    assert sorted(harness.root.rglob("*")) == before
+    assert list(harness.home.iterdir()) == []

@@ -18,7 +18,7 @@ from podium.core.errors import NotPossibleNow
 from podium.jobs.sense.io.record import FileTrustBook
 from podium.jobs.sense.trust import EarnedTrustBook, TrustEntry, earned_trust, granted_tier
 from tests.soaking import examples
-from tests.unit.bridge.inbox_rig import without_secret
+from tests.unit.bridge.inbox_harness import without_secret
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 PLACE = ".podium/sense/trust.jsonl"
@@ -39,8 +39,8 @@ def book_at(root: Path) -> FileTrustBook:
 
 
 def entry(kind: str, **fields: object) -> TrustEntry:
-    told = {"kind": kind, "target": "api", "zone": "g/docs", "at": NOON, **fields}
-    return TrustEntry.model_validate(told)
+    payload = {"kind": kind, "target": "api", "zone": "g/docs", "at": NOON, **fields}
+    return TrustEntry.model_validate(payload)
 
 
 def _granted(root: Path) -> Tier | None:
@@ -50,14 +50,14 @@ def _granted(root: Path) -> Tier | None:
 def test_entries_come_back_in_their_order(tmp_path: Path) -> None:
     book: EarnedTrustBook = book_at(tmp_path)
     assert list(book.entries()) == []
-    told = [
+    messages = [
         entry("agreed", wo_id="A", tier="T2"),
         entry("incident", why="it\nbroke\u2028"),
         entry("promoted", by="ann"),
     ]
-    for each in told:
-        book.add(each)
-    assert list(book_at(tmp_path).entries()) == told
+    for item in messages:
+        book.add(item)
+    assert list(book_at(tmp_path).entries()) == messages
     assert (tmp_path / PLACE).read_bytes().count(b"\n") == 3
     assert stat.S_IMODE((tmp_path / PLACE).stat().st_mode) == 0o600
 
@@ -69,14 +69,14 @@ def test_the_same_entry_again_changes_nothing(tmp_path: Path) -> None:
     assert (tmp_path / PLACE).read_bytes() == before
 
 
-def test_an_entry_that_stands_twice_counts_once(tmp_path: Path) -> None:
+def test_duplicate_entry_counts_once(tmp_path: Path) -> None:
     book_at(tmp_path).add(entry("agreed", wo_id="A"))
     path = tmp_path / PLACE
     path.write_bytes(path.read_bytes() * 2)
     assert len(book_at(tmp_path).entries()) == 1
 
 
-def test_a_line_torn_by_a_crash_is_left_out_told_and_replaced(tmp_path: Path) -> None:
+def test_line_torn_by_a_crash_is_left_out_reported_and_replaced(tmp_path: Path) -> None:
     book = book_at(tmp_path)
     book.add(entry("promoted", by="ann", tier="T2"))
     book.add(entry("agreed", wo_id="B"))
@@ -100,7 +100,7 @@ def test_a_last_line_that_only_lacks_its_end_counts(tmp_path: Path) -> None:
     path = tmp_path / PLACE
     path.write_bytes(path.read_bytes().rstrip())
     book.add(entry("agreed", wo_id="B"))
-    assert [each.wo_id for each in book.entries()] == ["A", "B"]
+    assert [item.wo_id for item in book.entries()] == ["A", "B"]
     assert not book.problems
 
 
@@ -111,7 +111,7 @@ def test_promotions_before_an_unreadable_line_do_not_count(tmp_path: Path, damag
     book.add(entry("agreed", wo_id="A"))
     with (tmp_path / PLACE).open("ab") as file:
         file.write(damage + b"\n")
-    assert [each.kind for each in book.entries()] == ["agreed"]
+    assert [item.kind for item in book.entries()] == ["agreed"]
     assert book.problems[0].startswith("line 3 of trust.jsonl cannot be read")
     assert _granted(tmp_path) is None
     book.add(entry("promoted", by="ann", tier="T1", at=NOON + timedelta(days=1)))
@@ -163,8 +163,8 @@ def test_processes_that_add_at_once_lose_nothing_and_count_nothing_twice(tmp_pat
         )
         for name in ("one", "two")
     ]
-    assert [each.wait() for each in adding] == [0, 0]
-    kinds = [each.wo_id.split("-")[0] for each in book_at(tmp_path).entries()]
+    assert [item.wait() for item in adding] == [0, 0]
+    kinds = [item.wo_id.split("-")[0] for item in book_at(tmp_path).entries()]
     assert sorted(kinds) == ["both"] * 20 + ["one"] * 20 + ["two"] * 20
     assert len((tmp_path / PLACE).read_bytes().splitlines()) == 60
 
@@ -186,8 +186,8 @@ _ENTRIES = st.lists(
 
 @settings(max_examples=examples(25))
 @given(_ENTRIES)
-def test_the_book_tells_what_was_told(told: list[TrustEntry]) -> None:
+def test_book_reports_what_was_recorded(entries: list[TrustEntry]) -> None:
     with TemporaryDirectory() as folder:
-        for each in told:
-            book_at(Path(folder)).add(each)
-        assert earned_trust(book_at(Path(folder)).entries()) == earned_trust(told)
+        for item in entries:
+            book_at(Path(folder)).add(item)
+        assert earned_trust(book_at(Path(folder)).entries()) == earned_trust(entries)

@@ -14,15 +14,15 @@ from podium.agents.kinds import ABOUT
 from podium.app.agent_builder import KINDS
 from podium.testing.modelserver import ModelServer
 from tests.integration.agents import clis
-from tests.integration.cli.desk import Desk
+from tests.integration.cli.command_runner import CommandRunner
 
 KEY = "sk-loopback-5Tz8Kq1Lx0"
 
 
-def _user_says(desk: Desk, agents: dict[str, Any]) -> None:
-    desk.home.mkdir(exist_ok=True)
+def _user_says(cli: CommandRunner, agents: dict[str, Any]) -> None:
+    cli.home.mkdir(exist_ok=True)
     settings = {"agents": agents, "secrets": ["MODEL_KEY"]}
-    (desk.home / "config.yaml").write_text(yaml.safe_dump(settings))
+    (cli.home / "config.yaml").write_text(yaml.safe_dump(settings))
 
 
 def _program(folder: Path, version: str) -> str:
@@ -36,57 +36,59 @@ def test_every_kind_that_can_be_configured_is_known() -> None:
     assert set(ABOUT) == set(KINDS)
 
 
-def test_programs_that_podium_yaml_does_not_name_are_listed_as_such(desk: Desk) -> None:
-    said = desk.run("agents", "list", "--json")
-    assert said.code == 0
-    listed = {each["name"]: each for each in said.json["agents"]}
+def test_programs_that_podium_yaml_does_not_name_are_listed_as_such(cli: CommandRunner) -> None:
+    result = cli.run("agents", "list", "--json")
+    assert result.code == 0
+    listed = {agent["name"]: agent for agent in result.json["agents"]}
     assert set(listed) == {"gemini", "claude", "codex", "opencode"}
-    assert not any(each["configured"] for each in listed.values())
+    assert not any(item["configured"] for item in listed.values())
 
 
-def test_an_agent_is_shown_with_version_login_and_door(desk: Desk, tmp_path: Path) -> None:
+def test_an_agent_is_shown_with_version_login_and_door(cli: CommandRunner, tmp_path: Path) -> None:
     env = {"ANTHROPIC_API_KEY": "secret://MODEL_KEY"}
     program = _program(tmp_path, "2.1.0")
-    _user_says(desk, {"brain": {"kind": "claude", "command": [program], "env": env}})
-    said = desk.run("agents", "check", "brain", env={"MODEL_KEY": KEY})
-    assert said.code == 0, said.err
-    assert "installed  yes 2.1.0" in said.out
-    assert "yes (ANTHROPIC_API_KEY from secret://MODEL_KEY)" in said.out
-    assert "PreToolUse callbacks" in said.out
-    assert KEY not in said.out + said.err
+    _user_says(cli, {"brain": {"kind": "claude", "command": [program], "env": env}})
+    result = cli.run("agents", "check", "brain", env={"MODEL_KEY": KEY})
+    assert result.code == 0, result.err
+    assert "installed  yes 2.1.0" in result.out
+    assert "yes (ANTHROPIC_API_KEY from secret://MODEL_KEY)" in result.out
+    assert "PreToolUse callbacks" in result.out
+    assert KEY not in result.out + result.err
 
 
-def test_a_key_that_is_not_set_is_told_with_what_to_do(desk: Desk, tmp_path: Path) -> None:
+def test_unset_key_is_reported_with_what_to_do(cli: CommandRunner, tmp_path: Path) -> None:
     env = {"ANTHROPIC_API_KEY": "secret://MODEL_KEY"}
     program = _program(tmp_path, "2.1.0")
-    _user_says(desk, {"brain": {"kind": "claude", "command": [program], "env": env}})
-    said = desk.run("agents", "check", "brain", env={})
-    assert said.code == 1
-    assert "secret 'MODEL_KEY' is not set" in said.out
+    _user_says(cli, {"brain": {"kind": "claude", "command": [program], "env": env}})
+    result = cli.run("agents", "check", "brain", env={})
+    assert result.code == 1
+    assert "secret 'MODEL_KEY' is not set" in result.out
 
 
-def test_a_version_nobody_tried_is_said_to_be_newer(desk: Desk, tmp_path: Path) -> None:
+def test_untried_version_is_reported_as_newer(cli: CommandRunner, tmp_path: Path) -> None:
     program = _program(tmp_path, "99.0.0")
-    _user_says(desk, {"brain": {"kind": "codex", "command": [program]}})
-    said = desk.run("agents", "list", "--json", env={})
-    (brain,) = [each for each in said.json["agents"] if each["name"] == "brain"]
+    _user_says(cli, {"brain": {"kind": "codex", "command": [program]}})
+    result = cli.run("agents", "list", "--json", env={})
+    (brain,) = [agent for agent in result.json["agents"] if agent["name"] == "brain"]
     assert "newer than 0.166.0" in brain["version"]
 
 
 def test_a_login_of_the_person_is_found_where_its_program_keeps_it(
-    desk: Desk, tmp_path: Path
+    cli: CommandRunner, tmp_path: Path
 ) -> None:
-    _user_says(desk, {"brain": {"kind": "codex", "command": [_program(tmp_path, "0.166.0")]}})
+    _user_says(cli, {"brain": {"kind": "codex", "command": [_program(tmp_path, "0.166.0")]}})
     moved = tmp_path / "elsewhere"
     moved.mkdir()
     (moved / "auth.json").write_text("{}")
-    without = desk.run("agents", "check", "brain", "--json", env={})
-    found = desk.run("agents", "check", "brain", "--json", env={"CODEX_HOME": str(moved)})
+    without = cli.run("agents", "check", "brain", "--json", env={})
+    found = cli.run("agents", "check", "brain", "--json", env={"CODEX_HOME": str(moved)})
     assert without.json["agent"]["logged_in"] == "no"
     assert found.json["agent"]["login"] == f"a copy of {moved / 'auth.json'}"
 
 
-def test_init_names_the_agents_that_are_installed_and_logged_in(desk: Desk, tmp_path: Path) -> None:
+def test_init_names_the_agents_that_are_installed_and_logged_in(
+    cli: CommandRunner, tmp_path: Path
+) -> None:
     programs, home = tmp_path / "bin", tmp_path / "someone"
     for folder in (programs, home / ".codex"):
         folder.mkdir(parents=True)
@@ -95,96 +97,96 @@ def test_init_names_the_agents_that_are_installed_and_logged_in(desk: Desk, tmp_
         (programs / name).chmod(0o755)
     (home / ".codex/auth.json").write_text("{}")
     env = {"HOME": str(home), "PATH": f"{programs}:/usr/bin:/bin"}
-    said = desk.spawn("init", env=env)  # versions are known for the life of a process
-    assert said.code == 0, said.err
-    assert "agents installed and logged in: codex\n" in said.out
-    assert said.out.endswith('then podium run "what should be done"\n')
-    settings = yaml.safe_load((desk.project / "podium.yaml").read_text())
+    result = cli.spawn("init", env=env)  # versions are known for the life of a process
+    assert result.code == 0, result.err
+    assert "agents installed and logged in: codex\n" in result.out
+    assert result.out.endswith('then podium run "what should be done"\n')
+    settings = yaml.safe_load((cli.project / "podium.yaml").read_text())
     assert settings["agents"] == {"codex": {"kind": "codex"}}
     assert settings["roles"] == {"default": {"agent": "codex"}}
 
 
 def test_init_names_a_cli_that_is_installed_and_says_how_to_log_in(
-    desk: Desk, tmp_path: Path
+    cli: CommandRunner, tmp_path: Path
 ) -> None:
     programs = tmp_path / "bin"
     programs.mkdir()
     (programs / "claude").write_text("#!/bin/sh\necho '2.1.0 (Claude Code)'\n")
     (programs / "claude").chmod(0o755)
     env = {"HOME": str(tmp_path), "PATH": f"{programs}:/usr/bin:/bin"}
-    response = desk.spawn("init", env=env)
+    response = cli.spawn("init", env=env)
     assert response.code == 0, response.err
     assert "agents installed but not logged in: claude\n" in response.out
     assert "note: claude is not logged in: start `claude` and log in\n" in response.out
     assert "follow the notes" in response.out.splitlines()[-1]
-    text = (desk.project / "podium.yaml").read_text()
+    text = (cli.project / "podium.yaml").read_text()
     assert yaml.safe_load(text)["agents"] == {"claude": {"kind": "claude"}}
     assert "claude: {kind: claude}  # Claude Code, not logged in yet\n" in text
     assert "installed and logged in" not in text
-    (desk.project / "podium.yaml").unlink()
+    (cli.project / "podium.yaml").unlink()
     env["ANTHROPIC_API_KEY"] = KEY
-    [note] = [n for n in desk.spawn("init", "--json", env=env).json["notes"] if "claude" in n]
+    [note] = [n for n in cli.spawn("init", "--json", env=env).json["notes"] if "claude" in n]
     assert KEY not in note
     # What the note says works: the user's own entry is not replaced by one of podium.yaml.
     secrets, agents = note.split("add ")[1].split(" to ")[0].split(" and ")
-    assert str(desk.home / "config.yaml") in note
-    desk.home.mkdir(exist_ok=True)
-    (desk.home / "config.yaml").write_text(f"{secrets}\n{agents}\n")
-    assert desk.spawn("agents", "check", "claude", "--json", env=env).json["agent"]["ready"] is True
+    assert str(cli.home / "config.yaml") in note
+    cli.home.mkdir(exist_ok=True)
+    (cli.home / "config.yaml").write_text(f"{secrets}\n{agents}\n")
+    assert cli.spawn("agents", "check", "claude", "--json", env=env).json["agent"]["ready"] is True
 
 
 def test_init_leaves_agents_to_your_own_settings_and_says_when_there_is_none(
-    desk: Desk, tmp_path: Path
+    cli: CommandRunner, tmp_path: Path
 ) -> None:
-    nobody = desk.run("init", env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"})
+    nobody = cli.run("init", env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"})
     assert "no agent CLI is installed; `podium agents list`" in nobody.out
-    (desk.project / "podium.yaml").unlink()
-    _user_says(desk, {"brain": {"kind": "claude"}})
-    said = desk.run("init", "--json", env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"})
-    assert said.json["agents"] == ["brain"]
-    assert "agents" not in yaml.safe_load((desk.project / "podium.yaml").read_text())
+    (cli.project / "podium.yaml").unlink()
+    _user_says(cli, {"brain": {"kind": "claude"}})
+    result = cli.run("init", "--json", env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"})
+    assert result.json["agents"] == ["brain"]
+    assert "agents" not in yaml.safe_load((cli.project / "podium.yaml").read_text())
 
 
 def test_a_command_nobody_trusted_is_not_even_asked_for_its_version(
-    desk: Desk, tmp_path: Path
+    cli: CommandRunner, tmp_path: Path
 ) -> None:
     trap = tmp_path / "trap"
     trap.write_text(f"#!/bin/sh\ntouch {tmp_path}/sprung\n")
     trap.chmod(0o755)
-    desk.says(yaml.safe_dump({"agents": {"brain": {"kind": "command", "command": [str(trap)]}}}))
-    said = desk.run("agents", "check", "brain", env={})
-    assert said.code == 1
-    assert "podium trust" in said.out
+    cli.says(yaml.safe_dump({"agents": {"brain": {"kind": "command", "command": [str(trap)]}}}))
+    result = cli.run("agents", "check", "brain", env={})
+    assert result.code == 1
+    assert "podium trust" in result.out
     assert not (tmp_path / "sprung").exists()
 
 
 @pytest.mark.parametrize("key", ["base_url", "options"])
-def test_an_address_or_options_of_a_project_need_trust(desk: Desk, key: str) -> None:
+def test_an_address_or_options_of_a_project_need_trust(cli: CommandRunner, key: str) -> None:
     value: Any = "http://127.0.0.1:9" if key == "base_url" else {"provider": "openai"}
-    desk.says(yaml.safe_dump({"agents": {"brain": {"kind": "api", "model": "m", key: value}}}))
-    said = desk.run("agents", "check", "brain", env={})
-    assert said.code == 1
-    assert "podium trust" in said.out
-    shown = desk.run("trust", "--show", env={})
+    cli.says(yaml.safe_dump({"agents": {"brain": {"kind": "api", "model": "m", key: value}}}))
+    result = cli.run("agents", "check", "brain", env={})
+    assert result.code == 1
+    assert "podium trust" in result.out
+    shown = cli.run("trust", "--show", env={})
     assert "127.0.0.1:9" in shown.out or "openai" in shown.out
 
 
-def test_an_agent_that_is_not_there_is_refused_with_those_that_are(desk: Desk) -> None:
-    said = desk.run("agents", "check", "nobody")
-    assert said.code == 2
-    assert "gemini" in said.err
+def test_an_agent_that_is_not_there_is_refused_with_those_that_are(cli: CommandRunner) -> None:
+    result = cli.run("agents", "check", "nobody")
+    assert result.code == 2
+    assert "gemini" in result.err
 
 
-def test_a_scripted_agent_is_asked_for_one_word(desk: Desk) -> None:
+def test_a_scripted_agent_is_asked_for_one_word(cli: CommandRunner) -> None:
     script = {"turns": [{"role": "check", "acts": [{"say": "OK"}]}]}
-    (desk.project / "script.yaml").write_text(yaml.safe_dump(script))
-    _user_says(desk, {"player": {"kind": "scripted", "script": "script.yaml"}})
-    said = desk.run("agents", "check", "player", "--ask", env={})
-    assert said.code == 0, said.err
-    assert "answered   OK" in said.out
+    (cli.project / "script.yaml").write_text(yaml.safe_dump(script))
+    _user_says(cli, {"player": {"kind": "scripted", "script": "script.yaml"}})
+    result = cli.run("agents", "check", "player", "--ask", env={})
+    assert result.code == 0, result.err
+    assert "answered   OK" in result.out
 
 
-async def test_the_real_claude_is_asked_for_one_word_on_loopback(desk: Desk) -> None:
+async def test_the_real_claude_is_asked_for_one_word_on_loopback(cli: CommandRunner) -> None:
     entry = {
         "kind": "claude",
         "command": [clis.claude()],
@@ -192,12 +194,12 @@ async def test_the_real_claude_is_asked_for_one_word_on_loopback(desk: Desk) -> 
         "env": {"ANTHROPIC_API_KEY": "secret://MODEL_KEY"},
     }
     async with ModelServer({"default": {"steps": ["OK"]}}, key=KEY) as server:
-        _user_says(desk, {"brain": {**entry, "base_url": server.url}})
-        said = await asyncio.to_thread(
-            desk.spawn, "agents", "check", "brain", "--ask", "--json", env={"MODEL_KEY": KEY}
+        _user_says(cli, {"brain": {**entry, "base_url": server.url}})
+        result = await asyncio.to_thread(
+            cli.spawn, "agents", "check", "brain", "--ask", "--json", env={"MODEL_KEY": KEY}
         )
-    assert said.code == 0, said.err
-    agent = json.loads(said.out)["agent"]
+    assert result.code == 0, result.err
+    agent = json.loads(result.out)["agent"]
     assert agent["reply"]["text"] == "OK"
     assert agent["version"] == clis.versions()["claude"]
 
@@ -207,51 +209,55 @@ def test_the_versions_that_were_tried_are_those_the_suite_installs() -> None:
     assert tried == clis.versions()
 
 
-def test_a_program_nobody_knows_is_looked_for_and_not_started(desk: Desk, tmp_path: Path) -> None:
+def test_a_program_nobody_knows_is_looked_for_and_not_started(
+    cli: CommandRunner, tmp_path: Path
+) -> None:
     script = tmp_path / "mine"
     script.write_text(f"#!/bin/sh\ntouch {tmp_path}/started\n")
     script.chmod(0o755)
-    _user_says(desk, {"mine": {"kind": "command", "command": [str(script)]}})
-    said = desk.run("agents", "list", "--json", env={})
-    (mine,) = [each for each in said.json["agents"] if each["name"] == "mine"]
+    _user_says(cli, {"mine": {"kind": "command", "command": [str(script)]}})
+    result = cli.run("agents", "list", "--json", env={})
+    (mine,) = [agent for agent in result.json["agents"] if agent["name"] == "mine"]
     assert mine["installed"] == "yes"
     assert not (tmp_path / "started").exists()
 
 
-def test_an_agent_that_does_not_answer_is_still_shown_with_what_is_known(desk: Desk) -> None:
-    _user_says(desk, {"mine": {"kind": "command", "command": ["sh", "-c", "exit 3"]}})
-    said = desk.run("agents", "check", "mine", "--ask", env={})
-    assert said.code == 1
-    assert "kind       command" in said.out
-    first, last = said.err.splitlines()
+def test_an_agent_that_does_not_answer_is_still_shown_with_what_is_known(
+    cli: CommandRunner,
+) -> None:
+    _user_says(cli, {"mine": {"kind": "command", "command": ["sh", "-c", "exit 3"]}})
+    result = cli.run("agents", "check", "mine", "--ask", env={})
+    assert result.code == 1
+    assert "kind       command" in result.out
+    first, last = result.err.splitlines()
     assert first == "checking 'mine' and asking it for one word; this may take a while"
     assert "podium: agent 'mine' ended without an answer (exit 3)" in last
-    assert "fix the problem" not in said.out
+    assert "fix the problem" not in result.out
 
 
-def test_in_json_what_is_known_and_the_error_are_one_object(desk: Desk) -> None:
-    _user_says(desk, {"mine": {"kind": "command", "command": ["sh", "-c", "exit 3"]}})
-    said = desk.run("agents", "check", "mine", "--ask", "--json", env={})
-    assert said.code == 1
-    assert (said.json["agent"]["kind"], said.json["agent"]["reply"]) == ("command", None)
-    assert (said.json["error"]["kind"], said.json["error"]["exit_code"]) == ("AgentLost", 1)
+def test_in_json_what_is_known_and_the_error_are_one_object(cli: CommandRunner) -> None:
+    _user_says(cli, {"mine": {"kind": "command", "command": ["sh", "-c", "exit 3"]}})
+    result = cli.run("agents", "check", "mine", "--ask", "--json", env={})
+    assert result.code == 1
+    assert (result.json["agent"]["kind"], result.json["agent"]["reply"]) == ("command", None)
+    assert (result.json["error"]["kind"], result.json["error"]["exit_code"]) == ("AgentLost", 1)
 
 
-def test_a_program_that_is_missing_is_told_without_the_whole_path(desk: Desk) -> None:
-    _user_says(desk, {"brain": {"kind": "claude", "env": {"ANTHROPIC_API_KEY": "k-1"}}})
-    said = desk.run("agents", "check", "brain", env={"PATH": "/nowhere-at-all"})
-    assert said.code == 1
-    assert "program 'claude' not found on PATH" in said.out
-    assert "npm install" in said.out
-    assert "`command:` in podium.yaml" in said.out
-    assert "/nowhere-at-all" not in said.out + said.err
+def test_missing_program_is_reported_without_the_whole_path(cli: CommandRunner) -> None:
+    _user_says(cli, {"brain": {"kind": "claude", "env": {"ANTHROPIC_API_KEY": "k-1"}}})
+    result = cli.run("agents", "check", "brain", env={"PATH": "/nowhere-at-all"})
+    assert result.code == 1
+    assert "program 'claude' not found on PATH" in result.out
+    assert "npm install" in result.out
+    assert "`command:` in podium.yaml" in result.out
+    assert "/nowhere-at-all" not in result.out + result.err
 
 
-def test_a_token_in_clear_is_found_by_its_shape_under_any_name(desk: Desk) -> None:
+def test_a_token_in_clear_is_found_by_its_shape_under_any_name(cli: CommandRunner) -> None:
     env = {"FORGE_LOGIN": f"ghp_{'a1B2' * 9}", "COLOUR": "blue"}
-    _user_says(desk, {"mine": {"kind": "command", "command": ["sh"], "env": env}})
-    said = desk.run("agents", "check", "mine", "--json", env={})
-    (warning,) = said.json["agent"]["warnings"]
+    _user_says(cli, {"mine": {"kind": "command", "command": ["sh"], "env": env}})
+    result = cli.run("agents", "check", "mine", "--json", env={})
+    (warning,) = result.json["agent"]["warnings"]
     assert warning.startswith("FORGE_LOGIN is in the settings as plain text")
     assert "secret://FORGE_LOGIN" in warning
 
@@ -263,19 +269,19 @@ def test_a_token_in_clear_is_found_by_its_shape_under_any_name(desk: Desk) -> No
         (True, "the address was http://127.0.0.1:"),
     ],
 )
-async def test_a_real_cli_that_gets_no_answer_is_told_with_what_it_was_asked(
-    desk: Desk, down: bool, words: str
+async def test_real_cli_that_gets_no_answer_is_reported_with_what_it_was_asked(
+    cli: CommandRunner, down: bool, words: str
 ) -> None:
     env = {"ANTHROPIC_API_KEY": "secret://MODEL_KEY"}
     entry = {"kind": "claude", "command": [clis.claude()], "model": "claude-sonnet-4-5", "env": env}
     async with ModelServer({"default": {"steps": ["OK"]}}, key=KEY) as server:
-        _user_says(desk, {"brain": {**entry, "base_url": server.url}})
+        _user_says(cli, {"brain": {**entry, "base_url": server.url}})
         if down:
             await server.__aexit__(None, None, None)
-        said = await asyncio.to_thread(
-            desk.spawn, "agents", "check", "brain", "--ask", env={"MODEL_KEY": "sk-wrong-1234567"}
+        result = await asyncio.to_thread(
+            cli.spawn, "agents", "check", "brain", "--ask", env={"MODEL_KEY": "sk-wrong-1234567"}
         )
-    assert said.code == 1
-    assert "kind       claude" in said.out
-    assert words in said.err
-    assert "sk-wrong-1234567" not in said.out + said.err
+    assert result.code == 1
+    assert "kind       claude" in result.out
+    assert words in result.err
+    assert "sk-wrong-1234567" not in result.out + result.err

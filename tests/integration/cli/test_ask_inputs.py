@@ -9,34 +9,40 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.cli.asking import NEW_LEAD, ROOT, five_blocks, nothing_was_made, object_of
-from tests.integration.cli.desk import Desk, Said
+from tests.integration.cli.ask_harness import (
+    NEW_LEAD,
+    ROOT,
+    five_blocks,
+    nothing_was_made,
+    object_of,
+)
+from tests.integration.cli.command_runner import CommandResult, CommandRunner
 
 pytestmark = pytest.mark.usefixtures("roofing")
 
 DO = ("-M", "execute")
 
 
-def with_stdin(desk: Desk, given: bytes, *arguments: str) -> Said:
+def with_stdin(cli: CommandRunner, given: bytes, *arguments: str) -> CommandResult:
     done = subprocess.run(
-        desk.command(*arguments),
-        cwd=desk.project,
-        env=desk.environ,
+        cli.command(*arguments),
+        cwd=cli.project,
+        env=cli.environ,
         input=given,
         capture_output=True,
         timeout=120,
         check=False,
     )
-    return Said(done.returncode, done.stdout.decode(), done.stderr.decode())
+    return CommandResult(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-def refused(desk: Desk, said: Said, code: int, words: str) -> None:
-    blocks = five_blocks(said)
-    assert said.code == code, said.out
+def refused(cli: CommandRunner, result: CommandResult, code: int, words: str) -> None:
+    blocks = five_blocks(result)
+    assert result.code == code, result.out
     assert words in blocks["INTENT"]
     assert "nothing was done" in blocks["TOOL IMPACT"]
-    assert len(said.out) < 5_000
-    assert nothing_was_made(desk)
+    assert len(result.out) < 5_000
+    assert nothing_was_made(cli)
 
 
 @pytest.mark.parametrize(
@@ -62,11 +68,11 @@ def refused(desk: Desk, said: Said, code: int, words: str) -> None:
         (("APPROVE: apr_0123456789abcdef0123456789abcdef",), 4, "no approval"),
     ],
 )
-def test_what_cannot_be_read_is_said_and_nothing_is_written(
-    desk: Desk, arguments: tuple[str, ...], code: int, words: str
+def test_unreadable_input_is_reported_and_nothing_is_written(
+    cli: CommandRunner, arguments: tuple[str, ...], code: int, words: str
 ) -> None:
     mode = () if "-M" in arguments else DO
-    refused(desk, desk.run("ask", *arguments, *mode), code, words)
+    refused(cli, cli.run("ask", *arguments, *mode), code, words)
 
 
 @pytest.mark.parametrize(
@@ -84,10 +90,10 @@ def test_what_cannot_be_read_is_said_and_nothing_is_written(
     ],
 )
 def test_a_context_file_must_hold_an_object_of_a_bearable_size(
-    desk: Desk, content: bytes, words: str
+    cli: CommandRunner, content: bytes, words: str
 ) -> None:
-    (desk.project / "known.json").write_bytes(content)
-    refused(desk, desk.run("ask", NEW_LEAD, *DO, "--context-file", "known.json"), 4, words)
+    (cli.project / "known.json").write_bytes(content)
+    refused(cli, cli.run("ask", NEW_LEAD, *DO, "--context-file", "known.json"), 4, words)
 
 
 @pytest.mark.parametrize(
@@ -101,66 +107,66 @@ def test_a_context_file_must_hold_an_object_of_a_bearable_size(
     ],
 )
 def test_a_message_on_stdin_is_read_like_any_other(
-    desk: Desk, given: bytes, code: int, words: str
+    cli: CommandRunner, given: bytes, code: int, words: str
 ) -> None:
-    refused(desk, desk.run("ask", "-", *DO, stdin=given), code, words)
+    refused(cli, cli.run("ask", "-", *DO, stdin=given), code, words)
 
 
-def test_a_message_may_come_on_stdin(desk: Desk) -> None:
+def test_a_message_may_come_on_stdin(cli: CommandRunner) -> None:
     for mark in ("", "\ufeff"):
-        said = desk.run("ask", "-M", "plan", "-", stdin=f"{mark}{NEW_LEAD}\r\n".encode())
-        assert said.code == 0
-        assert "leads.create (T1) name=Sarah" in five_blocks(said)["PLAN"]
+        result = cli.run("ask", "-M", "plan", "-", stdin=f"{mark}{NEW_LEAD}\r\n".encode())
+        assert result.code == 0
+        assert "leads.create (T1) name=Sarah" in five_blocks(result)["PLAN"]
 
 
-def test_faults_are_an_object_when_that_is_asked_for(desk: Desk) -> None:
+def test_faults_are_an_object_when_that_is_asked_for(cli: CommandRunner) -> None:
     for arguments, code in (((), 3), ((NEW_LEAD, "--pack", "plumbing"), 4)):
-        answer = object_of(desk.run("ask", *arguments, "--json"))
+        answer = object_of(cli.run("ask", *arguments, "--json"))
         assert answer["exit_code"] == code
         assert answer["next_actions"]
-    assert nothing_was_made(desk)
+    assert nothing_was_made(cli)
 
 
-def a_pack(desk: Desk) -> Path:
-    folder = desk.project / "packs" / "own"
+def a_pack(cli: CommandRunner) -> Path:
+    folder = cli.project / "packs" / "own"
     shutil.copytree(
         ROOT / "packs" / "roofing", folder, ignore=shutil.ignore_patterns("__pycache__")
     )
     return folder / "tools.registry.json"
 
 
-def test_a_broken_pack_is_refused_whole_with_its_faults(desk: Desk) -> None:
-    registry = a_pack(desk)
+def test_a_broken_pack_is_refused_whole_with_its_faults(cli: CommandRunner) -> None:
+    registry = a_pack(cli)
     for broken in ("{", "[]", json.dumps({"pack": "own"})):
         registry.write_text(broken)
-        refused(desk, desk.run("ask", "system status", *DO, "--pack", "packs/own"), 4, "")
+        refused(cli, cli.run("ask", "system status", *DO, "--pack", "packs/own"), 4, "")
 
 
-def test_a_pack_of_the_project_is_not_loaded_before_somebody_trusts_it(desk: Desk) -> None:
-    registry = a_pack(desk)
+def test_a_pack_of_the_project_is_not_loaded_before_somebody_trusts_it(cli: CommandRunner) -> None:
+    registry = a_pack(cli)
     registry.write_text(registry.read_text().replace('"pack": "roofing"', '"pack": "own"', 1))
-    said = desk.run("ask", "system status", *DO, "--pack", "own")
-    refused(desk, said, 4, "has code that is not trusted")
-    assert "podium pack trust" in five_blocks(said)["NEXT ACTIONS"]
+    result = cli.run("ask", "system status", *DO, "--pack", "own")
+    refused(cli, result, 4, "has code that is not trusted")
+    assert "podium pack trust" in five_blocks(result)["NEXT ACTIONS"]
 
 
-def test_settings_that_cannot_be_used_are_told_in_five_blocks(desk: Desk) -> None:
-    desk.says("flows: {operator: {pakc: roofing}}\n")
-    said = desk.run("ask", "system status", *DO)
-    refused(desk, said, 4, "pakc")
-    desk.says("queues: {nightly: {}}\n")
-    said = desk.run("ask", NEW_LEAD, "-M", "enqueue")
-    refused(desk, said, 4, "no queue 'default'")
+def test_unusable_settings_are_reported_in_five_blocks(cli: CommandRunner) -> None:
+    cli.says("flows: {operator: {pakc: roofing}}\n")
+    result = cli.run("ask", "system status", *DO)
+    refused(cli, result, 4, "pakc")
+    cli.says("queues: {nightly: {}}\n")
+    result = cli.run("ask", NEW_LEAD, "-M", "enqueue")
+    refused(cli, result, 4, "no queue 'default'")
 
 
-def test_half_a_character_in_the_context_is_refused(desk: Desk) -> None:
-    (desk.project / "known.json").write_text(r'{"name": "Sa\ud800rah"}')
-    said = desk.run("ask", NEW_LEAD, *DO, "--context-file", "known.json")
-    refused(desk, said, 4, "the context is not plain JSON")
+def test_half_a_character_in_the_context_is_refused(cli: CommandRunner) -> None:
+    (cli.project / "known.json").write_text(r'{"name": "Sa\ud800rah"}')
+    result = cli.run("ask", NEW_LEAD, *DO, "--context-file", "known.json")
+    refused(cli, result, 4, "the context is not plain JSON")
 
 
-def test_what_cannot_be_seen_in_the_context_does_not_reach_a_terminal(desk: Desk) -> None:
-    (desk.project / "known.json").write_text(r'{"name": "Sa\u202e\u001b[31mrah"}')
-    said = desk.run("ask", NEW_LEAD, "-M", "plan", "--context-file", "known.json")
-    five_blocks(said)
-    assert not {"\u202e", "\x1b"} & set(said.out)
+def test_what_cannot_be_seen_in_the_context_does_not_reach_a_terminal(cli: CommandRunner) -> None:
+    (cli.project / "known.json").write_text(r'{"name": "Sa\u202e\u001b[31mrah"}')
+    result = cli.run("ask", NEW_LEAD, "-M", "plan", "--context-file", "known.json")
+    five_blocks(result)
+    assert not {"\u202e", "\x1b"} & set(result.out)

@@ -16,8 +16,8 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from tests.integration.cli.asking import NEW_LEAD, five_blocks, nothing_was_made
-from tests.integration.cli.desk import AS_OS_USER, Desk, Said
+from tests.integration.cli.ask_harness import NEW_LEAD, five_blocks, nothing_was_made
+from tests.integration.cli.command_runner import AS_OS_USER, CommandResult, CommandRunner
 from tests.integration.cli.test_ask_inputs import with_stdin
 
 pytestmark = pytest.mark.usefixtures("roofing")
@@ -29,14 +29,14 @@ UP, CTRL_C, CTRL_D = "\x1b[A", "\x03", "\x04"
 class Terminal:
     """The prompt on a terminal of its own: type, and read what it shows."""
 
-    def __init__(self, desk: Desk, *arguments: str, columns: int = 100) -> None:
+    def __init__(self, cli: CommandRunner, *arguments: str, columns: int = 100) -> None:
         self._master, slave = pty.openpty()
         size = struct.pack("HHHH", 40, columns, 0, 0)
         fcntl.ioctl(slave, termios.TIOCSWINSZ, size)
         self.process = subprocess.Popen(
-            desk.command("ask", "--interactive", *arguments),
-            cwd=desk.project,
-            env={**desk.environ, **AS_OS_USER, "TERM": "xterm"},
+            cli.command("ask", "--interactive", *arguments),
+            cwd=cli.project,
+            env={**cli.environ, **AS_OS_USER, "TERM": "xterm"},
             stdin=slave,
             stdout=slave,
             stderr=slave,
@@ -48,15 +48,15 @@ class Terminal:
 
     def until(self, mark: str, seconds: float = 120.0) -> str:
         """All that is shown up to the mark; the terminal's end will do, too."""
-        heard, end = "", time.monotonic() + seconds
-        while mark not in heard:
-            assert time.monotonic() < end, f"{mark!r} was not shown:\n{heard}"
+        output, end = "", time.monotonic() + seconds
+        while mark not in output:
+            assert time.monotonic() < end, f"{mark!r} was not shown:\n{output}"
             if select.select([self._master], [], [], 1.0)[0]:
                 try:
-                    heard += os.read(self._master, 65536).decode(errors="replace")
+                    output += os.read(self._master, 65536).decode(errors="replace")
                 except OSError:
                     break  # Linux says EIO when the last writer is gone
-        return heard.replace("\r\n", "\n")
+        return output.replace("\r\n", "\n")
 
     def type(self, keys: str, mark: str = PROMPT) -> str:
         os.write(self._master, keys.encode())
@@ -81,16 +81,16 @@ class Terminal:
 
 
 @contextmanager
-def at_the_prompt(desk: Desk, *arguments: str, columns: int = 100) -> Iterator[Terminal]:
-    terminal = Terminal(desk, *arguments, columns=columns)
+def at_the_prompt(cli: CommandRunner, *arguments: str, columns: int = 100) -> Iterator[Terminal]:
+    terminal = Terminal(cli, *arguments, columns=columns)
     try:
         yield terminal
     finally:
         terminal.close()
 
 
-def test_a_person_talks_from_looking_to_doing_and_leaves(desk: Desk) -> None:
-    with at_the_prompt(desk) as terminal:
+def test_a_person_talks_from_looking_to_doing_and_leaves(cli: CommandRunner) -> None:
+    with at_the_prompt(cli) as terminal:
         assert "Status: analyzed" in terminal.say("system status")
         assert "Mode: analyze" in terminal.say(":mode")
         assert "Mode set to: execute" in terminal.say(":mode execute")
@@ -106,8 +106,10 @@ def test_a_person_talks_from_looking_to_doing_and_leaves(desk: Desk) -> None:
 
 
 @pytest.mark.soak
-def test_a_yes_is_for_the_next_plan_and_no_other_and_a_command_may_be_pasted(desk: Desk) -> None:
-    with at_the_prompt(desk, "-M", "execute") as terminal:
+def test_a_yes_is_for_the_next_plan_and_no_other_and_a_command_may_be_pasted(
+    cli: CommandRunner,
+) -> None:
+    with at_the_prompt(cli, "-M", "execute") as terminal:
         shown = terminal.say(NEW_LEAD)
         command = shown.partition("Undo leads.create: ")[2].splitlines()[0]
         assert command.startswith("podium undo ")
@@ -129,9 +131,11 @@ def test_a_yes_is_for_the_next_plan_and_no_other_and_a_command_may_be_pasted(des
         assert "enter APPROVE: apr_1" in terminal.say(":approve apr_1")
 
 
-def test_what_is_known_is_kept_between_messages_and_faults_do_not_end_it(desk: Desk) -> None:
-    (desk.project / "known.json").write_text('{"quote_id": "q7", "packet": {"a": [1]}}')
-    with at_the_prompt(desk, "--context", "quote_id=q1") as terminal:
+def test_what_is_known_is_kept_between_messages_and_faults_do_not_end_it(
+    cli: CommandRunner,
+) -> None:
+    (cli.project / "known.json").write_text('{"quote_id": "q7", "packet": {"a": [1]}}')
+    with at_the_prompt(cli, "--context", "quote_id=q1") as terminal:
         assert "there is no plan yet" in terminal.say(":plan")
         assert "quote.finalize (T2) quote_id=q1" in terminal.say("finalize the quote")
         assert "Context: quote_id=q2" in terminal.say(":context quote_id=q2")
@@ -150,12 +154,12 @@ def test_what_is_known_is_kept_between_messages_and_faults_do_not_end_it(desk: D
         assert "close its quotes" in terminal.say("podium show 'abc")
         assert "only these commands work at the prompt" in terminal.say("podium worker")
         assert "Status: analyzed" in terminal.say("system status")
-    assert nothing_was_made(desk)
+    assert nothing_was_made(cli)
 
 
 @pytest.mark.soak
-def test_keys_do_what_they_do_in_a_shell(desk: Desk) -> None:
-    with at_the_prompt(desk) as terminal:
+def test_keys_do_what_they_do_in_a_shell(cli: CommandRunner) -> None:
+    with at_the_prompt(cli) as terminal:
         terminal.type(":mo\t", mark=":mode ")
         terminal.type("ex\t", mark="execute ")
         assert "Mode set to: execute" in terminal.say("")
@@ -168,26 +172,26 @@ def test_keys_do_what_they_do_in_a_shell(desk: Desk) -> None:
         assert "Mode: execute" in terminal.say("")
         terminal.type(CTRL_D, mark="never shown")
         assert terminal.process.wait(120) == 0
-    with at_the_prompt(desk) as terminal:
+    with at_the_prompt(cli) as terminal:
         terminal.type(UP, mark=":mode")
         assert "Mode: analyze" in terminal.say("")
 
 
-def test_the_history_is_the_owners_and_has_no_secrets(desk: Desk) -> None:
+def test_the_history_is_the_owners_and_has_no_secrets(cli: CommandRunner) -> None:
     secret = "sk-proj-" + "a1B2c3D4" * 6
-    with at_the_prompt(desk) as terminal:
+    with at_the_prompt(cli) as terminal:
         terminal.say(f":context key={secret}")
         assert "Traceback" not in terminal.type(CTRL_D, mark="never shown")
         terminal.process.wait(120)
-    (file,) = desk.home.rglob("operator_history")
+    (file,) = cli.home.rglob("operator_history")
     assert file.stat().st_mode & 0o077 == 0
     assert ":context key=" in file.read_text()
     assert secret not in file.read_text()
 
 
 @pytest.mark.soak
-def test_long_lines_are_folded_and_commands_are_not(desk: Desk) -> None:
-    with at_the_prompt(desk, columns=60) as terminal:
+def test_long_lines_are_folded_and_commands_are_not(cli: CommandRunner) -> None:
+    with at_the_prompt(cli, columns=60) as terminal:
         shown = terminal.say(NEW_LEAD)
     head, _, actions = shown.partition("[NEXT ACTIONS]")
     lines = [line for line in head.split("\n")[1:] if "sha256:" not in line]
@@ -196,26 +200,28 @@ def test_long_lines_are_folded_and_commands_are_not(desk: Desk) -> None:
     assert f"podium ask -m '{NEW_LEAD}' -M execute\n" in actions
 
 
-def test_lines_may_be_piped(desk: Desk) -> None:
-    said = with_stdin(desk, b"system status\n:mode plan\n\nbad \xff\n:quit\nnever", "ask", "-i")
-    assert said.code == 0
-    assert PROMPT not in said.out
-    assert said.out.count("[INTENT]") == 2
-    assert "control character" in said.out
-    assert "never" not in said.out
-    assert "\x1b" not in said.out
+def test_lines_may_be_piped(cli: CommandRunner) -> None:
+    output = with_stdin(cli, b"system status\n:mode plan\n\nbad \xff\n:quit\nnever", "ask", "-i")
+    assert output.code == 0
+    assert PROMPT not in output.out
+    assert output.out.count("[INTENT]") == 2
+    assert "control character" in output.out
+    assert "never" not in output.out
+    assert "\x1b" not in output.out
 
 
-def test_a_line_without_an_end_is_not_kept_whole(desk: Desk) -> None:
-    said = desk.run("ask", "-i", stdin=b"x" * 3_000_000 + b"\nsystem status\n")
-    assert "the message has 100000 characters" in said.out
-    assert "Status: analyzed" in said.out
+def test_a_line_without_an_end_is_not_kept_whole(cli: CommandRunner) -> None:
+    result = cli.run("ask", "-i", stdin=b"x" * 3_000_000 + b"\nsystem status\n")
+    assert "the message has 100000 characters" in result.out
+    assert "Status: analyzed" in result.out
 
 
 @pytest.mark.parametrize(
     "arguments", [("-M", "destroy"), ("--context", "x"), ("--context-file", "nowhere")]
 )
-def test_it_does_not_begin_with_what_cannot_be_read(desk: Desk, arguments: tuple[str, ...]) -> None:
-    said: Said = desk.run("ask", "--interactive", *arguments)
-    assert said.code == 4
-    five_blocks(said)
+def test_it_does_not_begin_with_what_cannot_be_read(
+    cli: CommandRunner, arguments: tuple[str, ...]
+) -> None:
+    result: CommandResult = cli.run("ask", "--interactive", *arguments)
+    assert result.code == 4
+    five_blocks(result)

@@ -9,7 +9,7 @@ from podium.cli.commands.bench_contract import Length
 from podium.jobs.duet.bench.failures import CaseScore
 from podium.jobs.duet.bench.handoffs import DuetScore, Handoff, KindScore
 from podium.testing.replies import Expected, ReplyCase, reply_cases
-from tests.integration.cli.desk import Desk
+from tests.integration.cli.command_runner import CommandRunner
 
 
 @pytest.fixture(autouse=True)
@@ -19,19 +19,19 @@ def short_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "lengths", lambda: iter(sizes))
 
 
-def test_each_family_and_the_whole_have_a_line_and_the_exit_code_is_0(desk: Desk) -> None:
-    told = desk.run("bench", "contract")
-    assert told.code == 0
+def test_every_family_and_the_whole_have_a_line_and_the_exit_code_is_0(cli: CommandRunner) -> None:
+    result = cli.run("bench", "contract")
+    assert result.code == 0
     for family in {case.family for case in reply_cases()}:
-        assert family in told.out
-    assert "10 MB in 100 ms → 100 MB in 500 ms; " in told.out
-    assert "in the last 1,000,000 characters only" in told.out
-    assert "MB/s" not in told.out
-    assert "takes 5.00 times as long" in told.out
+        assert family in result.out
+    assert "10 MB in 100 ms → 100 MB in 500 ms; " in result.out
+    assert "in the last 1,000,000 characters only" in result.out
+    assert "MB/s" not in result.out
+    assert "takes 5.00 times as long" in result.out
 
 
-def test_the_same_in_json(desk: Desk) -> None:
-    record = desk.run("bench", "contract", "--json").json
+def test_the_same_in_json(cli: CommandRunner) -> None:
+    record = cli.run("bench", "contract", "--json").json
     assert record["total"]["wrongly_accepted"] == 0
     assert record["total"]["cases"] == len(reply_cases())
     assert record["total"]["accuracy"] > 0.99
@@ -39,31 +39,31 @@ def test_the_same_in_json(desk: Desk) -> None:
     assert record["wrong"] == []
 
 
-def test_one_family_alone(desk: Desk) -> None:
-    record = desk.run("bench", "contract", "--family", "thinking", "--json").json
+def test_one_family_alone(cli: CommandRunner) -> None:
+    record = cli.run("bench", "contract", "--family", "thinking", "--json").json
     assert [line["family"] for line in record["families"]] == ["thinking"]
 
 
-def test_an_unknown_family_is_told_with_those_there_are(desk: Desk) -> None:
-    told = desk.run("bench", "contract", "--family", "poems")
-    assert told.code == 2
-    assert "unknown family 'poems'" in told.err
-    assert "cut off" in told.err
+def test_unknown_family_is_reported_with_the_known_ones(cli: CommandRunner) -> None:
+    result = cli.run("bench", "contract", "--family", "poems")
+    assert result.code == 2
+    assert "unknown family 'poems'" in result.err
+    assert "cut off" in result.err
 
 
 def test_a_wrong_payload_accepted_is_exit_code_1_and_can_be_shown(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    cli: CommandRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     case = ReplyCase(
         family="odd", name="a case judged otherwise", contract="verdict",
         text='{"verdict": "APPROVE"}\x1b[0m', expect=Expected(error="missing"),
     )  # fmt: skip
     monkeypatch.setattr(command, "reply_cases", lambda family=None: [case])
-    assert desk.run("bench", "contract").code == 1
-    told = desk.run("bench", "contract", "--show-wrong")
-    assert "accepted wrongly: odd / a case judged otherwise" in told.out
-    assert "\x1b" not in told.out
-    record = desk.run("bench", "contract", "--show-wrong", "--json").json
+    assert cli.run("bench", "contract").code == 1
+    result = cli.run("bench", "contract", "--show-wrong")
+    assert "accepted wrongly: odd / a case judged otherwise" in result.out
+    assert "\x1b" not in result.out
+    record = cli.run("bench", "contract", "--show-wrong", "--json").json
     assert record["wrong"][0]["mark"] == "accepted"
 
 
@@ -93,7 +93,7 @@ def a_duet(**fields: object) -> DuetScore:
 def duet_gives(score: DuetScore, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     asked = []
 
-    async def bench(handoffs: int, tell: object) -> DuetScore:
+    async def bench(handoffs: int, notify: object) -> DuetScore:
         asked.append(handoffs)
         return score
 
@@ -101,38 +101,40 @@ def duet_gives(score: DuetScore, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return asked
 
 
-def test_duets_are_told_by_kind_by_trouble_and_by_what_was_seen(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+def test_duets_are_reported_by_kind_by_trouble_and_by_what_was_seen(
+    cli: CommandRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = duet_gives(a_duet(), monkeypatch)
-    told = desk.run("bench", "duet")
-    assert (told.code, asked) == (0, [1000])
-    assert told.out.splitlines()[1].split() == ["ink", "9", "8", "7", "1.50", "0"]
-    assert "9 handed on by 1 pair in 2 tasks: 8 exact, 0 routed wrongly, 0 silent hangs" in told.out
-    assert "not exact: ink, twice: 1" in told.out
+    result = cli.run("bench", "duet")
+    assert (result.code, asked) == (0, [1000])
+    assert result.out.splitlines()[1].split() == ["ink", "9", "8", "7", "1.50", "0"]
+    assert (
+        "9 handed on by 1 pair in 2 tasks: 8 exact, 0 routed wrongly, 0 silent hangs" in result.out
+    )
+    assert "not exact: ink, twice: 1" in result.out
     assert ["busy", "0", "2", "41", "0", "0", "0"] in [
-        line.split() for line in told.out.splitlines()
+        line.split() for line in result.out.splitlines()
     ]
-    record = desk.run("bench", "duet", "--handoffs", "7", "--json").json
+    record = cli.run("bench", "duet", "--handoffs", "7", "--json").json
     assert asked[-1] == 7
     assert (record["passed"], record["confusion"]["busy"]["ready"]) == (True, 2)
 
 
 @pytest.mark.parametrize("fault", [{"wrong": 1}, {"hangs": 1}, {"failed": ("\x1b[31mdied",)}])
 def test_a_duet_that_went_wrong_is_exit_code_1(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, fault: dict[str, object]
+    cli: CommandRunner, monkeypatch: pytest.MonkeyPatch, fault: dict[str, object]
 ) -> None:
     duet_gives(a_duet(**fault), monkeypatch)
-    told = desk.run("bench", "duet")
-    assert told.code == 1
-    assert "\x1b" not in told.out
+    result = cli.run("bench", "duet")
+    assert result.code == 1
+    assert "\x1b" not in result.out
 
 
-def test_a_trouble_that_was_told_otherwise_is_exit_code_1(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+def test_trouble_reported_otherwise_is_exit_code_1(
+    cli: CommandRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hid = a_duet().troubles[0].model_copy(update={"as_expected": 3, "otherwise": ("TimedOut",)})
     duet_gives(a_duet(troubles=(hid,)), monkeypatch)
-    told = desk.run("bench", "duet")
-    assert told.code == 1
-    assert "TimedOut" in told.out
+    result = cli.run("bench", "duet")
+    assert result.code == 1
+    assert "TimedOut" in result.out

@@ -33,7 +33,7 @@ from podium.jobs.pipeline.commands.demo import (
 )
 from podium.jobs.pipeline.events import StageEnded
 from podium.testing import retry_until_blocking
-from tests.integration.cli.desk import Desk
+from tests.integration.cli.command_runner import CommandRunner
 from tests.integration.docs.state_page import unnamed
 from tests.pictures import DEMO, drawn_lines, not_printed
 
@@ -47,13 +47,13 @@ DISTURBING = {
 
 
 def test_the_demo_shows_all_that_it_promises_and_what_it_delivered_can_be_merged_and_is_right(
-    desk: Desk,
+    cli: CommandRunner,
 ) -> None:
-    said = desk.spawn("demo", "--json", "--keep", "sample", env=DISTURBING)
-    assert said.code == 0, said.err
-    told = said.json
-    assert told["missing"] == []
-    assert [(each["role"], each["verdict"]) for each in told["stages"]] == [
+    result = cli.spawn("demo", "--json", "--keep", "sample", env=DISTURBING)
+    assert result.code == 0, result.err
+    response = result.json
+    assert response["missing"] == []
+    assert [(stage["role"], stage["verdict"]) for stage in response["stages"]] == [
         ("investigator", "DONE"),
         ("lead_analyst", "REJECT"),
         ("investigator", "DONE"),
@@ -67,17 +67,17 @@ def test_the_demo_shows_all_that_it_promises_and_what_it_delivered_can_be_merged
         ("integration_specialist", "DONE"),
         ("auditor", "PASS"),
     ]
-    assert (told["kills"], len(told["approved"])) == (1, 1)
-    assert told["denied"] == ["run_command git checkout main"]
-    assert any("|\\" in line for line in told["graph"])
-    assert "$ kill -9 " in said.err
+    assert (response["kills"], len(response["approved"])) == (1, 1)
+    assert response["denied"] == ["run_command git checkout main"]
+    assert any("|\\" in line for line in response["graph"])
+    assert "$ kill -9 " in result.err
     assert (
-        not_printed(drawn_lines(DEMO.read_text()), said.err + _end_of(told)) == []
+        not_printed(drawn_lines(DEMO.read_text()), result.err + _end_of(response)) == []
     )  # make pictures
-    sample = desk.project / "sample"
-    assert unnamed(sample, desk.home) == [], "not on docs/state.md"
+    sample = cli.project / "sample"
+    assert unnamed(sample, cli.home) == [], "not on docs/state.md"
     (branch,) = _git(sample, "branch", "--list", "task/*", "--format=%(refname:short)").split()
-    assert (told["branch"], Path(told["pull_request"]).parent) == (
+    assert (response["branch"], Path(response["pull_request"]).parent) == (
         branch,
         sample / ".podium" / "pull_requests",
     )
@@ -87,66 +87,66 @@ def test_the_demo_shows_all_that_it_promises_and_what_it_delivered_can_be_merged
         [sys.executable, "-c", sums], cwd=sample, capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == ["50.0", "180.0"]
-    shown = desk.run("show", told["run"], "--project", "sample")
+    shown = cli.run("show", response["run"], "--project", "sample")
     assert shown.code == 0
     assert "LEAD ANALYST            REJECT" in shown.out
-    assert "succeeded  pipeline" in desk.run("runs", "--project", "sample").out
-    assert desk.run("receipts", "verify", "--project", "sample").code == 0
+    assert "succeeded  pipeline" in cli.run("runs", "--project", "sample").out
+    assert cli.run("receipts", "verify", "--project", "sample").code == 0
 
 
 def _end_of(record: dict[str, Any]) -> str:
     """Return the text that the demo prints at its end without --json."""
-    told = DemoReport.model_validate(
+    output = DemoReport.model_validate(
         {key: value for key, value in record.items() if key != "missing"}
     )
     with redirect_stdout(io.StringIO()) as printed:
-        show(Screen(), told, keeps_sample=True)
+        show(Screen(), output, keeps_sample=True)
     return printed.getvalue()
 
 
 @pytest.mark.soak  # a second demo takes as long as the first
-def test_the_demo_in_words_names_all_that_it_kept(desk: Desk) -> None:
-    said = desk.spawn("demo", "--keep", "sample")
-    assert said.code == 0, said.err
-    sample = desk.project / "sample"
+def test_the_demo_in_words_names_all_that_it_kept(cli: CommandRunner) -> None:
+    result = cli.spawn("demo", "--keep", "sample")
+    assert result.code == 0, result.err
+    sample = cli.project / "sample"
     (branch,) = _git(sample, "branch", "--list", "task/*", "--format=%(refname:short)").split()
-    assert f"$ git log --oneline --graph {branch}" in said.out
-    assert f"to merge           git merge --no-ff {branch}" in said.out
+    assert f"$ git log --oneline --graph {branch}" in result.out
+    assert f"to merge           git merge --no-ff {branch}" in result.out
     request = next((sample / ".podium" / "pull_requests").iterdir())
-    assert str(request) in said.out
-    assert re.search(r"Look around: cd sample && (/\S+/)?podium show run_", said.out)
+    assert str(request) in result.out
+    assert re.search(r"Look around: cd sample && (/\S+/)?podium show run_", result.out)
 
 
 @pytest.mark.soak  # the same; that an interrupted one leaves nothing behind is tried every time
-def test_the_demo_leaves_nothing_behind(desk: Desk) -> None:
-    said = desk.spawn("demo", "--json", env=DISTURBING)
-    assert said.code == 0, said.err
-    assert not Path(said.json["workspace"]).parents[1].exists()
-    assert not desk.home.exists()
-    assert list(desk.project.iterdir()) == []
+def test_the_demo_leaves_nothing_behind(cli: CommandRunner) -> None:
+    result = cli.spawn("demo", "--json", env=DISTURBING)
+    assert result.code == 0, result.err
+    assert not Path(result.json["workspace"]).parents[1].exists()
+    assert not cli.home.exists()
+    assert list(cli.project.iterdir()) == []
 
 
-def test_a_sample_that_cannot_be_kept_is_refused_in_words(desk: Desk) -> None:
-    said = desk.run("demo", "--keep", "/proc/sample")
-    assert said.code == 2
-    assert "'/proc/sample' cannot be created: " in said.err
+def test_a_sample_that_cannot_be_kept_is_refused_in_words(cli: CommandRunner) -> None:
+    result = cli.run("demo", "--keep", "/proc/sample")
+    assert result.code == 2
+    assert "'/proc/sample' cannot be created: " in result.err
 
 
-def test_a_folder_that_holds_something_is_left_alone(desk: Desk) -> None:
-    (desk.project / "mine.txt").write_text("mine")
-    said = desk.run("demo", "--keep", str(desk.project))
-    assert said.code == 2
-    assert "already exists and is not empty; choose another folder" in said.err
-    assert [each.name for each in desk.project.iterdir()] == ["mine.txt"]
+def test_a_folder_that_holds_something_is_left_alone(cli: CommandRunner) -> None:
+    (cli.project / "mine.txt").write_text("mine")
+    result = cli.run("demo", "--keep", str(cli.project))
+    assert result.code == 2
+    assert "already exists and is not empty; choose another folder" in result.err
+    assert [path.name for path in cli.project.iterdir()] == ["mine.txt"]
 
 
 @pytest.mark.soak
-def test_an_interrupted_demo_leaves_no_folder_behind(desk: Desk, tmp_path: Path) -> None:
+def test_an_interrupted_demo_leaves_no_folder_behind(cli: CommandRunner, tmp_path: Path) -> None:
     place = tmp_path / "t"
     place.mkdir()
     demo = subprocess.Popen(
-        desk.command("demo"),
-        env={**desk.environ, "TMPDIR": str(place)},
+        cli.command("demo"),
+        env={**cli.environ, "TMPDIR": str(place)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
@@ -200,7 +200,7 @@ async def test_a_run_that_fails_ends_the_demo_with_its_reason(tmp_path: Path) ->
         await _play(sample.folder, environ, sample)
 
 
-def test_a_git_that_fails_is_told_with_its_last_words(tmp_path: Path) -> None:
+def test_failing_git_is_reported_with_its_last_words(tmp_path: Path) -> None:
     sample, _ = _sample(tmp_path)
     with pytest.raises(DemoFailed, match="exited with 128: fatal: "):
         sample.graph("no-such-branch")
@@ -229,7 +229,7 @@ def _stage(phase: str, role: str, verdict: str) -> StageEnded:
     return StageEnded(stage=role, phase=phase, role=role, verdict=verdict)
 
 
-def _told(tmp_path: Path) -> DemoReport:
+def _reported(tmp_path: Path) -> DemoReport:
     request = tmp_path / "request.md"
     request.write_text("# A pull request\n")
     return DemoReport(
@@ -280,8 +280,8 @@ FAULT = Fault(run_id="run_1", number=1, kind="edited", problem="its seal does no
     ],
 )
 def test_what_did_not_happen_is_named(tmp_path: Path, change: dict[str, Any], lacks: str) -> None:
-    found = missing(_told(tmp_path).model_copy(update=change))
-    assert [lacks in each for each in found] == ([True] if lacks else [])
+    found = missing(_reported(tmp_path).model_copy(update=change))
+    assert [lacks in item for item in found] == ([True] if lacks else [])
 
 
 @pytest.mark.parametrize(
@@ -289,16 +289,16 @@ def test_what_did_not_happen_is_named(tmp_path: Path, change: dict[str, Any], la
     [("lead_analyst", "REJECT"), ("auditor", "FAIL"), ("integration_specialist", "conflict")],
 )
 def test_a_verdict_that_nobody_gave_is_named(tmp_path: Path, role: str, lacks: str) -> None:
-    told = _told(tmp_path)
-    stages = tuple(each for each in told.stages if each.role != role)
-    (found,) = missing(told.model_copy(update={"stages": stages}))
+    output = _reported(tmp_path)
+    stages = tuple(stage for stage in output.stages if stage.role != role)
+    (found,) = missing(output.model_copy(update={"stages": stages}))
     assert lacks in found
 
 
 def test_the_end_is_shown_without_what_could_steer_a_terminal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    show(Screen(), _told(tmp_path), keeps_sample=False)
+    show(Screen(), _reported(tmp_path), keeps_sample=False)
     out = capsys.readouterr().out
     assert "  * 1234567 Mend it\n" in out
     assert "1 REJECT, 1 FAIL, 1 conflict resolved" in out

@@ -21,23 +21,23 @@ from podium.core.errors import (
     TimedOut,
 )
 from podium.core.job import Command
-from tests.integration.cli.desk import Desk
+from tests.integration.cli.command_runner import CommandRunner
 
 
-def test_an_unknown_command_is_a_usage_error_with_a_hint(desk: Desk) -> None:
-    said = desk.run("shwo")
-    assert said.code == 2
-    assert said.out == ""
-    assert "podium: No such command 'shwo'. Did you mean 'show'" in said.err
+def test_an_unknown_command_is_a_usage_error_with_a_hint(cli: CommandRunner) -> None:
+    result = cli.run("shwo")
+    assert result.code == 2
+    assert result.out == ""
+    assert "podium: No such command 'shwo'. Did you mean 'show'" in result.err
 
 
 @pytest.mark.parametrize(
     ("typed", "command"), [("status", "runs"), ("ui", "serve"), ("stop", "cancel")]
 )
 def test_a_name_that_other_tools_use_is_answered_with_the_command(
-    desk: Desk, typed: str, command: str
+    cli: CommandRunner, typed: str, command: str
 ) -> None:
-    result = desk.run(typed)
+    result = cli.run(typed)
     assert (result.code, result.out) == (2, "")
     assert f"podium: No such command '{typed}'. Use `podium {command}" in result.err
 
@@ -49,72 +49,72 @@ def test_every_other_name_leads_to_a_command_that_exists() -> None:
         assert command.split()[0] in (*names, "--version"), typed
 
 
-def test_a_bare_podium_shows_its_help_on_stderr(desk: Desk) -> None:
-    said = desk.spawn()
-    assert (said.code, said.out) == (2, "")
-    assert said.err.startswith("Usage: podium")
+def test_a_bare_podium_shows_its_help_on_stderr(cli: CommandRunner) -> None:
+    result = cli.spawn()
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith("Usage: podium")
 
 
-def test_a_bare_group_shows_its_help_on_stderr(desk: Desk) -> None:
-    said = desk.run("receipts")
-    assert (said.code, said.out) == (2, "")
-    assert "verify" in said.err
+def test_a_bare_group_shows_its_help_on_stderr(cli: CommandRunner) -> None:
+    result = cli.run("receipts")
+    assert (result.code, result.out) == (2, "")
+    assert "verify" in result.err
 
 
-def test_a_wrong_option_is_a_usage_error_in_json_too(desk: Desk) -> None:
-    said = desk.run("runs", "--limit", "many", "--json")
-    assert said.code == 2
-    assert said.json["error"]["exit_code"] == 2
-    assert "--limit" in said.err
+def test_a_wrong_option_is_a_usage_error_in_json_too(cli: CommandRunner) -> None:
+    result = cli.run("runs", "--limit", "many", "--json")
+    assert result.code == 2
+    assert result.json["error"]["exit_code"] == 2
+    assert "--limit" in result.err
 
 
-def test_words_behind_the_double_dash_are_not_ours(desk: Desk) -> None:
-    said = desk.run("runs", "--", "--json")
-    assert said.code == 2
-    assert said.out == ""
+def test_words_behind_the_double_dash_are_not_ours(cli: CommandRunner) -> None:
+    result = cli.run("runs", "--", "--json")
+    assert result.code == 2
+    assert result.out == ""
 
 
-def test_global_options_may_stand_before_or_after_the_command(desk: Desk) -> None:
-    assert desk.run("--json", "runs").json["runs"] == []
-    assert desk.run("runs", "--json").json["runs"] == []
-    assert desk.run("receipts", "list", "--json").json == {"receipts": []}
-    before = desk.run("--project", "nowhere", "runs")
-    after = desk.run("runs", "--project", "nowhere")
+def test_global_options_may_stand_before_or_after_the_command(cli: CommandRunner) -> None:
+    assert cli.run("--json", "runs").json["runs"] == []
+    assert cli.run("runs", "--json").json["runs"] == []
+    assert cli.run("receipts", "list", "--json").json == {"receipts": []}
+    before = cli.run("--project", "nowhere", "runs")
+    after = cli.run("runs", "--project", "nowhere")
     assert before.code == after.code == 2
     assert "folder 'nowhere' does not exist" in after.err
 
 
-def test_a_podium_error_is_one_line_and_its_exit_code(desk: Desk) -> None:
-    said = desk.run("show", "abcd1234")
-    assert said.code == 2
-    assert said.out == ""
-    assert said.err == "podium: no run 'abcd1234'; list them with `podium runs`\n"
+def test_a_podium_error_is_one_line_and_its_exit_code(cli: CommandRunner) -> None:
+    result = cli.run("show", "abcd1234")
+    assert result.code == 2
+    assert result.out == ""
+    assert result.err == "podium: no run 'abcd1234'; list them with `podium runs`\n"
 
 
-def test_in_json_an_error_is_an_object_on_stdout_and_words_on_stderr(desk: Desk) -> None:
-    said = desk.run("show", "abcd1234", "--json")
-    assert said.json["error"]["kind"] == "UnknownId"
-    assert said.json["error"]["exit_code"] == said.code == 2
-    assert said.err.startswith("podium: ")
+def test_in_json_an_error_is_an_object_on_stdout_and_words_on_stderr(cli: CommandRunner) -> None:
+    result = cli.run("show", "abcd1234", "--json")
+    assert result.json["error"]["kind"] == "UnknownId"
+    assert result.json["error"]["exit_code"] == result.code == 2
+    assert result.err.startswith("podium: ")
 
 
-def test_broken_settings_are_told_with_file_line_and_key(desk: Desk) -> None:
-    desk.says("mode: supervised\nagnets: {}\nmode: sensing\n")
-    said = desk.run("config", "show")
-    assert said.code == 2
-    assert f"{desk.project.resolve()}/podium.yaml:3:1: mode: is a duplicate key" in said.err
-    desk.says("mode: supervised\nagnets: {}\n")
-    assert "podium.yaml:2:1: agnets: unknown key" in desk.run("config", "show").err
-    assert not (desk.project / ".podium").exists()
+def test_broken_settings_are_reported_with_file_line_and_key(cli: CommandRunner) -> None:
+    cli.says("mode: supervised\nagnets: {}\nmode: sensing\n")
+    result = cli.run("config", "show")
+    assert result.code == 2
+    assert f"{cli.project.resolve()}/podium.yaml:3:1: mode: is a duplicate key" in result.err
+    cli.says("mode: supervised\nagnets: {}\n")
+    assert "podium.yaml:2:1: agnets: unknown key" in cli.run("config", "show").err
+    assert not (cli.project / ".podium").exists()
 
 
 def test_a_traceback_is_shown_only_when_asked_for(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    cli: CommandRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "Traceback" not in desk.run("show", "abcd1234").err
-    assert "Traceback" in desk.run("show", "abcd1234", "--debug").err
+    assert "Traceback" not in cli.run("show", "abcd1234").err
+    assert "Traceback" in cli.run("show", "abcd1234", "--debug").err
     monkeypatch.setenv("PODIUM_DEBUG", "1")
-    assert "Traceback" in desk.run("show", "abcd1234").err
+    assert "Traceback" in cli.run("show", "abcd1234").err
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_a_traceback_is_shown_only_when_asked_for(
     ],
 )
 def test_whatever_a_command_raises_has_its_exit_code(
-    desk: Desk,
+    cli: CommandRunner,
     monkeypatch: pytest.MonkeyPatch,
     raised: BaseException,
     code: int,
@@ -166,21 +166,21 @@ def test_whatever_a_command_raises_has_its_exit_code(
         "podium.cli.error_report.build", build.__wrapped__
     )  # another command each time
     monkeypatch.setenv("HOME", "/nonexistent")
-    said = desk.run("burst")
-    assert (said.code, said.out) == (code, "")
-    assert words in said.err
-    assert "Traceback" not in said.err
+    result = cli.run("burst")
+    assert (result.code, result.out) == (code, "")
+    assert words in result.err
+    assert "Traceback" not in result.err
 
 
-def test_a_reader_that_goes_away_ends_the_command_quietly(desk: Desk) -> None:
+def test_a_reader_that_goes_away_ends_the_command_quietly(cli: CommandRunner) -> None:
     for _ in range(3):
-        desk.add_run(task="x" * 2000)
+        cli.add_run(task="x" * 2000)
     reading, writing = os.pipe()
     os.close(reading)
     done = subprocess.run(
-        desk.command("runs", "--json"),
-        cwd=desk.project,
-        env=desk.environ,
+        cli.command("runs", "--json"),
+        cwd=cli.project,
+        env=cli.environ,
         stdout=writing,
         stderr=subprocess.PIPE,
         timeout=120,
@@ -191,27 +191,27 @@ def test_a_reader_that_goes_away_ends_the_command_quietly(desk: Desk) -> None:
     assert done.stderr == b""
 
 
-def test_what_the_record_could_not_keep_up_is_told_beside_the_answer(desk: Desk) -> None:
-    run = desk.add_run()
-    approval = desk.add_approval(run)
-    (desk.project / ".podium" / "runs").write_text("a file where the folder should be")
-    said = desk.run("approve", approval.id, "--json")
-    assert said.code == 0
-    assert said.json["approval"]["status"] == "granted"
-    assert f"podium: trace of run {run.id} not written" in said.err
-    assert "podium doctor" in said.err
+def test_failure_to_keep_the_record_is_reported_beside_the_answer(cli: CommandRunner) -> None:
+    run = cli.add_run()
+    approval = cli.add_approval(run)
+    (cli.project / ".podium" / "runs").write_text("a file where the folder should be")
+    result = cli.run("approve", approval.id, "--json")
+    assert result.code == 0
+    assert result.json["approval"]["status"] == "granted"
+    assert f"podium: trace of run {run.id} not written" in result.err
+    assert "podium doctor" in result.err
 
 
-def test_a_fault_is_told_also_when_the_command_fails(desk: Desk) -> None:
-    run = desk.add_run()
-    approval = desk.add_approval(run, seconds=-1)
-    (desk.project / ".podium" / "runs").write_text("a file where the folder should be")
-    said = desk.run("approve", approval.id)
-    assert said.code != 0
-    assert f"podium: trace of run {run.id} not written" in said.err
+def test_fault_is_reported_even_when_the_command_fails(cli: CommandRunner) -> None:
+    run = cli.add_run()
+    approval = cli.add_approval(run, seconds=-1)
+    (cli.project / ".podium" / "runs").write_text("a file where the folder should be")
+    result = cli.run("approve", approval.id)
+    assert result.code != 0
+    assert f"podium: trace of run {run.id} not written" in result.err
 
 
-def test_where_a_missing_program_was_looked_for_is_said_with_debug_alone(desk: Desk) -> None:
+def test_search_path_of_a_missing_program_is_printed_with_debug_alone(cli: CommandRunner) -> None:
     nowhere = {"PATH": "/nowhere-at-all"}
-    assert "/nowhere-at-all" not in desk.run("demo", env=nowhere).err
-    assert "PATH=/nowhere-at-all\n" in desk.run("demo", "--debug", env=nowhere).err
+    assert "/nowhere-at-all" not in cli.run("demo", env=nowhere).err
+    assert "PATH=/nowhere-at-all\n" in cli.run("demo", "--debug", env=nowhere).err

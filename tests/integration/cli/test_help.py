@@ -8,31 +8,31 @@ from pathlib import Path
 import pytest
 
 from podium.cli.app import LazyCommands, all_commands, build
-from tests.integration.cli.desk import Desk
+from tests.integration.cli.command_runner import CommandRunner
 
 DOCS = Path(__file__).parents[3] / "docs"
 JOBS = ("duet", "operator", "pipeline", "playbook", "sense")
 
 
-def test_help_lists_a_topic_for_each_job_and_each_guide(desk: Desk) -> None:
-    topics = desk.run("help", "--json").json["topics"]
+def test_help_lists_a_topic_for_every_job_and_every_guide(cli: CommandRunner) -> None:
+    topics = cli.run("help", "--json").json["topics"]
     assert [t["topic"] for t in topics if t["kind"] == "job"] == list(JOBS)
     guides = {page.stem for page in (DOCS / "how-to").glob("*.md")} - {"README"}
     assert {t["topic"] for t in topics if t["kind"] == "how-to"} == guides
-    assert "uninstall              how-to  Uninstall\n" in desk.run("help").out
+    assert "uninstall              how-to  Uninstall\n" in cli.run("help").out
 
 
 def test_topic_is_the_page_of_the_documentation_with_links_that_work_in_a_terminal(
-    desk: Desk,
+    cli: CommandRunner,
 ) -> None:
     page = (DOCS / "how-to" / "resume-after-a-reboot.md").read_text()
-    output = desk.run("help", "resume-after-a-reboot").out
+    output = cli.run("help", "resume-after-a-reboot").out
     assert output.splitlines()[:3] == page.splitlines()[:3]
     assert "](" not in output
-    operator = desk.run("help", "operator").out
+    operator = cli.run("help", "operator").out
     assert "write a pack (`podium help write-a-pack`) with tools" in operator
     assert "Operator has the details." in operator
-    assert desk.run("help", "Duet", "--json").json["text"] == desk.run("help", "duet").out
+    assert cli.run("help", "Duet", "--json").json["text"] == cli.run("help", "duet").out
 
 
 @pytest.mark.parametrize(
@@ -44,16 +44,16 @@ def test_topic_is_the_page_of_the_documentation_with_links_that_work_in_a_termin
         ("approve", "'approve' is a command, not a topic: `podium approve --help`"),
     ],
 )
-def test_unknown_topic_proposes_the_nearest(desk: Desk, topic: str, message: str) -> None:
-    said = desk.run("help", topic)
-    assert (said.code, said.out, said.err) == (2, "", f"podium: {message}\n")
+def test_unknown_topic_proposes_the_nearest(cli: CommandRunner, topic: str, message: str) -> None:
+    result = cli.run("help", topic)
+    assert (result.code, result.out, result.err) == (2, "", f"podium: {message}\n")
 
 
 Completions = Callable[[str, str], list[str]]
 
 
 @pytest.fixture
-def completions(desk: Desk, capsys: pytest.CaptureFixture[str]) -> Completions:
+def completions(cli: CommandRunner, capsys: pytest.CaptureFixture[str]) -> Completions:
     """Lines that a shell gets for a command line, which ends where Tab was pressed."""
 
     def ask(shell: str, line: str) -> list[str]:
@@ -61,7 +61,7 @@ def completions(desk: Desk, capsys: pytest.CaptureFixture[str]) -> Completions:
         variables |= {"COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
         variables |= {"_TYPER_COMPLETE_FISH_ACTION": "get-args"}
         with pytest.raises(SystemExit):
-            desk.run(env=variables)
+            cli.run(env=variables)
         return capsys.readouterr().out.splitlines()
 
     return ask

@@ -7,13 +7,13 @@ import re
 import pytest
 
 from podium.cli.app import GROUPS, all_commands
-from tests.integration.cli.desk import Desk
+from tests.integration.cli.command_runner import CommandRunner
 
 
 def test_commands_are_listed_in_groups_with_the_job_of_a_newcomer_in_the_example(
-    desk: Desk,
+    cli: CommandRunner,
 ) -> None:
-    page = desk.run("--help", env={"COLUMNS": "100"}).out
+    page = cli.run("--help", env={"COLUMNS": "100"}).out
     assert 'podium run "Fix the failing test"' in page.partition("Options:")[0]
     groups = {
         heading: re.findall(r"^  ([a-z]+)  ", lines, re.MULTILINE)
@@ -26,8 +26,8 @@ def test_commands_are_listed_in_groups_with_the_job_of_a_newcomer_in_the_example
 
 
 @pytest.mark.parametrize("command", ["workspaces", "agents"])
-def test_a_group_of_commands_alone_lists_what_there_is(desk: Desk, command: str) -> None:
-    assert desk.run(command, "--json").json == desk.run(command, "list", "--json").json
+def test_a_group_of_commands_alone_lists_what_there_is(cli: CommandRunner, command: str) -> None:
+    assert cli.run(command, "--json").json == cli.run(command, "list", "--json").json
 
 
 @pytest.mark.parametrize(
@@ -45,9 +45,9 @@ def test_a_group_of_commands_alone_lists_what_there_is(desk: Desk, command: str)
         "plan",
     ],
 )
-def test_a_list_of_subcommands_is_not_cut(desk: Desk, command: str) -> None:
-    said = desk.run(command, "--help", env={})
-    assert said.code == 0
-    listed = said.out.partition("Commands:")[2]
+def test_a_list_of_subcommands_is_not_cut(cli: CommandRunner, command: str) -> None:
+    result = cli.run(command, "--help", env={})
+    assert result.code == 0
+    listed = result.out.partition("Commands:")[2]
     assert listed.strip()
     assert "..." not in listed

@@ -23,8 +23,8 @@ from podium.jobs.sense.io.safe_files import exclusive_lock
 from podium.jobs.sense.trust import TrustEntry
 from podium.platform.system_clock import SystemClock
 from podium.testing import FixedClock
-from tests.integration.cli.desk import Desk, Said
-from tests.integration.cli.sense_rig import HEALTH, break_down, lay_out, ticked
+from tests.integration.cli.command_runner import CommandResult, CommandRunner
+from tests.integration.cli.sense_harness import HEALTH, break_down, lay_out, ticked
 
 NOTE = ".podium/sense/idle.json"
 MEMORY = ".podium/sense/memory.json"
@@ -43,30 +43,32 @@ def _no_words_from_outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
 
 
 @pytest.fixture
-def idle(desk: Desk) -> Desk:
+def idle(cli: CommandRunner) -> CommandRunner:
     """A root whose last tick found nothing to do."""
-    return idling(desk)
+    return idling(cli)
 
 
-def idling(desk: Desk, *, more: str = "", mode: str = "") -> Desk:
-    lay_out(desk, more=more, mode=mode)
-    settle(desk)
-    assert ticked(desk)["status"] == "OK"
-    assert ticked(desk, "--if-changed")["status"] == "SKIPPED"
-    return desk
+def idling(cli: CommandRunner, *, more: str = "", mode: str = "") -> CommandRunner:
+    lay_out(cli, more=more, mode=mode)
+    settle(cli)
+    assert ticked(cli)["status"] == "OK"
+    assert ticked(cli, "--if-changed")["status"] == "SKIPPED"
+    return cli
 
 
-def settle(desk: Desk) -> None:
+def settle(cli: CommandRunner) -> None:
     """Let files be older than the two seconds in which their times may not tell another change."""
     minute_ago = datetime.now(UTC).timestamp() - 60
-    for path in desk.project.rglob("*"):
+    for path in cli.project.rglob("*"):
         if path.is_file() and ".podium" not in path.parts:
             os.utime(path, (minute_ago, minute_ago))
 
 
-def made(desk: Desk, clock: Any = None, environ: dict[str, str] | None = None) -> IdleTick | None:
+def made(
+    cli: CommandRunner, clock: Any = None, environ: dict[str, str] | None = None
+) -> IdleTick | None:
     variables = {**os.environ, **(environ or {})}
-    folders = find_folders(variables, project=desk.project)
+    folders = find_folders(variables, project=cli.project)
     return make_idle_tick(folders, variables, clock or SystemClock())
 
 
@@ -74,21 +76,21 @@ def later(seconds: float) -> FixedClock:
     return FixedClock(datetime.now(UTC) + timedelta(seconds=seconds))
 
 
-def memory_of(desk: Desk) -> dict[str, Any]:
-    return dict(json.loads((desk.project / MEMORY).read_text()))
+def memory_of(cli: CommandRunner) -> dict[str, Any]:
+    return dict(json.loads((cli.project / MEMORY).read_text()))
 
 
-def last_line(desk: Desk, file: str) -> str:
-    return (desk.project / file).read_text().splitlines()[-1]
+def last_line(cli: CommandRunner, file: str) -> str:
+    return (cli.project / file).read_text().splitlines()[-1]
 
 
 def answered(
-    desk: Desk, capsys: pytest.CaptureFixture[str], *options: str
-) -> tuple[int | None, Said]:
+    cli: CommandRunner, capsys: pytest.CaptureFixture[str], *options: str
+) -> tuple[int | None, CommandResult]:
     capsys.readouterr()
-    code = answer_idle_tick([*COMMAND, "--project", str(desk.project), *options])
-    heard = capsys.readouterr()
-    return code, Said(code or 0, heard.out, heard.err)
+    code = answer_idle_tick([*COMMAND, "--project", str(cli.project), *options])
+    output = capsys.readouterr()
+    return code, CommandResult(code or 0, output.out, output.err)
 
 
 def lasting(record: dict[str, Any]) -> dict[str, Any]:
@@ -96,7 +98,7 @@ def lasting(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_tick_from_the_note_answers_and_records_what_an_ordinary_idle_tick_does(
-    idle: Desk, capsys: pytest.CaptureFixture[str]
+    idle: CommandRunner, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ordinary = idle.run(*COMMAND, "--json")
     written = {file: last_line(idle, file) for file in (LOG, TELEMETRY)}
@@ -118,8 +120,8 @@ def test_tick_from_the_note_answers_and_records_what_an_ordinary_idle_tick_does(
     assert len(last_line(idle, LOG)) == len(written[LOG])
 
 
-def test_tick_from_the_note_tells_people_the_same(
-    idle: Desk, capsys: pytest.CaptureFixture[str]
+def test_tick_from_the_note_reports_the_same_to_people(
+    idle: CommandRunner, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ordinary = idle.run(*COMMAND)
     code, quick = answered(idle, capsys)
@@ -132,39 +134,39 @@ def test_tick_from_the_note_tells_people_the_same(
     assert "so far      4 ticks, 3 of them idle; 0 tokens\n" in quick.out
 
 
-def test_ordinary_ticks_go_on_counting_where_quick_ones_ended(idle: Desk) -> None:
+def test_ordinary_ticks_go_on_counting_where_quick_ones_ended(idle: CommandRunner) -> None:
     assert made(idle) is not None
     assert made(idle) is not None
     after = ticked(idle, "--if-changed")
     assert (after["tick"], after["idle_ticks"], after["status"]) == (5, 4, "SKIPPED")
 
 
-def test_note_and_memory_are_private(idle: Desk) -> None:
+def test_note_and_memory_are_private(idle: CommandRunner) -> None:
     assert made(idle) is not None
     for file in (NOTE, MEMORY):
         assert stat.S_IMODE((idle.project / file).stat().st_mode) == 0o600
 
 
-def another_ack(desk: Desk) -> None:
-    (desk.project / "bridge/outbox/LIAM/new.ack.json").write_text("{}")
+def another_ack(cli: CommandRunner) -> None:
+    (cli.project / "bridge/outbox/LIAM/new.ack.json").write_text("{}")
 
 
-def same_size_and_time(desk: Desk) -> None:
+def same_size_and_time(cli: CommandRunner) -> None:
     """Only the time of the last change of its properties tells it."""
-    file = desk.project / HEALTH
+    file = cli.project / HEALTH
     before = file.stat()
     file.write_text(file.read_text().replace("known", "worse"))
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
-def trusted(desk: Desk) -> None:
-    configuration = load_configuration(os.environ, project=desk.project)
+def trusted(cli: CommandRunner) -> None:
+    configuration = load_configuration(os.environ, project=cli.project)
     TrustBook(configuration.folders.user_state).trust(
         configuration.folders.project_file, configuration.project_digest
     )
 
 
-def trust_earned(desk: Desk) -> None:
+def trust_earned(cli: CommandRunner) -> None:
     entry = TrustEntry(
         kind="agreed", target="opal_api", zone="g/tools", tier=Tier.T1, wo_id="WO-1", at=datetime.now(UTC)
     )  # fmt: skip
@@ -172,37 +174,37 @@ def trust_earned(desk: Desk) -> None:
     async def add(podium: Any) -> None:
         trust_of(podium).add(entry)
 
-    desk.within(add)
+    cli.within(add)
 
 
-def user_file(desk: Desk) -> None:
-    desk.home.mkdir(exist_ok=True)
-    (desk.home / "config.yaml").write_text("mode: dry-run\n")
+def user_file(cli: CommandRunner) -> None:
+    cli.home.mkdir(exist_ok=True)
+    (cli.home / "config.yaml").write_text("mode: dry-run\n")
 
 
-CHANGES: dict[str, Callable[[Desk], object]] = {
-    "file of a source": lambda desk: break_down(desk, "opal_api"),
+CHANGES: dict[str, Callable[[CommandRunner], object]] = {
+    "file of a source": lambda cli: break_down(cli, "opal_api"),
     "file of a source with its size and time": same_size_and_time,
-    "file of a source gone": lambda desk: (desk.project / HEALTH).unlink(),
+    "file of a source gone": lambda cli: (cli.project / HEALTH).unlink(),
     "new file in a watched folder": another_ack,
-    "project's settings": lambda desk: desk.says("flows: {sense: {planner: none}}\n"),
-    "project's settings gone": lambda desk: (desk.project / "podium.yaml").unlink(),
+    "project's settings": lambda cli: cli.says("flows: {sense: {planner: none}}\n"),
+    "project's settings gone": lambda cli: (cli.project / "podium.yaml").unlink(),
     "user's settings": user_file,
     "trust of the project's file": trusted,
     "trust that was earned": trust_earned,
-    "a plan made since": lambda desk: ticked(desk),
-    "memory gone": lambda desk: (desk.project / MEMORY).unlink(),
-    "memory of nobody": lambda desk: (desk.project / MEMORY).write_text("[]"),
-    "note gone": lambda desk: (desk.project / NOTE).unlink(),
-    "note of nobody": lambda desk: (desk.project / NOTE).write_text('{"conditions": 1}'),
-    "note cut off": lambda desk: (desk.project / NOTE).write_text('{"cond'),
-    "record on a server": lambda desk: (desk.project / ".podium/database").write_text("db\n"),
+    "a plan made since": lambda cli: ticked(cli),
+    "memory gone": lambda cli: (cli.project / MEMORY).unlink(),
+    "memory of nobody": lambda cli: (cli.project / MEMORY).write_text("[]"),
+    "note gone": lambda cli: (cli.project / NOTE).unlink(),
+    "note of nobody": lambda cli: (cli.project / NOTE).write_text('{"conditions": 1}'),
+    "note cut off": lambda cli: (cli.project / NOTE).write_text('{"cond'),
+    "record on a server": lambda cli: (cli.project / ".podium/database").write_text("db\n"),
 }
 
 
 @pytest.mark.sample(8)
 @pytest.mark.parametrize("what", CHANGES)
-def test_every_change_takes_an_ordinary_tick(idle: Desk, what: str) -> None:
+def test_every_change_takes_an_ordinary_tick(idle: CommandRunner, what: str) -> None:
     assert made(idle) is not None
     CHANGES[what](idle)
     before = last_line(idle, LOG)
@@ -221,39 +223,41 @@ def test_every_change_takes_an_ordinary_tick(idle: Desk, what: str) -> None:
     ],
     ids=lambda variables: next(iter(variables)),
 )
-def test_another_environment_takes_an_ordinary_tick(idle: Desk, variables: dict[str, str]) -> None:
+def test_another_environment_takes_an_ordinary_tick(
+    idle: CommandRunner, variables: dict[str, str]
+) -> None:
     assert made(idle) is not None
     assert made(idle, environ=variables) is None
 
 
-def test_variables_of_others_do_not_matter(idle: Desk) -> None:
+def test_variables_of_others_do_not_matter(idle: CommandRunner) -> None:
     assert made(idle, environ={"INVOCATION_ID": "7", "LANG": "C"}) is not None
 
 
 def test_another_version_takes_an_ordinary_tick(
-    idle: Desk, monkeypatch: pytest.MonkeyPatch
+    idle: CommandRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("podium.jobs.sense.idle_tick.__version__", "999")
     assert made(idle) is None
 
 
-def test_what_becomes_due_by_itself_takes_an_ordinary_tick(desk: Desk) -> None:
-    idling(desk, more="    replan_seconds: 1800\n    health_stale_seconds: 900\n")
-    assert made(desk, later(600)) is not None
-    assert made(desk, later(1000)) is None, "the health file is stale"
-    settle(desk)
-    desk.says((desk.project / "podium.yaml").read_text().replace("900", "9000"))
-    assert ticked(desk)["status"] == "OK"
-    assert ticked(desk, "--if-changed")["status"] == "SKIPPED"
-    assert made(desk, later(1700)) is not None
-    assert made(desk, later(1900)) is None, "it is time to plan again"
+def test_what_becomes_due_by_itself_takes_an_ordinary_tick(cli: CommandRunner) -> None:
+    idling(cli, more="    replan_seconds: 1800\n    health_stale_seconds: 900\n")
+    assert made(cli, later(600)) is not None
+    assert made(cli, later(1000)) is None, "the health file is stale"
+    settle(cli)
+    cli.says((cli.project / "podium.yaml").read_text().replace("900", "9000"))
+    assert ticked(cli)["status"] == "OK"
+    assert ticked(cli, "--if-changed")["status"] == "SKIPPED"
+    assert made(cli, later(1700)) is not None
+    assert made(cli, later(1900)) is None, "it is time to plan again"
 
 
-def test_clock_that_was_set_back_takes_an_ordinary_tick(idle: Desk) -> None:
+def test_clock_that_was_set_back_takes_an_ordinary_tick(idle: CommandRunner) -> None:
     assert made(idle, later(-3600)) is None
 
 
-def test_file_written_a_moment_ago_is_looked_at_once_more(idle: Desk) -> None:
+def test_file_written_just_now_is_looked_at_once_more(idle: CommandRunner) -> None:
     """A second write within the same step of its time would not be seen."""
     break_down(idle, "opal_api")
     assert ticked(idle)["status"] == "OK"
@@ -261,7 +265,7 @@ def test_file_written_a_moment_ago_is_looked_at_once_more(idle: Desk) -> None:
     assert made(idle, later(10)) is None
 
 
-def test_root_that_another_loop_holds_is_left_to_the_ordinary_tick(idle: Desk) -> None:
+def test_root_that_another_loop_holds_is_left_to_the_ordinary_tick(idle: CommandRunner) -> None:
     state = os.open(idle.project / ".podium/sense", os.O_RDONLY)
     with exclusive_lock(state, "lock", what="the loop", since=SystemClock().now()):
         assert made(idle) is None
@@ -269,7 +273,7 @@ def test_root_that_another_loop_holds_is_left_to_the_ordinary_tick(idle: Desk) -
     assert made(idle) is not None
 
 
-def test_note_behind_a_link_is_not_read(idle: Desk, tmp_path: Path) -> None:
+def test_note_behind_a_link_is_not_read(idle: CommandRunner, tmp_path: Path) -> None:
     (idle.project / NOTE).rename(tmp_path / "note")
     (idle.project / NOTE).symlink_to(tmp_path / "note")
     assert made(idle) is None
@@ -278,7 +282,9 @@ def test_note_behind_a_link_is_not_read(idle: Desk, tmp_path: Path) -> None:
     assert made(idle) is None
 
 
-def test_work_in_the_record_and_the_inbox_is_no_business_of_an_idle_tick(idle: Desk) -> None:
+def test_work_in_the_record_and_the_inbox_is_no_business_of_an_idle_tick(
+    idle: CommandRunner,
+) -> None:
     """As of an ordinary one, which opens neither while no candidate waits."""
     idle.add_run()
     (idle.project / "bridge/inbox/CLC/WO-1.yaml").write_text("x: 1\n")
@@ -296,41 +302,41 @@ def test_work_in_the_record_and_the_inbox_is_no_business_of_an_idle_tick(idle: D
     ],
     ids=["git", "figures", "command"],
 )
-def test_source_that_has_to_be_asked_leaves_no_note(desk: Desk, more: str) -> None:
-    lay_out(desk, more=more)
-    settle(desk)
-    ticked(desk)
-    ticked(desk, "--if-changed")
-    assert not (desk.project / NOTE).exists()
+def test_source_that_has_to_be_asked_leaves_no_note(cli: CommandRunner, more: str) -> None:
+    lay_out(cli, more=more)
+    settle(cli)
+    ticked(cli)
+    ticked(cli, "--if-changed")
+    assert not (cli.project / NOTE).exists()
 
 
-def test_candidate_that_waits_leaves_no_note(desk: Desk) -> None:
-    lay_out(desk, mode="supervised", failing=("opal_api",))
-    settle(desk)
-    assert ticked(desk)["candidates"][0]["state"] == "waiting"
-    assert ticked(desk, "--if-changed")["status"] == "SKIPPED"
-    assert not (desk.project / NOTE).exists()
+def test_candidate_that_waits_leaves_no_note(cli: CommandRunner) -> None:
+    lay_out(cli, mode="supervised", failing=("opal_api",))
+    settle(cli)
+    assert ticked(cli)["candidates"][0]["state"] == "waiting"
+    assert ticked(cli, "--if-changed")["status"] == "SKIPPED"
+    assert not (cli.project / NOTE).exists()
 
 
-def test_tick_in_a_mode_of_the_command_line_leaves_no_note(desk: Desk) -> None:
-    lay_out(desk)
-    settle(desk)
-    ticked(desk)
-    assert ticked(desk, "--if-changed", "--mode", "dry-run")["status"] == "SKIPPED"
-    assert not (desk.project / NOTE).exists()
+def test_tick_in_a_mode_of_the_command_line_leaves_no_note(cli: CommandRunner) -> None:
+    lay_out(cli)
+    settle(cli)
+    ticked(cli)
+    assert ticked(cli, "--if-changed", "--mode", "dry-run")["status"] == "SKIPPED"
+    assert not (cli.project / NOTE).exists()
 
 
-def test_patterns_to_redact_leave_no_note(desk: Desk) -> None:
-    lay_out(desk)
-    desk.says((desk.project / "podium.yaml").read_text() + "redact: ['Tick=4']\n")
-    settle(desk)
-    ticked(desk)
-    assert ticked(desk, "--if-changed")["status"] == "SKIPPED"
-    assert not (desk.project / NOTE).exists()
+def test_patterns_to_redact_leave_no_note(cli: CommandRunner) -> None:
+    lay_out(cli)
+    cli.says((cli.project / "podium.yaml").read_text() + "redact: ['Tick=4']\n")
+    settle(cli)
+    ticked(cli)
+    assert ticked(cli, "--if-changed")["status"] == "SKIPPED"
+    assert not (cli.project / NOTE).exists()
 
 
-def test_log_that_cannot_be_written_is_told_and_the_tick_counts(
-    idle: Desk, capsys: pytest.CaptureFixture[str]
+def test_unwritable_log_is_reported_and_the_tick_counts(
+    idle: CommandRunner, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (idle.project / LOG).unlink()
     (idle.project / LOG).mkdir()

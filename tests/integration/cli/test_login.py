@@ -13,19 +13,19 @@ import pytest
 from podium.app.app import Podium
 from podium.core.decisions import Approval, Tier
 from podium.web.access.tokens import ConsoleRole, TokenBook, console_folder
-from tests.integration.cli.desk import Desk
+from tests.integration.cli.command_runner import CommandRunner
 
 pytestmark = pytest.mark.usefixtures("roofing")
 
 CHAIN = "approvers: {ops: [ann], owner: [bob]}\n"
 
 
-def a_chain(desk: Desk) -> str:
+def a_chain(cli: CommandRunner) -> str:
     """The id of an approval that ops and then owner must answer."""
-    desk.says(CHAIN)
-    run, now = desk.add_run(), datetime.now(UTC)
+    cli.says(CHAIN)
+    run, now = cli.add_run(), datetime.now(UTC)
     asked = Approval(
-        id=desk.ids.new("apr"),
+        id=cli.ids.new("apr"),
         run_id=run.id,
         call_key=f"{run.id}:act:0",
         digest="sha256:x",
@@ -40,7 +40,7 @@ def a_chain(desk: Desk) -> str:
     async def work(podium: Podium) -> None:
         await (await podium.store()).write(lambda tx: tx.save_approval(asked))
 
-    desk.within(work)
+    cli.within(work)
     return asked.id
 
 
@@ -49,73 +49,75 @@ def piped(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
 
 
 def test_a_second_name_in_the_same_shell_does_not_complete_a_chain(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    cli: CommandRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = a_chain(desk)
-    assert desk.run("approve", asked).code == 0
+    asked = a_chain(cli)
+    assert cli.run("approve", asked).code == 0
     for name, value in (("PODIUM_USER", "bob"), ("USER", "bob"), ("LOGNAME", "bob")):
         monkeypatch.setenv(name, value)
-        said = desk.run("approve", asked)
-        assert said.code == 2
-        assert "`podium login`" in said.err
+        result = cli.run("approve", asked)
+        assert result.code == 2
+        assert "`podium login`" in result.err
     monkeypatch.delenv("PODIUM_USER")
-    assert desk.run("approve", asked).code == 1
-    desk.home.mkdir(exist_ok=True)
-    (desk.home / "config.yaml").write_text("user: bob\n")
-    assert desk.run("approve", asked).code == 2
-    (desk.home / "config.yaml").unlink()
+    assert cli.run("approve", asked).code == 1
+    cli.home.mkdir(exist_ok=True)
+    (cli.home / "config.yaml").write_text("user: bob\n")
+    assert cli.run("approve", asked).code == 2
+    (cli.home / "config.yaml").unlink()
     # Nor does another name of the same user of the operating system.
     users = SimpleNamespace(getpwuid=lambda uid: SimpleNamespace(pw_name="bob"))
     monkeypatch.setattr("podium.config.os_user.pwd", users)
-    said = desk.run("approve", asked)
-    assert (said.code, "under another name" in said.err) == (1, True)
-    assert desk.run("approvals", asked, "--json").json["approval"]["status"] == "pending"
+    result = cli.run("approve", asked)
+    assert (result.code, "under another name" in result.err) == (1, True)
+    assert cli.run("approvals", asked, "--json").json["approval"]["status"] == "pending"
 
 
 def test_another_person_answers_by_a_token_and_the_record_says_how(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    cli: CommandRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("PODIUM_USER")
-    asked, token = a_chain(desk), desk.new_token("bob", "approver")
-    assert desk.run("approve", asked).code == 0
+    asked, token = a_chain(cli), cli.new_token("bob", "approver")
+    assert cli.run("approve", asked).code == 0
     piped(monkeypatch, f"{token}\n")
-    assert desk.run("login", "--token").code == 0
-    assert (desk.home / "credentials.json").stat().st_mode & 0o777 == 0o600
-    assert desk.run("whoami", "--json").json["authentication"] == "token"
-    assert desk.run("approve", asked).code == 0
-    granted = desk.run("approvals", asked, "--json").json["approval"]
-    proofs = [(each["by"], each["authentication"], each["account"]) for each in granted["grants"]]
+    assert cli.run("login", "--token").code == 0
+    assert (cli.home / "credentials.json").stat().st_mode & 0o777 == 0o600
+    assert cli.run("whoami", "--json").json["authentication"] == "token"
+    assert cli.run("approve", asked).code == 0
+    granted = cli.run("approvals", asked, "--json").json["approval"]
+    proofs = [
+        (grant["by"], grant["authentication"], grant["account"]) for grant in granted["grants"]
+    ]
     assert proofs == [("ann", "os_user", "ann"), ("bob", "token", "ann")]
-    assert "bob for owner (token " in desk.run("approvals", asked).out
-    assert "by bob (token)" in desk.run("logs", granted["run_id"]).out
-    assert desk.run("logout").code == 0
-    assert desk.run("whoami", "--json").json["name"] == "ann"
+    assert "bob for owner (token " in cli.run("approvals", asked).out
+    assert "by bob (token)" in cli.run("logs", granted["run_id"]).out
+    assert cli.run("logout").code == 0
+    assert cli.run("whoami", "--json").json["name"] == "ann"
 
 
 @pytest.mark.parametrize("how", ["revoked", "expired", "a viewer's", "unknown", "an argument"])
 def test_a_token_that_does_not_hold_signs_nobody_in_and_approves_nothing(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, how: str
+    cli: CommandRunner, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     monkeypatch.delenv("PODIUM_USER")
-    asked = a_chain(desk)
-    assert desk.run("approve", asked).code == 0
-    book = TokenBook(console_folder(desk.within(_vault)))
+    asked = a_chain(cli)
+    assert cli.run("approve", asked).code == 0
+    book = TokenBook(console_folder(cli.within(_vault)))
     made = datetime.now(UTC) - timedelta(days=2)
     until = made + timedelta(days=1) if how == "expired" else None
     roles = frozenset({ConsoleRole.VIEWER if how == "a viewer's" else ConsoleRole.APPROVER})
     token, kept = book.make("bob", roles, made, until)
     if how == "an argument":
-        assert "must not be an argument" in desk.run("login", token).err
+        assert "must not be an argument" in cli.run("login", token).err
     elif how != "unknown":
-        vault = desk.within(_vault)
-        (desk.home / "credentials.json").write_text(json.dumps({vault.name: token}))
+        vault = cli.within(_vault)
+        (cli.home / "credentials.json").write_text(json.dumps({vault.name: token}))
     if how == "revoked":
         book.revoke(kept.id)
     piped(monkeypatch, "pod_0_unknown\n" if how == "unknown" else f"{token}\n")
     if how not in ("a viewer's", "an argument"):
-        assert desk.run("login", "--token").code == 1
-    assert desk.run("approve", asked).code == 1
-    assert desk.run("approvals", asked, "--json").json["approval"]["status"] == "pending"
+        assert cli.run("login", "--token").code == 1
+    assert cli.run("approve", asked).code == 1
+    assert cli.run("approvals", asked, "--json").json["approval"]["status"] == "pending"
 
 
 async def _vault(podium: Podium) -> Path:
@@ -124,14 +126,14 @@ async def _vault(podium: Podium) -> Path:
 
 
 def test_a_label_still_says_who_submits_and_a_yes_beforehand_needs_proof(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    cli: CommandRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PODIUM_USER", "bob")
-    waiting = desk.run("ask", "finalize quote q1", "-M", "execute", "--json")
+    waiting = cli.run("ask", "finalize quote q1", "-M", "execute", "--json")
     assert waiting.json["status"] == "awaiting_approval"
-    said = desk.run("ask", "finalize quote q1", "-M", "execute", "--approve", "--json")
-    assert "podium login" in said.out
-    yes = desk.run("ask", f"APPROVE: {waiting.json['action_id']}", "--json")
+    result = cli.run("ask", "finalize quote q1", "-M", "execute", "--approve", "--json")
+    assert "podium login" in result.out
+    yes = cli.run("ask", f"APPROVE: {waiting.json['action_id']}", "--json")
     assert "podium login" in yes.out
-    refused = desk.run("reject", waiting.json["action_id"], "--why", "no")
+    refused = cli.run("reject", waiting.json["action_id"], "--why", "no")
     assert (refused.code, "podium login" in refused.err) == (2, True)

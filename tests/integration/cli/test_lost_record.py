@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.cli.desk import Desk
+from tests.integration.cli.command_runner import CommandRunner
 from tests.integration.cli.test_receipts import RUN, perform
-from tests.integration.workspaces.rig import needs_bwrap
+from tests.integration.workspaces.workspace_harness import needs_bwrap
 from tests.soaking import in_soak
 
 LATER = "run_00000000000070008000feedface0002"
@@ -34,99 +34,99 @@ def _emptied(database: Path) -> None:
 
 
 @pytest.fixture
-def database(desk: Desk) -> Path:
-    perform(desk, "a")
-    desk.add_run(run_id=RUN)
-    return desk.project / ".podium" / "podium.db"
+def database(cli: CommandRunner) -> Path:
+    perform(cli, "a")
+    cli.add_run(run_id=RUN)
+    return cli.project / ".podium" / "podium.db"
 
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("lose", [_removed, _emptied, in_soak(_truncated)])
-def test_a_lost_record_is_told_and_stops_whoever_reads_or_writes(
-    desk: Desk, database: Path, lose: Callable[[Path], None]
+def test_lost_record_is_reported_and_stops_readers_and_writers(
+    cli: CommandRunner, database: Path, lose: Callable[[Path], None]
 ) -> None:
-    shutil.copy(database, desk.home / "backup.db")
+    shutil.copy(database, cli.home / "backup.db")
     lose(database)
     before = database.read_bytes() if database.exists() else None
     for command in (["runs"], ["show", RUN], ["approvals"], ["receipts", "list"], ["cancel", RUN]):
-        said = desk.run(*command)
-        assert (said.code, "the record is lost" in said.err) == (1, True), command
-        assert "`podium db begin-anew`" in said.err
+        result = cli.run(*command)
+        assert (result.code, "the record is lost" in result.err) == (1, True), command
+        assert "`podium db begin-anew`" in result.err
     assert before == (database.read_bytes() if database.exists() else None)
-    doctor = desk.run("doctor", "--json")
+    doctor = cli.run("doctor", "--json")
     found = {check["name"]: check for check in doctor.json["checks"]}
     assert (doctor.code, found["database"]["state"]) == (1, "fail")
     assert "1 run" in found["database"]["says"]
-    assert desk.run("receipts", "verify").code == 1
+    assert cli.run("receipts", "verify").code == 1
 
-    shutil.copy(desk.home / "backup.db", database)
-    assert RUN[-8:] not in desk.run("runs").err
-    assert desk.run("receipts", "verify").code == 0
+    shutil.copy(cli.home / "backup.db", database)
+    assert RUN[-8:] not in cli.run("runs").err
+    assert cli.run("receipts", "verify").code == 0
 
 
-def test_a_new_record_is_begun_when_told_so_and_the_heads_are_kept(
-    desk: Desk, database: Path
+def test_new_record_is_begun_when_requested_and_the_heads_are_kept(
+    cli: CommandRunner, database: Path
 ) -> None:
-    assert "not lost" in desk.run("db", "begin-anew").err
+    assert "not lost" in cli.run("db", "begin-anew").err
     database.unlink()
-    said = desk.run("db", "begin-anew", "--json")
-    assert said.code == 0
-    assert [head.name for head in Path(said.json["heads"]).iterdir()] == [RUN]
-    assert desk.run("runs").code == 0
-    assert desk.run("receipts", "verify").code == 0
-    perform(desk, "b")
-    assert desk.run("receipts", "verify").code == 0
+    result = cli.run("db", "begin-anew", "--json")
+    assert result.code == 0
+    assert [head.name for head in Path(result.json["heads"]).iterdir()] == [RUN]
+    assert cli.run("runs").code == 0
+    assert cli.run("receipts", "verify").code == 0
+    perform(cli, "b")
+    assert cli.run("receipts", "verify").code == 0
 
 
 @pytest.mark.soak
 def test_a_record_rolled_back_to_an_older_backup_is_as_loud_as_a_lost_one(
-    desk: Desk, database: Path
+    cli: CommandRunner, database: Path
 ) -> None:
-    older, newer = desk.home / "older.db", desk.home / "newer.db"
+    older, newer = cli.home / "older.db", cli.home / "newer.db"
     shutil.copy(database, older)
-    perform(desk, "b", run_id=LATER)
+    perform(cli, "b", run_id=LATER)
     shutil.copy(database, newer)
     shutil.copy(older, database)
     for command in (["runs"], ["show", RUN], ["cancel", RUN]):
-        said = desk.run(*command)
-        assert (said.code, "the record was rolled back" in said.err) == (1, True), command
-        assert "restore the newer file" in said.err
-        assert "`podium db begin-anew`" in said.err
-    doctor = desk.run("doctor", "--json")
+        result = cli.run(*command)
+        assert (result.code, "the record was rolled back" in result.err) == (1, True), command
+        assert "restore the newer file" in result.err
+        assert "`podium db begin-anew`" in result.err
+    doctor = cli.run("doctor", "--json")
     found = {check["name"]: check for check in doctor.json["checks"]}
     assert (doctor.code, found["database"]["state"]) == (1, "fail")
-    assert desk.run("receipts", "verify").code == 1
+    assert cli.run("receipts", "verify").code == 1
     assert database.read_bytes() == older.read_bytes()
 
     shutil.copy(newer, database)
-    assert desk.run("runs").code == 0
-    assert desk.run("receipts", "verify").code == 0
+    assert cli.run("runs").code == 0
+    assert cli.run("receipts", "verify").code == 0
 
     shutil.copy(older, database)
-    said = desk.run("db", "begin-anew", "--json")
-    assert (said.code, said.json["database"]) == (0, None)
-    assert sorted(head.name for head in Path(said.json["heads"]).iterdir()) == [RUN, LATER]
-    assert "feedface" in desk.run("runs").out, "what the older record holds is kept"
-    perform(desk, "c", run_id=LATER)
-    assert desk.run("receipts", "verify").code == 0
-    assert desk.run("runs").code == 0
+    result = cli.run("db", "begin-anew", "--json")
+    assert (result.code, result.json["database"]) == (0, None)
+    assert sorted(head.name for head in Path(result.json["heads"]).iterdir()) == [RUN, LATER]
+    assert "feedface" in cli.run("runs").out, "what the older record holds is kept"
+    perform(cli, "c", run_id=LATER)
+    assert cli.run("receipts", "verify").code == 0
+    assert cli.run("runs").code == 0
 
 
-def test_a_chain_that_an_older_backup_cuts_off_is_a_rollback_too(desk: Desk) -> None:
-    perform(desk, "a")
-    database = desk.project / ".podium" / "podium.db"
-    older = shutil.copy(database, desk.home / "older.db")
-    perform(desk, "b")
+def test_a_chain_that_an_older_backup_cuts_off_is_a_rollback_too(cli: CommandRunner) -> None:
+    perform(cli, "a")
+    database = cli.project / ".podium" / "podium.db"
+    older = shutil.copy(database, cli.home / "older.db")
+    perform(cli, "b")
     shutil.copy(older, database)
-    assert "the record was rolled back" in desk.run("runs").err
+    assert "the record was rolled back" in cli.run("runs").err
 
 
-def test_a_folder_that_was_emptied_of_its_record_is_told_by_the_heads_outside(desk: Desk) -> None:
-    perform(desk, "a")
-    (vault,) = (desk.home / "state" / "vaults").iterdir()
-    shutil.rmtree(desk.project / ".podium")
-    desk.add_run(run_id=RUN)
-    doctor = desk.run("doctor", "--json")
+def test_folder_emptied_of_its_record_is_detected_by_the_heads_outside(cli: CommandRunner) -> None:
+    perform(cli, "a")
+    (vault,) = (cli.home / "state" / "vaults").iterdir()
+    shutil.rmtree(cli.project / ".podium")
+    cli.add_run(run_id=RUN)
+    doctor = cli.run("doctor", "--json")
     found = {check["name"]: check for check in doctor.json["checks"]}
     assert found["heads"]["state"] == "warn"
     assert str(vault) in found["heads"]["says"]
@@ -134,59 +134,59 @@ def test_a_folder_that_was_emptied_of_its_record_is_told_by_the_heads_outside(de
 
 @pytest.mark.parametrize("lose", [_removed, *map(in_soak, (_truncated, _emptied))])
 def test_a_key_without_its_database_is_a_loss_too(
-    desk: Desk, database: Path, lose: Callable[[Path], None]
+    cli: CommandRunner, database: Path, lose: Callable[[Path], None]
 ) -> None:
-    (heads,) = (desk.home / "state" / "vaults").glob("*/heads")
+    (heads,) = (cli.home / "state" / "vaults").glob("*/heads")
     shutil.rmtree(heads)
-    assert desk.run("runs").code == 0
+    assert cli.run("runs").code == 0
     lose(database)
     before = database.read_bytes() if database.exists() else None
     for command in (["receipts", "verify"], ["runs"], ["receipts", "list"]):
-        said = desk.run(*command)
-        assert (said.code, "the record is lost" in said.err) == (1, True), command
+        result = cli.run(*command)
+        assert (result.code, "the record is lost" in result.err) == (1, True), command
     assert before == (database.read_bytes() if database.exists() else None)
-    assert desk.run("db", "begin-anew").code == 0
+    assert cli.run("db", "begin-anew").code == 0
     for command in (["runs"], ["receipts", "verify"]):
-        assert desk.run(*command).code == 0, command
-    perform(desk, "b")
+        assert cli.run(*command).code == 0, command
+    perform(cli, "b")
     shutil.rmtree(heads)
     lose(database)
-    assert desk.run("runs").code == 1, "what was begun anew can be lost again"
+    assert cli.run("runs").code == 1, "what was begun anew can be lost again"
 
 
-def test_a_database_of_another_project_is_put_aside_before_a_new_record_begins(
-    desk: Desk, database: Path
+def test_database_of_another_project_is_moved_away_before_a_new_record_begins(
+    cli: CommandRunner, database: Path
 ) -> None:
     (other,) = sqlite3.connect(database).execute("SELECT count(*) FROM runs").fetchone()
     with sqlite3.connect(database) as connection:
         connection.execute("UPDATE receipts SET run_id = 'another'")
     connection.close()
-    said = desk.run("db", "begin-anew", "--json")
-    aside = Path(said.json["database"])
-    assert (said.code, aside.parent, aside.name[:12]) == (0, database.parent, "podium.db-20")
-    assert sqlite3.connect(aside).execute("SELECT count(*) FROM runs").fetchone() == (other,)
-    assert desk.run("runs", "--json").json["runs"] == []
+    result = cli.run("db", "begin-anew", "--json")
+    stderr = Path(result.json["database"])
+    assert (result.code, stderr.parent, stderr.name[:12]) == (0, database.parent, "podium.db-20")
+    assert sqlite3.connect(stderr).execute("SELECT count(*) FROM runs").fetchone() == (other,)
+    assert cli.run("runs", "--json").json["runs"] == []
 
 
-def test_a_project_without_receipts_has_lost_nothing(desk: Desk) -> None:
-    assert desk.run("runs").code == 0
-    desk.add_run(run_id=RUN)
-    assert desk.run("receipts", "verify").code == 0
-    assert desk.run("runs").code == 0
+def test_a_project_without_receipts_has_lost_nothing(cli: CommandRunner) -> None:
+    assert cli.run("runs").code == 0
+    cli.add_run(run_id=RUN)
+    assert cli.run("receipts", "verify").code == 0
+    assert cli.run("runs").code == 0
 
 
 @pytest.mark.soak
 @needs_bwrap()
-def test_a_folder_that_may_not_be_written_can_be_read(desk: Desk, database: Path) -> None:
-    mounts = ["bwrap", "--dev-bind", "/", "/", "--ro-bind", str(desk.project), str(desk.project)]
+def test_a_folder_that_may_not_be_written_can_be_read(cli: CommandRunner, database: Path) -> None:
+    mounts = ["bwrap", "--dev-bind", "/", "/", "--ro-bind", str(cli.project), str(cli.project)]
     for arguments, shown in (
         (["runs"], "feedface"),
         (["receipts", "verify"], "1 receipt of 1 run"),
     ):
         done = subprocess.run(
-            [*mounts, *desk.command(*arguments)],
-            cwd=desk.project,
-            env=desk.environ,
+            [*mounts, *cli.command(*arguments)],
+            cwd=cli.project,
+            env=cli.environ,
             capture_output=True,
             text=True,
             check=False,

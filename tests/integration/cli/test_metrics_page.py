@@ -59,7 +59,7 @@ async def podium(tmp_path: Path) -> AsyncIterator[Podium]:
 def read(text: str) -> dict[str, float]:
     """Every sample of a page, as Prometheus reads it."""
     return {
-        sample.name + "".join(f" {each}" for each in sample.labels.values()): sample.value
+        sample.name + "".join(f" {label}" for label in sample.labels.values()): sample.value
         for family in text_string_to_metric_families(text)
         for sample in family.samples
     }
@@ -83,7 +83,7 @@ async def asked(address: Address, request: bytes) -> str:
             writer.close()
 
 
-async def test_a_worker_tells_prometheus_what_it_did(podium: Podium) -> None:
+async def test_worker_reports_its_work_to_prometheus(podium: Podium) -> None:
     engine = await podium.engine()
     async with metrics_page(podium, "0") as url:
         runs = [await engine.start("work", task=SECRET, queue="default") for _ in range(3)]
@@ -91,7 +91,7 @@ async def test_a_worker_tells_prometheus_what_it_did(podium: Podium) -> None:
             for run in runs:
                 await engine.finish(run.id)
 
-            async def told() -> dict[str, float]:
+            async def samples() -> dict[str, float]:
                 kind, text = await asyncio.to_thread(get, url)
                 assert kind == "text/plain; version=0.0.4; charset=utf-8"
                 assert SECRET not in text
@@ -99,7 +99,7 @@ async def test_a_worker_tells_prometheus_what_it_did(podium: Podium) -> None:
                 found = read(text)
                 return found if found.get("podium_runs_ended_total work succeeded") == 3 else {}
 
-            found = await retry_until(told)
+            found = await retry_until(samples)
     assert url.startswith("http://127.0.0.1:")
     assert found["podium_runs_started_total work"] == 3
     assert found["podium_steps_total work completed"] == 3
@@ -122,7 +122,7 @@ async def test_the_sum_over_workers_on_one_postgresql_is_what_was_done(
         ]
         for worker in workers:
             stack.push_async_callback(worker.close)
-        urls = [await stack.enter_async_context(metrics_page(each, "0")) for each in workers]
+        urls = [await stack.enter_async_context(metrics_page(item, "0")) for item in workers]
         engines = [await worker.engine() for worker in workers]
         runs = [await engines[0].start("work", queue="default") for _ in range(8)]
         for engine in engines:
@@ -131,12 +131,12 @@ async def test_the_sum_over_workers_on_one_postgresql_is_what_was_done(
         for run in runs:
             await engines[0].finish(run.id)
 
-        async def told() -> list[dict[str, float]]:
+        async def samples() -> list[dict[str, float]]:
             pages = [read((await asyncio.to_thread(get, url))[1]) for url in urls]
             ended = [page.get("podium_runs_ended_total work succeeded", 0) for page in pages]
             return pages if sum(ended) == 8 else []
 
-        pages = await retry_until(told)
+        pages = await retry_until(samples)
     assert [page["podium_workers"] for page in pages] == [2, 2]
     assert sum(page.get("podium_steps_total work completed", 0) for page in pages) == 8
     assert all(page["podium_store_commit_seconds_count"] for page in pages)
@@ -227,10 +227,10 @@ async def address() -> AsyncIterator[Address]:
 async def test_only_what_is_a_get_of_a_page_is_answered_with_one(
     address: Address, request_head: bytes, answer: str
 ) -> None:
-    said = await asked(address, request_head)
+    output = await asked(address, request_head)
     # The line may be cut while a request that is too long is still being sent.
-    assert said.startswith(f"HTTP/1.1 {answer} ") or (answer == "400" and not said)
-    assert SECRET not in said
+    assert output.startswith(f"HTTP/1.1 {answer} ") or (answer == "400" and not output)
+    assert SECRET not in output
 
 
 async def test_who_is_slow_to_ask_or_to_be_answered_is_not_waited_for(

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from podium.testing import retry_until_blocking
-from tests.integration.cli.desk import Desk
+from tests.integration.cli.command_runner import CommandRunner
 
 SCRIPT = """
 rules:
@@ -43,9 +43,9 @@ class Served:
         headers = {"Authorization": f"Bearer {key}"}
         line.request("POST", "/v1/chat/completions", json.dumps(body), headers)
         answer = line.getresponse()
-        told = json.loads(answer.read())
+        payload = json.loads(answer.read())
         line.close()
-        return answer.status, told
+        return answer.status, payload
 
     def end(self, by: signal.Signals = signal.SIGINT) -> tuple[str, str]:
         self.process.send_signal(by)
@@ -54,12 +54,12 @@ class Served:
 
 @contextmanager
 def serving(
-    desk: Desk, *arguments: str, lines: int = 8, env: dict[str, str] | None = None
+    cli: CommandRunner, *arguments: str, lines: int = 8, env: dict[str, str] | None = None
 ) -> Iterator[Served]:
     process = subprocess.Popen(
-        desk.command("modelserver", *arguments),
-        cwd=desk.project,
-        env={**desk.environ, **(env or {})},
+        cli.command("modelserver", *arguments),
+        cwd=cli.project,
+        env={**cli.environ, **(env or {})},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -79,15 +79,15 @@ def _url(greeting: str) -> str:
     return greeting.removeprefix("listening on ").partition(";")[0]
 
 
-def said(answer: Any) -> str:
+def reply_text(answer: Any) -> str:
     return str(answer["choices"][0]["message"]["content"])
 
 
-def test_a_script_is_played_until_somebody_interrupts(desk: Desk) -> None:
-    (desk.project / "s.yaml").write_text(SCRIPT)
-    with serving(desk, "--script", "s.yaml") as served:
+def test_a_script_is_played_until_somebody_interrupts(cli: CommandRunner) -> None:
+    (cli.project / "s.yaml").write_text(SCRIPT)
+    with serving(cli, "--script", "s.yaml") as served:
         status, answer = served.post()
-        assert (status, said(answer)) == (200, "Good day.")
+        assert (status, reply_text(answer)) == (200, "Good day.")
         assert f"  export GOOGLE_GEMINI_BASE_URL={served.url}\n" in served.greeting
         assert f"  export ANTHROPIC_BASE_URL={served.url}\n" in served.greeting
         assert f"  export OPENAI_BASE_URL={served.url}/v1\n" in served.greeting
@@ -100,16 +100,16 @@ def test_a_script_is_played_until_somebody_interrupts(desk: Desk) -> None:
 
 
 @pytest.mark.soak
-def test_a_polite_request_to_end_is_the_same(desk: Desk) -> None:
-    (desk.project / "s.yaml").write_text(SCRIPT)
-    with serving(desk, "--script", "s.yaml") as served:
+def test_a_polite_request_to_end_is_the_same(cli: CommandRunner) -> None:
+    (cli.project / "s.yaml").write_text(SCRIPT)
+    with serving(cli, "--script", "s.yaml") as served:
         _, err = served.end(signal.SIGTERM)
     assert (served.process.returncode, err) == (0, "podium: stopped after 0 requests\n")
 
 
-def test_json_is_an_object_a_line(desk: Desk) -> None:
-    (desk.project / "s.json").write_text(json.dumps({"default": {"steps": ["hi"]}}))
-    with serving(desk, "--script", "s.json", "--json", lines=1) as served:
+def test_json_is_an_object_a_line(cli: CommandRunner) -> None:
+    (cli.project / "s.json").write_text(json.dumps({"default": {"steps": ["hi"]}}))
+    with serving(cli, "--script", "s.json", "--json", lines=1) as served:
         served.post()
         greeting = json.loads(served.greeting[0])
         assert greeting["environment"]["OPENAI_BASE_URL"] == f"{served.url}/v1"
@@ -120,11 +120,11 @@ def test_json_is_an_object_a_line(desk: Desk) -> None:
     assert last == {"ended": True, "requests": 1}
 
 
-def test_a_key_is_wanted_and_shown_nowhere(desk: Desk) -> None:
-    (desk.project / "s.yaml").write_text(SCRIPT)
-    log = desk.project / "log.jsonl"
+def test_a_key_is_wanted_and_shown_nowhere(cli: CommandRunner) -> None:
+    (cli.project / "s.yaml").write_text(SCRIPT)
+    log = cli.project / "log.jsonl"
     arguments = ("--script", "s.yaml", "--log", str(log))
-    with serving(desk, *arguments, env={"PODIUM_MODELSERVER_KEY": KEY}) as served:
+    with serving(cli, *arguments, env={"PODIUM_MODELSERVER_KEY": KEY}) as served:
         assert served.post(key="sk-other")[0] == 401
         assert served.post()[0] == 200
         odd = {"model": "\ud800", "messages": [{"role": "user", "content": "\ud800\x1b[2J"}]}
@@ -143,24 +143,24 @@ def test_a_key_is_wanted_and_shown_nowhere(desk: Desk) -> None:
 
 
 @pytest.mark.soak
-def test_what_is_recorded_can_be_replayed(desk: Desk) -> None:
-    (desk.project / "s.yaml").write_text(SCRIPT)
-    with serving(desk, "--script", "s.yaml") as provider:
+def test_what_is_recorded_can_be_replayed(cli: CommandRunner) -> None:
+    (cli.project / "s.yaml").write_text(SCRIPT)
+    with serving(cli, "--script", "s.yaml") as provider:
         arguments = ("--record", "tape.jsonl", "--upstream", provider.url)
-        with serving(desk, *arguments, lines=5) as recorder:
+        with serving(cli, *arguments, lines=5) as recorder:
             assert not any("_API_KEY=" in line for line in recorder.greeting)
-            assert said(recorder.post()[1]) == "Good day."
+            assert reply_text(recorder.post()[1]) == "Good day."
             out, _ = recorder.end()
     assert out == "POST /v1/chat/completions m-1 recorded 200\n"
-    assert KEY not in (desk.project / "tape.jsonl").read_text()
-    with serving(desk, "--replay", "tape.jsonl") as player:
-        assert said(player.post()[1]) == "Good day."
-        status, missing = player.post(body={**BODY, "model": "m-2"})
+    assert KEY not in (cli.project / "tape.jsonl").read_text()
+    with serving(cli, "--replay", "tape.jsonl") as role_agent:
+        assert reply_text(role_agent.post()[1]) == "Good day."
+        status, missing = role_agent.post(body={**BODY, "model": "m-2"})
         assert (status, "--record tape.jsonl" in missing["error"]["message"]) == (404, True)
 
 
-def test_a_fault_in_the_script_is_named_with_its_line_and_key(desk: Desk) -> None:
-    (desk.project / "s.yaml").write_text(
+def test_a_fault_in_the_script_is_named_with_its_line_and_key(cli: CommandRunner) -> None:
+    (cli.project / "s.yaml").write_text(
         "rules:\n"
         "  - marker: a\n"
         "    steps:\n"
@@ -169,24 +169,26 @@ def test_a_fault_in_the_script_is_named_with_its_line_and_key(desk: Desk) -> Non
         "  - when: '('\n"
         "    steps: []\n"
     )
-    said = desk.run("modelserver", "--script", "s.yaml")
-    assert said.code == 2
+    reply_text = cli.run("modelserver", "--script", "s.yaml")
+    assert reply_text.code == 2
     for words in (
         "s.yaml:4:9: rules[0].steps[0].txt: unknown key 'txt'",
         "s.yaml:5:9: rules[0].steps[1].status: input should be greater than or equal to 400",
         "s.yaml:6:5: rules[1].when: is not a valid regular expression",
         "s.yaml:7:5: rules[1].steps:",
     ):
-        assert words in said.err
-    assert "rules[0].steps:" not in said.err
+        assert words in reply_text.err
+    assert "rules[0].steps:" not in reply_text.err
 
 
 @pytest.mark.parametrize("way", [("--replay", "b"), ("--record", "a", "--upstream", "http://x")])
-def test_a_key_that_nobody_would_be_asked_for_is_refused(desk: Desk, way: tuple[str, ...]) -> None:
-    said = desk.run("modelserver", *way, "--key", KEY)
-    assert said.code == 2
-    assert "requires --script or --by-hand" in said.err
-    assert KEY not in said.err
+def test_a_key_that_nobody_would_be_asked_for_is_refused(
+    cli: CommandRunner, way: tuple[str, ...]
+) -> None:
+    reply_text = cli.run("modelserver", *way, "--key", KEY)
+    assert reply_text.code == 2
+    assert "requires --script or --by-hand" in reply_text.err
+    assert KEY not in reply_text.err
 
 
 @pytest.mark.parametrize(
@@ -215,20 +217,20 @@ def test_a_key_that_nobody_would_be_asked_for_is_refused(desk: Desk, way: tuple[
     ],
 )
 def test_what_makes_no_sense_is_a_usage_error(
-    desk: Desk, arguments: tuple[str, ...], words: str
+    cli: CommandRunner, arguments: tuple[str, ...], words: str
 ) -> None:
-    said = desk.run("modelserver", *arguments)
-    assert said.code == 2
-    assert words in said.err
+    reply_text = cli.run("modelserver", *arguments)
+    assert reply_text.code == 2
+    assert words in reply_text.err
 
 
-def test_a_port_that_is_taken_is_told(desk: Desk) -> None:
-    (desk.project / "s.yaml").write_text(SCRIPT)
+def test_port_in_use_is_reported(cli: CommandRunner) -> None:
+    (cli.project / "s.yaml").write_text(SCRIPT)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        said = desk.run("modelserver", "--script", "s.yaml", "--port", port)
-    assert said.code == 2
-    assert f"cannot listen on port {port}" in said.err
+        reply_text = cli.run("modelserver", "--script", "s.yaml", "--port", port)
+    assert reply_text.code == 2
+    assert f"cannot listen on port {port}" in reply_text.err
 
 
 CUT = (ConnectionError, http.client.IncompleteRead)
@@ -247,30 +249,30 @@ def put(folder: Path, name: str, text: str) -> None:
     (folder / "draft").replace(folder / name)
 
 
-def test_by_hand_a_request_waits_in_the_folder_for_its_answer(desk: Desk) -> None:
-    folder = desk.project / "trial"
-    with serving(desk, "--by-hand", "--folder", "trial", lines=10) as served:
+def test_by_hand_a_request_waits_in_the_folder_for_its_answer(cli: CommandRunner) -> None:
+    folder = cli.project / "trial"
+    with serving(cli, "--by-hand", "--folder", "trial", lines=10) as served:
         assert served.greeting[8].startswith(f"answer at {served.url}/page/")
         assert served.greeting[9].startswith(f"or in {folder}, as NNNN-answer.json")
         with asked(served) as reply:
             retry_until_blocking((folder / "0001-request.json").exists)
             put(folder, "0001-answer.md", "By hand.")
             status, answer = reply.result(120)
-        assert (status, said(answer)) == (200, "By hand.")
+        assert (status, reply_text(answer)) == (200, "By hand.")
         assert served.process.stdout is not None
-        told = [served.process.stdout.readline() for _ in range(2)]
+        messages = [served.process.stdout.readline() for _ in range(2)]
         out, err = served.end()
     size = len(json.dumps(BODY))
     waiting = f"0001 chat m-1 {size} bytes 0 tools waiting for 0001-answer.json\n"
-    assert (told, out) == ([waiting, "0001 answered\n"], "")
+    assert (messages, out) == ([waiting, "0001 answered\n"], "")
     assert err == "podium: stopped after 1 request\n"
     assert served.process.returncode == 0
-    assert KEY not in "".join(each.read_text() for each in folder.iterdir())
+    assert KEY not in "".join(path.read_text() for path in folder.iterdir())
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
-def test_by_hand_json_is_one_line_for_each_request(desk: Desk) -> None:
-    with serving(desk, "--by-hand", "--json", "--timeout", "0.3", lines=1) as served:
+def test_by_hand_json_is_one_line_per_request(cli: CommandRunner) -> None:
+    with serving(cli, "--by-hand", "--json", "--timeout", "0.3", lines=1) as served:
         greeting = json.loads(served.greeting[0])
         assert greeting["page"].startswith(f"{served.url}/page/")
         status, answer = served.post()
@@ -285,32 +287,34 @@ def test_by_hand_json_is_one_line_for_each_request(desk: Desk) -> None:
 
 
 @pytest.mark.soak
-def test_by_hand_a_killed_server_is_followed_by_the_next_on_the_same_folder(desk: Desk) -> None:
-    folder = desk.project / "trial"
+def test_by_hand_a_killed_server_is_followed_by_the_next_on_the_same_folder(
+    cli: CommandRunner,
+) -> None:
+    folder = cli.project / "trial"
     with (
-        serving(desk, "--by-hand", "--folder", "trial", lines=10) as served,
+        serving(cli, "--by-hand", "--folder", "trial", lines=10) as served,
         asked(served) as cut,
     ):
         retry_until_blocking((folder / "0001-request.json").exists)
-        busy = desk.run("modelserver", "--by-hand", "--folder", "trial")
+        busy = cli.run("modelserver", "--by-hand", "--folder", "trial")
         assert "another model server uses 'trial'" in busy.err
         served.process.kill()
         assert isinstance(cut.exception(120), CUT)
-    with serving(desk, "--by-hand", "--folder", "trial", lines=10) as again:
+    with serving(cli, "--by-hand", "--folder", "trial", lines=10) as again:
         assert json.loads((folder / "0001-closed.json").read_text())["state"] == "server ended"
         with asked(again) as reply:
             retry_until_blocking((folder / "0002-request.json").exists)
             put(folder, "0002-answer.json", '{"text": "Later."}')
-            assert said(reply.result(120)[1]) == "Later."
+            assert reply_text(reply.result(120)[1]) == "Later."
             _, err = again.end()
     assert (again.process.returncode, err) == (0, "podium: stopped after 1 request\n")
 
 
 @pytest.mark.soak
-def test_by_hand_an_interrupt_ends_it_while_a_client_waits(desk: Desk) -> None:
-    folder = desk.project / "trial"
+def test_by_hand_an_interrupt_ends_it_while_a_client_waits(cli: CommandRunner) -> None:
+    folder = cli.project / "trial"
     with (
-        serving(desk, "--by-hand", "--folder", "trial", lines=10) as served,
+        serving(cli, "--by-hand", "--folder", "trial", lines=10) as served,
         asked(served) as cut,
     ):
         retry_until_blocking((folder / "0001-request.json").exists)
@@ -320,14 +324,14 @@ def test_by_hand_an_interrupt_ends_it_while_a_client_waits(desk: Desk) -> None:
     assert json.loads((folder / "0001-closed.json").read_text())["state"] == "server ended"
 
 
-def test_help_shows_examples(desk: Desk) -> None:
-    said = desk.run("modelserver", "--help")
-    assert "podium modelserver --script answers.yaml" in said.out
-    assert "podium modelserver --by-hand --folder trial" in said.out
+def test_help_shows_examples(cli: CommandRunner) -> None:
+    reply_text = cli.run("modelserver", "--help")
+    assert "podium modelserver --script answers.yaml" in reply_text.out
+    assert "podium modelserver --by-hand --folder trial" in reply_text.out
 
 
-def test_a_log_nobody_can_write_is_told(desk: Desk, tmp_path: Path) -> None:
-    (desk.project / "s.yaml").write_text(SCRIPT)
-    said = desk.run("modelserver", "--script", "s.yaml", "--log", str(tmp_path / "no" / "log"))
-    assert said.code == 1
-    assert "No such file or directory" in said.err
+def test_unwritable_log_is_reported(cli: CommandRunner, tmp_path: Path) -> None:
+    (cli.project / "s.yaml").write_text(SCRIPT)
+    reply_text = cli.run("modelserver", "--script", "s.yaml", "--log", str(tmp_path / "no" / "log"))
+    assert reply_text.code == 1
+    assert "No such file or directory" in reply_text.err

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.integration.cli.desk import Desk
+from tests.integration.cli.command_runner import CommandRunner
 
 
 @pytest.mark.parametrize(
@@ -21,30 +21,30 @@ from tests.integration.cli.desk import Desk
     ],
 )
 def test_a_command_is_judged_with_rule_tier_and_reason(
-    desk: Desk, command: tuple[str, ...], code: int | None, decision: str | None
+    cli: CommandRunner, command: tuple[str, ...], code: int | None, decision: str | None
 ) -> None:
-    said = desk.run("policy", "check", "--json", "--", *command)
-    assert set(said.json) >= {"decision", "rule", "tier", "reason", "arithmetic"}
+    result = cli.run("policy", "check", "--json", "--", *command)
+    assert set(result.json) >= {"decision", "rule", "tier", "reason", "arithmetic"}
     if code is not None:
-        assert (said.code, said.json["decision"]) == (code, decision)
-    assert not (desk.project / ".podium").exists()
+        assert (result.code, result.json["decision"]) == (code, decision)
+    assert not (cli.project / ".podium").exists()
 
 
 PIPED = "make test 2>&1 | tail -20"
 
 
-def test_the_answer_is_for_the_confinement_that_is_set_and_says_which(desk: Desk) -> None:
-    held = desk.run("policy", "check", "--", PIPED)
+def test_the_answer_is_for_the_confinement_that_is_set_and_says_which(cli: CommandRunner) -> None:
+    held = cli.run("policy", "check", "--", PIPED)
     assert held.code == 0
     assert "confined   by the kernel, as in a workspace; network model-only\n" in held.out
-    words = desk.run("policy", "check", "--unconfined", "--json", "--", PIPED)
+    words = cli.run("policy", "check", "--unconfined", "--json", "--", PIPED)
     assert (words.code, words.json["confinement"], words.json["network"]) == (4, "none", "open")
-    desk.home.mkdir(exist_ok=True)
-    (desk.home / "config.yaml").write_text("sandbox: none\n")
-    switched_off = desk.run("policy", "check", "--", PIPED)
+    cli.home.mkdir(exist_ok=True)
+    (cli.home / "config.yaml").write_text("sandbox: none\n")
+    switched_off = cli.run("policy", "check", "--", PIPED)
     assert switched_off.code == 4
     assert "confined   no: only the command line is judged" in switched_off.out
-    assert desk.run("policy", "check", "--confined", "--", PIPED).code == 0
+    assert cli.run("policy", "check", "--confined", "--", PIPED).code == 0
 
 
 @pytest.mark.parametrize(
@@ -56,37 +56,37 @@ def test_the_answer_is_for_the_confinement_that_is_set_and_says_which(desk: Desk
     ],
 )
 def test_a_refused_checkout_names_the_command_that_takes_a_file_back(
-    desk: Desk, command: str, instead: str
+    cli: CommandRunner, command: str, instead: str
 ) -> None:
-    denied = desk.run("policy", "check", "--json", "--", command)
+    denied = cli.run("policy", "check", "--json", "--", command)
     assert (denied.code, f"`{instead}`" in denied.json["reason"]) == (4, True)
-    assert desk.run("policy", "check", "--", instead).code == 0
+    assert cli.run("policy", "check", "--", instead).code == 0
 
 
-def test_a_tool_call_is_judged_by_its_arguments(desk: Desk) -> None:
+def test_a_tool_call_is_judged_by_its_arguments(cli: CommandRunner) -> None:
     inside = json.dumps({"path": "a.txt", "content": "x"})
-    said = desk.run("policy", "check", "--tool", "write_file", "--args", inside)
-    assert said.code == 0
-    assert "decision   allow\n" in said.out
+    result = cli.run("policy", "check", "--tool", "write_file", "--args", inside)
+    assert result.code == 0
+    assert "decision   allow\n" in result.out
     outside = json.dumps({"path": "../a.txt", "content": "x"})
-    assert desk.run("policy", "check", "--tool", "write_file", "--args", outside).code == 4
+    assert cli.run("policy", "check", "--tool", "write_file", "--args", outside).code == 4
 
 
-def test_a_tool_nobody_registered_is_denied(desk: Desk) -> None:
-    said = desk.run("policy", "check", "--tool", "launch", "--json")
-    assert (said.code, said.json["decision"]) == (4, "deny")
+def test_a_tool_nobody_registered_is_denied(cli: CommandRunner) -> None:
+    result = cli.run("policy", "check", "--tool", "launch", "--json")
+    assert (result.code, result.json["decision"]) == (4, "deny")
 
 
-def test_a_projects_rule_counts_and_can_only_tighten(desk: Desk) -> None:
-    desk.says(
+def test_a_projects_rule_counts_and_can_only_tighten(cli: CommandRunner) -> None:
+    cli.says(
         "policy:\n"
         "  rules:\n"
         "    - {name: no-status, command: ['git status'], decision: deny, why: we do not look}\n"
         "    - {name: all-git, command: ['git checkout *'], decision: allow}\n"
     )
-    denied = desk.run("policy", "check", "--json", "--", "git", "status")
+    denied = cli.run("policy", "check", "--json", "--", "git", "status")
     assert (denied.code, denied.json["rule"]) == (4, "no-status")
-    assert desk.run("policy", "check", "--", "git", "checkout", "main").code == 4
+    assert cli.run("policy", "check", "--", "git", "checkout", "main").code == 4
 
 
 @pytest.mark.parametrize(
@@ -112,45 +112,45 @@ def test_a_projects_rule_counts_and_can_only_tighten(desk: Desk) -> None:
     ],
 )
 def test_a_question_that_makes_no_sense_is_a_usage_error(
-    desk: Desk, arguments: tuple[str, ...], words: str
+    cli: CommandRunner, arguments: tuple[str, ...], words: str
 ) -> None:
-    said = desk.run("policy", "check", *arguments)
-    assert said.code == 2
-    assert words in said.err
+    result = cli.run("policy", "check", *arguments)
+    assert result.code == 2
+    assert words in result.err
 
 
-def test_a_list_of_cases_holds_or_is_told_case_by_case(desk: Desk) -> None:
-    cases = desk.project / "cases.yaml"
+def test_list_of_cases_passes_or_is_reported_case_by_case(cli: CommandRunner) -> None:
+    cases = cli.project / "cases.yaml"
     cases.write_text(
         "- {command: git status, decision: allow}\n"
         "- {command: 'rm -rf build', decision: allow, confined: true}\n"
         "- {command: [git, push], decision: deny, rule: git-firewall}\n"
     )
-    assert desk.run("policy", "test", str(cases)).code == 0
+    assert cli.run("policy", "test", str(cases)).code == 0
     cases.write_text(
         "- {command: git push, decision: allow, why: we wish it were so}\n- {command: ls, decision: allow}\n"
     )
-    said = desk.run("policy", "test", str(cases))
-    assert said.code == 1
-    assert "expected allow, got deny by git-firewall: git push" in said.out
-    assert "why: we wish it were so" in said.out
-    assert "1 of 2 cases hold" in said.out
-    assert "wrongly stopped: 50.00%" in said.out
+    result = cli.run("policy", "test", str(cases))
+    assert result.code == 1
+    assert "expected allow, got deny by git-firewall: git push" in result.out
+    assert "why: we wish it were so" in result.out
+    assert "1 of 2 cases hold" in result.out
+    assert "wrongly stopped: 50.00%" in result.out
 
 
-def test_a_list_of_cases_is_told_as_json(desk: Desk) -> None:
-    cases = desk.project / "cases.yaml"
+def test_list_of_cases_is_printed_as_json(cli: CommandRunner) -> None:
+    cases = cli.project / "cases.yaml"
     cases.write_text("defaults: {decision: deny, confined: true}\ncases: [git push, ls]\n")
-    said = desk.run("policy", "test", "--json", str(cases))
-    assert said.code == 1
-    assert (said.json["cases"], said.json["held"]) == (2, 1)
-    assert said.json["wrong"][0]["command"] == "ls"
+    result = cli.run("policy", "test", "--json", str(cases))
+    assert result.code == 1
+    assert (result.json["cases"], result.json["held"]) == (2, 1)
+    assert result.json["wrong"][0]["command"] == "ls"
 
 
-def test_the_shipped_lists_hold(desk: Desk) -> None:
-    said = desk.run("policy", "test", "--json")
-    assert (said.code, said.json["wrong"]) == (0, [])
-    assert said.json["cases"] > 700
+def test_the_shipped_lists_hold(cli: CommandRunner) -> None:
+    result = cli.run("policy", "test", "--json")
+    assert (result.code, result.json["wrong"]) == (0, [])
+    assert result.json["cases"] > 700
 
 
 @pytest.mark.parametrize(
@@ -170,16 +170,16 @@ def test_the_shipped_lists_hold(desk: Desk) -> None:
     ],
 )
 def test_a_list_that_is_no_list_of_cases_is_a_usage_error(
-    desk: Desk, text: str, words: str
+    cli: CommandRunner, text: str, words: str
 ) -> None:
-    cases = desk.project / "cases.yaml"
+    cases = cli.project / "cases.yaml"
     cases.write_bytes(text.encode("latin-1"))
-    said = desk.run("policy", "test", str(cases))
-    assert said.code == 2
-    assert words in said.err
+    result = cli.run("policy", "test", str(cases))
+    assert result.code == 2
+    assert words in result.err
 
 
-def test_a_list_that_is_not_there_is_a_usage_error(desk: Desk) -> None:
-    said = desk.run("policy", "test", str(desk.project / "none.yaml"))
-    assert said.code == 2
-    assert "cannot be read: No such file" in said.err
+def test_a_list_that_is_not_there_is_a_usage_error(cli: CommandRunner) -> None:
+    result = cli.run("policy", "test", str(cli.project / "none.yaml"))
+    assert result.code == 2
+    assert "cannot be read: No such file" in result.err

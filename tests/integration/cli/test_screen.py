@@ -13,46 +13,48 @@ from podium.cli.screen import Screen
 from podium.core.events import Event, EventBody, NoteTaken, RunNeededHuman
 from podium.core.ids import short_id
 from podium.render.event import event_line
-from tests.integration.cli.desk import Desk
+from tests.integration.cli.command_runner import CommandRunner
 
 
-def on_a_terminal(desk: Desk, *arguments: str, **extra: str) -> str:
+def on_a_terminal(cli: CommandRunner, *arguments: str, **extra: str) -> str:
     """Return the output of a command on a terminal."""
     master, slave = pty.openpty()
     done = subprocess.Popen(
-        desk.command(*arguments),
-        cwd=desk.project,
-        env={**desk.environ, "TERM": "xterm-256color", **extra},
+        cli.command(*arguments),
+        cwd=cli.project,
+        env={**cli.environ, "TERM": "xterm-256color", **extra},
         stdout=slave,
         stderr=subprocess.PIPE,
     )
     os.close(slave)
-    heard = b""
+    text = b""
     try:
         while chunk := os.read(master, 4096):
-            heard += chunk
+            text += chunk
     except OSError:
         pass  # Linux says EIO when the last writer is gone
     done.communicate(timeout=120)
     os.close(master)
-    return heard.decode()
+    return text.decode()
 
 
-def test_a_narrow_terminal_gets_narrow_lines_without_colour_when_unwanted(desk: Desk) -> None:
-    desk.add_run(task="[bold]a long task[/bold] " * 5)
-    drawn = on_a_terminal(desk, "runs", COLUMNS="60", NO_COLOR="1")
+def test_a_narrow_terminal_gets_narrow_lines_without_colour_when_unwanted(
+    cli: CommandRunner,
+) -> None:
+    cli.add_run(task="[bold]a long task[/bold] " * 5)
+    drawn = on_a_terminal(cli, "runs", COLUMNS="60", NO_COLOR="1")
     assert max(len(line) for line in drawn.splitlines()) <= 60
     assert "\x1b" not in drawn
     assert "[bold]" in drawn.replace("\r\n", "")
 
 
-def test_below_seventy_columns_a_table_is_a_list_that_cuts_nothing(desk: Desk) -> None:
-    run = desk.add_run(task="a task that is rather long " * 4)
-    drawn = on_a_terminal(desk, "runs", COLUMNS="40", NO_COLOR="1").replace("\r\n", "\n")
+def test_below_seventy_columns_a_table_is_a_list_that_cuts_nothing(cli: CommandRunner) -> None:
+    run = cli.add_run(task="a task that is rather long " * 4)
+    drawn = on_a_terminal(cli, "runs", COLUMNS="40", NO_COLOR="1").replace("\r\n", "\n")
     assert drawn.startswith(f"run: {short_id(run.id)}\nstatus: waiting\n")
     assert max(len(line) for line in drawn.splitlines()) <= 40
     assert drawn.split("task: ")[1].split() == run.task.split()
-    assert "RUN " in on_a_terminal(desk, "runs", COLUMNS="90", NO_COLOR="1")
+    assert "RUN " in on_a_terminal(cli, "runs", COLUMNS="90", NO_COLOR="1")
 
 
 def test_a_narrow_line_of_progress_is_cut_unless_it_says_what_to_do() -> None:
@@ -73,10 +75,10 @@ def test_a_narrow_line_of_progress_is_cut_unless_it_says_what_to_do() -> None:
     assert max(map(len, asked.splitlines())) <= 60
 
 
-def test_piped_output_is_whole_and_plain(desk: Desk) -> None:
+def test_piped_output_is_whole_and_plain(cli: CommandRunner) -> None:
     task = "word " * 60
-    desk.add_run(task=task)
-    out = desk.run("runs").out
+    cli.add_run(task=task)
+    out = cli.run("runs").out
     assert task.strip() in out
     assert "\x1b" not in out
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.cli.desk import Desk
-from tests.integration.cli.sense_rig import break_down, lay_out
+from tests.integration.cli.command_runner import CommandRunner
+from tests.integration.cli.sense_harness import break_down, lay_out
 
 WRITABLE = ("logs", "g/telemetry", ".podium")
 Known = tuple[int, int, int, int, str]
@@ -31,61 +31,63 @@ def snapshot(root: Path) -> dict[str, Known]:
     return found
 
 
-def prepared(desk: Desk) -> None:
+def prepared(cli: CommandRunner) -> None:
     """A root in which much is wrong, with work orders, links and odd names lying about."""
-    lay_out(desk, mode="sensing", failing=("opal_api", "redis", "../../CLC"))
+    lay_out(cli, mode="sensing", failing=("opal_api", "redis", "../../CLC"))
     for place in ("CLC", "CLS", "bridge/done/CLC"):
-        (desk.project / place).mkdir(parents=True)
-        (desk.project / place / "core.md").write_text("mine")
-    (desk.project / "bridge/inbox/CLC/WO-OLD.yaml").write_text("id: WO-OLD\ntitle: old\n")
-    (desk.project / "bridge/outbox/LIAM/WO-1.ack.json").write_text(
+        (cli.project / place).mkdir(parents=True)
+        (cli.project / place / "core.md").write_text("mine")
+    (cli.project / "bridge/inbox/CLC/WO-OLD.yaml").write_text("id: WO-OLD\ntitle: old\n")
+    (cli.project / "bridge/outbox/LIAM/WO-1.ack.json").write_text(
         '{"wo_id": "WO-1", "status": "failed"}'
     )
-    (desk.project / "state/clc_sessions/link.yaml").symlink_to("SESSION-DEMO-001.yaml")
-    (desk.project / ".podium").mkdir(mode=0o700)
+    (cli.project / "state/clc_sessions/link.yaml").symlink_to("SESSION-DEMO-001.yaml")
+    (cli.project / ".podium").mkdir(mode=0o700)
 
 
 def test_a_tick_with_candidates_changes_nothing_else(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    cli: CommandRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("GMX_ORCH_MODE", raising=False)
-    prepared(desk)
-    before = snapshot(desk.project)
+    prepared(cli)
+    before = snapshot(cli.project)
     assert len(before) > 20
-    said = desk.run("sense", "--once", "--json")
-    assert said.code == 0, said.err
-    assert {each["state"] for each in said.json["candidates"]} == {"logged"}
-    assert len(said.json["candidates"]) > 2
-    assert snapshot(desk.project) == before
-    break_down(desk, "postgres")
-    assert desk.run("sense", "--once", "--json").json["changed"] is True
-    assert snapshot(desk.project) == before
+    result = cli.run("sense", "--once", "--json")
+    assert result.code == 0, result.err
+    assert {candidate["state"] for candidate in result.json["candidates"]} == {"logged"}
+    assert len(result.json["candidates"]) > 2
+    assert snapshot(cli.project) == before
+    break_down(cli, "postgres")
+    assert cli.run("sense", "--once", "--json").json["changed"] is True
+    assert snapshot(cli.project) == before
 
 
-def test_a_dry_run_is_seen_by_the_snapshot(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dry_run_is_seen_by_the_snapshot(
+    cli: CommandRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The snapshot sees what it should: a mode that writes candidates changes the root."""
     monkeypatch.delenv("GMX_ORCH_MODE", raising=False)
-    prepared(desk)
-    before = snapshot(desk.project)
-    assert desk.run("sense", "--once", "--mode", "dry-run").code == 0
-    changed = {path for path, known in snapshot(desk.project).items() if before.get(path) != known}
+    prepared(cli)
+    before = snapshot(cli.project)
+    assert cli.run("sense", "--once", "--mode", "dry-run").code == 0
+    changed = {path for path, known in snapshot(cli.project).items() if before.get(path) != known}
     assert {Path(path).parent.name for path in changed} >= {"wo_candidates"}
 
 
-def enclosed(desk: Desk, *command: str) -> list[str]:
+def enclosed(cli: CommandRunner, *command: str) -> list[str]:
     """The command where the kernel lets it write only these folders of the root, and its user's own."""
     shutil.which("bwrap") or pytest.skip("bubblewrap is not installed")
-    desk.home.mkdir(exist_ok=True)
-    places = [str(desk.project / place) for place in WRITABLE] + [str(desk.home)]
+    cli.home.mkdir(exist_ok=True)
+    places = [str(cli.project / place) for place in WRITABLE] + [str(cli.home)]
     binds = [word for place in places for word in ("--bind", place, place)]
     return ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", *binds, *command]
 
 
-def run_enclosed(desk: Desk, *command: str) -> subprocess.CompletedProcess[str]:
+def run_enclosed(cli: CommandRunner, *command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        enclosed(desk, *command),
-        cwd=desk.project,
-        env=desk.environ,
+        enclosed(cli, *command),
+        cwd=cli.project,
+        env=cli.environ,
         capture_output=True,
         text=True,
         timeout=120,
@@ -93,16 +95,18 @@ def run_enclosed(desk: Desk, *command: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_kernel_lets_a_tick_write_nowhere_else_and_it_wants_nothing_else(desk: Desk) -> None:
-    prepared(desk)
-    tried = run_enclosed(desk, "true")
+def test_the_kernel_lets_a_tick_write_nowhere_else_and_it_wants_nothing_else(
+    cli: CommandRunner,
+) -> None:
+    prepared(cli)
+    tried = run_enclosed(cli, "true")
     if tried.returncode != 0:
         pytest.skip(f"bubblewrap cannot be used here: {tried.stderr.strip()}")
-    assert run_enclosed(desk, "touch", "bridge/inbox/CLC/x.yaml").returncode != 0
-    before = snapshot(desk.project)
-    said = run_enclosed(desk, *desk.command("sense", "--once"))
-    assert said.returncode == 0, said.stderr
-    assert "logged      WO-FIX-OPAL_API-" in said.stdout
-    assert said.stderr == ""
-    assert said.stdout.rstrip().endswith("GMX_Call_Status=OK, WOs_Created=0, WO_IDs=[]")
-    assert snapshot(desk.project) == before
+    assert run_enclosed(cli, "touch", "bridge/inbox/CLC/x.yaml").returncode != 0
+    before = snapshot(cli.project)
+    output = run_enclosed(cli, *cli.command("sense", "--once"))
+    assert output.returncode == 0, output.stderr
+    assert "logged      WO-FIX-OPAL_API-" in output.stdout
+    assert output.stderr == ""
+    assert output.stdout.rstrip().endswith("GMX_Call_Status=OK, WOs_Created=0, WO_IDs=[]")
+    assert snapshot(cli.project) == before

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from podium.cli.error_report import run
-from tests.integration.cli.desk import Desk
-from tests.integration.cli.sense_rig import break_down, delivered, lay_out, ticked
+from tests.integration.cli.command_runner import CommandRunner
+from tests.integration.cli.sense_harness import break_down, delivered, lay_out, ticked
 from tests.integration.cli.test_on_terminals import at_a_terminal
 
 
@@ -15,30 +15,30 @@ def _no_mode_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GMX_ORCH_MODE", raising=False)
 
 
-def agreed(desk: Desk) -> None:
+def agreed(cli: CommandRunner) -> None:
     """One yes in supervised mode, where one is enough to propose a promotion."""
-    lay_out(desk, mode="supervised", more="    promote_after: 1\n", failing=("opal_api",))
-    (only,) = (each["wo_id"] for each in ticked(desk)["candidates"])
-    assert desk.run("deploy", only).code == 0
+    lay_out(cli, mode="supervised", more="    promote_after: 1\n", failing=("opal_api",))
+    (only,) = (candidate["wo_id"] for candidate in ticked(cli)["candidates"])
+    assert cli.run("deploy", only).code == 0
 
 
-def standing(desk: Desk) -> dict[str, object]:
-    (found,) = desk.run("sense", "trust", "--json").json["standings"]
+def trust_status(cli: CommandRunner) -> dict[str, object]:
+    (found,) = cli.run("sense", "trust", "--json").json["standings"]
     return dict(found)
 
 
-def test_where_nobody_said_anything_nothing_is_earned(desk: Desk) -> None:
-    said = desk.run("sense", "trust")
-    assert (said.code, said.out[:29]) == (0, "no target has earned autonomy")
-    refused = desk.run("sense", "trust", "promote", "opal_api", "--yes")
+def test_without_any_feedback_nothing_is_earned(cli: CommandRunner) -> None:
+    result = cli.run("sense", "trust")
+    assert (result.code, result.out[:29]) == (0, "no target has earned autonomy")
+    refused = cli.run("sense", "trust", "promote", "opal_api", "--yes")
     assert refused.code == 4
-    assert desk.run("sense", "trust", "demote", "opal_api").code == 2
+    assert cli.run("sense", "trust", "demote", "opal_api").code == 2
 
 
-def test_answers_are_counted_and_a_promotion_is_proposed(desk: Desk) -> None:
-    agreed(desk)
-    said = desk.run("sense", "trust")
-    head, row = said.out.splitlines()
+def test_answers_are_counted_and_a_promotion_is_proposed(cli: CommandRunner) -> None:
+    agreed(cli)
+    result = cli.run("sense", "trust")
+    head, row = result.out.splitlines()
     assert head.split() == [
         *("TARGET", "ZONE", "AGREED", "DISAGREED", "INCIDENTS", "GRANTED", "PROPOSAL")
     ]
@@ -51,90 +51,89 @@ def test_answers_are_counted_and_a_promotion_is_proposed(desk: Desk) -> None:
         "nothing",
         *["promote", "up", "to", "T2"],
     ]
-    assert standing(desk)["proposes"] is True
+    assert trust_status(cli)["proposes"] is True
 
 
-def test_too_few_agreements_are_refused_unless_a_person_insists(desk: Desk) -> None:
-    agreed(desk)
-    desk.says("flows: {sense: {planner: rules, promote_after: 3}}\n")
-    said = desk.run("sense", "trust", "promote", "opal_api", "--yes")
-    assert said.code == 4
-    assert "1 in words; 3 are required" in said.err
+def test_too_few_agreements_are_refused_unless_a_person_insists(cli: CommandRunner) -> None:
+    agreed(cli)
+    cli.says("flows: {sense: {planner: rules, promote_after: 3}}\n")
+    result = cli.run("sense", "trust", "promote", "opal_api", "--yes")
+    assert result.code == 4
+    assert "1 in words; 3 are required" in result.err
     for words in (("--zone", "words"), ("--zone", "state")):
-        assert desk.run("sense", "trust", "promote", "opal_api", *words, "--yes").code == 4
-    assert standing(desk)["granted"] is None
-    given = desk.run("sense", "trust", "promote", "opal_api", "--anyway", "--up-to", "t1", "--yes")
+        assert cli.run("sense", "trust", "promote", "opal_api", *words, "--yes").code == 4
+    assert trust_status(cli)["granted"] is None
+    given = cli.run("sense", "trust", "promote", "opal_api", "--anyway", "--up-to", "t1", "--yes")
     assert given.code == 0, given.err
-    assert (standing(desk)["granted"], standing(desk)["granted_by"]) == ("T1", "ann")
-    assert desk.run("sense", "trust", "promote", "opal_api", "--up-to", "T4").code == 2
+    assert (trust_status(cli)["granted"], trust_status(cli)["granted_by"]) == ("T1", "ann")
+    assert cli.run("sense", "trust", "promote", "opal_api", "--up-to", "T4").code == 2
 
 
 def test_a_name_that_nothing_proves_grants_no_autonomy(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    cli: CommandRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    agreed(desk)
+    agreed(cli)
     monkeypatch.setenv("PODIUM_USER", "bob")
-    said = desk.run("sense", "trust", "promote", "opal_api", "--yes")
-    assert (said.code, "a name alone proves nothing" in said.err) == (2, True)
-    assert standing(desk)["granted"] is None
+    result = cli.run("sense", "trust", "promote", "opal_api", "--yes")
+    assert (result.code, "a name alone proves nothing" in result.err) == (2, True)
+    assert trust_status(cli)["granted"] is None
     monkeypatch.delenv("PODIUM_USER")
-    said = desk.run("sense", "trust", "promote", "opal_api", stdin=b"")
-    assert (said.code, "--yes" in said.err) == (2, True), "nobody is there to say yes"
-    assert standing(desk)["granted"] is None
-    root = ("--root", str(desk.project))
-    elsewhere = ("--project", str(desk.project.parent), "sense", "trust")
+    result = cli.run("sense", "trust", "promote", "opal_api", stdin=b"")
+    assert (result.code, "--yes" in result.err) == (2, True), "nobody is there to say yes"
+    assert trust_status(cli)["granted"] is None
+    root = ("--root", str(cli.project))
+    elsewhere = ("--project", str(cli.project.parent), "sense", "trust")
     assert run([*elsewhere, "promote", "opal_api", "--yes", *root]) == 0
-    assert standing(desk)["granted_by"] == "ann"
+    assert trust_status(cli)["granted_by"] == "ann"
     assert run([*elsewhere, "demote", "opal_api", *root]) == 0
-    assert standing(desk)["granted"] is None
+    assert trust_status(cli)["granted"] is None
 
 
 @pytest.mark.soak
-def test_at_a_terminal_a_person_types_yes(desk: Desk) -> None:
-    agreed(desk)
+def test_at_a_terminal_a_person_types_yes(cli: CommandRunner) -> None:
+    agreed(cli)
     for typed, code, granted in (("y\n", 4, None), ("yes\n", 0, "T2")):
-        left, shown = at_a_terminal(desk, typed, "sense", "trust", "promote", "opal_api")
+        left, shown = at_a_terminal(cli, typed, "sense", "trust", "promote", "opal_api")
         assert left == code, shown
         assert "orders up to T2 would be delivered without approval" in " ".join(shown.split())
-        assert standing(desk)["granted"] == granted
+        assert trust_status(cli)["granted"] == granted
 
 
 @pytest.mark.soak
-def test_what_was_granted_is_delivered_unasked_until_it_is_taken_back(desk: Desk) -> None:
-    agreed(desk)
-    assert desk.run("sense", "trust", "promote", "opal_api", "--yes").code == 0
-    desk.says("flows: {sense: {planner: rules, mode: autonomous, again_seconds: 0.001}}\n")
-    tick = ticked(desk)
-    states = {each["state"] for each in tick["candidates"]}
+def test_what_was_granted_is_delivered_unasked_until_it_is_taken_back(cli: CommandRunner) -> None:
+    agreed(cli)
+    assert cli.run("sense", "trust", "promote", "opal_api", "--yes").code == 0
+    cli.says("flows: {sense: {planner: rules, mode: autonomous, again_seconds: 0.001}}\n")
+    tick = ticked(cli)
+    states = {candidate["state"] for candidate in tick["candidates"]}
     assert states == {"delivered"}
-    assert len(delivered(desk)) == 2
-    taken = desk.run("sense", "trust", "demote", "opal_api", "--why", "made it worse")
+    assert len(delivered(cli)) == 2
+    taken = cli.run("sense", "trust", "demote", "opal_api", "--why", "made it worse")
     assert taken.code == 0
     assert "made it worse" in taken.err
-    break_down(desk, "opal_api", "redis")
-    by_target = {each["target"]: each["state"] for each in ticked(desk)["candidates"]}
+    break_down(cli, "opal_api", "redis")
+    by_target = {candidate["target"]: candidate["state"] for candidate in ticked(cli)["candidates"]}
     assert by_target == {"opal_api": "waiting", "redis": "waiting"}
 
 
-def test_a_tick_tells_what_was_delivered_unasked_by_whose_word_and_what_was_earned_and_lost(
-    desk: Desk,
+def test_tick_reports_what_was_delivered_unasked_on_whose_authority_and_trust_earned_and_lost(
+    cli: CommandRunner,
 ) -> None:
-    agreed(desk)
-    earned = desk.run("sense", "--once").out
+    agreed(cli)
+    earned = cli.run("sense", "--once").out
     assert (
         "trust       opal_api in words has earned autonomy up to T2; grant it with `podium sense trust"
         in earned
     )
-    assert "\ntrust " not in desk.run("sense", "--once").out, "once is enough"
-    desk.run("sense", "trust", "promote", "opal_api", "--yes")
-    (row,) = desk.run("sense", "trust").out.splitlines()[1:]
+    assert "\ntrust " not in cli.run("sense", "--once").out, "once is enough"
+    cli.run("sense", "trust", "promote", "opal_api", "--yes")
+    (row,) = cli.run("sense", "trust").out.splitlines()[1:]
     assert row.endswith("for a higher tier after 1 more")
-    desk.says("flows: {sense: {planner: rules, mode: autonomous, again_seconds: 0.001}}\n")
+    cli.says("flows: {sense: {planner: rules, mode: autonomous, again_seconds: 0.001}}\n")
     assert (
-        "delivered without approval, with autonomy granted by ann"
-        in desk.run("sense", "--once").out
+        "delivered without approval, with autonomy granted by ann" in cli.run("sense", "--once").out
     )
-    desk.run("sense", "trust", "demote", "opal_api", "--why", "made it worse")
-    lost = desk.run("sense", "--once").out
+    cli.run("sense", "trust", "demote", "opal_api", "--why", "made it worse")
+    lost = cli.run("sense", "--once").out
     assert "trust       opal_api in words lost its autonomy" in lost
     assert "made it worse" in lost

@@ -10,7 +10,7 @@ import pytest
 
 from podium import __version__
 from podium.cli.app import all_commands
-from tests.integration.cli.desk import Desk
+from tests.integration.cli.command_runner import CommandRunner
 
 HEAVY = {
     *("dbos", "fastapi", "starlette", "uvicorn", "openai", "anthropic", "google.genai"),
@@ -27,12 +27,12 @@ sys.stderr.write("\\nLOADED " + " ".join(sys.modules))
 """
 
 
-def modules_after(desk: Desk, *commands: tuple[str, ...]) -> set[str]:
+def modules_after(cli: CommandRunner, *commands: tuple[str, ...]) -> set[str]:
     """Return the modules that one process has loaded after these commands."""
     done = subprocess.run(
         [sys.executable, "-c", LOADED, json.dumps(commands)],
-        cwd=desk.project,
-        env=desk.environ,
+        cwd=cli.project,
+        env=cli.environ,
         capture_output=True,
         text=True,
         timeout=120,
@@ -41,26 +41,26 @@ def modules_after(desk: Desk, *commands: tuple[str, ...]) -> set[str]:
     return set(done.stderr.rpartition("LOADED ")[2].split())
 
 
-def test_the_version_is_told_without_loading_anything(desk: Desk) -> None:
-    assert desk.spawn("--version").out == f"podium {__version__}\n"
-    loaded = modules_after(desk, ("--version",))
+def test_version_is_printed_without_loading_anything(cli: CommandRunner) -> None:
+    assert cli.spawn("--version").out == f"podium {__version__}\n"
+    loaded = modules_after(cli, ("--version",))
     assert not loaded & {"typer", "pydantic", "rich", "yaml", "asyncio", "sqlite3"}
 
 
-def test_the_version_is_json_when_asked_for(desk: Desk) -> None:
-    assert desk.run("--json", "--version").json == {"version": __version__}
+def test_the_version_is_json_when_asked_for(cli: CommandRunner) -> None:
+    assert cli.run("--json", "--version").json == {"version": __version__}
 
 
-def test_help_lists_every_command_without_loading_one(desk: Desk) -> None:
-    said = desk.spawn("--help")
-    assert said.code == 0
-    assert all(f"\n  {name} " in said.out for name in all_commands())
-    loaded = modules_after(desk, ("--help",))
+def test_help_lists_every_command_without_loading_one(cli: CommandRunner) -> None:
+    result = cli.spawn("--help")
+    assert result.code == 0
+    assert all(f"\n  {name} " in result.out for name in all_commands())
+    loaded = modules_after(cli, ("--help",))
     assert not [name for name in loaded if name.startswith("podium.") and ".commands" in name]
     assert "pydantic" not in loaded
 
 
-ONE_OF_EACH = {
+ONE_OF_EVERY_KIND = {
     "init": ("init",),
     "doctor": ("doctor", "--help"),
     "config": ("config", "show"),
@@ -113,18 +113,18 @@ ONE_OF_EACH = {
 
 
 def test_every_command_is_tried_below() -> None:
-    assert set(all_commands()) == set(ONE_OF_EACH)
+    assert set(all_commands()) == set(ONE_OF_EVERY_KIND)
 
 
-def test_no_command_loads_what_it_does_not_need(desk: Desk) -> None:
-    loaded = modules_after(desk, *ONE_OF_EACH.values())
-    assert {all_commands()[name].app.partition(":")[0] for name in ONE_OF_EACH} <= loaded
+def test_no_command_loads_what_it_does_not_need(cli: CommandRunner) -> None:
+    loaded = modules_after(cli, *ONE_OF_EVERY_KIND.values())
+    assert {all_commands()[name].app.partition(":")[0] for name in ONE_OF_EVERY_KIND} <= loaded
     assert not loaded & HEAVY
 
 
-def test_quick_commands_load_neither_gate_nor_tools_nor_rich(desk: Desk) -> None:
-    desk.add_run()
-    loaded = modules_after(desk, ("runs",), ("approve", "abcd1234"))
+def test_quick_commands_load_neither_gate_nor_tools_nor_rich(cli: CommandRunner) -> None:
+    cli.add_run()
+    loaded = modules_after(cli, ("runs",), ("approve", "abcd1234"))
     assert "podium.store.sqlite_store" in loaded
     rooms = {
         "podium.policy",
@@ -137,16 +137,16 @@ def test_quick_commands_load_neither_gate_nor_tools_nor_rich(desk: Desk) -> None
     assert not loaded & rooms
 
 
-def test_list_of_runs_needs_no_event_no_redaction_and_no_other_use_case(desk: Desk) -> None:
-    desk.add_run()
-    loaded = modules_after(desk, ("runs",))
+def test_list_of_runs_needs_no_event_no_redaction_and_no_other_use_case(cli: CommandRunner) -> None:
+    cli.add_run()
+    loaded = modules_after(cli, ("runs",))
     assert "podium.app.run_list" in loaded
     unneeded = {"podium.core.events", "podium.store.redaction", "podium.app.run_report"}
     assert not loaded & unneeded
 
 
-def test_policy_check_loads_neither_workspaces_nor_sandbox_nor_database(desk: Desk) -> None:
-    loaded = modules_after(desk, ("policy", "check", "--", "ls"))
+def test_policy_check_loads_neither_workspaces_nor_sandbox_nor_database(cli: CommandRunner) -> None:
+    loaded = modules_after(cli, ("policy", "check", "--", "ls"))
     assert "podium.policy.rule_gate" in loaded
     rooms = {"podium.git", "podium.sandbox", "podium.store.sqlite_store", "podium.engine"}
     assert not loaded & (
@@ -156,9 +156,9 @@ def test_policy_check_loads_neither_workspaces_nor_sandbox_nor_database(desk: De
 
 @pytest.mark.soak
 def test_status_of_a_pair_that_is_not_up_loads_neither_its_siblings_nor_terminals(
-    desk: Desk,
+    cli: CommandRunner,
 ) -> None:
-    loaded = modules_after(desk, ("duet", "status"))
+    loaded = modules_after(cli, ("duet", "status"))
     assert "podium.jobs.duet.commands.status" in loaded
     siblings = {"lifecycle", "log", "tasks", "terminals"}
     assert not loaded & {f"podium.jobs.duet.commands.{name}" for name in siblings}
@@ -166,17 +166,19 @@ def test_status_of_a_pair_that_is_not_up_loads_neither_its_siblings_nor_terminal
 
 
 @pytest.mark.soak
-def test_settings_that_nobody_wrote_need_no_yaml(desk: Desk) -> None:
-    desk.add_run()
-    assert "yaml" not in modules_after(desk, ("runs",))
-    desk.says("mode: dry-run\n")
-    assert "yaml" in modules_after(desk, ("runs",))
+def test_settings_that_nobody_wrote_need_no_yaml(cli: CommandRunner) -> None:
+    cli.add_run()
+    assert "yaml" not in modules_after(cli, ("runs",))
+    cli.says("mode: dry-run\n")
+    assert "yaml" in modules_after(cli, ("runs",))
 
 
-def test_first_command_in_a_project_makes_the_database_without_sqlalchemy(desk: Desk) -> None:
-    assert not (desk.project / ".podium").exists()
-    loaded = modules_after(desk, ("ask", "what is waiting for me"))
-    assert list((desk.project / ".podium").glob("*.db"))
+def test_first_command_in_a_project_makes_the_database_without_sqlalchemy(
+    cli: CommandRunner,
+) -> None:
+    assert not (cli.project / ".podium").exists()
+    loaded = modules_after(cli, ("ask", "what is waiting for me"))
+    assert list((cli.project / ".podium").glob("*.db"))
     assert "sqlalchemy" not in loaded
 
 
@@ -197,20 +199,22 @@ under Python 3.11: what lifts a command over it costs its users time at every st
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("command", MAX_MODULES, ids=" ".join)
-def test_command_loads_no_more_modules_than_its_bound(desk: Desk, command: tuple[str, ...]) -> None:
-    run = desk.add_run()
+def test_command_loads_no_more_modules_than_its_bound(
+    cli: CommandRunner, command: tuple[str, ...]
+) -> None:
+    run = cli.add_run()
     arguments = tuple(run.id if word == "RUN" else word for word in command)
     if command[0] == "sense":
         # The first tick is not idle: it looks for a planner. The second one leaves a note for the third.
-        modules_after(desk, arguments)
-        modules_after(desk, arguments)
-    loaded = modules_after(desk, arguments)
+        modules_after(cli, arguments)
+        modules_after(cli, arguments)
+    loaded = modules_after(cli, arguments)
     assert len(loaded) <= MAX_MODULES[command], sorted(loaded)
 
 
-def test_idle_tick_needs_neither_settings_nor_typer_nor_an_event_loop(desk: Desk) -> None:
+def test_idle_tick_needs_neither_settings_nor_typer_nor_an_event_loop(cli: CommandRunner) -> None:
     command = ("sense", "--once", "--if-changed")
-    loaded = [modules_after(desk, command) for _ in range(3)]
+    loaded = [modules_after(cli, command) for _ in range(3)]
     assert "pydantic" in loaded[1]
     assert not loaded[2] & {
         "pydantic",
@@ -222,8 +226,10 @@ def test_idle_tick_needs_neither_settings_nor_typer_nor_an_event_loop(desk: Desk
     }
 
 
-def test_a_message_is_read_without_the_record_the_engine_and_other_flows(desk: Desk) -> None:
-    loaded = modules_after(desk, ("ask", "run the tests"))
+def test_a_message_is_read_without_the_record_the_engine_and_other_flows(
+    cli: CommandRunner,
+) -> None:
+    loaded = modules_after(cli, ("ask", "run the tests"))
     assert "podium.jobs.operator.operator" in loaded
     rooms = {"podium.engine", "podium.policy", "podium.sandbox", "podium.agents", "podium.testing"}
     assert not loaded & (rooms | {"podium.jobs.pipeline.flow", "podium.core.events", "rich"})
@@ -258,12 +264,14 @@ def test_process_with_threads_alive_waits_for_them() -> None:
     assert done.stderr == b"thread handler freed "
 
 
-def test_command_imports_without_collecting_garbage_after_every_700_objects(desk: Desk) -> None:
+def test_command_imports_without_collecting_garbage_after_every_700_objects(
+    cli: CommandRunner,
+) -> None:
     code = "import gc; from podium.cli.start import run_command; run_command(['runs']); print(gc.get_stats()[0]['collections'])"
     done = subprocess.run(
         [sys.executable, "-c", code],
-        cwd=desk.project,
-        env=desk.environ,
+        cwd=cli.project,
+        env=cli.environ,
         capture_output=True,
         timeout=60,
         check=True,
@@ -271,10 +279,10 @@ def test_command_imports_without_collecting_garbage_after_every_700_objects(desk
     assert int(done.stdout) < 10
 
 
-@pytest.mark.parametrize("name", ONE_OF_EACH)
-def test_the_help_of_every_command_has_an_example(desk: Desk, name: str) -> None:
+@pytest.mark.parametrize("name", ONE_OF_EVERY_KIND)
+def test_the_help_of_every_command_has_an_example(cli: CommandRunner, name: str) -> None:
     words = (
-        ONE_OF_EACH[name][:2]
+        ONE_OF_EVERY_KIND[name][:2]
         if name
         in (
             "config",
@@ -292,7 +300,7 @@ def test_the_help_of_every_command_has_an_example(desk: Desk, name: str) -> None
         )
         else (name,)
     )
-    said = desk.run(*words, "--help")
-    assert said.code == 0
-    assert f"Example:\n    podium {name}" in said.out
-    assert "--json" in said.out
+    result = cli.run(*words, "--help")
+    assert result.code == 0
+    assert f"Example:\n    podium {name}" in result.out
+    assert "--json" in result.out

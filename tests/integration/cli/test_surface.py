@@ -20,7 +20,7 @@ from podium.core import errors
 from podium.core.events import event_union
 from podium.jobs.sense.orders.order_tools import order_tools, sense_tools
 from podium.tools.builtin import builtin_tools
-from tests.integration.cli.desk import Desk
+from tests.integration.cli.command_runner import CommandRunner
 from tests.integration.deploy.frozen_project import FrozenProject
 
 SURFACE = Path(__file__).parent / "surface"
@@ -41,12 +41,12 @@ OPAQUE = ("input", "result", "output", "arguments", "outcome", "fields", "undo")
 """Keys of values that flows and tools shape. Input and result of a flow are told once, by `show`."""
 
 
-def help_pages(desk: Desk) -> Iterator[str]:
+def help_pages(cli: CommandRunner) -> Iterator[str]:
     """`--help` of every command, found by what the pages themselves list."""
     paths: list[tuple[str, ...]] = [()]
     while paths:
         path = paths.pop(0)
-        page = desk.run(*path, "--help", env={"COLUMNS": "100"})
+        page = cli.run(*path, "--help", env={"COLUMNS": "100"})
         assert page.code == 0, page.err
         yield f"$ podium {' '.join((*path, '--help'))}"
         yield from page.out.splitlines()
@@ -55,20 +55,20 @@ def help_pages(desk: Desk) -> Iterator[str]:
         paths = [(*path, name) for name in names] + paths
 
 
-def json_shapes(desk: Desk) -> Iterator[str]:
+def json_shapes(cli: CommandRunner) -> Iterator[str]:
     """Every path in the answers of the listing commands, with the types of its values."""
-    FrozenProject(desk.project.parent).extract(FROZEN_VERSION)
-    runs = desk.run("runs", "--json", env={}).json["runs"]
-    one_of_each_flow = sorted({run["flow"]: run["id"] for run in runs}.values())
+    FrozenProject(cli.project.parent).extract(FROZEN_VERSION)
+    runs = cli.run("runs", "--json", env={}).json["runs"]
+    one_of_every_flow = sorted({run["flow"]: run["id"] for run in runs}.values())
     commands = {line: [line.split()] for line in (*LISTS, *OF_THIS_MACHINE)}
     for name in OF_A_RUN:
-        commands[f"{name} RUN"] = [[*name.split(), run] for run in one_of_each_flow]
+        commands[f"{name} RUN"] = [[*name.split(), run] for run in one_of_every_flow]
     for name, calls in commands.items():
         types: dict[str, set[str]] = defaultdict(set)
         for arguments in calls:
-            said = desk.run("--json", *arguments, env={"PATH": "/usr/bin:/bin"})
-            assert name in OF_THIS_MACHINE or said.code == 0, said.err
-            collect_types(said.json, "", types)
+            result = cli.run("--json", *arguments, env={"PATH": "/usr/bin:/bin"})
+            assert name in OF_THIS_MACHINE or result.code == 0, result.err
+            collect_types(result.json, "", types)
         yield f"$ podium --json {name}"
         for path in sorted(types):
             empty = any(other.startswith((f"{path}[", f"{path}.")) for other in types)
@@ -93,7 +93,7 @@ def collect_types(value: Any, path: str, types: dict[str, set[str]]) -> None:
             types[path].add("null" if value is None else type(value).__name__)
 
 
-def event_schemas(_: Desk) -> Iterator[str]:
+def event_schemas(_: CommandRunner) -> Iterator[str]:
     """Every type of event with its version, fields and defaults."""
     schema = event_union().json_schema()
     for name, reference in sorted(schema["discriminator"]["mapping"].items()):
@@ -103,9 +103,9 @@ def event_schemas(_: Desk) -> Iterator[str]:
         yield from (f"  {line}" for line in flatten(body, schema["$defs"]))
 
 
-def settings_schema(desk: Desk) -> Iterator[str]:
+def settings_schema(cli: CommandRunner) -> Iterator[str]:
     """Every key of podium.yaml with its type and default."""
-    schema = desk.run("config", "schema", env={}).json
+    schema = cli.run("config", "schema", env={}).json
     yield from flatten(schema, schema["$defs"])
 
 
@@ -158,21 +158,21 @@ def kind_of(part: Mapping[str, Any]) -> str:
     return " ".join([str(part.get("type", "any")), *limits])
 
 
-def exit_codes(_: Desk) -> Iterator[str]:
+def exit_codes(_: CommandRunner) -> Iterator[str]:
     """Every error, whose name is in events as `failure.kind`, and what a command ends with that meets it."""
     for name, value in sorted(vars(errors).items()):
         if inspect.isclass(value) and issubclass(value, BaseException):
             yield f"{name}: {getattr(value, 'exit_code', '')}"
 
 
-def tool_digests(_: Desk) -> Iterator[str]:
+def tool_digests(_: CommandRunner) -> Iterator[str]:
     """Every tool with the digest that approvals of its calls are bound to: another description voids those that wait."""
     tools = (*builtin_tools(), *order_tools(), *sense_tools("inbox", "candidates"))
     for spec in sorted((tool.spec for tool in tools), key=lambda spec: spec.name):
         yield f"{spec.name}: {spec.digest()}"
 
 
-PAGES: dict[str, Callable[[Desk], Iterator[str]]] = {
+PAGES: dict[str, Callable[[CommandRunner], Iterator[str]]] = {
     "help.txt": help_pages,
     "json.txt": json_shapes,
     "events.txt": event_schemas,
@@ -183,8 +183,8 @@ PAGES: dict[str, Callable[[Desk], Iterator[str]]] = {
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_surface_is_that_of_the_committed_file(desk: Desk, name: str) -> None:
-    lines = [line.rstrip() for line in PAGES[name](desk)]
+def test_surface_is_that_of_the_committed_file(cli: CommandRunner, name: str) -> None:
+    lines = [line.rstrip() for line in PAGES[name](cli)]
     golden = SURFACE / name
     if os.environ.get("PODIUM_WRITE_GOLDEN"):
         golden.write_text("".join(f"{line}\n" for line in lines))

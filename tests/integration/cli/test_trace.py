@@ -21,7 +21,7 @@ from podium.jobs.playbook.events import PlaybookEnded
 from podium.render.trace import TraceTimeline
 from podium.render.trace_rows import MAX_OPEN, Folding, Totals
 from podium.testing import retry_until_blocking
-from tests.integration.cli.desk import Desk
+from tests.integration.cli.command_runner import CommandRunner
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\u202eevil\nnext"
 
@@ -58,31 +58,31 @@ STORY: tuple[e.EventBody, ...] = (
 )
 
 
-def record(desk: Desk, run: Run, *bodies: e.EventBody) -> None:
+def record(cli: CommandRunner, run: Run, *bodies: e.EventBody) -> None:
     async def work(podium: Podium) -> None:
         store = await podium.store()
         await store.write(lambda tx: [tx.append(run.id, body) for body in bodies])
 
-    desk.within(work)
+    cli.within(work)
 
 
 @pytest.fixture
-def run(desk: Desk) -> Run:
-    run = desk.add_run(status=RunStatus.SUCCEEDED)
-    record(desk, run, *STORY)
+def run(cli: CommandRunner) -> Run:
+    run = cli.add_run(status=RunStatus.SUCCEEDED)
+    record(cli, run, *STORY)
     return run
 
 
-def trace_of(desk: Desk, run: Run) -> Path:
-    return desk.project / ".podium/runs" / run.id / "execution_trace.jsonl"
+def trace_of(cli: CommandRunner, run: Run) -> Path:
+    return cli.project / ".podium/runs" / run.id / "execution_trace.jsonl"
 
 
-def a_file(desk: Desk, *bodies: dict[str, Any]) -> str:
+def a_file(cli: CommandRunner, *bodies: dict[str, Any]) -> str:
     """A trace of these events, whatever they are."""
     head = {"run": "run_x", "at": "2026-01-02T10:00:00+00:00"}
     lines = [json.dumps({**head, "seq": seq, **body}) for seq, body in enumerate(bodies, start=1)]
-    path = desk.project / "t.jsonl"
-    path.write_text("".join(f"{each}\n" for each in lines))
+    path = cli.project / "t.jsonl"
+    path.write_text("".join(f"{line}\n" for line in lines))
     return str(path)
 
 
@@ -91,10 +91,12 @@ def words(out: str) -> list[list[str]]:
     return [line.split()[3:] for line in out.splitlines()[1:-1]]
 
 
-def test_a_call_is_one_row_where_it_ended_and_totals_come_last(desk: Desk, run: Run) -> None:
-    said = desk.run("trace", run.id)
-    assert said.code == 0
-    assert [row[:2] for row in words(said.out)] == [
+def test_a_call_is_one_row_where_it_ended_and_totals_come_last(
+    cli: CommandRunner, run: Run
+) -> None:
+    result = cli.run("trace", run.id)
+    assert result.code == 0
+    assert [row[:2] for row in words(result.out)] == [
         ["1", "run_queued"],
         ["4", "FAILED"],
         ["5", "completed"],
@@ -102,7 +104,7 @@ def test_a_call_is_one_row_where_it_ended_and_totals_come_last(desk: Desk, run: 
         ["7", "usage_recorded"],
         ["8", "open"],
     ]
-    lines = said.out.splitlines()
+    lines = result.out.splitlines()
     assert lines[2].endswith(
         '3.5s run_command {"command":"make"} in act#2 [T1 writing-tools] #1: exit 2'
     )
@@ -113,22 +115,22 @@ def test_a_call_is_one_row_where_it_ended_and_totals_come_last(desk: Desk, run: 
     )
 
 
-def test_every_event_is_shown_when_asked_for(desk: Desk, run: Run) -> None:
-    shown = words(desk.run("trace", run.id, "--events").out)
+def test_every_event_is_shown_when_asked_for(cli: CommandRunner, run: Run) -> None:
+    shown = words(cli.run("trace", run.id, "--events").out)
     assert [row[1] for row in shown] == [body.type for body in STORY]
 
 
-def test_rows_of_one_tool_or_of_failures_are_picked(desk: Desk, run: Run) -> None:
-    by_tool = words(desk.run("trace", run.id, "--tool", "run_command").out)
+def test_rows_of_one_tool_or_of_failures_are_picked(cli: CommandRunner, run: Run) -> None:
+    by_tool = words(cli.run("trace", run.id, "--tool", "run_command").out)
     assert [row[1] for row in by_tool] == ["FAILED", "DENIED"]
-    failed = desk.run("trace", run.id, "--failed")
+    failed = cli.run("trace", run.id, "--failed")
     assert [row[1] for row in words(failed.out)] == ["FAILED", "DENIED"]
     assert failed.out.splitlines()[-1].startswith("8 events, 4 calls")
 
 
-def test_to_be_asked_is_no_failure_and_red_checks_are_one(desk: Desk) -> None:
+def test_to_be_asked_is_no_failure_and_red_checks_are_one(cli: CommandRunner) -> None:
     path = a_file(
-        desk,
+        cli,
         {"type": "tool_refused", "effect": "ask", "tool": "a", "reason": "ask a person"},
         {"type": "tool_refused", "effect": "deny", "tool": "b", "reason": "never"},
         {"type": "checks_ran", "commit": "c0ffee", "passed": True},
@@ -137,17 +139,17 @@ def test_to_be_asked_is_no_failure_and_red_checks_are_one(desk: Desk) -> None:
         {"type": "step_broke", "step": "s"},
         {"type": "run_failed"},
     )
-    failed = desk.run("trace", path, "--failed", "--json").json["events"]
+    failed = cli.run("trace", path, "--failed", "--json").json["events"]
     assert [event["seq"] for event in failed] == [2, 4, 5, 6, 7]
 
 
-def test_answers_of_a_model_and_stops_are_rows_and_a_stop_is_a_failure(desk: Desk) -> None:
-    run = desk.add_run(status=RunStatus.FAILED)
+def test_answers_of_a_model_and_stops_are_rows_and_a_stop_is_a_failure(cli: CommandRunner) -> None:
+    run = cli.add_run(status=RunStatus.FAILED)
     answer = ModelAnswer(
         number=0, request="x", text=HOSTILE, calls=(RequestedCall(tool="read_file"),), model="m-1"
     )
     record(
-        desk,
+        cli,
         run,
         e.ModelAnswered(step="turn#0", role="playbook", agent="gemini", answer=answer),
         e.AgentStopped(
@@ -155,93 +157,101 @@ def test_answers_of_a_model_and_stops_are_rows_and_a_stop_is_a_failure(desk: Des
         ),
         PlaybookEnded(met=False),
     )
-    out = desk.run("trace", run.id).out
+    out = cli.run("trace", run.id).out
     assert "playbook (gemini) m-1 #0 asks for read_file [0 tokens in, 0 out]: evil next" in out
     assert "stopped at the limit of turns: 3 of 3 are taken" in out
     assert out.splitlines()[-1].startswith("3 events, 0 calls, 1 model answer;")
-    failed = desk.run("trace", run.id, "--failed")
+    failed = cli.run("trace", run.id, "--failed")
     assert [row[1] for row in words(failed.out)] == ["agent_stopped", "playbook_ended"]
-    followed = desk.run("trace", run.id, "--follow", "--json").out.splitlines()
+    followed = cli.run("trace", run.id, "--follow", "--json").out.splitlines()
     assert [json.loads(line)["type"] for line in followed] == [
         *("model_answered", "agent_stopped", "playbook_ended"),
     ]
 
 
-def test_a_tool_that_was_not_called_is_told_with_those_that_were(desk: Desk, run: Run) -> None:
-    said = desk.run("trace", run.id, "--tool", "wrte_file")
-    assert said.err == (
+def test_uncalled_tool_is_reported_with_those_that_were_called(
+    cli: CommandRunner, run: Run
+) -> None:
+    result = cli.run("trace", run.id, "--tool", "wrte_file")
+    assert result.err == (
         "no call of 'wrte_file'; called tools: read_file, run_command, write_file\n"
     )
 
 
-def test_a_page_is_asked_for_by_limit_and_gone_on_with_by_after(desk: Desk, run: Run) -> None:
-    first = desk.run("trace", run.id, "--events", "--limit", "3")
+def test_a_page_is_asked_for_by_limit_and_gone_on_with_by_after(
+    cli: CommandRunner, run: Run
+) -> None:
+    first = cli.run("trace", run.id, "--events", "--limit", "3")
     assert [row[0] for row in words(first.out)] == ["1", "2", "3"]
     assert f"`podium trace {run.id} --after 3`" in first.err
-    rest = desk.run("trace", run.id, "--events", "--after", "3")
+    rest = cli.run("trace", run.id, "--events", "--after", "3")
     assert [row[0] for row in words(rest.out)] == ["4", "5", "6", "7", "8"]
 
 
-def test_time_counts_from_the_first_event_also_when_that_is_not_shown(desk: Desk) -> None:
+def test_time_counts_from_the_first_event_also_when_that_is_not_shown(cli: CommandRunner) -> None:
     later = {"type": "note_taken", "text": "x", "at": "2026-01-02T10:01:05.5+00:00"}
-    path = a_file(desk, {"type": "note_taken", "text": "x"}, later)
-    assert "+65.500" in desk.run("trace", path, "--after", "1").out
+    path = a_file(cli, {"type": "note_taken", "text": "x"}, later)
+    assert "+65.500" in cli.run("trace", path, "--after", "1").out
 
 
-def test_json_is_one_object_with_the_events_as_they_are_in_the_trace(desk: Desk, run: Run) -> None:
-    said = desk.run("trace", run.id, "--json").json
-    in_trace = [json.loads(line) for line in trace_of(desk, run).read_text().splitlines()]
-    assert said["events"] == in_trace
-    assert (said["run"], said["shown_status"]) == (run.id, "succeeded")
-    assert (said["totals"]["calls"], said["totals"]["usd"]) == (4, 0.5)
-    failed = desk.run("trace", run.id, "--json", "--failed").json
+def test_json_is_one_object_with_the_events_as_they_are_in_the_trace(
+    cli: CommandRunner, run: Run
+) -> None:
+    response = cli.run("trace", run.id, "--json").json
+    in_trace = [json.loads(line) for line in trace_of(cli, run).read_text().splitlines()]
+    assert response["events"] == in_trace
+    assert (response["run"], response["shown_status"]) == (run.id, "succeeded")
+    assert (response["totals"]["calls"], response["totals"]["usd"]) == (4, 0.5)
+    failed = cli.run("trace", run.id, "--json", "--failed").json
     assert [event["seq"] for event in failed["events"]] == [4, 6]
-    none = desk.run("trace", run.id, "--json", "--tool", "nothing").json
+    none = cli.run("trace", run.id, "--json", "--tool", "nothing").json
     assert none["events"] == []
 
 
-def test_a_file_says_the_same_as_its_run(desk: Desk, run: Run) -> None:
-    of_run = desk.run("trace", run.id).out
-    path = trace_of(desk, run)
-    assert desk.run("trace", str(path)).out == of_run
-    assert desk.run("trace", str(path.parent)).out == of_run
+def test_a_file_says_the_same_as_its_run(cli: CommandRunner, run: Run) -> None:
+    of_run = cli.run("trace", run.id).out
+    path = trace_of(cli, run)
+    assert cli.run("trace", str(path)).out == of_run
+    assert cli.run("trace", str(path.parent)).out == of_run
     piped = subprocess.run(
-        desk.command("trace", "-"),
+        cli.command("trace", "-"),
         input=path.read_bytes(),
         capture_output=True,
-        cwd=desk.project,
-        env=desk.environ,
+        cwd=cli.project,
+        env=cli.environ,
         check=True,
         timeout=120,
     )
     assert words(piped.stdout.decode()) == words(of_run)
 
 
-def test_a_trace_that_is_behind_or_gone_is_brought_up_to_date_first(desk: Desk, run: Run) -> None:
-    whole = trace_of(desk, run).read_bytes()
-    trace_of(desk, run).write_bytes(whole[: len(whole) // 2])
-    assert len(desk.run("trace", run.id, "--json").json["events"]) == len(STORY)
-    trace_of(desk, run).unlink()
-    assert len(desk.run("trace", run.id, "--json").json["events"]) == len(STORY)
-    assert trace_of(desk, run).read_bytes() == whole
+def test_a_trace_that_is_behind_or_gone_is_brought_up_to_date_first(
+    cli: CommandRunner, run: Run
+) -> None:
+    whole = trace_of(cli, run).read_bytes()
+    trace_of(cli, run).write_bytes(whole[: len(whole) // 2])
+    assert len(cli.run("trace", run.id, "--json").json["events"]) == len(STORY)
+    trace_of(cli, run).unlink()
+    assert len(cli.run("trace", run.id, "--json").json["events"]) == len(STORY)
+    assert trace_of(cli, run).read_bytes() == whole
 
 
-def test_a_trace_that_cannot_be_written_is_read_as_it_is(desk: Desk, run: Run) -> None:
-    path = trace_of(desk, run)
-    kept = path.rename(desk.project / "kept.jsonl")
+def test_a_trace_that_cannot_be_written_is_read_as_it_is(cli: CommandRunner, run: Run) -> None:
+    path = trace_of(cli, run)
+    kept = path.rename(cli.project / "kept.jsonl")
     path.symlink_to(kept)  # the writer does not go through links, whoever runs the test
-    said = desk.run("trace", run.id, "--json")
-    assert len(said.json["events"]) == len(STORY)
-    assert "could not be updated" in said.err
+    result = cli.run("trace", run.id, "--json")
+    assert len(result.json["events"]) == len(STORY)
+    assert "could not be updated" in result.err
 
 
-def test_following_ends_with_the_run_and_shows_what_comes(desk: Desk) -> None:
-    run = desk.add_run(status=RunStatus.RUNNING)
-    record(desk, run, STORY[0], STORY[7])
+def test_following_ends_with_the_run_and_shows_what_comes(cli: CommandRunner) -> None:
+    run = cli.add_run(status=RunStatus.RUNNING)
+    record(cli, run, STORY[0], STORY[7])
     following = subprocess.Popen(
-        desk.command("trace", run.id, "-f"),
-        cwd=desk.project,
-        env=desk.environ,
+        cli.command("trace", run.id, "-f"),
+        cwd=cli.project,
+        env=cli.environ,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -252,16 +262,16 @@ def test_following_ends_with_the_run_and_shows_what_comes(desk: Desk) -> None:
         assert "run_queued" in following.stdout.readline()
         assert " begun  " in (going_on := following.stdout.readline())
         assert "read_file" in going_on
-        record(desk, run, STORY[1])
+        record(cli, run, STORY[1])
         assert "write_file" in following.stdout.readline()
-        record(desk, run, STORY[4], e.RunSucceeded())
+        record(cli, run, STORY[4], e.RunSucceeded())
 
         async def end(podium: Podium) -> None:
             ended = run.model_copy(update={"status": RunStatus.SUCCEEDED})
             store = await podium.store()
             await store.write(lambda tx: tx.save_run(ended))
 
-        desk.within(end)
+        cli.within(end)
         out, _ = following.communicate(timeout=120)
     finally:
         following.kill()
@@ -272,15 +282,15 @@ def test_following_ends_with_the_run_and_shows_what_comes(desk: Desk) -> None:
     assert out.splitlines()[-1].startswith("5 events, 2 calls: 1 completed, 1 not settled")
 
 
-def test_following_gives_an_object_for_each_event(desk: Desk, run: Run) -> None:
-    said = desk.run("trace", run.id, "-f", "--json")
-    assert [json.loads(line)["seq"] for line in said.out.splitlines()] == list(range(1, 9))
+def test_following_gives_one_object_per_event(cli: CommandRunner, run: Run) -> None:
+    result = cli.run("trace", run.id, "-f", "--json")
+    assert [json.loads(line)["seq"] for line in result.out.splitlines()] == list(range(1, 9))
 
 
-def test_a_reader_that_has_enough_ends_it(desk: Desk) -> None:
-    path = a_file(desk, *({"type": "note_taken", "text": "x" * 200} for _ in range(20_000)))
+def test_a_reader_that_has_enough_ends_it(cli: CommandRunner) -> None:
+    path = a_file(cli, *({"type": "note_taken", "text": "x" * 200} for _ in range(20_000)))
     reading = subprocess.Popen(
-        desk.command("trace", path), cwd=desk.project, env=desk.environ, stdout=subprocess.PIPE
+        cli.command("trace", path), cwd=cli.project, env=cli.environ, stdout=subprocess.PIPE
     )
     assert reading.stdout is not None
     first = reading.stdout.readline()
@@ -290,46 +300,46 @@ def test_a_reader_that_has_enough_ends_it(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("name", ["deadbeef", "run_00000000000070008000feedface0001"])
-def test_an_unknown_run_is_a_usage_error_and_makes_nothing(desk: Desk, name: str) -> None:
-    said = desk.run("trace", name)
-    assert (said.code, said.out) == (2, "")
-    assert f"no run '{name}'" in said.err
-    assert list(desk.project.iterdir()) == []
+def test_an_unknown_run_is_a_usage_error_and_makes_nothing(cli: CommandRunner, name: str) -> None:
+    result = cli.run("trace", name)
+    assert (result.code, result.out) == (2, "")
+    assert f"no run '{name}'" in result.err
+    assert list(cli.project.iterdir()) == []
 
 
-def test_what_is_no_trace_is_refused_in_one_line(desk: Desk) -> None:
-    (desk.project / "garbage.jsonl").write_bytes(os.urandom(5000) + b"\n")
-    os.mkfifo(desk.project / "pipe.jsonl")
+def test_what_is_no_trace_is_refused_in_one_line(cli: CommandRunner) -> None:
+    (cli.project / "garbage.jsonl").write_bytes(os.urandom(5000) + b"\n")
+    os.mkfifo(cli.project / "pipe.jsonl")
     for name, problem in (
         ("garbage.jsonl", "is not a trace"),
         ("pipe.jsonl", "is not a plain file"),
         ("missing.jsonl", "does not exist"),
         (".", "does not exist"),
     ):
-        said = desk.run("trace", name, "--json")
-        assert said.code == 2, name
-        assert problem in said.json["error"]["message"]
-        assert len(said.err.splitlines()) == 1
+        result = cli.run("trace", name, "--json")
+        assert result.code == 2, name
+        assert problem in result.json["error"]["message"]
+        assert len(result.err.splitlines()) == 1
 
 
-def test_a_file_cannot_be_followed(desk: Desk) -> None:
-    said = desk.run("trace", a_file(desk), "-f")
-    assert (said.code, said.out) == (2, "")
+def test_a_file_cannot_be_followed(cli: CommandRunner) -> None:
+    result = cli.run("trace", a_file(cli), "-f")
+    assert (result.code, result.out) == (2, "")
 
 
-def test_an_empty_trace_says_so(desk: Desk) -> None:
-    said = desk.run("trace", a_file(desk))
-    assert (said.code, said.err) == (0, "no events\n")
-    assert desk.run("trace", a_file(desk), "--json").json["events"] == []
+def test_an_empty_trace_says_so(cli: CommandRunner) -> None:
+    result = cli.run("trace", a_file(cli))
+    assert (result.code, result.err) == (0, "no events\n")
+    assert cli.run("trace", a_file(cli), "--json").json["events"] == []
 
 
-def test_damage_is_named_beside_what_can_be_read(desk: Desk) -> None:
-    path = a_file(desk, {"type": "note_taken", "text": "one"})
+def test_damage_is_named_beside_what_can_be_read(cli: CommandRunner) -> None:
+    path = a_file(cli, {"type": "note_taken", "text": "one"})
     with Path(path).open("a") as file:
         file.write('garbage\n{"run": "run_x", "se')
-    said = desk.run("trace", path)
-    assert len(words(said.out)) == 1
-    assert said.err.splitlines() == [
+    result = cli.run("trace", path)
+    assert len(words(result.out)) == 1
+    assert result.err.splitlines() == [
         f"podium: {path}: line 2 is not an event",
         f"podium: {path}: the last line is incomplete and was skipped",
     ]
@@ -359,14 +369,16 @@ EVENTS_OF_NO_PODIUM: list[dict[str, Any]] = [
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("option", ["--failed", "--events", "--limit=100"])
-def test_a_trace_of_nobodys_podium_is_shown_and_steers_no_terminal(desk: Desk, option: str) -> None:
-    path = Path(a_file(desk, *EVENTS_OF_NO_PODIUM))
+def test_a_trace_of_nobodys_podium_is_shown_and_steers_no_terminal(
+    cli: CommandRunner, option: str
+) -> None:
+    path = Path(a_file(cli, *EVENTS_OF_NO_PODIUM))
     path.write_text(path.read_text().replace("Infinity", "1e999"))
-    said = desk.run("trace", str(path), option)
-    assert said.code == 0, said.err
+    result = cli.run("trace", str(path), option)
+    assert result.code == 0, result.err
     for bad in ("\x1b", "\x07", "\u202e"):
-        assert bad not in said.out + said.err
-    for line in said.out.splitlines()[1:-1]:
+        assert bad not in result.out + result.err
+    for line in result.out.splitlines()[1:-1]:
         assert not line.startswith("next")
 
 
@@ -383,19 +395,23 @@ def test_on_a_terminal_of_any_width_nothing_steers_it(columns: int) -> None:
                 assert "\nnext" not in shown
 
 
-def test_of_calls_nothing_is_left_out_and_what_cannot_be_seen_is_written_out(desk: Desk) -> None:
+def test_of_calls_nothing_is_left_out_and_what_cannot_be_seen_is_written_out(
+    cli: CommandRunner,
+) -> None:
     failed = {"type": "tool_failed", "tool": "a\x1b[2Jb", "error": "c\x07d"}
-    (row,) = desk.run("trace", a_file(desk, failed)).out.splitlines()[1:-1]
+    (row,) = cli.run("trace", a_file(cli, failed)).out.splitlines()[1:-1]
     assert "a\\x1b[2Jb" in row
     assert "c\\x07d" in row
 
 
-def test_json_of_a_hostile_trace_means_the_same_and_shows_nothing_unseen(desk: Desk) -> None:
-    path = Path(a_file(desk, {"type": "note_taken", "text": HOSTILE + "\x7f"}))
+def test_json_of_a_hostile_trace_means_the_same_and_shows_nothing_unseen(
+    cli: CommandRunner,
+) -> None:
+    path = Path(a_file(cli, {"type": "note_taken", "text": HOSTILE + "\x7f"}))
     path.write_text(json.dumps(json.loads(path.read_text()), ensure_ascii=False) + "\n")
-    said = desk.run("trace", str(path), "--json")
-    assert said.json["events"][0]["text"] == HOSTILE + "\x7f"
-    assert not {"\u202e", "\x7f"} & set(said.out)
+    result = cli.run("trace", str(path), "--json")
+    assert result.json["events"][0]["text"] == HOSTILE + "\x7f"
+    assert not {"\u202e", "\x7f"} & set(result.out)
 
 
 def test_calls_without_an_end_do_not_fill_the_memory() -> None:
@@ -408,31 +424,31 @@ def test_calls_without_an_end_do_not_fill_the_memory() -> None:
     assert list(folding.rest()) == []
 
 
-def test_at_a_terminal_every_line_fits(desk: Desk, run: Run) -> None:
+def test_at_a_terminal_every_line_fits(cli: CommandRunner, run: Run) -> None:
     master, slave = pty.openpty()
     termios.tcsetwinsize(slave, (24, 80))
     process = subprocess.Popen(
-        desk.command("trace", run.id),
-        cwd=desk.project,
-        env={**desk.environ, "TERM": "xterm"},
+        cli.command("trace", run.id),
+        cwd=cli.project,
+        env={**cli.environ, "TERM": "xterm"},
         stdin=slave,
         stdout=slave,
         stderr=slave,
     )
     os.close(slave)
-    heard = bytearray()
+    output = bytearray()
 
-    def all_heard() -> bool:
+    def all_received() -> bool:
         try:
-            heard.extend(os.read(master, 4096))
+            output.extend(os.read(master, 4096))
         except OSError:  # Linux says EIO when the last writer is gone
             return True
         return False
 
-    retry_until_blocking(all_heard)
+    retry_until_blocking(all_received)
     os.close(master)
     assert process.wait(120) == 0
-    lines = heard.decode().splitlines()
+    lines = output.decode().splitlines()
     assert max(map(len, lines[:-2])) <= 80
     assert any("run_command make [T1] #1" in line for line in lines)
     assert any(line.strip() == "act#3 git-firewall: stay on your branch" for line in lines)

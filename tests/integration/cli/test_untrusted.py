@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.render.text import coloured_text, safe_line, safe_text
-from tests.integration.cli.desk import Desk
+from tests.integration.cli.command_runner import CommandRunner
 
 CONTROLS = {*range(0x20), *range(0x7F, 0xA0)} - {0x09, 0x0A}
 
@@ -46,9 +46,9 @@ def test_a_line_is_cut_to_its_length() -> None:
     assert safe_line("a  b\nc", 4) == "a b…"
 
 
-def test_a_task_with_escapes_and_markup_is_printed_plainly(desk: Desk) -> None:
-    desk.add_run(task="\x1b[2J[bold red]hi[/bold red]\nthere")
-    out = desk.run("runs").out
+def test_a_task_with_escapes_and_markup_is_printed_plainly(cli: CommandRunner) -> None:
+    cli.add_run(task="\x1b[2J[bold red]hi[/bold red]\nthere")
+    out = cli.run("runs").out
     assert "\x1b" not in out
     assert "[bold red]hi[/bold red] there" in out
 

@@ -18,7 +18,7 @@ from podium.core.ids import short_id
 from podium.core.work import RunStatus
 from podium.core.workspaces import SetupSpec, WorkspaceRecord, WorkspaceSpec
 from podium.ports import Workspace
-from tests.integration.cli.desk import Desk
+from tests.integration.cli.command_runner import CommandRunner
 
 GIT = {
     "GIT_AUTHOR_NAME": "Ann",
@@ -29,44 +29,44 @@ GIT = {
 
 
 @pytest.fixture
-def project(desk: Desk) -> Desk:
+def project(cli: CommandRunner) -> CommandRunner:
     """A project in a repository with one commit, whose agents run unconfined."""
-    desk.home.mkdir(exist_ok=True)
-    (desk.home / "config.yaml").write_text("sandbox: none\n")
-    (desk.project / "README").write_text("hello\n")
+    cli.home.mkdir(exist_ok=True)
+    (cli.home / "config.yaml").write_text("sandbox: none\n")
+    (cli.project / "README").write_text("hello\n")
     for words in (
         ("init", "--quiet", "--initial-branch=main"),
         ("add", "--all"),
         ("commit", "--quiet", "--message=first"),
     ):
-        git(desk, *words)
-    return desk
+        git(cli, *words)
+    return cli
 
 
-def git(desk: Desk, *words: str) -> str:
-    environ = {**desk.environ, **GIT}
+def git(cli: CommandRunner, *words: str) -> str:
+    environ = {**cli.environ, **GIT}
     return subprocess.run(
-        ["git", *words], cwd=desk.project, env=environ, capture_output=True, text=True, check=True
+        ["git", *words], cwd=cli.project, env=environ, capture_output=True, text=True, check=True
     ).stdout.strip()
 
 
 def with_workspace(
-    desk: Desk,
+    cli: CommandRunner,
     task: str = "fix-login",
     *,
     run_id: str = "",
     then: Callable[[Workspace], Awaitable[object]] | None = None,
 ) -> WorkspaceRecord:
     async def work(podium: Podium) -> WorkspaceRecord:
-        wish = WorkspaceSpec(
-            task=task, repository=str(desk.project), run_id=run_id, set_up=SetupSpec()
+        spec = WorkspaceSpec(
+            task=task, repository=str(cli.project), run_id=run_id, set_up=SetupSpec()
         )
-        workspace = await podium.workspaces.create(wish)
+        workspace = await podium.workspaces.create(spec)
         if then is not None:
             await then(workspace)
         return workspace.record
 
-    return desk.within(work)
+    return cli.within(work)
 
 
 def untracked(record: WorkspaceRecord) -> Path:
@@ -75,10 +75,10 @@ def untracked(record: WorkspaceRecord) -> Path:
     return file
 
 
-def test_nothing_is_listed_and_nothing_made_where_there_is_none(project: Desk) -> None:
-    said = project.run("workspaces", "list")
-    assert (said.code, said.out) == (0, "")
-    assert "no workspaces" in said.err
+def test_nothing_is_listed_and_nothing_made_where_there_is_none(project: CommandRunner) -> None:
+    result = project.run("workspaces", "list")
+    assert (result.code, result.out) == (0, "")
+    assert "no workspaces" in result.err
     assert project.run("workspaces", "list", "--json").json == {
         "workspaces": [],
         "leftovers": [],
@@ -89,12 +89,12 @@ def test_nothing_is_listed_and_nothing_made_where_there_is_none(project: Desk) -
     assert not (project.project / ".podium" / "podium.db").exists()
 
 
-def test_a_list_says_where_work_is_safe_and_why(project: Desk) -> None:
+def test_a_list_says_where_work_is_safe_and_why(project: CommandRunner) -> None:
     record = with_workspace(project)
     untracked(with_workspace(project, "other"))
-    said = project.run("workspaces", "list")
-    assert said.code == 0
-    rows = said.out.splitlines()
+    result = project.run("workspaces", "list")
+    assert result.code == 0
+    rows = result.out.splitlines()
     assert "unchanged" in rows[1]
     assert record.path in rows[1]
     assert "unknown" in rows[2]
@@ -105,49 +105,49 @@ def test_a_list_says_where_work_is_safe_and_why(project: Desk) -> None:
     assert first["bytes"] > 0
 
 
-def test_gc_removes_what_is_safe_and_says_why_the_rest_stays(project: Desk) -> None:
+def test_gc_removes_what_is_safe_and_says_why_the_rest_stays(project: CommandRunner) -> None:
     safe = with_workspace(project)
     file = untracked(with_workspace(project, "other"))
     dry = project.run("workspaces", "gc", "--dry-run")
     assert dry.code == 0
     assert f"would remove: {short_id(safe.id)} fix-login" in dry.out
     assert Path(safe.path).exists()
-    said = project.run("workspaces", "gc")
-    assert said.code == 0
-    assert f"removed: {short_id(safe.id)} fix-login" in said.out
-    assert "stays" in said.out
-    assert "1 removed" in said.err
+    result = project.run("workspaces", "gc")
+    assert result.code == 0
+    assert f"removed: {short_id(safe.id)} fix-login" in result.out
+    assert "stays" in result.out
+    assert "1 removed" in result.err
     assert not Path(safe.path).exists()
     assert file.read_text() == "work"
 
 
-def test_gc_of_a_named_one_that_must_stay_leaves_with_four(project: Desk) -> None:
+def test_gc_of_a_named_one_that_must_stay_leaves_with_four(project: CommandRunner) -> None:
     untracked(with_workspace(project))
-    said = project.run("workspaces", "gc", "fix-login", "--json")
-    assert said.code == 4
-    (removal,) = said.json["removals"]
+    result = project.run("workspaces", "gc", "fix-login", "--json")
+    assert result.code == 4
+    (removal,) = result.json["removals"]
     assert (removal["removed"], removal["kept"]) == (False, "unknown")
 
 
-def test_gc_of_one_whose_run_waits_leaves_with_seven(project: Desk) -> None:
+def test_gc_of_one_whose_run_waits_leaves_with_seven(project: CommandRunner) -> None:
     run = project.add_run(status=RunStatus.WAITING)
     record = with_workspace(project, run_id=run.id)
-    said = project.run("workspaces", "gc", "fix-login")
-    assert said.code == 7
-    assert "waiting" in said.out
+    result = project.run("workspaces", "gc", "fix-login")
+    assert result.code == 7
+    assert "waiting" in result.out
     assert Path(record.path).exists()
 
 
-def test_gc_leaves_alone_what_changed_lately(project: Desk) -> None:
+def test_gc_leaves_alone_what_changed_lately(project: CommandRunner) -> None:
     record = with_workspace(project)
-    said = project.run("workspaces", "gc", "--older-than", "1h")
-    assert (said.code, said.out) == (0, "")
+    result = project.run("workspaces", "gc", "--older-than", "1h")
+    assert (result.code, result.out) == (0, "")
     assert Path(record.path).exists()
     assert project.run("workspaces", "gc", "--older-than", "soon").code == 2
 
 
 def test_work_that_is_nowhere_else_is_snapshotted_removed_recovered_and_forgotten(
-    project: Desk,
+    project: CommandRunner,
 ) -> None:
     record = with_workspace(project)
     untracked(record)
@@ -172,15 +172,15 @@ def test_work_that_is_nowhere_else_is_snapshotted_removed_recovered_and_forgotte
     assert ref not in git(project, "for-each-ref")
 
 
-def test_a_leftover_of_a_killed_creation_is_told_and_cleared_away(project: Desk) -> None:
+def test_leftover_of_a_killed_creation_is_reported_and_cleared_away(project: CommandRunner) -> None:
     record = with_workspace(project)
     private = Path(record.private)
     (private / "record.json").rename(private / "creating.json")
-    said = project.run("workspaces", "list")
+    result = project.run("workspaces", "list")
     assert (
-        f"leftover {short_id(record.id)}: the creation of 'fix-login' was interrupted" in said.out
+        f"leftover {short_id(record.id)}: the creation of 'fix-login' was interrupted" in result.out
     )
-    assert record.path in said.out
+    assert record.path in result.out
     done = project.run("workspaces", "gc")
     assert done.code == 0
     assert "interrupted" in done.out
@@ -189,14 +189,14 @@ def test_a_leftover_of_a_killed_creation_is_told_and_cleared_away(project: Desk)
     assert "podium/fix-login" not in git(project, "branch", "--list")
 
 
-def test_an_unknown_name_is_a_usage_error(project: Desk) -> None:
+def test_an_unknown_name_is_a_usage_error(project: CommandRunner) -> None:
     for command in ("gc", "snapshot", "recover", "forget"):
-        said = project.run("workspaces", command, "nothing")
-        assert said.code == 2, command
-        assert "no workspace 'nothing'" in said.err
+        result = project.run("workspaces", command, "nothing")
+        assert result.code == 2, command
+        assert "no workspace 'nothing'" in result.err
 
 
-def test_escapes_in_names_do_not_reach_the_terminal(project: Desk) -> None:
+def test_escapes_in_names_do_not_reach_the_terminal(project: CommandRunner) -> None:
     record = with_workspace(project)
     os.close(os.open(Path(record.path) / "a\x1b[31mb", os.O_CREAT))
     assert "\x1b" not in project.run("workspaces", "list").out
@@ -234,7 +234,7 @@ def test_sizes_and_ages_are_short() -> None:
 
 
 @pytest.mark.soak
-def test_a_recovered_branch_tells_what_only_the_snapshot_has(project: Desk) -> None:
+def test_recovered_branch_reports_what_only_the_snapshot_has(project: CommandRunner) -> None:
     (project.project / ".git" / "info" / "exclude").write_text("*.log\n")
     record = with_workspace(project)
     (untracked(record).parent / "big.log").write_bytes(bytes(2_000_000))
@@ -247,16 +247,18 @@ def test_a_recovered_branch_tells_what_only_the_snapshot_has(project: Desk) -> N
     assert "everything except" in project.run("workspaces", "gc").out
 
 
-def test_workspaces_of_other_repositories_are_left_alone_without_all(project: Desk) -> None:
+def test_workspaces_of_other_repositories_are_left_alone_without_all(
+    project: CommandRunner,
+) -> None:
     record = with_workspace(project)
     private = Path(record.private)
     facts = json.loads((private / "record.json").read_text())
     other = str(project.project.parent / "other")
     facts |= {"repository": other, "git_dir": f"{other}/.git"}
     (private / "record.json").write_text(json.dumps(facts))
-    said = project.run("workspaces", "list")
-    assert (said.code, said.out) == (0, "")
-    assert "1 workspace in other repositories; list them with --all" in said.err
+    result = project.run("workspaces", "list")
+    assert (result.code, result.out) == (0, "")
+    assert "1 workspace in other repositories; list them with --all" in result.err
     assert other in project.run("workspaces", "list", "--all").out
     assert project.run("workspaces", "gc").out == ""
     for command in ("gc", "snapshot", "recover"):
@@ -265,11 +267,13 @@ def test_workspaces_of_other_repositories_are_left_alone_without_all(project: De
         assert f"belongs to '{other}'" in refused.err
 
 
-def test_what_is_not_known_is_told_with_the_command_that_lists(project: Desk) -> None:
+def test_unknown_name_is_reported_with_the_command_that_lists(project: CommandRunner) -> None:
     assert "`podium workspaces list`" in project.run("workspaces", "snapshot", "nothing").err
 
 
-def test_the_doctor_clears_away_what_a_killed_process_left_when_asked_to(project: Desk) -> None:
+def test_the_doctor_clears_away_what_a_killed_process_left_when_asked_to(
+    project: CommandRunner,
+) -> None:
     project.add_run()
     record = with_workspace(project)
     private = Path(record.private)

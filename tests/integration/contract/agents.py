@@ -15,7 +15,7 @@ from podium.core.turns import Reply, Turn, TurnLimits
 from podium.ports import Agent
 from podium.sandbox import LauncherSettings, ProcessLauncher
 from podium.testing import FakeAgent
-from tests.integration.sandbox.door_rig import RealDoorRig, say
+from tests.integration.sandbox.door_harness import RealDoorHarness, say
 
 NAME = "player"
 
@@ -46,8 +46,8 @@ class ProcessStage(Stage, Protocol):
 
 
 class ScriptedStage:
-    def __init__(self, rig: RealDoorRig) -> None:
-        self._rig = rig
+    def __init__(self, harness: RealDoorHarness) -> None:
+        self._harness = harness
 
     def saying(self, words: str) -> Agent:
         return self._playing({"say": words})
@@ -68,19 +68,19 @@ class ScriptedStage:
     def _playing(self, *acts: dict[str, Any]) -> Agent:
         script = AgentScript.model_validate({"turns": [{"role": "tester", "acts": acts}]})
         launcher = ProcessLauncher(LauncherSettings(grace_seconds=0.2, linger_seconds=0.01))
-        return ScriptedAgent(NAME, script, launcher, self._rig.hook_door)
+        return ScriptedAgent(NAME, script, launcher, self._harness.hook_door)
 
 
 class FakeStage:
-    def __init__(self, rig: RealDoorRig) -> None:
-        self._rig = rig
+    def __init__(self, harness: RealDoorHarness) -> None:
+        self._harness = harness
 
     def saying(self, words: str) -> Agent:
         return FakeAgent([words], name=NAME)
 
     def calling(self, tool: str, **arguments: Any) -> Agent:
         async def call(turn: Turn) -> Reply:
-            async with self._rig.hook_door.open(turn, agent=NAME) as door:
+            async with self._harness.hook_door.open(turn, agent=NAME) as door:
                 await say(door, op="perform", tool=tool, arguments=arguments)
             return Reply(text="done", waiting_approvals=door.waiting_approvals)
 
@@ -88,7 +88,7 @@ class FakeStage:
 
     def hanging(self) -> Agent:
         async def hang(turn: Turn) -> Reply:
-            async with self._rig.hook_door.open(turn, agent=NAME) as door:
+            async with self._harness.hook_door.open(turn, agent=NAME) as door:
                 await say(door, op="perform", tool="echo")
                 await asyncio.Event().wait()
             raise AssertionError("it waits for ever")
@@ -99,13 +99,13 @@ class FakeStage:
         return FakeAgent([AgentLost("it went away")], name=NAME)
 
 
-PROCESS_STAGES: list[Callable[[RealDoorRig], ProcessStage]] = [ScriptedStage]
-STAGES: list[Callable[[RealDoorRig], Stage]] = [*PROCESS_STAGES, FakeStage]
+PROCESS_STAGES: list[Callable[[RealDoorHarness], ProcessStage]] = [ScriptedStage]
+STAGES: list[Callable[[RealDoorHarness], Stage]] = [*PROCESS_STAGES, FakeStage]
 
 
-def rig_that(effect: Effect) -> RealDoorRig:
+def harness_that(effect: Effect) -> RealDoorHarness:
     """The hook door on the real tool door, with a gate that says one thing."""
-    return RealDoorRig(*[effect] * 10)
+    return RealDoorHarness(*[effect] * 10)
 
 
 def turn_in(folder: Path, *, seconds: float = 30.0, tools: tuple[str, ...] | None = None) -> Turn:

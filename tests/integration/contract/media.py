@@ -33,15 +33,15 @@ KEY = "sk-loopback-3fA9cX7pQ2mZ8vK1"
 NONCE = r'(?s:.*"podium_nonce": (?:\{"const": )?"(?P<nonce>\w+)"|)'
 """Finds what the form of the answer asks for, in prompts that ask for a form."""
 
-Beat = dict[str, Any]
+ModelTurn = dict[str, Any]
 """A step of the model server; `scripted` beside it says how the scripted agent plays the same."""
 
 
-def say(text: str, **more: Any) -> Beat:
+def say(text: str, **more: Any) -> ModelTurn:
     return {"text": text, "scripted": [{"say": text}], **more}
 
 
-def answer(text: str, payload: dict[str, Any]) -> Beat:
+def answer(text: str, payload: dict[str, Any]) -> ModelTurn:
     """Words with a payload, given as the medium has it."""
     return {
         "text": text,
@@ -50,11 +50,11 @@ def answer(text: str, payload: dict[str, Any]) -> Beat:
     }
 
 
-def run(command: str) -> Beat:
+def run(command: str) -> ModelTurn:
     return {"run": command, "scripted": [{"run": command}]}
 
 
-def fails(kind: str, retry_seconds: float | None = None, **step: Any) -> Beat:
+def fails(kind: str, retry_seconds: float | None = None, **step: Any) -> ModelTurn:
     """A failure of the provider."""
     fail: dict[str, Any] = {"kind": kind}
     if retry_seconds is not None:
@@ -62,11 +62,11 @@ def fails(kind: str, retry_seconds: float | None = None, **step: Any) -> Beat:
     return {**step, "scripted": [{"fail": fail}]}
 
 
-def hang() -> Beat:
+def hang() -> ModelTurn:
     return {"fault": "hang", "scripted": [{"ignore_sigterm": True}, {"hang": True}]}
 
 
-def flood(size: int, then: str, payload: dict[str, Any]) -> Beat:
+def flood(size: int, then: str, payload: dict[str, Any]) -> ModelTurn:
     """A great many words, and a payload behind them."""
     return {
         "flood_bytes": size,
@@ -75,7 +75,7 @@ def flood(size: int, then: str, payload: dict[str, Any]) -> Beat:
     }
 
 
-def bad_bytes() -> Beat:
+def bad_bytes() -> ModelTurn:
     return {"fault": "invalid_utf8", "scripted": [{"bad_bytes": True}]}
 
 
@@ -192,10 +192,10 @@ class Stage:
         if self.medium is SCRIPTED:
             # Not just its sandbox: one that is killed before the program starts was never begun.
             commands = processes_in(self.project).values()
-            return any("player.py" in each and "bwrap" not in each for each in commands)
+            return any("player.py" in command and "bwrap" not in command for command in commands)
         return bool(self.server.requests)
 
-    def told_the_model(self) -> str:
+    def model_messages(self) -> str:
         return json.dumps([seen.body for seen in self.server.requests], ensure_ascii=False)
 
     def branch(self) -> str:
@@ -214,8 +214,8 @@ class Stage:
 async def on_stage(
     medium: Medium,
     folder: Path,
-    *beats: Beat,
-    then: Sequence[Beat] = (),
+    *heartbeats: ModelTurn,
+    then: Sequence[ModelTurn] = (),
     down: bool = False,
     key: str = KEY,
 ) -> AsyncIterator[Stage]:
@@ -229,10 +229,10 @@ async def on_stage(
     script = {
         "rules": [
             {"name": "again", "when": r"could not be used" + NONCE, "steps": _steps(then)},
-            {"name": "first", "when": NONCE, "steps": _steps(beats)},
+            {"name": "first", "when": NONCE, "steps": _steps(heartbeats)},
         ][0 if then else 1 :]
     }
-    _write_part(project / "part.yaml", beats, then)
+    _write_part(project / "part.yaml", heartbeats, then)
     async with ModelServer(script, key=KEY) as server:
         url = "http://127.0.0.1:9" if down else server.url
         settings = {
@@ -254,16 +254,21 @@ async def on_stage(
             yield Stage(medium, podium, server, agent, project)
 
 
-def _steps(beats: Sequence[Beat]) -> list[dict[str, Any]]:
-    return [{name: value for name, value in beat.items() if name != "scripted"} for beat in beats]
+def _steps(heartbeats: Sequence[ModelTurn]) -> list[dict[str, Any]]:
+    return [
+        {name: value for name, value in heartbeat.items() if name != "scripted"}
+        for heartbeat in heartbeats
+    ]
 
 
-def _write_part(path: Path, beats: Sequence[Beat], then: Sequence[Beat]) -> None:
-    def acts(part: Sequence[Beat]) -> list[Any]:
-        return [act for beat in part for act in beat["scripted"]]
+def _write_part(path: Path, heartbeats: Sequence[ModelTurn], then: Sequence[ModelTurn]) -> None:
+    def acts(part: Sequence[ModelTurn]) -> list[Any]:
+        return [act for heartbeat in part for act in heartbeat["scripted"]]
 
     turns = [{"role": "tester", "when": "could not be used", "acts": acts(then)}] if then else []
-    path.write_text(yaml.safe_dump({"turns": [*turns, {"role": "tester", "acts": acts(beats)}]}))
+    path.write_text(
+        yaml.safe_dump({"turns": [*turns, {"role": "tester", "acts": acts(heartbeats)}]})
+    )
 
 
 def a_repository(root: Path) -> None:

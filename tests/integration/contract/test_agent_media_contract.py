@@ -64,14 +64,14 @@ PROGRAMS = (GEMINI, CLAUDE, CODEX, ACP)
 
 def _on(media: Sequence[Medium], seldom: Sequence[Medium] = ()) -> pytest.MarkDecorator:
     """A test for each medium; what is asked of some is asked only by `make soak`."""
-    chosen = [in_soak(each) if each in seldom else each for each in media]
+    chosen = [in_soak(item) if item in seldom else item for item in media]
     return pytest.mark.parametrize("medium", chosen, ids=lambda medium: medium.name)
 
 
 every_medium = _on(MEDIA)
 # Of every CLI its own tests in tests/integration/agents ask the same each time; a start of one costs seconds.
 every_medium_and_programs_seldom = _on(MEDIA, PROGRAMS)
-every_process_and_programs_seldom = _on([each for each in MEDIA if each.is_process], PROGRAMS)
+every_process_and_programs_seldom = _on([item for item in MEDIA if item.is_process], PROGRAMS)
 # The Gemini CLI takes longest to start, and speaks to Podium in tests/pipeline/test_real_clis.py too.
 every_medium_and_gemini_seldom = _on(MEDIA, (GEMINI, ACP))
 every_medium_and_codex_of_programs = _on(MEDIA, (GEMINI, CLAUDE, ACP))
@@ -148,9 +148,9 @@ async def test_a_conversation_goes_on(medium: Medium, tmp_path: Path) -> None:
         first = await stage.ask("Begin.")
         assert first.session is not None or medium is SCRIPTED
         second = await stage.ask("That could not be used.", session=first.session)
-        told = stage.told_the_model()
+        output = stage.model_messages()
     assert second.text.strip() == "Second."
-    assert medium is SCRIPTED or "First words." in told  # the model was sent its own words
+    assert medium is SCRIPTED or "First words." in output  # the model was sent its own words
 
 
 @pytest.mark.sample(2)
@@ -170,7 +170,7 @@ async def test_an_allowed_call_runs_and_is_receipted(medium: Medium, tmp_path: P
 
 @pytest.mark.sample(3)
 @every_program_and_one_api
-async def test_a_denied_call_does_not_run_and_the_agent_is_told(
+async def test_denied_call_does_not_run_and_the_agent_is_notified(
     medium: Medium, tmp_path: Path
 ) -> None:
     async with on_stage(medium, tmp_path, run(DENIED), say("I tried.")) as stage:
@@ -178,12 +178,12 @@ async def test_a_denied_call_does_not_run_and_the_agent_is_told(
         events = await stage.events()
         assert not (stage.project / "ran.marker").exists()
         assert stage.branch() == "work"
-        told = stage.told_the_model()
+        output = stage.model_messages()
     refused = [event for event in events if isinstance(event, ToolRefused)]
     assert [event.rule for event in refused] == ["git-firewall"]
     assert not [event for event in events if isinstance(event, ToolRequested)]
     assert reply.text.strip().endswith("I tried.")
-    words = "".join(reply.untold) if medium is ACP else told
+    words = "".join(reply.untold) if medium is ACP else output
     if medium is not SCRIPTED:
         assert "Permission Denied" in words
         assert refused[0].reason[:40] in words
@@ -249,7 +249,7 @@ async def test_an_agent_whose_program_is_killed_is_lost(medium: Medium, tmp_path
 
 @pytest.mark.sample(2)
 @every_medium_and_programs_seldom
-async def test_a_wrong_key_is_told_with_how_to_log_in(medium: Medium, tmp_path: Path) -> None:
+async def test_wrong_key_is_reported_with_how_to_log_in(medium: Medium, tmp_path: Path) -> None:
     refused = fails("not_logged_in", status=401)
     async with on_stage(medium, tmp_path, refused, key="sk-wrong-7h2Jq9xW4nB6tY0e") as stage:
         with pytest.raises(AgentNotLoggedIn, match="'player'") as caught:
@@ -276,7 +276,7 @@ async def test_a_rate_limit_says_until_when(medium: Medium, tmp_path: Path) -> N
     ids=["500", "dropped stream", "truncated stream"],
 )
 @one_api_and_programs_seldom
-async def test_an_outage_is_told_as_one(
+async def test_outage_is_reported_as_one(
     medium: Medium, tmp_path: Path, trouble: dict[str, Any]
 ) -> None:
     if medium is ACP and trouble == {"fault": "truncate"}:
@@ -296,7 +296,7 @@ async def test_a_server_that_is_down_is_an_outage(medium: Medium, tmp_path: Path
 
 
 @pytest.mark.soak
-@_on(MEDIA, [each for each in MEDIA if each is not SCRIPTED])
+@_on(MEDIA, [item for item in MEDIA if item is not SCRIPTED])
 async def test_fifty_megabytes_with_a_payload_at_the_end_are_read(
     medium: Medium, tmp_path: Path
 ) -> None:

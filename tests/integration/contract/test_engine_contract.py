@@ -80,7 +80,7 @@ async def test_what_goes_along_with_a_start_is_kept_with_the_run_or_not_at_all(
     await engine.start("greet", "Cem", queue=queue, run_id="run_kept", along=note)
     assert (await room.run("run_kept")).input == "Cem"
     assert await (await room.store()).read(lambda view: view.run("run_refused")) is None
-    kinds = [each.body.type for each in await room.events(first.id)]
+    kinds = [event.body.type for event in await room.events(first.id)]
     assert kinds.count("note_taken") == 1
 
 
@@ -414,7 +414,7 @@ async def test_the_same_key_asked_for_twice_is_an_error_that_names_it(room: Engi
     assert "twice" in ended.failure.message
 
 
-async def test_steps_side_by_side_are_each_remembered(room: EngineRoom) -> None:
+async def test_concurrent_steps_are_all_remembered(room: EngineRoom) -> None:
     done: list[str] = []
     stuck = asyncio.Event()
 

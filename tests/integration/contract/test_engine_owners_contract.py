@@ -16,7 +16,7 @@ from podium.testing import FixedClock, retry_until
 from tests.integration.contract.engines import EngineRoom, freeze
 
 
-class Desk:
+class LongFlow:
     """A flow of one long step, which notes who began and who ended it."""
 
     def __init__(self) -> None:
@@ -41,31 +41,31 @@ async def wait_for_go(ctx: FlowContext, input: Any) -> str:
 
 
 async def test_a_run_hosted_elsewhere_cannot_be_resumed_or_retried(room: EngineRoom) -> None:
-    desk = Desk()
-    owner, other = await room.open(desk.flow), await room.open(desk.flow)
+    long_flow = LongFlow()
+    owner, other = await room.open(long_flow.flow), await room.open(long_flow.flow)
     run = await owner.start("desk")
-    await retry_until(lambda: desk.began)
+    await retry_until(lambda: long_flow.began)
     with pytest.raises(LockHeld, match=run.id):
         await other.resume(run.id)
     with pytest.raises(LockHeld, match=run.id):
         await other.retry(run.id)
-    desk.may_end.set()
+    long_flow.may_end.set()
     assert (await other.finish(run.id)).result == "done"
-    assert desk.began == 1
+    assert long_flow.began == 1
 
 
 async def test_a_run_hosted_here_cannot_be_resumed_a_second_time(room: EngineRoom) -> None:
-    desk = Desk()
-    engine = await room.open(desk.flow)
+    long_flow = LongFlow()
+    engine = await room.open(long_flow.flow)
     run = await engine.start("desk")
     with pytest.raises(LockHeld):
         await engine.resume(run.id)
 
 
 async def test_an_ended_run_cannot_be_resumed(room: EngineRoom) -> None:
-    desk = Desk()
-    desk.may_end.set()
-    engine = await room.open(desk.flow)
+    long_flow = LongFlow()
+    long_flow.may_end.set()
+    engine = await room.open(long_flow.flow)
     run = await engine.start("desk")
     await engine.finish(run.id)
     with pytest.raises(NotPossibleNow, match="succeeded"):
@@ -73,88 +73,86 @@ async def test_an_ended_run_cannot_be_resumed(room: EngineRoom) -> None:
 
 
 async def test_a_run_of_a_dead_owner_can_be_resumed_at_once(room: EngineRoom) -> None:
-    desk = Desk()
-    owner, heir = await room.open(desk.flow), await room.open(desk.flow)
+    long_flow = LongFlow()
+    owner, heir = await room.open(long_flow.flow), await room.open(long_flow.flow)
     run = await owner.start("desk")
-    await retry_until(lambda: desk.began)
+    await retry_until(lambda: long_flow.began)
     await owner.abandon()
     assert (await room.run(run.id)).owner is not None
-    desk.may_end.set()
+    long_flow.may_end.set()
     resumed = await heir.resume(run.id)
     assert resumed.fence == run.fence + 1
     assert (await heir.finish(run.id)).result == "done"
 
 
 async def test_of_engines_that_race_to_resume_one_wins(room: EngineRoom) -> None:
-    desk = Desk()
-    owner = await room.open(desk.flow)
-    heirs = [await room.open(desk.flow) for _ in range(4)]
+    long_flow = LongFlow()
+    owner = await room.open(long_flow.flow)
+    heirs = [await room.open(long_flow.flow) for _ in range(4)]
     run = await owner.start("desk")
-    await retry_until(lambda: desk.began)
+    await retry_until(lambda: long_flow.began)
     await owner.abandon()
     outcomes = await asyncio.gather(
         *(heir.resume(run.id) for heir in heirs), return_exceptions=True
     )
     assert sum(isinstance(outcome, LockHeld) for outcome in outcomes) == 3
-    desk.may_end.set()
+    long_flow.may_end.set()
     await heirs[0].finish(run.id)
-    assert (desk.began, desk.ended) == (2, 1)
+    assert (long_flow.began, long_flow.ended) == (2, 1)
 
 
 async def test_a_queues_run_of_a_dead_owner_is_taken_over_by_whoever_serves(
     room: EngineRoom,
 ) -> None:
-    desk = Desk()
-    owner, heir = await room.open(desk.flow), await room.open(desk.flow)
+    long_flow = LongFlow()
+    owner, heir = await room.open(long_flow.flow), await room.open(long_flow.flow)
     run = await owner.start("desk", queue="work")
     async with owner.serve([QueueSpec(name="work")]):
-        await retry_until(lambda: desk.began)
+        await retry_until(lambda: long_flow.began)
         await owner.abandon()
-    desk.may_end.set()
+    long_flow.may_end.set()
     async with heir.serve([QueueSpec(name="work", concurrency=1)]):
         assert (await heir.finish(run.id)).result == "done"
-    assert desk.began == 2
+    assert long_flow.began == 2
 
 
 async def test_a_foreground_run_of_a_dead_owner_is_left_to_people(room: EngineRoom) -> None:
-    desk = Desk()
-    owner, other = await room.open(desk.flow), await room.open(desk.flow)
+    long_flow = LongFlow()
+    owner, other = await room.open(long_flow.flow), await room.open(long_flow.flow)
     abandoned = await owner.start("desk")
-    await retry_until(lambda: desk.began)
+    await retry_until(lambda: long_flow.began)
     await owner.abandon()
-    desk.may_end.set()
+    long_flow.may_end.set()
     async with other.serve([QueueSpec(name="work")]):
         queued = await other.start("desk", queue="work")
         await other.finish(queued.id)
     assert (await room.run(abandoned.id)).status is RunStatus.RUNNING
 
 
-async def test_an_owner_that_is_not_heard_of_any_more_loses_its_run(
-    room: EngineRoom, clock: FixedClock
-) -> None:
-    desk = Desk()
-    frozen, heir = await room.open(desk.flow), await room.open(desk.flow)
+async def test_silent_owner_loses_its_run(room: EngineRoom, clock: FixedClock) -> None:
+    long_flow = LongFlow()
+    frozen, heir = await room.open(long_flow.flow), await room.open(long_flow.flow)
     run = await frozen.start("desk")
-    await retry_until(lambda: desk.began)
+    await retry_until(lambda: long_flow.began)
     freeze(frozen)
     clock.advance(3600)
     await heir.resume(run.id)
-    desk.may_end.set()
+    long_flow.may_end.set()
     assert (await heir.finish(run.id)).result == "done"
     completed = [e for e in await room.events(run.id) if e.body.type == "step_completed"]
     assert len(completed) == 1
 
 
 async def test_an_owner_that_lost_its_run_writes_no_more_for_it(room: EngineRoom) -> None:
-    desk = Desk()
-    zombie = await room.open(desk.flow)
+    long_flow = LongFlow()
+    zombie = await room.open(long_flow.flow)
     run = await zombie.start("desk")
-    await retry_until(lambda: desk.began)
+    await retry_until(lambda: long_flow.began)
     store = await room.store()
     taken = (await room.run(run.id)).model_copy(update={"owner": "wrk_other", "fence": 9})
     await store.write(lambda tx: tx.save_run(taken))
-    desk.may_end.set()
-    await retry_until(lambda: desk.ended)
+    long_flow.may_end.set()
+    await retry_until(lambda: long_flow.ended)
     await zombie.close()
     assert await room.run(run.id) == taken
     assert await store.read(lambda view: view.steps(run.id)) == []
@@ -164,15 +162,15 @@ async def test_an_owner_that_lost_its_run_writes_no_more_for_it(room: EngineRoom
 async def test_close_ends_the_running_step_and_leaves_the_run_at_its_checkpoint(
     room: EngineRoom,
 ) -> None:
-    told: list[str] = []
-    desk = Desk()
+    messages: list[str] = []
+    long_flow = LongFlow()
 
     async def body(ctx: FlowContext, input: Any) -> Any:
         async def work(step: StepContext) -> str:
             try:
-                return await desk.work(step)
+                return await long_flow.work(step)
             except asyncio.CancelledError:
-                told.append("end")
+                messages.append("end")
                 raise
 
         return await ctx.step("work", work)
@@ -180,13 +178,13 @@ async def test_close_ends_the_running_step_and_leaves_the_run_at_its_checkpoint(
     flow = FlowDefinition("story", body)
     engine = await room.open(flow)
     run = await engine.start("story")
-    await retry_until(lambda: desk.began)
+    await retry_until(lambda: long_flow.began)
     await engine.close()
     left = await room.run(run.id)
-    assert (told, left.status, left.owner) == (["end"], RunStatus.RUNNING, None)
+    assert (messages, left.status, left.owner) == (["end"], RunStatus.RUNNING, None)
     assert [event.body.type for event in await room.events(run.id)][-1] == "run_parked"
 
-    desk.may_end.set()
+    long_flow.may_end.set()
     heir = await room.open(flow)
     await heir.resume(run.id)
     assert (await heir.finish(run.id)).result == "done"
@@ -230,7 +228,7 @@ async def test_a_run_whose_flow_is_not_known_here_is_not_resumed(room: EngineRoo
 async def test_code_that_asks_for_another_step_than_recorded_says_so(room: EngineRoom) -> None:
     done: list[str] = []
 
-    def telling(*names: str) -> FlowDefinition:
+    def rendering(*names: str) -> FlowDefinition:
         async def body(ctx: FlowContext, input: Any) -> None:
             async def work(step: StepContext) -> None:
                 done.append(step.key)
@@ -241,12 +239,12 @@ async def test_code_that_asks_for_another_step_than_recorded_says_so(room: Engin
 
         return FlowDefinition("story", body)
 
-    engine = await room.open(telling("cut", "glue"))
+    engine = await room.open(rendering("cut", "glue"))
     run = await engine.start("story")
     await room.until(run.id, RunStatus.WAITING)
     await engine.abandon()
 
-    changed = await room.open(telling("cut", "paint", "glue"))
+    changed = await room.open(rendering("cut", "paint", "glue"))
     await changed.resume(run.id)
     stopped = await changed.finish(run.id)
     assert stopped.status is RunStatus.NEEDS_HUMAN
@@ -256,7 +254,7 @@ async def test_code_that_asks_for_another_step_than_recorded_says_so(room: Engin
     assert "'glue'" in stopped.failure.message
     assert done == ["cut", "glue"]
 
-    restored = await room.open(telling("cut", "glue"))
+    restored = await room.open(rendering("cut", "glue"))
     await restored.resume(run.id)
     await restored.signal(run.id, "go")
     assert (await restored.finish(run.id)).status is RunStatus.SUCCEEDED
@@ -308,10 +306,10 @@ async def test_a_run_that_goes_on_under_changed_code_says_so_in_its_journal(
 
 
 async def test_a_run_is_hosted_for_as_long_as_its_owner_is_alive(room: EngineRoom) -> None:
-    desk = Desk()
-    owner, other = await room.open(desk.flow), await room.open(desk.flow)
+    long_flow = LongFlow()
+    owner, other = await room.open(long_flow.flow), await room.open(long_flow.flow)
     run = await owner.start("desk")
-    await retry_until(lambda: desk.began)
+    await retry_until(lambda: long_flow.began)
     for engine in (owner, other):
         assert await engine.hosted([run.id, "run_unknown"]) == {run.id}
     await owner.abandon()
@@ -394,9 +392,9 @@ async def test_an_answered_run_stays_with_the_foreground_that_still_waits(room: 
 async def test_only_an_answer_that_a_run_waits_for_hands_it_to_a_worker(room: EngineRoom) -> None:
     asker = Asker()
     asker.may_end.set()
-    run_id, desk = await _parked(room, asker), Desk()
-    desk.may_end.set()
-    worker = await room.open(asker.flow, desk.flow)
+    run_id, long_flow = await _parked(room, asker), LongFlow()
+    long_flow.may_end.set()
+    worker = await room.open(asker.flow, long_flow.flow)
     await worker.signal(run_id, "approval:apr_2")
     await worker.signal(run_id, "go")
     async with worker.serve(WORK, answered_queue="work"):
@@ -420,8 +418,10 @@ async def test_an_answered_run_is_left_to_people_where_a_worker_lacks_what_it_ne
     worker = await room.open(asker.flow)
     await worker.signal(run_id, "approval:apr_1")
     async with worker.serve(WORK, answered_queue="work"):
-        beats = await store.read(lambda view: view.workers())
+        heartbeats = await store.read(lambda view: view.workers())
         run = await room.run(run_id)
         assert run.status is RunStatus.WAITING
-        assert [beat.lacks(run) for beat in beats if beat.answered_queue] == [["variable:TOKEN"]]
+        assert [heartbeat.lacks(run) for heartbeat in heartbeats if heartbeat.answered_queue] == [
+            ["variable:TOKEN"]
+        ]
     assert (await worker.resume(run_id)).owner == worker.worker_id

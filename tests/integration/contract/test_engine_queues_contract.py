@@ -303,7 +303,7 @@ async def test_a_child_is_started_once_however_often_its_parent_is_resumed(
             await ctx.start_child("part", "make", number, queue="work", index=number)
             for number in range(2)
         ]
-        return [(await ctx.child(each)).result for each in ids]
+        return [(await ctx.child(item)).result for item in ids]
 
     shop = Workshop()
     shop.may_end.set()
@@ -436,12 +436,12 @@ async def test_a_queue_of_short_runs_does_not_keep_a_worker_from_saying_that_it_
     async def nothing(ctx: Any, input: Any) -> None:
         return None
 
-    beats: list[str] = []
+    heartbeats: list[str] = []
 
     send = Heartbeat.send
 
     async def counted(heart: Heartbeat) -> None:
-        beats.append("beat")
+        heartbeats.append("beat")
         await send(heart)
 
     monkeypatch.setattr(Heartbeat, "send", counted)
@@ -456,7 +456,7 @@ async def test_a_queue_of_short_runs_does_not_keep_a_worker_from_saying_that_it_
     engine.register(FlowDefinition("short", nothing))
     runs = [await engine.start("short", queue="work") for _ in range(300)]
     async with engine.serve([WORK]):
-        before = len(beats)
+        before = len(heartbeats)
         await engine.finish(runs[-1].id)
-    assert len(beats) - before > 3
+    assert len(heartbeats) - before > 3
     await engine.close()

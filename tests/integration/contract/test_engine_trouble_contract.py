@@ -239,7 +239,7 @@ class FullStore(MemoryStore):
         return await super().write(work)
 
 
-async def test_whoever_waits_for_a_run_whose_end_cannot_be_stored_is_told_why(
+async def test_waiter_for_a_run_whose_end_cannot_be_stored_is_given_the_reason(
     tmp_path: Path,
 ) -> None:
     store = FullStore()
@@ -310,7 +310,7 @@ async def test_branches_that_start_tasks_within_tasks_are_resumed(room: EngineRo
     assert done.count("deep") == done.count("deeper") == 1
 
 
-async def test_two_parents_of_one_child_are_both_told_of_its_end(room: EngineRoom) -> None:
+async def test_two_parents_of_one_child_are_both_notified_of_its_end(room: EngineRoom) -> None:
     async def child(ctx: FlowContext, input: Any) -> str:
         await ctx.wait("go")
         return "grown"

@@ -113,7 +113,7 @@ async def test_a_signal_nobody_waits_for_does_not_disturb_a_waiting_run(room: En
     assert (await engine.finish(run.id)).result == ["!", ""]
 
 
-async def test_waits_side_by_side_each_get_their_own(room: EngineRoom) -> None:
+async def test_concurrent_waits_all_get_their_own_signal(room: EngineRoom) -> None:
     async def body(ctx: FlowContext, input: Any) -> Any:
         both = await asyncio.gather(ctx.wait("left"), ctx.wait("right"))
         return [one and one.payload for one in both]

@@ -15,47 +15,51 @@ from podium.core.events import (
 )
 from podium.core.model import Json
 from podium.core.turns import Reply
-from tests.unit.contract.function_calling import (
+from tests.unit.contract.function_calling_harness import (
     CALLERS,
     INPUT,
     LARGE,
     OUTPUT,
     RESULT_BYTES,
-    Beat,
     Caller,
-    House,
+    CallingHarness,
+    ModelTurn,
+    model_turn,
     note,
     say,
-    wish,
 )
 
 every_caller = pytest.mark.parametrize("caller", CALLERS, ids=lambda caller: caller.name)
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> House:
-    return House(tmp_path)
+def harness(tmp_path: Path) -> CallingHarness:
+    return CallingHarness(tmp_path)
 
 
-async def _asked(caller: Caller, house: House, *beats: Beat, **limits: Json) -> tuple[Reply, str]:
+async def _asked(
+    caller: Caller, harness: CallingHarness, *heartbeats: ModelTurn, **limits: Json
+) -> tuple[Reply, str]:
     """The reply, and all that the model has heard."""
-    async with caller.cast(house, beats) as cast:
-        reply = await cast.agent.ask(house.turn(**limits))
-        return reply, cast.told()
+    async with caller.cast(harness, heartbeats) as cast:
+        reply = await cast.agent.ask(harness.turn(**limits))
+        return reply, cast.last_prompt()
 
 
 @pytest.mark.sample(2)
 @every_caller
 async def test_a_call_is_performed_and_its_result_reaches_the_model(
-    caller: Caller, house: House
+    caller: Caller, harness: CallingHarness
 ) -> None:
-    reply, told = await _asked(caller, house, wish(note("milk")), say("All noted."))
-    assert house.done == ["milk"]
-    assert "as number 1" in told
+    reply, output = await _asked(caller, harness, model_turn(note("milk")), say("All noted."))
+    assert harness.done == ["milk"]
+    assert "as number 1" in output
     assert "All noted." in reply.text
     assert reply.stopped is None
     requested, completed = [
-        event for event in await house.events() if isinstance(event, ToolRequested | ToolCompleted)
+        event
+        for event in await harness.events()
+        if isinstance(event, ToolRequested | ToolCompleted)
     ]
     assert isinstance(requested, ToolRequested)
     assert isinstance(completed, ToolCompleted)
@@ -64,34 +68,34 @@ async def test_a_call_is_performed_and_its_result_reaches_the_model(
 
 @every_caller
 async def test_several_calls_of_one_answer_are_performed_in_their_order(
-    caller: Caller, house: House
+    caller: Caller, harness: CallingHarness
 ) -> None:
-    many = wish(note("one"), note("two"), note("three"))
-    _, told = await _asked(caller, house, many, say("Done."))
-    assert house.done == ["one", "two", "three"]
-    assert all(f"as number {number}" in told for number in (1, 2, 3))
+    many = model_turn(note("one"), note("two"), note("three"))
+    _, output = await _asked(caller, harness, many, say("Done."))
+    assert harness.done == ["one", "two", "three"]
+    assert all(f"as number {number}" in output for number in (1, 2, 3))
 
 
 @every_caller
-async def test_a_refused_call_is_told_in_words_and_the_others_are_performed(
-    caller: Caller, house: House
+async def test_refused_call_is_reported_in_words_and_the_others_are_performed(
+    caller: Caller, harness: CallingHarness
 ) -> None:
-    beats = [wish(note("one"), ("wipe", {"text": "all"}), note("two")), say("Then not.")]
-    reply, told = await _asked(caller, house, *beats)
-    assert house.done == ["one", "two"]
-    assert "disks are off limits" in told
+    heartbeats = [model_turn(note("one"), ("wipe", {"text": "all"}), note("two")), say("Then not.")]
+    reply, output = await _asked(caller, harness, *heartbeats)
+    assert harness.done == ["one", "two"]
+    assert "disks are off limits" in output
     assert "Then not." in reply.text
 
 
 @every_caller
 async def test_an_unknown_tool_is_answered_with_the_tools_there_are(
-    caller: Caller, house: House
+    caller: Caller, harness: CallingHarness
 ) -> None:
-    reply, told = await _asked(caller, house, wish(("format_disk", {})), say("I see."))
-    assert "format_disk" in told
-    assert told.count("keep_note") > 0
+    reply, output = await _asked(caller, harness, model_turn(("format_disk", {})), say("I see."))
+    assert "format_disk" in output
+    assert output.count("keep_note") > 0
     assert "I see." in reply.text
-    refused = [event for event in await house.events() if isinstance(event, ToolRefused)]
+    refused = [event for event in await harness.events() if isinstance(event, ToolRefused)]
     assert [event.tool for event in refused] == ["format_disk"]
     assert "keep_note" in refused[0].reason
 
@@ -100,84 +104,97 @@ async def test_an_unknown_tool_is_answered_with_the_tools_there_are(
 @every_caller
 @pytest.mark.parametrize("arguments", [{"text": 5}, {"texts": "milk"}, {"text": ["milk"]}])
 async def test_bad_arguments_are_answered_by_what_is_wrong_with_them(
-    caller: Caller, house: House, arguments: dict[str, Json]
+    caller: Caller, harness: CallingHarness, arguments: dict[str, Json]
 ) -> None:
-    beats = [wish(("keep_note", arguments)), wish(note("milk")), say("Done.")]
-    _, told = await _asked(caller, house, *beats)
-    assert house.done == ["milk"]
-    refused = [event for event in await house.events() if isinstance(event, ToolRefused)]
+    heartbeats = [model_turn(("keep_note", arguments)), model_turn(note("milk")), say("Done.")]
+    _, output = await _asked(caller, harness, *heartbeats)
+    assert harness.done == ["milk"]
+    refused = [event for event in await harness.events() if isinstance(event, ToolRefused)]
     assert [event.tool for event in refused] == ["keep_note"]
     assert next(iter(arguments)) in refused[0].reason
-    assert refused[0].reason[:40].replace('"', "'") in told.replace('\\"', "'")
+    assert refused[0].reason[:40].replace('"', "'") in output.replace('\\"', "'")
 
 
 @every_caller
-async def test_a_tool_that_breaks_is_told_as_an_error(caller: Caller, house: House) -> None:
-    reply, told = await _asked(caller, house, wish(("break_down", {})), say("Oh."))
-    assert "the paper is used up" in told
+async def test_tool_that_breaks_is_reported_as_an_error(
+    caller: Caller, harness: CallingHarness
+) -> None:
+    reply, output = await _asked(caller, harness, model_turn(("break_down", {})), say("Oh."))
+    assert "the paper is used up" in output
     assert "Oh." in reply.text
-    assert any(isinstance(event, ToolFailed) for event in await house.events())
+    assert any(isinstance(event, ToolFailed) for event in await harness.events())
 
 
 @every_caller
-async def test_a_tool_that_takes_too_long_is_told_as_an_error(caller: Caller, house: House) -> None:
-    reply, told = await _asked(caller, house, wish(("take_long", {})), say("Oh."))
-    assert "timed out after 0.05 seconds" in told
+async def test_tool_that_takes_too_long_is_reported_as_an_error(
+    caller: Caller, harness: CallingHarness
+) -> None:
+    reply, output = await _asked(caller, harness, model_turn(("take_long", {})), say("Oh."))
+    assert "timed out after 0.05 seconds" in output
     assert "Oh." in reply.text
 
 
 @every_caller
-async def test_a_result_that_is_too_large_is_cut_and_says_so(caller: Caller, house: House) -> None:
-    _, told = await _asked(caller, house, wish(("tell_all", {})), say("Done."))
-    assert f"cut: {LARGE} bytes in all" in told
-    assert "y" * 100 in told
-    assert "y" * RESULT_BYTES not in told
+async def test_a_result_that_is_too_large_is_cut_and_says_so(
+    caller: Caller, harness: CallingHarness
+) -> None:
+    _, output = await _asked(caller, harness, model_turn(("tell_all", {})), say("Done."))
+    assert f"cut: {LARGE} bytes in all" in output
+    assert "y" * 100 in output
+    assert "y" * RESULT_BYTES not in output
 
 
 @every_caller
-async def test_finish_ends_the_turn_with_its_summary(caller: Caller, house: House) -> None:
+async def test_finish_ends_the_turn_with_its_summary(
+    caller: Caller, harness: CallingHarness
+) -> None:
     done = ("finish", {"summary": "Both notes are kept."})
-    more = wish(note("three")) if caller.ends_at_finish else say("")
-    beats = [wish(note("one")), wish(note("two"), done), more]
-    reply, _ = await _asked(caller, house, *beats)
-    assert house.done == ["one", "two"]
+    more = model_turn(note("three")) if caller.ends_at_finish else say("")
+    heartbeats = [model_turn(note("one")), model_turn(note("two"), done), more]
+    reply, _ = await _asked(caller, harness, *heartbeats)
+    assert harness.done == ["one", "two"]
     assert reply.text == "Both notes are kept."
     assert reply.stopped is None
 
 
 @every_caller
-async def test_plain_words_end_the_turn(caller: Caller, house: House) -> None:
-    reply, _ = await _asked(caller, house, say("Nothing to do."))
+async def test_plain_words_end_the_turn(caller: Caller, harness: CallingHarness) -> None:
+    reply, _ = await _asked(caller, harness, say("Nothing to do."))
     assert reply.text.strip() == "Nothing to do."
-    assert (house.done, reply.waiting_approvals, reply.stopped) == ([], (), None)
+    assert (harness.done, reply.waiting_approvals, reply.stopped) == ([], (), None)
 
 
 @every_caller
 async def test_after_an_approval_the_same_conversation_goes_on_with_that_call(
-    caller: Caller, house: House
+    caller: Caller, harness: CallingHarness
 ) -> None:
-    beats = [wish(note("one"), ("send_mail", {"text": "mail"}), note("two")), say("Sent.")]
-    async with caller.cast(house, beats) as cast:
-        first = await cast.agent.ask(house.turn())
-        assert house.done == ["one"]
+    heartbeats = [
+        model_turn(note("one"), ("send_mail", {"text": "mail"}), note("two")),
+        say("Sent."),
+    ]
+    async with caller.cast(harness, heartbeats) as cast:
+        first = await cast.agent.ask(harness.turn())
+        assert harness.done == ["one"]
         (approval,) = first.waiting_approvals
-        await house.approve(approval)
-        second = await cast.agent.ask(house.turn(number=1, session=first.session))
-        told = cast.told()
-    assert house.done == ["one", "mail", "two"]
-    assert "as number 2" in told
+        await harness.approve(approval)
+        second = await cast.agent.ask(harness.turn(number=1, session=first.session))
+        output = cast.last_prompt()
+    assert harness.done == ["one", "mail", "two"]
+    assert "as number 2" in output
     assert "Sent." in second.text
     assert second.waiting_approvals == ()
-    asked = [event for event in await house.events() if isinstance(event, ApprovalRequested)]
+    asked = [event for event in await harness.events() if isinstance(event, ApprovalRequested)]
     assert len(asked) == 1
 
 
 @pytest.mark.sample(1)
 @every_caller
-async def test_the_limit_of_calls_stops_the_turn(caller: Caller, house: House) -> None:
-    beats = [Beat(calls=(note(str(number)),), words=f"Number {number}.") for number in range(6)]
-    reply, _ = await _asked(caller, house, *beats, say("Done."), tool_calls=3)
-    assert house.done == ["0", "1", "2"]
+async def test_the_limit_of_calls_stops_the_turn(caller: Caller, harness: CallingHarness) -> None:
+    heartbeats = [
+        ModelTurn(calls=(note(str(number)),), words=f"Number {number}.") for number in range(6)
+    ]
+    reply, _ = await _asked(caller, harness, *heartbeats, say("Done."), tool_calls=3)
+    assert harness.done == ["0", "1", "2"]
     assert reply.stopped is not None
     assert reply.stopped.kind == "tool_calls"
     assert "Number 0." in reply.text
@@ -186,21 +203,23 @@ async def test_the_limit_of_calls_stops_the_turn(caller: Caller, house: House) -
 
 @every_caller
 async def test_the_same_call_with_the_same_result_stops_the_turn(
-    caller: Caller, house: House
+    caller: Caller, harness: CallingHarness
 ) -> None:
-    beats = [wish(("look", {}))] * 9
-    reply, _ = await _asked(caller, house, *beats, say("Done."), same_results=3)
+    heartbeats = [model_turn(("look", {}))] * 9
+    reply, _ = await _asked(caller, harness, *heartbeats, say("Done."), same_results=3)
     assert reply.stopped is not None
     assert reply.stopped.kind == "same_results"
     assert "'look' was called 3 times" in reply.stopped.reason
-    performed = [event for event in await house.events() if isinstance(event, ToolCompleted)]
+    performed = [event for event in await harness.events() if isinstance(event, ToolCompleted)]
     assert len(performed) == 3
 
 
 @pytest.mark.sample(1)
 @every_caller
-async def test_what_every_answer_used_is_counted(caller: Caller, house: House) -> None:
-    reply, _ = await _asked(caller, house, wish(note("milk")), wish(note("tea")), say("Done."))
+async def test_what_every_answer_used_is_counted(caller: Caller, harness: CallingHarness) -> None:
+    reply, _ = await _asked(
+        caller, harness, model_turn(note("milk")), model_turn(note("tea")), say("Done.")
+    )
     assert reply.usage.input_tokens == 3 * INPUT
     assert reply.usage.output_tokens == 3 * OUTPUT
     assert reply.usage.turns == 1

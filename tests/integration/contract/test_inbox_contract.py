@@ -15,7 +15,7 @@ from podium.jobs.sense.io import FolderInbox
 from podium.jobs.sense.orders.work_order import Ack, Claim, Operation, WorkOrder, order_text
 from podium.jobs.sense.ports import OrderInbox
 from podium.jobs.sense.testing import MemoryInbox
-from tests.unit.bridge.inbox_rig import FOLDERS, RUN, inbox_at
+from tests.unit.bridge.inbox_harness import FOLDERS, RUN, inbox_at
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 OTHER_RUN = "run_0199f3c2a7b87c3e9d1f5a6b7c8d9e10"
@@ -54,7 +54,7 @@ class Folders:
     def shelved(self, shelf: str) -> list[str]:
         folder = self._root / (FOLDERS.done if shelf == "done" else FOLDERS.parked)
         found = sorted(folder.iterdir()) if folder.is_dir() else []
-        return [f"{each.name} {each.read_text()}" for each in found]
+        return [f"{item.name} {item.read_text()}" for item in found]
 
 
 class Memory:
@@ -92,8 +92,8 @@ def order(name: str, **fields: object) -> WorkOrder:
 
 
 def ack(name: str, **fields: object) -> Ack:
-    said = {"wo_id": name, "status": "done", "run_id": RUN, "finished_at": NOON, **fields}
-    return Ack.model_validate(said)
+    payload = {"wo_id": name, "status": "done", "run_id": RUN, "finished_at": NOON, **fields}
+    return Ack.model_validate(payload)
 
 
 def taken(mailbox: Mailbox, file: str = "WO-1.yaml", run_id: str = RUN) -> Claim:
@@ -133,7 +133,7 @@ def test_one_run_has_one_claim_on_a_file(mailbox: Mailbox) -> None:
     assert list(mailbox.inbox.waiting()) == ["WO-1.yaml"]
 
 
-def test_a_claimed_file_is_opened_as_it_stands_now(mailbox: Mailbox) -> None:
+def test_claimed_file_is_opened_in_its_current_form(mailbox: Mailbox) -> None:
     mailbox.drop("WO-1.yaml", order("WO-1"))
     claim = taken(mailbox)
     assert mailbox.inbox.open(claim).order == order("WO-1")

@@ -44,7 +44,7 @@ async def test_read_gives_what_the_query_asks_for(journal: Journal) -> None:
     assert (event.run_id, event.seq, event.body) == ("run_a", 1, a_note("1"))
 
 
-async def test_a_note_stands_before_what_is_appended_after_it(journal: Journal) -> None:
+async def test_note_precedes_what_is_appended_after_it(journal: Journal) -> None:
     journal.note("run_a", a_note("first"))
     await journal.append("run_a", a_note("second"))
     events = await journal.read(EventQuery(run_id="run_a"))

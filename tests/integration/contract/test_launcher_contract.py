@@ -132,8 +132,8 @@ async def test_a_program_that_is_not_there_is_named(launcher: Launcher) -> None:
 async def test_an_interactive_process_is_spoken_with_line_by_line(launcher: Launcher) -> None:
     process = await launcher.start(TALKING)
     await process.send(b"two\n")
-    heard = [line async for line in process.lines()]
-    assert heard == [b"one", b"two", b"", b"last"]
+    messages = [line async for line in process.lines()]
+    assert messages == [b"one", b"two", b"", b"last"]
     assert (await process.wait()).exit_code == 0
 
 

@@ -110,7 +110,7 @@ def test_what_was_remembered_comes_back_to_whoever_opens_the_record_next(room: R
     assert room.record().memory().ticks == 8
 
 
-def test_whether_it_lasts_is_said_and_a_loop_goes_on_with_what_does_not(room: Room) -> None:
+def test_persistence_is_reported_and_a_loop_continues_without_it(room: Room) -> None:
     record = room.record()
     room.refuse_memory()
     with record.alone():
@@ -160,7 +160,7 @@ def test_a_tick_that_ended_is_one_summary_and_one_record(room: Room) -> None:
 
 
 @pytest.mark.parametrize("document", [{"items": []}, None, ["odd"], "\ud800 half a character"])
-def test_whatever_a_planner_said_is_kept_and_breaks_nothing(room: Room, document: Json) -> None:
+def test_any_planner_output_is_kept_and_breaks_nothing(room: Room, document: Json) -> None:
     record = room.record()
     assert record.keep_bundle(BUNDLE).endswith("context_bundle.json")
     assert record.keep_plan(document).endswith("plan.json")

@@ -23,7 +23,7 @@ from podium.jobs.sense.ports import StateSource
 from podium.jobs.sense.testing import FixedSource
 from podium.sandbox import LauncherSettings, ProcessLauncher
 from podium.testing import FixedClock
-from tests.unit.bridge.sources_rig import NOON
+from tests.unit.bridge.sources_harness import NOON
 
 EARLIER = NOON.timestamp() - 3600
 
@@ -49,8 +49,8 @@ class FilePlace:
         self._written = 0
 
     def source(self) -> StateSource:
-        kit = SourceDeps(self._root, FixedClock(NOON), lambda text: text, lambda path: False)
-        return self._make(kit)
+        deps = SourceDeps(self._root, FixedClock(NOON), lambda text: text, lambda path: False)
+        return self._make(deps)
 
     def say(self, text: str) -> None:
         self._file.write_text(f"{text}\n")
@@ -84,23 +84,23 @@ def _launcher() -> ProcessLauncher:
 
 PLACES: dict[str, Callable[[Path], Place]] = {
     "FixedSource": lambda root: FixedPlace(),
-    "FileSource": lambda root: FilePlace(root, lambda kit: FileSource(kit, "state", "place/said.txt")),
-    "FolderSource": lambda root: FilePlace(root, lambda kit: FolderSource(kit, "state", "place")),
-    "LogSource": lambda root: FilePlace(root, lambda kit: LogSource(kit, "state", "place/said.txt")),
+    "FileSource": lambda root: FilePlace(root, lambda deps: FileSource(deps, "state", "place/said.txt")),
+    "FolderSource": lambda root: FilePlace(root, lambda deps: FolderSource(deps, "state", "place")),
+    "LogSource": lambda root: FilePlace(root, lambda deps: LogSource(deps, "state", "place/said.txt")),
     "CommandSource": lambda root: FilePlace(
         root,
-        lambda kit: CommandSource(
-            kit, "state", ("cat", "place/said.txt"), launcher=_launcher(), confine=Confinement
+        lambda deps: CommandSource(
+            deps, "state", ("cat", "place/said.txt"), launcher=_launcher(), confine=Confinement
         ),
     ),
 }  # fmt: skip
 UNREACHABLE: dict[str, Callable[[SourceDeps], StateSource]] = {
-    "FileSource": lambda kit: FileSource(kit, "state", "../outside"),
-    "FolderSource": lambda kit: FolderSource(kit, "state", "nowhere"),
-    "LogSource": lambda kit: LogSource(kit, "state", "nowhere.log"),
-    "GitSource": lambda kit: GitSource(kit, "state", "nowhere", launcher=_launcher()),
-    "CommandSource": lambda kit: CommandSource(
-        kit, "state", ("no-such-program",), launcher=_launcher(), confine=Confinement
+    "FileSource": lambda deps: FileSource(deps, "state", "../outside"),
+    "FolderSource": lambda deps: FolderSource(deps, "state", "nowhere"),
+    "LogSource": lambda deps: LogSource(deps, "state", "nowhere.log"),
+    "GitSource": lambda deps: GitSource(deps, "state", "nowhere", launcher=_launcher()),
+    "CommandSource": lambda deps: CommandSource(
+        deps, "state", ("no-such-program",), launcher=_launcher(), confine=Confinement
     ),
 }
 
@@ -112,7 +112,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     return made
 
 
-async def test_a_look_tells_what_is_there_with_its_source_and_its_mark(place: Place) -> None:
+async def test_look_reports_what_is_there_with_its_source_and_its_mark(place: Place) -> None:
     source = place.source()
     look = await source.look()
     [sensed] = look.found
@@ -147,11 +147,11 @@ async def test_what_vanished_changes_the_mark_and_breaks_nothing(place: Place) -
     place.vanish()
     assert await source.etag() != before
     found = (await source.look()).found
-    assert not any(_says_all_is_well(each) for each in found)
+    assert not any(_says_all_is_well(item) for item in found)
 
 
 @pytest.mark.parametrize("make", UNREACHABLE.values(), ids=list(UNREACHABLE))
-async def test_what_cannot_be_looked_at_is_said_and_nothing_is_raised(
+async def test_unreadable_source_is_reported_and_nothing_is_raised(
     tmp_path: Path, make: Callable[[SourceDeps], StateSource]
 ) -> None:
     source = make(SourceDeps(tmp_path, FixedClock(NOON), str, lambda path: False))
@@ -161,11 +161,11 @@ async def test_what_cannot_be_looked_at_is_said_and_nothing_is_raised(
     assert sensed.why
 
 
-async def test_the_fake_finds_what_it_is_told_and_counts_how_often_it_was_asked() -> None:
+async def test_fake_finds_what_it_is_given_and_counts_how_often_it_was_asked() -> None:
     source = FixedSource("acks", {"a": {"status": "done"}, "b": 1})
     source.hide("b")
     look = await source.look()
-    assert [(each.place, each.content) for each in look.found] == [("a", {"status": "done"})]
+    assert [(item.place, item.content) for item in look.found] == [("a", {"status": "done"})]
     assert await source.etag() == look.mark
     assert (source.looks, source.etags_read) == (1, 1)
 

@@ -150,7 +150,7 @@ async def test_two_handles_writing_at_once_share_one_numbering(database: Databas
     assert [event.seq for event in events] == list(range(1, 41))
 
 
-async def test_a_view_stays_at_one_moment_while_others_write(database: Database) -> None:
+async def test_view_keeps_one_point_in_time_while_others_write(database: Database) -> None:
     one, other = await database.open(), await database.open()
     await one.write(lambda tx: tx.append("run_a", a_note()))
     looked, wrote = threading.Event(), threading.Event()
@@ -277,7 +277,7 @@ async def test_a_commit_between_two_looks_is_not_missed(store: Store) -> None:
     await changes.aclose()  # type: ignore[attr-defined]  # an async generator in all stores
 
 
-async def test_a_burst_of_commits_is_told_in_fewer_changes(store: Store) -> None:
+async def test_burst_of_commits_is_reported_in_fewer_changes(store: Store) -> None:
     changes = store.changes()
     await anext(changes)
     for _ in range(30):

@@ -31,7 +31,7 @@ def a_schedule(name: str, queue: str = "work") -> Schedule:
     return Schedule(name=name, flow="greet", queue=queue, every_seconds=60.0, next_at=NOON)
 
 
-def a_beat(worker_id: str) -> WorkerHeartbeat:
+def a_heartbeat(worker_id: str) -> WorkerHeartbeat:
     return WorkerHeartbeat(id=worker_id, host="h", pid=1, started_at=NOON, beat_at=NOON)
 
 
@@ -46,7 +46,7 @@ LONG_KEYS: dict[str, Callable[[Transaction], object]] = {
     "a counter": lambda tx: tx.count(LONG, NOON),
     "a schedule's name": lambda tx: tx.save_schedule(a_schedule(LONG)),
     "a schedule's queue": lambda tx: tx.save_schedule(a_schedule("nightly", LONG)),
-    "a worker's id": lambda tx: tx.save_worker(a_beat(LONG)),
+    "a worker's id": lambda tx: tx.save_worker(a_heartbeat(LONG)),
 }
 
 
@@ -88,7 +88,7 @@ async def test_one_overlong_key_costs_nobody_else_a_write(store: Store) -> None:
     outcomes = await asyncio.gather(
         *(store.write(sending(name)) for name in names), return_exceptions=True
     )
-    assert [type(each) for each in outcomes if each is not None] == [BadInput]
+    assert [type(outcome) for outcome in outcomes if outcome is not None] == [BadInput]
     assert len(await store.read(lambda view: view.untaken_signals([run.id]))) == 25
 
 
@@ -118,9 +118,9 @@ async def test_what_was_let_in_can_be_passed_on_and_brought_to_its_end(store: St
 
     def end(tx: Transaction) -> None:
         tx.save_run(ended)
-        told = a_signal("run_parent", "child", payload=ended.model_dump(mode="json"))
-        tx.add_signal(told)
-        tx.save_step(a_step("run_parent", "child", output=told.model_dump(mode="json")))
+        output = a_signal("run_parent", "child", payload=ended.model_dump(mode="json"))
+        tx.add_signal(output)
+        tx.save_step(a_step("run_parent", "child", output=output.model_dump(mode="json")))
 
     await store.write(end)
     assert await store.read(lambda view: view.run(child.id)) == ended

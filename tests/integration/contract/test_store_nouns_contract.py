@@ -286,7 +286,7 @@ async def test_the_newest_approval_of_a_digest_in_a_state_is_found(store: Store)
     assert await store.read(lambda view: view.approval_for("sha256:y", granted)) is None
 
 
-async def test_receipts_are_numbered_and_chained_for_each_run(store: Store) -> None:
+async def test_receipts_are_numbered_and_chained_per_run(store: Store) -> None:
     def work(tx: Transaction) -> list[Receipt]:
         return [tx.add_receipt(a_receipt(run)) for run in ("run_a", "run_b", "run_a")]
 
@@ -337,9 +337,9 @@ async def test_schedules_are_kept_by_name(store: Store) -> None:
 
 
 async def test_workers_are_kept_by_id(store: Store) -> None:
-    beat = WorkerHeartbeat(id="w1", host="h", pid=1, started_at=NOON, beat_at=NOON)
-    later = beat.model_copy(update={"beat_at": NOON + timedelta(seconds=5)})
-    await store.write(lambda tx: tx.save_worker(beat))
+    heartbeat = WorkerHeartbeat(id="w1", host="h", pid=1, started_at=NOON, beat_at=NOON)
+    later = heartbeat.model_copy(update={"beat_at": NOON + timedelta(seconds=5)})
+    await store.write(lambda tx: tx.save_worker(heartbeat))
     await store.write(lambda tx: tx.save_worker(later))
     assert await store.read(lambda view: view.workers()) == [later]
     await store.write(lambda tx: tx.drop_worker("w1"))

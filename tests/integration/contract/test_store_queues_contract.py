@@ -193,7 +193,7 @@ async def test_a_signal_leaves_runs_alone_that_somebody_hosts_or_no_queue_serves
         assert await stored(store, run.id) == run
 
 
-async def test_the_next_moment_is_the_soonest_delay_deadline_or_schedule(store: Store) -> None:
+async def test_next_due_time_is_the_soonest_delay_deadline_or_schedule(store: Store) -> None:
     def at(seconds: float) -> datetime:
         return NOON + timedelta(seconds=seconds)
 
@@ -265,7 +265,7 @@ async def test_signals_to_other_runs_are_not_looked_at(store: Store) -> None:
     assert await store.read(look) == ({(mine.id, "go")}, set())
 
 
-async def test_wishes_to_cancel_are_known_while_they_matter(store: Store) -> None:
+async def test_cancel_requests_are_known_while_they_matter(store: Store) -> None:
     wished = [
         a_run(status=status, cancel_requested=True)
         for status in (RunStatus.RUNNING, RunStatus.WAITING)
@@ -320,7 +320,7 @@ async def test_a_store_without_runs_has_no_tallies(store: Store) -> None:
     assert await store.read(lambda view: view.tallies()) == []
 
 
-async def test_the_moment_of_a_view_and_of_a_transaction_is_the_stores(
+async def test_time_of_a_view_and_of_a_transaction_is_the_stores(
     store: Store, clock: FixedClock
 ) -> None:
     clock.advance(7)
@@ -329,7 +329,7 @@ async def test_the_moment_of_a_view_and_of_a_transaction_is_the_stores(
     assert await store.write(lambda tx: tx.now()) == at
 
 
-async def test_ends_are_counted_by_queue_from_a_moment_on(store: Store) -> None:
+async def test_ends_are_counted_by_queue_from_a_given_time(store: Store) -> None:
     def ended(seconds: float, queue: str | None) -> Run:
         at = NOON + timedelta(seconds=seconds)
         return a_run(queue=queue, status=RunStatus.FAILED, finished_at=at)

@@ -46,7 +46,7 @@ async def forget(store: Store, *runs: Run) -> None:
     await store.write(lambda tx: tx.drop_runs([run.id for run in runs]))
 
 
-async def test_runs_that_ended_before_a_moment_come_oldest_end_first(store: Store) -> None:
+async def test_runs_that_ended_before_a_given_time_come_oldest_end_first(store: Store) -> None:
     late = an_ended_run(3, status=RunStatus.SUCCEEDED)
     early = an_ended_run(1, status=RunStatus.FAILED)
     middle = an_ended_run(2, status=RunStatus.CANCELLED)

@@ -38,7 +38,7 @@ async def test_usage_is_read_in_order_with_its_flow_and_from_a_position_on(
     )
     await use(store, second.id, "tool:fetch", Usage(seconds=3, complete=False))
     found = await spent(store, clock)
-    assert [each[2:] for each in found] == [
+    assert [item[2:] for item in found] == [
         ("pipeline", "agent:dev", 0.5, 7, True),
         ("sense", "tool:fetch", 0.0, 0, False),
     ]

@@ -26,11 +26,11 @@ from podium.core.terminals import KeysPressed, PairSize, Terminal
 from podium.ports import TerminalPairs
 from podium.rpc import reach, reach_tls, serve, serve_tls
 from podium.testing import MemoryTerminals, retry_until
-from tests.integration.rpc.papers import authority, certificates
+from tests.integration.rpc.certificates import authority, certificates
 
 PLANNER = Terminal(side="PLANNER")
 EXECUTER = Terminal(side="EXECUTER")
-MOMENT = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
+TIMESTAMP = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 class Bench(NamedTuple):
@@ -56,25 +56,25 @@ async def bench(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         yield Bench(terminals, behind)
 
 
-async def test_a_pair_is_started_once_and_both_sides_are_told_planner_first(bench: Bench) -> None:
+async def test_pair_is_started_once_and_both_sides_are_notified_planner_first(bench: Bench) -> None:
     await bench.terminals.start("main")
 
     states = await bench.terminals.start("main")
 
-    assert [each.terminal.side for each in states] == ["PLANNER", "EXECUTER"]
-    assert {each.status for each in states} == {"ready"}
+    assert [state.terminal.side for state in states] == ["PLANNER", "EXECUTER"]
+    assert {state.status for state in states} == {"ready"}
     assert bench.behind.starts == 1
 
 
-async def test_how_both_stand_is_told_also_of_a_pair_that_is_not_up(bench: Bench) -> None:
+async def test_status_of_both_is_reported_even_for_a_pair_that_is_not_up(bench: Bench) -> None:
     before = await bench.terminals.states("main")
     started = await bench.terminals.start("main")
-    hold = KeyboardHold(who="sam", since=MOMENT, until=MOMENT + timedelta(minutes=15))
+    hold = KeyboardHold(who="sam", since=TIMESTAMP, until=TIMESTAMP + timedelta(minutes=15))
     bench.behind.holds["EXECUTER"] = hold
 
     after = await bench.terminals.states("main")
 
-    assert [(each.terminal.side, each.status) for each in before] == [
+    assert [(item.terminal.side, item.status) for item in before] == [
         ("PLANNER", "gone"),
         ("EXECUTER", "gone"),
     ]
@@ -128,7 +128,7 @@ async def test_a_program_is_started_again(bench: Bench) -> None:
     assert (state.terminal, state.status, state.sent) == (PLANNER, "ready", 0)
 
 
-async def test_whoever_watches_is_told_how_it_stands_and_then_what_changes(bench: Bench) -> None:
+async def test_watcher_is_shown_the_current_state_and_then_the_changes(bench: Bench) -> None:
     async with aclosing(bench.terminals.watch("main")) as news:
         first = [await anext(news), await anext(news)]
         await bench.terminals.start("main")
@@ -136,8 +136,8 @@ async def test_whoever_watches_is_told_how_it_stands_and_then_what_changes(bench
         await bench.terminals.send_keys(KeysPressed(terminal=PLANNER, keys=("hello",)))
         pressed = await anext(news)
 
-    assert [(each.state.status, each.picture) for each in first] == [("gone", None)] * 2
-    assert {each.state.status for each in started} == {"ready"}
+    assert [(item.state.status, item.picture) for item in first] == [("gone", None)] * 2
+    assert {item.state.status for item in started} == {"ready"}
     assert pressed.picture is not None
     assert pressed.picture.lines == ("hello",)
 

@@ -96,7 +96,7 @@ def allow(call: Call, context: GateContext) -> Decision:
 
 
 @dataclass
-class House:
+class Harness:
     """A store with as many doors as a test opens on it."""
 
     store: Store
@@ -146,8 +146,8 @@ class House:
 
 
 @pytest.fixture
-async def house(database: Database, clock: FixedClock) -> House:
-    return House(await database.open(), clock)
+async def harness(database: Database, clock: FixedClock) -> Harness:
+    return Harness(await database.open(), clock)
 
 
 async def permitted(door: ToolDoor, call: Call) -> Permit:
@@ -164,28 +164,28 @@ async def refused(door: ToolDoor, call: Call) -> Refusal:
 
 # What any door promises, the fake one too.
 
-DOORS: list[Callable[[House, Gate], ToolDoor]] = [
-    lambda house, gate: house.door(gate),
-    lambda house, gate: ScriptedToolDoor(house.store, gate, house.clock),
+DOORS: list[Callable[[Harness, Gate], ToolDoor]] = [
+    lambda harness, gate: harness.door(gate),
+    lambda harness, gate: ScriptedToolDoor(harness.store, gate, harness.clock),
 ]
 
 
 @pytest.fixture(params=DOORS, ids=["GatedDoor", "ScriptedToolDoor"])
-def make_door(request: pytest.FixtureRequest, house: House) -> Callable[[Gate], ToolDoor]:
-    return lambda gate: request.param(house, gate)
+def make_door(request: pytest.FixtureRequest, harness: Harness) -> Callable[[Gate], ToolDoor]:
+    return lambda gate: request.param(harness, gate)
 
 
 async def test_the_request_is_durable_before_the_permit_is_given(
-    house: House, make_door: Callable[[Gate], ToolDoor]
+    harness: Harness, make_door: Callable[[Gate], ToolDoor]
 ) -> None:
     await permitted(make_door(ScriptedGate(allow)), a_call())
 
-    assert await house.kinds() == [ToolRequested]
-    assert (await house.record()).status is CallStatus.REQUESTED
+    assert await harness.kinds() == [ToolRequested]
+    assert (await harness.record()).status is CallStatus.REQUESTED
 
 
 async def test_settling_writes_receipt_end_and_checkpoint_in_one_transaction(
-    house: House, make_door: Callable[[Gate], ToolDoor]
+    harness: Harness, make_door: Callable[[Gate], ToolDoor]
 ) -> None:
     door = make_door(ScriptedGate(allow))
     permit = await permitted(door, a_call())
@@ -195,11 +195,11 @@ async def test_settling_writes_receipt_end_and_checkpoint_in_one_transaction(
 
     with pytest.raises(RuntimeError):
         await door.settle(permit, DONE, crash)
-    assert (await house.receipts(), await house.kinds()) == ([], [ToolRequested])
+    assert (await harness.receipts(), await harness.kinds()) == ([], [ToolRequested])
 
     receipt = await door.settle(permit, DONE)
     assert (receipt.number, receipt.status) == (1, "completed")
-    assert await house.kinds() == [ToolRequested, ToolCompleted]
+    assert await harness.kinds() == [ToolRequested, ToolCompleted]
 
 
 async def test_a_settled_call_is_permitted_with_its_outcome(
@@ -230,7 +230,7 @@ async def test_a_call_that_was_permitted_and_not_settled_is_in_doubt(
 
 
 async def test_an_abandoned_call_is_recorded_as_one_and_may_be_asked_for_again(
-    house: House, make_door: Callable[[Gate], ToolDoor]
+    harness: Harness, make_door: Callable[[Gate], ToolDoor]
 ) -> None:
     door = make_door(ScriptedGate(allow))
     permit = await permitted(door, a_call(observed=True))
@@ -238,14 +238,14 @@ async def test_an_abandoned_call_is_recorded_as_one_and_may_be_asked_for_again(
     receipt = await door.abandon(permit)
 
     assert (receipt.number, receipt.status, receipt.error) == (1, "abandoned", "")
-    assert (await house.events())[1:] == [ToolAbandoned(call=KEY, tool="send", receipt=1)]
-    assert (await house.record()).status is CallStatus.ABANDONED
+    assert (await harness.events())[1:] == [ToolAbandoned(call=KEY, tool="send", receipt=1)]
+    assert (await harness.record()).status is CallStatus.ABANDONED
     assert await door.abandon(permit) == receipt
     assert (await permitted(door, a_call(observed=True))).settled is None
 
 
 async def test_what_podium_performs_is_never_abandoned(
-    house: House, make_door: Callable[[Gate], ToolDoor]
+    harness: Harness, make_door: Callable[[Gate], ToolDoor]
 ) -> None:
     door = make_door(ScriptedGate(allow))
     permit = await permitted(door, a_call())
@@ -253,7 +253,7 @@ async def test_what_podium_performs_is_never_abandoned(
     with pytest.raises(NotPossibleNow):
         await door.abandon(permit)
 
-    assert (await house.record()).status is CallStatus.REQUESTED
+    assert (await harness.record()).status is CallStatus.REQUESTED
 
 
 async def test_what_was_never_requested_cannot_be_abandoned(
@@ -278,7 +278,7 @@ async def test_an_observed_call_that_was_settled_is_judged_again_when_its_turn_i
 
 
 async def test_looking_back_abandons_what_a_cli_left_open_and_doubts_what_podium_did(
-    house: House, make_door: Callable[[Gate], ToolDoor]
+    harness: Harness, make_door: Callable[[Gate], ToolDoor]
 ) -> None:
     door = make_door(ScriptedGate(allow))
     await permitted(door, a_call(observed=True))
@@ -286,7 +286,7 @@ async def test_looking_back_abandons_what_a_cli_left_open_and_doubts_what_podium
 
     await door.look_back(RUN, "work#0")
 
-    assert (await house.record()).status is CallStatus.ABANDONED
+    assert (await harness.record()).status is CallStatus.ABANDONED
     with pytest.raises(CallInDoubt):
         await door.look_back(RUN, "other#0")
 
@@ -295,40 +295,40 @@ async def test_looking_back_abandons_what_a_cli_left_open_and_doubts_what_podium
 
 
 async def test_an_abandoned_call_uses_up_its_approval_and_cannot_be_settled_any_more(
-    house: House,
+    harness: Harness,
 ) -> None:
-    door = house.door(ScriptedGate(ask_until_approved))
+    door = harness.door(ScriptedGate(ask_until_approved))
     call = a_call(observed=True)
     first = await refused(door, call)
-    await house.approve(first.approval_id)
+    await harness.approve(first.approval_id)
     permit = await permitted(door, call)
 
     receipt = await door.abandon(permit)
 
-    assert (await house.approval(first.approval_id)).status is ApprovalStatus.CONSUMED
+    assert (await harness.approval(first.approval_id)).status is ApprovalStatus.CONSUMED
     assert receipt.approved_by == ("ann",)
     assert await door.settle(permit, DONE) == receipt
-    assert (await house.kinds())[3:] == [ToolAbandoned, ApprovalConsumed]
+    assert (await harness.kinds())[3:] == [ToolAbandoned, ApprovalConsumed]
 
 
-async def test_a_settled_call_is_not_abandoned_afterwards(house: House) -> None:
-    door = house.door()
+async def test_a_settled_call_is_not_abandoned_afterwards(harness: Harness) -> None:
+    door = harness.door()
     permit = await permitted(door, a_call(observed=True))
     receipt = await door.settle(permit, DONE)
 
     assert await door.abandon(permit) == receipt
 
-    assert (await house.record()).status is CallStatus.COMPLETED
+    assert (await harness.record()).status is CallStatus.COMPLETED
 
 
-async def test_a_denied_call_is_recorded_and_the_agent_is_told_why(house: House) -> None:
+async def test_denied_call_is_recorded_and_the_agent_is_given_the_reason(harness: Harness) -> None:
     gate = ScriptedGate([decision(Effect.DENY, "outside office hours", Tier.T3)])
 
     call = a_call(arguments={"to": "ann"})
-    refusal = await refused(house.door(gate), call)
+    refusal = await refused(harness.door(gate), call)
 
     assert refusal.say.startswith("outside office hours (rule scripted). Nothing was done.")
-    assert await house.events() == [
+    assert await harness.events() == [
         ToolRefused(
             call=call.key,
             tool="send",
@@ -339,15 +339,15 @@ async def test_a_denied_call_is_recorded_and_the_agent_is_told_why(house: House)
             reason="outside office hours",
         )
     ]
-    assert (await house.record(call.key)).status is CallStatus.REFUSED
+    assert (await harness.record(call.key)).status is CallStatus.REFUSED
 
 
-async def test_a_refused_call_is_judged_again_by_the_policy_of_the_day(house: House) -> None:
-    await refused(house.door(ScriptedGate([Effect.DENY])), a_call())
+async def test_a_refused_call_is_judged_again_by_the_policy_of_the_day(harness: Harness) -> None:
+    await refused(harness.door(ScriptedGate([Effect.DENY])), a_call())
 
-    await permitted(house.door(), a_call())
+    await permitted(harness.door(), a_call())
 
-    assert await house.kinds() == [ToolRefused, ToolRequested]
+    assert await harness.kinds() == [ToolRefused, ToolRequested]
 
 
 class CrashingGate(ScriptedGate):
@@ -381,34 +381,36 @@ class CrashingGate(ScriptedGate):
 
 
 @pytest.mark.parametrize("place", ["decide", "quotas_for", "budgets", "approval_seconds"])
-async def test_a_gate_that_crashes_is_a_recorded_no(house: House, place: str) -> None:
-    refusal = await refused(house.door(CrashingGate(place)), a_call())
+async def test_a_gate_that_crashes_is_a_recorded_no(harness: Harness, place: str) -> None:
+    refusal = await refused(harness.door(CrashingGate(place)), a_call())
 
     assert (refusal.decision.effect, refusal.decision.rule) == (Effect.DENY, "gate-error")
     assert refusal.approval_id is None
-    (event,) = await house.events()
+    (event,) = await harness.events()
     assert isinstance(event, ToolRefused)
     assert f"ZeroDivisionError: {place}" in event.reason
 
 
-async def test_the_gate_is_shown_tool_mode_root_and_time(house: House) -> None:
+async def test_the_gate_is_shown_tool_mode_root_and_time(harness: Harness) -> None:
     seen: list[GateContext] = []
 
     def judge(call: Call, context: GateContext) -> Decision:
         seen.append(context)
         return decision(Effect.DENY)
 
-    door = house.door(ScriptedGate(judge), mode="sensing", attended=True)
+    door = harness.door(ScriptedGate(judge), mode="sensing", attended=True)
     await door.request(a_call())
     await door.request(a_call("fly", 1))
 
     assert seen[0].tool == SPECS["send"]
     assert (seen[0].mode, seen[0].attended, seen[0].root) == ("sensing", True, "/work")
-    assert seen[0].now == house.clock.now()
+    assert seen[0].now == harness.clock.now()
     assert seen[1].tool is None
 
 
-async def test_quotas_are_counted_by_permits_alone_and_within_their_window(house: House) -> None:
+async def test_quotas_are_counted_by_permits_alone_and_within_their_window(
+    harness: Harness,
+) -> None:
     used: list[int] = []
 
     def judge(call: Call, context: GateContext) -> Decision:
@@ -417,14 +419,14 @@ async def test_quotas_are_counted_by_permits_alone_and_within_their_window(house
 
     gate = ScriptedGate(judge, quotas=(Quota(name="mails", limit=9, seconds=60),))
     for index in range(3):
-        await house.door(gate).request(a_call(index=index))
-    house.clock.advance(61)
-    await house.door(gate).request(a_call(index=3))
+        await harness.door(gate).request(a_call(index=index))
+    harness.clock.advance(61)
+    await harness.door(gate).request(a_call(index=3))
 
     assert used == [0, 1, 1, 0]
 
 
-async def test_budgets_of_policy_and_run_are_shown_with_what_was_used(house: House) -> None:
+async def test_budgets_of_policy_and_run_are_shown_with_what_was_used(harness: Harness) -> None:
     seen: list[GateContext] = []
 
     def judge(call: Call, context: GateContext) -> Decision:
@@ -432,11 +434,13 @@ async def test_budgets_of_policy_and_run_are_shown_with_what_was_used(house: Hou
         return decision(Effect.ALLOW)
 
     gate = ScriptedGate(judge, budgets=(Budget(scope="day", usd=9.0),))
-    door = house.door(gate, budgets=(Budget(scope="run", tokens=100), Budget(scope="call", usd=1)))
+    door = harness.door(
+        gate, budgets=(Budget(scope="run", tokens=100), Budget(scope="call", usd=1))
+    )
     cost = Usage(usd=0.25, input_tokens=30, output_tokens=12, turns=1, seconds=2.5)
     await door.settle(await permitted(door, a_call()), DONE.model_copy(update={"usage": cost}))
     await door.request(a_call(index=1))
-    house.clock.advance(86_400)
+    harness.clock.advance(86_400)
     await door.request(a_call(index=2))
 
     assert [state.used for state in seen[0].budgets] == [Usage()] * 3
@@ -445,20 +449,20 @@ async def test_budgets_of_policy_and_run_are_shown_with_what_was_used(house: Hou
     assert [state.budget.scope for state in seen[2].budgets] == ["day", "run", "call"]
 
 
-async def test_asking_a_person_leaves_the_whole_story_in_the_journal(house: House) -> None:
-    door = house.door(ScriptedGate(ask_until_approved, approval_seconds=600))
+async def test_asking_a_person_leaves_the_whole_story_in_the_journal(harness: Harness) -> None:
+    door = harness.door(ScriptedGate(ask_until_approved, approval_seconds=600))
     call = a_call(arguments={"to": "ann", "key": "secret://MAIL"})
-    deadline = house.clock.now() + timedelta(seconds=600)
+    deadline = harness.clock.now() + timedelta(seconds=600)
 
     refusal = await refused(door, call)
-    await house.approve(refusal.approval_id)
+    await harness.approve(refusal.approval_id)
     receipt = await door.settle(await permitted(door, call), DONE)
 
     approval_id = refusal.approval_id or ""
     digest = call.digest(SPECS["send"])
     assert refusal.say.startswith(f"Waiting for approval {approval_id}; end your turn.")
     assert refusal.deadline == deadline
-    assert await house.events() == [
+    assert await harness.events() == [
         ApprovalRequested(
             approval_id=approval_id,
             call=call.key,
@@ -494,35 +498,35 @@ async def test_asking_a_person_leaves_the_whole_story_in_the_journal(house: Hous
     assert receipt.approved_by == ("ann",)
     assert receipt.approval_id == approval_id
     assert receipt.fields == {"number": 7}
-    consumed = await house.approval(approval_id)
+    consumed = await harness.approval(approval_id)
     assert (consumed.status, consumed.receipt_number) == (ApprovalStatus.CONSUMED, 1)
 
 
-async def test_the_same_question_is_not_asked_twice_while_it_is_open(house: House) -> None:
+async def test_the_same_question_is_not_asked_twice_while_it_is_open(harness: Harness) -> None:
     gate = ScriptedGate(ask_until_approved)
 
-    first = await refused(house.door(gate), a_call())
-    again = await refused(house.door(gate), a_call())
-    elsewhere = await refused(house.door(gate), a_call(index=5))
+    first = await refused(harness.door(gate), a_call())
+    again = await refused(harness.door(gate), a_call())
+    elsewhere = await refused(harness.door(gate), a_call(index=5))
 
     assert first.approval_id == again.approval_id == elsewhere.approval_id
-    assert (await house.kinds()).count(ApprovalRequested) == 1
+    assert (await harness.kinds()).count(ApprovalRequested) == 1
 
 
-async def test_an_approval_is_for_exactly_one_digest(house: House) -> None:
-    door = house.door(ScriptedGate(ask_until_approved))
+async def test_an_approval_is_for_exactly_one_digest(harness: Harness) -> None:
+    door = harness.door(ScriptedGate(ask_until_approved))
     first = await refused(door, a_call(arguments={"to": "ann"}))
-    await house.approve(first.approval_id)
+    await harness.approve(first.approval_id)
 
     other = await refused(door, a_call(arguments={"to": "bob"}))
 
     assert other.approval_id != first.approval_id
 
 
-async def test_an_approval_lets_one_call_pass_and_the_next_is_asked_about(house: House) -> None:
-    door = house.door(ScriptedGate(ask_until_approved))
+async def test_an_approval_lets_one_call_pass_and_the_next_is_asked_about(harness: Harness) -> None:
+    door = harness.door(ScriptedGate(ask_until_approved))
     first = await refused(door, a_call())
-    await house.approve(first.approval_id)
+    await harness.approve(first.approval_id)
 
     permit = await permitted(door, a_call())
     second = await refused(door, a_call(index=1))
@@ -532,14 +536,14 @@ async def test_an_approval_lets_one_call_pass_and_the_next_is_asked_about(house:
     assert permit.approval_id == first.approval_id
     assert second.approval_id not in (None, first.approval_id)
     assert third.approval_id == second.approval_id
-    assert (await house.approval(first.approval_id)).status is ApprovalStatus.CONSUMED
+    assert (await harness.approval(first.approval_id)).status is ApprovalStatus.CONSUMED
 
 
-async def test_many_calls_raced_for_one_approval_have_one_winner(house: House) -> None:
+async def test_many_calls_raced_for_one_approval_have_one_winner(harness: Harness) -> None:
     gate = ScriptedGate(ask_until_approved)
-    first = await refused(house.door(gate), a_call())
-    await house.approve(first.approval_id)
-    doors = [house.door(gate) for _ in range(25)]
+    first = await refused(harness.door(gate), a_call())
+    await harness.approve(first.approval_id)
+    doors = [harness.door(gate) for _ in range(25)]
 
     answers = await asyncio.gather(
         *(door.request(a_call(index=index)) for index, door in enumerate(doors))
@@ -553,59 +557,59 @@ async def test_many_calls_raced_for_one_approval_have_one_winner(house: House) -
 
 
 async def test_an_approval_is_used_up_even_where_the_policy_needs_none_any_more(
-    house: House,
+    harness: Harness,
 ) -> None:
-    first = await refused(house.door(ScriptedGate(ask_until_approved)), a_call())
-    await house.approve(first.approval_id)
+    first = await refused(harness.door(ScriptedGate(ask_until_approved)), a_call())
+    await harness.approve(first.approval_id)
 
-    door = house.door()
+    door = harness.door()
     receipt = await door.settle(await permitted(door, a_call()), DONE)
 
     assert receipt.approved_by == ("ann",)
 
 
-async def test_a_rejected_call_is_denied_with_who_and_why(house: House) -> None:
+async def test_a_rejected_call_is_denied_with_who_and_why(harness: Harness) -> None:
     gate = ScriptedGate(ask_until_approved)
-    first = await refused(house.door(gate), a_call())
-    await house.change(
-        lambda approval: reject(approval, "bob", house.clock.now(), "wrong address"),
+    first = await refused(harness.door(gate), a_call())
+    await harness.change(
+        lambda approval: reject(approval, "bob", harness.clock.now(), "wrong address"),
         first.approval_id,
     )
 
-    refusal = await refused(house.door(gate), a_call())
+    refusal = await refused(harness.door(gate), a_call())
 
     assert refusal.decision.effect is Effect.DENY
     assert "bob rejected this call: wrong address" in refusal.say
-    assert (await house.kinds()).count(ApprovalRequested) == 1
+    assert (await harness.kinds()).count(ApprovalRequested) == 1
 
 
 @pytest.mark.parametrize("approved", [True, False])
 async def test_an_approval_past_its_deadline_expires_and_a_person_is_asked_anew(
-    house: House, approved: bool
+    harness: Harness, approved: bool
 ) -> None:
     gate = ScriptedGate(ask_until_approved, approval_seconds=60)
-    door = house.door(gate)
+    door = harness.door(gate)
     first = await refused(door, a_call())
     if approved:
-        await house.approve(first.approval_id)
-    house.clock.advance(60)
+        await harness.approve(first.approval_id)
+    harness.clock.advance(60)
 
     second = await refused(door, a_call())
 
     assert second.approval_id not in (None, first.approval_id)
-    assert (await house.approval(first.approval_id)).status is ApprovalStatus.EXPIRED
-    assert ApprovalExpired(approval_id=first.approval_id or "") in await house.events()
+    assert (await harness.approval(first.approval_id)).status is ApprovalStatus.EXPIRED
+    assert ApprovalExpired(approval_id=first.approval_id or "") in await harness.events()
 
 
-async def test_the_approvers_come_from_the_decision_or_else_from_the_tool(house: House) -> None:
+async def test_the_approvers_come_from_the_decision_or_else_from_the_tool(harness: Harness) -> None:
     spec = SPECS["send"].model_copy(update={"approvals": ("ops", "owner")})
     ask = decision(Effect.ASK)
     gate = ScriptedGate([ask, ask.model_copy(update={"approvers": ("legal",)})])
     door = GatedDoor(
-        house.store,
+        harness.store,
         gate,
         {"send": spec}.get,
-        clock=house.clock,
+        clock=harness.clock,
         ids=SteadyIds(),
         settings=DoorSettings(root="/work"),
         redact=str,
@@ -614,71 +618,71 @@ async def test_the_approvers_come_from_the_decision_or_else_from_the_tool(house:
     first = await refused(door, a_call())
     second = await refused(door, a_call(index=1, arguments={"to": "bob"}))
 
-    assert (await house.approval(first.approval_id)).approvers == ("ops", "owner")
-    assert (await house.approval(second.approval_id)).approvers == ("legal",)
+    assert (await harness.approval(first.approval_id)).approvers == ("ops", "owner")
+    assert (await harness.approval(second.approval_id)).approvers == ("legal",)
 
 
 async def test_a_crash_between_act_and_record_is_a_doubt_that_stays_until_it_is_resolved(
-    house: House,
+    harness: Harness,
 ) -> None:
-    await permitted(house.door(), a_call())
+    await permitted(harness.door(), a_call())
 
     for _ in range(2):
         with pytest.raises(CallInDoubt) as caught:
-            await house.door().request(a_call())
+            await harness.door().request(a_call())
         assert caught.value.call_key == KEY
 
-    assert await house.kinds() == [ToolRequested, ToolInDoubt]
-    assert [receipt.status for receipt in await house.receipts()] == ["in_doubt"]
-    assert (await house.record()).status is CallStatus.IN_DOUBT
+    assert await harness.kinds() == [ToolRequested, ToolInDoubt]
+    assert [receipt.status for receipt in await harness.receipts()] == ["in_doubt"]
+    assert (await harness.record()).status is CallStatus.IN_DOUBT
 
 
-async def test_an_idempotent_call_gets_its_permit_back_after_a_crash(house: House) -> None:
-    first = await permitted(house.door(), a_call("put"))
-    door = house.door(ScriptedGate([]))
+async def test_an_idempotent_call_gets_its_permit_back_after_a_crash(harness: Harness) -> None:
+    first = await permitted(harness.door(), a_call("put"))
+    door = harness.door(ScriptedGate([]))
 
     second = await permitted(door, a_call("put"))
     await door.settle(second, DONE)
 
     assert first == second
-    assert await house.kinds() == [ToolRequested, ToolCompleted]
+    assert await harness.kinds() == [ToolRequested, ToolCompleted]
 
 
 async def test_after_a_crash_a_write_that_leads_elsewhere_by_now_is_a_doubt(
-    house: House,
+    harness: Harness,
 ) -> None:
-    await permitted(house.door(), a_call("put", paths=leading_to("/shop/a")))
+    await permitted(harness.door(), a_call("put", paths=leading_to("/shop/a")))
 
     with pytest.raises(CallInDoubt):
-        await house.door().request(a_call("put", paths=leading_to("/shop/b")))
+        await harness.door().request(a_call("put", paths=leading_to("/shop/b")))
 
 
 async def test_after_a_crash_a_read_that_leads_elsewhere_by_now_is_abandoned_and_judged_again(
-    house: House,
+    harness: Harness,
 ) -> None:
     read = ScriptedGate([decision(Effect.ALLOW, tier=Tier.T0)])
-    await permitted(house.door(read), a_call("look", paths=leading_to("/shop/a")))
+    await permitted(harness.door(read), a_call("look", paths=leading_to("/shop/a")))
 
-    await permitted(house.door(), a_call("look", paths=leading_to("/shop/b")))
+    await permitted(harness.door(), a_call("look", paths=leading_to("/shop/b")))
 
-    assert await house.kinds() == [ToolRequested, ToolAbandoned, ToolRequested]
-    assert [receipt.status for receipt in await house.receipts()] == ["abandoned"]
+    assert await harness.kinds() == [ToolRequested, ToolAbandoned, ToolRequested]
+    assert [receipt.status for receipt in await harness.receipts()] == ["abandoned"]
 
 
 async def test_an_observed_call_is_abandoned_with_its_approval_and_judged_on_its_own(
-    house: House,
+    harness: Harness,
 ) -> None:
-    door = house.door(ScriptedGate(ask_until_approved))
+    door = harness.door(ScriptedGate(ask_until_approved))
     call = a_call(observed=True)
     first = await refused(door, call)
-    await house.approve(first.approval_id)
+    await harness.approve(first.approval_id)
     await permitted(door, call)
 
-    second = await refused(house.door(ScriptedGate(ask_until_approved)), call)
+    second = await refused(harness.door(ScriptedGate(ask_until_approved)), call)
 
     assert second.approval_id != first.approval_id
-    assert (await house.approval(first.approval_id)).status is ApprovalStatus.CONSUMED
-    assert (await house.kinds())[2:] == [
+    assert (await harness.approval(first.approval_id)).status is ApprovalStatus.CONSUMED
+    assert (await harness.kinds())[2:] == [
         ToolRequested,
         ToolAbandoned,
         ApprovalConsumed,
@@ -688,63 +692,63 @@ async def test_an_observed_call_is_abandoned_with_its_approval_and_judged_on_its
 
 
 async def test_a_settled_call_that_leads_elsewhere_by_now_is_refused_and_changes_nothing(
-    house: House,
+    harness: Harness,
 ) -> None:
-    door = house.door()
+    door = harness.door()
     first = await permitted(door, a_call(paths=leading_to("/shop/a")))
     await door.settle(first, DONE)
 
     refusal = await refused(door, a_call(paths=leading_to("/shop/b")))
 
     assert refusal.decision.rule == "call-changed"
-    assert (await house.record()).digest == first.digest
-    assert await house.kinds() == [ToolRequested, ToolCompleted, ToolRefused]
+    assert (await harness.record()).digest == first.digest
+    assert await harness.kinds() == [ToolRequested, ToolCompleted, ToolRefused]
     await permitted(door, a_call(index=1, paths=leading_to("/shop/b")))
 
 
-async def test_a_call_of_a_step_that_was_retried_is_judged_again(house: House) -> None:
-    door = house.door()
+async def test_a_call_of_a_step_that_was_retried_is_judged_again(harness: Harness) -> None:
+    door = harness.door()
     await door.settle(await permitted(door, a_call()), DONE)
-    house.clock.advance(1)
-    await house.store.write(
+    harness.clock.advance(1)
+    await harness.store.write(
         lambda tx: tx.append(RUN, RunRetried(by="ann", discarded_steps=("work#0",)))
     )
 
     again = await permitted(door, a_call())
-    house.clock.advance(1)
+    harness.clock.advance(1)
     await door.settle(again, DONE)
 
     assert again.settled is None
     assert (await permitted(door, a_call())).settled == DONE
-    assert [receipt.number for receipt in await house.receipts()] == [1, 2]
+    assert [receipt.number for receipt in await harness.receipts()] == [1, 2]
 
 
-async def test_a_retry_of_another_step_does_not_bring_a_call_back(house: House) -> None:
-    door = house.door()
+async def test_a_retry_of_another_step_does_not_bring_a_call_back(harness: Harness) -> None:
+    door = harness.door()
     await door.settle(await permitted(door, a_call()), DONE)
-    await house.store.write(
+    await harness.store.write(
         lambda tx: tx.append(RUN, RunRetried(by="ann", discarded_steps=("other#0",)))
     )
 
     assert (await permitted(door, a_call())).settled == DONE
 
 
-async def test_a_failed_call_is_recorded_as_one_and_not_performed_again(house: House) -> None:
-    door = house.door()
+async def test_a_failed_call_is_recorded_as_one_and_not_performed_again(harness: Harness) -> None:
+    door = harness.door()
     failed = CallOutcome(ok=False, error="no line", duration_seconds=0.5)
     receipt = await door.settle(await permitted(door, a_call()), failed)
 
     assert (receipt.status, receipt.error) == ("failed", "no line")
-    assert (await house.events())[-1] == ToolFailed(
+    assert (await harness.events())[-1] == ToolFailed(
         call=KEY, tool="send", error="no line", seconds=0.5, receipt=1
     )
-    assert (await permitted(house.door(), a_call())).settled == failed
+    assert (await permitted(harness.door(), a_call())).settled == failed
 
 
 async def test_settling_twice_gives_the_first_receipt_and_records_nothing_more(
-    house: House,
+    harness: Harness,
 ) -> None:
-    door = house.door()
+    door = harness.door()
     permit = await permitted(door, a_call())
     seen: list[FrozenModel] = []
 
@@ -755,36 +759,36 @@ async def test_settling_twice_gives_the_first_receipt_and_records_nothing_more(
 
     assert first == second
     assert seen == [DONE]
-    assert len(await house.events()) == 2
+    assert len(await harness.events()) == 2
 
 
-async def test_whoever_acted_may_settle_a_call_that_others_hold_in_doubt(house: House) -> None:
-    slow = house.door()
+async def test_whoever_acted_may_settle_a_call_that_others_hold_in_doubt(harness: Harness) -> None:
+    slow = harness.door()
     permit = await permitted(slow, a_call())
     with pytest.raises(CallInDoubt):
-        await house.door().request(a_call())
+        await harness.door().request(a_call())
 
     await slow.settle(permit, DONE)
 
-    assert (await permitted(house.door(), a_call())).settled == DONE
-    assert [receipt.status for receipt in await house.receipts()] == ["in_doubt", "completed"]
+    assert (await permitted(harness.door(), a_call())).settled == DONE
+    assert [receipt.status for receipt in await harness.receipts()] == ["in_doubt", "completed"]
 
 
-async def test_a_permit_that_was_overtaken_by_a_refusal_cannot_be_settled(house: House) -> None:
-    door = house.door()
+async def test_a_permit_that_was_overtaken_by_a_refusal_cannot_be_settled(harness: Harness) -> None:
+    door = harness.door()
     permit = await permitted(door, a_call())
     with pytest.raises(CallInDoubt):
         await door.request(a_call())
-    await resolve_call(house.store, house.clock, KEY, happened=False, by="ann")
+    await resolve_call(harness.store, harness.clock, KEY, happened=False, by="ann")
 
     with pytest.raises(NotPossibleNow, match="is refused"):
         await door.settle(permit, DONE)
 
 
 async def test_a_permit_cannot_be_settled_for_another_call_than_it_was_given_for(
-    house: House,
+    harness: Harness,
 ) -> None:
-    door = house.door()
+    door = harness.door()
     permit = await permitted(door, a_call(paths=leading_to("/shop/a")))
     edited = permit.model_copy(update={"digest": a_call(paths=leading_to("/shop/b")).digest()})
 
@@ -792,8 +796,8 @@ async def test_a_permit_cannot_be_settled_for_another_call_than_it_was_given_for
         await door.settle(edited, DONE)
 
 
-async def test_the_receipt_names_the_call_that_would_undo_it(house: House) -> None:
-    door = house.door()
+async def test_the_receipt_names_the_call_that_would_undo_it(harness: Harness) -> None:
+    door = harness.door()
     outcome = CallOutcome(ok=True, result={"number": 1, "undo": {"number": 1}})
 
     put = await door.settle(await permitted(door, a_call("put")), outcome)
@@ -803,8 +807,8 @@ async def test_the_receipt_names_the_call_that_would_undo_it(house: House) -> No
     assert send.undo is None
 
 
-async def test_a_failed_call_has_nothing_to_undo(house: House) -> None:
-    door = house.door()
+async def test_a_failed_call_has_nothing_to_undo(harness: Harness) -> None:
+    door = harness.door()
     outcome = CallOutcome(ok=False, result={"undo": {"number": 1}}, error="no line")
 
     receipt = await door.settle(await permitted(door, a_call("put")), outcome)
@@ -813,74 +817,74 @@ async def test_a_failed_call_has_nothing_to_undo(house: House) -> None:
 
 
 async def test_what_is_kept_of_a_result_or_of_arguments_is_bounded_and_redacted(
-    house: House,
+    harness: Harness,
 ) -> None:
-    door = house.door(result_bytes=500)
+    door = harness.door(result_bytes=500)
     call = a_call(observed=True, arguments={"text": "x" * 9000})
     result = {"number": "s3cret", "text": "y" * 9000}
 
     receipt = await door.settle(await permitted(door, call), CallOutcome(ok=True, result=result))
 
-    requested, completed = await house.events()
+    requested, completed = await harness.events()
     assert isinstance(requested, ToolRequested)
     assert isinstance(completed, ToolCompleted)
     assert "[cut: 9000 bytes in all]" in requested.arguments["text"]
     assert "[cut: 9000 bytes in all]" in completed.result["text"]
     assert receipt.fields == {"number": "***"}
-    assert (await house.record(call.key)).arguments == call.arguments
+    assert (await harness.record(call.key)).arguments == call.arguments
 
 
 # Resolving a doubt.
 
 
-async def in_doubt_with_approval(house: House) -> str:
+async def in_doubt_with_approval(harness: Harness) -> str:
     gate = ScriptedGate(ask_until_approved)
-    refusal = await refused(house.door(gate), a_call())
-    await house.approve(refusal.approval_id)
-    await permitted(house.door(gate), a_call())
+    refusal = await refused(harness.door(gate), a_call())
+    await harness.approve(refusal.approval_id)
+    await permitted(harness.door(gate), a_call())
     with pytest.raises(CallInDoubt):
-        await house.door(gate).request(a_call())
+        await harness.door(gate).request(a_call())
     assert refusal.approval_id
     return refusal.approval_id
 
 
-async def test_a_doubt_resolved_as_happened_is_a_completed_call(house: House) -> None:
-    approval_id = await in_doubt_with_approval(house)
+async def test_a_doubt_resolved_as_happened_is_a_completed_call(harness: Harness) -> None:
+    approval_id = await in_doubt_with_approval(harness)
 
-    record = await resolve_call(house.store, house.clock, KEY, happened=True, by="ann")
+    record = await resolve_call(harness.store, harness.clock, KEY, happened=True, by="ann")
 
     assert record.status is CallStatus.COMPLETED
-    assert (await house.approval(approval_id)).status is ApprovalStatus.CONSUMED
-    assert (await house.events())[-3:] == [
+    assert (await harness.approval(approval_id)).status is ApprovalStatus.CONSUMED
+    assert (await harness.events())[-3:] == [
         ToolResolved(call=KEY, by="ann", happened=True),
         ToolCompleted(call=KEY, tool="send", result={"resolved_by": "ann"}, receipt=2),
         ApprovalConsumed(approval_id=approval_id, receipt=2),
     ]
-    assert (await house.receipts())[-1].fields == {"resolved_by": "ann"}
-    settled = (await permitted(house.door(), a_call())).settled
+    assert (await harness.receipts())[-1].fields == {"resolved_by": "ann"}
+    settled = (await permitted(harness.door(), a_call())).settled
     assert settled == CallOutcome(ok=True, result={"resolved_by": "ann"})
 
 
-async def test_a_doubt_resolved_as_not_happened_frees_call_and_approval(house: House) -> None:
-    approval_id = await in_doubt_with_approval(house)
+async def test_a_doubt_resolved_as_not_happened_frees_call_and_approval(harness: Harness) -> None:
+    approval_id = await in_doubt_with_approval(harness)
 
-    record = await resolve_call(house.store, house.clock, KEY, happened=False, by="ann")
+    record = await resolve_call(harness.store, harness.clock, KEY, happened=False, by="ann")
 
     assert record.status is CallStatus.REFUSED
-    assert (await house.events())[-1] == ToolResolved(call=KEY, by="ann", happened=False)
-    permit = await permitted(house.door(ScriptedGate(ask_until_approved)), a_call())
+    assert (await harness.events())[-1] == ToolResolved(call=KEY, by="ann", happened=False)
+    permit = await permitted(harness.door(ScriptedGate(ask_until_approved)), a_call())
     assert (permit.settled, permit.approval_id) == (None, approval_id)
 
 
-async def test_only_a_doubt_can_be_resolved_and_only_once(house: House) -> None:
-    await permitted(house.door(), a_call())
+async def test_only_a_doubt_can_be_resolved_and_only_once(harness: Harness) -> None:
+    await permitted(harness.door(), a_call())
     with pytest.raises(NotPossibleNow, match="is requested"):
-        await resolve_call(house.store, house.clock, KEY, happened=True, by="ann")
+        await resolve_call(harness.store, harness.clock, KEY, happened=True, by="ann")
     with pytest.raises(CallInDoubt):
-        await house.door().request(a_call())
-    await resolve_call(house.store, house.clock, KEY, happened=True, by="ann")
+        await harness.door().request(a_call())
+    await resolve_call(harness.store, harness.clock, KEY, happened=True, by="ann")
 
     with pytest.raises(NotPossibleNow, match="is completed"):
-        await resolve_call(house.store, house.clock, KEY, happened=False, by="bob")
+        await resolve_call(harness.store, harness.clock, KEY, happened=False, by="bob")
     with pytest.raises(Exception, match="no call 'nonsense'"):
-        await resolve_call(house.store, house.clock, "nonsense", happened=True, by="ann")
+        await resolve_call(harness.store, harness.clock, "nonsense", happened=True, by="ann")

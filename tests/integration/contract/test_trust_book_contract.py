@@ -29,16 +29,16 @@ def test_a_new_book_is_empty(book: EarnedTrustBook) -> None:
 
 
 def test_entries_come_back_whole_and_in_their_order(book: EarnedTrustBook) -> None:
-    told = [
+    messages = [
         entry("agreed", wo_id="A", tier="T2", by="ann"),
         entry("disagreed", wo_id="B", why="not\nnow"),
         entry("incident", wo_id="A", why="it broke"),
         entry("promoted", by="ann", tier="T1"),
         entry("demoted", by="ann", at=NOON + timedelta(seconds=1)),
     ]
-    for each in told:
-        book.add(each)
-    assert list(book.entries()) == told
+    for item in messages:
+        book.add(item)
+    assert list(book.entries()) == messages
 
 
 def test_the_same_word_about_the_same_order_counts_once(book: EarnedTrustBook) -> None:
@@ -51,11 +51,11 @@ def test_the_same_word_about_the_same_order_counts_once(book: EarnedTrustBook) -
 def test_another_word_another_zone_and_another_order_are_other_entries(
     book: EarnedTrustBook,
 ) -> None:
-    for each in (
+    for item in (
         entry("agreed", wo_id="A"),
         entry("incident", wo_id="A"),
         entry("agreed", wo_id="A", zone="logs"),
         entry("agreed", wo_id="B"),
     ):
-        book.add(each)
+        book.add(item)
     assert len(book.entries()) == 4

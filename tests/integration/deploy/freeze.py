@@ -24,9 +24,9 @@ from podium import __version__
 from podium.app.app import Podium
 from podium.core.work import RunStatus
 from podium.testing.fake_tuis import ScriptedAnswers, tui_command
-from tests.integration.cli.asking import NEW_LEAD
-from tests.integration.cli.desk import Desk
-from tests.integration.cli.pipeline_rig import (
+from tests.integration.cli.ask_harness import NEW_LEAD
+from tests.integration.cli.command_runner import CommandRunner
+from tests.integration.cli.pipeline_harness import (
     AUDITORS,
     CHECK,
     TASK,
@@ -35,7 +35,7 @@ from tests.integration.cli.pipeline_rig import (
     plan_reviewer,
     turn,
 )
-from tests.integration.cli.sense_rig import HEALTH, INBOX
+from tests.integration.cli.sense_harness import HEALTH, INBOX
 from tests.integration.cli.test_run_command import NAMED
 from tests.integration.deploy.frozen_project import (
     FROZEN,
@@ -43,8 +43,8 @@ from tests.integration.deploy.frozen_project import (
     PODIUM,
     FrozenProject,
 )
-from tests.integration.playbook.stage import EDIT, HEAD, PAGE, PROFILE, READ
-from tests.unit.cli.test_event_words import KINDS, sample
+from tests.integration.playbook.playbook_harness import EDIT, HEAD, PAGE, PROFILE, READ
+from tests.unit.cli.test_event_text import KINDS, sample
 
 SETTINGS = {
     "agents": {"player": {"kind": "scripted", "script": "script.yaml"}},
@@ -174,21 +174,21 @@ def run_duet(project: Freezer, sockets: str) -> None:
         project.podium("duet", "down", "--force", variables=variables)
 
 
-def record_every_event(desk: Desk) -> None:
+def record_every_event(cli: CommandRunner) -> None:
     """A run with one event of every type, for the types that no run above has."""
-    run = desk.add_run(task="one event of every type", status=RunStatus.SUCCEEDED)
+    run = cli.add_run(task="one event of every type", status=RunStatus.SUCCEEDED)
 
     async def work(podium: Podium) -> None:
         store = await podium.store()
         await store.write(lambda tx: [tx.append(run.id, sample(kind)) for kind in KINDS])
 
-    desk.within(work)
+    cli.within(work)
 
 
 def main() -> None:
     archive = FROZEN / f"podium-{__version__}.tar.xz"
     with tempfile.TemporaryDirectory(prefix="pf", dir="/tmp") as folder:
-        desk = Desk(Path(folder))
+        cli = CommandRunner(Path(folder))
         project = Freezer(Path(folder))
         make_project(project)
         run_pipeline(project)
@@ -197,7 +197,7 @@ def main() -> None:
         run_playbooks(project)
         with tempfile.TemporaryDirectory(prefix="pd", dir="/tmp") as sockets:
             run_duet(project, sockets)
-        record_every_event(desk)
+        record_every_event(cli)
         project.play(*PLANNING, COUNTING_DEVELOPER, *AUDITORS, PLAYBOOK_TURN)
         with tarfile.open(archive, "w:xz", preset=9) as packed:
             packed.add(folder, ".")

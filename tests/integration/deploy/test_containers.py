@@ -14,7 +14,7 @@ import pytest
 import yaml
 from jsonschema.validators import validator_for
 
-from tests.integration.deploy.rig import (
+from tests.integration.deploy.deploy_harness import (
     DEPLOY,
     ROLES,
     ROOT,

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.integration.deploy.rig import (
+from tests.integration.deploy.deploy_harness import (
     ROLES,
     give_passwords,
     make_certificates,
@@ -26,7 +26,7 @@ from tests.integration.deploy.rig import (
 pytest.importorskip("dbos", reason="dbos is not installed: pip install 'podium[distributed]'")
 
 
-class Said(NamedTuple):
+class CommandResult(NamedTuple):
     code: int
     out: str
     err: str
@@ -50,7 +50,7 @@ class Host:
         passwords.write_text("".join(f"*:*:*:{role}:{role}\n" for role in ROLES))
         passwords.chmod(0o600)
 
-    def podium(self, *words: str, role: str = "podium_worker") -> Said:
+    def podium(self, *words: str, role: str = "podium_worker") -> CommandResult:
         kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
         environ = kept | {
             "HOME": str(self._home),
@@ -63,7 +63,7 @@ class Host:
         done = subprocess.run(
             command, env=environ, cwd=self.project, capture_output=True, text=True, check=False
         )
-        return Said(done.returncode, done.stdout, done.stderr)
+        return CommandResult(done.returncode, done.stdout, done.stderr)
 
 
 @pytest.fixture(scope="module")

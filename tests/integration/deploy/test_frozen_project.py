@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.cli.desk import Desk
+from tests.integration.cli.command_runner import CommandRunner
 from tests.integration.deploy.frozen_project import FROZEN, FrozenProject
 
 VERSION = "0.2.0"
@@ -54,24 +54,24 @@ for arguments in json.load(sys.stdin):
 @pytest.fixture
 def frozen(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Desk]:
-    desk = Desk(tmp_path, capsys)
+) -> Iterator[CommandRunner]:
+    cli = CommandRunner(tmp_path, capsys)
     FrozenProject(tmp_path).extract(VERSION)
-    for name, value in (desk.environ | {"TZ": "UTC"}).items():
+    for name, value in (cli.environ | {"TZ": "UTC"}).items():
         monkeypatch.setenv(name, value)
     time.tzset()
-    yield desk
+    yield cli
     monkeypatch.undo()
     time.tzset()
 
 
-def listed(desk: Desk, *command: str) -> list[dict[str, Any]]:
-    answer: dict[str, Any] = desk.run(*command, "--json").json
+def listed(cli: CommandRunner, *command: str) -> list[dict[str, Any]]:
+    answer: dict[str, Any] = cli.run(*command, "--json").json
     rows: list[dict[str, Any]] = answer[command[0]]
     return rows
 
 
-def test_runs_of_every_job_are_listed_told_and_proved(frozen: Desk) -> None:
+def test_runs_of_every_job_are_listed_reported_and_proved(frozen: CommandRunner) -> None:
     runs = listed(frozen, "runs")
     assert [(run["flow"], run["status"]) for run in runs] == RUNS
     killed = [run["flow"] for run in listed(frozen, "runs", "--status", "interrupted")]
@@ -82,21 +82,21 @@ def test_runs_of_every_job_are_listed_told_and_proved(frozen: Desk) -> None:
     commands += [("approvals", approval["id"]) for approval in listed(frozen, "approvals", "--all")]
     commands += [("show", run["id"]) for run in runs]
     commands += [("logs", runs[0]["id"]), ("trace", runs[0]["id"]), ("trace", runs[3]["id"])]
-    told = ""
+    text = ""
     for command in commands:
-        said = frozen.run(*command)
-        assert said.code == 0, said.err
-        told += f"$ podium {' '.join(command)}\n{said.out}{said.err}\n"
-    told = told.replace(str(frozen.project.parent), "/mnt")
-    told = "".join(f"{line[:200]}\n" for line in told.splitlines())
+        result = frozen.run(*command)
+        assert result.code == 0, result.err
+        text += f"$ podium {' '.join(command)}\n{result.out}{result.err}\n"
+    text = text.replace(str(frozen.project.parent), "/mnt")
+    text = "".join(f"{line[:200]}\n" for line in text.splitlines())
     golden = FROZEN / f"podium-{VERSION}.txt"
     if os.environ.get("PODIUM_WRITE_GOLDEN"):
-        golden.write_text(told)
-    assert told.splitlines() == golden.read_text().splitlines()
+        golden.write_text(text)
+    assert text.splitlines() == golden.read_text().splitlines()
 
 
 def test_every_event_in_the_database_and_in_the_traces_is_read_back_as_it_was_written(
-    frozen: Desk,
+    frozen: CommandRunner,
 ) -> None:
     with sqlite3.connect(f"file:{frozen.project}/.podium/podium.db?mode=ro", uri=True) as database:
         rows = database.execute("SELECT run_id, seq, type, body FROM events ORDER BY run_id, seq")
@@ -108,9 +108,9 @@ def test_every_event_in_the_database_and_in_the_traces_is_read_back_as_it_was_wr
         trace = frozen.project / ".podium/runs" / run / "execution_trace.jsonl"
         if trace.exists():
             lines = [json.loads(line) for line in trace.read_text().splitlines()]
-            told = frozen.run("trace", str(trace), "--json").json["events"]
+            response = frozen.run("trace", str(trace), "--json").json["events"]
             # The trace of a run that was killed may be behind the database.
-            assert told == lines == events[: len(lines)]
+            assert response == lines == events[: len(lines)]
         read += events
     for (run, seq, kind, body), event in zip(stored, read, strict=True):
         assert (event.pop("run"), event.pop("seq"), event["type"]) == (run, seq, kind)
@@ -119,7 +119,7 @@ def test_every_event_in_the_database_and_in_the_traces_is_read_back_as_it_was_wr
 
 
 def test_runs_that_wait_or_were_killed_come_to_their_end_and_a_playbook_is_replayed(
-    frozen: Desk,
+    frozen: CommandRunner,
 ) -> None:
     if shutil.which("bwrap") is None:
         pytest.skip("bubblewrap is not installed, which puts the project where it was")

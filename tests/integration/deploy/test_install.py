@@ -58,7 +58,7 @@ def test_everything_advertised_works_after_installing(
     assert out.count(": ok\n") == 7
 
 
-def test_missing_git_home_or_folder_is_said_with_what_to_do(
+def test_missing_git_home_or_folder_is_reported_with_what_to_do(
     tmp_path: Path, packages: Packages, wheel: Path
 ) -> None:
     packages.download(find_python("system"), str(wheel), "pipx", "uv")

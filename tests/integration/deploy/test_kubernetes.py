@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from podium.config.configuration import ENVIRONMENT_VARIABLES
-from tests.integration.deploy.rig import DEPLOY, podium_words
+from tests.integration.deploy.deploy_harness import DEPLOY, podium_words
 from tests.integration.deploy.test_containers import COMPOSE, WORKERS
 from tests.integration.deploy.test_systemd import unit
 
@@ -16,7 +16,7 @@ OBJECTS: list[dict[str, Any]] = list(yaml.safe_load_all((DEPLOY / "kubernetes.ya
 
 
 def named(kind: str) -> dict[str, Any]:
-    (found,) = (each for each in OBJECTS if each["kind"] == kind)
+    (found,) = (item for item in OBJECTS if item["kind"] == kind)
     return found
 
 
@@ -25,7 +25,7 @@ def pods() -> list[dict[str, Any]]:
 
 
 def containers() -> list[dict[str, Any]]:
-    return [each for pod in pods() for each in (*pod.get("initContainers", ()), *pod["containers"])]
+    return [item for pod in pods() for item in (*pod.get("initContainers", ()), *pod["containers"])]
 
 
 @pytest.mark.soak
@@ -34,11 +34,11 @@ def test_every_object_keeps_to_kubernetes_own_schema() -> None:
         "kubernetes_validate", reason="`make soak` installs kubernetes-validate"
     )
     faults = []
-    for each in OBJECTS:
+    for item in OBJECTS:
         try:
-            validate.validate(each, validate.latest_version(), strict=True)
+            validate.validate(item, validate.latest_version(), strict=True)
         except validate.ValidationError as fault:
-            faults.append(f"{each['kind']}: {fault}")
+            faults.append(f"{item['kind']}: {fault}")
     assert faults == []
 
 

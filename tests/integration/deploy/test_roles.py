@@ -13,7 +13,7 @@ from podium.core.work import RunStatus
 from podium.platform.system_clock import SystemClock, SystemIds
 from podium.ports import Transaction
 from podium.store.postgres import prepare
-from tests.integration.deploy.rig import (
+from tests.integration.deploy.deploy_harness import (
     ROLES,
     give_passwords,
     run_roles_sql,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.deploy.rig import DEPLOY, linter, podium_words
+from tests.integration.deploy.deploy_harness import DEPLOY, linter, podium_words
 
 UNIT = DEPLOY / "podium-worker@.service"
 SYSTEMD = "Debian, Ubuntu: apt-get install systemd"

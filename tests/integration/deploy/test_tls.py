@@ -12,7 +12,7 @@ import pytest
 from podium.core.errors import StoreUnusable
 from podium.store.postgres import connect, prepare
 from podium.testing import retry_until_blocking
-from tests.integration.deploy.rig import (
+from tests.integration.deploy.deploy_harness import (
     make_certificates,
     started_server,
     take_tls_alone,
@@ -51,10 +51,10 @@ def refusal(url: str) -> str:
     """Return the error that a person sees when Podium cannot use this address."""
     with pytest.raises(StoreUnusable) as refused:
         prepare(url)
-    told = str(refused.value)
-    assert "\n" not in told
-    assert password_of(url) not in told
-    return told
+    text = str(refused.value)
+    assert "\n" not in text
+    assert password_of(url) not in text
+    return text
 
 
 @pytest.mark.soak
@@ -63,10 +63,10 @@ def test_a_worker_that_checks_certificate_and_name_gets_in_and_talks_tls(
 ) -> None:
     connection = connect(address(server, certificates))
     try:
-        told = connection.execute(
+        output = connection.execute(
             "SELECT ssl, version FROM pg_stat_ssl WHERE pid = pg_backend_pid()"
         )
-        assert told.fetchone() == (True, "TLSv1.3")
+        assert output.fetchone() == (True, "TLSv1.3")
     finally:
         connection.close()
 
@@ -88,29 +88,29 @@ def test_the_engine_gets_in_with_the_same_address(
 
 def test_another_authority_is_not_believed(server: PostgresServer, tmp_path: Path) -> None:
     others = make_certificates(tmp_path / "others", "localhost")
-    told = refusal(address(server, others))
-    assert "certificate verify failed" in told
-    assert "sslrootcert" in told
+    refusal_message = refusal(address(server, others))
+    assert "certificate verify failed" in refusal_message
+    assert "sslrootcert" in refusal_message
 
 
 def test_a_certificate_for_another_host_is_not_believed(
     server: PostgresServer, certificates: Path
 ) -> None:
-    told = refusal(address(server, certificates, host="127.0.0.1"))
-    assert 'does not match host name "127.0.0.1"' in told
+    refusal_message = refusal(address(server, certificates, host="127.0.0.1"))
+    assert 'does not match host name "127.0.0.1"' in refusal_message
 
 
 def test_a_plain_connection_is_refused(server: PostgresServer) -> None:
-    told = refusal(f"{server.url()}?sslmode=disable")
-    assert "no encryption" in told
-    assert "sslmode" in told
+    refusal_message = refusal(f"{server.url()}?sslmode=disable")
+    assert "no encryption" in refusal_message
+    assert "sslmode" in refusal_message
 
 
 def test_a_certificate_authority_that_is_not_there_is_named(
     server: PostgresServer, tmp_path: Path
 ) -> None:
-    told = refusal(address(server, tmp_path))
-    assert str(tmp_path / "ca.crt") in told
+    refusal_message = refusal(address(server, tmp_path))
+    assert str(tmp_path / "ca.crt") in refusal_message
 
 
 def test_a_renewed_certificate_is_taken_without_a_restart(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from podium import __version__
-from tests.integration.cli.desk import Desk
+from tests.integration.cli.command_runner import CommandRunner
 from tests.integration.deploy.bare_machine import HOME, ROOT, BareMachine, Packages, find_python
 
 PREVIOUS = "30b61431dfff8817664c30dd88d822deb702ae11"
@@ -25,14 +25,16 @@ The project was in `/mnt/project`, which is in what is recorded of the killed ru
 
 
 @pytest.fixture
-def frozen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Desk:
-    desk = Desk(tmp_path, capsys)
+def frozen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> CommandRunner:
+    cli = CommandRunner(tmp_path, capsys)
     with tarfile.open(FROZEN) as archive:
         archive.extractall(tmp_path, filter="data")
-    return desk
+    return cli
 
 
-def test_project_of_the_previous_version_is_read_proved_and_taken_back(frozen: Desk) -> None:
+def test_project_of_the_previous_version_is_read_proved_and_taken_back(
+    frozen: CommandRunner,
+) -> None:
     lines = [line.split() for line in frozen.run("runs", env={}).out.splitlines()[1:]]
     assert [line[1:3] for line in lines] == [
         ["succeeded", "operator"],
@@ -50,7 +52,7 @@ def test_project_of_the_previous_version_is_read_proved_and_taken_back(frozen: D
     assert frozen.run("receipts", "verify", env={}).out == "6 receipts of 4 runs: sound\n"
 
 
-def test_run_that_was_killed_under_the_previous_version_is_resumed(frozen: Desk) -> None:
+def test_run_that_was_killed_under_the_previous_version_is_resumed(frozen: CommandRunner) -> None:
     if shutil.which("bwrap") is None:
         pytest.skip("bubblewrap is not installed, which puts the project where it was")
     (run,) = frozen.run("runs", "--status", "interrupted", "--json", env={}).json["runs"]

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from jsonschema.validators import validator_for
 
-from tests.integration.deploy.rig import ROOT
+from tests.integration.deploy.deploy_harness import ROOT
 
 GITHUB = ROOT / ".github"
 WORKFLOWS = sorted((GITHUB / "workflows").glob("*.yml"))

@@ -16,8 +16,8 @@ def named(folder: str) -> set[str]:
 
 
 def is_named(name: str, names: set[str]) -> bool:
-    patterns = (re.sub(r"[A-Z][A-Z-]*", "@", each) for each in names)
-    return any(re.fullmatch(re.escape(each).replace("@", ".+"), name) for each in patterns)
+    patterns = (re.sub(r"[A-Z][A-Z-]*", "@", item) for item in names)
+    return any(re.fullmatch(re.escape(pattern).replace("@", ".+"), name) for pattern in patterns)
 
 
 def on_the_workspaces_page() -> set[str]:
@@ -30,7 +30,7 @@ def on_the_workspaces_page() -> set[str]:
 def unnamed(project: Path, home: Path) -> list[str]:
     """Return the names that a run left in the project's and the user's folders and that the page does not list."""
     (workspace,) = (home / "state" / "workspaces").glob("ws_*")
-    names = {each.name for each in workspace.iterdir()} - on_the_workspaces_page()
+    names = {path.name for path in workspace.iterdir()} - on_the_workspaces_page()
     return sorted(
         names.union(
             *(

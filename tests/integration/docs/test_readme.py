@@ -19,7 +19,7 @@ from podium.testing.modelserver import ModelServer
 from tests.integration.agents import clis
 from tests.integration.contract.media import CLAUDE, KEY
 from tests.integration.docs.command_line import commands
-from tests.integration.pipeline.rig import FEAT, RIGHT, TEST, WRONG
+from tests.integration.pipeline.pipeline_harness import FEAT, RIGHT, TEST, WRONG
 from tests.integration.pipeline.test_real_clis import SCRIPT
 
 README = (Path(__file__).parents[3] / "README.md").read_text()

@@ -21,7 +21,7 @@ from tests.soaking import in_soak
 AGENTS = [name for name in settings_on_the_page()["agents"] if name != "acp"]
 
 
-async def answer_each(waiting: asyncio.Queue[RelayExchange]) -> None:
+async def answer_all(waiting: asyncio.Queue[RelayExchange]) -> None:
     """First what cannot be sent: the client waits meanwhile, with signs of life every 20 ms."""
     while True:
         exchange = await waiting.get()
@@ -35,9 +35,9 @@ async def answer_each(waiting: asyncio.Queue[RelayExchange]) -> None:
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name", [in_soak(name) if name in SELDOM else name for name in AGENTS])
 async def test_an_agent_waits_for_the_answer_of_a_program(name: str, tmp_path: Path) -> None:
-    told: asyncio.Queue[RelayExchange] = asyncio.Queue()
+    output: asyncio.Queue[RelayExchange] = asyncio.Queue()
     with ExchangeFolder(tmp_path / "trial") as folder:
-        relay = Relay(folder, key="any-key", keep_alive_seconds=0.02, watcher=told.put_nowait)
+        relay = Relay(folder, key="any-key", keep_alive_seconds=0.02, watcher=output.put_nowait)
         async with ModelServer.by_hand(relay) as server:
             settings = settings_on_the_page(server.port)
             if name in PROGRAMS:
@@ -51,7 +51,7 @@ async def test_an_agent_waits_for_the_answer_of_a_program(name: str, tmp_path: P
             }
             (tmp_path / "project").mkdir()
             configuration = load_configuration(environ, project=tmp_path / "project")
-            answering = asyncio.create_task(answer_each(told))
+            answering = asyncio.create_task(answer_all(output))
             try:
                 async with open_podium(configuration, environ) as podium:
                     reply = await ask_once(podium, name)

@@ -43,22 +43,22 @@ def run_file(file: Path, folder: Path) -> str:
 
 
 def _run(work: Callable[[str], None], given: str, folder: Path) -> str:
-    said, trouble = folder / ".said", folder / ".trouble"
-    process = _context.Process(target=_alone, args=(work, given, folder, said, trouble))
+    output, trouble = folder / ".said", folder / ".trouble"
+    process = _context.Process(target=_alone, args=(work, given, folder, output, trouble))
     process.start()
     process.join(_PATIENCE_SECONDS)
     if process.exitcode is None:
         process.kill()
         process.join()
     assert process.exitcode == 0, trouble.read_text() or f"ended with {process.exitcode}"
-    return said.read_text()
+    return output.read_text()
 
 
 def _alone(
-    work: Callable[[str], None], given: str, folder: Path, said: Path, trouble: Path
+    work: Callable[[str], None], given: str, folder: Path, output: Path, trouble: Path
 ) -> None:
     """In the new process: outputs to files, and every warning an error. What is to be done at exit is not."""
-    for descriptor, file in ((1, said), (2, trouble)):
+    for descriptor, file in ((1, output), (2, trouble)):
         os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT, 0o600), descriptor)
     os.chdir(folder)
     sys.path[0] = ""

@@ -14,14 +14,14 @@ from podium.core.turns import MessageBlock, block_of
 from podium.testing.fake_tuis.messages import requested_block
 
 
-async def answer(asked: Asked, tell: Notify) -> str:
+async def answer(asked: Asked, notify: Notify) -> str:
     wanted = requested_block(asked.prompt)
     if wanted is None:
         return "READY"
     if wanted.allows_text:
         return "It is all done."
     to, kind = wanted.forms[0]
-    tell(f"making a {kind}")
+    notify(f"making a {kind}")
     return block_of(MessageBlock(to=to, type=kind, id=wanted.id, body="1. look\n2. mend"))
 
 

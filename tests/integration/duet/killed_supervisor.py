@@ -26,20 +26,20 @@ def a_pair(folder: Path, executer: str) -> FakePair:
 
 async def main(folder: Path, executer: str, tasks: int) -> None:
     pair = a_pair(folder, executer)
-    async with open_runner(pair) as house:
+    async with open_runner(pair) as harness:
         print("works", flush=True)
-        await finish_all(house, tasks)
+        await finish_all(harness, tasks)
     await pair.terminals.close()
     print("done", flush=True)
 
 
-async def finish_all(house: PairRunner, tasks: int) -> None:
-    for run in await house.engine.runs(RunQuery(flow=DUET, limit=1000)):
+async def finish_all(harness: PairRunner, tasks: int) -> None:
+    for run in await harness.engine.runs(RunQuery(flow=DUET, limit=1000)):
         if not run.status.ended:
-            await house.engine.resume(run.id)
-            await house.engine.finish(run.id, stop_when_waiting=True)
-    while len(await house.engine.runs(RunQuery(flow=DUET, limit=1000))) < tasks:
-        await house.play(rounds=3)
+            await harness.engine.resume(run.id)
+            await harness.engine.finish(run.id, stop_when_waiting=True)
+    while len(await harness.engine.runs(RunQuery(flow=DUET, limit=1000))) < tasks:
+        await harness.play(rounds=3)
 
 
 if __name__ == "__main__":

@@ -114,7 +114,7 @@ class Live:
         run = await engine.start(DUET, job.model_dump(mode="json"), task=text)
         return await engine.finish(run.id)
 
-    async def told(self, run: Run, *types: str) -> list[AnyEvent]:
+    async def events(self, run: Run, *types: str) -> list[AnyEvent]:
         query = EventQuery(run_id=run.id, types=types)
         return [event.body for event in await (await self.podium.journal()).read(query)]
 
@@ -135,13 +135,13 @@ class Live:
 
 @asynccontextmanager
 async def real_pair(
-    root: Path, planner: str, executer: str, said: dict[str, Any]
+    root: Path, planner: str, executer: str, payload: dict[str, Any]
 ) -> AsyncIterator[Live]:
     """`root` is short: sockets lie in it. The pair is gone when this is left."""
     project, home = root / "project", root / "home"
     project.mkdir()
     home.mkdir()
-    async with ModelServer(said, key=KEY) as model:
+    async with ModelServer(payload, key=KEY) as model:
         agents = {
             name: {"kind": name, **_agent(name, model.url)}
             for name in dict.fromkeys((planner, executer))

@@ -16,23 +16,23 @@ from unittest.mock import patch
 
 from podium.testing.fake_tuis import ScriptedAnswers, happened, tui_command
 from podium.testing.fake_tuis.answers import Happened
-from tests.integration.cli.desk import Desk, Said
+from tests.integration.cli.command_runner import CommandResult, CommandRunner
 
 SCRIPTS = Path(__file__).parents[3] / "examples" / "politerm"
 
 
-class Theatre:
+class Terminals:
     """Runs `podium duet`. The programs are not confined, so that their records can be read."""
 
-    def __init__(self, desk: Desk, short: Path) -> None:
-        self.desk = desk
+    def __init__(self, cli: CommandRunner, short: Path) -> None:
+        self.cli = cli
         self.short = short
-        desk.home.mkdir(exist_ok=True)
-        (desk.home / "config.yaml").write_text("sandbox: {kind: none}\n")
+        cli.home.mkdir(exist_ok=True)
+        (cli.home / "config.yaml").write_text("sandbox: {kind: none}\n")
         self.variables = {
             "TMUX_TMPDIR": str(short),
             "TMPDIR": str(short),
-            "PODIUM": desk.command()[0],
+            "PODIUM": cli.command()[0],
         }
         self.cast()
 
@@ -49,44 +49,44 @@ class Theatre:
         return self.short / f"{side}.record"
 
     def happened(self, side: str, what: str) -> list[Happened]:
-        return [each for each in happened(self.record(side)) if each.what == what]
+        return [event for event in happened(self.record(side)) if event.what == what]
 
-    def duet(self, *arguments: str) -> Said:
+    def duet(self, *arguments: str) -> CommandResult:
         """In this process where the desk hears it: starting Podium costs more than most commands."""
-        if not self.desk.hears:
+        if not self.cli.hears:
             return self.spawned(*arguments)
-        environ = {**self.desk.environ, **self.variables}
+        environ = {**self.cli.environ, **self.variables}
         with (
             patch.dict(os.environ, environ, clear=True),
             patch.object(tempfile, "tempdir", environ["TMPDIR"]),  # read from there but once
-            chdir(self.desk.project),
+            chdir(self.cli.project),
         ):
-            return self.desk.run("duet", *arguments)
+            return self.cli.run("duet", *arguments)
 
-    def spawned(self, *arguments: str) -> Said:
+    def spawned(self, *arguments: str) -> CommandResult:
         """In a process of its own, as people do, and from beside an event loop."""
-        return self.desk.spawn("duet", *arguments, env=self.variables)
+        return self.cli.spawn("duet", *arguments, env=self.variables)
 
     def pids(self) -> list[str]:
         """Processes in the panes, as tmux itself tells them."""
         socket = self.short / f"tmux-{os.getuid()}" / "poli"
         asked = ["tmux", "-S", str(socket), "list-panes", "-s", "-t", "main", "-F", "#{pane_pid}"]
-        told = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=True)
-        return told.stdout.split()
+        result = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=True)
+        return result.stdout.split()
 
-    def script(self, name: str, *arguments: str) -> Said:
+    def script(self, name: str, *arguments: str) -> CommandResult:
         """One of the shims, as a person starts it."""
         interpreter = [sys.executable] if name.endswith(".py") else []
         done = subprocess.run(
             [*interpreter, str(SCRIPTS / name), *arguments],
-            cwd=self.desk.project,
-            env={**self.desk.environ, **self.variables},
+            cwd=self.cli.project,
+            env={**self.cli.environ, **self.variables},
             capture_output=True,
             text=True,
             timeout=500,
             check=False,
         )
-        return Said(done.returncode, done.stdout, done.stderr)
+        return CommandResult(done.returncode, done.stdout, done.stderr)
 
     def begin(self, *arguments: str) -> subprocess.Popen[bytes]:
         return self.start("duet", *arguments)
@@ -94,9 +94,9 @@ class Theatre:
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:
         """Any command, which goes on beside the test."""
         return subprocess.Popen(
-            self.desk.command(*arguments),
-            cwd=self.desk.project,
-            env={**self.desk.environ, **self.variables},
+            self.cli.command(*arguments),
+            cwd=self.cli.project,
+            env={**self.cli.environ, **self.variables},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
@@ -107,11 +107,11 @@ class Theatre:
 
 
 @contextmanager
-def theatre(desk: Desk) -> Iterator[Theatre]:
+def duet_terminals(cli: CommandRunner) -> Iterator[Terminals]:
     """A theatre that is empty when it is left."""
     # A socket's path must be short.
     with tempfile.TemporaryDirectory(prefix="pd", dir="/tmp") as short:
-        stage = Theatre(desk, Path(short))
+        stage = Terminals(cli, Path(short))
         try:
             yield stage
         finally:

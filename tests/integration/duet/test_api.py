@@ -23,27 +23,27 @@ from podium.core.terminals import KeysPressed, Terminal
 from podium.jobs.duet.project_terminals import api_socket, settings_digest, terminals_of_project
 from podium.rpc import Greeting, RemoteTerminals, reach, serve
 from podium.testing import MemoryTerminals, retry_until
-from tests.integration.cli.desk import Desk
-from tests.integration.duet.stage import Hall
-from tests.integration.duet.terminals import Theatre, theatre
-from tests.integration.rpc.papers import authority, certificates
+from tests.integration.cli.command_runner import CommandRunner
+from tests.integration.duet.duet_harness import Hall
+from tests.integration.duet.terminals import Terminals, duet_terminals
+from tests.integration.rpc.certificates import authority, certificates
 
 PLANNER = Terminal(side="PLANNER")
 
 
 @pytest.fixture
-def stage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Theatre]:
-    with theatre(Desk(tmp_path, capsys)) as stage:
+def stage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Terminals]:
+    with duet_terminals(CommandRunner(tmp_path, capsys)) as stage:
         yield stage
 
 
 @asynccontextmanager
 async def pretending(
-    stage: Theatre, behind: MemoryTerminals, greeting: Greeting | None = None
+    stage: Terminals, behind: MemoryTerminals, greeting: Greeting | None = None
 ) -> AsyncIterator[None]:
     """A fake where the daemon of the project would serve, which says that it is of the same kind unless told otherwise."""
-    environ = {**stage.desk.environ, **stage.variables, "XDG_RUNTIME_DIR": str(stage.short)}
-    configuration = load_configuration(environ, project=stage.desk.project)
+    environ = {**stage.cli.environ, **stage.variables, "XDG_RUNTIME_DIR": str(stage.short)}
+    configuration = load_configuration(environ, project=stage.cli.project)
     async with open_podium(configuration, environ) as podium:
         same = Greeting(settings=settings_digest(podium))
         async with serve(behind, api_socket(podium), greeting or same):
@@ -51,9 +51,9 @@ async def pretending(
 
 
 @asynccontextmanager
-async def served(stage: Theatre) -> AsyncIterator[RemoteTerminals]:
-    environ = {**stage.desk.environ, **stage.variables, "XDG_RUNTIME_DIR": str(stage.short)}
-    configuration = load_configuration(environ, project=stage.desk.project)
+async def served(stage: Terminals) -> AsyncIterator[RemoteTerminals]:
+    environ = {**stage.cli.environ, **stage.variables, "XDG_RUNTIME_DIR": str(stage.short)}
+    configuration = load_configuration(environ, project=stage.cli.project)
     async with open_podium(configuration, environ) as podium:
         socket = api_socket(podium)
         assert stage.short in socket.parents
@@ -62,7 +62,7 @@ async def served(stage: Theatre) -> AsyncIterator[RemoteTerminals]:
 
 
 @pytest.mark.soak
-async def test_a_pair_of_the_command_line_is_the_same_pair_by_the_api(stage: Theatre) -> None:
+async def test_a_pair_of_the_command_line_is_the_same_pair_by_the_api(stage: Terminals) -> None:
     async with served(stage) as terminals:
         with pytest.raises(CallRefused, match="is not granted"):
             await terminals.start("main")
@@ -72,7 +72,7 @@ async def test_a_pair_of_the_command_line_is_the_same_pair_by_the_api(stage: The
 
         states = await terminals.start("main")
 
-        assert [each.pane for each in states] == [each["pane"] for each in up.json["sides"]]
+        assert [state.pane for state in states] == [side["pane"] for side in up.json["sides"]]
         await terminals.send_keys(KeysPressed(terminal=PLANNER, keys=("hello",)))
 
         async def is_typed() -> bool:
@@ -83,7 +83,7 @@ async def test_a_pair_of_the_command_line_is_the_same_pair_by_the_api(stage: The
         assert (await terminals.resume(PLANNER)).pid not in (0, before)
 
 
-def papers(ca: Path, name: str) -> str:
+def certificate(ca: Path, name: str) -> str:
     """A folder as `--papers` wants it."""
     made, folder = certificates(ca, name), ca.parent / f"papers-{name}"
     folder.mkdir()
@@ -94,12 +94,12 @@ def papers(ca: Path, name: str) -> str:
 
 
 @contextmanager
-def serving(stage: Theatre, *arguments: str) -> Iterator[list[str]]:
+def serving(stage: Terminals, *arguments: str) -> Iterator[list[str]]:
     """`podium duet serve` in a process of its own, and where it serves."""
     started = subprocess.Popen(
-        stage.desk.command("duet", "serve", *arguments, "--json"),
-        cwd=stage.desk.project,
-        env={**stage.desk.environ, **stage.variables},
+        stage.cli.command("duet", "serve", *arguments, "--json"),
+        cwd=stage.cli.project,
+        env={**stage.cli.environ, **stage.variables},
         stdout=subprocess.PIPE,
     )
     assert started.stdout is not None
@@ -111,10 +111,12 @@ def serving(stage: Theatre, *arguments: str) -> Iterator[list[str]]:
         assert started.wait(60) == 130
 
 
-def test_a_daemon_serves_the_command_line_here_and_over_tls(stage: Theatre, tmp_path: Path) -> None:
+def test_a_daemon_serves_the_command_line_here_and_over_tls(
+    stage: Terminals, tmp_path: Path
+) -> None:
     assert stage.duet("up", "--grant").code == 0
     ca = authority(tmp_path / "ca")
-    server, client = papers(ca, "server"), papers(ca, "client")
+    server, client = certificate(ca, "server"), certificate(ca, "client")
     assert stage.duet("keys", "planner", "one").code == 0, "without a daemon"
     with serving(stage, "--listen", "127.0.0.1:0", "--papers", server) as (socket, address):
         assert stage.duet("keys", "planner", "two", "--at", socket).code == 0
@@ -132,7 +134,7 @@ def test_a_daemon_serves_the_command_line_here_and_over_tls(stage: Theatre, tmp_
 
 @pytest.mark.soak
 def test_a_pair_comes_up_and_is_looked_at_through_the_daemon_and_outlives_it(
-    stage: Theatre,
+    stage: Terminals,
 ) -> None:
     with serving(stage) as (socket,):
         up = stage.duet("up", "--grant", "--json")
@@ -142,22 +144,22 @@ def test_a_pair_comes_up_and_is_looked_at_through_the_daemon_and_outlives_it(
         assert stage.status()["pairs"] == through, (
             "the daemon and tmux itself tell different things"
         )
-    [standing] = through
-    assert standing["sides"] == up.json["sides"]
-    assert [side["status"] for side in standing["sides"]] == ["ready", "ready"]
+    [status] = through
+    assert status["sides"] == up.json["sides"]
+    assert [side["status"] for side in status["sides"]] == ["ready", "ready"]
     assert stage.status()["pairs"] == through, "it went with the daemon"
 
 
 @pytest.mark.soak  # a real daemon is asked above
-async def test_what_the_command_line_asks_goes_to_the_daemon(stage: Theatre) -> None:
+async def test_what_the_command_line_asks_goes_to_the_daemon(stage: Terminals) -> None:
     """A fake behind the socket: nothing else could have told these states."""
     behind = MemoryTerminals()
     async with pretending(stage, behind):
         up = await asyncio.to_thread(stage.spawned, "up", "--grant", "--json")
         assert (up.code, up.err, behind.starts) == (0, "", 1)
         behind.lines.clear()
-        told = await asyncio.to_thread(stage.spawned, "status", "--json")
-        assert [side["status"] for side in told.json["pairs"][0]["sides"]] == ["down", "down"]
+        result = await asyncio.to_thread(stage.spawned, "status", "--json")
+        assert [side["status"] for side in result.json["pairs"][0]["sides"]] == ["down", "down"]
         behind.next_error = NeedsHuman("it asks: trust this folder?")
         asked = await asyncio.to_thread(stage.spawned, "up")
         assert (asked.code, "trust this folder?" in asked.err) == (3, True)
@@ -176,24 +178,24 @@ async def test_what_the_command_line_asks_goes_to_the_daemon(stage: Theatre) -> 
         (Greeting(settings="others"), "which has other settings"),
     ],
 )
-async def test_a_daemon_of_another_kind_is_told_and_not_used(
-    stage: Theatre, greeting: Greeting, why: str
+async def test_daemon_of_another_kind_is_reported_and_not_used(
+    stage: Terminals, greeting: Greeting, why: str
 ) -> None:
     async with pretending(stage, MemoryTerminals(), greeting):
-        told = await asyncio.to_thread(stage.spawned, "status", "--json")
-    assert told.code == 0, told.err
-    assert why in told.err
-    assert "; restart it" in told.err
+        result = await asyncio.to_thread(stage.spawned, "status", "--json")
+    assert result.code == 0, result.err
+    assert why in result.err
+    assert "; restart it" in result.err
 
 
-def test_a_daemon_that_was_killed_is_told_and_not_missed(stage: Theatre) -> None:
+def test_killed_daemon_is_reported_and_not_missed(stage: Terminals) -> None:
     with serving(stage) as (socket,):
         place = Path(socket)
     place.touch()  # as one that was killed leaves it
-    told = stage.duet("status", "--json")
-    assert told.code == 0, told.err
-    assert "continuing without the daemon" in told.err
-    assert [side["status"] for side in told.json["pairs"][0]["sides"]] == ["down", "down"]
+    result = stage.duet("status", "--json")
+    assert result.code == 0, result.err
+    assert "continuing without the daemon" in result.err
+    assert [side["status"] for side in result.json["pairs"][0]["sides"]] == ["down", "down"]
 
 
 @pytest.fixture
@@ -203,12 +205,12 @@ def short_folder() -> Iterator[Path]:
         yield Path(folder)
 
 
-def test_a_daemon_that_cannot_be_spoken_to_for_want_of_a_package_is_told_and_not_used(
+def test_daemon_unreachable_for_lack_of_a_package_is_reported_and_not_used(
     hall: Hall, short_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hall.settings(transport="tui")
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(short_folder))
-    configuration = load_configuration(os.environ, project=hall.desk.project)
+    configuration = load_configuration(os.environ, project=hall.cli.project)
     socket = api_socket(Podium(configuration, os.environ))
     socket.parent.mkdir()
     socket.touch()
@@ -216,18 +218,18 @@ def test_a_daemon_that_cannot_be_spoken_to_for_want_of_a_package_is_told_and_not
     monkeypatch.delattr(podium.jobs.duet, "daemon", raising=False)
     monkeypatch.setitem(sys.modules, "podium.jobs.duet.daemon", None)
 
-    told = hall.duet("status", "--json")
+    result = hall.duet("status", "--json")
     far = hall.duet("screen", "planner", "--at", str(socket))
 
-    assert told.code == 0, told.err
-    assert "continuing without the daemon" in told.err
-    assert "pip install 'podium[duet]'" in told.err
-    assert told.json["pairs"][0]["up"] is False
+    assert result.code == 0, result.err
+    assert "continuing without the daemon" in result.err
+    assert "pip install 'podium[duet]'" in result.err
+    assert result.json["pairs"][0]["up"] is False
     assert far.code == 1, "only that Podium could have answered"
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "text"),
     [
         (("keys", "planner", ""), "keys ''"),
         (("keys", "planner", "x", "--pair", "a b"), "pair 'a b'"),
@@ -237,8 +239,8 @@ def test_a_daemon_that_cannot_be_spoken_to_for_want_of_a_package_is_told_and_not
     ],
 )
 def test_options_that_do_not_fit_are_the_persons_to_put_right(
-    hall: Hall, arguments: tuple[str, ...], told: str
+    hall: Hall, arguments: tuple[str, ...], text: str
 ) -> None:
     refused = hall.duet(*arguments)
     assert refused.code == 2
-    assert told in refused.err
+    assert text in refused.err

@@ -16,33 +16,33 @@ import yaml
 from podium.agents.bus import endpoint_of
 from podium.app.local_sockets import local_socket
 from podium.config.configuration import load_configuration
-from tests.integration.cli.desk import Desk
+from tests.integration.cli.command_runner import CommandRunner
 
 BRAIN = Path(__file__).with_name("bus_brain.py")
 
 
 @pytest.fixture
-def desk(
+def cli(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Desk]:
+) -> Iterator[CommandRunner]:
     with TemporaryDirectory(prefix="p") as short:  # a socket's path must be short
-        desk = Desk(tmp_path, capsys)
+        cli = CommandRunner(tmp_path, capsys)
         for name in os.environ:
             monkeypatch.delenv(name)
-        for name, value in {**desk.environ, "XDG_RUNTIME_DIR": short}.items():
+        for name, value in {**cli.environ, "XDG_RUNTIME_DIR": short}.items():
             monkeypatch.setenv(name, value)
-        desk.home.mkdir(exist_ok=True)
+        cli.home.mkdir(exist_ok=True)
         sides = {"ann": "PLANNER", "bob": "EXECUTER"}
         agents = {name: {"kind": "bus", "options": {"side": side}} for name, side in sides.items()}
         flow = {"planner": "ann", "executer": "bob", "transport": "headless"}
         settings = {"agents": agents, "flows": {"duet": flow}, "sandbox": {"kind": "none"}}
-        (desk.home / "config.yaml").write_text(yaml.safe_dump(settings))
-        yield desk
+        (cli.home / "config.yaml").write_text(yaml.safe_dump(settings))
+        yield cli
 
 
 @contextmanager
-def brains(desk: Desk) -> Iterator[None]:
-    configuration = load_configuration(os.environ, project=desk.project)
+def brains(cli: CommandRunner) -> Iterator[None]:
+    configuration = load_configuration(os.environ, project=cli.project)
     endpoint = endpoint_of(local_socket(configuration.folders.project, os.environ, "bus"))
     started = [
         subprocess.Popen([sys.executable, str(BRAIN), endpoint, side], cwd=BRAIN.parents[3])
@@ -51,16 +51,18 @@ def brains(desk: Desk) -> Iterator[None]:
     try:
         yield
     finally:
-        for each in started:
-            each.kill()
-            each.wait()
+        for item in started:
+            item.kill()
+            item.wait()
 
 
-def test_a_task_goes_round_between_two_programs_on_the_bus_and_another_after_it(desk: Desk) -> None:
-    assert desk.run("duet", "up", "--grant").code == 0
-    with brains(desk):
+def test_a_task_goes_round_between_two_programs_on_the_bus_and_another_after_it(
+    cli: CommandRunner,
+) -> None:
+    assert cli.run("duet", "up", "--grant").code == 0
+    with brains(cli):
         for task in ("tidy up", "tidy up again"):
-            said = desk.run("duet", "send", task)
-            assert said.code == 0, said.err
-            assert said.out.splitlines() == ["It is all done.", "DONE: True"]
-            assert "making a plan" in said.err
+            result = cli.run("duet", "send", task)
+            assert result.code == 0, result.err
+            assert result.out.splitlines() == ["It is all done.", "DONE: True"]
+            assert "making a plan" in result.err

@@ -59,8 +59,8 @@ async def kill_and_finish(pair: FakePair, kills: int) -> None:
         supervisor.kill()
         supervisor.communicate()
     tasks = await tasks_so_far(pair) + 1
-    said, _ = start(pair, tasks).communicate(timeout=500)
-    assert said == b"done\n"
+    output, _ = start(pair, tasks).communicate(timeout=500)
+    assert output == b"done\n"
     asked = await ids_asked_for(pair, tasks)
     for side in pair.sides:
         taken = [requested_block(text) for text in taken_by(side)]
@@ -85,16 +85,16 @@ def taken_by(side: FakeSide) -> list[str]:
 
 
 async def tasks_so_far(pair: FakePair) -> int:
-    async with open_runner(pair) as house:
-        return len(await house.engine.runs(RunQuery(flow=DUET, limit=1000)))
+    async with open_runner(pair) as harness:
+        return len(await harness.engine.runs(RunQuery(flow=DUET, limit=1000)))
 
 
 async def ids_asked_for(pair: FakePair, tasks: int) -> dict[str, list[str]]:
     """The id of every leg, by the side that it was put to. All tasks came to a good end."""
-    async with open_runner(pair) as house:
-        runs = await house.engine.runs(RunQuery(flow=DUET, limit=1000))
+    async with open_runner(pair) as harness:
+        runs = await harness.engine.runs(RunQuery(flow=DUET, limit=1000))
         query = EventQuery(types=("leg_opened",), limit=100_000)
-        events = await house.store.read(lambda view: view.events(query))
+        events = await harness.store.read(lambda view: view.events(query))
     assert [run.status for run in runs] == [RunStatus.SUCCEEDED] * tasks
     asked: dict[str, list[str]] = {"PLANNER": [], "EXECUTER": []}
     for event in events:

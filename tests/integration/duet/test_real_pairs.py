@@ -46,14 +46,14 @@ async def test_a_plan_and_its_result_arrive_to_the_byte(
             assert run.status is RunStatus.SUCCEEDED, run.failure
             assert isinstance(run.result, dict)
             assert run.result["report"] == REPORT
-            replied = await live.told(run, "agent_replied")
-            assert {each.read_from for each in replied if isinstance(each, AgentReplied)} == {
+            replied = await live.events(run, "agent_replied")
+            assert {item.read_from for item in replied if isinstance(item, AgentReplied)} == {
                 "transcript"
             }
         forwarded = live.asked("PLANNER sends you this plan")
-        assert [body_in(each, "PLAN") for each in forwarded] == [plan, plan]
+        assert [body_in(item, "PLAN") for item in forwarded] == [plan, plan]
         back = live.asked("EXECUTER sends you this result:")
-        assert [body_in(each, "RESULT") for each in back] == [result, result]
+        assert [body_in(item, "RESULT") for item in back] == [result, result]
         assert leaks(root) == ["home/config.yaml"] or leaks(root) == []
 
 
@@ -64,21 +64,21 @@ async def test_bodies_of_64_kb_arrive_to_the_byte(root: Path, who: str) -> None:
     async with real_pair(root, who, who, script(plan, result, REPORT)) as live:
         run = await live.send("a large one")
         assert run.status is RunStatus.SUCCEEDED, run.failure
-        told = await live.told(run, "message_heard")
-        bodies = [each.message.body for each in told if isinstance(each, MessageHeard)]
+        output = await live.events(run, "message_heard")
+        bodies = [item.message.body for item in output if isinstance(item, MessageHeard)]
         assert bodies[:2] == [plan, result]
 
 
 async def test_a_call_that_waits_for_a_person_is_made_after_the_approval_in_the_same_turn(
     root: Path,
 ) -> None:
-    said = script("1. remove old.txt", "removed", REPORT)
+    output = script("1. remove old.txt", "removed", REPORT)
     remove = {"run": "rm old.txt"}
-    said["rules"][1]["steps"] = [remove, "I wait for the approval."]
-    block = said["rules"][0]["steps"][0].replace("EXECUTER", "PLANNER").replace("plan", "result")
+    output["rules"][1]["steps"] = [remove, "I wait for the approval."]
+    block = output["rules"][0]["steps"][0].replace("EXECUTER", "PLANNER").replace("plan", "result")
     continued = {"when": rf"Results of your last turn[\s\S]*{ID}", "steps": [remove, block]}
-    said["rules"].insert(0, continued)
-    async with real_pair(root, "claude", "claude", said) as live:
+    output["rules"].insert(0, continued)
+    async with real_pair(root, "claude", "claude", output) as live:
         old = Path(live.pair.executer.cwd) / "old.txt"
         old.write_text("old")
         engine = await live.podium.hosting_engine()

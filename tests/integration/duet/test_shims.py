@@ -15,21 +15,21 @@ from pathlib import Path
 import pytest
 
 from podium.testing import retry_until
-from tests.integration.cli.desk import Desk
-from tests.integration.duet.terminals import Theatre, theatre
+from tests.integration.cli.command_runner import CommandRunner
+from tests.integration.duet.terminals import Terminals, duet_terminals
 
 
 @pytest.fixture
-def stage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Theatre]:
-    with theatre(Desk(tmp_path, capsys)) as stage:
+def stage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Terminals]:
+    with duet_terminals(CommandRunner(tmp_path, capsys)) as stage:
         yield stage
 
 
-def tmux(stage: Theatre, *words: str) -> str:
+def tmux(stage: Terminals, *words: str) -> str:
     """As a person asks the server by its name."""
     return subprocess.run(
         ["tmux", "-L", "poli", *words],
-        env={**stage.desk.environ, **stage.variables},
+        env={**stage.cli.environ, **stage.variables},
         capture_output=True,
         text=True,
         timeout=60,
@@ -37,17 +37,17 @@ def tmux(stage: Theatre, *words: str) -> str:
     ).stdout
 
 
-def panes(stage: Theatre) -> list[list[str]]:
+def panes(stage: Terminals) -> list[list[str]]:
     """Each pane of the session, leftmost first: its process and the folder that this is in."""
-    told = tmux(
+    output = tmux(
         stage, "list-panes", "-t", "main", "-F", "#{pane_left} #{pane_pid} #{pane_current_path}"
     )
-    rows = sorted((line.split(" ", 2) for line in told.splitlines()), key=lambda row: int(row[0]))
+    rows = sorted((line.split(" ", 2) for line in output.splitlines()), key=lambda row: int(row[0]))
     return [row[1:] for row in rows]
 
 
 def test_bootstrap_starts_both_programs_and_the_orchestrator_routes_there_and_back(
-    stage: Theatre,
+    stage: Terminals,
 ) -> None:
     left, right = stage.short / "left", stage.short / "right"
     for folder in (left, right):
@@ -61,7 +61,7 @@ def test_bootstrap_starts_both_programs_and_the_orchestrator_routes_there_and_ba
     for side in ("PLANNER", "EXECUTER"):
         (took,) = stage.happened(side, "took")
         assert took.text.startswith("Your message is in the file")
-        (primer,) = stage.desk.home.glob(f"state/duets/*/{side.lower()}/messages/*.txt")
+        (primer,) = stage.cli.home.glob(f"state/duets/*/{side.lower()}/messages/*.txt")
         assert primer.read_text().startswith(f"You are {side}")
         assert stage.happened(side, "state")[-1].text == "ready", "it did not acknowledge its part"
     before = panes(stage)
@@ -70,8 +70,8 @@ def test_bootstrap_starts_both_programs_and_the_orchestrator_routes_there_and_ba
 
     assert routed.code == 0, routed.err
     assert routed.out.splitlines()[-1] == "DONE: True"
-    assert next(each.type for each in stage.happened("PLANNER", "said")) == "plan"
-    assert [each.type for each in stage.happened("EXECUTER", "said")] == ["result"]
+    assert next(event.type for event in stage.happened("PLANNER", "said")) == "plan"
+    assert [event.type for event in stage.happened("EXECUTER", "said")] == ["result"]
     assert panes(stage) == before, "a program was started anew"
     assert "1. look" in attached(stage, "1. look")
     assert panes(stage) == before, "looking on ended a program"
@@ -79,16 +79,16 @@ def test_bootstrap_starts_both_programs_and_the_orchestrator_routes_there_and_ba
     assert stage.status()["pairs"][0]["up"] is False
 
 
-def attached(stage: Theatre, awaited: str) -> str:
+def attached(stage: Terminals, awaited: str) -> str:
     """Return the output of a read-only attached terminal, up to the point at which it contains the awaited text."""
     shown = bytearray()
     manager, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 60, 400, 0, 0))
     os.set_blocking(manager, False)
     looking = subprocess.Popen(
-        stage.desk.command("duet", "attach", "-r"),
-        cwd=stage.desk.project,
-        env={**stage.desk.environ, **stage.variables, "TERM": "xterm"},
+        stage.cli.command("duet", "attach", "-r"),
+        cwd=stage.cli.project,
+        env={**stage.cli.environ, **stage.variables, "TERM": "xterm"},
         stdin=terminal,
         stdout=terminal,
         stderr=terminal,

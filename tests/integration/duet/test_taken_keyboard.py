@@ -9,19 +9,19 @@ from pathlib import Path
 import pytest
 
 from podium.testing import retry_until_blocking
-from tests.integration.cli.desk import Desk
-from tests.integration.duet.terminals import Theatre, theatre
+from tests.integration.cli.command_runner import CommandRunner
+from tests.integration.duet.terminals import Terminals, duet_terminals
 
 
 @pytest.fixture
-def stage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Theatre]:
-    with theatre(Desk(tmp_path, capsys)) as stage:
+def stage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Terminals]:
+    with duet_terminals(CommandRunner(tmp_path, capsys)) as stage:
         yield stage
 
 
 @pytest.mark.soak  # held in tests/agents/tui/test_keyboard.py without commands
 def test_a_plan_waits_for_the_keyboard_through_a_killed_supervisor_and_is_handed_on_once(
-    stage: Theatre,
+    stage: Terminals,
 ) -> None:
     assert stage.duet("up", "--grant").code == 0
     taken = stage.duet("take", "executer", "--json")
@@ -29,7 +29,7 @@ def test_a_plan_waits_for_the_keyboard_through_a_killed_supervisor_and_is_handed
     who = taken.json["keyboard"]["who"]
     sending = stage.begin("send", "tidy up")
     retry_until_blocking(
-        lambda: any(each.type == "plan" for each in stage.happened("PLANNER", "said"))
+        lambda: any(event.type == "plan" for event in stage.happened("PLANNER", "said"))
     )
     sending.send_signal(signal.SIGKILL)
     sending.wait()
@@ -52,16 +52,16 @@ def test_a_plan_waits_for_the_keyboard_through_a_killed_supervisor_and_is_handed
     assert len(stage.happened("EXECUTER", "took")) == 2, "primer and plan"
     assert len(stage.happened("PLANNER", "took")) == 3, "primer, task and result"
     log = stage.duet("log", "--json").json["events"]
-    returned = [each for each in log if each["type"] == "keyboard_returned"]
-    assert [(each["side"], each["by"]) for each in returned] == [("EXECUTER", who)]
+    returned = [item for item in log if item["type"] == "keyboard_returned"]
+    assert [(item["side"], item["by"]) for item in returned] == [("EXECUTER", who)]
 
 
 @pytest.mark.soak
-def test_whoever_did_not_take_it_returns_nothing(stage: Theatre) -> None:
+def test_whoever_did_not_take_it_returns_nothing(stage: Terminals) -> None:
     assert stage.duet("up", "--grant").code == 0
     assert "nobody has taken the keyboard of PLANNER" in stage.duet("give", "planner").err
     bob = {**stage.variables, "PODIUM_USER": "bob"}
-    other = stage.desk.spawn("duet", "take", "planner", env=bob)
+    other = stage.cli.spawn("duet", "take", "planner", env=bob)
     assert other.code == 0, other.err
     assert "'bob' has the keyboard" in stage.duet("take", "planner").err
     assert "'bob' has the keyboard" in stage.duet("give", "planner").err

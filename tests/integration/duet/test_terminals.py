@@ -11,18 +11,18 @@ import pytest
 
 from podium.testing import retry_until_blocking
 from podium.testing.fake_tuis import ScriptedAnswers
-from tests.integration.cli.desk import Desk
-from tests.integration.duet.terminals import Theatre, theatre
+from tests.integration.cli.command_runner import CommandRunner
+from tests.integration.duet.terminals import Terminals, duet_terminals
 from tests.soaking import in_soak
 
 
 @pytest.fixture
-def stage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Theatre]:
-    with theatre(Desk(tmp_path, capsys)) as stage:
+def stage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Terminals]:
+    with duet_terminals(CommandRunner(tmp_path, capsys)) as stage:
         yield stage
 
 
-def test_without_tmux_that_is_told_with_what_else_there_is(stage: Theatre) -> None:
+def test_missing_tmux_is_reported_with_the_alternatives(stage: Terminals) -> None:
     (stage.short / "bin").mkdir()
     for name in ("git", "python3"):
         (stage.short / "bin" / name).symlink_to(shutil.which(name) or name)
@@ -40,7 +40,9 @@ def test_without_tmux_that_is_told_with_what_else_there_is(stage: Theatre) -> No
 
 
 @pytest.mark.soak  # test_shims.py sees the same loop
-def test_a_missing_program_is_named_with_its_side_before_anything_is_asked(stage: Theatre) -> None:
+def test_a_missing_program_is_named_with_its_side_before_anything_is_asked(
+    stage: Terminals,
+) -> None:
     stage.variables["EXECUTER_CMD"] = "no-such-program"
     up = stage.duet("up", "--grant")
     assert up.code == 1
@@ -50,16 +52,16 @@ def test_a_missing_program_is_named_with_its_side_before_anything_is_asked(stage
     assert stage.status()["pairs"][0]["up"] is False
 
 
-def test_the_shims_make_one_whole_loop(stage: Theatre) -> None:
-    said = stage.script("tests/smoke_loop.sh", "tidy up")
-    assert said.code == 0, said.err
-    assert said.out.splitlines()[-2:] == ["DONE: True", "pair main is down"]
+def test_the_shims_make_one_whole_loop(stage: Terminals) -> None:
+    output = stage.script("tests/smoke_loop.sh", "tidy up")
+    assert output.code == 0, output.err
+    assert output.out.splitlines()[-2:] == ["DONE: True", "pair main is down"]
     assert len(stage.happened("PLANNER", "took")) == 3, "primer, task and result"
     assert len(stage.happened("EXECUTER", "took")) == 2, "primer and plan"
 
 
 def test_two_programs_run_in_their_folders_planner_left_and_keep_their_conversation(
-    stage: Theatre,
+    stage: Terminals,
 ) -> None:
     left, right = stage.short / "left", stage.short / "right"
     left.mkdir()
@@ -74,8 +76,8 @@ def test_two_programs_run_in_their_folders_planner_left_and_keep_their_conversat
     ]
     before = stage.pids()
     for task in ("first", "second"):
-        said = stage.duet("send", task)
-        assert said.code == 0, said.err
+        result = stage.duet("send", task)
+        assert result.code == 0, result.err
     assert stage.duet("up", *folders, "--json").json["sides"] == sides, "a second `up` changed it"
     assert "is up with other programs or folders" in stage.duet("up", "--grant").err
     assert stage.pids() == before, "a program was started again between tasks"
@@ -83,32 +85,32 @@ def test_two_programs_run_in_their_folders_planner_left_and_keep_their_conversat
 
 @pytest.mark.soak
 def test_a_planner_that_rests_without_a_word_is_reminded_before_its_time_is_over(
-    stage: Theatre,
+    stage: Terminals,
 ) -> None:
     stage.cast(ways=("silent", "plain"))
     stage.variables["POLI_PLAN_TIMEOUT"] = "8"
     assert stage.duet("up", "--grant").code == 0
-    said = stage.duet("send", "tidy up")
-    assert said.code == 0, said.err
-    assert "reminded planner to answer" in said.err
+    result = stage.duet("send", "tidy up")
+    assert result.code == 0, result.err
+    assert "reminded planner to answer" in result.err
 
 
 @pytest.mark.soak
-def test_a_planner_that_never_answers_is_told_as_a_timeout(stage: Theatre) -> None:
+def test_planner_that_never_answers_is_reported_as_a_timeout(stage: Terminals) -> None:
     stage.cast(ways=("stuck",))
     stage.variables["POLI_PLAN_TIMEOUT"] = "3"
     assert stage.duet("up", "--grant").code == 0
-    said = stage.duet("send", "tidy up")
-    assert said.code == 6
-    assert said.out.splitlines()[-1] == "DONE: False"
-    assert "PLANNER sent no `plan` or `report` block" in said.err
-    assert "within 3 s" in said.err
-    assert "podium duet retry" in said.err
+    result = stage.duet("send", "tidy up")
+    assert result.code == 6
+    assert result.out.splitlines()[-1] == "DONE: False"
+    assert "PLANNER sent no `plan` or `report` block" in result.err
+    assert "within 3 s" in result.err
+    assert "podium duet retry" in result.err
     assert "sent no `plan`" in stage.duet("log").out.splitlines()[-1]
 
 
 @pytest.mark.soak
-def test_an_executer_that_hangs_is_interrupted_and_its_leg_can_be_retried(stage: Theatre) -> None:
+def test_an_executer_that_hangs_is_interrupted_and_its_leg_can_be_retried(stage: Terminals) -> None:
     stage.cast(executer=ScriptedAnswers(ways=("stuck", "plain")))
     stage.variables["POLI_EXEC_TIMEOUT"] = "3"
     assert stage.duet("up", "--grant").code == 0
@@ -118,26 +120,28 @@ def test_an_executer_that_hangs_is_interrupted_and_its_leg_can_be_retried(stage:
     again = stage.duet("retry")
     assert again.code == 0, again.err
     assert len(stage.happened("EXECUTER", "interrupted")) == 1
-    assert len([each for each in stage.happened("PLANNER", "said") if each.type == "plan"]) == 1
+    assert len([event for event in stage.happened("PLANNER", "said") if event.type == "plan"]) == 1
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize(
     "ways", [("partial", "recap"), in_soak(("strays", "quoting"))], ids="+".join
 )
-def test_what_only_looks_like_a_block_is_passed_over(stage: Theatre, ways: tuple[str, ...]) -> None:
+def test_what_only_looks_like_a_block_is_passed_over(
+    stage: Terminals, ways: tuple[str, ...]
+) -> None:
     stage.cast(ways=ways, executer=ScriptedAnswers(ways=("malformed",)))
     assert stage.duet("up", "--grant").code == 0
-    said = stage.duet("send", "tidy up")
-    assert said.code == 0, said.err
-    [plan] = [each for each in stage.happened("PLANNER", "said") if each.type == "plan"]
+    result = stage.duet("send", "tidy up")
+    assert result.code == 0, result.err
+    [plan] = [event for event in stage.happened("PLANNER", "said") if event.type == "plan"]
     log = stage.duet("log", "--json").json["events"]
-    routed = [each for each in log if each.get("routed_to") == "EXECUTER"]
-    assert [each["message"]["body"] for each in routed] == [plan.body]
+    routed = [item for item in log if item.get("routed_to") == "EXECUTER"]
+    assert [item["message"]["body"] for item in routed] == [plan.body]
 
 
 @pytest.mark.soak  # test_killed_duets.py kills both sides and the supervisor
-def test_a_killed_supervisor_is_gone_on_with_and_nothing_is_sent_twice(stage: Theatre) -> None:
+def test_a_killed_supervisor_is_gone_on_with_and_nothing_is_sent_twice(stage: Terminals) -> None:
     stage.cast(think_seconds=1.0, executer=ScriptedAnswers(think_seconds=1.0))
     assert stage.duet("up", "--grant").code == 0
     sending = stage.begin("send", "tidy up")
@@ -146,7 +150,7 @@ def test_a_killed_supervisor_is_gone_on_with_and_nothing_is_sent_twice(stage: Th
     sending.wait()
     [task] = stage.status()["tasks"]
     assert task["leg"]["expected_from"] == "EXECUTER"
-    done = stage.desk.spawn("resume", task["run_id"], env=stage.variables)
+    done = stage.cli.spawn("resume", task["run_id"], env=stage.variables)
     assert done.code == 0, done.err
     assert done.out.splitlines()[-1] == "DONE: True"
     assert len(stage.happened("PLANNER", "took")) == 3
@@ -154,7 +158,7 @@ def test_a_killed_supervisor_is_gone_on_with_and_nothing_is_sent_twice(stage: Th
 
 
 @pytest.mark.soak
-def test_an_aborted_task_leaves_its_programs_up_and_free(stage: Theatre) -> None:
+def test_an_aborted_task_leaves_its_programs_up_and_free(stage: Terminals) -> None:
     stage.cast(ways=("stuck", "plain", "plain"))
     assert stage.duet("up", "--grant").code == 0
     sending = stage.begin("send", "tidy up")

@@ -21,13 +21,13 @@ SCRIPT = Path(__file__).with_name("killed_run.py")
 RESULT = sum(number * number for number in range(STEPS))
 
 
-def test_a_run_killed_at_random_moments_ends_as_an_unkilled_one(tmp_path: Path) -> None:
+def test_run_killed_at_random_times_ends_as_an_unkilled_one(tmp_path: Path) -> None:
     kills = _kill_and_resume(tmp_path, wanted=2, seed=7)
     print(f"{kills} kills")
 
 
 @pytest.mark.soak
-def test_a_run_killed_at_two_hundred_random_moments_ends_as_an_unkilled_one(
+def test_run_killed_at_two_hundred_random_times_ends_as_an_unkilled_one(
     tmp_path: Path,
 ) -> None:
     kills = _kill_and_resume(tmp_path, wanted=200, seed=11)

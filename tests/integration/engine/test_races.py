@@ -40,7 +40,7 @@ def test_one_queued_run_is_claimed_once(tmp_path: Path) -> None:
 
 @pytest.mark.soak
 @pytest.mark.parametrize("reach", ["_take_run", "_approve", "_claim"])
-def test_ten_thousand_races_have_one_winner_each(tmp_path: Path, reach: str) -> None:
+def test_ten_thousand_races_all_have_one_winner(tmp_path: Path, reach: str) -> None:
     _race(tmp_path, globals()[reach], rounds=10_000)
 
 
@@ -80,7 +80,7 @@ def _race(folder: Path, reach: Reach, *, rounds: int) -> None:
     won = [receiver.recv() for receiver, _ in pipes]
     for racer in racers:
         racer.join()
-    winners = [sum(each) for each in zip(*won, strict=True)]
+    winners = [sum(item) for item in zip(*won, strict=True)]
     assert winners == [1] * rounds
     print(f"{rounds} races, won {sum(won[0])} : {sum(won[1])}")
 

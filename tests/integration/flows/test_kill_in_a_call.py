@@ -111,18 +111,18 @@ def test_the_command_dies_too_and_its_call_is_in_doubt_until_a_person_says_what_
 ) -> None:
     retry_until_blocking(lambda: not killed.command_is_alive())
     run = killed.podium("runs")[1]["runs"][0]["id"]
-    code, told = killed.podium("resume", run)
+    code, result = killed.podium("resume", run)
     assert code == 3
-    assert told["run"]["status"] == "needs_human"
-    assert "is not known" in told["run"]["failure"]["message"]
+    assert result["run"]["status"] == "needs_human"
+    assert "is not known" in result["run"]["failure"]["message"]
     assert len(killed.effects()) == 1, "a call in doubt was repeated"
 
     shown = killed.podium("show", run)[1]
-    [call] = [each for each in shown["calls"] if each["status"] == "in_doubt"]
+    [call] = [item for item in shown["calls"] if item["status"] == "in_doubt"]
     assert killed.podium("resolve", call["key"], answer)[0] == 0
 
     (killed.root / "go-on.txt").touch()
-    code, told = killed.podium("resume", run)
-    assert (code, told["run"]["status"]) == (0, "succeeded")
+    code, result = killed.podium("resume", run)
+    assert (code, result["run"]["status"]) == (0, "succeeded")
     assert len(killed.effects()) == times
     assert killed.podium("receipts", "verify")[0] == 0

@@ -80,13 +80,13 @@ async def test_a_retried_run_asks_anew_when_its_approval_was_closed_with_it(tmp_
     waits = await engine.finish(run.id, stop_when_waiting=True)
     pending = (ApprovalStatus.PENDING,)
     opened = await store.read(lambda view: view.approvals(run_id=run.id, statuses=pending))
-    assert [f"approval:{each.id}" for each in opened] == [waits.waiting_for]
+    assert [f"approval:{item.id}" for item in opened] == [waits.waiting_for]
     await approve(store, podium.clock, podium.ids, opened[0].id, by="ann")
     assert (await engine.finish(run.id)).status is RunStatus.SUCCEEDED
     await podium.close()
 
 
-async def test_a_whole_run_is_told_event_by_event(tmp_path: Path) -> None:
+async def test_whole_run_is_reported_event_by_event(tmp_path: Path) -> None:
     podium = project(
         tmp_path,
         {"call": "read_file", "with": {"path": "notes.txt"}},
@@ -137,7 +137,7 @@ async def test_a_whole_run_is_told_event_by_event(tmp_path: Path) -> None:
     assert (tmp_path / "project" / "careful" / "a.txt").read_text() == "x"
 
 
-async def test_a_rejected_call_is_not_performed_and_the_agent_is_told(tmp_path: Path) -> None:
+async def test_rejected_call_is_not_performed_and_the_agent_is_notified(tmp_path: Path) -> None:
     podium = project(
         tmp_path, {"call": "write_file", "with": {"path": "careful/a.txt", "content": "x"}}
     )
@@ -241,8 +241,8 @@ async def test_a_role_uses_only_the_tools_it_is_allowed(tmp_path: Path) -> None:
 
 
 async def test_an_agent_that_takes_longer_than_its_timeout_is_ended(tmp_path: Path) -> None:
-    player = {"kind": "scripted", "script": "script.yaml", "timeout_seconds": 0.3}
-    podium = project(tmp_path, {"hang": True}, agents={"player": player})
+    role_agent = {"kind": "scripted", "script": "script.yaml", "timeout_seconds": 0.3}
+    podium = project(tmp_path, {"hang": True}, agents={"player": role_agent})
     run = await begin(podium)
     done = await (await podium.engine()).finish(run.id)
     assert done.failure is not None
@@ -252,14 +252,14 @@ async def test_an_agent_that_takes_longer_than_its_timeout_is_ended(tmp_path: Pa
 
 async def test_an_agent_gets_its_variables_once_its_project_is_trusted(tmp_path: Path) -> None:
     env = {"GREETING": "hello", "LICENCE": "secret://DEPLOY_LICENCE"}
-    player = {"kind": "scripted", "script": "script.yaml", "env": env}
+    role_agent = {"kind": "scripted", "script": "script.yaml", "env": env}
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "config.yaml").write_text("secrets: [DEPLOY_LICENCE]\n")
     podium = project(
         tmp_path,
         {"dump_environment": True},
         env={"DEPLOY_LICENCE": "valid"},
-        agents={"player": player},
+        agents={"player": role_agent},
     )
     script = {"turns": [{"role": "tester", "acts": [{"dump_environment": True}]}]}
     (tmp_path / "project" / "script.yaml").write_text(yaml.safe_dump(script))
@@ -343,5 +343,5 @@ def test_a_run_records_the_mode_and_the_budgets_it_is_started_with(tmp_path: Pat
     podium = project(tmp_path, budgets={"day": {"usd": 2.5}}, mode="sensing")
     terms = podium.configuration.run_settings()
     assert terms["mode"] == "sensing"
-    budgets = [(each["scope"], each["usd"]) for each in terms["budgets"]]
+    budgets = [(budget["scope"], budget["usd"]) for budget in terms["budgets"]]
     assert budgets == [("run", 25.0), ("day", 2.5)]  # a run has limits by default

@@ -20,7 +20,7 @@ from podium.core.processes import FolderConfinement
 from podium.core.work import Run, RunStatus
 from podium.ports import RunQuery
 from podium.testing import ScriptedGate, decision, retry_until_blocking
-from tests.integration.pipeline.rig import (
+from tests.integration.pipeline.pipeline_harness import (
     RIGHT,
     TASK,
     VERIFICATION_PATH,
@@ -31,7 +31,7 @@ from tests.integration.pipeline.rig import (
     turn,
     writes,
 )
-from tests.unit.tools.rig import RUN, Rig, make_rig
+from tests.unit.tools.toolbox_harness import RUN, Harness, make_harness
 
 WORKSPACE = FolderConfinement(network="model-only", disposable=True)
 LISTED = FolderConfinement(network="listed", hosts=("example.org",), disposable=True)
@@ -39,48 +39,48 @@ FOLDER = FolderConfinement(network="none")
 STEP = "work#0"
 
 
-async def killed_in(rig: Rig, call: Call) -> Permit:
+async def killed_in(harness: Harness, call: Call) -> Permit:
     """The permit of a call whose process dies before it can be settled."""
-    permit = await rig.door.request(call)
+    permit = await harness.door.request(call)
     assert isinstance(permit, Permit)
-    record = await rig.store.read(lambda view: view.call(call.key))
+    record = await harness.store.read(lambda view: view.call(call.key))
     assert record is not None
     assert record.status is CallStatus.REQUESTED
     return permit
 
 
-async def rolled_back(rig: Rig) -> int:
-    run = Run(id=RUN, flow="f", owner="wrk_1", fence=1, created_at=rig.clock.now())
-    await rig.store.write(lambda tx: tx.add_run(run))
-    return await roll_back_calls(rig.store, rig.clock, run, STEP)
+async def rolled_back(harness: Harness) -> int:
+    run = Run(id=RUN, flow="f", owner="wrk_1", fence=1, created_at=harness.clock.now())
+    await harness.store.write(lambda tx: tx.add_run(run))
+    return await roll_back_calls(harness.store, harness.clock, run, STEP)
 
 
 async def test_a_command_cut_off_in_a_disposable_workspace_is_made_again_without_a_person(
     tmp_path: Path,
 ) -> None:
-    rig = make_rig(tmp_path, held=WORKSPACE)
-    call = rig.call("run_command", command=["true"])
-    await killed_in(rig, call)
-    assert await rolled_back(rig) == 1
-    await rig.door.look_back(RUN, STEP)
-    outcome = await rig.toolbox.perform(call)
+    harness = make_harness(tmp_path, held=WORKSPACE)
+    call = harness.call("run_command", command=["true"])
+    await killed_in(harness, call)
+    assert await rolled_back(harness) == 1
+    await harness.door.look_back(RUN, STEP)
+    outcome = await harness.toolbox.perform(call)
     assert isinstance(outcome, CallOutcome)
     assert outcome.ok
-    receipts = await rig.receipts()
+    receipts = await harness.receipts()
     assert [receipt.status for receipt in receipts] == ["rolled_back", "completed"]
     assert receipts[0].error == ROLLED_BACK
-    [gone] = [each for each in await rig.events() if isinstance(each, ToolAbandoned)]
+    [gone] = [event for event in await harness.events() if isinstance(event, ToolAbandoned)]
     assert gone.rolled_back
 
 
 async def test_what_a_turn_wrote_before_it_was_cut_off_is_written_again(tmp_path: Path) -> None:
-    rig = make_rig(tmp_path, held=WORKSPACE)
-    await rig.use("write_file", path="a.txt", content="x")
-    (rig.root / "a.txt").unlink()  # as a rollback does
-    assert await rolled_back(rig) == 1
-    await rig.use("write_file", path="a.txt", content="x")
-    assert (rig.root / "a.txt").read_text() == "x"
-    assert [each.status for each in await rig.receipts()] == [
+    harness = make_harness(tmp_path, held=WORKSPACE)
+    await harness.use("write_file", path="a.txt", content="x")
+    (harness.root / "a.txt").unlink()  # as a rollback does
+    assert await rolled_back(harness) == 1
+    await harness.use("write_file", path="a.txt", content="x")
+    assert (harness.root / "a.txt").read_text() == "x"
+    assert [receipt.status for receipt in await harness.receipts()] == [
         "completed",
         "rolled_back",
         "completed",
@@ -91,12 +91,12 @@ async def test_what_a_turn_wrote_before_it_was_cut_off_is_written_again(tmp_path
 async def test_a_command_that_may_have_acted_outside_stays_in_doubt(
     tmp_path: Path, held: FolderConfinement | None
 ) -> None:
-    rig = make_rig(tmp_path, held=held)
-    call = rig.call("run_command", command=["true"])
-    await killed_in(rig, call)
-    assert await rolled_back(rig) == 0
+    harness = make_harness(tmp_path, held=held)
+    call = harness.call("run_command", command=["true"])
+    await killed_in(harness, call)
+    assert await rolled_back(harness) == 0
     with pytest.raises(CallInDoubt):
-        await rig.door.look_back(RUN, STEP)
+        await harness.door.look_back(RUN, STEP)
 
 
 async def test_an_approval_held_by_a_call_that_was_rolled_back_is_good_again(
@@ -105,18 +105,18 @@ async def test_an_approval_held_by_a_call_that_was_rolled_back_is_good_again(
     asks = ScriptedGate(
         lambda call, context: decision(Effect.ALLOW if context.approval else Effect.ASK)
     )
-    rig = make_rig(tmp_path, gate=asks, held=WORKSPACE)
-    call = rig.call("run_command", command=["true"])
-    refusal = await rig.door.request(call)
+    harness = make_harness(tmp_path, gate=asks, held=WORKSPACE)
+    call = harness.call("run_command", command=["true"])
+    refusal = await harness.door.request(call)
     assert isinstance(refusal, Refusal)
     approval_id = refusal.approval_id or ""
-    asked = await rig.store.read(lambda view: view.approval(approval_id))
+    asked = await harness.store.read(lambda view: view.approval(approval_id))
     assert asked is not None
-    yes = grant(asked, "ann", rig.clock.now())
-    await rig.store.write(lambda tx: tx.save_approval(yes))
-    await killed_in(rig, call)
-    assert await rolled_back(rig) == 1
-    again = await rig.door.request(call)
+    yes = grant(asked, "ann", harness.clock.now())
+    await harness.store.write(lambda tx: tx.save_approval(yes))
+    await killed_in(harness, call)
+    assert await rolled_back(harness) == 1
+    again = await harness.door.request(call)
     assert isinstance(again, Permit)
     assert again.approval_id == approval_id, "a person was asked again"
 
@@ -170,9 +170,9 @@ async def test_a_pipeline_killed_in_a_confined_command_repeats_the_turn_without_
     async with project.podium() as podium:
         store = await podium.store()
         receipts = await store.read(lambda view: view.receipts(run.id))
-        [cut_off] = [each for each in receipts if each.status == "rolled_back"]
-        same = [each for each in receipts if each.call_key == cut_off.call_key]
-        assert [each.status for each in same] == ["rolled_back", "completed"]
+        [cut_off] = [receipt for receipt in receipts if receipt.status == "rolled_back"]
+        same = [receipt for receipt in receipts if receipt.call_key == cut_off.call_key]
+        assert [item.status for item in same] == ["rolled_back", "completed"]
 
 
 @pytest.mark.soak
@@ -229,8 +229,8 @@ async def test_a_pipeline_killed_in_a_turn_after_an_approval_repeats_it_from_wha
         receipts = await store.read(lambda view: view.receipts(run.id))
         approvals = await store.read(lambda view: view.approvals(run_id=run.id))
         assert (await verify_receipts(store, await podium.verifier(), run.id)).sound
-    gone = {each.call_key for each in receipts if each.status == "rolled_back"}
-    assert [(each.tool, each.status) for each in receipts if each.call_key in gone] == [
+    gone = {receipt.call_key for receipt in receipts if receipt.status == "rolled_back"}
+    assert [(receipt.tool, receipt.status) for receipt in receipts if receipt.call_key in gone] == [
         ("write_file", "completed"),
         ("write_file", "rolled_back"),
         ("run_command", "rolled_back"),

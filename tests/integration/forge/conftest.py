@@ -9,7 +9,7 @@ import pytest
 
 from tests.integration.forge import description
 from tests.integration.forge.github_server import GitHubServer, serving
-from tests.integration.forge.rig import Yard
+from tests.integration.forge.remote_project import RemoteProject
 
 _OF_THE_MACHINE = (
     "GIT_CONFIG_GLOBAL",
@@ -42,5 +42,5 @@ def github(described: None) -> Iterator[GitHubServer]:
 
 
 @pytest.fixture
-def yard(tmp_path: Path) -> Yard:
-    return Yard(tmp_path)
+def remote_project(tmp_path: Path) -> RemoteProject:
+    return RemoteProject(tmp_path)

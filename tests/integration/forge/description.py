@@ -27,9 +27,9 @@ def load() -> None:
 def example(name: str) -> Any:
     """An answer from the description, put right where GitHub's own examples lag behind its schemas."""
     value = copy.deepcopy(_description()["components"]["examples"][name]["value"])
-    for each in value if isinstance(value, list) else [value]:
-        if "requested_teams" in each:
-            each["requested_teams"] = []
+    for item in value if isinstance(value, list) else [value]:
+        if "requested_teams" in item:
+            item["requested_teams"] = []
     return value
 
 
@@ -48,7 +48,7 @@ def faults_of_request(method: str, target: str, body: Any) -> list[str]:
     operation, _ = _operation(method, target)
     if operation is None:
         return [f"there is no {method} {target}"]
-    known = {each["name"]: each["schema"] for each in map(_resolved, operation["parameters"])}
+    known = {item["name"]: item["schema"] for item in map(_resolved, operation["parameters"])}
     faults = []
     for name, value in parse_qsl(urlsplit(target).query):
         typed = int(value) if known.get(name, {}).get("type") == "integer" else value
@@ -86,8 +86,8 @@ def _operation(method: str, target: str) -> tuple[Any, Mapping[str, str]]:
 def _faults(schema: Any, value: Any) -> list[str]:
     whole = {"allOf": [_as_json_schema(schema)], "components": {"schemas": _schemas()}}
     return [
-        f"{each.json_path}: {each.message}"
-        for each in Draft202012Validator(whole).iter_errors(value)
+        f"{error.json_path}: {error.message}"
+        for error in Draft202012Validator(whole).iter_errors(value)
     ]
 
 
@@ -99,10 +99,10 @@ def _schemas() -> Any:
 def _as_json_schema(value: Any) -> Any:
     """OpenAPI 3.0 says `nullable` where JSON Schema has a type for it."""
     if isinstance(value, list):
-        return [_as_json_schema(each) for each in value]
+        return [_as_json_schema(item) for item in value]
     if not isinstance(value, dict):
         return value
-    kept = {key: _as_json_schema(each) for key, each in value.items() if key != "example"}
+    kept = {key: _as_json_schema(item) for key, item in value.items() if key != "example"}
     if value.get("nullable") is True:
         return {"anyOf": [kept, {"type": "null"}]}
     return kept

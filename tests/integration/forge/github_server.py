@@ -33,7 +33,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Told:
+class GitHubResponse:
     """An answer. `raw` stands for bodies that no GitHub would send."""
 
     status: int
@@ -42,10 +42,10 @@ class Told:
     raw: bytes | None = None
 
 
-def trouble(status: int, message: str, **headers: str) -> Told:
+def trouble(status: int, message: str, **headers: str) -> GitHubResponse:
     body = {"message": message, "documentation_url": "https://docs.github.com/rest"}
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Told(status, body, named)
+    return GitHubResponse(status, body, named)
 
 
 NOT_PROTECTED = trouble(404, "Branch not protected")
@@ -61,8 +61,8 @@ SPENT = trouble(
 
 
 def rule(kind: str, **parameters: Any) -> dict[str, Any]:
-    told = {"type": kind, "ruleset_source_type": "Repository", "ruleset_source": "octo/hello"}
-    return {**told, "ruleset_id": 42, **({"parameters": parameters} if parameters else {})}
+    payload = {"type": kind, "ruleset_source_type": "Repository", "ruleset_source": "octo/hello"}
+    return {**payload, "ruleset_id": 42, **({"parameters": parameters} if parameters else {})}
 
 
 PULL_REQUEST_RULE = rule(
@@ -84,20 +84,20 @@ class GitHubServer:
         self.asked: list[Asked] = []
         self.faults: list[str] = []
         self.protection = NOT_PROTECTED
-        self.rules: Told | list[Any] = []
-        self.branch: Told | None = None
-        self.everything: Told | None = None
+        self.rules: GitHubResponse | list[Any] = []
+        self.branch: GitHubResponse | None = None
+        self.everything: GitHubResponse | None = None
         """Answers all requests, where it is set."""
         self.pulls: list[dict[str, Any]] = []
         self.hidden_lists = 0
         """So many lists of pull requests do not show the newest yet."""
-        self.creating: Told | None = None
+        self.creating: GitHubResponse | None = None
 
-    def answer(self, asked: Asked) -> Told:
+    def answer(self, asked: Asked) -> GitHubResponse:
         if self.everything is not None:
             return self.everything
         path, parts = description.path_of(asked.target)
-        routes: dict[str, Callable[[], Told]] = {
+        routes: dict[str, Callable[[], GitHubResponse]] = {
             f"{_REPOSITORY}/branches/{{branch}}/protection": lambda: self.protection,
             f"{_REPOSITORY}/branches/{{branch}}": lambda: (
                 self.branch or self._branch(parts["branch"])
@@ -107,32 +107,34 @@ class GitHubServer:
         }
         return routes[path]() if path in routes else NOT_FOUND
 
-    def _branch(self, name: str) -> Told:
+    def _branch(self, name: str) -> GitHubResponse:
         protected = self.protection is not NOT_PROTECTED
-        return Told(
+        return GitHubResponse(
             200, {**description.example("branch-get"), "name": name, "protected": protected}
         )
 
-    def _rules(self, query: Mapping[str, str]) -> Told:
-        if isinstance(self.rules, Told):
+    def _rules(self, query: Mapping[str, str]) -> GitHubResponse:
+        if isinstance(self.rules, GitHubResponse):
             return self.rules
         size, page = int(query.get("per_page", "30")), int(query.get("page", "1"))
-        return Told(200, self.rules[(page - 1) * size : page * size])
+        return GitHubResponse(200, self.rules[(page - 1) * size : page * size])
 
-    def _pulls(self, asked: Asked) -> Told:
+    def _pulls(self, asked: Asked) -> GitHubResponse:
         if asked.method == "GET":
             self.hidden_lists -= 1
-            return Told(200, [] if self.hidden_lists >= 0 else self._filtered(asked.query))
+            return GitHubResponse(
+                200, [] if self.hidden_lists >= 0 else self._filtered(asked.query)
+            )
         if self.creating is not None:
             return self.creating
         owner, _, branch = asked.body["head"].partition(":")
         if self._filtered({"head": asked.body["head"], "base": asked.body["base"]}):
-            told = f"A pull request already exists for {owner}:{branch}."
-            error = {"resource": "PullRequest", "code": "custom", "message": told}
-            return Told(
+            text = f"A pull request already exists for {owner}:{branch}."
+            error = {"resource": "PullRequest", "code": "custom", "message": text}
+            return GitHubResponse(
                 422, {"message": "Validation Failed", "errors": [error], "documentation_url": ""}
             )
-        return Told(201, self.opened(owner, branch, **asked.body))
+        return GitHubResponse(201, self.opened(owner, branch, **asked.body))
 
     def opened(self, owner: str, branch: str, base: str, **fields: Any) -> dict[str, Any]:
         """Open a pull request. Gives it in full; lists show it in short."""
@@ -191,18 +193,20 @@ def _handler(github: GitHubServer) -> type[BaseHTTPRequestHandler]:
             headers = {name.lower(): value for name, value in self.headers.items()}
             asked = Asked(self.command, self.path, headers, body)
             github.asked.append(asked)
-            told = github.answer(asked)
-            if told.raw is None:
+            transcript = github.answer(asked)
+            if transcript.raw is None:
                 github.faults += description.faults_of_request(asked.method, asked.target, body)
                 github.faults += description.faults_of_answer(
-                    asked.method, asked.target, told.status, told.body
+                    asked.method, asked.target, transcript.status, transcript.body
                 )
-            self._tell(told)
+            self._notify(transcript)
 
-        def _tell(self, told: Told) -> None:
-            data = json.dumps(told.body).encode() if told.raw is None else told.raw
-            self.send_response(told.status)
-            for name, value in {"Content-Length": str(len(data)), **told.headers}.items():
+        def _notify(self, transcript: GitHubResponse) -> None:
+            data = (
+                json.dumps(transcript.body).encode() if transcript.raw is None else transcript.raw
+            )
+            self.send_response(transcript.status)
+            for name, value in {"Content-Length": str(len(data)), **transcript.headers}.items():
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(data)

@@ -20,12 +20,12 @@ from podium.jobs.pipeline.handover import (
     outage_after,
 )
 from podium.testing import retry_until
-from tests.integration.forge.github_server import BAD_TOKEN, TOKEN, GitHubServer, Told
-from tests.integration.pipeline.rig import Project, smooth
-from tests.integration.workspaces.rig import git
+from tests.integration.forge.github_server import BAD_TOKEN, TOKEN, GitHubResponse, GitHubServer
+from tests.integration.pipeline.pipeline_harness import Project, smooth
+from tests.integration.workspaces.workspace_harness import git
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
-IN_TROUBLE = Told(503, raw=b"one moment")
+IN_TROUBLE = GitHubResponse(503, raw=b"one moment")
 
 
 class Published(Project):
@@ -50,9 +50,9 @@ class Published(Project):
         script.chmod(0o755)
         self.git("config", "core.sshCommand", str(script))
 
-    async def told(self, run_id: str) -> list[str]:
+    async def messages(self, run_id: str) -> list[str]:
         events = await self.events(run_id)
-        return [each["text"] for each in events if each["type"] == "note_taken"]
+        return [event["text"] for event in events if event["type"] == "note_taken"]
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ async def test_a_server_in_trouble_is_asked_again_until_it_answers(
     working = asyncio.create_task(published.run())
 
     def tried_twice() -> bool:
-        return sum(each.method == "POST" for each in github.asked) >= 2 or working.done()
+        return sum(item.method == "POST" for item in github.asked) >= 2 or working.done()
 
     await retry_until(tried_twice, seconds=120)
     github.creating = None
@@ -85,7 +85,7 @@ async def test_a_server_in_trouble_is_asked_again_until_it_answers(
     assert run.status is RunStatus.SUCCEEDED, (run.failure, run.waiting_for)
     assert run.result["pull_request"]["number"] == 100
     assert len(github.pulls) == 1
-    assert "next attempt at" in "".join(await published.told(run.id))
+    assert "next attempt at" in "".join(await published.messages(run.id))
 
 
 @pytest.mark.soak
@@ -103,7 +103,7 @@ async def test_a_remote_out_of_reach_is_pushed_to_when_it_can_and_a_refused_toke
     github.creating = BAD_TOKEN
     run = await published.run(mode="quick")
     assert run.status is RunStatus.NEEDS_HUMAN, (run.failure, run.waiting_for)
-    waited = [text for text in await published.told(run.id) if "not delivered yet" in text]
+    waited = [text for text in await published.messages(run.id) if "not delivered yet" in text]
     assert len(waited) == 2, "it waits for the remote, and asks a person at once about the token"
     assert git(bare, "branch", "--list", "task/*")
     github.creating = None
@@ -122,7 +122,7 @@ async def test_a_person_is_asked_when_it_lasts_for_hours(
     github.creating = IN_TROUBLE
     run = await published.run()
     assert run.status is RunStatus.NEEDS_HUMAN, (run.failure, run.waiting_for)
-    assert sum(each.method == "POST" for each in github.asked) == 2
+    assert sum(item.method == "POST" for item in github.asked) == 2
 
 
 def test_pauses_grow_up_to_a_bound_and_end_after_hours() -> None:

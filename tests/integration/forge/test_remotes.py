@@ -10,7 +10,7 @@ from podium.core.errors import BadInput
 from podium.git.forge.github import api_url_of
 from podium.git.forge.remotes import find_remotes, read_address
 from podium.git.git_command import Git
-from tests.integration.forge.rig import Yard
+from tests.integration.forge.remote_project import RemoteProject
 
 
 @pytest.mark.parametrize(
@@ -85,48 +85,58 @@ def test_an_enterprise_at_an_unusual_port_is_known_by_ssh_too() -> None:
     )
 
 
-def test_each_github_has_its_api_where_it_usually_is() -> None:
+def test_every_github_has_its_api_where_it_usually_is() -> None:
     assert api_url_of("github.com") == "https://api.github.com"
     assert api_url_of("octo.ghe.com") == "https://api.octo.ghe.com"
     assert api_url_of("git.example.org") == "https://git.example.org/api/v3"
 
 
-async def test_a_fork_is_pushed_to_while_the_base_lives_upstream(yard: Yard) -> None:
-    yard.user("remote", "set-url", "origin", "git@github.com:uma/hello.git")
-    yard.user("remote", "add", "upstream", "https://github.com/octo/hello.git")
-    yard.user("config", "branch.main.remote", "upstream")
-    remotes = await find_remotes(Git(yard.launcher), str(yard.repository), "main")
+async def test_a_fork_is_pushed_to_while_the_base_lives_upstream(
+    remote_project: RemoteProject,
+) -> None:
+    remote_project.user("remote", "set-url", "origin", "git@github.com:uma/hello.git")
+    remote_project.user("remote", "add", "upstream", "https://github.com/octo/hello.git")
+    remote_project.user("config", "branch.main.remote", "upstream")
+    remotes = await find_remotes(
+        Git(remote_project.launcher), str(remote_project.repository), "main"
+    )
     assert remotes is not None
     assert (remotes.name, remotes.push.owner, remotes.base.owner) == ("origin", "uma", "octo")
 
 
-async def test_gits_own_shorthands_are_resolved(yard: Yard) -> None:
-    yard.user("remote", "set-url", "origin", "gh:octo/hello")
-    yard.user("config", "url.https://github.com/.insteadOf", "gh:")
-    yard.user("config", "url.ssh://git@github.com/.pushInsteadOf", "gh:")
-    remotes = await find_remotes(Git(yard.launcher), str(yard.repository), "main")
+async def test_gits_own_shorthands_are_resolved(remote_project: RemoteProject) -> None:
+    remote_project.user("remote", "set-url", "origin", "gh:octo/hello")
+    remote_project.user("config", "url.https://github.com/.insteadOf", "gh:")
+    remote_project.user("config", "url.ssh://git@github.com/.pushInsteadOf", "gh:")
+    remotes = await find_remotes(
+        Git(remote_project.launcher), str(remote_project.repository), "main"
+    )
     assert remotes is not None
     assert (remotes.base.scheme, remotes.push.scheme) == ("https", "ssh")
     assert remotes.push.is_project_on("github.com")
 
 
-async def test_of_several_remotes_one_must_be_named(yard: Yard) -> None:
-    git = Git(yard.launcher)
-    yard.user("remote", "rename", "origin", "one")
-    only = await find_remotes(git, str(yard.repository), "main")
+async def test_of_several_remotes_one_must_be_named(remote_project: RemoteProject) -> None:
+    git = Git(remote_project.launcher)
+    remote_project.user("remote", "rename", "origin", "one")
+    only = await find_remotes(git, str(remote_project.repository), "main")
     assert only is not None
     assert only.name == "one"
-    yard.user("remote", "add", "two", "https://github.com/octo/two")
-    assert await find_remotes(git, str(yard.repository), "main") is None
-    named = await find_remotes(git, str(yard.repository), "main", "two")
+    remote_project.user("remote", "add", "two", "https://github.com/octo/two")
+    assert await find_remotes(git, str(remote_project.repository), "main") is None
+    named = await find_remotes(git, str(remote_project.repository), "main", "two")
     assert named is not None
     assert named.push.name == "two"
     with pytest.raises(BadInput, match=r"no remote 'three'.*one, two"):
-        await find_remotes(git, str(yard.repository), "main", "three")
+        await find_remotes(git, str(remote_project.repository), "main", "three")
 
 
-async def test_a_folder_that_is_no_repository_is_told_so(yard: Yard, tmp_path: Path) -> None:
+async def test_folder_that_is_no_repository_is_reported_as_such(
+    remote_project: RemoteProject, tmp_path: Path
+) -> None:
     with pytest.raises(BadInput, match="does not exist; name a folder inside"):
-        await find_remotes(Git(yard.launcher), str(tmp_path / "nowhere"), "main")
+        await find_remotes(Git(remote_project.launcher), str(tmp_path / "nowhere"), "main")
     with pytest.raises(BadInput, match="is not in a git repository"):
-        await yard.forge().deliver(yard.wish(repository=str(tmp_path / "home")))
+        await remote_project.forge().deliver(
+            remote_project.draft(repository=str(tmp_path / "home"))
+        )

@@ -122,7 +122,7 @@ def test_what_cannot_be_read_at_all_comes_with_its_reason(line: str, reason: str
         ("sh <<< ls", "redirection"),
     ],
 )
-def test_what_only_a_confined_run_may_do_is_told_apart(line: str, reason: str) -> None:
+def test_what_only_a_confined_run_may_do_is_distinguished(line: str, reason: str) -> None:
     beyond = read_line(line).beyond_plain
 
     assert beyond is not None

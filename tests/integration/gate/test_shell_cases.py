@@ -17,7 +17,7 @@ from podium.core.decisions import Decision, Effect
 from podium.policy import split_command
 from tests.integration.gate.scripts_that_run_git import Shell, script
 from tests.soaking import in_soak
-from tests.unit.gate.rig import command_call, context_for, gate_of
+from tests.unit.gate.gate_harness import command_call, context_for, gate_of
 
 GATE = gate_of(default=True)
 CASES = {name: policy_cases(data, name) for name, data in shipped_cases()}
@@ -36,9 +36,9 @@ def judged(case: PolicyCase, *, confined: bool | None = None) -> Decision:
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_every_shipped_case_holds_under_the_shipped_policy(name: str) -> None:
     wrong = [
-        f"{case.command!r}: {said.effect.value} by {said.rule}"
+        f"{case.command!r}: {output.effect.value} by {output.rule}"
         for case in CASES[name]
-        if (said := judged(case)).effect is not case.decision
+        if (output := judged(case)).effect is not case.decision
     ]
 
     assert wrong == []
@@ -119,7 +119,9 @@ def leaves_the_branch(line: str, repository: Path) -> bool:
 @needs_shell
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("step", [8, in_soak(1)])
-def test_the_evasions_are_live_each_one_really_leaves_the_branch(tmp_path: Path, step: int) -> None:
+def test_evasions_are_live_and_every_one_really_leaves_the_branch(
+    tmp_path: Path, step: int
+) -> None:
     pattern = tmp_path / "pattern"
     pattern.mkdir()
     subprocess.run(["bash", "-ec", _REPOSITORY], cwd=pattern, env=_ENV, check=True)

@@ -215,7 +215,7 @@ def other_role(server: PostgresServer, url: str, role: str, password: str = "x-y
     return f"postgresql://{role}:{password}@127.0.0.1:{server.port}/{database}"
 
 
-def test_a_role_that_may_not_create_is_told_who_must(
+def test_role_that_may_not_create_is_shown_who_must(
     postgres_url: str, postgres_server: PostgresServer
 ) -> None:
     url = other_role(postgres_server, postgres_url, "clerk")
@@ -245,7 +245,7 @@ def refusal(url: str) -> PodiumError:
     return caught.value
 
 
-def test_each_way_in_which_a_server_cannot_be_reached_says_what_to_do(
+def test_every_way_a_server_cannot_be_reached_shows_what_to_do(
     postgres_url: str, postgres_server: PostgresServer
 ) -> None:
     right = urlsplit(postgres_url)
@@ -320,7 +320,7 @@ def test_a_database_that_can_only_be_read_says_so(
         prepare(postgres_url)
 
 
-def test_too_many_connections_is_told_as_a_crowd(
+def test_too_many_connections_are_reported_as_a_crowd(
     postgres_url: str, postgres_server: PostgresServer
 ) -> None:
     url = other_role(postgres_server, postgres_url, "lonely")

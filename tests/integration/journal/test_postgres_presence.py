@@ -46,7 +46,9 @@ def presence(url: str) -> PostgresPresence:
     return PostgresPresence(url, young_seconds=0.0)
 
 
-def a_beat(name: str = "worker_a", host: str = "elsewhere", age: float = 0.0) -> WorkerHeartbeat:
+def a_heartbeat(
+    name: str = "worker_a", host: str = "elsewhere", age: float = 0.0
+) -> WorkerHeartbeat:
     now = FixedClock().now()
     return WorkerHeartbeat(
         id=name,
@@ -58,14 +60,16 @@ def a_beat(name: str = "worker_a", host: str = "elsewhere", age: float = 0.0) ->
 
 
 async def present(store: PostgresStore, look: PostgresPresence, *names: str) -> set[str]:
-    return await store.read(lambda view: look.present(view, [a_beat(name) for name in names]))
+    return await store.read(lambda view: look.present(view, [a_heartbeat(name) for name in names]))
 
 
-async def gone(store: PostgresStore, look: PostgresPresence, beat: WorkerHeartbeat | None) -> bool:
-    return await store.read(lambda view: look.is_gone(view, beat))
+async def gone(
+    store: PostgresStore, look: PostgresPresence, heartbeat: WorkerHeartbeat | None
+) -> bool:
+    return await store.read(lambda view: look.is_gone(view, heartbeat))
 
 
-async def test_a_mark_stands_from_entering_to_leaving(
+async def test_mark_remains_from_entering_to_leaving(
     store: PostgresStore, postgres_url: str
 ) -> None:
     one, look = presence(postgres_url), presence(postgres_url)
@@ -78,7 +82,7 @@ async def test_a_mark_stands_from_entering_to_leaving(
     assert await present(store, look, "worker_a", "worker_b") == set()
 
 
-async def test_marks_that_are_missing_on_a_server_just_started_tell_nothing(
+async def test_missing_marks_on_a_server_just_started_mean_nothing(
     store: PostgresStore, postgres_url: str
 ) -> None:
     look = PostgresPresence(postgres_url, young_seconds=1e9)
@@ -90,7 +94,7 @@ async def test_a_mark_is_seen_within_a_transaction_too(
 ) -> None:
     one = presence(postgres_url)
     await one.enter("worker_a")
-    assert await store.write(lambda tx: one.present(tx, [a_beat()])) == {"worker_a"}
+    assert await store.write(lambda tx: one.present(tx, [a_heartbeat()])) == {"worker_a"}
     await one.leave()
 
 
@@ -113,9 +117,9 @@ async def test_the_mark_of_a_killed_process_is_gone_at_once(
     )
     assert holder.stdout is not None
     assert holder.stdout.readline() == "in\n"
-    beat = a_beat(host=socket.gethostname()).model_copy(update={"pid": holder.pid})
+    heartbeat = a_heartbeat(host=socket.gethostname()).model_copy(update={"pid": holder.pid})
     assert await present(store, look, "worker_a") == {"worker_a"}
-    assert not await gone(store, look, beat)
+    assert not await gone(store, look, heartbeat)
     holder.kill()
     holder.communicate()
 
@@ -123,7 +127,7 @@ async def test_the_mark_of_a_killed_process_is_gone_at_once(
         return await present(store, look, "worker_a") == set()
 
     await retry_until(nobody)
-    assert await gone(store, look, beat)
+    assert await gone(store, look, heartbeat)
 
 
 async def test_a_mark_comes_back_by_itself_when_only_the_line_was_lost(
@@ -155,17 +159,17 @@ async def test_a_worker_that_may_only_have_lost_its_line_is_given_time(
     store: PostgresStore, postgres_url: str, age: float, is_gone: bool
 ) -> None:
     look = presence(postgres_url)
-    assert await gone(store, look, a_beat(age=age)) is is_gone
+    assert await gone(store, look, a_heartbeat(age=age)) is is_gone
     # Here too, as long as its process is seen to run.
-    here = a_beat(age=age, host=socket.gethostname())
+    here = a_heartbeat(age=age, host=socket.gethostname())
     assert await gone(store, look, here) is is_gone
 
 
-async def test_a_worker_that_said_goodbye_is_gone(store: PostgresStore, postgres_url: str) -> None:
+async def test_worker_that_left_properly_is_gone(store: PostgresStore, postgres_url: str) -> None:
     assert await gone(store, presence(postgres_url), None)
 
 
-async def test_a_server_that_is_away_is_told_when_entering() -> None:
+async def test_absent_server_is_reported_when_entering() -> None:
     with pytest.raises(StoreAway):
         await PostgresPresence("postgresql://podium@127.0.0.1:1/podium").enter("worker_a")
 
@@ -174,5 +178,5 @@ async def test_a_view_of_another_database_is_refused() -> None:
     look = PostgresPresence("postgresql://podium@127.0.0.1:1/podium")
     store = MemoryStore(FixedClock())
     with pytest.raises(TypeError, match="PostgreSQL"):
-        await store.read(lambda view: look.present(view, [a_beat()]))
+        await store.read(lambda view: look.present(view, [a_heartbeat()]))
     await store.close()

@@ -16,7 +16,7 @@ psycopg = pytest.importorskip("psycopg")
 
 
 @pytest.mark.parametrize("word", ["first", "second"])
-def test_each_test_has_an_empty_database_of_its_own(postgres_url: str, word: str) -> None:
+def test_every_test_has_its_own_empty_database(postgres_url: str, word: str) -> None:
     with psycopg.connect(postgres_url) as connection:
         connection.execute("CREATE TABLE words (word text)")
         connection.execute("INSERT INTO words VALUES (%s)", (word,))

@@ -171,7 +171,7 @@ async def test_a_follower_skips_no_event_of_processes_that_race(
         assert [event.position for event in stored] == positions
 
 
-async def test_a_commit_of_another_process_is_told_by_notice(
+async def test_commit_of_another_process_is_announced_by_notify(
     postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Without the look, only a notice can wake.
@@ -510,7 +510,7 @@ async def test_reading_changes_nothing_whatever_the_work_tries(
         assert await store.read(lambda view: view.schedules()) == []
 
 
-async def test_a_machine_with_another_key_may_not_seal_and_is_told_to_copy_it(
+async def test_machine_with_another_key_may_not_seal_and_is_asked_to_copy_it(
     postgres_url: str, tmp_path: Path
 ) -> None:
     async with (
@@ -573,13 +573,13 @@ async def test_the_trace_of_a_run_lies_in_this_machines_folder(
     assert store.problems == ()
 
 
-async def test_a_queued_run_is_told_within_its_transaction(
+async def test_queued_run_is_announced_within_its_transaction(
     postgres_url: str, tmp_path: Path
 ) -> None:
-    told: list[str] = []
+    messages: list[str] = []
 
     def queued(sql: Any, run: Run, now: datetime) -> None:
-        told.append(run.id)
+        messages.append(run.id)
         sql.execute("INSERT INTO schedules (name, body) VALUES (:id, '')", {"id": run.id})
 
     now = datetime.now(UTC)
@@ -593,7 +593,7 @@ async def test_a_queued_run_is_told_within_its_transaction(
     async with opened(postgres_url, tmp_path, queued=queued) as store:
         await store.write(work)
         rows = await store.read(lambda view: view.ask("SELECT name FROM schedules"))  # type: ignore[attr-defined]
-    assert told == [RUN]
+    assert messages == [RUN]
     assert rows == [(RUN,)]
 
 
@@ -628,7 +628,7 @@ async def test_what_one_work_asks_too_much_of_the_server_costs_no_other(
         works: list[Callable[[Transaction], object]] = [partial(append, str(n)) for n in range(20)]
         works.insert(5, lambda tx: tx.save_run(asked_too_much))
         outcomes = await asyncio.gather(*map(store.write, works), return_exceptions=True)
-        (failed,) = [each for each in outcomes if isinstance(each, BaseException)]
+        (failed,) = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
         assert isinstance(failed, StoreUnusable)
         assert await texts(store) == [str(n) for n in range(20)]
 

@@ -29,7 +29,7 @@ from tests.soaking import examples
 RUN = "run_one"
 OTHER_RUN = "run_two"
 SEALER = Sealer(bytes(range(32)))
-MOMENT = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
+TIMESTAMP = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 
 Chain = list[Receipt]
 
@@ -44,8 +44,8 @@ def a_receipt(**changes: Any) -> Receipt:
         "status": "completed",
         "tier": Tier.T1,
         "rule": "workspace-writes",
-        "requested_at": MOMENT,
-        "settled_at": MOMENT + timedelta(seconds=1),
+        "requested_at": TIMESTAMP,
+        "settled_at": TIMESTAMP + timedelta(seconds=1),
     }
     return Receipt(**{**draft, **changes})
 
@@ -268,7 +268,7 @@ def test_a_receipt_without_a_seal_is_found(tmp_path: Path) -> None:
     )
 
 
-def test_a_chain_without_any_head_is_told_of_unless_a_crash_explains_it(tmp_path: Path) -> None:
+def test_chain_without_any_head_is_reported_unless_a_crash_explains_it(tmp_path: Path) -> None:
     assert kinds(a_chain(2), Anchors(tmp_path)) == {FindingKind.HEAD_MISSING}
     assert kinds(a_chain(1), Anchors(tmp_path)) == set()
 
@@ -281,8 +281,8 @@ def test_a_run_id_made_up_by_a_tamperer_does_not_stop_the_check(tmp_path: Path) 
     assert FindingKind.FORGED in kinds(strange, anchors, "../planted")
 
 
-def test_the_seal_is_the_same_for_the_same_moment_in_any_time_zone() -> None:
-    elsewhere = MOMENT.astimezone(timezone(timedelta(hours=5)))
+def test_seal_is_the_same_for_the_same_instant_in_any_time_zone() -> None:
+    elsewhere = TIMESTAMP.astimezone(timezone(timedelta(hours=5)))
     assert SEALER.seal_of(a_receipt(requested_at=elsewhere)) == SEALER.seal_of(a_receipt())
 
 
@@ -342,7 +342,7 @@ def test_a_file_that_is_no_key_is_refused_and_kept(tmp_path: Path, content: byte
     assert path.read_bytes() == content
 
 
-def test_a_key_that_cannot_be_read_is_told_of(tmp_path: Path) -> None:
+def test_unreadable_key_is_reported(tmp_path: Path) -> None:
     (tmp_path / "receipt.key").mkdir()
     with pytest.raises(StoreUnusable, match="cannot be read or created"):
         load_or_create_key(tmp_path / "receipt.key")
@@ -416,4 +416,4 @@ def test_a_receipt_sealed_before_proofs_of_people_were_recorded_stays_sound() ->
     assert SEALER.seal_of(old) == sealed_then
     proved = old.model_copy(update={"approved_how": ("os_user", "token")})
     forged = proved.model_copy(update={"approved_how": ("os_user", "os_user")})
-    assert len({SEALER.seal_of(each) for each in (old, proved, forged)}) == 3
+    assert len({SEALER.seal_of(item) for item in (old, proved, forged)}) == 3

@@ -216,13 +216,13 @@ def test_a_secret_is_found_as_bash_quotes_it(secret: str, locale: str) -> None:
     assert "[redacted:ODD]" in Redactor({"ODD": secret}).text(f"export X={quoted}")
 
 
-def test_a_declared_secret_is_hidden_although_its_name_does_not_tell() -> None:
+def test_declared_secret_is_hidden_even_if_its_name_does_not_show_it() -> None:
     environ = {"LICENCE": "ordinary-name-77", "OTHER": "left-alone-88"}
     redactor = Redactor.from_environment(environ, declared=["LICENCE", "NOWHERE"])
     assert redactor.text("ordinary-name-77 left-alone-88") == "[redacted:LICENCE] left-alone-88"
 
 
-def test_the_longest_secret_is_known_in_its_longest_spelling() -> None:
+def test_longest_secret_is_known_in_its_longest_spelling() -> None:
     assert Redactor({}).longest == 256
     assert Redactor({"LONG": "ö" * 300}).longest == 8 * 300
 
@@ -232,7 +232,7 @@ def test_a_secret_quoted_by_a_shell_is_found() -> None:
     assert redactor.text(r"export X='it'\''s-a-secret'") == "export X='[redacted:ODD]'"
 
 
-def test_each_long_line_of_a_secret_is_hidden_on_its_own() -> None:
+def test_every_long_line_of_a_secret_is_hidden_on_its_own() -> None:
     redactor = Redactor({"PEM": "short\nfirst-long-line\n  second-long-line\r\nend\n"})
     assert redactor.text("2: second-long-line") == "2: [redacted:PEM]"
     assert redactor.text("1: first-long-line") == "1: [redacted:PEM]"

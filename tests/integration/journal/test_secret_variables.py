@@ -26,7 +26,7 @@ from podium.store.secret_shapes import looks_secret, secrets_in
         "SLACK_WEBHOOK",
     ],
 )
-def test_a_variable_with_a_telling_name_is_secret(name: str) -> None:
+def test_variable_with_a_revealing_name_is_secret(name: str) -> None:
     assert looks_secret(name, "Zk3vQ9xT7w")
 
 

@@ -122,31 +122,31 @@ async def test_events_of_another_process_are_followed_live(tmp_path: Path) -> No
     await store.close()
 
 
-async def test_a_commit_whose_bell_was_not_rung_is_heard_within_the_look(tmp_path: Path) -> None:
+async def test_commit_whose_bell_was_not_rung_is_noticed_by_the_next_look(tmp_path: Path) -> None:
     listener, silent = await opened(tmp_path), await opened(tmp_path)
     # As a process would be that is killed between its commit and the bell.
     silent._doorbell.ring = lambda: None  # type: ignore[method-assign]
-    heard = asyncio.Event()
+    output = asyncio.Event()
 
     async def listen() -> None:
         turns = 0
         async for _ in listener.changes():
             turns += 1
             if turns == 2:
-                heard.set()
+                output.set()
 
     listening = asyncio.create_task(listen())
     await retry_until(lambda: listener._waiters)
     await silent.write(lambda tx: tx.append(RUN, NoteTaken(text="quiet")))
     async with asyncio.timeout(120):
-        await heard.wait()
+        await output.wait()
     listening.cancel()
     await asyncio.gather(listening, return_exceptions=True)
     await listener.close()
     await silent.close()
 
 
-async def test_a_secret_is_in_no_byte_of_any_file_whatever_noun_brought_it(tmp_path: Path) -> None:
+async def test_secret_is_in_no_byte_of_any_file_whatever_record_brought_it(tmp_path: Path) -> None:
     store = await opened(tmp_path)
     now = SystemClock().now()
 

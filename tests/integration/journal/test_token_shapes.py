@@ -52,7 +52,7 @@ SURROUNDINGS = [
 
 
 @pytest.mark.parametrize("token", TOKENS.values(), ids=TOKENS.keys())
-def test_a_known_token_never_stays_wherever_it_stands(token: str) -> None:
+def test_known_token_is_removed_wherever_it_appears(token: str) -> None:
     for surrounding in SURROUNDINGS:
         hidden = hide_tokens(surrounding.format(token))
         assert token not in hidden

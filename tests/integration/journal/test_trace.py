@@ -44,13 +44,13 @@ class Events:
     """The events of a run, handed out in pages."""
 
     def __init__(self, *texts: str) -> None:
-        moment = datetime(2026, 1, 2, tzinfo=UTC)
+        timestamp = datetime(2026, 1, 2, tzinfo=UTC)
         self.all = [
             Event(
                 run_id=RUN,
                 seq=seq,
                 position=10 + seq,
-                at=moment + timedelta(seconds=seq),
+                at=timestamp + timedelta(seconds=seq),
                 body=NoteTaken(text=text),
             )
             for seq, text in enumerate(texts, start=1)
@@ -80,7 +80,7 @@ def started(program: str, folder: Path, count: int, size: int = 10) -> subproces
     return process
 
 
-def test_every_event_stands_in_the_trace_flat_and_in_order(tmp_path: Path) -> None:
+def test_every_event_appears_in_the_trace_flat_and_in_order(tmp_path: Path) -> None:
     events = Events("one", "two\nlines", "drei äöü €", "vier", "fünf")
     assert TraceWriter(tmp_path).catch_up(RUN, events.after) == 5
     assert lines_of(tmp_path) == [event.line() for event in events.all]
@@ -235,7 +235,7 @@ def handles_on(path: Path) -> int:
     return sum(os.path.realpath(link) == str(path.resolve()) for link in links)
 
 
-def test_processes_that_write_at_once_write_each_event_once(tmp_path: Path) -> None:
+def test_concurrently_writing_processes_write_every_event_once(tmp_path: Path) -> None:
     program = (
         "print(writer.catch_up('run_one', lambda seq: read_after(seq, page=1)))\n"
         "writer.rebuild('run_one', lambda seq: read_after(seq, page=50))\n"
@@ -252,7 +252,7 @@ def test_processes_that_write_at_once_write_each_event_once(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("kills", [2, pytest.param(20, marks=pytest.mark.soak)])
-def test_a_writer_killed_at_any_moment_leaves_what_the_next_one_mends(
+def test_writer_killed_at_any_time_leaves_what_the_next_one_repairs(
     tmp_path: Path, kills: int
 ) -> None:
     chance = random.Random(4)
@@ -277,7 +277,7 @@ def test_a_writer_killed_at_any_moment_leaves_what_the_next_one_mends(
     assert [line["seq"] for line in lines_of(tmp_path)] == list(range(1, seen + 11))
 
 
-def test_a_full_disk_is_told_of_and_the_trace_ends_in_a_whole_line(tmp_path: Path) -> None:
+def test_full_disk_is_reported_and_the_trace_ends_in_a_whole_line(tmp_path: Path) -> None:
     program = (
         "import resource\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
@@ -286,8 +286,8 @@ def test_a_full_disk_is_told_of_and_the_trace_ends_in_a_whole_line(tmp_path: Pat
         "except OSError as error: print(error.strerror)\n"
     )
     process = started(program, tmp_path, count=40, size=100)
-    told, _ = process.communicate("go\n")
-    assert told == "File too large\n"
+    output, _ = process.communicate("go\n")
+    assert output == "File too large\n"
     kept = lines_of(tmp_path)
     assert 0 < len(kept) < 40
     finisher = started("writer.catch_up('run_one', read_after)\n", tmp_path, 40, 100)

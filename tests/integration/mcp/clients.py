@@ -16,7 +16,7 @@ from podium.app.approvals import approve
 from podium.config.configuration import load_configuration
 from podium.core.work import Run
 from podium.mcp import McpContext, build_server, serve_http
-from tests.integration.cli.desk import Desk
+from tests.integration.cli.command_runner import CommandRunner
 
 TOKEN = "a-token-for-tests-only"
 
@@ -30,24 +30,24 @@ class Caller:
 
     async def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
         """The structured answer of a call that did not fail."""
-        told = await self.client.call_tool(tool, arguments)
-        assert not told.is_error, told.content
-        answer: dict[str, Any] = told.structured_content
+        response = await self.client.call_tool(tool, arguments)
+        assert not response.is_error, response.content
+        answer: dict[str, Any] = response.structured_content
         return answer
 
     async def fails(self, tool: str, **arguments: Any) -> str:
         """The words of a call that failed."""
-        told = await self.client.call_tool(tool, arguments)
-        assert told.is_error, told.content
-        (words,) = told.content
+        response = await self.client.call_tool(tool, arguments)
+        assert response.is_error, response.content
+        (words,) = response.content
         return str(getattr(words, "text", words))
 
-    async def says_yes(self, approval_id: str, said: str = "") -> None:
+    async def says_yes(self, approval_id: str, text: str = "") -> None:
         """As a person does, by the use case."""
         assert self.podium is not None
         podium = self.podium
         await approve(
-            await podium.store(), podium.clock, podium.ids, approval_id, by="ann", comment=said
+            await podium.store(), podium.clock, podium.ids, approval_id, by="ann", comment=text
         )
 
 
@@ -56,36 +56,36 @@ async def by_nobody(podium: Podium, run: Run) -> str:
 
 
 @asynccontextmanager
-async def opened(desk: Desk) -> AsyncIterator[Podium]:
-    configuration = load_configuration(desk.environ, project=desk.project)
-    async with open_podium(configuration, desk.environ) as podium:
+async def opened(cli: CommandRunner) -> AsyncIterator[Podium]:
+    configuration = load_configuration(cli.environ, project=cli.project)
+    async with open_podium(configuration, cli.environ) as podium:
         yield podium
 
 
 @asynccontextmanager
-async def beside(desk: Desk) -> AsyncIterator[Caller]:
+async def beside(cli: CommandRunner) -> AsyncIterator[Caller]:
     """A client in this very process."""
-    async with opened(desk) as podium:
+    async with opened(cli) as podium:
         server = build_server(McpContext(podium, by_nobody))
         async with Client(server) as client:
             yield Caller(client, podium)
 
 
 @asynccontextmanager
-async def over_stdio(desk: Desk, *options: str) -> AsyncIterator[Caller]:
+async def over_stdio(cli: CommandRunner, *options: str) -> AsyncIterator[Caller]:
     """A client that started `podium mcp` itself, as such clients do."""
-    command, *words = desk.command("mcp", *options)
+    command, *words = cli.command("mcp", *options)
     server = StdioServerParameters(
-        command=command, args=words, cwd=str(desk.project), env=desk.environ
+        command=command, args=words, cwd=str(cli.project), env=cli.environ
     )
     async with Client(server) as client:
         yield Caller(client)
 
 
 @asynccontextmanager
-async def over_http(desk: Desk) -> AsyncIterator[tuple[str, Podium]]:
+async def over_http(cli: CommandRunner) -> AsyncIterator[tuple[str, Podium]]:
     """The address of a door over HTTP."""
-    async with opened(desk) as podium:
+    async with opened(cli) as podium:
         server = build_server(McpContext(podium, by_nobody))
         async with serve_http(server, "127.0.0.1", 0, TOKEN) as url:
             yield url, podium

@@ -13,9 +13,9 @@ import httpx
 import pytest
 
 from podium.testing import retry_until
-from tests.integration.cli.desk import Desk
+from tests.integration.cli.command_runner import CommandRunner
 from tests.integration.mcp.clients import TOKEN, Caller, knowing, over_http, over_stdio
-from tests.integration.playbook.stage import Stage
+from tests.integration.playbook.playbook_harness import Stage
 
 INITIALIZE = {
     "jsonrpc": "2.0",
@@ -30,10 +30,12 @@ INITIALIZE = {
 ACCEPTED = {"Accept": "application/json, text/event-stream"}
 
 
-async def test_a_client_on_pipes_hands_work_to_a_worker_that_is_started_for_it(desk: Desk) -> None:
-    Stage(desk)
+async def test_a_client_on_pipes_hands_work_to_a_worker_that_is_started_for_it(
+    cli: CommandRunner,
+) -> None:
+    Stage(cli)
     options = {"inputs": {"version": "2.0"}}
-    async with over_stdio(desk) as caller:
+    async with over_stdio(cli) as caller:
         handed = await caller.call("submit", flow="playbook", text="bump.md", options=options)
         run_id = handed["run"]["run_id"]
 
@@ -51,14 +53,14 @@ async def test_a_client_on_pipes_hands_work_to_a_worker_that_is_started_for_it(d
     assert "run_succeeded" in rest["lines"][-1]
     assert result["run"]["status"] == "succeeded"
     assert result["receipts"] > 0
-    assert (desk.project / "version.txt").read_text() == "2.0\n"
+    assert (cli.project / "version.txt").read_text() == "2.0\n"
 
 
-def test_without_a_client_it_ends_at_once(desk: Desk) -> None:
+def test_without_a_client_it_ends_at_once(cli: CommandRunner) -> None:
     done = subprocess.run(
-        desk.command("mcp"),
-        cwd=desk.project,
-        env=desk.environ,
+        cli.command("mcp"),
+        cwd=cli.project,
+        env=cli.environ,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -69,11 +71,11 @@ def test_without_a_client_it_ends_at_once(desk: Desk) -> None:
 
 
 @contextmanager
-def a_server(desk: Desk, *options: str) -> Iterator[subprocess.Popen[str]]:
+def a_server(cli: CommandRunner, *options: str) -> Iterator[subprocess.Popen[str]]:
     server = subprocess.Popen(
-        desk.command("mcp", *options),
-        cwd=desk.project,
-        env=desk.environ,
+        cli.command("mcp", *options),
+        cwd=cli.project,
+        env=cli.environ,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -89,7 +91,7 @@ def a_server(desk: Desk, *options: str) -> Iterator[subprocess.Popen[str]]:
             stream.close()
 
 
-def told(server: subprocess.Popen[str], line: str) -> dict[str, object]:
+def exchange(server: subprocess.Popen[str], line: str) -> dict[str, object]:
     assert server.stdin is not None
     assert server.stdout is not None
     server.stdin.write(f"{line}\n")
@@ -100,13 +102,13 @@ def told(server: subprocess.Popen[str], line: str) -> dict[str, object]:
 
 @pytest.mark.soak
 def test_nonsense_on_the_line_is_survived_and_a_client_that_goes_away_ends_the_server_cleanly(
-    desk: Desk,
+    cli: CommandRunner,
 ) -> None:
-    with a_server(desk) as server:
+    with a_server(cli) as server:
         assert server.stdin is not None
         server.stdin.write("this is no JSON\n" + "x" * 5_000_000 + "\n")
         server.stdin.flush()
-        while (answer := told(server, json.dumps(INITIALIZE))).get("id") != 1:
+        while (answer := exchange(server, json.dumps(INITIALIZE))).get("id") != 1:
             continue
         assert "result" in answer
         server.stdin.close()
@@ -116,26 +118,26 @@ def test_nonsense_on_the_line_is_survived_and_a_client_that_goes_away_ends_the_s
 
 
 @pytest.mark.soak
-def test_being_told_to_end_does_not_wait_for_the_client(desk: Desk) -> None:
-    with a_server(desk) as server:
-        told(server, json.dumps(INITIALIZE))
+def test_ending_on_request_does_not_wait_for_the_client(cli: CommandRunner) -> None:
+    with a_server(cli) as server:
+        exchange(server, json.dumps(INITIALIZE))
         server.send_signal(signal.SIGTERM)
         assert server.wait(timeout=120) == 130
 
 
-async def test_clients_over_http_that_know_the_token_come_in(desk: Desk) -> None:
-    (desk.project / "notes.txt").write_text("hello\n")
-    async with over_http(desk) as (url, podium), knowing(url, TOKEN) as client:
+async def test_clients_over_http_that_know_the_token_come_in(cli: CommandRunner) -> None:
+    (cli.project / "notes.txt").write_text("hello\n")
+    async with over_http(cli) as (url, podium), knowing(url, TOKEN) as client:
         caller = Caller(client, podium)
-        told = await caller.call("read_file", path="notes.txt")
-        assert told["status"] == "done"
+        exchange = await caller.call("read_file", path="notes.txt")
+        assert exchange["status"] == "done"
         waiting = await caller.call("write_file", path="a.txt", content="x")
         assert waiting["status"] == "waiting"
 
 
-async def test_who_does_not_know_the_token_is_told_nothing(desk: Desk) -> None:
+async def test_stranger_without_the_token_learns_nothing(cli: CommandRunner) -> None:
     wrong = [{"Authorization": f"Bearer {token}"} for token in ("wrong", f"{TOKEN}x", TOKEN[:-1])]
-    async with over_http(desk) as (url, _), httpx.AsyncClient() as http:
+    async with over_http(cli) as (url, _), httpx.AsyncClient() as http:
         for headers in ({}, {"Authorization": TOKEN}, *wrong):
             answer = await http.post(url, json=INITIALIZE, headers={**ACCEPTED, **headers})
             assert answer.status_code == 401
@@ -143,8 +145,10 @@ async def test_who_does_not_know_the_token_is_told_nothing(desk: Desk) -> None:
             assert "podium" not in answer.text.lower()
 
 
-async def test_pages_of_others_cannot_use_it_although_they_had_the_token(desk: Desk) -> None:
-    async with over_http(desk) as (url, _), httpx.AsyncClient() as http:
+async def test_pages_of_others_cannot_use_it_although_they_had_the_token(
+    cli: CommandRunner,
+) -> None:
+    async with over_http(cli) as (url, _), httpx.AsyncClient() as http:
         known = {**ACCEPTED, "Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
         body = json.dumps(INITIALIZE)
         assert (await http.post(url, content=body, headers=known)).status_code == 200
@@ -159,8 +163,10 @@ async def test_pages_of_others_cannot_use_it_although_they_had_the_token(desk: D
         assert too_large.status_code == 413
 
 
-async def test_the_token_that_is_made_is_shown_once_on_stderr_and_lets_in(desk: Desk) -> None:
-    with a_server(desk, "--http", "127.0.0.1:0") as server:
+async def test_the_token_that_is_made_is_shown_once_on_stderr_and_lets_in(
+    cli: CommandRunner,
+) -> None:
+    with a_server(cli, "--http", "127.0.0.1:0") as server:
         assert server.stderr is not None
         first, second = server.stderr.readline(), server.stderr.readline()
         token = re.search(r"shown only once\): (\S+)", first)
@@ -176,16 +182,16 @@ async def test_the_token_that_is_made_is_shown_once_on_stderr_and_lets_in(desk: 
 
 
 @pytest.mark.parametrize("address", ["0.0.0.0:8765", "192.0.2.1:8765", "example.org:1"])
-def test_other_machines_are_not_let_in(desk: Desk, address: str) -> None:
-    said = desk.run("mcp", "--http", address)
-    assert said.code == 2
-    assert "is not a loopback address" in said.err
+def test_other_machines_are_not_let_in(cli: CommandRunner, address: str) -> None:
+    result = cli.run("mcp", "--http", address)
+    assert result.code == 2
+    assert "is not a loopback address" in result.err
 
 
 def test_a_token_that_could_be_guessed_is_refused(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    cli: CommandRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PODIUM_MCP_TOKEN", "short")
-    said = desk.run("mcp", "--http", "127.0.0.1:0")
-    assert said.code == 2
-    assert "PODIUM_MCP_TOKEN must have at least 16 characters, not 5" in said.err
+    result = cli.run("mcp", "--http", "127.0.0.1:0")
+    assert result.code == 2
+    assert "PODIUM_MCP_TOKEN must have at least 16 characters, not 5" in result.err

@@ -11,7 +11,7 @@ from podium.notices import AppriseChannel
 from podium.ports import Notice, NoticeItem
 from podium.testing import retry_until
 from tests.integration.packs.roofing.smtp_server import SmtpServer, serving
-from tests.unit.notices.stage import listening
+from tests.unit.notices.notices_harness import listening
 
 HOSTILE = (
     "<b>hi</b> & [pay here](https://evil.example/x) <!channel> @everyone <https://evil.example|ok>"
@@ -26,10 +26,10 @@ def outlet(url: str, **more: float) -> AppriseChannel:
     return AppriseChannel("CHAT", url, redact=lambda text: text.replace("a-token", "…"), **more)
 
 
-async def test_a_service_is_told_by_http_and_only_podiums_own_link_can_be_opened() -> None:
+async def test_service_is_notified_by_http_and_only_podiums_own_link_can_be_opened() -> None:
     with listening() as service:
-        told = await outlet(service.url).send(NOTICE)
-    assert told.done, told.why
+        response = await outlet(service.url).send(NOTICE)
+    assert response.done, response.why
     (body,) = service.bodies
     assert body["title"] == "Podium: 1 waiting ‹script›"
     assert body["message"].splitlines() == [
@@ -39,11 +39,11 @@ async def test_a_service_is_told_by_http_and_only_podiums_own_link_can_be_opened
     ]
 
 
-async def test_a_mailbox_is_told_by_a_real_mail_server() -> None:
+async def test_mailbox_is_notified_through_a_real_mail_server() -> None:
     async with serving(SmtpServer()) as server:
         url = f"mailto://127.0.0.1:{server.port}?from=podium@example.org&to=ann@example.org"
-        told = await outlet(url).send(NOTICE)
-    assert told.done, told.why
+        response = await outlet(url).send(NOTICE)
+    assert response.done, response.why
     (mail,) = server.received
     assert mail.recipients == ["ann@example.org"]
     read = email.message_from_bytes(mail.content)
@@ -59,7 +59,7 @@ async def test_a_mailbox_is_told_by_a_real_mail_server() -> None:
 
 def texts_of(mail: Message) -> list[str]:
     found = [part.get_payload(decode=True) for part in mail.walk() if not part.is_multipart()]
-    texts = [each.decode() for each in found if isinstance(each, bytes)]
+    texts = [item.decode() for item in found if isinstance(item, bytes)]
     assert texts
     return texts
 
@@ -70,8 +70,8 @@ async def test_what_is_too_long_for_a_service_comes_in_several_messages_with_eve
     part = NoticeItem(text="word " * 200, link="https://podium.example.org/l/" + "A" * 210)
     with listening() as service:
         url = f"mmost://127.0.0.1:{service.port}/atokenofeightormore"
-        told = await outlet(url).send(Notice(title="Podium: 10 ended", parts=(part,) * 10))
-    assert told.done, told.why
+        response = await outlet(url).send(Notice(title="Podium: 10 ended", parts=(part,) * 10))
+    assert response.done, response.why
     texts = [body["text"] for body in service.bodies]
     assert len(texts) == 3
     assert max(map(len, texts)) <= 4000
@@ -80,36 +80,40 @@ async def test_what_is_too_long_for_a_service_comes_in_several_messages_with_eve
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize(("status", "in_doubt"), [(401, False), (404, False), (503, True)])
-async def test_what_a_service_refuses_was_not_told_and_what_broke_in_it_is_a_doubt(
+async def test_refused_notice_was_not_sent_and_a_broken_service_leaves_a_doubt(
     status: int, in_doubt: bool
 ) -> None:
     with listening() as service:
         service.statuses = [status]
-        told = await outlet(service.url).send(NOTICE)
-    assert not told.done
-    assert told.in_doubt is in_doubt
-    assert str(status) in told.why
-    assert "a-token" not in told.why
+        response = await outlet(service.url).send(NOTICE)
+    assert not response.done
+    assert response.in_doubt is in_doubt
+    assert str(status) in response.why
+    assert "a-token" not in response.why
 
 
 async def test_a_service_that_is_not_there_is_a_doubt_that_says_so() -> None:
     with listening() as service:
         url = service.url
-    told = await AppriseChannel(
+    response = await AppriseChannel(
         "CHAT", url, redact=lambda text: text.replace("127.0.0.1", "[redacted]")
     ).send(NOTICE)
-    assert (told.done, told.in_doubt) == (False, True)
-    assert "onnection" in told.why
-    assert "[redacted]" in told.why
-    assert "127.0.0.1" not in told.why
+    assert (response.done, response.in_doubt) == (False, True)
+    assert "onnection" in response.why
+    assert "[redacted]" in response.why
+    assert "127.0.0.1" not in response.why
 
 
 async def test_a_service_that_never_answers_is_left_and_is_not_asked_twice_at_once() -> None:
     with listening() as service:
         service.held.clear()
         slow = outlet(f"{service.url}?rto=60", seconds=0.2)
-        told = await slow.send(NOTICE)
-        assert (told.done, told.in_doubt, told.why) == (False, True, "no answer within 0.2 seconds")
+        response = await slow.send(NOTICE)
+        assert (response.done, response.in_doubt, response.why) == (
+            False,
+            True,
+            "no answer within 0.2 seconds",
+        )
         again = await slow.send(NOTICE)
         assert again.why == "the previous message is still being sent"
         service.held.set()
@@ -119,8 +123,9 @@ async def test_a_service_that_never_answers_is_left_and_is_not_asked_twice_at_on
 
 @pytest.mark.parametrize("url", ["", "nonsense", "nothing://x", "json://", "\x00", "a" * 100_000])
 async def test_a_value_that_is_no_service_is_named_and_not_shown(url: str) -> None:
-    told = await outlet(url).send(NOTICE)
-    assert (told.done, told.in_doubt) == (False, False)
+    response = await outlet(url).send(NOTICE)
+    assert (response.done, response.in_doubt) == (False, False)
     assert (
-        told.why == "its value is not a URL that apprise supports; see the documentation of apprise"
+        response.why
+        == "its value is not a URL that apprise supports; see the documentation of apprise"
     )

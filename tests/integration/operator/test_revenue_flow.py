@@ -108,12 +108,12 @@ async def test_a_message_whose_fate_nobody_knows_is_in_doubt_and_not_sent_again(
             words = "text 0400 123 456 saying we are running late"
             answer = await operator.process(words, "execute", None, True)
     assert (answer.status, answer.exit_code) == ("in_doubt", 3)
-    assert [each.status for each in answer.results] == ["in_doubt"]
+    assert [result.status for result in answer.results] == ["in_doubt"]
     assert len(gateway.asked) == 1
     assert "podium resume" in answer.next_actions[-1]
 
 
-async def test_a_bad_packet_is_refused_whole_with_each_fault_named(tmp_path: Path) -> None:
+async def test_bad_packet_is_refused_whole_with_every_fault_named(tmp_path: Path) -> None:
     packet = {**PACKET, "roof_type": "glass", "defects": [{"label": "", "severity": "awful"}]}
     environ = _environ(tmp_path)
     (tmp_path / "project").mkdir()

@@ -20,9 +20,9 @@ from podium.testing import FixedClock, SteadyIds
 from podium.tools.packs import load_pack, pack_digest, shipped_packs
 from podium.tools.packs.checks.schemas import reference_problems
 from podium.tools.packs.files import PackSnapshot, snapshot_of
-from tests.integration.packs.test_performing import open_workshop
+from tests.integration.packs.test_pack_calls import open_workshop
 from tests.unit.packs.bikes import registry_with, write_pack
-from tests.unit.packs.test_loading import faults, only_fault
+from tests.unit.packs.test_pack_registry import faults, only_fault
 
 BIKE = "/tools/0/input_schema/properties/bike"
 
@@ -48,7 +48,7 @@ def with_bike(schema: Any, example: Any, **beside: Any) -> dict[str, Any]:
     ],
 )
 @pytest.mark.parametrize("scheme", ["http", "file"])
-def test_no_reference_is_ever_fetched_wherever_it_stands(
+def test_no_reference_is_ever_fetched_wherever_it_appears(
     tmp_path: Path, scheme: str, hidden: Callable[[Any], Any]
 ) -> None:
     with socket.socket() as listener:
@@ -105,8 +105,8 @@ def test_what_could_hang_or_crash_a_check_is_a_fault_with_its_place(
     assert words in found.problem
 
 
-def levels(number: int, each: Callable[[Any], Any]) -> dict[str, Any]:
-    made = {f"l{at}": each({"$ref": f"#/$defs/l{at + 1}"}) for at in range(number)}
+def levels(number: int, item: Callable[[Any], Any]) -> dict[str, Any]:
+    made = {f"l{at}": item({"$ref": f"#/$defs/l{at + 1}"}) for at in range(number)}
     return made | {f"l{number}": {}}
 
 
@@ -191,7 +191,7 @@ def test_code_that_no_parser_gets_through_is_a_fault(tmp_path: Path, code: str) 
 
 
 @pytest.mark.parametrize("name", ["__pycache__", "desk/__pycache__", ".git"])
-def test_folders_that_a_digest_cannot_hold_are_told_to_be_removed(
+def test_folders_that_a_digest_cannot_hold_are_reported_for_removal(
     tmp_path: Path, name: str
 ) -> None:
     folder = write_pack(tmp_path / "bikes")

@@ -19,7 +19,7 @@ import pytest
 from podium.core.work import RunStatus
 from podium.jobs.pipeline.composition import pipeline_job
 from podium.ports import EventQuery
-from tests.integration.pipeline.rig import (
+from tests.integration.pipeline.pipeline_harness import (
     RIGHT,
     TASK,
     WRONG,
@@ -159,7 +159,7 @@ def _kill_after(chaos: Chaos, child: subprocess.Popen[bytes], wanted: int | None
     return ""
 
 
-def told(project: Project, branch: str, run_id: str) -> dict[str, str]:
+def refs(project: Project, branch: str, run_id: str) -> dict[str, str]:
     """The final tree without what no two runs share: ids, commits, durations, digests of output."""
     short = branch.rsplit("-", 1)[1]
     found = {}
@@ -185,7 +185,7 @@ async def see_it_through(folder: Path, mode: str, kills: int, seed: int) -> None
     assert calm is not None
     assert run.status is RunStatus.SUCCEEDED, run.failure
     branch, other = run.result["branch"], calm.result["branch"]
-    assert told(chaos.project, branch, run.id) == told(quiet.project, other, calm.id)
+    assert refs(chaos.project, branch, run.id) == refs(quiet.project, other, calm.id)
     subjects = chaos.project.git("log", "--format=%s", branch).splitlines()
     calm_subjects = quiet.project.git("log", "--format=%s", other).splitlines()
     assert without_ids(subjects) == without_ids(calm_subjects)
@@ -194,7 +194,7 @@ async def see_it_through(folder: Path, mode: str, kills: int, seed: int) -> None
 
 def without_ids(subjects: list[str]) -> list[str]:
     """Sorted: when the base moved is not the same moment in two runs."""
-    return sorted(re.sub(r"[0-9a-f]{6,}", "#", each) for each in subjects)
+    return sorted(re.sub(r"[0-9a-f]{6,}", "#", subject) for subject in subjects)
 
 
 def nobody_is_paid_twice(events: list[dict[str, Any]]) -> None:

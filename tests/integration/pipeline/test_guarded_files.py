@@ -9,7 +9,7 @@ import pytest
 
 from podium.app.approvals import approve, reject
 from podium.core.work import Run, RunStatus
-from tests.integration.pipeline.rig import (
+from tests.integration.pipeline.pipeline_harness import (
     VERIFICATION_PATH,
     Project,
     develops,
@@ -78,7 +78,7 @@ async def test_a_workflow_that_is_rejected_goes_back_to_the_developer(tmp_path: 
     branch = run.result["branch"]
     assert WORKFLOW not in project.git("log", "--name-only", "--format=", f"main..{branch}")
     ended = [e for e in await project.events(run.id) if e["type"] == "stage_ended"]
-    told = "\n".join(each for e in ended for each in e["problems"])
-    assert f"changes to {WORKFLOW} (new) were not approved: ann rejected" in told
-    assert "no workflows" in told
+    text = "\n".join(problem for e in ended for problem in e["problems"])
+    assert f"changes to {WORKFLOW} (new) were not approved: ann rejected" in text
+    assert "no workflows" in text
     assert run.result["guarded"] == []

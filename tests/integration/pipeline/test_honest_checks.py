@@ -8,12 +8,20 @@ from typing import Any
 import pytest
 
 from podium.core.work import Run, RunStatus
-from tests.integration.pipeline.rig import TEST, Project, audits, develops, smooth, turn, writes
+from tests.integration.pipeline.pipeline_harness import (
+    TEST,
+    Project,
+    audits,
+    develops,
+    smooth,
+    turn,
+    writes,
+)
 from tests.integration.wiring.test_project_venv import make_venv
 
 
 def verdicts(run: Run, stage: str) -> list[str]:
-    return [each["verdict"] for each in run.result["stages"] if each["stage"] == stage]
+    return [item["verdict"] for item in run.result["stages"] if item["stage"] == stage]
 
 
 def prompts(events: list[dict[str, Any]], role: str) -> list[str]:
@@ -111,7 +119,7 @@ async def test_checks_that_a_person_names_meanwhile_are_run_before_it_goes_out(
     settings.write_text(settings.read_text().replace("checks: null", "checks: [python3 calc.py]"))
     run = await project.resume(run.id)
     assert run.status is RunStatus.SUCCEEDED, run.failure or run.waiting_for
-    assert [each["command"] for each in run.result["checks"]] == ["python3 calc.py"]
+    assert [check["command"] for check in run.result["checks"]] == ["python3 calc.py"]
     assert run.result["check_notes"] == []
 
 
@@ -167,8 +175,8 @@ async def test_a_dispute_about_a_green_check_excuses_nothing_and_caches_are_no_w
     )
     run = await project.run(mode="quick")
     assert run.status is RunStatus.SUCCEEDED, run.failure or run.waiting_for
-    told = prompts(await project.events(run.id), "developer")[1]
-    assert "you dispute `python3 -m unittest -q`: It is slow.; every check passes" in told
+    messages = prompts(await project.events(run.id), "developer")[1]
+    assert "you dispute `python3 -m unittest -q`: It is slow.; every check passes" in messages
 
 
 async def test_a_failure_for_a_disputed_check_waits_for_a_person_with_its_reason(
@@ -190,7 +198,7 @@ async def test_a_failure_for_a_disputed_check_waits_for_a_person_with_its_reason
     assert f"you reported a failure: `python3 nowhere.py`: {why}" in asked
 
 
-async def test_what_was_red_before_the_work_is_told_as_such_and_not_called_green(
+async def test_checks_red_before_the_work_are_reported_as_such_and_not_called_green(
     tmp_path: Path,
 ) -> None:
     broken = {"test_other.py": TEST.replace("add(2, 2), 4", "add(2, 2), 5")}
@@ -208,7 +216,7 @@ async def test_what_was_red_before_the_work_is_told_as_such_and_not_called_green
     assert "`python3 -m unittest -q` failed (it was red before this work: exit 1)" in words
     assert "`test ! -e notes.txt` failed (it was green before this work: exit 0)" in words
     ran = [e for e in events if e["type"] == "checks_ran"]
-    assert [[each["exit_code"] for each in e["results"]] for e in ran] == [[1, 1], [0, 1]]
+    assert [[result["exit_code"] for result in e["results"]] for e in ran] == [[1, 1], [0, 1]]
     assert not any(e["passed"] for e in ran)
     assert project.git("show", f"{run_branch(project)}:notes.txt") == "x"
 
@@ -243,7 +251,7 @@ async def test_tests_that_nothing_can_run_stop_a_run_before_any_agent_until_they
     (packages / "pytest.py").write_text("print('1 passed in 0.01s')\n")
     run = await project.resume(run.id)
     assert run.status is RunStatus.SUCCEEDED, run.failure or run.waiting_for
-    assert [each["command"] for each in run.result["checks"]] == ["python -m pytest -q"]
+    assert [check["command"] for check in run.result["checks"]] == ["python -m pytest -q"]
 
 
 async def test_a_named_check_whose_program_no_workspace_has_stops_a_run_before_any_agent(

@@ -9,13 +9,13 @@ import pytest
 
 from podium.core.errors import BadInput, ConfigInvalid
 from podium.core.work import Run, RunStatus
-from tests.integration.pipeline.rig import PLAN, Project, develops, plans, says, smooth
+from tests.integration.pipeline.pipeline_harness import PLAN, Project, develops, plans, says, smooth
 from tests.soaking import in_soak
 
 
 def stages(run: Run) -> list[str]:
     assert run.status is RunStatus.SUCCEEDED, run.failure or run.waiting_for
-    return [each["stage"] for each in run.result["stages"]]
+    return [stage["stage"] for stage in run.result["stages"]]
 
 
 def options(**mode: Any) -> dict[str, Any]:
@@ -33,7 +33,9 @@ async def test_a_small_change_goes_through_one_analysis_one_change_and_one_revie
     run = await project.run(mode="quick")
     assert stages(run) == ["plan", "develop", "audit", "integrate"]
     assert run.result["checks"][0]["exit_code"] == 0
-    asked = [each["role"] for each in await project.events(run.id) if each["type"] == "agent_asked"]
+    asked = [
+        event["role"] for event in await project.events(run.id) if event["type"] == "agent_asked"
+    ]
     assert asked == ["architect", "developer", "auditor"]
     # Nobody triages remarks of a light run: they are plain text in the backlog.
     backlog = project.tree(run.result["branch"])["docs/dev_docs/backlog.md"]

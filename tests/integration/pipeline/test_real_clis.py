@@ -11,7 +11,7 @@ import yaml
 from podium.core.work import RunStatus
 from podium.testing.modelserver import ModelServer
 from tests.integration.contract.media import CLAUDE, CODEX, GEMINI, KEY, NONCE, Medium
-from tests.integration.pipeline.rig import (
+from tests.integration.pipeline.pipeline_harness import (
     FEAT,
     PLAN,
     PLAN_PATH,
@@ -102,17 +102,17 @@ async def test_real_clis_make_a_reviewed_branch(
         _give_roles(project, cast, server.url)
         run = await project.run(mode=mode)
         assert run.status is RunStatus.SUCCEEDED, run.failure or run.waiting_for
-        told = [str(each.body) for each in server.requests]
+        messages = [str(request.body) for request in server.requests]
     assert project.tree(run.result["branch"])["calc.py"] == RIGHT.strip()
     assert project.git("rev-parse", "main") == before
-    agents = {each["role"]: each["agent"] for each in run.result["stages"]}
+    agents = {stage["role"]: stage["agent"] for stage in run.result["stages"]}
     assert agents["developer"] == cast["developer"].name
     assert agents["auditor"] == cast["auditor"].name
     events = await project.events(run.id)
     refused = [e["arguments"] for e in events if e["type"] == "tool_refused"]
-    assert any("git checkout main" in str(each) for each in refused)
+    assert any("git checkout main" in str(item) for item in refused)
     # Clean slate, on the wire: no request of the auditor's holds what the developer's model said.
-    judged = [body for body in told if "Stage: audit, round 1" in body]
+    judged = [body for body in messages if "Stage: audit, round 1" in body]
     assert judged
     assert not any("git checkout main" in body for body in judged)
 

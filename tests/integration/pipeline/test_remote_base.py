@@ -13,7 +13,16 @@ from podium.core.forge import RemoteBase
 from podium.core.work import RunStatus
 from podium.git.forge import RepositoryForge
 from podium.git.forge.remotes import Remotes
-from tests.integration.pipeline.rig import FEAT, RIGHT, WRONG, Project, audits, smooth, turn, writes
+from tests.integration.pipeline.pipeline_harness import (
+    FEAT,
+    RIGHT,
+    WRONG,
+    Project,
+    audits,
+    smooth,
+    turn,
+    writes,
+)
 from tests.soaking import in_soak
 
 THEIRS = "def add(one, two):\n    return two - one\n"
@@ -116,7 +125,7 @@ async def test_a_base_that_moves_before_the_push_goes_back_to_integration(
     monkeypatch.setattr(RepositoryForge, "_fetched", fetched_late)
     run = await shared.project.run(mode="quick")
     assert run.status is RunStatus.SUCCEEDED, (run.failure, run.waiting_for)
-    stages = [(each["stage"], each["round"]) for each in run.result["stages"]]
+    stages = [(stage["stage"], stage["round"]) for stage in run.result["stages"]]
     assert stages[-4:] == [
         ("integrate", 1),
         ("merge_review", 1),
@@ -133,7 +142,7 @@ async def test_a_base_that_moves_before_the_push_goes_back_to_integration(
     assert run.result["plan"] in tree
 
 
-async def test_a_remote_that_cannot_be_reached_is_told_in_result_and_pull_request(
+async def test_unreachable_remote_is_reported_in_result_and_pull_request(
     tmp_path: Path,
 ) -> None:
     settings = {"flows": {"pipeline": {"push": False}}}

@@ -9,7 +9,7 @@ import pytest
 
 from podium.app.approvals import approve
 from podium.core.work import Run, RunStatus
-from tests.integration.pipeline.rig import (
+from tests.integration.pipeline.pipeline_harness import (
     PLAN,
     PLAN_PATH,
     TASK,
@@ -40,11 +40,11 @@ NAMES_FILES = (
 async def prompts(project: Project, run: Run) -> dict[str, str]:
     """Role → the last prompt that it was sent."""
     events = await project.events(run.id)
-    return {each["role"]: each["prompt"] for each in events if each["type"] == "agent_asked"}
+    return {event["role"]: event["prompt"] for event in events if event["type"] == "agent_asked"}
 
 
 @pytest.mark.soak
-async def test_an_answer_of_a_person_stands_beside_the_task_for_every_later_role(
+async def test_answer_of_a_person_accompanies_the_task_for_every_later_role(
     tmp_path: Path,
 ) -> None:
     asks = turn(
@@ -66,14 +66,14 @@ async def test_an_answer_of_a_person_stands_beside_the_task_for_every_later_role
         await approve(store, podium.clock, podium.ids, approval, by="ann", comment=ANSWER)
     run = succeeded(await project.resume(waiting.id))
     asked = await prompts(project, run)
-    told = (
+    text = (
         f"The task, in the user's words:\n```text\n{TASK}\n```\n\n"
         "Questions about the task that a person answered. The answers belong to the task, and a later one overrides "
         "an earlier one:\n\nThe architect asked: `What is half of an odd sum?`\n"
         f"A person answered:\n```text\n{ANSWER}\n```\n\n"
     )
     roles = ("plan_reviewer", "developer", "feedback_triager", "auditor")
-    assert [role for role in roles if told not in asked[role]] == []
+    assert [role for role in roles if text not in asked[role]] == []
     assert asked["architect"].startswith(
         "Results of your last turn:\n- A person answered your question: a fraction, never rounded\n\n"
     )
@@ -89,7 +89,7 @@ def _shows_what_the_plan_changes(prompt: str) -> None:
 
 
 @pytest.mark.soak
-async def test_a_merge_review_is_told_whether_the_change_was_reviewed_before(
+async def test_merge_review_is_shown_whether_the_change_was_reviewed_before(
     tmp_path: Path,
 ) -> None:
     stages = {"develop": {"next": {"DONE": "integrate"}}}
@@ -117,8 +117,8 @@ async def test_an_architect_who_finds_nothing_to_plan_leaves_it_to_a_person(tmp_
     assert "\n- bug: add(2, 2) is 4 here." in why
     run = await project.resume(stuck.id, note="It fails on Windows.")
     events = await project.events(run.id)
-    assert [each["verdict"] for each in events if each["type"] == "stage_ended"][-1] == "DONE"
-    again = [each["prompt"] for each in events if each["type"] == "agent_asked"][1]
+    assert [event["verdict"] for event in events if event["type"] == "stage_ended"][-1] == "DONE"
+    again = [event["prompt"] for event in events if event["type"] == "agent_asked"][1]
     assert "It fails on Windows." in again
 
 
@@ -135,7 +135,7 @@ async def test_plan_and_review_may_come_with_the_answer_and_a_quick_plan_may_be_
     ]
     project = Project(tmp_path).build(turns, settings={"checks": []})
     run = succeeded(await project.run(mode="quick"))
-    assert [each["verdict"] for each in run.result["stages"]] == ["DONE", "DONE", "PASS", "DONE"]
+    assert [stage["verdict"] for stage in run.result["stages"]] == ["DONE", "DONE", "PASS", "DONE"]
     written = project.tree(run.result["branch"]).values()
     assert {short.rstrip(), review} <= set(written)
     # A project that says that it has no checks is delivered as untested.
@@ -157,8 +157,10 @@ async def test_remarks_that_are_settled_or_say_nothing_are_not_triaged(tmp_path:
     project = Project(tmp_path).build(turns)
     run = succeeded(await project.run())
     assert "feedback_triager" not in await prompts(project, run)
-    notes = [each["text"] for each in await project.events(run.id) if each["type"] == "note_taken"]
-    assert [each for each in notes if each.startswith("Feedback from")] == [
+    notes = [
+        event["text"] for event in await project.events(run.id) if event["type"] == "note_taken"
+    ]
+    assert [note for note in notes if note.startswith("Feedback from")] == [
         "Feedback from plan: not triaged (its document has been rewritten since)",
         "Feedback from develop: not triaged (nothing in it is still open)",
     ]
@@ -177,7 +179,7 @@ async def test_the_plan_decides_about_the_change_log_and_the_triager_sees_no_fil
     ]
     project = Project(tmp_path).build(turns, files={"CHANGELOG.md": "# Changes\n"})
     run = succeeded(await project.run())
-    assert [each["verdict"] for each in run.result["stages"]].count("SENT_BACK") == 0
+    assert [stage["verdict"] for stage in run.result["stages"]].count("SENT_BACK") == 0
     assert ".gitattributes" in project.tree(run.result["branch"])
     asked = await prompts(project, run)
     assert "\nCHANGELOG.md:\n" not in asked["developer"]

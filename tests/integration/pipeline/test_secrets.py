@@ -10,7 +10,7 @@ import pytest
 from podium.app.secrets import secret_finder
 from podium.core.work import Run, RunStatus
 from podium.git import commit_scan
-from tests.integration.pipeline.rig import (
+from tests.integration.pipeline.pipeline_harness import (
     PLAN,
     PLAN_PATH,
     RIGHT,
@@ -62,7 +62,7 @@ def mends(*more: dict[str, Any]) -> dict[str, Any]:
 
 async def problems(project: Project, run: Run, stage: str) -> str:
     ended = [e for e in await project.events(run.id) if e["type"] == "stage_ended"]
-    return "\n".join(each for e in ended if e["stage"] == stage for each in e["problems"])
+    return "\n".join(problem for e in ended if e["stage"] == stage for problem in e["problems"])
 
 
 async def verdicts(project: Project, run: Run) -> list[str]:
@@ -75,14 +75,14 @@ def reachable(project: Project, branch: str) -> str:
 
 @pytest.mark.soak  # the last test comes to it too
 @pytest.mark.parametrize(
-    ("path", "text", "told"),
+    ("path", "text", "output_text"),
     [
         ("tests/data.py", f'PASSWORD = "{VALUE}"', "tests/data.py:2 (the value of DEPLOY_PASSWORD"),
         ("settings.py", f'TOKEN = "{TOKEN}"', "settings.py:2 (looks like a github-token"),
     ],
 )
 async def test_a_secret_in_a_file_goes_back_to_the_developer_and_is_in_no_commit(
-    tmp_path: Path, path: str, text: str, told: str
+    tmp_path: Path, path: str, text: str, output_text: str
 ) -> None:
     removes = mends({"run": f"test -s calc.py && rm {path}"})
     project = built(tmp_path, leaks(path, text), removes)
@@ -93,7 +93,7 @@ async def test_a_secret_in_a_file_goes_back_to_the_developer_and_is_in_no_commit
     assert VALUE not in reachable(project, branch)
     assert TOKEN not in reachable(project, branch)
     found = await problems(project, run, "develop")
-    assert told in found
+    assert output_text in found
     assert VALUE not in found
     assert TOKEN not in found
 
@@ -127,8 +127,8 @@ async def test_a_message_in_the_form_of_a_diff_hides_no_secret(tmp_path: Path) -
 
 @pytest.mark.soak  # held in tests/integration/workspaces/test_commit_scan.py without a run
 async def test_many_that_may_be_meant_do_not_hide_one_that_may_not(tmp_path: Path) -> None:
-    each = "printf 'ghp_%s%s\\n' 0a1b2c3d4e5f6a7b8c9d0a1b2c3d4e5f6a $i > tests/$i.txt"
-    decoys = {"run": f"mkdir -p tests; for i in $(seq 100 180); do {each}; done"}
+    item = "printf 'ghp_%s%s\\n' 0a1b2c3d4e5f6a7b8c9d0a1b2c3d4e5f6a $i > tests/$i.txt"
+    decoys = {"run": f"mkdir -p tests; for i in $(seq 100 180); do {item}; done"}
     found = await refused(
         tmp_path, decoys, commits("-m one"), piecemeal(VALUE, "settings.py"), commits("-m two")
     )
@@ -187,7 +187,7 @@ async def test_what_only_looks_like_one_in_test_data_is_for_a_person_before_it_g
 
 
 @pytest.mark.soak
-async def test_code_that_handles_credentials_is_no_secret_and_values_are_told_from_shapes(
+async def test_code_handling_credentials_is_no_secret_and_values_are_distinguished_from_shapes(
     tmp_path: Path,
 ) -> None:
     project = built(tmp_path)
@@ -208,9 +208,9 @@ async def test_a_password_inside_an_address_is_a_value_that_podium_knows(tmp_pat
     project.environ["SHOP_DATABASE_URL"] = "postgresql://shop:hunter2-winter-31@db/shop"
     async with project.podium() as podium:
         secrets_in = secret_finder(podium.redactor)
-    told = "secret:SHOP_DATABASE_URL:password"
-    assert secrets_in("the password is hunter2-winter-31") == (told,)
-    assert secrets_in("postgresql://shop:hunter2-winter-31@db/shop") == (told,)
+    text = "secret:SHOP_DATABASE_URL:password"
+    assert secrets_in("the password is hunter2-winter-31") == (text,)
+    assert secrets_in("postgresql://shop:hunter2-winter-31@db/shop") == (text,)
 
 
 @pytest.mark.soak
@@ -256,9 +256,9 @@ async def test_open_findings_are_in_every_later_prompt_and_before_the_person(
     branch = project.git("for-each-ref", "--format=%(refname:short)", "refs/heads/task/")
     assert "return 7" in reachable(project, branch)
     assert VALUE not in reachable(project, branch)
-    told = await problems(project, run, "develop")
-    assert "settings.py:2 (the value of DEPLOY_PASSWORD" in told
-    assert VALUE not in told
+    output = await problems(project, run, "develop")
+    assert "settings.py:2 (the value of DEPLOY_PASSWORD" in output
+    assert VALUE not in output
     asked = [e for e in await project.events(run.id) if e["type"] == "agent_asked"]
     prompts = {e["step"]: e["prompt"] for e in asked}
     assert "the value of DEPLOY_PASSWORD" in prompts["develop-2"]

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from podium.cli.error_report import run as run_command
-from tests.integration.pipeline.rig import Project, audits, develops, smooth
+from tests.integration.pipeline.pipeline_harness import Project, audits, develops, smooth
 from tests.integration.pipeline.test_story import Done, succeeded
 
 GOLDEN = Path(__file__).parent / "golden_prompts"
@@ -60,8 +60,8 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Done:
 
 
 def sent(done: Done) -> dict[str, str]:
-    asked = [each for each in done.events if each["type"] == "agent_asked"]
-    return {each["step"]: _lasting(each["prompt"], done) for each in asked}
+    asked = [event for event in done.events if event["type"] == "agent_asked"]
+    return {item["step"]: _lasting(item["prompt"], done) for item in asked}
 
 
 def _lasting(prompt: str, done: Done) -> str:
@@ -95,7 +95,7 @@ def _compare(golden: Path, text: str) -> None:
 def test_every_prompt_has_a_golden_one(thorough: Done) -> None:
     assert tuple(sent(thorough)) == STEPS
     quick = {f"quick-{step}" for step in QUICK_STEPS}
-    assert {each.stem for each in GOLDEN.iterdir()} == {*STEPS, *quick}
+    assert {path.stem for path in GOLDEN.iterdir()} == {*STEPS, *quick}
 
 
 def test_the_auditor_sees_the_change_and_none_of_the_pipelines_own_documents(
@@ -109,8 +109,8 @@ def test_the_auditor_sees_the_change_and_none_of_the_pipelines_own_documents(
 def test_sizes_by_part_add_up_and_are_shown(
     thorough: Done, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    began = [each for each in thorough.events if each["type"] == "stage_began"]
-    asked = [each for each in thorough.events if each["type"] == "agent_asked"]
+    began = [event for event in thorough.events if event["type"] == "stage_began"]
+    asked = [event for event in thorough.events if event["type"] == "agent_asked"]
     for stage, prompt in zip(began, asked, strict=True):
         assert sum(stage["sizes"].values()) == len(prompt["prompt"])
     assert asked[0]["prompt"].count(AGENTS) == 1
@@ -122,7 +122,7 @@ def test_sizes_by_part_add_up_and_are_shown(
     assert "documents" in table
     assert run_command([*place, "prompts", thorough.run.id, "--stage", "audit", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
-    assert [each["stage"] for each in shown["prompts"]] == ["audit (round 1)", "audit (round 2)"]
+    assert [item["stage"] for item in shown["prompts"]] == ["audit (round 1)", "audit (round 2)"]
     assert run_command([*place, "prompts", "--stage", "develop"]) == 0
     assert "# You are the Developer" in capsys.readouterr().out
     assert run_command([*place, "prompts", "--stage", "plan", "--mode", "quick"]) == 0

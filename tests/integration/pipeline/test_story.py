@@ -15,7 +15,7 @@ from podium.app.approvals import approve
 from podium.core.errors import ApprovalClosed
 from podium.core.work import Run, RunStatus
 from podium.testing import retry_until
-from tests.integration.pipeline.rig import (
+from tests.integration.pipeline.pipeline_harness import (
     FEAT,
     PLAN,
     PLAN_PATH,
@@ -43,7 +43,7 @@ SUBTRACTS = "\n\ndef sub(one, two):\n    return one - two\n"
 
 def stages(run: Run) -> list[tuple[str, str]]:
     """Stage and verdict of everything that an agent was asked for."""
-    return [(each["stage"], each["verdict"]) for each in run.result["stages"]]
+    return [(stage["stage"], stage["verdict"]) for stage in run.result["stages"]]
 
 
 def succeeded(run: Run) -> Run:
@@ -64,14 +64,14 @@ def done(
     turns: list[dict[str, Any]],
     settings: dict[str, Any] | None = None,
     notes: str = "",
-    **wishes: Any,
+    **intent: Any,
 ) -> Done:
     async def work() -> Done:
         project = Project(folder).build(turns, settings=settings)
         if notes:
             (project.folder / NOTES).parent.mkdir(parents=True)
             (project.folder / NOTES).write_text(notes)
-        run = succeeded(await project.run(**wishes))
+        run = succeeded(await project.run(**intent))
         return Done(project, run, await project.events(run.id))
 
     return asyncio.run(work())
@@ -170,7 +170,7 @@ def test_every_commit_of_the_supervisor_names_run_and_step(direct: Done) -> None
     assert sum(line.startswith("Podium\t") for line in log.splitlines()) == 5
 
 
-def test_backlog_items_and_lessons_are_kept_once_each_and_used_again(direct: Done) -> None:
+def test_backlog_items_and_lessons_are_kept_once_and_used_again(direct: Done) -> None:
     project, run, events = direct
     tree = project.tree(run.result["branch"])
     assert tree["docs/dev_docs/backlog.md"].lower().count("support floats") == 1
@@ -304,15 +304,15 @@ async def test_a_plan_without_its_parts_is_sent_back_with_the_missing_ones_named
     assert "test scenarios" in ended[0]["problems"][0]
 
 
-async def test_findings_that_repeat_need_a_person_who_is_told_them(tmp_path: Path) -> None:
+async def test_repeated_findings_need_a_person_who_is_shown_them(tmp_path: Path) -> None:
     rejects = says("plan_reviewer", "REJECT", feedback="- The plan forgets negative numbers.")
     project = Project(tmp_path).build(
         [rejects, *plans_again(), *smooth()], settings={"budgets": {"run": {"turns": 6}}}
     )
     run = await project.run()
     assert run.status is RunStatus.NEEDS_HUMAN
-    told = [e for e in await project.events(run.id) if e["type"] == "run_needed_human"][-1]
-    assert "negative numbers" in told["reason"]
+    messages = [e for e in await project.events(run.id) if e["type"] == "run_needed_human"][-1]
+    assert "negative numbers" in messages["reason"]
     asked = [e["role"] for e in await project.events(run.id) if e["type"] == "agent_asked"]
     assert asked.count("plan_reviewer") == 2
     project.play([*plans_again(), *smooth()])
@@ -325,7 +325,7 @@ async def test_findings_that_repeat_need_a_person_who_is_told_them(tmp_path: Pat
 
 
 @pytest.mark.soak
-async def test_new_findings_each_round_end_after_the_allowed_rounds(tmp_path: Path) -> None:
+async def test_new_findings_in_every_round_end_after_the_allowed_rounds(tmp_path: Path) -> None:
     rejects = [
         says("plan_reviewer", "REJECT", f"Stage: plan_review, round {n}\\.", feedback=f"- {what}")
         for n, what in enumerate(["One thing.", "Another matter.", "A third idea.", "Yet more."], 1)
@@ -344,14 +344,14 @@ async def test_version_and_changelog_have_to_be_brought_along_where_there_are_an
     tmp_path: Path,
 ) -> None:
     files = {"VERSION": "1.0\n", "CHANGELOG.md": "# Changes\n"}
-    told = develops(
+    output = develops(
         when="Stage: develop, round 2",
         files={"VERSION": "1.1\n", "CHANGELOG.md": "# Changes\n\n- Sums are right\n"},
     )
-    project = Project(tmp_path).build([told, *smooth()], files=files)
+    project = Project(tmp_path).build([output, *smooth()], files=files)
     run = succeeded(await project.run())
     ended = [e for e in await project.events(run.id) if e["type"] == "stage_ended"]
-    assert [each.split()[0] for each in ended[2]["problems"]] == ["VERSION", "CHANGELOG.md"]
+    assert [problem.split()[0] for problem in ended[2]["problems"]] == ["VERSION", "CHANGELOG.md"]
 
 
 @pytest.mark.soak
@@ -392,8 +392,8 @@ async def test_feedback_is_triaged(tmp_path: Path, decision: str, lands: str) ->
     tree = project.tree(run.result["branch"])
     found = {path for path, text in tree.items() if "Say what happens to floats" in text}
     assert found == ({lands} if lands else set())
-    said = [e["text"] for e in await project.events(run.id) if e["type"] == "note_taken"]
-    assert any(decision in text for text in said)
+    messages = [e["text"] for e in await project.events(run.id) if e["type"] == "note_taken"]
+    assert any(decision in text for text in messages)
     (review,) = [text for text in tree.values() if text.startswith("# Plan reviewer: APPROVE")]
     assert "reason: A test shows the cause." in review
 
@@ -516,7 +516,7 @@ async def test_an_agent_that_cannot_be_read_is_asked_once_more_and_then_the_step
 
 
 @pytest.mark.soak
-async def test_two_runs_that_get_in_each_others_way_are_both_told(tmp_path: Path) -> None:
+async def test_two_conflicting_runs_are_both_notified(tmp_path: Path) -> None:
     project = Project(tmp_path).build(
         [develops("x = 1\n" + RIGHT), *smooth()], settings={"budgets": {"run": {"turns": 2}}}
     )
@@ -543,9 +543,7 @@ def approval_of(run: Run) -> str:
 
 
 @pytest.mark.parametrize("says_yes", [True, in_soak(False)], ids=["approved", "rejected"])
-async def test_a_skill_is_active_only_after_a_person_said_yes(
-    tmp_path: Path, says_yes: bool
-) -> None:
+async def test_skill_is_active_only_after_a_person_approved(tmp_path: Path, says_yes: bool) -> None:
     learned = develops(
         skill={"name": "Add numbers", "description": "Adds.", "steps": ["Write a plus sign."]}
     )

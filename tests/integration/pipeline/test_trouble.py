@@ -12,7 +12,7 @@ from podium.core.errors import BadInput
 from podium.core.work import RunStatus
 from podium.jobs.pipeline import composition
 from podium.testing import retry_until
-from tests.integration.pipeline.rig import RIGHT, TEST, Project, develops, smooth, turn
+from tests.integration.pipeline.pipeline_harness import RIGHT, TEST, Project, develops, smooth, turn
 
 
 @pytest.mark.soak
@@ -64,7 +64,7 @@ async def test_spaces_and_other_alphabets_in_names_do_no_harm(tmp_path: Path) ->
     assert shown == "neu"
 
 
-async def test_an_agent_whose_program_is_not_there_is_told_of_before_anything_is_made(
+async def test_agent_whose_program_is_missing_is_reported_before_anything_is_made(
     tmp_path: Path,
 ) -> None:
     project = Project(tmp_path).build(smooth())
@@ -99,7 +99,7 @@ async def test_an_auditor_sees_which_files_go_and_a_policy_may_ask_before_a_bran
     async with project.podium() as podium:
         store = await podium.store()
         receipts = await store.read(lambda view: view.receipts(run.id))
-    assert [each.tool for each in receipts if each.tool == "hand_over"] == ["hand_over"]
+    assert [receipt.tool for receipt in receipts if receipt.tool == "hand_over"] == ["hand_over"]
     asked = [e for e in await project.events(run.id) if e["type"] == "agent_asked"]
     prompts = [e["prompt"] for e in asked if e["role"] == "auditor"]
     assert "`test_calc.py`" in prompts[0]
@@ -113,7 +113,7 @@ async def test_a_sparse_checkout_is_refused_before_anything_is_made(tmp_path: Pa
     assert project.git("branch", "--list", "task/*") == ""
 
 
-async def test_a_disk_with_next_to_nothing_left_is_told_of_first(
+async def test_nearly_full_disk_is_reported_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = Project(tmp_path).build(smooth())

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.cli.desk import Desk
+from tests.integration.cli.command_runner import CommandRunner
 
 
 @pytest.fixture
-def desk(
+def cli(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Desk:
-    desk = Desk(tmp_path, capsys)
+) -> CommandRunner:
+    cli = CommandRunner(tmp_path, capsys)
     for name in ("PODIUM_DEBUG", "PODIUM_MODE", "PODIUM_PROJECT", "PODIUM_DATABASE_URL"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("PODIUM_HOME", str(desk.home))
-    monkeypatch.chdir(desk.project)
-    return desk
+    monkeypatch.setenv("PODIUM_HOME", str(cli.home))
+    monkeypatch.chdir(cli.project)
+    return cli

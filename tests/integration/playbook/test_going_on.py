@@ -20,9 +20,17 @@ from podium.jobs.playbook.events import PlaybookEnded
 from podium.jobs.playbook.models import Criterion
 from podium.library import run_playbook
 from podium.testing.modelserver import ModelServer
-from tests.integration.cli.desk import Desk
-from tests.integration.playbook.replay_rig import same
-from tests.integration.playbook.stage import EDIT, READ, Stage, call, of_type, result_of, trace_of
+from tests.integration.cli.command_runner import CommandRunner
+from tests.integration.playbook.playbook_harness import (
+    EDIT,
+    READ,
+    Stage,
+    call,
+    of_type,
+    result_of,
+    trace_of,
+)
+from tests.integration.playbook.replay_harness import same
 
 KEY = "AIza-loopback-0123456789"
 WRONG = call("write_file", path="version.txt", content="1.5\n")
@@ -35,8 +43,8 @@ MET = Criterion(command="make lint", met=True, exit_code=0, output_sha256="ef")
 
 
 @pytest.fixture
-def stage(desk: Desk) -> Stage:
-    return Stage(desk)
+def stage(cli: CommandRunner) -> Stage:
+    return Stage(cli)
 
 
 def turn(*acts: Any, when: str = "", reply: str = "Done.") -> dict[str, Any]:
@@ -44,7 +52,7 @@ def turn(*acts: Any, when: str = "", reply: str = "Done.") -> dict[str, Any]:
 
 
 def prompts(stage: Stage, run_id: str) -> list[str]:
-    return [each["prompt"] for each in of_type(trace_of(stage.root, run_id), "agent_asked")]
+    return [item["prompt"] for item in of_type(trace_of(stage.root, run_id), "agent_asked")]
 
 
 def test_after_an_answer_the_agent_gets_the_news_and_not_the_assignment_again(
@@ -57,8 +65,8 @@ def test_after_an_answer_the_agent_gets_the_news_and_not_the_assignment_again(
     same(stage, run_id)
     (asked,) = of_type(lines, "approval_requested")
     assert "Which version?" in asked["summary"]
-    stage.desk.run("approve", asked["approval_id"], "--say", "the second one")
-    assert stage.desk.run("resume", run_id).code == 0
+    stage.cli.run("approve", asked["approval_id"], "--say", "the second one")
+    assert stage.cli.run("resume", run_id).code == 0
     first, second = prompts(stage, run_id)
     assert "Follow the playbook below" in first
     assert "Follow the playbook below" not in second
@@ -143,16 +151,16 @@ def test_a_retry_says_what_was_done_and_which_criteria_failed(stage: Stage) -> N
     code, lines = stage.events()
     assert code == 1
     run_id = lines[0]["run"]
-    assert stage.desk.run("retry", run_id, "--from", "follow").code == 0
+    assert stage.cli.run("retry", run_id, "--from", "follow").code == 0
     first, *_, again = prompts(stage, run_id)
     assert again.startswith(first.rstrip())
-    told = again[len(first.rstrip()) :]
-    assert "# What was done before" in told
-    assert "Files that it changed: `version.txt`." in told
-    assert "Not met: `grep -q 2.0 version.txt` (exit code 1). It had no output." in told
-    assert 'write_file {"content": "1.5\\n", "path": "version.txt"}: done' in told
-    assert "read_file" not in told
-    assert "It says 1.5 now." in told
+    messages = again[len(first.rstrip()) :]
+    assert "# What was done before" in messages
+    assert "Files that it changed: `version.txt`." in messages
+    assert "Not met: `grep -q 2.0 version.txt` (exit code 1). It had no output." in messages
+    assert 'write_file {"content": "1.5\\n", "path": "version.txt"}: done' in messages
+    assert "read_file" not in messages
+    assert "It says 1.5 now." in messages
     same(stage, run_id)
 
 
@@ -171,14 +179,14 @@ async def test_a_model_that_finishes_too_early_goes_on_with_what_it_knows(stage:
         result = await run_playbook(
             stage.root / "bump.md",
             stage.root / "plugin-profile.yaml",
-            agent=lambda kit: GeminiAgent(kit, lambda name: KEY, base_url=server.url),
-            environ={**os.environ, "PODIUM_HOME": str(stage.desk.home)},
+            agent=lambda deps: GeminiAgent(deps, lambda name: KEY, base_url=server.url),
+            environ={**os.environ, "PODIUM_HOME": str(stage.cli.home)},
         )
-        said = json.dumps(server.requests[2].body)
+        text = json.dumps(server.requests[2].body)
     assert (result.met, result.ends, len(server.requests)) == (True, 2, 4), result
-    assert said.count("Follow the playbook below") == 1
-    assert said.count("# Not done yet") == 1
-    assert said.index("Bumped.") < said.index("# Not done yet")
+    assert text.count("Follow the playbook below") == 1
+    assert text.count("# Not done yet") == 1
+    assert text.index("Bumped.") < text.index("# Not done yet")
 
 
 class Forgetful:
@@ -199,12 +207,12 @@ async def test_an_agent_that_kept_no_conversation_gets_the_whole_assignment(stag
     result = await run_playbook(
         stage.root / "bump.md",
         stage.root / "plugin-profile.yaml",
-        agent=lambda kit: agent,
-        environ={**os.environ, "PODIUM_HOME": str(stage.desk.home)},
+        agent=lambda deps: agent,
+        environ={**os.environ, "PODIUM_HOME": str(stage.cli.home)},
     )
     assert not result.met
-    first, second = (each.prompt for each in agent.turns)
-    assert [each.session for each in agent.turns] == [None, None]
+    first, second = (item.prompt for item in agent.turns)
+    assert [item.session for item in agent.turns] == [None, None]
     assert second.startswith(first.rstrip())
     assert "in a conversation that was not saved" in second
     assert "I looked at it." in second

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tests.integration.cli.desk import Desk
-from tests.integration.playbook.replay_rig import MIXED, WRITE, recorded, same, trace_file
-from tests.integration.playbook.stage import READ, Stage, call, of_type, trace_of
+from tests.integration.cli.command_runner import CommandRunner
+from tests.integration.playbook.playbook_harness import READ, Stage, call, of_type, trace_of
+from tests.integration.playbook.replay_harness import MIXED, WRITE, recorded, same, trace_file
 
 
 @pytest.fixture
-def stage(desk: Desk) -> Stage:
-    return Stage(desk)
+def stage(cli: CommandRunner) -> Stage:
+    return Stage(cli)
 
 
 def test_calls_of_every_kind_happen_again_byte_for_byte(stage: Stage) -> None:
@@ -26,8 +26,8 @@ def test_a_rejection_is_a_rejection_again(stage: Stage) -> None:
     stage.acts(call("ask_human", question="Which version?"), WRITE)
     run_id = recorded(stage, code=3)
     (asked,) = of_type(trace_of(stage.root, run_id), "approval_requested")
-    stage.desk.run("reject", asked["approval_id"], "--why", "decide yourself")
-    stage.desk.run("resume", run_id)
+    stage.cli.run("reject", asked["approval_id"], "--why", "decide yourself")
+    stage.cli.run("resume", run_id)
     same(stage, run_id)
 
 
@@ -37,7 +37,7 @@ def test_a_run_without_an_end_is_replayed_as_far_as_it_came(stage: Stage) -> Non
     run_id = recorded(stage, code=3)
     same(stage, run_id)
     stage.acts(READ, WRITE)
-    assert stage.desk.run("resume", run_id).code == 0
+    assert stage.cli.run("resume", run_id).code == 0
     same(stage, run_id)
 
 

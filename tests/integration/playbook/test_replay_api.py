@@ -11,8 +11,8 @@ import yaml
 
 from podium.testing import retry_until
 from podium.testing.modelserver import ModelServer, Script
-from tests.integration.cli.desk import AS_OS_USER, Desk, Said
-from tests.integration.playbook.stage import Stage, of_type, trace_of
+from tests.integration.cli.command_runner import AS_OS_USER, CommandResult, CommandRunner
+from tests.integration.playbook.playbook_harness import Stage, of_type, trace_of
 
 KEY = "sk-very-secret-0123456789"
 LARGE = "a line that is long enough to count\n" * 2_000
@@ -48,8 +48,8 @@ INTERRUPTED = script(
 
 
 @pytest.fixture
-def stage(desk: Desk) -> Stage:
-    return Stage(desk)
+def stage(cli: CommandRunner) -> Stage:
+    return Stage(cli)
 
 
 def configure(stage: Stage, url: str) -> None:
@@ -60,36 +60,36 @@ def configure(stage: Stage, url: str) -> None:
         "env": {"OPENAI_API_KEY": "secret://MODEL_KEY"},
         "options": {"provider": "openai"},
     }
-    stage.desk.says("{}\n")
-    stage.desk.home.mkdir(exist_ok=True)
+    stage.cli.says("{}\n")
+    stage.cli.home.mkdir(exist_ok=True)
     settings = {"agents": {"model": agent}, "secrets": ["MODEL_KEY"]}
-    (stage.desk.home / "config.yaml").write_text(yaml.safe_dump(settings))
+    (stage.cli.home / "config.yaml").write_text(yaml.safe_dump(settings))
 
 
-async def spawned(stage: Stage, *arguments: str, **env: str) -> Said:
-    return await asyncio.to_thread(stage.desk.spawn, *arguments, env=env)
+async def spawned(stage: Stage, *arguments: str, **env: str) -> CommandResult:
+    return await asyncio.to_thread(stage.cli.spawn, *arguments, env=env)
 
 
 @pytest.mark.soak
 async def test_answers_of_a_model_happen_again_without_it(stage: Stage) -> None:
     async with ModelServer(SCRIPT, key=KEY) as server:
         configure(stage, server.url)
-        said = await spawned(stage, "playbook", "run", "bump.md", "--json", MODEL_KEY=KEY)
-        assert said.code == 3, said.err
-        run_id = json.loads(said.out.splitlines()[0])["run"]
+        result = await spawned(stage, "playbook", "run", "bump.md", "--json", MODEL_KEY=KEY)
+        assert result.code == 3, result.err
+        run_id = json.loads(result.out.splitlines()[0])["run"]
         (asked,) = of_type(trace_of(stage.root, run_id), "approval_requested")
         answered = await spawned(
             stage, "approve", asked["approval_id"], "--say", "yes", **AS_OS_USER
         )
         assert answered.code == 0, answered.err
-        said = await spawned(stage, "resume", run_id, MODEL_KEY=KEY)
-        assert said.code == 0, said.err
+        result = await spawned(stage, "resume", run_id, MODEL_KEY=KEY)
+        assert result.code == 0, result.err
         asked_models = len(server.requests)
     lines = trace_of(stage.root, run_id)
     assert len(of_type(lines, "model_answered")) == asked_models == 5
-    (stage.desk.home / "config.yaml").unlink()
-    said = await spawned(stage, "replay", run_id, "--json")
-    assert (said.code, said.json["verbatim"]) == (0, True), said.out + said.err
+    (stage.cli.home / "config.yaml").unlink()
+    result = await spawned(stage, "replay", run_id, "--json")
+    assert (result.code, result.json["verbatim"]) == (0, True), result.out + result.err
 
 
 @pytest.mark.soak
@@ -99,9 +99,9 @@ async def test_a_model_whose_process_was_killed_goes_on_where_it_was_and_again_i
     async with ModelServer(INTERRUPTED, key=KEY) as server:
         configure(stage, server.url)
         process = await asyncio.create_subprocess_exec(
-            *stage.desk.command("playbook", "run", "bump.md"),
+            *stage.cli.command("playbook", "run", "bump.md"),
             cwd=stage.root,
-            env={**stage.desk.environ, "MODEL_KEY": KEY},
+            env={**stage.cli.environ, "MODEL_KEY": KEY},
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.DEVNULL,
         )
@@ -109,9 +109,9 @@ async def test_a_model_whose_process_was_killed_goes_on_where_it_was_and_again_i
         process.kill()
         await process.wait()
         (run,) = (stage.root / ".podium" / "runs").iterdir()
-        said = await spawned(stage, "resume", run.name, MODEL_KEY=KEY)
-        assert said.code == 0, said.err
+        result = await spawned(stage, "resume", run.name, MODEL_KEY=KEY)
+        assert result.code == 0, result.err
         assert len(server.requests) == 4
     assert len(of_type(trace_of(stage.root, run.name), "run_started")) == 2
-    said = await spawned(stage, "replay", run.name, "--json")
-    assert (said.code, said.json["verbatim"]) == (0, True), said.out + said.err
+    result = await spawned(stage, "replay", run.name, "--json")
+    assert (result.code, result.json["verbatim"]) == (0, True), result.out + result.err

@@ -19,21 +19,21 @@ from podium.cli.error_report import run
 from podium.jobs.playbook import prompt
 from podium.jobs.playbook.replay import recording
 from podium.tools import builtin_tools
-from tests.integration.cli.desk import Desk, Said
-from tests.integration.playbook.replay_rig import MIXED, Events, edited, first
-from tests.integration.playbook.stage import Stage
-from tests.integration.workspaces.ground_rig import image
+from tests.integration.cli.command_runner import CommandResult, CommandRunner
+from tests.integration.playbook.playbook_harness import Stage
+from tests.integration.playbook.replay_harness import MIXED, Events, edited, first
+from tests.integration.workspaces.folder_harness import image
 
-Project = Callable[..., Said]
+Project = Callable[..., CommandResult]
 
 
 @pytest.fixture(scope="module")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project in which one run was recorded."""
-    stage = Stage(Desk(tmp_path_factory.mktemp("recorded")))
+    stage = Stage(CommandRunner(tmp_path_factory.mktemp("recorded")))
     stage.acts(*MIXED)
-    said = stage.desk.spawn("playbook", "run", "bump.md", "--json")
-    assert said.code == 0, said.out + said.err
+    result = stage.cli.spawn("playbook", "run", "bump.md", "--json")
+    assert result.code == 0, result.out + result.err
     return stage.root
 
 
@@ -58,11 +58,11 @@ def trace_in(project: Path) -> Path:
 
 @pytest.fixture
 def replay(project: Path, capsys: pytest.CaptureFixture[str]) -> Project:
-    def play(source: str | Path, *arguments: str) -> Said:
+    def play(source: str | Path, *arguments: str) -> CommandResult:
         capsys.readouterr()
         code = run(["--project", str(project), "replay", str(source), *arguments])
-        heard = capsys.readouterr()
-        return Said(code, heard.out, heard.err)
+        output = capsys.readouterr()
+        return CommandResult(code, output.out, output.err)
 
     return play
 
@@ -70,30 +70,38 @@ def replay(project: Path, capsys: pytest.CaptureFixture[str]) -> Project:
 @pytest.fixture
 def replay_edited(
     project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., Said]:
+) -> Callable[..., CommandResult]:
     """Replays the trace with a change in it where nothing is known of its run but its folder's name."""
     empty = tmp_path / "empty"
     empty.mkdir()
 
-    def play(change: Callable[[Events], object], *arguments: str) -> Said:
+    def play(change: Callable[[Events], object], *arguments: str) -> CommandResult:
         file = edited(trace_in(project), change).rename(tmp_path / "edited.jsonl")
         capsys.readouterr()
-        told = ["--project", str(empty), "replay", str(file), "--root", str(project), *arguments]
-        code = run(told)
-        heard = capsys.readouterr()
-        return Said(code, heard.out, heard.err)
+        messages = [
+            "--project",
+            str(empty),
+            "replay",
+            str(file),
+            "--root",
+            str(project),
+            *arguments,
+        ]
+        code = run(messages)
+        output = capsys.readouterr()
+        return CommandResult(code, output.out, output.err)
 
     return play
 
 
-def differing(said: Said) -> dict[str, Any]:
-    assert said.code == 1, said.out + said.err
-    found: dict[str, Any] = said.json["difference"]
+def differing(result: CommandResult) -> dict[str, Any]:
+    assert result.code == 1, result.out + result.err
+    found: dict[str, Any] = result.json["difference"]
     return found
 
 
 def fields_of(found: dict[str, Any]) -> list[str]:
-    return [each["field"] for each in found["fields"]]
+    return [field["field"] for field in found["fields"]]
 
 
 def test_nothing_of_the_machine_is_touched(
@@ -111,13 +119,15 @@ def test_nothing_of_the_machine_is_touched(
     monkeypatch.setattr(socket.socket, "connect", refused)
     monkeypatch.setattr(socket.socket, "bind", refused)
     for source in (run_id, trace_in(project)):
-        said = replay(source)
-        assert (said.code, "the same, byte for byte" in said.out) == (0, True), said.out + said.err
+        result = replay(source)
+        assert (result.code, "the same, byte for byte" in result.out) == (0, True), (
+            result.out + result.err
+        )
     assert image(project) == before
     assert image(project.parent / "home") == home
 
 
-def test_a_trace_that_was_moved_away_is_the_same_once_it_is_told_where_it_was_made(
+def test_moved_trace_is_the_same_once_given_where_it_was_made(
     project: Path, replay: Project, tmp_path: Path
 ) -> None:
     moved = tmp_path / "moved.jsonl"
@@ -164,15 +174,15 @@ def test_an_edited_event_is_the_first_that_differs(
 
     found = differing(replay_edited(edit, "--json"))
     assert (found["type"], fields_of(found)) == (event, [field])
-    (each,) = found["fields"]
-    assert each["recorded"] == change[field]
+    (item,) = found["fields"]
+    assert item["recorded"] == change[field]
 
 
 def test_an_edited_result_of_a_criterion_shows_in_what_follows_from_it(
     replay_edited: Project,
 ) -> None:
     def edit(events: Events) -> None:
-        ends = [each for each in events if each["type"] == "tool_completed"]
+        ends = [event for event in events if event["type"] == "tool_completed"]
         ends[-1]["result"]["exit_code"] = 3
 
     found = differing(replay_edited(edit, "--json"))
@@ -182,8 +192,8 @@ def test_an_edited_result_of_a_criterion_shows_in_what_follows_from_it(
 def test_an_event_that_was_taken_out_is_missed_where_it_was(replay_edited: Project) -> None:
     def edit(events: Events) -> None:
         events.remove(first(events, "usage_recorded"))
-        for seq, each in enumerate(events, start=1):
-            each["seq"] = seq
+        for seq, item in enumerate(events, start=1):
+            item["seq"] = seq
 
     found = differing(replay_edited(edit, "--json"))
     assert (found["type"], "type" in fields_of(found)) == ("step_completed", True)
@@ -249,12 +259,12 @@ def test_a_changed_prompt_is_found_where_the_agent_is_asked(
     monkeypatch.setattr(prompt, "_RULES", prompt._RULES.replace("no hands", "two hands"))
     found = differing(replay(trace_in(project), "--json"))
     assert (found["type"], fields_of(found)) == ("agent_asked", ["prompt"])
-    (each,) = found["fields"]
-    assert "no hands" in each["recorded"]
-    assert "two hands" in each["now"]
-    said = replay(trace_in(project))
-    assert "differs: agent_asked" in said.out
-    assert "recorded: " in said.out
+    (item,) = found["fields"]
+    assert "no hands" in item["recorded"]
+    assert "two hands" in item["now"]
+    result = replay(trace_in(project))
+    assert "differs: agent_asked" in result.out
+    assert "recorded: " in result.out
 
 
 def test_a_stricter_policy_is_found_at_the_call_it_forbids(project: Path, replay: Project) -> None:
@@ -267,14 +277,14 @@ def test_a_stricter_policy_is_found_at_the_call_it_forbids(project: Path, replay
 
 
 @pytest.mark.soak
-def test_another_answer_about_a_call_is_told_field_by_field(replay_edited: Project) -> None:
+def test_different_answer_about_a_call_is_reported_field_by_field(replay_edited: Project) -> None:
     def edit(events: Events) -> None:
         first(events, "tool_refused")["reason"] = "\x1b[2Jgone"
 
-    said = replay_edited(edit)
-    assert said.code == 1
-    assert "\x1b" not in said.out
-    assert "differs: tool_refused\n  reason\n    recorded: " in said.out
+    result = replay_edited(edit)
+    assert result.code == 1
+    assert "\x1b" not in result.out
+    assert "differs: tool_refused\n  reason\n    recorded: " in result.out
 
 
 @pytest.mark.parametrize(
@@ -309,13 +319,13 @@ def test_another_answer_about_a_call_is_told_field_by_field(replay_edited: Proje
         ),
     ],
 )
-def test_what_cannot_be_replayed_is_said_and_leaves_with_two(
+def test_what_cannot_be_replayed_is_reported_with_exit_code_two(
     project: Path, replay: Project, tmp_path: Path, spoil: Callable[[bytes], bytes], words: str
 ) -> None:
     file = tmp_path / "spoiled.jsonl"
     file.write_bytes(spoil(trace_in(project).read_bytes()))
-    said = replay(file)
-    assert (said.code, words in said.err) == (2, True), said.out + said.err
+    result = replay(file)
+    assert (result.code, words in result.err) == (2, True), result.out + result.err
 
 
 def test_arguments_that_are_not_those_of_their_call_are_not_called_with(
@@ -324,8 +334,10 @@ def test_arguments_that_are_not_those_of_their_call_are_not_called_with(
     def edit(events: Events) -> None:
         first(events, "tool_requested")["arguments"]["offset"] = 2
 
-    said = replay_edited(edit)
-    assert (said.code, "or the trace was edited" in said.err) == (2, True), said.out + said.err
+    result = replay_edited(edit)
+    assert (result.code, "or the trace was edited" in result.err) == (2, True), (
+        result.out + result.err
+    )
 
 
 @pytest.mark.soak
@@ -334,10 +346,10 @@ def test_a_trace_that_is_too_large_is_not_held_in_memory(
 ) -> None:
     """Patched because a trace of that size would take minutes to make."""
     monkeypatch.setattr(recording, "MAX_EVENTS", 5)
-    said = replay(trace_in(project))
-    assert (said.code, "too large to replay" in said.err) == (2, True)
+    result = replay(trace_in(project))
+    assert (result.code, "too large to replay" in result.err) == (2, True)
 
 
 @pytest.mark.parametrize("source", ["missing.jsonl", ".", "deadbeef"])
-def test_what_is_not_there_is_said(replay: Project, source: str) -> None:
+def test_missing_source_is_reported(replay: Project, source: str) -> None:
     assert replay(source).code == 2

@@ -8,24 +8,24 @@ import subprocess
 import pytest
 
 from podium.testing import retry_until_blocking
-from tests.integration.cli.desk import Desk
-from tests.integration.playbook.replay_rig import WRITE, same, trace_file
-from tests.integration.playbook.stage import READ, Stage, call, of_type, trace_of
+from tests.integration.cli.command_runner import CommandRunner
+from tests.integration.playbook.playbook_harness import READ, Stage, call, of_type, trace_of
+from tests.integration.playbook.replay_harness import WRITE, same, trace_file
 
 SLOW = "sh -c 'echo once >> effects.txt; while [ ! -e go-on.txt ]; do sleep 0.1; done'"
 
 
 @pytest.fixture
-def stage(desk: Desk) -> Stage:
-    return Stage(desk)
+def stage(cli: CommandRunner) -> Stage:
+    return Stage(cli)
 
 
 def ended_after(stage: Stage, word: str, how: signal.Signals = signal.SIGKILL) -> str:
     """End a run's process as soon as its trace says this, and give the run's id."""
     process = subprocess.Popen(
-        stage.desk.command("playbook", "run", "bump.md"),
+        stage.cli.command("playbook", "run", "bump.md"),
         cwd=stage.root,
-        env=stage.desk.environ,
+        env=stage.cli.environ,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
@@ -47,7 +47,7 @@ def test_a_run_that_was_killed_between_two_calls_and_resumed(stage: Stage) -> No
     stage.acts(READ, call("read_file", path="vendor/lib.txt"), WRITE, {"hang": True})
     run_id = ended_after(stage, '"tool": "write_file", "result"')
     stage.acts(READ, call("read_file", path="vendor/lib.txt"), WRITE, call("list_files"), READ)
-    assert stage.desk.run("resume", run_id).code == 0
+    assert stage.cli.run("resume", run_id).code == 0
     assert len(of_type(trace_of(stage.root, run_id), "run_started")) == 2
     same(stage, run_id)
     same(stage, trace_file(stage, run_id))
@@ -57,11 +57,11 @@ def test_a_run_that_was_killed_between_two_calls_and_resumed(stage: Stage) -> No
 def test_a_call_that_was_in_doubt_and_resolved_by_a_person(stage: Stage) -> None:
     stage.acts(READ, call("run_command", command=SLOW), WRITE)
     run_id = ended_after(stage, '"tool": "run_command", "arguments"')
-    assert stage.desk.run("resume", run_id).code == 3
+    assert stage.cli.run("resume", run_id).code == 3
     same(stage, run_id)
     (doubt,) = of_type(trace_of(stage.root, run_id), "tool_in_doubt")
-    assert stage.desk.run("resolve", doubt["call"], "--happened").code == 0
-    assert stage.desk.run("resume", run_id).code == 0
+    assert stage.cli.run("resolve", doubt["call"], "--happened").code == 0
+    assert stage.cli.run("resume", run_id).code == 0
     same(stage, run_id)
 
 
@@ -70,8 +70,8 @@ def test_a_run_that_was_interrupted_in_a_call_and_resumed(stage: Stage) -> None:
     stage.acts(READ, call("run_command", command=SLOW), WRITE)
     run_id = ended_after(stage, '"tool": "run_command", "arguments"', signal.SIGINT)
     lines = trace_of(stage.root, run_id)
-    assert [each["type"] for each in lines[-3:]] == ["tool_failed", "usage_recorded", "run_parked"]
+    assert [line["type"] for line in lines[-3:]] == ["tool_failed", "usage_recorded", "run_parked"]
     same(stage, run_id)
     (stage.root / "go-on.txt").touch()
-    assert stage.desk.run("resume", run_id).code == 0
+    assert stage.cli.run("resume", run_id).code == 0
     same(stage, run_id)

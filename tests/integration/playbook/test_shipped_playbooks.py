@@ -15,7 +15,7 @@ from podium.core.events import Event
 from podium.jobs.playbook.samples import INPUTS, lay_out, sample_names, shipped_playbooks
 from podium.library import load_profile, run_playbook
 from podium.testing.modelserver import ModelServer
-from tests.integration.cli.desk import Desk
+from tests.integration.cli.command_runner import CommandRunner
 from tests.soaking import in_soak
 
 KEY = "AIza-loopback-0123456789"
@@ -47,25 +47,25 @@ def test_three_samples_are_shipped() -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize("sample", ONE_OF_THEM)
 def test_a_sample_fails_its_own_criteria_until_its_playbook_is_followed(
-    sample: str, desk: Desk
+    sample: str, cli: CommandRunner
 ) -> None:
-    made = lay_out(sample, desk.project)
-    (desk.project / ".sample" / "script.yaml").write_text(
+    made = lay_out(sample, cli.project)
+    (cli.project / ".sample" / "script.yaml").write_text(
         yaml.safe_dump({"turns": [{"role": "playbook", "reply": "Done!"}]})
     )
-    lazy = desk.run(*made.command.split()[1:])
+    lazy = cli.run(*made.command.split()[1:])
     assert lazy.code == 1
     assert "NOT MET" in lazy.out
 
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("sample", SAMPLES)
-def test_the_script_of_a_sample_meets_every_criterion(sample: str, desk: Desk) -> None:
-    made = lay_out(sample, desk.project)
-    said = desk.run(*made.command.split()[1:])
-    assert said.code == 0, said.err
-    assert "NOT MET" not in said.out
-    assert "met" in said.out
+def test_the_script_of_a_sample_meets_every_criterion(sample: str, cli: CommandRunner) -> None:
+    made = lay_out(sample, cli.project)
+    result = cli.run(*made.command.split()[1:])
+    assert result.code == 0, result.err
+    assert "NOT MET" not in result.out
+    assert "met" in result.out
 
 
 @pytest.mark.parametrize("sample", ONE_OF_THEM)
@@ -79,7 +79,7 @@ async def test_a_model_that_speaks_as_gemini_does_follows_a_sample(
             tmp_path / "plugin" / "playbook.md",
             load_profile(tmp_path / "plugin"),
             root=tmp_path / "plugin",
-            agent=lambda kit: GeminiAgent(kit, lambda name: KEY, base_url=server.url),
+            agent=lambda deps: GeminiAgent(deps, lambda name: KEY, base_url=server.url),
             inputs=INPUTS.get(sample),
             on_event=seen.append,
             environ={**os.environ, "PODIUM_HOME": str(tmp_path / "home")},
@@ -98,4 +98,4 @@ def test_a_sample_is_not_laid_over_what_is_there(tmp_path: Path) -> None:
         lay_out("fix-failing-test", tmp_path)
     with pytest.raises(BadInput, match="samples: bump-compatibility, fix-failing-test"):
         lay_out("no-such", tmp_path / "new")
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["mine.txt"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.txt"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from podium.jobs.playbook.samples import sample_names, shipped_playbooks
-from tests.integration.cli.desk import Desk
+from tests.integration.cli.command_runner import CommandRunner
 
 RECORD_ANEW = "if that is meant to be so, `sh scripts/playbook-traces` records the traces anew"
 
@@ -19,23 +19,25 @@ def trace_of(name: str) -> Path:
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("name", sample_names())
-def test_a_shipped_trace_is_the_same_wherever_it_lies(desk: Desk, name: str) -> None:
-    moved = desk.project / "moved.jsonl"
+def test_a_shipped_trace_is_the_same_wherever_it_lies(cli: CommandRunner, name: str) -> None:
+    moved = cli.project / "moved.jsonl"
     shutil.copy(trace_of(name), moved)
     for file in (trace_of(name), moved):
-        said = desk.run("replay", str(file))
-        assert (said.code, "byte for byte" in said.out) == (0, True), f"{said.out}\n{RECORD_ANEW}"
+        result = cli.run("replay", str(file))
+        assert (result.code, "byte for byte" in result.out) == (0, True), (
+            f"{result.out}\n{RECORD_ANEW}"
+        )
 
 
-def test_a_shipped_playbook_that_was_edited_differs_from_its_trace(desk: Desk) -> None:
+def test_a_shipped_playbook_that_was_edited_differs_from_its_trace(cli: CommandRunner) -> None:
     name = sample_names()[0]
-    shutil.copytree(shipped_playbooks() / name, desk.project / name)
-    page = desk.project / name / "playbook.md"
+    shutil.copytree(shipped_playbooks() / name, cli.project / name)
+    page = cli.project / name / "playbook.md"
     page.write_text(f"{page.read_text()}\nAnd be quick.\n")
-    said = desk.run("replay", str(desk.project / name / "trace.jsonl"))
-    assert said.code == 1
-    assert "differs: playbook_began" in said.out
-    assert "And be quick." in said.out
+    result = cli.run("replay", str(cli.project / name / "trace.jsonl"))
+    assert result.code == 1
+    assert "differs: playbook_began" in result.out
+    assert "And be quick." in result.out
 
 
 def test_a_shipped_trace_names_no_place_of_the_machine_it_was_made_on() -> None:

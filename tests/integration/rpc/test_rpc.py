@@ -25,7 +25,7 @@ from podium.rpc.generated import podium_pb2 as pb
 from podium.rpc.generated.podium_pb2_grpc import TerminalsServicer, TerminalsStub
 from podium.rpc.messages import MAX_PICTURE_CHARACTERS
 from podium.testing import MemoryTerminals
-from tests.integration.rpc.papers import authority, certificates
+from tests.integration.rpc.certificates import authority, certificates
 
 if TYPE_CHECKING:
     from podium.rpc.generated.podium_pb2_grpc import TerminalsAsyncStub
@@ -158,7 +158,7 @@ async def test_what_a_killed_server_left_is_no_hindrance(socket: Path) -> None:
         assert len(await terminals.start("main")) == 2
 
 
-async def test_a_server_that_is_gone_is_told_in_words(socket: Path) -> None:
+async def test_server_that_is_gone_is_reported_in_words(socket: Path) -> None:
     async with serve(MemoryTerminals(), socket):
         async with reach(socket) as terminals:
             await terminals.start("main")
@@ -192,7 +192,7 @@ async def test_a_server_that_knows_no_greeting_is_of_another_version(socket: Pat
         await server.stop(None)
 
 
-async def test_what_no_message_has_room_for_is_told_with_what_to_do(socket: Path) -> None:
+async def test_oversized_content_for_a_message_is_reported_with_what_to_do(socket: Path) -> None:
     keys = ("漢" * 10_000,) * 200
     pressed = KeysPressed.model_construct(terminal=PLANNER, keys=keys, who="")
     async with serve(MemoryTerminals(), socket), reach(socket) as terminals:
@@ -207,7 +207,7 @@ async def test_a_path_too_long_for_a_socket_is_refused(tmp_path: Path) -> None:
             pass
 
 
-async def test_a_socket_of_somebody_else_is_not_told_any_keys(socket: Path) -> None:
+async def test_socket_of_somebody_else_is_not_sent_any_keys(socket: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root can give a file away")
     socket.touch()
@@ -252,9 +252,9 @@ async def test_a_size_that_no_terminal_has_is_refused(
 
 
 async def test_an_empty_name_means_the_first_pair(stub: TerminalsAsyncStub) -> None:
-    told = await stub.StartTui(pb.StartTuiRequest())
+    output = await stub.StartTui(pb.StartTuiRequest())
 
-    assert [each.terminal.pair for each in told.states] == ["main", "main"]
+    assert [state.terminal.pair for state in output.states] == ["main", "main"]
 
 
 async def test_of_a_picture_too_large_to_be_sent_the_end_is(socket: Path) -> None:
@@ -322,13 +322,13 @@ async def test_certificates_that_will_not_do_are_refused_before_anything_listens
         ({"authority": empty}, "not a PEM file"),
         ({"certificate": tmp_path}, "cannot be read"),
     ):
-        papers = Certificates.model_validate({**good.model_dump(), **change})
+        launch_spec = Certificates.model_validate({**good.model_dump(), **change})
         with pytest.raises(BadInput, match=why):
-            async with serve_tls(MemoryTerminals(), "127.0.0.1", 0, papers):
+            async with serve_tls(MemoryTerminals(), "127.0.0.1", 0, launch_spec):
                 pass
 
 
-async def test_an_error_that_nobody_foresaw_is_told_and_the_server_goes_on(socket: Path) -> None:
+async def test_unforeseen_error_is_reported_and_the_server_continues(socket: Path) -> None:
     behind = MemoryTerminals()
     behind.lines = {"PLANNER": None}  # type: ignore[dict-item]
 

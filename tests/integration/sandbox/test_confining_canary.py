@@ -146,7 +146,7 @@ async def test_a_canary_that_did_not_come_back_well_counts_as_lost(
     assert why in trial.why
 
 
-async def test_without_a_mechanism_every_reason_is_told() -> None:
+async def test_without_a_mechanism_every_reason_is_reported() -> None:
     canary = Canary(Runs(fails="namespaces are off"))
     with pytest.raises(NoSandbox, match="Landlock and seccomp guard: namespaces are off") as caught:
         await canary.mechanism()

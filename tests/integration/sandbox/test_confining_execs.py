@@ -91,7 +91,7 @@ def test_every_reading_of_a_name_and_a_call_that_disagree_has_to_pass() -> None:
     assert judge(rules(), ("git", "ls"), ["git-status"]) == ""
 
 
-def test_the_agent_is_told_what_to_do_instead() -> None:
+def test_agent_is_advised_what_to_do_instead() -> None:
     assert judge(rules(), ("git",), ["git", "push"]).endswith("; instead: add and commit")
 
 

@@ -40,7 +40,7 @@ def binds(words: list[str]) -> list[tuple[str, str, str]]:
     ]
 
 
-def test_every_wall_stands_whatever_is_asked_for() -> None:
+def test_every_wall_holds_whatever_is_requested() -> None:
     words = words_of(Confinement(kind="kernel", network="none"))
     for wall in (
         "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net",

@@ -77,13 +77,13 @@ async def test_a_tree_that_is_asked_to_end_has_time_for_last_words(
     assert (ended.exit_code, ended.cancelled) == (0, True)
 
 
-async def test_an_end_by_a_signal_is_told_from_an_exit_code_that_looks_like_one(
+async def test_end_by_a_signal_is_distinguished_from_a_similar_exit_code(
     mechanism: Mechanism, launcher: ProcessLauncher, place: Place
 ) -> None:
     ended = await launcher.run(place.sh("exit 139"))
     assert (ended.exit_code, ended.signal) == (139, None)
     ended = await launcher.run(place.sh("kill -SEGV $$"))
-    if mechanism.name == BUBBLEWRAP and not _tells_of_the_dead():
+    if mechanism.name == BUBBLEWRAP and not _reports_the_dead():
         assert ended.exit_code == 139
     else:
         assert (ended.exit_code, ended.signal) == (None, signal.SIGSEGV)
@@ -92,7 +92,7 @@ async def test_an_end_by_a_signal_is_told_from_an_exit_code_that_looks_like_one(
 async def test_a_code_that_a_program_gave_when_it_was_asked_to_end_is_kept(
     mechanism: Mechanism, launcher: ProcessLauncher, place: Place
 ) -> None:
-    if mechanism.name == BUBBLEWRAP and not _tells_of_the_dead():
+    if mechanism.name == BUBBLEWRAP and not _reports_the_dead():
         pytest.skip("this kernel does not tell how a process ended that others waited for")
     script = "trap 'exit 143' TERM; echo up; while :; do sleep 0.02; done"
     process = await launcher.start(place.sh(script, interactive=True))
@@ -101,7 +101,7 @@ async def test_a_code_that_a_program_gave_when_it_was_asked_to_end_is_kept(
     assert (ended.exit_code, ended.signal) == (143, None)
 
 
-def _tells_of_the_dead() -> bool:
+def _reports_the_dead() -> bool:
     """As this kernel does for a child of our own."""
     child = os.fork()
     if child == 0:

@@ -10,14 +10,14 @@ from podium.core.events import ToolCompleted, ToolRefused
 from podium.core.model import Json
 from podium.core.turns import TurnLimits
 from podium.sandbox.hook_state import CallLimits
-from tests.integration.sandbox.door_rig import TURN, DoorRig, RealDoorRig, say
+from tests.integration.sandbox.door_harness import TURN, DoorHarness, RealDoorHarness, say
 
-RigOf = type[DoorRig]
+HarnessOf = type[DoorHarness]
 
 
-@pytest.fixture(params=[DoorRig, RealDoorRig])
-def rig_of(request: pytest.FixtureRequest) -> RigOf:
-    made: RigOf = request.param
+@pytest.fixture(params=[DoorHarness, RealDoorHarness])
+def harness_of(request: pytest.FixtureRequest) -> HarnessOf:
+    made: HarnessOf = request.param
     return made
 
 
@@ -117,10 +117,12 @@ def test_a_change_that_is_repeated_is_a_circle_too() -> None:
     assert limits.stopped is not None
 
 
-async def test_the_door_refuses_what_is_beyond_the_limit_and_records_it(rig_of: RigOf) -> None:
-    rig = rig_of(Effect.ALLOW, Effect.ALLOW, Effect.ALLOW)
+async def test_the_door_refuses_what_is_beyond_the_limit_and_records_it(
+    harness_of: HarnessOf,
+) -> None:
+    harness = harness_of(Effect.ALLOW, Effect.ALLOW, Effect.ALLOW)
     turn = TURN.model_copy(update={"limits": TurnLimits(tool_calls=2)})
-    async with rig.hook_door.open(turn) as door:
+    async with harness.hook_door.open(turn) as door:
         answers = [await door.perform("echo", {"at": number}) for number in range(2)]
         # A program at the socket draws on the same account.
         late = await say(door, op="perform", tool="echo", arguments={"at": 2})
@@ -128,25 +130,25 @@ async def test_the_door_refuses_what_is_beyond_the_limit_and_records_it(rig_of: 
     assert [answer.allowed for answer in answers] == [True, True]
     assert late["decision"] == "deny"
     assert "end your turn" in late["say"]
-    events = await rig.events()
+    events = await harness.events()
     assert sum(isinstance(event, ToolCompleted) for event in events) == 2
     assert sum(isinstance(event, ToolRefused) for event in events) == 1
 
 
-async def test_a_refused_wish_counts_as_a_call(rig_of: RigOf) -> None:
-    rig = rig_of(Effect.ALLOW)
+async def test_refused_request_counts_as_a_call(harness_of: HarnessOf) -> None:
+    harness = harness_of(Effect.ALLOW)
     turn = TURN.model_copy(update={"limits": TurnLimits(tool_calls=1)})
-    async with rig.hook_door.open(turn) as door:
+    async with harness.hook_door.open(turn) as door:
         assert not (await door.perform("no_such_tool", {})).allowed
         assert not (await door.perform("echo", {})).allowed
         assert door.stopped is not None
-    assert not any(isinstance(event, ToolCompleted) for event in await rig.events())
+    assert not any(isinstance(event, ToolCompleted) for event in await harness.events())
 
 
-async def test_the_door_notices_the_same_result_again_and_again(rig_of: RigOf) -> None:
-    rig = rig_of(*[Effect.ALLOW] * 3)
+async def test_the_door_notices_the_same_result_again_and_again(harness_of: HarnessOf) -> None:
+    harness = harness_of(*[Effect.ALLOW] * 3)
     turn = TURN.model_copy(update={"limits": TurnLimits(same_results=2)})
-    async with rig.hook_door.open(turn) as door:
+    async with harness.hook_door.open(turn) as door:
         stops = []
         for _ in range(2):
             assert (await door.perform("echo", {"at": 1})).allowed

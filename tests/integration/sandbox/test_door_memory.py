@@ -13,7 +13,7 @@ from podium.core.turns import ModelAnswer, Turn
 from podium.sandbox import HookServer
 from podium.sandbox.hook_state import TurnMemory, memory_of
 from podium.testing import MemoryJournal
-from tests.integration.sandbox.door_rig import TURN, DoorRig
+from tests.integration.sandbox.door_harness import TURN, DoorHarness
 
 
 def _answer(number: int, request: str = "r", **more: Any) -> ModelAnswer:
@@ -63,7 +63,7 @@ async def test_a_second_answer_of_a_number_takes_the_place_of_all_behind_it() ->
 @pytest.mark.parametrize(
     "other",
     [{"step_key": "work:1"}, {"asking": 1}, {"run_id": "run_2"}],
-    ids=lambda each: str(each),
+    ids=lambda item: str(item),
 )
 async def test_answers_of_other_turns_are_not_its_own(other: dict[str, Any]) -> None:
     journal = await _journal(_answer(0))
@@ -101,14 +101,14 @@ async def test_a_long_turn_is_remembered_to_its_end() -> None:
 
 
 async def test_the_next_door_of_the_turn_says_what_was_recorded_at_the_first() -> None:
-    rig = DoorRig()
-    async with rig.hook_door.open(TURN, agent="api") as door:
+    harness = DoorHarness()
+    async with harness.hook_door.open(TURN, agent="api") as door:
         assert door.recorded_answer(0, "r") is None
         await door.record_answer(_answer(0, text="Hello."))
         assert door.recorded_answer(0, "r") is not None
-    async with rig.hook_door.open(TURN, agent="api") as door:
+    async with harness.hook_door.open(TURN, agent="api") as door:
         assert door.recorded_answer(0, "r") == _answer(0, text="Hello.")
-    async with rig.hook_door.open(TURN, agent="another") as door:
+    async with harness.hook_door.open(TURN, agent="another") as door:
         assert door.recorded_answer(0, "r") is None
 
 
@@ -117,23 +117,21 @@ async def test_an_answer_that_cannot_be_written_is_an_error_and_not_remembered()
         async def append(self, run_id: str, body: EventBody) -> int:
             raise NotPossibleNow("the disk is full; make room")
 
-    rig = DoorRig()
-    doors = HookServer(rig.tool_door, rig.toolbox, Full(rig.store))
+    harness = DoorHarness()
+    doors = HookServer(harness.tool_door, harness.toolbox, Full(harness.store))
     async with doors.open(TURN, agent="api") as door:
         with pytest.raises(NotPossibleNow):
             await door.record_answer(_answer(0))
         assert door.recorded_answer(0, "r") is None
 
 
-async def test_a_wish_that_the_door_refused_before_is_refused_again_without_a_second_record() -> (
-    None
-):
-    rig = DoorRig(Effect.ALLOW)
+async def test_request_refused_before_is_refused_again_without_a_second_record() -> None:
+    harness = DoorHarness(Effect.ALLOW)
     for _ in range(2):
-        async with rig.hook_door.open(TURN, agent="api") as door:
+        async with harness.hook_door.open(TURN, agent="api") as door:
             answer = await door.perform("no_such_tool", {"at": 1})
             assert "no_such_tool" in answer.say
-    refused = [event for event in await rig.events() if isinstance(event, ToolRefused)]
+    refused = [event for event in await harness.events() if isinstance(event, ToolRefused)]
     assert len(refused) == 1
 
 

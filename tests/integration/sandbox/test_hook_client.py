@@ -17,7 +17,7 @@ from podium.core.model import Json
 from podium.core.processes import ProcessExit, ProcessSpec
 from podium.sandbox import ProcessLauncher, hook_client, hook_command
 from podium.testing import retry_until
-from tests.integration.sandbox.door_rig import TURN, DoorRig
+from tests.integration.sandbox.door_harness import TURN, DoorHarness
 from tests.unit.sandbox.trees import python
 
 EVENT: dict[str, Json] = {
@@ -74,8 +74,8 @@ async def server(folder: Path, answer: bytes | None) -> AsyncIterator[dict[str, 
 
 
 async def test_an_allowed_tool_is_allowed_in_the_words_of_the_clis() -> None:
-    rig = DoorRig(Effect.ALLOW)
-    async with rig.hook_door.open(TURN) as door:
+    harness = DoorHarness(Effect.ALLOW)
+    async with harness.hook_door.open(TURN) as door:
         ended = await run_hook(door.env)
     assert (ended.exit_code, ended.stderr) == (0, b"")
     assert json.loads(ended.stdout) == {
@@ -85,25 +85,25 @@ async def test_an_allowed_tool_is_allowed_in_the_words_of_the_clis() -> None:
             "permissionDecisionReason": "as the test says",
         }
     }
-    assert rig.gate.judged[0].arguments == {"command": "ls"}
+    assert harness.gate.judged[0].arguments == {"command": "ls"}
 
 
 async def test_the_other_name_of_the_event_is_understood_too() -> None:
-    rig = DoorRig(Effect.ALLOW)
-    async with rig.hook_door.open(TURN) as door:
+    harness = DoorHarness(Effect.ALLOW)
+    async with harness.hook_door.open(TURN) as door:
         ended = await run_hook(door.env, {**EVENT, "hook_event_name": "BeforeTool"})
     assert json.loads(ended.stdout)["hookSpecificOutput"]["hookEventName"] == "BeforeTool"
 
 
 async def test_a_denied_tool_is_denied_with_the_reason() -> None:
-    rig = DoorRig(Effect.DENY)
-    async with rig.hook_door.open(TURN) as door:
+    harness = DoorHarness(Effect.DENY)
+    async with harness.hook_door.open(TURN) as door:
         assert_denied(await run_hook(door.env), "as the test says")
 
 
 async def test_a_question_to_a_person_is_a_denial_at_once() -> None:
-    rig = DoorRig(Effect.ASK)
-    async with rig.hook_door.open(TURN) as door:
+    harness = DoorHarness(Effect.ASK)
+    async with harness.hook_door.open(TURN) as door:
         ended = await run_hook(door.env)
         assert_denied(ended, f"waiting for approval {door.waiting_approvals[0]}; end your turn")
     assert b"Permission Denied" not in ended.stderr
@@ -117,8 +117,8 @@ async def test_a_question_to_a_person_is_a_denial_at_once() -> None:
 async def test_a_cli_that_reads_decisions_is_denied_without_an_exit_code(
     effect: Effect, reason: str
 ) -> None:
-    rig = DoorRig(effect)
-    async with rig.hook_door.open(TURN) as door:
+    harness = DoorHarness(effect)
+    async with harness.hook_door.open(TURN) as door:
         ended = await run_hook(door.env, arguments=(hook_client.DENY_AS_JSON,))
     assert (ended.exit_code, ended.stderr) == (0, b"")
     answer = json.loads(ended.stdout)["hookSpecificOutput"]
@@ -133,10 +133,10 @@ async def test_a_hook_that_cannot_ask_denies_by_its_exit_code_in_either_form() -
 
 
 @pytest.mark.parametrize("event", ["PostToolUse", "PostToolUseFailure", "AfterTool"])
-async def test_a_hook_does_not_tell_how_a_tool_ended(event: str) -> None:
+async def test_hook_does_not_report_how_a_tool_ended(event: str) -> None:
     """A command could tell it as well; the CLI's own stream is asked instead."""
-    rig = DoorRig(Effect.ALLOW)
-    async with rig.hook_door.open(TURN) as door:
+    harness = DoorHarness(Effect.ALLOW)
+    async with harness.hook_door.open(TURN) as door:
         await run_hook(door.env)
         ended = await run_hook(door.env, {**EVENT, "hook_event_name": event, "tool_response": "x"})
         assert (ended.exit_code, ended.stdout) == (2, b"")
@@ -144,14 +144,14 @@ async def test_a_hook_does_not_tell_how_a_tool_ended(event: str) -> None:
 
 
 async def test_a_wrong_token_is_denied() -> None:
-    rig = DoorRig(Effect.ALLOW)
-    async with rig.hook_door.open(TURN) as door:
+    harness = DoorHarness(Effect.ALLOW)
+    async with harness.hook_door.open(TURN) as door:
         assert_denied(await run_hook({**door.env, "PODIUM_DOOR_TOKEN": "guess"}), "token")
 
 
 async def test_a_door_that_is_gone_is_a_denial() -> None:
-    rig = DoorRig(Effect.ALLOW)
-    async with rig.hook_door.open(TURN) as door:
+    harness = DoorHarness(Effect.ALLOW)
+    async with harness.hook_door.open(TURN) as door:
         env = door.env
     assert_denied(await run_hook(env), "Podium cannot be reached")
     assert_denied(await run_hook({}), "Podium cannot be reached")
@@ -164,7 +164,7 @@ async def test_a_door_that_does_not_answer_is_a_denial_within_the_deadline(tmp_p
     assert ended.seconds > 0.3
 
 
-def test_the_deadline_is_the_one_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deadline_is_the_one_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PODIUM_DOOR_DEADLINE", "0.3")
     assert hook_client._deadline_seconds() == 0.3
 
@@ -225,22 +225,22 @@ async def test_an_answer_that_is_not_a_yes_is_a_denial(tmp_path: Path, answer: b
     ],
 )
 async def test_an_event_that_cannot_be_understood_is_a_denial(stdin: bytes) -> None:
-    rig = DoorRig(Effect.ALLOW)
-    async with rig.hook_door.open(TURN) as door:
+    harness = DoorHarness(Effect.ALLOW)
+    async with harness.hook_door.open(TURN) as door:
         assert_denied(await run_hook(door.env, stdin=stdin))
-    assert rig.gate.judged == []
+    assert harness.gate.judged == []
 
 
 @pytest.mark.parametrize("deadline", ["", "soon", "0", "-1", "nan", "inf"])
 async def test_a_deadline_that_is_none_does_not_open_the_door(deadline: str) -> None:
-    rig = DoorRig(Effect.DENY)
-    async with rig.hook_door.open(TURN) as door:
+    harness = DoorHarness(Effect.DENY)
+    async with harness.hook_door.open(TURN) as door:
         assert_denied(await run_hook(door.env, deadline=deadline), "as the test says")
 
 
 async def test_an_input_that_never_ends_is_a_denial_within_the_deadline() -> None:
-    rig = DoorRig(Effect.ALLOW)
-    async with rig.hook_door.open(TURN) as door:
+    harness = DoorHarness(Effect.ALLOW)
+    async with harness.hook_door.open(TURN) as door:
         env = {**os.environ, **door.env, "PODIUM_DOOR_DEADLINE": "0.3"}
         hook = await asyncio.create_subprocess_exec(
             *hook_command(), stdin=-1, stdout=-1, stderr=-1, env=env
@@ -255,8 +255,8 @@ async def test_the_hook_ignores_what_its_surroundings_would_have_python_load(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "json.py").write_text("import os; os._exit(0)")
-    rig = DoorRig(Effect.DENY)
-    async with rig.hook_door.open(TURN) as door:
+    harness = DoorHarness(Effect.DENY)
+    async with harness.hook_door.open(TURN) as door:
         spawn = ProcessSpec(
             argv=hook_command(),
             cwd=str(tmp_path),

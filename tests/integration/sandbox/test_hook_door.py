@@ -46,16 +46,16 @@ from podium.sandbox import HookServer, HookServerSettings, ProcessLauncher, Turn
 from podium.sandbox.hook_calls import TurnCalls, as_it_is
 from podium.store import Redactor
 from podium.testing import FakeTool, FakeToolbox, MemoryJournal, retry_until
-from tests.integration.sandbox.door_rig import TURN, DoorRig, RealDoorRig, say, say_raw
-from tests.unit.tools.rig import make_rig
+from tests.integration.sandbox.door_harness import TURN, DoorHarness, RealDoorHarness, say, say_raw
+from tests.unit.tools.toolbox_harness import make_harness
 
-RigOf = type[DoorRig]
+HarnessOf = type[DoorHarness]
 
 
-@pytest.fixture(params=[DoorRig, RealDoorRig])
-def rig_of(request: pytest.FixtureRequest) -> RigOf:
+@pytest.fixture(params=[DoorHarness, RealDoorHarness])
+def harness_of(request: pytest.FixtureRequest) -> HarnessOf:
     """The fakes, and the tool door and toolbox that Podium runs with."""
-    made: RigOf = request.param
+    made: HarnessOf = request.param
     return made
 
 
@@ -63,9 +63,9 @@ LIST = {"tool": "run_command", "arguments": {"command": "ls"}}
 LIST_KEY = f"run_1:work:0:{call_fingerprint('run_command', {'command': 'ls'})}.0"
 
 
-async def test_a_permitted_call_is_recorded_asked_for_and_settled(rig_of: RigOf) -> None:
-    rig = rig_of(Effect.ALLOW)
-    async with rig.hook_door.open(TURN, agent="cli") as door:
+async def test_a_permitted_call_is_recorded_asked_for_and_settled(harness_of: HarnessOf) -> None:
+    harness = harness_of(Effect.ALLOW)
+    async with harness.hook_door.open(TURN, agent="cli") as door:
         permit = await say(door, op="request", **LIST)
         assert permit["decision"] == "allow"
         assert permit["call"] == LIST_KEY
@@ -73,91 +73,93 @@ async def test_a_permitted_call_is_recorded_asked_for_and_settled(rig_of: RigOf)
         settled = await say(door, op="settle", call=permit["call"], ok=True, result={"exit": 0})
         assert settled == {"decision": "allow", "call": permit["call"], "receipt": 1}
         assert door.unsettled == ()
-    requested, completed = await rig.events()
+    requested, completed = await harness.events()
     assert isinstance(requested, ToolRequested)
     assert isinstance(completed, ToolCompleted)
     assert completed.result == {"exit": 0}
-    assert rig.gate.judged[0].observed
-    assert rig.gate.judged[0].role == "developer"
-    assert rig.gate.judged[0].agent == "cli"
+    assert harness.gate.judged[0].observed
+    assert harness.gate.judged[0].role == "developer"
+    assert harness.gate.judged[0].agent == "cli"
 
 
-async def test_a_denied_call_brings_the_words_of_the_gate(rig_of: RigOf) -> None:
-    rig = rig_of(Effect.DENY)
-    async with rig.hook_door.open(TURN) as door:
+async def test_a_denied_call_brings_the_words_of_the_gate(harness_of: HarnessOf) -> None:
+    harness = harness_of(Effect.DENY)
+    async with harness.hook_door.open(TURN) as door:
         answer = await say(door, op="request", **LIST)
     assert answer["decision"] == "deny"
     assert "as the test says" in answer["say"]
     assert door.unsettled == ()
 
 
-async def test_a_question_to_a_person_is_answered_at_once_and_remembered(rig_of: RigOf) -> None:
-    rig = rig_of(Effect.ASK, Effect.ASK)
-    async with rig.hook_door.open(TURN) as door:
+async def test_a_question_to_a_person_is_answered_at_once_and_remembered(
+    harness_of: HarnessOf,
+) -> None:
+    harness = harness_of(Effect.ASK, Effect.ASK)
+    async with harness.hook_door.open(TURN) as door:
         first = await say(door, op="request", **LIST)
         second = await say(door, op="perform", tool="echo")
         assert first["decision"] == second["decision"] == "ask"
         assert "end your turn" in first["say"]
         assert first["deadline"] is not None
         assert door.waiting_approvals == (first["approval_id"], second["approval_id"])
-    asked = [event for event in await rig.events() if isinstance(event, ApprovalRequested)]
+    asked = [event for event in await harness.events() if isinstance(event, ApprovalRequested)]
     assert [event.approval_id for event in asked] == list(door.waiting_approvals)
 
 
-async def test_podium_performs_a_call_and_gives_its_outcome(rig_of: RigOf) -> None:
-    rig = rig_of(Effect.ALLOW)
-    async with rig.hook_door.open(TURN) as door:
+async def test_podium_performs_a_call_and_gives_its_outcome(harness_of: HarnessOf) -> None:
+    harness = harness_of(Effect.ALLOW)
+    async with harness.hook_door.open(TURN) as door:
         answer = await say(door, op="perform", tool="echo", arguments={"a": 1})
     assert answer["decision"] == "allow"
     assert answer["outcome"]["result"] == {"echo": {"a": 1}}
-    assert not rig.gate.judged[0].observed
+    assert not harness.gate.judged[0].observed
     assert door.unsettled == ()
 
 
 async def test_calls_for_the_same_thing_are_counted_and_others_keep_their_names(
-    rig_of: RigOf,
+    harness_of: HarnessOf,
 ) -> None:
-    async def keys(rig: DoorRig, *commands: str) -> list[str]:
-        async with rig.hook_door.open(TURN) as door:
+    async def keys(harness: DoorHarness, *commands: str) -> list[str]:
+        async with harness.hook_door.open(TURN) as door:
             asked = [{"tool": "run_command", "arguments": {"command": text}} for text in commands]
             return [(await say(door, op="request", **one))["call"] for one in asked]
 
-    first = await keys(rig_of(*[Effect.ALLOW] * 3), "ls", "pwd", "ls")
-    again = await keys(rig_of(*[Effect.ALLOW] * 3), "pwd", "ls", "ls")
+    first = await keys(harness_of(*[Effect.ALLOW] * 3), "ls", "pwd", "ls")
+    again = await keys(harness_of(*[Effect.ALLOW] * 3), "pwd", "ls", "ls")
     assert [key.rpartition(".")[2] for key in first] == ["0", "0", "1"]
     assert again == [first[1], first[0], first[2]]
 
 
-async def test_the_tools_are_listed_as_far_as_the_turn_may_use_them(rig_of: RigOf) -> None:
-    rig = rig_of(Effect.ALLOW)
+async def test_the_tools_are_listed_as_far_as_the_turn_may_use_them(harness_of: HarnessOf) -> None:
+    harness = harness_of(Effect.ALLOW)
     turn = TURN.model_copy(update={"allowed_tools": ("echo",)})
-    async with rig.hook_door.open(turn) as door:
+    async with harness.hook_door.open(turn) as door:
         answer = await say(door, op="tools")
         assert [tool["name"] for tool in answer["tools"]] == ["echo"]
         refused = await say(door, op="request", **LIST)
         assert refused["decision"] == "deny"
         assert "run_command" in refused["say"]
-    assert rig.gate.judged == []
+    assert harness.gate.judged == []
 
 
-async def test_a_cli_may_use_its_own_names_for_tools(rig_of: RigOf) -> None:
+async def test_a_cli_may_use_its_own_names_for_tools(harness_of: HarnessOf) -> None:
     def translate(tool: str, arguments: dict[str, Json]) -> tuple[str, dict[str, Json]]:
         return {"Bash": "run_command"}[tool], {"command": arguments["command"]}
 
-    rig = rig_of(Effect.ALLOW)
+    harness = harness_of(Effect.ALLOW)
     arguments = {"command": "ls", "description": "look"}
-    async with rig.hook_door.open(TURN, translate=translate) as door:
+    async with harness.hook_door.open(TURN, translate=translate) as door:
         permit = await say(door, op="request", tool="Bash", arguments=arguments)
         settled = await say(door, op="settle", tool="Bash", arguments=arguments, ok=True)
         assert settled["call"] == permit["call"]
         stranger = await say(door, op="request", tool="Mystery")
         assert stranger["decision"] == "deny"
-    assert rig.gate.judged[0].tool == "run_command"
+    assert harness.gate.judged[0].tool == "run_command"
 
 
-async def test_a_call_is_settled_by_the_name_its_program_gave_it(rig_of: RigOf) -> None:
-    rig = rig_of(Effect.ALLOW, Effect.ALLOW)
-    async with rig.hook_door.open(TURN) as door:
+async def test_a_call_is_settled_by_the_name_its_program_gave_it(harness_of: HarnessOf) -> None:
+    harness = harness_of(Effect.ALLOW, Effect.ALLOW)
+    async with harness.hook_door.open(TURN) as door:
         await say(door, op="request", **LIST, ref="use-1")
         second = await say(door, op="request", **LIST, ref="use-2")
         settled = await say(door, op="settle", ref="use-2", ok=False, error="exit 1")
@@ -165,9 +167,9 @@ async def test_a_call_is_settled_by_the_name_its_program_gave_it(rig_of: RigOf) 
         assert [permit.call.index for permit in door.unsettled] == [0]
 
 
-async def test_a_call_is_settled_once(rig_of: RigOf) -> None:
-    rig = rig_of(Effect.ALLOW)
-    async with rig.hook_door.open(TURN) as door:
+async def test_a_call_is_settled_once(harness_of: HarnessOf) -> None:
+    harness = harness_of(Effect.ALLOW)
+    async with harness.hook_door.open(TURN) as door:
         permit = await say(door, op="request", **LIST)
         await say(door, op="settle", call=permit["call"], ok=True)
         again = await say(door, op="settle", call=permit["call"], ok=True)
@@ -175,61 +177,63 @@ async def test_a_call_is_settled_once(rig_of: RigOf) -> None:
         assert "no open call" in again["say"]
 
 
-async def test_an_outcome_learnt_elsewhere_settles_a_call(rig_of: RigOf) -> None:
-    rig = rig_of(Effect.ALLOW)
-    async with rig.hook_door.open(TURN) as door:
+async def test_an_outcome_learnt_elsewhere_settles_a_call(harness_of: HarnessOf) -> None:
+    harness = harness_of(Effect.ALLOW)
+    async with harness.hook_door.open(TURN) as door:
         await say(door, op="request", ref="use-1", **LIST)
         await door.settle("use-1", ok=False, error="exit code 3")
         await door.settle("use-1", ok=True)  # settled is settled
         assert door.unsettled == ()
-    assert await rig.statuses() == [CallStatus.FAILED]
+    assert await harness.statuses() == [CallStatus.FAILED]
 
 
-async def test_what_is_not_settled_when_the_turn_ends_is_abandoned(rig_of: RigOf) -> None:
-    rig = rig_of(Effect.ALLOW)
-    async with rig.hook_door.open(TURN) as door:
+async def test_what_is_not_settled_when_the_turn_ends_is_abandoned(harness_of: HarnessOf) -> None:
+    harness = harness_of(Effect.ALLOW)
+    async with harness.hook_door.open(TURN) as door:
         await say(door, op="request", **LIST)
     assert door.unsettled == ()
-    abandoned = (await rig.events())[-1]
+    abandoned = (await harness.events())[-1]
     assert abandoned == ToolAbandoned(call=LIST_KEY, tool="run_command", receipt=1)
-    assert await rig.statuses() == [CallStatus.ABANDONED]
+    assert await harness.statuses() == [CallStatus.ABANDONED]
 
 
 async def test_what_podium_performs_when_the_turn_ends_is_stopped_and_settled(
-    rig_of: RigOf,
+    harness_of: HarnessOf,
 ) -> None:
-    rig = rig_of(Effect.ALLOW)
-    async with rig.hook_door.open(TURN) as door:
+    harness = harness_of(Effect.ALLOW)
+    async with harness.hook_door.open(TURN) as door:
         asking = asyncio.create_task(say(door, op="perform", tool="hang"))
-        await rig.hanging.wait()
-    assert await rig.statuses() == [CallStatus.FAILED]
-    assert isinstance((await rig.events())[-1], ToolFailed)
+        await harness.hanging.wait()
+    assert await harness.statuses() == [CallStatus.FAILED]
+    assert isinstance((await harness.events())[-1], ToolFailed)
     with pytest.raises(ValueError):  # no answer at all: the connection was closed
         await asking
 
 
-async def test_what_a_cli_did_is_judged_again_when_its_turn_is_asked_again(rig_of: RigOf) -> None:
-    rig = rig_of(Effect.ALLOW, Effect.DENY)
-    async with rig.hook_door.open(TURN) as door:
+async def test_what_a_cli_did_is_judged_again_when_its_turn_is_asked_again(
+    harness_of: HarnessOf,
+) -> None:
+    harness = harness_of(Effect.ALLOW, Effect.DENY)
+    async with harness.hook_door.open(TURN) as door:
         permit = await say(door, op="request", **LIST)
         await say(door, op="settle", call=permit["call"], ok=True)
-    async with rig.hook_door.open(TURN) as door:
+    async with harness.hook_door.open(TURN) as door:
         again = await say(door, op="request", **LIST)
     assert again["decision"] == "deny"
     assert "as the test says" in again["say"]
 
 
 async def test_what_a_crash_left_open_of_a_cli_is_abandoned_before_the_turn_is_asked_again(
-    rig_of: RigOf,
+    harness_of: HarnessOf,
 ) -> None:
-    rig = rig_of(Effect.ALLOW)
-    await rig.tool_door.request(observed_call(rig))  # and then Podium dies
-    async with rig.hook_door.open(TURN):
-        assert await rig.statuses() == [CallStatus.ABANDONED]
+    harness = harness_of(Effect.ALLOW)
+    await harness.tool_door.request(observed_call(harness))  # and then Podium dies
+    async with harness.hook_door.open(TURN):
+        assert await harness.statuses() == [CallStatus.ABANDONED]
 
 
-def observed_call(rig: DoorRig) -> Call:
-    return rig.toolbox.normalise(
+def observed_call(harness: DoorHarness) -> Call:
+    return harness.toolbox.normalise(
         "run_command",
         {"command": "ls"},
         run_id=TURN.run_id,
@@ -239,30 +243,32 @@ def observed_call(rig: DoorRig) -> Call:
     )
 
 
-async def test_what_podium_did_before_is_neither_done_nor_permitted_again(rig_of: RigOf) -> None:
-    rig = rig_of(Effect.ALLOW)
-    async with rig.hook_door.open(TURN) as door:
+async def test_what_podium_did_before_is_neither_done_nor_permitted_again(
+    harness_of: HarnessOf,
+) -> None:
+    harness = harness_of(Effect.ALLOW)
+    async with harness.hook_door.open(TURN) as door:
         first = await say(door, op="perform", **LIST)
-    async with rig.hook_door.open(TURN) as door:
+    async with harness.hook_door.open(TURN) as door:
         assert await say(door, op="perform", **LIST) == first
-    async with rig.hook_door.open(TURN) as door:
+    async with harness.hook_door.open(TURN) as door:
         requested = await say(door, op="request", **LIST)
     assert requested["decision"] == "deny"
     assert "already made" in requested["say"]
-    assert len(rig.gate.judged) == 1
+    assert len(harness.gate.judged) == 1
 
 
 @pytest.mark.parametrize("op", ["perform", "request"])
 async def test_a_call_in_doubt_ends_the_turn_with_a_question_to_a_person(
-    rig_of: RigOf, op: str
+    harness_of: HarnessOf, op: str
 ) -> None:
-    rig = rig_of(Effect.ALLOW)
+    harness = harness_of(Effect.ALLOW)
     asking: list[asyncio.Task[dict[str, Json]]] = []
 
     async def ask_twice() -> None:
-        async with rig.hook_door.open(TURN) as slow, rig.hook_door.open(TURN) as door:
+        async with harness.hook_door.open(TURN) as slow, harness.hook_door.open(TURN) as door:
             asking.append(asyncio.create_task(say(slow, op="perform", tool="hang")))
-            await rig.hanging.wait()
+            await harness.hanging.wait()
             answer = await say(door, op=op, tool="hang")
             assert answer["decision"] == "deny"
 
@@ -280,15 +286,15 @@ async def test_a_call_in_doubt_ends_the_turn_with_a_question_to_a_person(
     ],
 )
 async def test_a_call_that_cannot_be_judged_is_denied_in_words_and_recorded(
-    rig_of: RigOf, tool: str, arguments: dict[str, Json], words: str
+    harness_of: HarnessOf, tool: str, arguments: dict[str, Json], words: str
 ) -> None:
-    rig = rig_of(Effect.ALLOW)
-    async with rig.hook_door.open(TURN) as door:
+    harness = harness_of(Effect.ALLOW)
+    async with harness.hook_door.open(TURN) as door:
         answer = await say(door, op="request", tool=tool, arguments=arguments)
         performed = await say(door, op="perform", tool=tool, arguments=arguments)
     assert answer["decision"] == performed["decision"] == "deny"
     assert words in answer["say"]
-    refused = (await rig.events())[0]
+    refused = (await harness.events())[0]
     assert isinstance(refused, ToolRefused)
     key = f"run_1:work:0:{call_fingerprint(tool, arguments)}.0"
     assert (refused.effect, refused.call, refused.tier) == ("deny", key, "T4")
@@ -313,31 +319,33 @@ class BrokenToolDoor:
         raise RuntimeError("disk full of secrets")
 
 
-async def test_a_crash_while_judging_is_a_denial_that_tells_no_insides(rig_of: RigOf) -> None:
-    rig = rig_of(tool_door=BrokenToolDoor())
-    async with rig.hook_door.open(TURN) as door:
+async def test_crash_while_judging_is_a_denial_that_reveals_no_internals(
+    harness_of: HarnessOf,
+) -> None:
+    harness = harness_of(tool_door=BrokenToolDoor())
+    async with harness.hook_door.open(TURN) as door:
         answer = await say(door, op="request", **LIST)
         performed = await say(door, op="perform", tool="echo")
         assert [type(fault) for fault in door.problems] == [RuntimeError, RuntimeError]
     assert answer["decision"] == performed["decision"] == "deny"
     assert "secrets" not in answer["say"] + performed["say"]
-    refused, note = await rig.events()
+    refused, note = await harness.events()
     assert isinstance(refused, ToolRefused)
     assert isinstance(note, NoteTaken)
     assert note.text == "in the hook server: RuntimeError: disk full of secrets (2 times)"
 
 
 async def test_faults_are_noted_once_when_the_turn_ends_in_words_that_are_short_and_plain(
-    rig_of: RigOf,
+    harness_of: HarnessOf,
 ) -> None:
-    rig = rig_of()
-    async with rig.hook_door.open(TURN) as door:
+    harness = harness_of()
+    async with harness.hook_door.open(TURN) as door:
         for number in range(12):
             names = {f"{number}\x1b[2J\u202e\n" + "x" * 9000: 1}
             await say(door, op="tools", **names)
         await say(door, op="tools", token="wrong")
-        assert await rig.events() == []
-    (note,) = await rig.events()
+        assert await harness.events() == []
+    (note,) = await harness.events()
     assert isinstance(note, NoteTaken)
     assert note.text.startswith(
         "in the hook server: older problems: 8; BadInput: the message is not"
@@ -347,20 +355,20 @@ async def test_faults_are_noted_once_when_the_turn_ends_in_words_that_are_short_
     assert len(note.text) < 2_000
 
 
-async def test_what_an_agent_was_told_about_its_own_call_is_no_fault_of_the_door(
-    rig_of: RigOf,
+async def test_report_to_an_agent_about_its_own_call_is_no_fault_of_the_door(
+    harness_of: HarnessOf,
 ) -> None:
-    rig = rig_of()
-    async with rig.hook_door.open(TURN) as door:
+    harness = harness_of()
+    async with harness.hook_door.open(TURN) as door:
         await say(door, op="request", tool="no_such_tool")
-    assert [type(event) for event in await rig.events()] == [ToolRefused]
+    assert [type(event) for event in await harness.events()] == [ToolRefused]
 
 
-async def test_a_turn_whose_faults_cannot_be_noted_ends_all_the_same(rig_of: RigOf) -> None:
-    rig = rig_of()
-    async with rig.hook_door.open(TURN) as door:
+async def test_a_turn_whose_faults_cannot_be_noted_ends_all_the_same(harness_of: HarnessOf) -> None:
+    harness = harness_of()
+    async with harness.hook_door.open(TURN) as door:
         await say(door, op="tools", token="wrong")
-        await rig.store.close()
+        await harness.store.close()
     assert isinstance(door.problems[0], BadInput)
 
 
@@ -371,7 +379,7 @@ class SlowToolDoor(BrokenToolDoor):
         self.asked = asyncio.Event()
         self.go_on = asyncio.Event()
         self.abandoned: list[Permit] = []
-        self._inner = DoorRig(Effect.ALLOW).tool_door
+        self._inner = DoorHarness(Effect.ALLOW).tool_door
 
     async def request(self, call: Call) -> Permit | Refusal:
         self.asked.set()
@@ -392,26 +400,28 @@ class SlowToolDoor(BrokenToolDoor):
 
 
 async def test_a_judgement_that_takes_too_long_is_a_denial_and_its_late_permit_is_abandoned(
-    rig_of: RigOf,
+    harness_of: HarnessOf,
 ) -> None:
     slow = SlowToolDoor()
-    rig = rig_of(tool_door=slow, settings=HookServerSettings(answer_seconds=0.05))
-    async with rig.hook_door.open(TURN) as door:
+    harness = harness_of(tool_door=slow, settings=HookServerSettings(answer_seconds=0.05))
+    async with harness.hook_door.open(TURN) as door:
         answer = await say(door, op="request", **LIST)
         assert answer["decision"] == "deny"
         assert isinstance(door.problems[-1], TimedOut)
         slow.go_on.set()
     assert [permit.call.key for permit in slow.abandoned] == [LIST_KEY]
-    refused, note = await rig.events()
+    refused, note = await harness.events()
     assert isinstance(note, NoteTaken)
     assert isinstance(refused, ToolRefused)
     assert refused.call == LIST_KEY
 
 
-async def test_a_turn_that_ends_while_a_call_is_judged_leaves_no_open_call(rig_of: RigOf) -> None:
+async def test_a_turn_that_ends_while_a_call_is_judged_leaves_no_open_call(
+    harness_of: HarnessOf,
+) -> None:
     slow = SlowToolDoor()
-    rig = rig_of(tool_door=slow)
-    async with rig.hook_door.open(TURN) as door:
+    harness = harness_of(tool_door=slow)
+    async with harness.hook_door.open(TURN) as door:
         asking = asyncio.create_task(say(door, op="request", **LIST))
         await slow.asked.wait()
         asyncio.get_running_loop().call_later(0.05, slow.go_on.set)
@@ -422,19 +432,19 @@ async def test_a_turn_that_ends_while_a_call_is_judged_leaves_no_open_call(rig_o
 
 @pytest.mark.parametrize("token", ["", "wrong", "ö\ud800", 5, None, ["x"]])
 async def test_without_the_turns_token_nothing_is_answered_but_no(
-    rig_of: RigOf, token: Json
+    harness_of: HarnessOf, token: Json
 ) -> None:
-    rig = rig_of(Effect.ALLOW)
-    async with rig.hook_door.open(TURN) as door:
+    harness = harness_of(Effect.ALLOW)
+    async with harness.hook_door.open(TURN) as door:
         answer = await say(door, op="tools", token=token)
     assert set(answer) == {"decision", "say"}
     assert answer["decision"] == "deny"
     assert "token" in answer["say"]
 
 
-async def test_every_turn_has_a_token_of_its_own(rig_of: RigOf) -> None:
-    rig = rig_of()
-    async with rig.hook_door.open(TURN) as one, rig.hook_door.open(TURN) as other:
+async def test_every_turn_has_a_token_of_its_own(harness_of: HarnessOf) -> None:
+    harness = harness_of()
+    async with harness.hook_door.open(TURN) as one, harness.hook_door.open(TURN) as other:
         assert one.token != other.token
         assert (await say(other, op="tools", token=one.token))["decision"] == "deny"
         assert one.env == {"PODIUM_DOOR": one.socket_path, "PODIUM_DOOR_TOKEN": one.token}
@@ -454,10 +464,10 @@ async def test_every_turn_has_a_token_of_its_own(rig_of: RigOf) -> None:
     ],
 )
 async def test_a_malformed_message_gets_an_answer_and_harms_nobody(
-    rig_of: RigOf, line: bytes
+    harness_of: HarnessOf, line: bytes
 ) -> None:
-    rig = rig_of(Effect.ALLOW)
-    async with rig.hook_door.open(TURN) as door:
+    harness = harness_of(Effect.ALLOW)
+    async with harness.hook_door.open(TURN) as door:
         assert (await say_raw(door, line))["decision"] == "deny"
         assert isinstance(door.problems[-1], BadInput)
         assert (await say(door, op="request", **LIST))["decision"] == "allow"
@@ -478,24 +488,24 @@ async def test_a_malformed_message_gets_an_answer_and_harms_nobody(
     ],
 )
 async def test_a_message_that_does_not_fit_is_denied(
-    rig_of: RigOf, message: dict[str, Json]
+    harness_of: HarnessOf, message: dict[str, Json]
 ) -> None:
-    rig = rig_of(Effect.ALLOW)
-    async with rig.hook_door.open(TURN) as door:
+    harness = harness_of(Effect.ALLOW)
+    async with harness.hook_door.open(TURN) as door:
         assert (await say(door, **message))["decision"] == "deny"
-    assert rig.gate.judged == []
+    assert harness.gate.judged == []
 
 
-async def test_a_message_beyond_the_limit_is_denied(rig_of: RigOf) -> None:
-    rig = rig_of(Effect.ALLOW, settings=HookServerSettings(message_bytes=1000))
-    async with rig.hook_door.open(TURN) as door:
+async def test_a_message_beyond_the_limit_is_denied(harness_of: HarnessOf) -> None:
+    harness = harness_of(Effect.ALLOW, settings=HookServerSettings(message_bytes=1000))
+    async with harness.hook_door.open(TURN) as door:
         answer = await say(door, op="request", tool="echo", arguments={"x": "y" * 5000})
         assert "longer than 1000 bytes" in answer["say"]
 
 
-async def test_a_message_that_is_cut_off_is_denied(rig_of: RigOf) -> None:
-    rig = rig_of(Effect.ALLOW)
-    async with rig.hook_door.open(TURN) as door:
+async def test_a_message_that_is_cut_off_is_denied(harness_of: HarnessOf) -> None:
+    harness = harness_of(Effect.ALLOW)
+    async with harness.hook_door.open(TURN) as door:
         reader, writer = await asyncio.open_unix_connection(door.socket_path)
         writer.write(f'{{"token": "{door.token}", "op": "tools"}}'.encode())
         writer.write_eof()
@@ -503,9 +513,9 @@ async def test_a_message_that_is_cut_off_is_denied(rig_of: RigOf) -> None:
         writer.close()
 
 
-async def test_a_silent_connection_is_sent_away(rig_of: RigOf) -> None:
-    rig = rig_of(settings=HookServerSettings(read_seconds=0.05))
-    async with rig.hook_door.open(TURN) as door:
+async def test_a_silent_connection_is_sent_away(harness_of: HarnessOf) -> None:
+    harness = harness_of(settings=HookServerSettings(read_seconds=0.05))
+    async with harness.hook_door.open(TURN) as door:
         reader, writer = await asyncio.open_unix_connection(door.socket_path)
         assert b"no message came" in await reader.readline()
         assert await reader.read() == b""
@@ -513,10 +523,10 @@ async def test_a_silent_connection_is_sent_away(rig_of: RigOf) -> None:
 
 
 async def test_connections_beyond_the_limit_are_sent_away_and_make_room_when_they_end(
-    rig_of: RigOf,
+    harness_of: HarnessOf,
 ) -> None:
-    rig = rig_of(settings=HookServerSettings(connections=2))
-    async with rig.hook_door.open(TURN) as door:
+    harness = harness_of(settings=HookServerSettings(connections=2))
+    async with harness.hook_door.open(TURN) as door:
         held = [await asyncio.open_unix_connection(door.socket_path) for _ in range(2)]
         assert "too many" in (await say(door, op="tools"))["say"]
         for _, writer in held:
@@ -528,9 +538,11 @@ async def _is_open(door: TurnHookServer) -> bool:
     return bool((await say(door, op="tools"))["decision"] == "allow")
 
 
-async def test_folder_and_socket_are_private_short_and_gone_afterwards(rig_of: RigOf) -> None:
-    rig = rig_of()
-    async with rig.hook_door.open(TURN) as door:
+async def test_folder_and_socket_are_private_short_and_gone_afterwards(
+    harness_of: HarnessOf,
+) -> None:
+    harness = harness_of()
+    async with harness.hook_door.open(TURN) as door:
         path = Path(door.socket_path)
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
         assert stat.S_IMODE(os.stat(door.socket_path).st_mode) == 0o600
@@ -538,12 +550,12 @@ async def test_folder_and_socket_are_private_short_and_gone_afterwards(rig_of: R
     assert not path.parent.exists()
 
 
-async def test_folder_and_socket_are_gone_when_the_turn_breaks(rig_of: RigOf) -> None:
-    rig = rig_of(Effect.ALLOW)
+async def test_folder_and_socket_are_gone_when_the_turn_breaks(harness_of: HarnessOf) -> None:
+    harness = harness_of(Effect.ALLOW)
     paths: list[Path] = []
 
     async def break_it() -> None:
-        async with rig.hook_door.open(TURN) as door:
+        async with harness.hook_door.open(TURN) as door:
             paths.append(Path(door.socket_path))
             await say(door, op="request", **LIST)
             raise KeyError("broken")
@@ -551,15 +563,17 @@ async def test_folder_and_socket_are_gone_when_the_turn_breaks(rig_of: RigOf) ->
     with pytest.raises(KeyError):
         await break_it()
     assert not paths[0].parent.exists()
-    assert isinstance((await rig.events())[-1], ToolAbandoned)
+    assert isinstance((await harness.events())[-1], ToolAbandoned)
 
 
-async def test_a_folder_too_deep_for_a_socket_is_refused(rig_of: RigOf, tmp_path: Path) -> None:
+async def test_a_folder_too_deep_for_a_socket_is_refused(
+    harness_of: HarnessOf, tmp_path: Path
+) -> None:
     deep = tmp_path / ("x" * 100)
     deep.mkdir()
-    rig = rig_of(settings=HookServerSettings(folder=str(deep)))
+    harness = harness_of(settings=HookServerSettings(folder=str(deep)))
     with pytest.raises(NotPossibleNow, match="too long for sockets"):
-        async with rig.hook_door.open(TURN):
+        async with harness.hook_door.open(TURN):
             pass
 
 
@@ -574,9 +588,9 @@ print(door.recv(4096).decode())
 
 @pytest.mark.skipif(sys.platform != "linux", reason="who a peer is, is told on Linux")
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-async def test_another_user_is_sent_away_though_the_door_stands_open(rig_of: RigOf) -> None:
-    rig = rig_of()
-    async with rig.hook_door.open(TURN) as door:
+async def test_another_user_is_sent_away_though_the_door_is_open(harness_of: HarnessOf) -> None:
+    harness = harness_of()
+    async with harness.hook_door.open(TURN) as door:
         os.chmod(os.path.dirname(door.socket_path), 0o777)
         os.chmod(door.socket_path, 0o777)
         argv = (sys.executable, "-IS", "-c", ASK_AS_NOBODY, door.socket_path)
@@ -585,7 +599,7 @@ async def test_another_user_is_sent_away_though_the_door_stands_open(rig_of: Rig
 
 
 async def test_the_token_is_recognised_where_a_program_prints_its_environment() -> None:
-    async with DoorRig().hook_door.open(TURN) as door:
+    async with DoorHarness().hook_door.open(TURN) as door:
         printed = f"PODIUM_DOOR_TOKEN={door.token}"
     assert Redactor({}).text(printed) == "PODIUM_DOOR_TOKEN=[redacted:podium-token]"
 
@@ -607,16 +621,18 @@ async def test_doors_of_killed_podiums_are_cleared_away_and_no_others() -> None:
         for name in ("dead", "new"):
             sockets[name].close()
 
-        async with DoorRig(settings=HookServerSettings(folder=place)).hook_door.open(TURN):
+        async with DoorHarness(settings=HookServerSettings(folder=place)).hook_door.open(TURN):
             left = {name for name, folder in folders.items() if folder.exists()}
 
         sockets["alive"].close()
     assert left == {"alive", "new", "bare"}
 
 
-async def test_the_agent_itself_is_answered_like_a_program_at_the_socket(rig_of: RigOf) -> None:
-    rig = rig_of(Effect.ALLOW, Effect.DENY, Effect.ASK)
-    async with rig.hook_door.open(TURN) as door:
+async def test_the_agent_itself_is_answered_like_a_program_at_the_socket(
+    harness_of: HarnessOf,
+) -> None:
+    harness = harness_of(Effect.ALLOW, Effect.DENY, Effect.ASK)
+    async with harness.hook_door.open(TURN) as door:
         allowed = await door.request("run_command", {"command": "ls"}, ref="use-1")
         denied = await door.request("run_command", {"command": "rm x"})
         asked = await door.request("run_command", {"command": "make"})
@@ -626,12 +642,12 @@ async def test_the_agent_itself_is_answered_like_a_program_at_the_socket(rig_of:
     assert denied.say
     assert asked.decision is Effect.ASK
     assert door.waiting_approvals == (asked.approval_id,)
-    assert CallStatus.COMPLETED in await rig.statuses()
+    assert CallStatus.COMPLETED in await harness.statuses()
 
 
-async def test_podium_performs_for_an_agent_that_has_no_process(rig_of: RigOf) -> None:
-    rig = rig_of(Effect.ALLOW, Effect.DENY)
-    async with rig.hook_door.open(TURN) as door:
+async def test_podium_performs_for_an_agent_that_has_no_process(harness_of: HarnessOf) -> None:
+    harness = harness_of(Effect.ALLOW, Effect.DENY)
+    async with harness.hook_door.open(TURN) as door:
         done = await door.perform("echo", {"a": 1})
         denied = await door.perform("echo", {"a": 2})
         unknown = await door.perform("no_such_tool", {})
@@ -642,26 +658,28 @@ async def test_podium_performs_for_an_agent_that_has_no_process(rig_of: RigOf) -
     assert "no_such_tool" in unknown.say
 
 
-async def test_a_value_no_digest_can_be_made_of_is_denied_in_process_too(rig_of: RigOf) -> None:
-    rig = rig_of(Effect.ALLOW)
-    async with rig.hook_door.open(TURN) as door:
+async def test_a_value_no_digest_can_be_made_of_is_denied_in_process_too(
+    harness_of: HarnessOf,
+) -> None:
+    harness = harness_of(Effect.ALLOW)
+    async with harness.hook_door.open(TURN) as door:
         answer = await door.request("run_command", {"command": "half \ud83d"})
     assert not answer.allowed
 
 
-async def test_what_an_agent_is_at_is_put_together_and_noted(rig_of: RigOf) -> None:
-    rig = rig_of()
-    async with rig.hook_door.open(TURN, agent="gemini") as door:
+async def test_what_an_agent_is_at_is_put_together_and_noted(harness_of: HarnessOf) -> None:
+    harness = harness_of()
+    async with harness.hook_door.open(TURN, agent="gemini") as door:
         for piece in ("Let ", "me ", "see."):
             door.report_progress("text", piece)
         door.report_progress("tool", "run_command ls")
         door.report_progress("text", "y" * 5_000)
-    told = await retry_until(lambda: _progress(rig, 3))
-    assert [(event.kind, event.text) for event in told[:2]] == [
+    output = await retry_until(lambda: _progress(harness, 3))
+    assert [(event.kind, event.text) for event in output[:2]] == [
         ("text", "Let me see."),
         ("tool", "run_command ls"),
     ]
-    assert told[2].text == "y" * 2_000 + " [… 3000 more characters]"
+    assert output[2].text == "y" * 2_000 + " [… 3000 more characters]"
 
 
 @pytest.mark.parametrize(
@@ -677,11 +695,11 @@ async def test_what_an_agent_is_at_is_put_together_and_noted(rig_of: RigOf) -> N
 async def test_a_tool_of_the_agents_own_must_be_granted_by_its_role(
     granted: tuple[str, ...] | None, decision: Effect
 ) -> None:
-    rig = DoorRig(Effect.ALLOW)
+    harness = DoorHarness(Effect.ALLOW)
     turn = TURN.model_copy(update={"own_tools": granted})
     search = ToolSpec(name="web_search", tier=Tier.T1, receipt_fields=("done",), observed_only=True)
-    rig.toolbox = FakeToolbox(rig.tool_door, [FakeTool(search, _never)])
-    doors = HookServer(rig.tool_door, rig.toolbox, rig.journal)
+    harness.toolbox = FakeToolbox(harness.tool_door, [FakeTool(search, _never)])
+    doors = HookServer(harness.tool_door, harness.toolbox, harness.journal)
     async with doors.open(turn, translate=lambda tool, given: ("web_search", given)) as door:
         answer = await door.request("GoogleSearch", {"query": "podium"})
         performed = await door.perform("web_search", {"query": "podium"})
@@ -690,10 +708,10 @@ async def test_a_tool_of_the_agents_own_must_be_granted_by_its_role(
     assert not performed.allowed  # Podium cannot do it for the agent
 
 
-async def _progress(rig: DoorRig, least: int) -> list[AgentProgressed]:
+async def _progress(harness: DoorHarness, least: int) -> list[AgentProgressed]:
     """Return the progress events, once there are so many: notes are written a moment later."""
-    told = [event for event in await rig.events() if isinstance(event, AgentProgressed)]
-    return told if len(told) >= least else []
+    messages = [event for event in await harness.events() if isinstance(event, AgentProgressed)]
+    return messages if len(messages) >= least else []
 
 
 async def _never(arguments: dict[str, Json]) -> Json:
@@ -701,40 +719,40 @@ async def _never(arguments: dict[str, Json]) -> Json:
 
 
 async def test_a_secret_that_comes_in_two_pieces_is_not_noted_in_two_halves() -> None:
-    rig = DoorRig()
+    harness = DoorHarness()
     hide = lambda text: text.replace("hunter2-hunter2", "[redacted]")  # noqa: E731
-    doors = HookServer(rig.tool_door, rig.toolbox, rig.journal, redact=hide)
+    doors = HookServer(harness.tool_door, harness.toolbox, harness.journal, redact=hide)
     async with doors.open(TURN) as door:
         door.report_progress("text", "x" * 500 + " the key is hunter2-")
-        await retry_until(lambda: _progress(rig, 1))
+        await retry_until(lambda: _progress(harness, 1))
         door.report_progress("text", "hunter2 and more")
-    told = "".join(each.text for each in await retry_until(lambda: _progress(rig, 2)))
-    assert told == "x" * 500 + " the key is [redacted] and more"
+    output_text = "".join(item.text for item in await retry_until(lambda: _progress(harness, 2)))
+    assert output_text == "x" * 500 + " the key is [redacted] and more"
 
 
 async def test_what_is_wished_for_again_in_a_later_asking_is_done_again() -> None:
-    rig = RealDoorRig(Effect.ALLOW, Effect.ALLOW)
-    async with rig.hook_door.open(TURN) as door:
+    harness = RealDoorHarness(Effect.ALLOW, Effect.ALLOW)
+    async with harness.hook_door.open(TURN) as door:
         first = await door.perform("echo", {"a": 1})
-    async with rig.hook_door.open(TURN.model_copy(update={"asking": 1})) as door:
+    async with harness.hook_door.open(TURN.model_copy(update={"asking": 1})) as door:
         second = await door.perform("echo", {"a": 1})
     assert first.allowed
     assert second.allowed
     assert first.call != second.call
-    assert await rig.statuses() == [CallStatus.COMPLETED, CallStatus.COMPLETED]
+    assert await harness.statuses() == [CallStatus.COMPLETED, CallStatus.COMPLETED]
 
 
 @pytest.mark.parametrize("path", [" /etc/passwd", "a.py ", "~/.ssh", "@.github/workflows/x.yml"])
 async def test_a_path_that_programs_read_in_their_own_way_is_refused(path: str) -> None:
-    rig = DoorRig(Effect.ALLOW, Effect.ALLOW)
+    harness = DoorHarness(Effect.ALLOW, Effect.ALLOW)
     reading = ToolSpec(
         name="read_file",
         tier=Tier.T0,
         receipt_fields=("sha256",),
         paths=(PathArgument(name="path", access=Access.READ),),
     )
-    toolbox = FakeToolbox(rig.tool_door, [FakeTool(reading, _never)])
-    async with HookServer(rig.tool_door, toolbox, rig.journal).open(TURN) as door:
+    toolbox = FakeToolbox(harness.tool_door, [FakeTool(reading, _never)])
+    async with HookServer(harness.tool_door, toolbox, harness.journal).open(TURN) as door:
         odd = await door.request("read_file", {"path": path})
         plain = await door.request("read_file", {"path": path.strip(" ~@")})
     assert not odd.allowed
@@ -747,7 +765,7 @@ def _offering(
     allowed: tuple[str, ...] | None = None,
     contract: type[BaseModel] | None = None,
 ) -> list[str]:
-    tools = make_rig(workspace)
+    tools = make_harness(workspace)
     update = {"workspace": str(tools.root), "allowed_tools": allowed, "contract": contract}
     turn = TURN.model_copy(update=update)
     calls = TurnCalls(
@@ -784,9 +802,9 @@ def test_finish_is_not_offered_where_the_answer_has_a_contract(tmp_path: Path) -
 
 
 async def test_a_tool_that_the_role_does_not_have_is_denied_and_names_those_it_has() -> None:
-    rig = RealDoorRig(Effect.ALLOW)
+    harness = RealDoorHarness(Effect.ALLOW)
     turn = TURN.model_copy(update={"role": "auditor", "allowed_tools": ("echo",)})
-    async with rig.hook_door.open(turn) as door:
+    async with harness.hook_door.open(turn) as door:
         answer = await door.perform("run_command", {"command": "ls"})
     assert not answer.mistake
     assert (

@@ -24,7 +24,7 @@ from podium.sandbox.mcp_server import (
     MAX_RESULT_CHARACTERS,
     PROTOCOLS,
 )
-from tests.integration.sandbox.door_rig import TURN, DoorRig, RealDoorRig
+from tests.integration.sandbox.door_harness import TURN, DoorHarness, RealDoorHarness
 
 Message = dict[str, Any]
 
@@ -80,8 +80,8 @@ async def serving(env: Mapping[str, str]) -> AsyncIterator[Cli]:
 
 
 @asynccontextmanager
-async def at_door(rig: DoorRig) -> AsyncIterator[Cli]:
-    async with rig.hook_door.open(TURN) as door, serving(door.env) as cli:
+async def at_door(harness: DoorHarness) -> AsyncIterator[Cli]:
+    async with harness.hook_door.open(TURN) as door, serving(door.env) as cli:
         yield cli
 
 
@@ -89,14 +89,14 @@ async def test_a_cli_is_greeted_in_its_own_version_and_one_of_another_in_the_new
     others: list[Json] = ["1999-01-01", 5, None, {}]
     async with serving({}) as cli:
         for wished in [*PROTOCOLS, *others]:
-            told = (await cli.ask("initialize", {"protocolVersion": wished}))["result"]
-            assert told["protocolVersion"] == (wished if wished in PROTOCOLS else PROTOCOLS[0])
-    assert told["capabilities"] == {"tools": {}}
-    assert "end your turn" in told["instructions"]
+            messages = (await cli.ask("initialize", {"protocolVersion": wished}))["result"]
+            assert messages["protocolVersion"] == (wished if wished in PROTOCOLS else PROTOCOLS[0])
+    assert messages["capabilities"] == {"tools": {}}
+    assert "end your turn" in messages["instructions"]
 
 
 async def test_the_tools_of_the_turn_are_listed_with_their_schemas() -> None:
-    async with at_door(RealDoorRig(Effect.ALLOW)) as cli:
+    async with at_door(RealDoorHarness(Effect.ALLOW)) as cli:
         tools = (await cli.ask("tools/list"))["result"]["tools"]
     by_name = {tool["name"]: tool for tool in tools}
     assert set(by_name) == {"run_command", "echo", "hang"}
@@ -106,24 +106,24 @@ async def test_the_tools_of_the_turn_are_listed_with_their_schemas() -> None:
 
 
 async def test_a_call_is_judged_performed_and_recorded_and_its_result_shown() -> None:
-    rig = RealDoorRig(Effect.ALLOW)
-    async with at_door(rig) as cli:
+    harness = RealDoorHarness(Effect.ALLOW)
+    async with at_door(harness) as cli:
         text, is_error = await cli.call("run_command", command="ls")
-        events = [event.type for event in await rig.events()]
+        events = [event.type for event in await harness.events()]
     assert (json.loads(text), is_error) == ({"echo": {"command": "ls"}}, False)
     assert events == ["tool_requested", "tool_completed"]
 
 
-async def test_a_refusal_is_told_in_the_words_that_all_agents_hear() -> None:
-    async with at_door(RealDoorRig(Effect.DENY)) as cli:
+async def test_refusal_is_reported_in_the_words_given_to_all_agents() -> None:
+    async with at_door(RealDoorHarness(Effect.DENY)) as cli:
         text, is_error = await cli.call("run_command", command="ls")
     assert text.startswith("Permission Denied: as the test says")
     assert is_error
 
 
 async def test_a_call_that_waits_for_a_person_says_for_which_approval() -> None:
-    rig = RealDoorRig(Effect.ASK)
-    async with rig.hook_door.open(TURN) as door, serving(door.env) as cli:
+    harness = RealDoorHarness(Effect.ASK)
+    async with harness.hook_door.open(TURN) as door, serving(door.env) as cli:
         text, is_error = await cli.call("run_command", command="ls")
         (approval,) = door.waiting_approvals
     assert text.startswith(f"Waiting for approval {approval}; end your turn")
@@ -139,19 +139,19 @@ async def test_what_cannot_be_a_call_is_an_error_that_says_what_is_wrong_with_it
         ("run_command", {"command": "\ud800"}, "Permission Denied: ", "not JSON"),
         ("run_command", {"command": float("nan")}, "Permission Denied: ", "not JSON"),
     ]
-    rig = RealDoorRig(Effect.ALLOW)
-    async with at_door(rig) as cli:
+    harness = RealDoorHarness(Effect.ALLOW)
+    async with at_door(harness) as cli:
         for tool, arguments, beginning, words in cases:
             text, is_error = await cli.call(tool, **arguments)
             assert text.startswith(beginning)
             assert words in text
             assert is_error
-    assert rig.gate.judged == []
+    assert harness.gate.judged == []
 
 
 async def test_what_a_cli_adds_to_the_arguments_of_every_tool_is_left_out() -> None:
-    rig = RealDoorRig(Effect.ALLOW)
-    async with at_door(rig) as cli:
+    harness = RealDoorHarness(Effect.ALLOW)
+    async with at_door(harness) as cli:
         await cli.ask("tools/list")
         text, is_error = await cli.call("run_command", command="ls", wait_for_previous=True)
     assert (json.loads(text), is_error) == ({"echo": {"command": "ls"}}, False)
@@ -179,7 +179,7 @@ SENSELESS: list[tuple[bytes, int]] = [
 ]
 
 
-async def test_lines_that_make_no_sense_are_answered_and_the_next_is_heard() -> None:
+async def test_nonsense_lines_are_answered_and_the_next_is_received() -> None:
     async with serving({}) as cli:
         for line, code in SENSELESS:
             await cli.send(line)
@@ -204,18 +204,18 @@ async def test_what_wants_no_answer_gets_none() -> None:
 
 
 async def test_arguments_that_the_door_would_not_take_are_sent_back() -> None:
-    rig = RealDoorRig(Effect.ALLOW)
-    async with at_door(rig) as cli:
+    harness = RealDoorHarness(Effect.ALLOW)
+    async with at_door(harness) as cli:
         text, is_error = await cli.call("echo", text="x" * MAX_CALL_BYTES)
         not_an_object = await cli.ask("tools/call", {"name": "echo", "arguments": [1]})
-        assert await rig.events() == []
+        assert await harness.events() == []
     assert is_error
     assert "nothing was done, send less" in text
     assert shown(not_an_object)[0].startswith("Error: the arguments are not an object")
 
 
 async def test_a_result_that_is_too_long_is_cut_and_says_so() -> None:
-    async with at_door(DoorRig(Effect.ALLOW)) as cli:
+    async with at_door(DoorHarness(Effect.ALLOW)) as cli:
         text, is_error = await cli.call("echo", text="y" * 2 * MAX_RESULT_CHARACTERS)
     assert not is_error
     assert len(text) <= MAX_RESULT_CHARACTERS
@@ -225,27 +225,27 @@ async def test_a_result_that_is_too_long_is_cut_and_says_so() -> None:
 
 @pytest.mark.soak
 async def test_many_calls_at_once_are_performed_in_their_order() -> None:
-    rig = RealDoorRig(*[Effect.ALLOW] * 100)
-    async with at_door(rig) as cli:
+    harness = RealDoorHarness(*[Effect.ALLOW] * 100)
+    async with at_door(harness) as cli:
         for number in range(100):
             await cli.begin("tools/call", {"name": "echo", "arguments": {"number": number}})
         answers = [await cli.hear() for _ in range(100)]
     assert [answer["id"] for answer in answers] == list(range(1, 101))
     results = [json.loads(shown(answer)[0]) for answer in answers]
     assert results == [{"echo": {"number": number}} for number in range(100)]
-    assert [call.arguments["number"] for call in rig.gate.judged] == list(range(100))
+    assert [call.arguments["number"] for call in harness.gate.judged] == list(range(100))
 
 
 async def test_a_cli_is_answered_while_a_call_is_at_work_and_the_server_ends_with_it() -> None:
-    rig = RealDoorRig(Effect.ALLOW)
-    async with rig.hook_door.open(TURN) as door, serving(door.env) as cli:
+    harness = RealDoorHarness(Effect.ALLOW)
+    async with harness.hook_door.open(TURN) as door, serving(door.env) as cli:
         await cli.begin("tools/call", {"name": "hang", "arguments": {}})
-        await rig.hanging.wait()
+        await harness.hanging.wait()
         assert (await cli.ask("ping"))["result"] == {}
         assert len((await cli.ask("tools/list"))["result"]["tools"]) == 3
         cli.process.close_input()
         ended = await cli.process.wait()
-        still = await rig.statuses()
+        still = await harness.statuses()
     assert ended.exit_code == 0
     assert still == [CallStatus.REQUESTED]
 
@@ -262,12 +262,12 @@ async def test_without_a_door_there_are_no_tools_and_no_calls(tmp_path: Path) ->
 
 
 async def test_a_door_that_goes_away_during_a_call_leaves_it_unknown() -> None:
-    rig = DoorRig(Effect.ALLOW)
-    async with rig.hook_door.open(TURN) as door:
+    harness = DoorHarness(Effect.ALLOW)
+    async with harness.hook_door.open(TURN) as door:
         serve = serving(door.env)
         cli = await serve.__aenter__()
         await cli.begin("tools/call", {"name": "hang", "arguments": {}})
-        await rig.hanging.wait()
+        await harness.hanging.wait()
     try:
         text, is_error = shown(await cli.hear())
     finally:
@@ -277,14 +277,14 @@ async def test_a_door_that_goes_away_during_a_call_leaves_it_unknown() -> None:
 
 
 async def test_with_the_token_of_a_hook_nothing_is_shown_or_performed() -> None:
-    rig = RealDoorRig(Effect.ALLOW)
-    async with rig.hook_door.open(TURN) as door, serving(door.hook_env) as cli:
+    harness = RealDoorHarness(Effect.ALLOW)
+    async with harness.hook_door.open(TURN) as door, serving(door.hook_env) as cli:
         listed = await cli.ask("tools/list")
         text, is_error = await cli.call("echo")
     assert "a hook may only send requests" in listed["error"]["message"]
     assert text.startswith("Permission Denied: ")
     assert is_error
-    assert rig.gate.judged == []
+    assert harness.gate.judged == []
 
 
 def test_names_are_offered_as_every_cli_takes_them() -> None:

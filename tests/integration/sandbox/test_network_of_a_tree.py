@@ -44,16 +44,16 @@ async def tree_network(
 @asynccontextmanager
 async def server(answer: bytes) -> AsyncIterator[tuple[int, list[bytes]]]:
     """A host that answers whatever it hears once, and keeps what it heard."""
-    heard: list[bytes] = []
+    messages: list[bytes] = []
 
     async def met(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        heard.append(await reader.read(65536))
+        messages.append(await reader.read(65536))
         writer.write(answer)
         writer.close()
 
     serving = await asyncio.start_server(met, "127.0.0.1", 0)
     async with serving:
-        yield serving.sockets[0].getsockname()[1], heard
+        yield serving.sockets[0].getsockname()[1], messages
 
 
 async def ask(port: int, request: bytes) -> bytes:
@@ -143,25 +143,25 @@ def test_the_proxy_has_a_port_however_many_are_forwarded() -> None:
 
 
 async def test_a_listed_host_is_connected_to() -> None:
-    async with server(b"pong") as (port, heard), tree_network(f"127.0.0.1:{port}") as (_, proxy):
+    async with server(b"pong") as (port, requests), tree_network(f"127.0.0.1:{port}") as (_, proxy):
         answer = await ask(proxy, f"CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\nping".encode())
     assert answer == b"HTTP/1.1 200 Connection established\r\n\r\npong"
-    assert heard == [b"ping"]
+    assert requests == [b"ping"]
 
 
 async def test_a_host_that_is_not_listed_is_refused_with_words_and_remembered() -> None:
-    async with server(b"pong") as (port, heard), tree_network("pypi.org") as (network, proxy):
+    async with server(b"pong") as (port, requests), tree_network("pypi.org") as (network, proxy):
         answer = await ask(proxy, f"CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\nping".encode())
     assert answer.startswith(b"HTTP/1.1 403 Forbidden")
     assert b"Permission Denied: 127.0.0.1" in answer
     assert b"pypi.org" in answer
     assert network.refused_hosts == (f"127.0.0.1:{port}",)
-    assert heard == []
+    assert requests == []
 
 
 async def test_a_plain_request_goes_to_the_host_it_names_whatever_its_headers_say() -> None:
     async with (
-        server(b"HTTP/1.1 204 No Content\r\n\r\n") as (port, heard),
+        server(b"HTTP/1.1 204 No Content\r\n\r\n") as (port, requests),
         tree_network(f"127.0.0.1:{port}") as (_, proxy),
     ):
         request = (
@@ -170,7 +170,7 @@ async def test_a_plain_request_goes_to_the_host_it_names_whatever_its_headers_sa
         )
         answer = await ask(proxy, request.encode())
     assert answer == b"HTTP/1.1 204 No Content\r\n\r\n"
-    head = heard[0].decode().split("\r\n")
+    head = requests[0].decode().split("\r\n")
     assert head[0] == "GET /a?b=c HTTP/1.1"
     assert f"Host: 127.0.0.1:{port}" in head
     assert "Connection: close" in head
@@ -219,10 +219,10 @@ async def test_what_no_proxy_understands_is_answered_and_goes_nowhere(request_: 
 async def test_nothing_behind_the_declared_body_goes_out(
     declared: bytes, sent: bytes, passed_on: bytes
 ) -> None:
-    heard = bytearray()
+    output = bytearray()
 
     async def met(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        heard.extend(await reader.read(-1))
+        output.extend(await reader.read(-1))
         writer.write(b"HTTP/1.1 204 No Content\r\n\r\n")
         writer.close()
 
@@ -235,8 +235,8 @@ async def test_nothing_behind_the_declared_body_goes_out(
             writer.write_eof()
             assert (await reader.read()).startswith(b"HTTP/1.1 204")
             writer.close()
-    assert heard.endswith(b"Connection: close\r\n\r\n" + passed_on)
-    assert b"evil" not in heard
+    assert output.endswith(b"Connection: close\r\n\r\n" + passed_on)
+    assert b"evil" not in output
 
 
 async def test_a_body_in_broken_chunks_ends_the_connection() -> None:
@@ -262,20 +262,20 @@ async def test_a_listed_host_that_is_not_there_is_a_bad_gateway() -> None:
 
 
 async def test_a_forwarded_port_leads_to_the_same_port_outside() -> None:
-    async with server(b"model") as (port, heard):
+    async with server(b"model") as (port, requests):
         network, inside = TreeNetwork(()), listener()
         network.forward({port: inside})
         answer = await ask(inside.getsockname()[1], b"hello")
         await network.closed()
-    assert (answer, heard) == (b"model", [b"hello"])
+    assert (answer, requests) == (b"model", [b"hello"])
 
 
 async def test_closing_ends_connections_that_are_open() -> None:
-    heard, ended = asyncio.Event(), asyncio.Event()
+    output, ended = asyncio.Event(), asyncio.Event()
 
     async def met(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readexactly(1)
-        heard.set()
+        output.set()
         await reader.read()
         ended.set()
         writer.close()
@@ -287,7 +287,7 @@ async def test_closing_ends_connections_that_are_open() -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", inside.getsockname()[1])
     writer.write(b"x")
     async with asyncio.timeout(120):
-        await heard.wait()
+        await output.wait()
         await network.closed()
         assert await reader.read() == b""
         await ended.wait()
@@ -296,13 +296,13 @@ async def test_closing_ends_connections_that_are_open() -> None:
 
 
 async def test_this_machines_own_proxy_is_gone_through_where_there_is_one() -> None:
-    async with server(b"HTTP/1.1 200 fine\r\n\r\nmodel") as (own, heard):
+    async with server(b"HTTP/1.1 200 fine\r\n\r\nmodel") as (own, requests):
         upstream = UpstreamProxy.of({"HTTPS_PROXY": f"http://me:p%40ss@127.0.0.1:{own}"})
         async with tree_network("model.example", upstream=upstream) as (_, proxy):
             answer = await ask(proxy, b"CONNECT model.example:443 HTTP/1.1\r\n\r\n")
     assert answer.endswith(b"model")
-    assert heard[0].startswith(b"CONNECT model.example:443 HTTP/1.1\r\n")
-    assert base64.b64encode(b"me:p@ss") in heard[0]
+    assert requests[0].startswith(b"CONNECT model.example:443 HTTP/1.1\r\n")
+    assert base64.b64encode(b"me:p@ss") in requests[0]
 
 
 async def test_this_machines_own_proxy_may_say_no() -> None:

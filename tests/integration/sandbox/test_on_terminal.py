@@ -61,7 +61,7 @@ async def test_without_a_fence_it_is_the_same(tmp_path: Path) -> None:
 
 
 @pytest.mark.sample(1)
-async def test_an_end_by_a_signal_is_told_as_shells_do(
+async def test_end_by_a_signal_is_reported_as_shells_do(
     launcher: ProcessLauncher, place: Place
 ) -> None:
     with on_terminal(await launcher.on_terminal(place.sh("kill -TERM $$"))) as terminal:

@@ -32,7 +32,7 @@ STAYS = ESCAPES + "escape(); print('up', flush=True); forever()"
 
 
 @pytest.fixture
-def papers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def launch_spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the folder of launch specs in this test."""
     folder = tmp_path / "papers"
     folder.mkdir()
@@ -42,7 +42,7 @@ def papers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 async def test_nothing_outlives_the_program(
-    launcher: ProcessLauncher, place: Place, papers: Path
+    launcher: ProcessLauncher, place: Place, launch_spec: Path
 ) -> None:
     token = new_token()
     spawn = place.python(ESCAPES + "escape(); print('left')", token)
@@ -50,7 +50,7 @@ async def test_nothing_outlives_the_program(
         assert await terminal.exit_code() == 0, terminal.text
         assert "left" in terminal.text
     assert alive(token) == []
-    assert list(papers.iterdir()) == []
+    assert list(launch_spec.iterdir()) == []
 
 
 async def test_without_a_fence_nothing_outlives_it_either() -> None:
@@ -63,7 +63,7 @@ async def test_without_a_fence_nothing_outlives_it_either() -> None:
 
 
 async def test_a_tree_goes_with_its_terminal(
-    launcher: ProcessLauncher, place: Place, papers: Path
+    launcher: ProcessLauncher, place: Place, launch_spec: Path
 ) -> None:
     token = new_token()
     with on_terminal(await launcher.on_terminal(place.python(STAYS, token))) as terminal:
@@ -71,7 +71,7 @@ async def test_a_tree_goes_with_its_terminal(
         terminal.go_away()
         assert await terminal.exit_code() == 128 + signal.SIGKILL
     assert alive(token) == []
-    assert list(papers.iterdir()) == []
+    assert list(launch_spec.iterdir()) == []
 
 
 @pytest.mark.soak
@@ -99,7 +99,9 @@ async def test_a_tree_dies_with_who_looks_after_it(
         await retry_until(lambda: is_gone(guard) and not alive(token))
 
 
-async def test_papers_are_taken_once_and_then_gone(place: Place, launcher: ProcessLauncher) -> None:
+async def test_launch_spec_is_taken_once_and_then_gone(
+    place: Place, launcher: ProcessLauncher
+) -> None:
     command = await launcher.on_terminal(place.sh("echo done"))
     assert (Path(command[-1]) / "order").stat().st_mode & 0o777 == 0o600
     with on_terminal(command) as terminal:
@@ -110,24 +112,24 @@ async def test_papers_are_taken_once_and_then_gone(place: Place, launcher: Proce
         assert "start it again" in again.text
 
 
-async def test_papers_that_nobody_came_for_are_removed_and_those_in_use_stay(
-    launcher: ProcessLauncher, place: Place, papers: Path
+async def test_abandoned_launch_specs_are_removed_and_those_in_use_stay(
+    launcher: ProcessLauncher, place: Place, launch_spec: Path
 ) -> None:
     forgotten = Path((await launcher.on_terminal(place.sh("echo done")))[-1])
     waiting = Path((await launcher.on_terminal(place.sh("echo done")))[-1])
     token = new_token()
     with on_terminal(await launcher.on_terminal(place.python(STAYS, token))) as terminal:
         await terminal.shows("up")
-        for folder in papers.iterdir():
+        for folder in launch_spec.iterdir():
             if folder != waiting:
                 os.utime(folder, (0, 0))
-        used = set(papers.iterdir()) - {forgotten, waiting}
+        used = set(launch_spec.iterdir()) - {forgotten, waiting}
         remove_stale_launch_folders()
-        assert set(papers.iterdir()) == used | {waiting}
+        assert set(launch_spec.iterdir()) == used | {waiting}
 
 
-async def test_what_cannot_be_started_is_said_before_and_leaves_nothing(
-    launcher: ProcessLauncher, place: Place, papers: Path
+async def test_what_cannot_be_started_is_reported_before_and_leaves_nothing(
+    launcher: ProcessLauncher, place: Place, launch_spec: Path
 ) -> None:
     with pytest.raises(ToolMissing):
         await launcher.on_terminal(place.spawn("no-such-program"))
@@ -135,10 +137,10 @@ async def test_what_cannot_be_started_is_said_before_and_leaves_nothing(
         await launcher.on_terminal(place.spawn("sh", cwd="/no/such/folder"))
     with pytest.raises(UserMustAct, match="not defined"):
         await launcher.on_terminal(place.spawn("sh", env={"KEY": "secret://UNKNOWN"}))
-    assert list(papers.iterdir()) == []
+    assert list(launch_spec.iterdir()) == []
 
 
-async def test_what_goes_wrong_at_the_start_is_said_on_the_terminal(
+async def test_start_failure_is_reported_on_the_terminal(
     launcher: ProcessLauncher, place: Place
 ) -> None:
     tool = place.given / "tool"

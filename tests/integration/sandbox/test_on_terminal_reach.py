@@ -19,7 +19,7 @@ from podium.ports import ANY_USE
 from podium.sandbox import HookServerSettings, ProcessLauncher, hook_command
 from podium.sandbox.confining.canary import BUBBLEWRAP, LANDLOCK, Mechanism
 from tests.integration.sandbox.confined import Place, launcher_by, mechanism_here, picture
-from tests.integration.sandbox.door_rig import TURN, DoorRig
+from tests.integration.sandbox.door_harness import TURN, DoorHarness
 from tests.integration.sandbox.terminals import command_of_a_dead_podium, on_terminal
 from tests.integration.sandbox.test_hook_client import EVENT
 from tests.soaking import in_soak
@@ -116,11 +116,11 @@ async def test_listed_hosts_are_reached_without_any_podium_and_others_are_not(
         code = ASK + "\nfor port in map(int, sys.argv[3:]): print(get(port))\n"
         code += "attempt('go there without the proxy', lambda: ask(int(sys.argv[4]), 'GET /'))"
         spawn = place.attempts(code, str(listed), str(other), confinement=confinement)
-        said = await shown(await _asked(mechanism, spawn))
-    assert "from the listed" in said
-    assert "403 Forbidden" in said
-    assert "from the other" not in said
-    assert said.strip().endswith("[]")
+        output = await shown(await _asked(mechanism, spawn))
+    assert "from the listed" in output
+    assert "403 Forbidden" in output
+    assert "from the other" not in output
+    assert output.strip().endswith("[]")
 
 
 @pytest.mark.soak
@@ -160,7 +160,7 @@ async def test_a_hook_finds_the_door_of_whichever_turn_is_on(
     code = Path(podium.__file__).parent
     venv = Path(hook_command()[0]).parents[1]
     mounts = tuple(Mount(source=str(path), target=str(path)) for path in (code, venv))
-    rig = DoorRig(Effect.ALLOW, settings=HookServerSettings(folder=str(doors)))
+    harness = DoorHarness(Effect.ALLOW, settings=HookServerSettings(folder=str(doors)))
     spawn = place.attempts(
         HOOK, json.dumps(EVENT), *hook_command(),
         env={"PODIUM_DOOR_FILE": str(file), "PODIUM_DOOR_DEADLINE": "100"},
@@ -170,7 +170,7 @@ async def test_a_hook_finds_the_door_of_whichever_turn_is_on(
         await terminal.shows("up")
         terminal.type(b"ask\r")
         await terminal.shows("2 podium: Permission Denied: no turn is running")
-        async with rig.hook_door.open(TURN, agent="cli") as door:
+        async with harness.hook_door.open(TURN, agent="cli") as door:
             door.expect(ANY_USE)
             file.write_text(json.dumps(door.hook_env))
             terminal.type(b"ask\r")

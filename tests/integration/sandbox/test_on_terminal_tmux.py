@@ -17,7 +17,7 @@ from podium.agents.tui import TmuxServer
 from podium.core.processes import ProcessSpec
 from podium.sandbox.confining.canary import BUBBLEWRAP, LANDLOCK, Mechanism
 from podium.testing import retry_until
-from tests.integration.agents.tui.rig import House, a_server, short_folder
+from tests.integration.agents.tui.tmux_harness import Harness, a_server, short_folder
 from tests.integration.sandbox.confined import Place, mechanism_here
 from tests.integration.sandbox.test_on_terminal_reach import ASK, host
 from tests.soaking import in_soak
@@ -38,7 +38,7 @@ from pathlib import Path
 from podium.agents.tui import Panes, Program
 from podium.core.processes import ProcessSpec
 from podium.sandbox import ProcessLauncher, serve_network
-from tests.integration.agents.tui.rig import a_server
+from tests.integration.agents.tui.tmux_harness import a_server
 from tests.integration.sandbox.confined import mechanisms
 
 async def start(root, mechanism, spawn):
@@ -93,7 +93,7 @@ def root() -> Iterator[Path]:
 @asynccontextmanager
 async def left_by_a_dead_podium(
     root: Path, mechanism: Mechanism, spawn: ProcessSpec
-) -> AsyncIterator[House]:
+) -> AsyncIterator[Harness]:
     """The server with the program in its pane, after who started both was killed."""
     words = [sys.executable, "-c", STARTER, str(root), mechanism.name, spawn.model_dump_json()]
     server: TmuxServer = a_server(root)
@@ -103,7 +103,7 @@ async def left_by_a_dead_podium(
         )
         assert ended.returncode == -signal.SIGKILL, ended.stderr.decode()
         await server.come_up()
-        yield House(server, root)
+        yield Harness(server, root)
     finally:
         await server.departing()
 
@@ -115,24 +115,24 @@ async def test_a_pane_goes_on_when_its_podium_is_killed_and_cannot_reach_its_tmu
     async with host(b"from the listed") as port:
         confinement = place.confinement(network="listed", hosts=(f"127.0.0.1:{port}",))
         spawn = place.attempts(TRIES, str(port), str(root / "s"), confinement=confinement)
-        async with left_by_a_dead_podium(root, mechanism, spawn) as house:
-            await house.shows(PANE, "up")
-            await house.panes.press(PANE, "get", "Enter")
-            await house.shows(PANE, "from the listed")
-            await house.panes.press(PANE, "try", "Enter")
-            await house.shows(PANE, "managed: []")
-            await house.panes.resize(77, 30)
-            await house.shows(PANE, "columns 77")
-            await house.panes.press(PANE, "C-c")
-            await house.shows(PANE, "interrupted")
-            await house.panes.press(PANE, "leave", "Enter")
-            await retry_until(lambda: _is_dead(house))
+        async with left_by_a_dead_podium(root, mechanism, spawn) as harness:
+            await harness.shows(PANE, "up")
+            await harness.panes.press(PANE, "get", "Enter")
+            await harness.shows(PANE, "from the listed")
+            await harness.panes.press(PANE, "try", "Enter")
+            await harness.shows(PANE, "managed: []")
+            await harness.panes.resize(77, 30)
+            await harness.shows(PANE, "columns 77")
+            await harness.panes.press(PANE, "C-c")
+            await harness.shows(PANE, "interrupted")
+            await harness.panes.press(PANE, "leave", "Enter")
+            await retry_until(lambda: _is_dead(harness))
     assert (place.outside / "file").read_text() == "as it was"
 
 
-async def _is_dead(house: House) -> bool:
+async def _is_dead(harness: Harness) -> bool:
     """Without its code: tmux 3.3a sometimes does not collect a pane's program for a long while."""
-    return await house.control.ask(f"display-message -p -t {PANE} '#{{pane_dead}}'") == ["1"]
+    return await harness.control.ask(f"display-message -p -t {PANE} '#{{pane_dead}}'") == ["1"]
 
 
 @pytest.mark.sample(1)
@@ -143,10 +143,10 @@ async def test_a_tree_dies_with_its_pane_and_with_the_server(
     token = new_token()
     code = ESCAPES + "escape(); print('up', flush=True); forever()"
     spawn = place.python(code, token)
-    async with left_by_a_dead_podium(root, mechanism, spawn) as house:
-        await house.shows(PANE, "up")
+    async with left_by_a_dead_podium(root, mechanism, spawn) as harness:
+        await harness.shows(PANE, "up")
         assert alive(token)
         if end == "pane":
-            await house.control.run(f"split-window -d -t {PANE} ; kill-pane -t {PANE}")
+            await harness.control.run(f"split-window -d -t {PANE} ; kill-pane -t {PANE}")
             await retry_until(lambda: not alive(token))
     assert alive(token) == []

@@ -77,7 +77,7 @@ async def test_exit_code_and_both_outputs_are_kept_apart() -> None:
     assert (ended.stdout, ended.stderr) == (b"out\n", b"err\n")
 
 
-async def test_the_signal_that_ended_a_program_is_told() -> None:
+async def test_signal_that_ended_a_program_is_reported() -> None:
     ended = await ProcessLauncher().run(python("import os; os.kill(os.getpid(), 6)"))
     assert (ended.exit_code, ended.signal) == (None, signal.SIGABRT)
 
@@ -97,7 +97,7 @@ async def test_a_flood_of_output_is_counted_and_does_not_fill_the_memory() -> No
     assert peak_bytes < 4_000_000
 
 
-async def test_each_output_has_its_own_room() -> None:
+async def test_every_output_has_its_own_room() -> None:
     code = "import sys; sys.stdout.write('o' * 10); sys.stderr.write('e' * 3)"
     ended = await ProcessLauncher().run(python(code, limits=ProcessLimits(output_bytes=4)))
     assert (ended.stdout, ended.stdout_dropped_bytes) == (b"oooo", 6)

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="these look into
 LAUNCHER = ProcessLauncher(LauncherSettings(grace_seconds=0.3, linger_seconds=0.01))
 
 
-async def test_a_line_is_heard_while_the_process_goes_on() -> None:
+async def test_line_is_received_while_the_process_continues() -> None:
     code = "import sys; print('ready', flush=True); print(sys.stdin.readline().upper(), end='')"
     process = await LAUNCHER.start(python(code, interactive=True))
     lines = process.lines()
@@ -27,7 +27,7 @@ async def test_a_line_is_heard_while_the_process_goes_on() -> None:
     assert (await process.wait()).stdout == b""
 
 
-async def test_what_stands_in_stdin_comes_before_what_is_sent() -> None:
+async def test_content_of_stdin_comes_before_what_is_sent() -> None:
     code = "import sys; print(sys.stdin.read())"
     process = await LAUNCHER.start(python(code, interactive=True, stdin=b"first "))
     await process.send(b"second")
@@ -64,8 +64,8 @@ async def test_a_line_longer_than_the_limit_is_cut_and_the_next_one_is_whole() -
     code = "print('x' * 3_000_000); print('next')"
     limits = ProcessLimits(line_bytes=1_000)
     process = await LAUNCHER.start(python(code, interactive=True, limits=limits))
-    heard = [line async for line in process.lines()]
-    assert heard == [b"x" * 1_000, b"next"]
+    messages = [line async for line in process.lines()]
+    assert messages == [b"x" * 1_000, b"next"]
     assert (await process.wait()).stdout_dropped_bytes == 2_999_000
 
 

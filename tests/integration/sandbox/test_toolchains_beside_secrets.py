@@ -196,7 +196,7 @@ def test_an_argument_that_is_a_folder_is_no_program(home: Path, tmp_path: Path) 
 def test_a_place_is_known_by_what_it_is_and_not_by_its_name_alone(tmp_path: Path) -> None:
     """Mount the folder twice, to stand for a folder with many names on a case-insensitive file system."""
     bubblewrap = shutil.which("bwrap")
-    if bubblewrap is None or not any(each.name == "bubblewrap" for each in candidates()):
+    if bubblewrap is None or not any(candidate.name == "bubblewrap" for candidate in candidates()):
         pytest.skip("needs bubblewrap")
     one, other = tmp_path / "one", tmp_path / "other"
     made(one / "in", other)

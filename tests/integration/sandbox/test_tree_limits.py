@@ -50,7 +50,7 @@ async def ran(work: Path, *argv: str, confined: bool = True, **limits: int) -> P
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("confined", [True, False])
-async def test_tree_of_too_many_processes_is_stopped_and_told_why(
+async def test_tree_of_too_many_processes_is_stopped_with_the_reason(
     tmp_path: Path, confined: bool
 ) -> None:
     forks = FORKS.format(count=100, seconds=60)
@@ -66,7 +66,7 @@ async def test_tree_of_too_many_processes_is_stopped_and_told_why(
     [(True, GROWS), (False, SHARES), in_soak(True, SHARES), in_soak(False, GROWS)],
     ids=["private", "shared unconfined", "shared", "private unconfined"],
 )
-async def test_tree_that_takes_too_much_memory_is_stopped_and_told_why(
+async def test_tree_that_takes_too_much_memory_is_stopped_with_the_reason(
     tmp_path: Path, confined: bool, program: str
 ) -> None:
     limit = 100 * MEGABYTE
@@ -157,7 +157,7 @@ def test_group_is_made_beside_ours_where_controllers_are_handed_on(tmp_path: Pat
     assert parents(str(tmp_path), str(own)) == [str(user)]
 
 
-def test_group_holds_to_its_limits_and_tells_what_the_kernel_counted(tmp_path: Path) -> None:
+def test_group_keeps_its_limits_and_reports_what_the_kernel_counted(tmp_path: Path) -> None:
     made = tmp_path / "podium-1"
     made.mkdir()
     (made / "cgroup.procs").touch()

@@ -12,7 +12,7 @@ import yaml
 from podium.core.model import Json
 from podium.jobs.sense.orders.work_order import MAX_OPS, WorkOrder, order_text
 from podium.jobs.sense.planning.plan_parser import parse_plan
-from tests.integration.sense.attack_rig import Ground, Hands
+from tests.integration.sense.attack_harness import Ground, Hands
 
 ATTACKS = yaml.safe_load((Path(__file__).parent / "attacks.yaml").read_text())
 GOOD: dict[str, Any] = {
@@ -28,7 +28,7 @@ def named(cases: list[dict[str, Json]]) -> list[Any]:
     return [pytest.param(case, id=str(case["name"])) for case in cases]
 
 
-def test_the_list_is_long_and_names_each_attack_once() -> None:
+def test_list_is_long_and_names_every_attack_once() -> None:
     names = [case["name"] for part in ATTACKS.values() for case in part]
 
     assert len(ATTACKS["operations"]) >= 100
@@ -103,14 +103,14 @@ async def test_the_guards_of_this_test_see_what_changes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("case", named(ATTACKS["items"]))
 def test_an_item_of_a_plan_brings_nothing_bad_in(tmp_path: Path, case: dict[str, Json]) -> None:
-    said = {**GOOD["wo_suggestion"], **case.get("suggestion", {})}
-    item = {**GOOD, "wo_suggestion": said, **case.get("item", {})}
+    payload = {**GOOD["wo_suggestion"], **case.get("suggestion", {})}
+    item = {**GOOD, "wo_suggestion": payload, **case.get("item", {})}
     bad = Ground(tmp_path).filled(item)
     plan = parse_plan(json.dumps({"items": [bad, {**GOOD, "target": "beside"}]}))
 
-    found = [each for each in plan.candidates if each.item.index == 0]
+    found = [entry for entry in plan.candidates if entry.item.index == 0]
 
-    assert [each.item.target for each in plan.candidates][-1] == "beside"
+    assert [entry.item.target for entry in plan.candidates][-1] == "beside"
     assert bool(found) == (case.get("must") == "kept"), plan.skipped_items
     assert found or plan.skipped_items[0].index == 0
     for candidate in plan.candidates:
@@ -120,8 +120,8 @@ def test_an_item_of_a_plan_brings_nothing_bad_in(tmp_path: Path, case: dict[str,
             target=candidate.item.target,
             ops=candidate.suggestion.ops,
         )
-        told = yaml.safe_load(order_text(order))
-        assert told == {"id": order.id, "title": order.title, "target": order.target}
+        output = yaml.safe_load(order_text(order))
+        assert output == {"id": order.id, "title": order.title, "target": order.target}
         assert f"{order.title}{order.target}".isprintable()
 
 
@@ -161,5 +161,5 @@ def test_duplicates_give_one_order_and_too_many_operations_none() -> None:
 
     plan = parse_plan(json.dumps({"items": [GOOD, GOOD, again, many]}))
 
-    assert [each.item.index for each in plan.candidates] == [0]
-    assert [each.index for each in plan.skipped_items] == [1, 2, 3]
+    assert [candidate.item.index for candidate in plan.candidates] == [0]
+    assert [item.index for item in plan.skipped_items] == [1, 2, 3]

@@ -62,13 +62,13 @@ async def planned_by(
     ],
 )
 async def test_a_good_plan_is_read(tmp_path: Path, words: str) -> None:
-    said = {"text": words.replace("{plan}", json.dumps(PLAN, indent=2)), "usage": USAGE}
-    outcome, root = await planned_by(tmp_path, said)
+    payload = {"text": words.replace("{plan}", json.dumps(PLAN, indent=2)), "usage": USAGE}
+    outcome, root = await planned_by(tmp_path, payload)
     assert (outcome.status, outcome.why) == (PlannerStatus.OK, "")
-    assert [(each.title, each.state) for each in outcome.candidates] == [
+    assert [(candidate.title, candidate.state) for candidate in outcome.candidates] == [
         ("Bring the API back", "logged")
     ]
-    assert [each.index for each in outcome.skipped_items] == [1]
+    assert [item.index for item in outcome.skipped_items] == [1]
     assert outcome.tokens == 1000
     assert outcome.summary().endswith("GMX_Call_Status=OK, WOs_Created=0, WO_IDs=[]")
     assert root.inbox == []
@@ -133,8 +133,8 @@ async def test_a_planner_that_is_not_there_is_mocked(tmp_path: Path) -> None:
     assert outcome.summary().endswith("GMX_Call_Status=MOCK, WOs_Created=0, WO_IDs=[]")
 
 
-@pytest.mark.soak  # held in test_planning.py without a start, which takes seconds
-async def test_a_plan_that_stood_in_the_data_is_no_answer(tmp_path: Path) -> None:
+@pytest.mark.soak  # held in test_planner.py without a start, which takes seconds
+async def test_plan_already_in_the_data_is_no_answer(tmp_path: Path) -> None:
     root_plan = json.dumps(PLAN)
     root = Root(tmp_path)
     (root.path / "bridge/outbox/LIAM/evil.ack.json").write_text(root_plan)

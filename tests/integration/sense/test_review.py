@@ -16,9 +16,9 @@ from podium.jobs.sense import WORK_ORDER
 from podium.jobs.sense.orders.policy import LAUNCHERS
 from podium.jobs.sense.orders.worker import inbox_tender
 from podium.testing import retry_until
-from tests.integration.sense.attack_rig import Ground, Hands
-from tests.unit.sense.dying import Death
-from tests.unit.sense.station import ACKS, CLAIMED, DONE, INBOX, PARKED, Post, Station
+from tests.integration.sense.attack_harness import Ground, Hands
+from tests.unit.sense.process_death import Death
+from tests.unit.sense.sense_harness import ACKS, CLAIMED, DONE, INBOX, PARKED, Post, Station
 
 NOTES = "logs/notes.log"
 APPEND = {"op": "append", "path": NOTES, "content": "a line\n"}
@@ -314,9 +314,9 @@ async def test_an_order_whose_answer_cannot_be_written_is_answered_later(
 ) -> None:
     station = at_work(tmp_path)
     place = station.root / (ACKS if obstacle == "no outbox" else f"{ACKS}/WO-1.ack.json")
-    aside = tmp_path / "aside"
+    stderr = tmp_path / "aside"
     if obstacle == "no outbox":
-        place.rename(aside)
+        place.rename(stderr)
         place.write_text("a file")
     else:
         place.mkdir()
@@ -335,7 +335,7 @@ async def test_an_order_whose_answer_cannot_be_written_is_answered_later(
         assert len(station.files(CLAIMED)) == 1
         if obstacle == "no outbox":
             place.unlink()
-            aside.rename(place)
+            stderr.rename(place)
         else:
             place.rmdir()
         [run] = await ended(post)

@@ -21,7 +21,7 @@ SHELL = {
 
 
 @dataclass
-class Heard:
+class HttpResponse:
     """Response of the model server."""
 
     status: int
@@ -48,27 +48,27 @@ async def send(
     *,
     headers: Mapping[str, str] | None = None,
     method: str = "POST",
-) -> Heard:
+) -> HttpResponse:
     """One request on a line of its own. Raises what `http.client` raises when the line is cut."""
     raw = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
 
-    def work() -> Heard:
+    def work() -> HttpResponse:
         line = http.client.HTTPConnection("127.0.0.1", server.port, timeout=120)
         try:
             line.request(method, path, raw, dict(headers or {}))
             answer = line.getresponse()
             lowered = {name.lower(): value for name, value in answer.getheaders()}
             try:
-                return Heard(answer.status, lowered, answer.read())
+                return HttpResponse(answer.status, lowered, answer.read())
             except http.client.IncompleteRead as cut:
-                return Heard(answer.status, lowered, cut.partial, whole=False)
+                return HttpResponse(answer.status, lowered, cut.partial, whole=False)
         finally:
             line.close()
 
-    heard = await asyncio.to_thread(work)
-    if heard.headers.get("content-type", "").startswith("text/event-stream"):
-        heard.events = list(_events(heard.body))
-    return heard
+    result = await asyncio.to_thread(work)
+    if result.headers.get("content-type", "").startswith("text/event-stream"):
+        result.events = list(_events(result.body))
+    return result
 
 
 async def ask(
@@ -81,7 +81,7 @@ async def ask(
     tools: Sequence[str] = (),
     headers: Mapping[str, str] | None = None,
     model: str = "m-1",
-) -> Heard:
+) -> HttpResponse:
     """Ask the model something, after so many tool results."""
     path, body = question(
         protocol, prompt, stream=stream, results=results, tools=tools, model=model
@@ -185,22 +185,22 @@ def _events(body: bytes) -> list[Any]:
     return events
 
 
-def text_of(protocol: str, heard: Heard) -> str:
+def text_of(protocol: str, output: HttpResponse) -> str:
     """Return the text that the model said, from a body or a stream."""
-    if heard.events:
-        return "".join(_piece(protocol, event) for event in heard.events if event)
-    told = heard.json
+    if output.events:
+        return "".join(_piece(protocol, event) for event in output.events if event)
+    response = output.json
     match protocol:
         case "gemini":
-            parts = told["candidates"][0]["content"]["parts"]
+            parts = response["candidates"][0]["content"]["parts"]
             spoken = [part for part in parts if "text" in part and not part.get("thought")]
             return "".join(part["text"] for part in spoken)
         case "responses":
-            messages = [item for item in told["output"] if item["type"] == "message"]
+            messages = [item for item in response["output"] if item["type"] == "message"]
             return "".join(part["text"] for item in messages for part in item["content"])
         case "chat":
-            return told["choices"][0]["message"]["content"] or ""
-    return "".join(block["text"] for block in told["content"] if block["type"] == "text")
+            return response["choices"][0]["message"]["content"] or ""
+    return "".join(block["text"] for block in response["content"] if block["type"] == "text")
 
 
 def _piece(protocol: str, event: Mapping[str, Any]) -> str:
@@ -218,34 +218,42 @@ def _piece(protocol: str, event: Mapping[str, Any]) -> str:
     return delta.get("text", "") if delta.get("type") == "text_delta" else ""
 
 
-def calls_of(protocol: str, heard: Heard) -> list[tuple[str, Any]]:
+def calls_of(protocol: str, messages: HttpResponse) -> list[tuple[str, Any]]:
     """Names and arguments of the tools the model called."""
     match protocol:
         case "gemini":
-            answers = heard.events or [heard.json]
-            parts = [part for each in answers for part in each["candidates"][0]["content"]["parts"]]
+            answers = messages.events or [messages.json]
+            parts = [
+                part for answer in answers for part in answer["candidates"][0]["content"]["parts"]
+            ]
             calls = [part["functionCall"] for part in parts if "functionCall" in part]
             return [(call["name"], call["args"]) for call in calls]
         case "responses":
-            output = (heard.events[-1]["response"] if heard.events else heard.json)["output"]
+            output = (messages.events[-1]["response"] if messages.events else messages.json)[
+                "output"
+            ]
             return [
                 (item["name"], item.get("input") or json.loads(item["arguments"]))
                 for item in output
                 if item["type"].endswith("_call")
             ]
         case "chat":
-            told = [each["choices"][0] for each in heard.events or [heard.json] if each["choices"]]
-            found = [one for each in told for one in _chat_calls(each)]
+            entries = [
+                entry["choices"][0]
+                for entry in messages.events or [messages.json]
+                if entry["choices"]
+            ]
+            found = [one for entry in entries for one in _chat_calls(entry)]
             return [(one["name"], json.loads(one["arguments"])) for one in found]
-    if heard.events:
-        return _anthropic_calls(heard.events)
-    uses = [block for block in heard.json["content"] if block["type"] == "tool_use"]
+    if messages.events:
+        return _anthropic_calls(messages.events)
+    uses = [block for block in messages.json["content"] if block["type"] == "tool_use"]
     return [(use["name"], use["input"]) for use in uses]
 
 
 def _chat_calls(choice: Mapping[str, Any]) -> list[Any]:
-    said = choice.get("message") or choice.get("delta") or {}
-    return [call["function"] for call in said.get("tool_calls", [])]
+    output = choice.get("message") or choice.get("delta") or {}
+    return [call["function"] for call in output.get("tool_calls", [])]
 
 
 def _anthropic_calls(events: Sequence[Mapping[str, Any]]) -> list[tuple[str, Any]]:

@@ -78,12 +78,12 @@ async def test_nobodys_secret_is_on_the_cassette(tmp_path: Path) -> None:
     async with recorded(ModelServer(SCRIPT), tape) as server:
         for marker in ("talk", "echo"):
             for stream in (False, True):
-                heard = await ask(
+                response = await ask(
                     server, "chat", f"SCRIPT:{marker}", stream=stream, headers=HEADERS
                 )
         path, body = question("gemini", "SCRIPT:talk")
         await send(server, f"{path}?key={KEY}", body, headers={"x-goog-api-key": KEY})
-    assert KEY in text_of("chat", heard)
+    assert KEY in text_of("chat", response)
     written = tape.read_text()
     assert len(written.splitlines()) == 5
     for secret in (KEY, "cookie-secret-99", "org-secret-77", "set-secret-55"):
@@ -114,42 +114,42 @@ async def test_equal_requests_get_their_answers_in_order_and_then_the_last(tmp_p
         for _ in range(2):
             await ask(server, "chat", "again")
     async with ModelServer.replaying(tape) as server:
-        said = [text_of("chat", await ask(server, "chat", "again")) for _ in range(3)]
-    assert said == ["one", "two", "two"]
+        messages = [text_of("chat", await ask(server, "chat", "again")) for _ in range(3)]
+    assert messages == ["one", "two", "two"]
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-async def test_a_request_that_is_not_on_the_cassette_is_told_how_to_record_it(
+async def test_request_not_on_the_cassette_is_reported_with_how_to_record_it(
     protocol: str, tmp_path: Path
 ) -> None:
     tape = tmp_path / "tape.jsonl"
     tape.touch()
     async with ModelServer.replaying(tape) as server:
-        heard = await ask(server, protocol, "something new")
-        assert heard.status == 404
+        response = await ask(server, protocol, "something new")
+        assert response.status == 404
         for words in ("something new", "m-1", f"--record {tape} --upstream URL"):
-            assert words in heard.error["message"]
+            assert words in response.error["message"]
         assert (await send(server, "/elsewhere", {})).status == 404
 
 
 async def test_what_a_provider_breaks_off_is_not_recorded(tmp_path: Path) -> None:
     tape = tmp_path / "tape.jsonl"
     async with recorded(ModelServer(SCRIPT), tape) as server:
-        heard = await ask(server, "chat", "SCRIPT:cut", stream=True)
-        assert not heard.whole
+        response = await ask(server, "chat", "SCRIPT:cut", stream=True)
+        assert not response.whole
     assert tape.read_bytes() == b""
 
 
-async def test_a_provider_that_cannot_be_reached_is_told(tmp_path: Path) -> None:
+async def test_unreachable_provider_is_reported(tmp_path: Path) -> None:
     async with ModelServer(SCRIPT) as provider:
         pass
     async with ModelServer.recording(provider.url, tmp_path / "tape.jsonl") as server:
-        heard = await ask(server, "chat", "hi")
-    assert heard.status == 502
-    assert f"127.0.0.1:{provider.port} cannot be reached" in heard.error["message"]
+        response = await ask(server, "chat", "hi")
+    assert response.status == 502
+    assert f"127.0.0.1:{provider.port} cannot be reached" in response.error["message"]
 
 
-async def test_each_provider_may_have_a_url_of_its_own(tmp_path: Path) -> None:
+async def test_every_provider_may_have_its_own_url(tmp_path: Path) -> None:
     async with (
         ModelServer({"default": {"steps": ["google"]}}) as google,
         ModelServer({"default": {"steps": ["openai"]}}) as other,

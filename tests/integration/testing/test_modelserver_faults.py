@@ -12,7 +12,7 @@ import pytest
 from podium.testing.modelserver import ModelServer
 from tests.integration.testing.modelserver_client import (
     PROTOCOLS,
-    Heard,
+    HttpResponse,
     ask,
     question,
     send,
@@ -60,26 +60,26 @@ async def test_a_status_comes_with_the_protocols_own_error(
     protocol: str, status: int, stream: bool
 ) -> None:
     async with plays(status=status) as server:
-        heard = await ask(server, protocol, "hi", stream=stream)
-    assert heard.status == status
-    assert heard.error["message"]
+        response = await ask(server, protocol, "hi", stream=stream)
+    assert response.status == status
+    assert response.error["message"]
     kind = {"gemini": "status", "anthropic": "type"}.get(protocol, "code")
     if status in KINDS[protocol]:
-        assert heard.error[kind] == KINDS[protocol][status]
+        assert response.error[kind] == KINDS[protocol][status]
     if protocol == "gemini":
-        assert heard.error["code"] == status
+        assert response.error["code"] == status
     if protocol == "anthropic":
-        assert heard.json["type"] == "error"
+        assert response.json["type"] == "error"
 
 
 @EVERY
 async def test_a_rate_limit_says_when_to_come_again(protocol: str) -> None:
     async with plays(status=429, retry_after=7.5, message="slow down") as server:
-        heard = await ask(server, protocol, "hi", stream=True)
-    assert heard.headers["retry-after"] == "8"
-    assert heard.error["message"] == "slow down"
+        response = await ask(server, protocol, "hi", stream=True)
+    assert response.headers["retry-after"] == "8"
+    assert response.error["message"] == "slow down"
     if protocol == "gemini":
-        (info,) = heard.error["details"]
+        (info,) = response.error["details"]
         assert (info["@type"].rpartition(".")[2], info["retryDelay"]) == ("RetryInfo", "7.5s")
 
 
@@ -99,51 +99,51 @@ OVERFLOW = {
 
 @BOTH
 @EVERY
-async def test_a_prompt_that_is_too_long_is_told_as_the_provider_does(
+async def test_too_long_a_prompt_is_reported_as_the_provider_does(
     protocol: str, stream: bool
 ) -> None:
     async with plays(fault="context_overflow") as server:
-        heard = await ask(server, protocol, "hi", stream=stream)
-    assert OVERFLOW[protocol] in heard.body.decode()
+        response = await ask(server, protocol, "hi", stream=stream)
+    assert OVERFLOW[protocol] in response.body.decode()
     inside = protocol == "responses" and stream
-    assert heard.status == (200 if inside else 400)
+    assert response.status == (200 if inside else 400)
     if inside:
-        assert heard.events[-1]["type"] == "response.failed"
-        assert heard.events[-1]["response"]["error"]["code"] == "context_length_exceeded"
-        assert TEXT[:10] not in heard.body.decode()
+        assert response.events[-1]["type"] == "response.failed"
+        assert response.events[-1]["response"]["error"]["code"] == "context_length_exceeded"
+        assert TEXT[:10] not in response.body.decode()
 
 
 @EVERY
-async def test_a_bad_key_is_told_as_the_provider_does(protocol: str) -> None:
+async def test_bad_key_is_reported_as_the_provider_does(protocol: str) -> None:
     async with plays(fault="bad_key") as server:
-        heard = await ask(server, protocol, "hi")
+        response = await ask(server, protocol, "hi")
     if protocol == "gemini":
-        assert heard.status == 400
-        assert heard.error["details"][0]["reason"] == "API_KEY_INVALID"
+        assert response.status == 400
+        assert response.error["details"][0]["reason"] == "API_KEY_INVALID"
     else:
-        assert heard.status == 401
+        assert response.status == 401
 
 
 @EVERY
 async def test_a_dropped_stream_ends_within_the_text(protocol: str) -> None:
     async with plays(fault="drop", chunk_characters=5) as server:
-        heard = await ask(server, protocol, "hi", stream=True)
-    assert not heard.whole
-    assert 0 < len(text_of(protocol, heard)) < len(TEXT)
+        response = await ask(server, protocol, "hi", stream=True)
+    assert not response.whole
+    assert 0 < len(text_of(protocol, response)) < len(TEXT)
 
 
 @EVERY
 async def test_a_dropped_body_ends_within_its_json(protocol: str) -> None:
     async with plays(fault="drop") as server:
-        heard = await ask(server, protocol, "hi")
-    assert not heard.whole
+        response = await ask(server, protocol, "hi")
+    assert not response.whole
     with pytest.raises(ValueError):
-        assert heard.json
+        assert response.json
 
 
 @BOTH
 @EVERY
-async def test_a_line_can_be_cut_before_anything_is_said(protocol: str, stream: bool) -> None:
+async def test_line_can_be_cut_before_any_output(protocol: str, stream: bool) -> None:
     async with plays(fault="drop_before_headers") as server:
         with pytest.raises((http.client.RemoteDisconnected, ConnectionResetError)):
             await ask(server, protocol, "hi", stream=stream)
@@ -163,65 +163,67 @@ async def test_a_truncated_stream_ends_well_without_its_last_event(protocol: str
     async with plays() as server:
         assert LAST[protocol] in (await ask(server, protocol, "hi", stream=True)).body.decode()
     async with plays(fault="truncate") as server:
-        heard = await ask(server, protocol, "hi", stream=True)
-    assert heard.whole
-    assert text_of(protocol, heard).startswith(TEXT[:10])
-    assert LAST[protocol] not in heard.body.decode()
+        response = await ask(server, protocol, "hi", stream=True)
+    assert response.whole
+    assert text_of(protocol, response).startswith(TEXT[:10])
+    assert LAST[protocol] not in response.body.decode()
 
 
 @BOTH
 @EVERY
 async def test_a_stream_can_turn_into_garbage(protocol: str, stream: bool) -> None:
     async with plays(fault="invalid_stream") as server:
-        heard = await ask(server, protocol, "hi", stream=stream)
-    assert heard.whole
-    assert b"\x00\x01<html>" in heard.body
-    assert LAST[protocol] not in heard.body.decode(errors="replace")
+        response = await ask(server, protocol, "hi", stream=stream)
+    assert response.whole
+    assert b"\x00\x01<html>" in response.body
+    assert LAST[protocol] not in response.body.decode(errors="replace")
 
 
 @BOTH
 @EVERY
 async def test_json_can_be_broken(protocol: str, stream: bool) -> None:
     async with plays(fault="invalid_json") as server:
-        heard = await ask(server, protocol, "hi", stream=stream)
-    assert heard.whole
+        response = await ask(server, protocol, "hi", stream=stream)
+    assert response.whole
     if stream:
-        assert heard.events[-1] is None
+        assert response.events[-1] is None
     else:
         with pytest.raises(ValueError):
-            assert heard.json
+            assert response.json
 
 
 @BOTH
 @EVERY
 async def test_an_error_can_come_inside_a_stream(protocol: str, stream: bool) -> None:
     async with plays(fault="error_event", status=529, message="too many") as server:
-        heard = await ask(server, protocol, "hi", stream=stream)
+        response = await ask(server, protocol, "hi", stream=stream)
     if not stream:
-        assert (heard.status, heard.error["message"]) == (529, "too many")
+        assert (response.status, response.error["message"]) == (529, "too many")
         return
-    assert heard.status == 200
+    assert response.status == 200
     if protocol == "gemini":
         # Not as an event: Google's libraries look for an error that stands alone.
-        error = json.loads(heard.body.rpartition(b"\r\n\r\n")[2])["error"]
+        error = json.loads(response.body.rpartition(b"\r\n\r\n")[2])["error"]
     else:
-        last = heard.events[-1]
+        last = response.events[-1]
         error = last["response"]["error"] if protocol == "responses" else last["error"]
     assert error["message"] == "too many"
-    assert LAST[protocol] not in heard.body.decode()
+    assert LAST[protocol] not in response.body.decode()
     if protocol == "anthropic":
-        assert b"event: error\n" in heard.body
+        assert b"event: error\n" in response.body
 
 
 @BOTH
 @EVERY
 async def test_bytes_that_are_no_utf8_can_stand_in_a_text(protocol: str, stream: bool) -> None:
     async with plays(fault="invalid_utf8") as server:
-        heard = await ask(server, protocol, "hi", stream=stream)
-    assert heard.whole
+        response = await ask(server, protocol, "hi", stream=stream)
+    assert response.whole
     with pytest.raises(UnicodeDecodeError):
-        heard.body.decode()
-    shown = Heard(200, {}, heard.body.decode(errors="replace").encode(), events=heard.events)
+        response.body.decode()
+    shown = HttpResponse(
+        200, {}, response.body.decode(errors="replace").encode(), events=response.events
+    )
     assert text_of(protocol, shown).startswith(TEXT)
 
 
@@ -231,8 +233,8 @@ async def test_a_flood_is_as_long_as_it_says_and_ends_as_it_says(
     protocol: str, stream: bool
 ) -> None:
     async with plays(flood_bytes=300_001, then="THE END") as server:
-        heard = await ask(server, protocol, "hi", stream=stream)
-    text = text_of(protocol, heard)
+        response = await ask(server, protocol, "hi", stream=stream)
+    text = text_of(protocol, response)
     assert len(text) == 300_001 + len("THE END")
     assert text.endswith("THE END")
 
@@ -253,6 +255,6 @@ async def test_a_delay_comes_before_and_a_drip_between_the_events() -> None:
     loop = asyncio.get_running_loop()
     began = loop.time()
     async with plays(delay_seconds=0.05, drip_seconds=0.02, chunk_characters=20) as server:
-        heard = await ask(server, "gemini", "hi", stream=True)
-    assert loop.time() - began >= 0.05 + 0.02 * (len(heard.events) - 1)
-    assert len(heard.events) == 4
+        response = await ask(server, "gemini", "hi", stream=True)
+    assert loop.time() - began >= 0.05 + 0.02 * (len(response.events) - 1)
+    assert len(response.events) == 4

@@ -39,7 +39,7 @@ def post(*headers: str, body: bytes = RAW) -> bytes:
     return "\r\n".join(lines).encode() + body
 
 
-async def heard(server: ModelServer, data: bytes) -> bytes:
+async def raw_response(server: ModelServer, data: bytes) -> bytes:
     """All that comes back for these bytes, until the server closes."""
     async with line(server) as (reader, writer):
         writer.write(data)
@@ -61,7 +61,7 @@ async def test_a_body_may_come_compressed(encoding: str, body: bytes) -> None:
         assert server.requests[0].body == BODY
 
 
-async def test_a_body_in_an_encoding_nobody_knows_is_told_so() -> None:
+async def test_body_in_an_unknown_encoding_is_reported() -> None:
     async with ModelServer(SCRIPT) as server:
         answer = await send(server, PATH, RAW, headers={"Content-Encoding": "br"})
         assert answer.status == 415
@@ -95,7 +95,7 @@ async def test_a_body_may_come_in_chunks() -> None:
             "Connection: close",
             body=chunks + b"0\r\nTrailer: x\r\n\r\n",
         )
-        assert b'"content":"hi"' in await heard(server, request)
+        assert b'"content":"hi"' in await raw_response(server, request)
         assert server.requests[0].body == BODY
 
 
@@ -103,7 +103,7 @@ async def test_one_line_carries_many_requests_also_sent_at_once() -> None:
     request = post(f"Content-Length: {len(RAW)}")
     last = post(f"Content-Length: {len(RAW)}", "Connection: close")
     async with ModelServer(SCRIPT) as server:
-        assert (await heard(server, request * 2 + last)).count(b'"content":"hi"') == 3
+        assert (await raw_response(server, request * 2 + last)).count(b'"content":"hi"') == 3
         assert len(server.requests) == 3
 
 
@@ -111,15 +111,15 @@ async def test_a_client_of_the_old_kind_gets_a_stream_that_ends_with_the_line() 
     body = json.dumps({**BODY, "stream": True}).encode()
     request = b"POST %b HTTP/1.0\r\nContent-Length: %d\r\n\r\n%b" % (PATH.encode(), len(body), body)
     async with ModelServer(SCRIPT) as server:
-        answer = await heard(server, request)
+        answer = await raw_response(server, request)
     assert b"Transfer-Encoding" not in answer
     assert answer.endswith(b"data: [DONE]\n\n")
 
 
-async def test_a_client_that_asks_first_is_told_to_go_on() -> None:
+async def test_client_that_asks_first_is_answered_with_continue() -> None:
     request = post(f"Content-Length: {len(RAW)}", "Expect: 100-continue", "Connection: close")
     async with ModelServer(SCRIPT) as server:
-        assert (await heard(server, request)).startswith(
+        assert (await raw_response(server, request)).startswith(
             b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200"
         )
 
@@ -145,15 +145,15 @@ async def test_a_client_that_asks_first_is_told_to_go_on() -> None:
         (b"GET / HTTP/1.1\r\nA: " + b"a" * 70_000 + b"\r\n\r\n", 431),
     ],
 )
-async def test_bad_http_is_told_and_the_line_closed(request_: bytes, status: int) -> None:
+async def test_bad_http_is_reported_and_the_line_closed(request_: bytes, status: int) -> None:
     async with ModelServer(SCRIPT) as server:
-        answer = await heard(server, request_)
+        answer = await raw_response(server, request_)
         assert answer.startswith(b"HTTP/1.1 %d " % status)
         assert b'"message":' in answer
         assert (await ask(server, "chat", "still there?")).status == 200
 
 
-async def test_a_request_that_ends_too_early_is_told_so() -> None:
+async def test_request_that_ends_too_early_is_reported_as_such() -> None:
     async with ModelServer(SCRIPT) as server:
         for half in (b"POST / HTTP/1.1\r\nHost: x", post("Content-Length: 900")):
             async with line(server) as (reader, writer):
@@ -177,13 +177,13 @@ async def test_a_client_that_does_not_read_is_waited_for_in_little_memory() -> N
 
 async def test_a_client_that_leaves_is_forgotten() -> None:
     script = {"default": {"steps": [{"fault": "hang"}]}}
-    told: list[int] = []
-    async with ModelServer(script, watcher=lambda seen: told.append(seen.number)) as server:
+    messages: list[int] = []
+    async with ModelServer(script, watcher=lambda seen: messages.append(seen.number)) as server:
         async with line(server) as (_, writer):
             writer.write(post(f"Content-Length: {len(RAW)}"))
             await server.wait_for_requests(1)
-            assert told == []
-        await retry_until(lambda: told == [1])
+            assert messages == []
+        await retry_until(lambda: messages == [1])
 
 
 async def test_a_closed_server_leaves_nothing_behind() -> None:
@@ -198,7 +198,7 @@ async def test_a_closed_server_leaves_nothing_behind() -> None:
     assert asyncio.all_tasks() == before
 
 
-async def test_a_port_that_is_taken_is_told() -> None:
+async def test_port_in_use_is_reported() -> None:
     async with ModelServer(SCRIPT) as server:
         with pytest.raises(BadInput, match=f"cannot listen on port {server.port}"):
             await ModelServer(SCRIPT, port=server.port).__aenter__()

@@ -31,13 +31,13 @@ async def test_a_key_is_accepted_however_it_comes_and_kept_nowhere(
 ) -> None:
     path, body = question(protocol, "hello")
     async with ModelServer(SCRIPT, key=KEY) as server:
-        heard = await send(
+        response = await send(
             server,
             path + query,
             body,
             headers={**headers, "Cookie": f"a={KEY}", "OpenAI-Organization": KEY},
         )
-        assert heard.status == 200
+        assert response.status == 200
         (seen,) = server.requests
         assert seen.has_key
         assert KEY not in str(asdict(seen))
@@ -55,9 +55,9 @@ async def test_another_key_or_none_is_refused_in_the_protocols_words(
 ) -> None:
     headers = {"x-api-key": given} if given else {}
     async with ModelServer(SCRIPT, key=KEY) as server:
-        heard = await ask(server, protocol, "hello", headers=headers, stream=stream)
-        assert heard.status == 401
-        assert WRONG.get(protocol, "invalid_api_key") in heard.body.decode()
+        response = await ask(server, protocol, "hello", headers=headers, stream=stream)
+        assert response.status == 401
+        assert WRONG.get(protocol, "invalid_api_key") in response.body.decode()
         assert server.requests[0].has_key == bool(given)
         assert server.prompts() == []
         models = await send(server, "/v1/models", method="GET", headers=headers)
@@ -109,9 +109,9 @@ async def test_big_bodies_push_out_older_ones() -> None:
         assert [seen.number for seen in server.requests] == [2, 3]
 
 
-async def test_a_watcher_is_told_once_a_request_is_answered() -> None:
-    told: list[LoggedRequest] = []
-    async with ModelServer(SCRIPT, watcher=told.append) as server:
+async def test_watcher_is_notified_once_a_request_is_answered() -> None:
+    messages: list[LoggedRequest] = []
+    async with ModelServer(SCRIPT, watcher=messages.append) as server:
         await ask(server, "chat", "one")
         await ask(server, "chat", "two")
-    assert [(seen.prompt, seen.status) for seen in told] == [("one", 200), ("two", 200)]
+    assert [(seen.prompt, seen.status) for seen in messages] == [("one", 200), ("two", 200)]

@@ -22,8 +22,8 @@ def script_on_the_page() -> Script:
 
 async def test_the_script_on_the_page_can_be_played() -> None:
     async with ModelServer(script_on_the_page()) as server:
-        heard = await ask(server, "chat", "SCRIPT:tidy", tools=["bash"])
-        assert text_of("chat", heard) == "I look around."
+        response = await ask(server, "chat", "SCRIPT:tidy", tools=["bash"])
+        assert text_of("chat", response) == "I look around."
         first = await ask(server, "chat", "the verdict as JSON")
         again = await ask(server, "chat", "the verdict as JSON")
         assert text_of("chat", first) != text_of("chat", again) == '{"verdict": "ok"}'

@@ -20,7 +20,7 @@ from podium.testing.modelserver import ModelServer
 from podium.testing.modelserver.relay import ExchangeFolder, Relay
 from tests.integration.testing.modelserver_client import (
     PROTOCOLS,
-    Heard,
+    HttpResponse,
     ask,
     calls_of,
     question,
@@ -35,7 +35,7 @@ BOTH = pytest.mark.parametrize("stream", [False, True])
 KEY = "sk-very-secret-and-long-1234"
 
 
-class Rig:
+class Harness:
     """A relay on its own port, and whoever answers."""
 
     def __init__(self, server: ModelServer, relay: Relay) -> None:
@@ -69,7 +69,7 @@ class Rig:
         await retry_until(path.exists)
         return str(json.loads(path.read_text())["state"])
 
-    async def page(self, name: str = "", form: Mapping[str, str] | None = None) -> Heard:
+    async def page(self, name: str = "", form: Mapping[str, str] | None = None) -> HttpResponse:
         path = self.relay.page_path + name
         if form is None:
             return await send(self.server, path, method="GET")
@@ -77,16 +77,18 @@ class Rig:
 
 
 @asynccontextmanager
-async def relaying(folder: Path, **options: Any) -> AsyncIterator[Rig]:
+async def relaying(folder: Path, **options: Any) -> AsyncIterator[Harness]:
     with ExchangeFolder(folder) as exchanges:
         relay = Relay(exchanges, **options)
         async with ModelServer.by_hand(relay) as server:
-            yield Rig(server, relay)
+            yield Harness(server, relay)
 
 
 @asynccontextmanager
-async def asked(rig: Rig, *arguments: Any, **options: Any) -> AsyncIterator[asyncio.Task[Heard]]:
-    task = asyncio.create_task(ask(rig.server, *arguments, **options))
+async def asked(
+    harness: Harness, *arguments: Any, **options: Any
+) -> AsyncIterator[asyncio.Task[HttpResponse]]:
+    task = asyncio.create_task(ask(harness.server, *arguments, **options))
     try:
         yield task
     finally:
@@ -99,16 +101,16 @@ async def asked(rig: Rig, *arguments: Any, **options: Any) -> AsyncIterator[asyn
 async def test_text_and_calls_go_back_in_the_protocol_that_asked(
     protocol: str, stream: bool, tmp_path: Path
 ) -> None:
-    async with relaying(tmp_path) as rig:
-        async with asked(rig, protocol, "Do it.", stream=stream, tools=["f", "g"]) as reply:
-            request = await rig.waiting()
+    async with relaying(tmp_path) as harness:
+        async with asked(harness, protocol, "Do it.", stream=stream, tools=["f", "g"]) as reply:
+            request = await harness.waiting()
             calls = [{"name": "f", "arguments": {"a": [1, "ü"]}}, {"name": "g"}]
-            rig.write("0001-answer.json", {"text": "Now.", "calls": calls})
-            heard = await reply
-        assert await rig.closed() == "answered"
+            harness.write("0001-answer.json", {"text": "Now.", "calls": calls})
+            output = await reply
+        assert await harness.closed() == "answered"
     assert (request["protocol"], request["streamed"]) == (protocol, stream)
-    assert (heard.status, text_of(protocol, heard)) == (200, "Now.")
-    assert calls_of(protocol, heard) == [("f", {"a": [1, "ü"]}), ("g", {})]
+    assert (output.status, text_of(protocol, output)) == (200, "Now.")
+    assert calls_of(protocol, output) == [("f", {"a": [1, "ü"]}), ("g", {})]
 
 
 @BOTH
@@ -116,25 +118,25 @@ async def test_text_and_calls_go_back_in_the_protocol_that_asked(
 async def test_plain_text_is_an_answer_and_silence_keeps_the_line_alive(
     protocol: str, stream: bool, tmp_path: Path
 ) -> None:
-    async with relaying(tmp_path, keep_alive_seconds=0.02) as rig:
+    async with relaying(tmp_path, keep_alive_seconds=0.02) as harness:
         path, body = question(protocol, "hi", stream=stream)
-        line = http.client.HTTPConnection("127.0.0.1", rig.server.port, timeout=120)
+        line = http.client.HTTPConnection("127.0.0.1", harness.server.port, timeout=120)
         try:
             await asyncio.to_thread(line.request, "POST", path, json.dumps(body))
             # Comes while nobody has answered.
             answer = await asyncio.to_thread(line.getresponse)
             first = await asyncio.to_thread(answer.read1)
             assert not (tmp_path / "0001-closed.json").exists()
-            rig.write("0001-answer.md", "Good\nday.\n")
+            harness.write("0001-answer.md", "Good\nday.\n")
             rest = await asyncio.to_thread(answer.read)
         finally:
             line.close()
-    heard = Heard(answer.status, {}, first + rest)
+    output = HttpResponse(answer.status, {}, first + rest)
     if stream:
-        blocks = heard.body.replace(b"\r\n", b"\n").split(b"\n\n")
-        lines = [each for block in blocks for each in block.split(b"\n") if each[:6] == b"data: "]
-        heard.events = [json.loads(each[6:]) for each in lines if each != b"data: [DONE]"]
-    assert text_of(protocol, heard) == "Good\nday."
+        blocks = output.body.replace(b"\r\n", b"\n").split(b"\n\n")
+        lines = [part for block in blocks for part in block.split(b"\n") if part[:6] == b"data: "]
+        output.events = [json.loads(item[6:]) for item in lines if item != b"data: [DONE]"]
+    assert text_of(protocol, output) == "Good\nday."
 
 
 @EVERY
@@ -147,15 +149,15 @@ async def test_the_readable_file_shows_all_that_the_model_is_sent(
         "chat": {},
         "anthropic": {"system": [{"type": "text", "text": "Be brief."}]},
     }
-    async with relaying(tmp_path) as rig:
+    async with relaying(tmp_path) as harness:
         path, body = question(protocol, "Fix ```a``` now.", results=1, tools=["f"])
         body |= {**system[protocol], "temperature": 0.25}
         if protocol == "chat":
             body["messages"][0]["content"] = "Be brief."
-        reply = asyncio.create_task(send(rig.server, path, body))
-        assert (await rig.waiting())["body"] == body
-        text = rig.readable()
-        rig.write("0001-answer.md", "ok")
+        reply = asyncio.create_task(send(harness.server, path, body))
+        assert (await harness.waiting())["body"] == body
+        text = harness.readable()
+        harness.write("0001-answer.md", "ok")
         await reply
     assert "## System (9 characters)\n\n```\nBe brief.\n```" in text
     assert "### 1. user (16 characters)\n\n````\nFix ```a``` now.\n````" in text
@@ -170,13 +172,13 @@ async def test_the_readable_file_shows_all_that_the_model_is_sent(
 
 
 async def test_a_later_request_shows_what_is_new_and_what_was_asked_before(tmp_path: Path) -> None:
-    async with relaying(tmp_path) as rig:
+    async with relaying(tmp_path) as harness:
         for number, results in enumerate((0, 1, 1), 1):
-            async with asked(rig, "anthropic", "hi", results=results) as reply:
-                await rig.waiting(f"{number:04d}")
-                rig.write(f"{number:04d}-answer.md", "ok")
+            async with asked(harness, "anthropic", "hi", results=results) as reply:
+                await harness.waiting(f"{number:04d}")
+                harness.write(f"{number:04d}-answer.md", "ok")
                 await reply
-        second, third = rig.readable("0002"), rig.readable("0003")
+        second, third = harness.readable("0002"), harness.readable("0003")
     assert second.index("### 1. user") < second.index("## New since request 0001")
     assert second.index("## New since request 0001") < second.index("### 2. call")
     assert "* same body as request 0002" in third
@@ -203,30 +205,33 @@ async def test_a_later_request_shows_what_is_new_and_what_was_asked_before(tmp_p
 async def test_a_malformed_answer_is_explained_and_the_request_keeps_waiting(
     name: str, content: str | bytes, problem: str, tmp_path: Path
 ) -> None:
-    async with relaying(tmp_path) as rig, asked(rig, "chat", "hi", tools=["f", "g"]) as reply:
-        await rig.waiting()
-        rig.write(f"0001-{name}", content)
-        words = await rig.error()
+    async with (
+        relaying(tmp_path) as harness,
+        asked(harness, "chat", "hi", tools=["f", "g"]) as reply,
+    ):
+        await harness.waiting()
+        harness.write(f"0001-{name}", content)
+        words = await harness.error()
         assert problem in words
         assert '{"text": "I look first."' in words
         assert not reply.done()
-        rig.write(f"0001-{name}", {"text": "ok"} if name.endswith("json") else "ok")
+        harness.write(f"0001-{name}", {"text": "ok"} if name.endswith("json") else "ok")
         assert text_of("chat", await reply) == "ok"
-        assert await rig.closed() == "answered"
+        assert await harness.closed() == "answered"
         assert not (tmp_path / "0001-answer.error").exists()
 
 
 async def test_a_tool_of_plain_text_gets_its_input(tmp_path: Path) -> None:
-    async with relaying(tmp_path) as rig:
+    async with relaying(tmp_path) as harness:
         _, body = question("responses", "hi")
         body["tools"] = [{"type": "custom", "name": "apply_patch", "description": "Patch."}]
-        reply = asyncio.create_task(send(rig.server, "/v1/responses", body))
-        await rig.waiting()
+        reply = asyncio.create_task(send(harness.server, "/v1/responses", body))
+        await harness.waiting()
         call: dict[str, Any] = {"name": "apply_patch", "arguments": {"patch": "x"}}
-        rig.write("0001-answer.json", {"calls": [call]})
-        assert '"arguments": {"input": "…"}' in await rig.error()
+        harness.write("0001-answer.json", {"calls": [call]})
+        assert '"arguments": {"input": "…"}' in await harness.error()
         call["arguments"] = {"input": "*** Begin Patch"}
-        rig.write("0001-answer.json", {"calls": [call]})
+        harness.write("0001-answer.json", {"calls": [call]})
         assert calls_of("responses", await reply) == [("apply_patch", "*** Begin Patch")]
 
 
@@ -238,46 +243,46 @@ async def test_nobody_answers_in_time(
     protocol: str, stream: bool, keep_alive_seconds: float, tmp_path: Path
 ) -> None:
     options = {"timeout_seconds": 0.2, "keep_alive_seconds": keep_alive_seconds}
-    async with relaying(tmp_path, **options) as rig:
-        heard = await ask(rig.server, protocol, "hi", stream=stream)
-        assert await rig.closed() == "timed out"
+    async with relaying(tmp_path, **options) as harness:
+        response = await ask(harness.server, protocol, "hi", stream=stream)
+        assert await harness.closed() == "timed out"
     words = b"request 0001 was not answered within 0.2 s"
     if keep_alive_seconds == 60.0:
-        assert (heard.status, words in heard.body) == (504, True)
+        assert (response.status, words in response.body) == (504, True)
     elif stream:
-        assert words in heard.body
+        assert words in response.body
     else:
-        assert not heard.whole
+        assert not response.whole
 
 
 async def test_a_client_that_leaves_and_a_server_that_ends_close_the_request(
     tmp_path: Path,
 ) -> None:
     path, body = question("chat", "hi")
-    async with relaying(tmp_path) as rig:
-        line = http.client.HTTPConnection("127.0.0.1", rig.server.port, timeout=120)
+    async with relaying(tmp_path) as harness:
+        line = http.client.HTTPConnection("127.0.0.1", harness.server.port, timeout=120)
         await asyncio.to_thread(line.request, "POST", path, json.dumps(body))
-        await rig.waiting()
+        await harness.waiting()
         line.close()
-        assert await rig.closed() == "client left"
-        async with asked(rig, "chat", "hi") as reply:
-            await rig.waiting("0002")
-            await rig.server.__aexit__(None, None, None)
+        assert await harness.closed() == "client left"
+        async with asked(harness, "chat", "hi") as reply:
+            await harness.waiting("0002")
+            await harness.server.__aexit__(None, None, None)
             with suppress(http.client.RemoteDisconnected, ConnectionError):
                 await reply
-        assert await rig.closed("0002") == "server ended"
+        assert await harness.closed("0002") == "server ended"
 
 
 async def test_a_folder_is_gone_on_with_after_a_kill_and_served_once(tmp_path: Path) -> None:
     (tmp_path / "0007-request.json").write_text("{}")
     (tmp_path / "0009-answer.md").write_text("of an earlier day")
-    async with relaying(tmp_path) as rig:
-        assert await rig.closed("0007") == "server ended"
+    async with relaying(tmp_path) as harness:
+        assert await harness.closed("0007") == "server ended"
         with pytest.raises(NotPossibleNow, match="another model server uses"):
             ExchangeFolder(tmp_path)
-        async with asked(rig, "chat", "hi") as reply:
-            await rig.waiting("0010")
-            rig.write("0010-answer.md", "ok")
+        async with asked(harness, "chat", "hi") as reply:
+            await harness.waiting("0010")
+            harness.write("0010-answer.md", "ok")
             assert text_of("chat", await reply) == "ok"
 
 
@@ -288,88 +293,93 @@ async def test_keys_of_clients_stand_in_no_file(tmp_path: Path) -> None:
         "x-other-token": f"{KEY}-3",
         "User-Agent": "tester/1",
     }
-    async with relaying(tmp_path) as rig:
+    async with relaying(tmp_path) as harness:
         path, body = question("gemini", f"My key is {KEY}.")
-        reply = asyncio.create_task(send(rig.server, f"{path}?key={KEY}-4", body, headers=headers))
-        request = await rig.waiting()
-        rig.write("0001-answer.md", "ok")
+        reply = asyncio.create_task(
+            send(harness.server, f"{path}?key={KEY}-4", body, headers=headers)
+        )
+        request = await harness.waiting()
+        harness.write("0001-answer.md", "ok")
         await reply
-        kept = repr(rig.server.requests[0].path)
-    files = "".join(each.read_text() for each in tmp_path.iterdir())
+        kept = repr(harness.server.requests[0].path)
+    files = "".join(file.read_text() for file in tmp_path.iterdir())
     assert KEY not in files + kept
     assert "My key is [key]." in files
     assert request["headers"] == {"user-agent": "tester/1"}
 
 
 async def test_the_page_lists_shows_and_answers(tmp_path: Path) -> None:
-    async with relaying(tmp_path) as rig:
-        assert "No requests yet" in (await rig.page()).body.decode()
-        async with asked(rig, "chat", "<script>alert(1)</script>", tools=["f"]) as reply:
-            await rig.waiting()
-            listed = (await rig.page()).body.decode()
+    async with relaying(tmp_path) as harness:
+        assert "No requests yet" in (await harness.page()).body.decode()
+        async with asked(harness, "chat", "<script>alert(1)</script>", tools=["f"]) as reply:
+            await harness.waiting()
+            listed = (await harness.page()).body.decode()
             assert "1 waiting" in listed
             assert '<a href="0001">0001</a>' in listed
-            shown = await rig.page("0001")
+            shown = await harness.page("0001")
             assert "&lt;script&gt;" in shown.body.decode()
             assert "<script" not in shown.body.decode()
             assert "default-src 'none'" in shown.headers["content-security-policy"]
-            wrong = await rig.page("0001", {"text": "kept words", "calls": "[{"})
+            wrong = await harness.page("0001", {"text": "kept words", "calls": "[{"})
             assert wrong.status == 400
             assert "the calls are not valid JSON" in wrong.body.decode()
             assert "kept words" in wrong.body.decode()
             calls = json.dumps([{"name": "f", "arguments": {"a": 1}}])
-            sent = await rig.page("0001", {"text": "Now.\r\nYes.", "calls": calls})
-            assert (sent.status, sent.headers["location"]) == (303, rig.relay.page_path)
-            heard = await reply
-        assert text_of("chat", heard) == "Now.\nYes."
-        assert calls_of("chat", heard) == [("f", {"a": 1})]
-        late = await rig.page("0001", {"text": "again"})
+            sent = await harness.page("0001", {"text": "Now.\r\nYes.", "calls": calls})
+            assert (sent.status, sent.headers["location"]) == (303, harness.relay.page_path)
+            output = await reply
+        assert text_of("chat", output) == "Now.\nYes."
+        assert calls_of("chat", output) == [("f", {"a": 1})]
+        late = await harness.page("0001", {"text": "again"})
         assert (late.status, "is no longer waiting: answered" in late.body.decode()) == (400, True)
 
 
 async def test_the_page_is_for_who_knows_its_address(tmp_path: Path) -> None:
-    async with relaying(tmp_path) as rig, asked(rig, "chat", "private words") as reply:
-        await rig.waiting()
+    async with relaying(tmp_path) as harness, asked(harness, "chat", "private words") as reply:
+        await harness.waiting()
         for path in ("/page/", "/page/guess/", "/page/guess/0001"):
-            heard = await send(rig.server, path, method="GET")
-            assert (heard.status, b"private" in heard.body) == (404, False)
-        guess = await send(rig.server, "/page/guess/0001", urlencode({"text": "x"}).encode())
+            response = await send(harness.server, path, method="GET")
+            assert (response.status, b"private" in response.body) == (404, False)
+        guess = await send(harness.server, "/page/guess/0001", urlencode({"text": "x"}).encode())
         assert guess.status == 404
         assert not reply.done()
-        token = rig.relay.page_path.split("/")[2]
-        await rig.page()
-        assert token not in repr(rig.server.requests)
+        token = harness.relay.page_path.split("/")[2]
+        await harness.page()
+        assert token not in repr(harness.server.requests)
 
 
 async def test_a_wrong_key_lists_and_counts_do_not_wait(tmp_path: Path) -> None:
-    async with relaying(tmp_path, key=KEY) as rig:
-        assert (await ask(rig.server, "chat", "hi")).status == 401
+    async with relaying(tmp_path, key=KEY) as harness:
+        assert (await ask(harness.server, "chat", "hi")).status == 401
         headers = {"Authorization": f"Bearer {KEY}"}
-        models = await send(rig.server, "/v1/models", method="GET", headers=headers)
+        models = await send(harness.server, "/v1/models", method="GET", headers=headers)
         assert models.json["data"][0]["id"] == "model-by-hand"
         path, body = question("anthropic", "hi")
-        counted = await send(rig.server, f"{path}/count_tokens", body, headers=headers)
+        counted = await send(harness.server, f"{path}/count_tokens", body, headers=headers)
         assert counted.json["input_tokens"] > 0
     assert list(tmp_path.glob("*-request.*")) == []
 
 
 async def test_a_folder_that_cannot_be_written_fails_the_request(tmp_path: Path) -> None:
     folder = tmp_path / "trial"
-    async with relaying(folder) as rig:
-        for each in folder.iterdir():
-            each.unlink()
+    async with relaying(folder) as harness:
+        for path in folder.iterdir():
+            path.unlink()
         folder.rmdir()
-        heard = await ask(rig.server, "chat", "hi")
-    assert heard.status == 500
-    assert "cannot be written" in heard.error["message"]
+        response = await ask(harness.server, "chat", "hi")
+    assert response.status == 500
+    assert "cannot be written" in response.error["message"]
 
 
 async def test_the_answer_on_the_page_of_the_docs_can_be_sent(tmp_path: Path) -> None:
     docs = (Path(__file__).parents[3] / "docs" / "model-relay.md").read_text()
     (example,) = re.findall(r"```json\n(.*?)```", docs, re.DOTALL)
-    async with relaying(tmp_path) as rig, asked(rig, "chat", "hi", tools=["read_file"]) as reply:
-        await rig.waiting()
-        rig.write("0001-answer.json", example)
+    async with (
+        relaying(tmp_path) as harness,
+        asked(harness, "chat", "hi", tools=["read_file"]) as reply,
+    ):
+        await harness.waiting()
+        harness.write("0001-answer.json", example)
         assert calls_of("chat", await reply) == [("read_file", {"path": "a.txt"})]
-        names = {each.name for each in tmp_path.iterdir() if each.name != ".lock"}
+        names = {path.name for path in tmp_path.iterdir() if path.name != ".lock"}
         assert {name for name in names if f"`{name}`" not in docs} == set()

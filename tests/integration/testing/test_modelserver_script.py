@@ -28,8 +28,8 @@ async def test_steps_are_counted_by_tool_results(protocol: str) -> None:
     )
     async with ModelServer(script) as server:
         for results in (0, 1, 1, 2, 5):
-            heard = await ask(server, protocol, "SCRIPT:work", results=results, tools=["t"])
-        assert text_of(protocol, heard) == "done"
+            response = await ask(server, protocol, "SCRIPT:work", results=results, tools=["t"])
+        assert text_of(protocol, response) == "done"
         assert [seen.step for seen in server.requests] == [0, 1, 1, 2, 5]
         assert {seen.rule for seen in server.requests} == {"work"}
 
@@ -45,9 +45,9 @@ async def test_a_step_of_two_calls_waits_for_both_results(protocol: str) -> None
 
 async def test_a_script_that_ends_with_a_call_does_not_call_for_ever() -> None:
     async with ModelServer(Script.by_marker({"work": [{"tools": [{"name": "t"}]}]})) as server:
-        heard = await ask(server, "chat", "SCRIPT:work", results=1, tools=["t"])
-    assert calls_of("chat", heard) == []
-    assert "no more steps" in text_of("chat", heard)
+        response = await ask(server, "chat", "SCRIPT:work", results=1, tools=["t"])
+    assert calls_of("chat", response) == []
+    assert "no more steps" in text_of("chat", response)
 
 
 async def test_the_newest_user_text_with_a_marker_counts() -> None:
@@ -63,8 +63,8 @@ async def test_the_newest_user_text_with_a_marker_counts() -> None:
     async with ModelServer(script) as server:
         for upto, answer in ((1, "1"), (3, "1"), (5, "2"), (6, "2")):
             body = {"model": "m", "messages": messages[:upto]}
-            heard = await send(server, "/v1/chat/completions", body)
-            assert text_of("chat", heard) == answer
+            response = await send(server, "/v1/chat/completions", body)
+            assert text_of("chat", response) == answer
 
 
 async def test_a_marker_beside_a_tool_result_begins_anew() -> None:
@@ -97,8 +97,8 @@ async def test_what_a_cli_puts_beside_the_prompt_is_not_the_prompt() -> None:
     rule = {"when": "^Tidy up", "steps": [{"tools": [{"name": "t"}]}, "tidy"]}
     async with ModelServer({"rules": [rule]}) as server:
         path = "/v1beta/models/m:generateContent"
-        heard = await send(server, path, {"contents": contents})
-        assert text_of("gemini", heard) == "tidy"
+        response = await send(server, path, {"contents": contents})
+        assert text_of("gemini", response) == "tidy"
         assert server.prompts() == ["Tidy up."]
         assert server.requests[0].step == 1
 
@@ -122,19 +122,19 @@ async def test_rules_are_tried_in_order_by_all_their_conditions() -> None:
 
 
 @EVERY
-async def test_each_time_counts_requests(protocol: str) -> None:
+async def test_every_time_counts_requests(protocol: str) -> None:
     rule = {"marker": "again", "each_time": True, "steps": [{"status": 500}, "no json", "{}"]}
     async with ModelServer({"rules": [rule]}) as server:
-        heard = [await ask(server, protocol, "SCRIPT:again") for _ in range(4)]
-        assert [each.status for each in heard] == [500, 200, 200, 200]
-        assert [text_of(protocol, each) for each in heard[1:]] == ["no json", "{}", "{}"]
+        messages = [await ask(server, protocol, "SCRIPT:again") for _ in range(4)]
+        assert [item.status for item in messages] == [500, 200, 200, 200]
+        assert [text_of(protocol, item) for item in messages[1:]] == ["no json", "{}", "{}"]
 
 
 @EVERY
-async def test_a_request_that_no_rule_fits_is_told_what_was_looked_for(protocol: str) -> None:
+async def test_request_that_no_rule_fits_is_shown_what_was_looked_for(protocol: str) -> None:
     async with ModelServer(Script.by_marker({"known": ["x"]})) as server:
-        heard = await ask(server, protocol, "SCRIPT:unknown please", stream=True)
-        text = text_of(protocol, heard)
+        response = await ask(server, protocol, "SCRIPT:unknown please", stream=True)
+        text = text_of(protocol, response)
         for words in ("SCRIPT:unknown", repr(protocol), "'m-1'", "please", "known"):
             assert words in text
         assert (server.requests[0].rule, server.requests[0].step) == ("", 0)
@@ -184,9 +184,9 @@ READ = [
     ("exec_command", schema("cmd"), {"cmd": "cat -- a/b"}),
 ]
 NEUTRAL = [
-    *(({"run": "ls -a"}, *each) for each in RUN),
-    *(({"write": {"path": "a/b", "content": "1\n2"}}, *each) for each in WRITE),
-    *(({"read": "a/b"}, *each) for each in READ),
+    *(({"run": "ls -a"}, *entry) for entry in RUN),
+    *(({"write": {"path": "a/b", "content": "1\n2"}}, *entry) for entry in WRITE),
+    *(({"read": "a/b"}, *entry) for entry in READ),
 ]
 
 
@@ -200,8 +200,8 @@ async def test_one_script_drives_every_programs_tools(
         {"name": name, "input_schema": parameters},
     ]
     async with ModelServer({"default": {"steps": [step]}}) as server:
-        heard = await send(server, "/v1/messages", body)
-    assert calls_of("anthropic", heard) == [(name, arguments)]
+        response = await send(server, "/v1/messages", body)
+    assert calls_of("anthropic", response) == [(name, arguments)]
 
 
 async def test_a_patch_goes_to_a_custom_tool_as_plain_text() -> None:
@@ -210,8 +210,8 @@ async def test_a_patch_goes_to_a_custom_tool_as_plain_text() -> None:
     body["tools"] = [{"type": "namespace", "name": "files", "tools": inner}]
     step = {"write": {"path": "a", "content": "x\n"}}
     async with ModelServer({"default": {"steps": [step]}}) as server:
-        heard = await send(server, "/v1/responses", body)
-    (call,) = [item for item in heard.json["output"] if item["type"] == "custom_tool_call"]
+        response = await send(server, "/v1/responses", body)
+    (call,) = [item for item in response.json["output"] if item["type"] == "custom_tool_call"]
     assert call["input"] == "*** Begin Patch\n*** Add File: a\n+x\n*** End Patch\n"
     assert call["namespace"] == "files"
 
@@ -235,9 +235,9 @@ async def test_a_tool_that_composes_others_gets_the_code_for_it(
     space = {"type": "namespace", "name": "functions", "tools": inner}
     added = {"type": "additional_tools", "role": "developer", "tools": [space]}
     async with ModelServer({"default": {"steps": [step]}}) as server:
-        heard = await send(server, path, {**body, "input": [added, *body["input"]]})
+        response = await send(server, path, {**body, "input": [added, *body["input"]]})
         assert server.requests[0].tools == ("exec", "wait")
-    (call,) = [item for item in heard.json["output"] if item["type"] == "custom_tool_call"]
+    (call,) = [item for item in response.json["output"] if item["type"] == "custom_tool_call"]
     assert (call["name"], call["namespace"]) == ("exec", "functions")
     assert call["input"] == f"text(await {code});"
 
@@ -252,13 +252,13 @@ async def test_a_tool_that_composes_others_gets_the_code_for_it(
         ({"tools": [{"name": "t"}]}, [], "offers no tools at all"),
     ],
 )
-async def test_a_tool_that_is_not_offered_is_told_in_words(
+async def test_tool_that_is_not_offered_is_reported_in_words(
     protocol: str, step: dict[str, Any], offered: list[str], words: str
 ) -> None:
     async with ModelServer({"default": {"steps": [step]}}) as server:
-        heard = await ask(server, protocol, "hi", tools=offered)
-    assert words in text_of(protocol, heard)
-    assert calls_of(protocol, heard) == []
+        response = await ask(server, protocol, "hi", tools=offered)
+    assert words in text_of(protocol, response)
+    assert calls_of(protocol, response) == []
 
 
 @pytest.mark.parametrize(
@@ -286,15 +286,15 @@ def test_a_rule_with_a_broken_expression_is_refused() -> None:
 async def test_a_step_can_quote_what_its_rule_found_in_the_prompt() -> None:
     rule = {"when": r"code (?P<code>\d+)", "steps": [{"text": "It is {{code}}, not {{other}}."}]}
     async with ModelServer({"rules": [rule]}) as server:
-        heard = await ask(server, "chat", "The code 4711 was sent.")
-    assert text_of("chat", heard) == "It is 4711, not {{other}}."
+        response = await ask(server, "chat", "The code 4711 was sent.")
+    assert text_of("chat", response) == "It is 4711, not {{other}}."
 
 
 async def test_a_quote_of_anything_keeps_a_payload_whole() -> None:
     rule = {"when": "say (?P<quotes_and>.+)", "steps": [{"payload": {"said": ["{{quotes_and}}"]}}]}
     async with ModelServer({"rules": [rule]}) as server:
-        heard = await ask(server, "chat", 'say "a" \\ {b}')
-    assert json.loads(text_of("chat", heard)) == {"said": ['"a" \\ {b}']}
+        response = await ask(server, "chat", 'say "a" \\ {b}')
+    assert json.loads(text_of("chat", response)) == {"said": ['"a" \\ {b}']}
 
 
 @EVERY

@@ -53,8 +53,8 @@ async def test_openais_chat(openai: Any) -> None:
             model="m", messages=talk, stream=True, stream_options={"include_usage": True}
         )
         chunks = [chunk async for chunk in stream]
-        said = [chunk.choices[0].delta.content for chunk in chunks if chunk.choices]
-        assert "".join(text or "" for text in said) == "Good day to you."
+        messages = [chunk.choices[0].delta.content for chunk in chunks if chunk.choices]
+        assert "".join(text or "" for text in messages) == "Good day to you."
         assert chunks[-1].usage.completion_tokens == 4
         tools = [{"type": "function", "function": {"name": "look", "parameters": LOOK}}]
         look = [{"role": "user", "content": "SCRIPT:look"}]
@@ -93,11 +93,11 @@ async def test_anthropics_messages(anthropic: Any) -> None:
         anthropic.AsyncAnthropic(base_url=server.url, api_key="k", max_retries=0) as client,
     ):
         talk = {"model": "m", "max_tokens": 99}
-        said = [{"role": "user", "content": "SCRIPT:talk"}]
-        whole = await client.messages.create(messages=said, **talk)
+        messages = [{"role": "user", "content": "SCRIPT:talk"}]
+        whole = await client.messages.create(messages=messages, **talk)
         assert [block.type for block in whole.content] == ["thinking", "text"]
         assert (whole.content[1].text, whole.usage.output_tokens) == ("Good day to you.", 4)
-        async with client.messages.stream(messages=said, **talk) as stream:
+        async with client.messages.stream(messages=messages, **talk) as stream:
             assert "".join([text async for text in stream.text_stream]) == "Good day to you."
             assert (await stream.get_final_message()).stop_reason == "end_turn"
         look = [{"role": "user", "content": "SCRIPT:look"}]
@@ -105,7 +105,7 @@ async def test_anthropics_messages(anthropic: Any) -> None:
         async with client.messages.stream(messages=look, tools=tools, **talk) as stream:
             final = await stream.get_final_message()
         assert (final.stop_reason, final.content[-1].input) == ("tool_use", {"at": "it"})
-        counted = await client.messages.count_tokens(model="m", messages=said)
+        counted = await client.messages.count_tokens(model="m", messages=messages)
         assert counted.input_tokens > 0
         fail = [{"role": "user", "content": "SCRIPT:fail"}]
         with pytest.raises(anthropic.APIStatusError, match="broke inside"):

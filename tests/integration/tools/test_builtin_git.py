@@ -8,7 +8,7 @@ import pytest
 from podium.core.decisions import Permit
 from podium.core.errors import BadArguments
 from tests.soaking import in_soak
-from tests.unit.tools.rig import Rig, make_rig
+from tests.unit.tools.toolbox_harness import Harness, make_harness
 
 
 def git(folder: Path, *words: str) -> str:
@@ -17,23 +17,23 @@ def git(folder: Path, *words: str) -> str:
 
 
 @pytest.fixture
-def rig(tmp_path: Path) -> Rig:
-    rig = make_rig(tmp_path)
-    git(rig.root, "init", "--quiet", "--initial-branch=main")
-    git(rig.root, "config", "user.name", "Ann")
-    git(rig.root, "config", "user.email", "ann@example.test")
-    (rig.root / "a.txt").write_text("one\n")
-    git(rig.root, "add", "a.txt")
-    git(rig.root, "commit", "--quiet", "-m", "first")
-    return rig
+def harness(tmp_path: Path) -> Harness:
+    harness = make_harness(tmp_path)
+    git(harness.root, "init", "--quiet", "--initial-branch=main")
+    git(harness.root, "config", "user.name", "Ann")
+    git(harness.root, "config", "user.email", "ann@example.test")
+    (harness.root / "a.txt").write_text("one\n")
+    git(harness.root, "add", "a.txt")
+    git(harness.root, "commit", "--quiet", "-m", "first")
+    return harness
 
 
-async def test_status_tells_branch_and_changes(rig: Rig) -> None:
-    clean = await rig.use("git_status")
-    git(rig.root, "mv", "a.txt", "b c.txt")
-    (rig.root / "new\n.txt").touch()
+async def test_status_reports_branch_and_changes(harness: Harness) -> None:
+    clean = await harness.use("git_status")
+    git(harness.root, "mv", "a.txt", "b c.txt")
+    (harness.root / "new\n.txt").touch()
 
-    changed = await rig.use("git_status", 1)
+    changed = await harness.use("git_status", 1)
 
     assert clean.result == {"branch": "main", "clean": True, "files": [], "count": 0}
     assert changed.result["files"] == [
@@ -43,20 +43,20 @@ async def test_status_tells_branch_and_changes(rig: Rig) -> None:
 
 
 async def test_status_of_a_repository_without_commits(tmp_path: Path) -> None:
-    rig = make_rig(tmp_path)
-    git(rig.root, "init", "--quiet", "--initial-branch=trunk")
+    harness = make_harness(tmp_path)
+    git(harness.root, "init", "--quiet", "--initial-branch=trunk")
 
-    assert (await rig.use("git_status")).result["branch"] == "trunk"
+    assert (await harness.use("git_status")).result["branch"] == "trunk"
 
 
-async def test_a_diff_of_the_workspace_the_index_and_a_commit(rig: Rig) -> None:
-    (rig.root / "a.txt").write_text("two\n")
-    (rig.root / "b.txt").write_text("b\n")
-    git(rig.root, "add", "b.txt")
+async def test_a_diff_of_the_workspace_the_index_and_a_commit(harness: Harness) -> None:
+    (harness.root / "a.txt").write_text("two\n")
+    (harness.root / "b.txt").write_text("b\n")
+    git(harness.root, "add", "b.txt")
 
-    work = await rig.use("git_diff")
-    staged = await rig.use("git_diff", 1, staged=True)
-    against = await rig.use("git_diff", 2, against="HEAD", paths=["b.txt"])
+    work = await harness.use("git_diff")
+    staged = await harness.use("git_diff", 1, staged=True)
+    against = await harness.use("git_diff", 2, against="HEAD", paths=["b.txt"])
 
     assert "-one\n+two\n" in work.result["diff"]
     assert "b.txt" not in work.result["diff"]
@@ -66,85 +66,91 @@ async def test_a_diff_of_the_workspace_the_index_and_a_commit(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("against", ["--output=x", "-O", "main --ext-diff", "a;b"])
-async def test_an_option_cannot_be_smuggled_in_as_a_commit(rig: Rig, against: str) -> None:
+async def test_an_option_cannot_be_smuggled_in_as_a_commit(harness: Harness, against: str) -> None:
     with pytest.raises(BadArguments, match="against"):
-        rig.call("git_diff", against=against)
+        harness.call("git_diff", against=against)
 
 
-async def test_all_changes_are_committed_and_the_commit_is_on_the_receipt(rig: Rig) -> None:
-    (rig.root / "a.txt").unlink()
-    (rig.root / "b.txt").write_text("b")
+async def test_all_changes_are_committed_and_the_commit_is_on_the_receipt(harness: Harness) -> None:
+    (harness.root / "a.txt").unlink()
+    (harness.root / "b.txt").write_text("b")
 
     text = "Second\n\n# not a comment\n\nEnd\n"
-    outcome = await rig.use("git_commit", message=text)
+    outcome = await harness.use("git_commit", message=text)
 
-    assert git(rig.root, "status", "--porcelain") == ""
-    assert outcome.result["commit"] == git(rig.root, "rev-parse", "HEAD")
+    assert git(harness.root, "status", "--porcelain") == ""
+    assert outcome.result["commit"] == git(harness.root, "rev-parse", "HEAD")
     assert outcome.result["branch"] == "main"
-    message = git(rig.root, "log", "-1", "--format=%B")
-    assert message == f"{text}\nPodium-Call: {rig.call('git_commit', message=text).key}"
-    (receipt,) = await rig.receipts()
+    message = git(harness.root, "log", "-1", "--format=%B")
+    assert message == f"{text}\nPodium-Call: {harness.call('git_commit', message=text).key}"
+    (receipt,) = await harness.receipts()
     assert receipt.fields == outcome.result
 
 
-async def test_only_the_listed_paths_are_committed_and_globs_are_plain_names(rig: Rig) -> None:
+async def test_only_the_listed_paths_are_committed_and_globs_are_plain_names(
+    harness: Harness,
+) -> None:
     for name in ("x.txt", "y.txt", "*.txt"):
-        (rig.root / name).write_text(name)
-    git(rig.root, "add", "y.txt")
+        (harness.root / name).write_text(name)
+    git(harness.root, "add", "y.txt")
 
-    await rig.use("git_commit", message="One", paths=["*.txt"])
+    await harness.use("git_commit", message="One", paths=["*.txt"])
 
-    assert git(rig.root, "show", "--name-only", "--format=", "HEAD") == "*.txt"
-    assert git(rig.root, "status", "--porcelain").splitlines() == ["A  y.txt", "?? x.txt"]
+    assert git(harness.root, "show", "--name-only", "--format=", "HEAD") == "*.txt"
+    assert git(harness.root, "status", "--porcelain").splitlines() == ["A  y.txt", "?? x.txt"]
 
 
 async def test_the_first_commit_of_a_repository(tmp_path: Path) -> None:
-    rig = make_rig(tmp_path)
-    git(rig.root, "init", "--quiet")
-    git(rig.root, "config", "user.name", "Ann")
-    git(rig.root, "config", "user.email", "ann@example.test")
-    (rig.root / "a").touch()
+    harness = make_harness(tmp_path)
+    git(harness.root, "init", "--quiet")
+    git(harness.root, "config", "user.name", "Ann")
+    git(harness.root, "config", "user.email", "ann@example.test")
+    (harness.root / "a").touch()
 
-    assert (await rig.use("git_commit", message="First")).ok
+    assert (await harness.use("git_commit", message="First")).ok
 
 
-async def test_a_commit_repeated_after_a_crash_is_found_and_not_made_twice(rig: Rig) -> None:
-    (rig.root / "b.txt").write_text("b")
-    call = rig.call("git_commit", message="Second")
-    permit = await rig.door.request(call)
+async def test_a_commit_repeated_after_a_crash_is_found_and_not_made_twice(
+    harness: Harness,
+) -> None:
+    (harness.root / "b.txt").write_text("b")
+    call = harness.call("git_commit", message="Second")
+    permit = await harness.door.request(call)
     assert isinstance(permit, Permit)
-    made = await rig.toolbox._act(rig.registry.tool("git_commit"), call)  # and then Podium dies
-    git(rig.root, "commit", "--quiet", "--allow-empty", "-m", "somebody else's")
+    made = await harness.toolbox._act(
+        harness.registry.tool("git_commit"), call
+    )  # and then Podium dies
+    git(harness.root, "commit", "--quiet", "--allow-empty", "-m", "somebody else's")
 
-    outcome = await rig.use("git_commit", message="Second")
+    outcome = await harness.use("git_commit", message="Second")
 
     assert outcome.result["commit"] == made.result["commit"]
-    assert git(rig.root, "rev-list", "--count", "HEAD") == "3"
+    assert git(harness.root, "rev-list", "--count", "HEAD") == "3"
 
 
-async def test_nothing_to_commit_is_a_failure_in_gits_words(rig: Rig) -> None:
-    outcome = await rig.use("git_commit", message="Empty")
+async def test_nothing_to_commit_is_a_failure_in_gits_words(harness: Harness) -> None:
+    outcome = await harness.use("git_commit", message="Empty")
 
     assert not outcome.ok
     assert "nothing to commit" in outcome.error
 
 
 async def test_hooks_monitors_and_external_diffs_of_the_repository_do_not_run(
-    rig: Rig, tmp_path: Path
+    harness: Harness, tmp_path: Path
 ) -> None:
     trap = tmp_path / "trap"
     trap.write_text(f"#!/bin/sh\ntouch {tmp_path / 'sprung'}\n")
     trap.chmod(0o755)
     for hook in ("pre-commit", "post-commit", "commit-msg", "prepare-commit-msg"):
-        (rig.root / ".git/hooks" / hook).symlink_to(trap)
-    git(rig.root, "config", "core.fsmonitor", str(trap))
-    git(rig.root, "config", "diff.external", str(trap))
-    git(rig.root, "config", "core.pager", str(trap))
-    (rig.root / "a.txt").write_text("two\n")
+        (harness.root / ".git/hooks" / hook).symlink_to(trap)
+    git(harness.root, "config", "core.fsmonitor", str(trap))
+    git(harness.root, "config", "diff.external", str(trap))
+    git(harness.root, "config", "core.pager", str(trap))
+    (harness.root / "a.txt").write_text("two\n")
 
-    await rig.use("git_status")
-    await rig.use("git_diff", 1)
-    commit = await rig.use("git_commit", 2, message="Second")
+    await harness.use("git_status")
+    await harness.use("git_diff", 1)
+    commit = await harness.use("git_commit", 2, message="Second")
 
     assert commit.ok
     assert not (tmp_path / "sprung").exists()
@@ -161,17 +167,17 @@ def a_trap(folder: Path) -> Path:
 @pytest.mark.parametrize("kind", ["clean", "process"])
 @pytest.mark.parametrize("name", ["a=b.c", *map(in_soak, ("x", "clean"))])
 async def test_content_filters_of_the_repository_do_not_run_and_their_files_are_not_committed(
-    rig: Rig, tmp_path: Path, name: str, kind: str
+    harness: Harness, tmp_path: Path, name: str, kind: str
 ) -> None:
-    git(rig.root, "config", f"filter.{name}.{kind}", str(a_trap(tmp_path)))
-    (rig.root / ".gitattributes").write_text(f"a.txt filter={name}\n")
-    (rig.root / "a.txt").write_text("two\n")
-    (rig.root / "b.txt").write_text("b\n")
+    git(harness.root, "config", f"filter.{name}.{kind}", str(a_trap(tmp_path)))
+    (harness.root / ".gitattributes").write_text(f"a.txt filter={name}\n")
+    (harness.root / "a.txt").write_text("two\n")
+    (harness.root / "b.txt").write_text("b\n")
 
-    status = await rig.use("git_status")
-    diff = await rig.use("git_diff", 1)
-    filtered = await rig.use("git_commit", 2, message="Second")
-    plain = await rig.use("git_commit", 3, message="Third", paths=["b.txt"])
+    status = await harness.use("git_status")
+    diff = await harness.use("git_diff", 1)
+    filtered = await harness.use("git_commit", 2, message="Second")
+    plain = await harness.use("git_commit", 3, message="Third", paths=["b.txt"])
 
     assert {entry["path"] for entry in status.result["files"]} == {
         ".gitattributes",
@@ -181,93 +187,97 @@ async def test_content_filters_of_the_repository_do_not_run_and_their_files_are_
     assert "+two" in diff.result["diff"]
     assert f"'a.txt' uses the content filter {name!r}" in filtered.error
     assert plain.ok
-    assert git(rig.root, "show", "--name-only", "--format=", "HEAD") == "b.txt"
+    assert git(harness.root, "show", "--name-only", "--format=", "HEAD") == "b.txt"
     assert not (tmp_path / "sprung").exists()
 
 
-async def test_a_file_that_went_through_a_filter_of_the_repository_may_be_removed(rig: Rig) -> None:
-    (rig.root / ".gitattributes").write_text("a.txt filter=x\n")
-    git(rig.root, "config", "filter.x.clean", "cat")
-    (rig.root / "a.txt").unlink()
+async def test_a_file_that_went_through_a_filter_of_the_repository_may_be_removed(
+    harness: Harness,
+) -> None:
+    (harness.root / ".gitattributes").write_text("a.txt filter=x\n")
+    git(harness.root, "config", "filter.x.clean", "cat")
+    (harness.root / "a.txt").unlink()
 
-    assert (await rig.use("git_commit", message="Second")).ok
+    assert (await harness.use("git_commit", message="Second")).ok
 
 
 async def test_a_content_filter_that_an_included_file_names_does_not_run_either(
-    rig: Rig, tmp_path: Path
+    harness: Harness, tmp_path: Path
 ) -> None:
-    included = rig.root / "shared.gitconfig"
+    included = harness.root / "shared.gitconfig"
     included.write_text(f'[filter "x"]\n\tclean = {a_trap(tmp_path)}\n')
-    git(rig.root, "config", "include.path", str(included))
-    (rig.root / ".gitattributes").write_text("a.txt filter=x\n")
-    (rig.root / "a.txt").write_text("two\n")
+    git(harness.root, "config", "include.path", str(included))
+    (harness.root / ".gitattributes").write_text("a.txt filter=x\n")
+    (harness.root / "a.txt").write_text("two\n")
 
-    assert "content filter 'x'" in (await rig.use("git_commit", message="Second")).error
+    assert "content filter 'x'" in (await harness.use("git_commit", message="Second")).error
     assert not (tmp_path / "sprung").exists()
 
 
 async def test_content_filters_that_a_person_configured_for_themselves_do_run(
-    rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = tmp_path / "home"
     home.mkdir()
     (home / ".gitconfig").write_text('[filter "up"]\n\tclean = tr a-z A-Z\n')
     monkeypatch.setenv("HOME", str(home))
-    (rig.root / ".gitattributes").write_text("a.txt filter=up\n")
-    (rig.root / "a.txt").write_text("two\n")
+    (harness.root / ".gitattributes").write_text("a.txt filter=up\n")
+    (harness.root / "a.txt").write_text("two\n")
 
-    assert (await rig.use("git_commit", message="Second")).ok
-    assert git(rig.root, "show", "HEAD:a.txt") == "TWO"
+    assert (await harness.use("git_commit", message="Second")).ok
+    assert git(harness.root, "show", "HEAD:a.txt") == "TWO"
 
 
 @pytest.mark.parametrize("setting", ["command", "cmd"])
-async def test_commands_for_trailers_do_not_run(rig: Rig, tmp_path: Path, setting: str) -> None:
-    git(rig.root, "config", f"trailer.sign.{setting}", str(a_trap(tmp_path)))
-    git(rig.root, "config", f"trailer.Podium-Call.{setting}", str(a_trap(tmp_path)))
-    (rig.root / "a.txt").write_text("two\n")
+async def test_commands_for_trailers_do_not_run(
+    harness: Harness, tmp_path: Path, setting: str
+) -> None:
+    git(harness.root, "config", f"trailer.sign.{setting}", str(a_trap(tmp_path)))
+    git(harness.root, "config", f"trailer.Podium-Call.{setting}", str(a_trap(tmp_path)))
+    (harness.root / "a.txt").write_text("two\n")
 
-    assert (await rig.use("git_commit", message="Second")).ok
+    assert (await harness.use("git_commit", message="Second")).ok
     assert not (tmp_path / "sprung").exists()
 
 
-async def test_the_calls_key_joins_the_trailers_that_a_message_has(rig: Rig) -> None:
-    (rig.root / "a.txt").write_text("two\n")
+async def test_the_calls_key_joins_the_trailers_that_a_message_has(harness: Harness) -> None:
+    (harness.root / "a.txt").write_text("two\n")
     message = "Second\n\nBecause: of it.\n\nReviewed-by: Ann\nFixes: 12\n"
 
-    await rig.use("git_commit", message=message)
+    await harness.use("git_commit", message=message)
 
-    trailers = git(rig.root, "log", "-1", "--format=%(trailers:keyonly)").split()
+    trailers = git(harness.root, "log", "-1", "--format=%(trailers:keyonly)").split()
     assert trailers == ["Reviewed-by", "Fixes", "Podium-Call"]
 
 
 async def test_a_repository_above_the_workspace_is_not_touched(tmp_path: Path) -> None:
     git(tmp_path, "init", "--quiet")
-    rig = make_rig(tmp_path)
-    (rig.root / "a").touch()
+    harness = make_harness(tmp_path)
+    (harness.root / "a").touch()
 
-    outcome = await rig.use("git_commit", message="Up there")
+    outcome = await harness.use("git_commit", message="Up there")
 
     assert "not a git repository" in outcome.error
 
 
-async def test_a_path_outside_is_refused(rig: Rig) -> None:
-    outcome = await rig.use("git_commit", message="x", paths=["../elsewhere"])
+async def test_a_path_outside_is_refused(harness: Harness) -> None:
+    outcome = await harness.use("git_commit", message="x", paths=["../elsewhere"])
 
     assert "is outside the workspace" in outcome.error
 
 
-async def test_files_that_are_passed_over_are_left_out_of_a_diff(rig: Rig) -> None:
-    (rig.root / ".env").write_text("KEY=old")
-    git(rig.root, "add", "-f", ".env")
-    git(rig.root, "commit", "--quiet", "-m", "with a key")
-    (rig.root / ".env").write_text("KEY=new")
-    (rig.root / "a.txt").write_text("two\n")
+async def test_files_that_are_passed_over_are_left_out_of_a_diff(harness: Harness) -> None:
+    (harness.root / ".env").write_text("KEY=old")
+    git(harness.root, "add", "-f", ".env")
+    git(harness.root, "commit", "--quiet", "-m", "with a key")
+    (harness.root / ".env").write_text("KEY=new")
+    (harness.root / "a.txt").write_text("two\n")
 
-    changed = await rig.use("git_diff")
-    named = await rig.use("git_diff", paths=["."])
-    historical = await rig.use("git_diff", against="HEAD~1")
-    git(rig.root, "mv", "-f", ".env", "moved")
-    renamed = await rig.use("git_diff", against="HEAD")
+    changed = await harness.use("git_diff")
+    named = await harness.use("git_diff", paths=["."])
+    historical = await harness.use("git_diff", against="HEAD~1")
+    git(harness.root, "mv", "-f", ".env", "moved")
+    renamed = await harness.use("git_diff", against="HEAD")
 
     for outcome in (changed, named, historical, renamed):
         assert outcome.ok, outcome.error
@@ -280,77 +290,77 @@ async def test_files_that_are_passed_over_are_left_out_of_a_diff(rig: Rig) -> No
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("paths", [[], ["."], ["sub", "b.txt"]])
 async def test_what_is_passed_over_and_podiums_own_is_not_committed(
-    rig: Rig, paths: list[str]
+    harness: Harness, paths: list[str]
 ) -> None:
     for name in (".podium/podium.db", "sub/.podium/x", ".env", "sub/.env", "b.txt", "sub/c"):
-        (rig.root / name).parent.mkdir(parents=True, exist_ok=True)
-        (rig.root / name).write_text("x")
+        (harness.root / name).parent.mkdir(parents=True, exist_ok=True)
+        (harness.root / name).write_text("x")
 
-    outcome = await rig.use("git_commit", message="All", paths=paths)
-
-    assert outcome.ok, outcome.error
-    assert git(rig.root, "show", "--name-only", "--format=", "HEAD") == "b.txt\nsub/c"
-
-
-async def test_what_a_person_staged_and_is_passed_over_stays_staged(rig: Rig) -> None:
-    (rig.root / ".env").write_text("x")
-    git(rig.root, "add", "-f", ".env")
-    (rig.root / "b.txt").write_text("x")
-
-    outcome = await rig.use("git_commit", message="All")
+    outcome = await harness.use("git_commit", message="All", paths=paths)
 
     assert outcome.ok, outcome.error
-    assert git(rig.root, "show", "--name-only", "--format=", "HEAD") == "b.txt"
-    assert git(rig.root, "status", "--porcelain") == "A  .env"
+    assert git(harness.root, "show", "--name-only", "--format=", "HEAD") == "b.txt\nsub/c"
+
+
+async def test_what_a_person_staged_and_is_passed_over_stays_staged(harness: Harness) -> None:
+    (harness.root / ".env").write_text("x")
+    git(harness.root, "add", "-f", ".env")
+    (harness.root / "b.txt").write_text("x")
+
+    outcome = await harness.use("git_commit", message="All")
+
+    assert outcome.ok, outcome.error
+    assert git(harness.root, "show", "--name-only", "--format=", "HEAD") == "b.txt"
+    assert git(harness.root, "status", "--porcelain") == "A  .env"
 
 
 @pytest.mark.parametrize("known", [True, False])
 async def test_a_repository_inside_the_workspace_runs_nothing_and_is_not_committed(
-    rig: Rig, tmp_path: Path, known: bool
+    harness: Harness, tmp_path: Path, known: bool
 ) -> None:
-    inner = rig.root / "inner"
+    inner = harness.root / "inner"
     inner.mkdir()
     git(inner, "init", "--quiet")
     git(inner, "config", "user.name", "Ann")
     git(inner, "config", "user.email", "ann@example.test")
     git(inner, "commit", "--quiet", "--allow-empty", "-m", "x")
     if known:
-        git(rig.root, "-c", "advice.addEmbeddedRepo=false", "add", "inner")
-        git(rig.root, "commit", "--quiet", "-m", "inner")
+        git(harness.root, "-c", "advice.addEmbeddedRepo=false", "add", "inner")
+        git(harness.root, "commit", "--quiet", "-m", "inner")
         git(inner, "commit", "--quiet", "--allow-empty", "-m", "y")
     git(inner, "config", "core.fsmonitor", f"touch {tmp_path}/ran; false")
     (inner / "new").touch()
-    (rig.root / "b.txt").write_text("x")
+    (harness.root / "b.txt").write_text("x")
 
     for outcome in (
-        await rig.use("git_status"),
-        await rig.use("git_diff"),
-        await rig.use("git_commit", message="All"),
+        await harness.use("git_status"),
+        await harness.use("git_diff"),
+        await harness.use("git_commit", message="All"),
     ):
         assert outcome.ok, outcome.error
 
     assert not (tmp_path / "ran").exists()
-    assert git(rig.root, "show", "--name-only", "--format=", "HEAD") == "b.txt"
+    assert git(harness.root, "show", "--name-only", "--format=", "HEAD") == "b.txt"
 
 
 async def test_a_folder_that_is_laid_out_as_a_bare_repository_is_none(tmp_path: Path) -> None:
-    rig = make_rig(tmp_path)
-    git(rig.root, "init", "--quiet", "--bare")
+    harness = make_harness(tmp_path)
+    git(harness.root, "init", "--quiet", "--bare")
 
-    outcome = await rig.use("git_status")
+    outcome = await harness.use("git_status")
 
     assert "not a git repository" in outcome.error
 
 
 async def test_a_work_tree_that_the_configuration_names_is_not_followed(
-    rig: Rig, tmp_path: Path
+    harness: Harness, tmp_path: Path
 ) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "private").write_text("x")
-    git(rig.root, "config", "core.worktree", str(elsewhere))
+    git(harness.root, "config", "core.worktree", str(elsewhere))
 
-    outcome = await rig.use("git_status")
+    outcome = await harness.use("git_status")
 
     assert outcome.ok, outcome.error
     assert outcome.result["files"] == []

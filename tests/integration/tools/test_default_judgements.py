@@ -9,14 +9,14 @@ import pytest
 from podium.core.decisions import CallOutcome, Effect, Refusal
 from podium.core.model import Json
 from podium.tools import builtin_tools, checks_tool
-from tests.unit.gate.rig import gate_of
-from tests.unit.tools.rig import Rig, make_rig
+from tests.unit.gate.gate_harness import gate_of
+from tests.unit.tools.toolbox_harness import Harness, make_harness
 
 
 @pytest.fixture
-def rig(tmp_path: Path) -> Rig:
+def harness(tmp_path: Path) -> Harness:
     checks = checks_tool({"tests": "echo fine", "push": "git push --force"})
-    made = make_rig(tmp_path, [*builtin_tools(), checks], gate=gate_of(default=True))
+    made = make_harness(tmp_path, [*builtin_tools(), checks], gate=gate_of(default=True))
     (made.root / "a").write_text("one\n")
     return made
 
@@ -54,9 +54,9 @@ def patch(*sections: str) -> Json:
     ],
 )
 async def test_what_is_judged_is_everything_that_a_call_touches(
-    rig: Rig, tool: str, arguments: dict[str, Json], effect: Effect | None
+    harness: Harness, tool: str, arguments: dict[str, Json], effect: Effect | None
 ) -> None:
-    answer = await rig.toolbox.perform(rig.call(tool, **arguments))
+    answer = await harness.toolbox.perform(harness.call(tool, **arguments))
 
     if effect is None:
         assert isinstance(answer, CallOutcome)
@@ -64,4 +64,4 @@ async def test_what_is_judged_is_everything_that_a_call_touches(
     else:
         assert isinstance(answer, Refusal)
         assert answer.decision.effect is effect, answer.decision
-        assert (rig.root / "a").read_text() == "one\n"
+        assert (harness.root / "a").read_text() == "one\n"

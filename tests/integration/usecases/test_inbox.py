@@ -29,7 +29,7 @@ async def test_cards_come_by_tier_and_then_by_deadline(scene: Scene) -> None:
     stuck = await scene.add_run(status=RunStatus.NEEDS_HUMAN)
     inbox = await see_inbox(scene.store, scene.clock, no_engine)
     assert [card.approval.id for card in inbox.cards] == [risky.id, soon.id, late.id]
-    assert [each.run.id for each in inbox.blocked] == [stuck.id]
+    assert [item.run.id for item in inbox.blocked] == [stuck.id]
     assert inbox.count == 4
     scene.clock.advance(20)
     inbox = await see_inbox(scene.store, scene.clock, no_engine)

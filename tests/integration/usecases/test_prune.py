@@ -40,10 +40,10 @@ async def test_old_runs_go_in_batches_and_younger_ones_stay(scene: Scene) -> Non
     await add_ended(scene, BATCH_RUNS * 2 + 1, timedelta(days=31))
     await add_ended(scene, 3, timedelta(days=29))
     await scene.add_run()
-    told: list[int] = []
-    done = await prune(scene.store, MONTH, report=told.append)
+    messages: list[int] = []
+    done = await prune(scene.store, MONTH, report=messages.append)
     assert done.runs == BATCH_RUNS * 2 + 1
-    assert told == [BATCH_RUNS, BATCH_RUNS * 2, BATCH_RUNS * 2 + 1]
+    assert messages == [BATCH_RUNS, BATCH_RUNS * 2, BATCH_RUNS * 2 + 1]
     assert await count_runs(scene) == 4
 
 

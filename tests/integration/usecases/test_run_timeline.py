@@ -18,7 +18,7 @@ from podium.jobs.pipeline.events import StageBegan, StageEnded
 from tests.unit.usecases.scene import Scene
 
 
-async def told(scene: Scene, *bodies: e.EventBody) -> str:
+async def run_with(scene: Scene, *bodies: e.EventBody) -> str:
     run = await scene.add_run()
     for body in bodies:
         scene.clock.advance(1)
@@ -27,7 +27,7 @@ async def told(scene: Scene, *bodies: e.EventBody) -> str:
 
 
 async def test_a_stage_that_was_sent_back_comes_again_in_another_round(scene: Scene) -> None:
-    run_id = await told(
+    run_id = await run_with(
         scene,
         StageBegan(stage="develop", role="developer"),
         StageEnded(stage="develop", role="developer", verdict="DONE", agent="codex"),
@@ -50,7 +50,7 @@ async def test_a_stage_that_was_sent_back_comes_again_in_another_round(scene: Sc
 
 
 async def test_what_a_killed_process_left_open_ended_badly_and_waits_go_on(scene: Scene) -> None:
-    run_id = await told(
+    run_id = await run_with(
         scene,
         e.RunStarted(owner="w1", fence=1),
         e.StepStarted(step="ask"),
@@ -69,13 +69,13 @@ async def test_what_a_killed_process_left_open_ended_badly_and_waits_go_on(scene
         (PODIUM, "good"),
     ]
     assert timeline.bars[0].text == "interrupted: its process is gone"
-    turnings = [(each.before, each.label) for each in timeline.turnings]
+    turnings = [(turning.before, turning.label) for turning in timeline.turnings]
     assert turnings == [(2, "resumed"), (3, "failed: too late")]
 
 
 async def test_the_newest_events_of_a_kind_are_found_however_far_back(scene: Scene) -> None:
     noise = [e.NoteTaken(text="n") for _ in range(WINDOW + 10)]
-    run_id = await told(scene, e.StepStarted(step="a"), e.StepStarted(step="b"), *noise)
+    run_id = await run_with(scene, e.StepStarted(step="a"), e.StepStarted(step="b"), *noise)
     found = await newest_events(scene.store, run_id, ("step_started",), most=1)
     assert [event.seq for event in found] == [2]
     older = await newest_events(scene.store, run_id, ("step_started",), most=9, until_seq=1)
@@ -86,7 +86,7 @@ async def test_the_newest_events_of_a_kind_are_found_however_far_back(scene: Sce
     assert [event.seq for event in last] == [WINDOW + 11, WINDOW + 12]
 
 
-async def test_pages_of_runs_follow_each_other_without_a_gap(scene: Scene) -> None:
+async def test_pages_of_runs_follow_one_another_without_a_gap(scene: Scene) -> None:
     made = [(await scene.add_run()).id for _ in range(5)][::-1]
 
     async def engine() -> object:
@@ -95,8 +95,8 @@ async def test_pages_of_runs_follow_each_other_without_a_gap(scene: Scene) -> No
     first = await see_runs(scene.store, engine, RunFilter(limit=3))  # type: ignore[arg-type]
     assert [row.listing.run.id for row in first.rows] == made[:3]
     assert first.more
-    wish = RunFilter(limit=3, before=made[2])
-    rest = await see_runs(scene.store, engine, wish)  # type: ignore[arg-type]
+    intent = RunFilter(limit=3, before=made[2])
+    rest = await see_runs(scene.store, engine, intent)  # type: ignore[arg-type]
     assert [row.listing.run.id for row in rest.rows] == made[3:]
     assert not rest.more
 

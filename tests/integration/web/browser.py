@@ -14,7 +14,7 @@ import pytest
 from axe_playwright_python.base import AXE_FILE_PATH
 from playwright.async_api import Browser, Page, async_playwright
 
-from tests.integration.web.stage import Stage
+from tests.integration.web.console_harness import Stage
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome") or ""
 _HAS_CHROMIUM = pytest.mark.skipif(
@@ -74,7 +74,7 @@ async def visitor(
         troubles: list[str] = []
         page.on("pageerror", lambda error: troubles.append(str(error)))
         page.on(
-            "console", lambda said: troubles.append(said.text) if said.type == "error" else None
+            "console", lambda text: troubles.append(text.text) if text.type == "error" else None
         )
         await page.goto(f"/login#token={stage.token if token is None else token}")
         await page.wait_for_url(lambda url: "/login" not in url)
@@ -109,12 +109,12 @@ async def refuse_barriers(page: Page, *, within: str = "html") -> None:
     # Not by a script element, which the page's own policy would rightly refuse.
     await page.evaluate(_AXE)
     violations = await page.evaluate(_VIOLATIONS, within)
-    told = [
-        f"{each['id']}: {each['help']}: {[node['html'][:200] for node in each['nodes'][:3]]}"
-        for each in violations
-        if each["impact"] in SERIOUS
+    text = [
+        f"{violation['id']}: {violation['help']}: {[node['html'][:200] for node in violation['nodes'][:3]]}"
+        for violation in violations
+        if violation["impact"] in SERIOUS
     ]
-    assert told == [], "\n".join(told)
+    assert text == [], "\n".join(text)
 
 
 async def refuse_sideways(page: Page) -> None:

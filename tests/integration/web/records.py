@@ -52,8 +52,8 @@ async def a_past(podium: Podium) -> Past:
 
     def a_run(run_id: str, status: RunStatus, **more: object) -> Run:
         ended = now if status.ended else None
-        told = {"task": f"task of {status}", "created_at": now, "finished_at": ended, **more}
-        return Run.model_validate({"id": run_id, "flow": "steps", "status": status, **told})
+        payload = {"task": f"task of {status}", "created_at": now, "finished_at": ended, **more}
+        return Run.model_validate({"id": run_id, "flow": "steps", "status": status, **payload})
 
     def work(tx: Transaction) -> None:
         tx.add_run(a_run(past.done, RunStatus.SUCCEEDED, result={"fine": True}))

@@ -20,8 +20,8 @@ from podium.mcp.context import McpContext
 from podium.mcp.run_tools import ApprovalsArguments, _approvals
 from podium.ports import Flow, FlowContext
 from podium.testing import retry_until
-from tests.integration.web.stage import Stage, console
-from tests.integration.web.waiting import add_approval
+from tests.integration.web.console_harness import Stage, console
+from tests.integration.web.pending_items import add_approval
 
 HTMX = {"hx-request": "true"}
 
@@ -79,8 +79,8 @@ async def test_the_consoles_worker_takes_up_what_is_answered_by_page_or_api(tmp_
         by_page, by_api = await _parked(stage), await _parked(stage)
         async with stage.client(**HTMX) as client:
             (run, asked), yes = by_page, {"digest": by_page[1].digest}
-            told = await client.post(f"/cards/{asked.id}/approve", data=yes)
-            assert "Approved. Its run continues." in told.text
+            response = await client.post(f"/cards/{asked.id}/approve", data=yes)
+            assert "Approved. Its run continues." in response.text
             assert (await _ended(stage.podium, run.id)).result == "granted"
             (run, asked) = by_api
             path = f"/api/v1/approvals/{asked.id}/reject"
@@ -102,14 +102,14 @@ async def test_without_a_host_every_interface_says_what_continues_the_run(tmp_pa
         assert yes.json()["continues"] is False
         assert commands[0] in yes.json()["next"]
         page = {"digest": by_page.digest}
-        told = await client.post(f"/cards/{by_page.id}/approve", data=page, headers=HTMX)
-        assert commands[1] in told.text
+        response = await client.post(f"/cards/{by_page.id}/approve", data=page, headers=HTMX)
+        assert commands[1] in response.text
         assert commands[1] in (await client.get(f"/cards/{by_page.id}")).text
         inbox = (await client.get("/")).text
         assert [command in inbox for command in commands] == [True, True, False]
         sender = SenderSettings(person="sam", roles=("approver",))
-        said = await ChatService(stage.podium).answer(sender, f"APPROVE: {by_chat.id}")
-        assert commands[2] in said
+        output = await ChatService(stage.podium).answer(sender, f"APPROVE: {by_chat.id}")
+        assert commands[2] in output
         granted = by_api.model_copy(update={"status": ApprovalStatus.GRANTED})
         assert commands[0] in (await answered(stage.podium, granted)).next
         listed = await _approvals(_mcp(stage), ApprovalsArguments(approval_id=by_api.id))

@@ -18,9 +18,9 @@ from podium.ports import Flow, FlowContext, StepContext, Transaction
 from podium.testing import retry_until
 from podium.web.access.tokens import ConsoleRole
 from podium.web.live import sse
+from tests.integration.web.console_harness import Stage, console
+from tests.integration.web.pending_items import add_approval, add_run
 from tests.integration.web.records import a_past
-from tests.integration.web.stage import Stage, console
-from tests.integration.web.waiting import add_approval, add_run
 
 API = "/api/v1"
 
@@ -38,7 +38,7 @@ async def build_steps(podium: Podium) -> Flow:
 FLOWS = {"steps": build_steps}
 
 
-async def told(client: httpx.AsyncClient, path: str, **query: Any) -> Any:
+async def fetch(client: httpx.AsyncClient, path: str, **query: Any) -> Any:
     answer = await client.get(f"{API}{path}", params=query)
     assert answer.status_code == 200, answer.text
     return answer.json()
@@ -48,19 +48,19 @@ async def test_approvals_are_listed_by_the_page_and_the_last_page_says_so(tmp_pa
     async with console(tmp_path) as stage, stage.client() as client:
         run = await add_run(stage.podium)
         asked = [(await add_approval(stage.podium, run)).id for _ in range(3)]
-        first = await told(client, "/approvals", limit=2)
-        rest = await told(client, "/approvals", limit=2, before=first["before"])
-        assert [each["id"] for each in (*first["approvals"], *rest["approvals"])] == asked[::-1]
+        first = await fetch(client, "/approvals", limit=2)
+        rest = await fetch(client, "/approvals", limit=2, before=first["before"])
+        assert [item["id"] for item in (*first["approvals"], *rest["approvals"])] == asked[::-1]
         assert (first["before"], rest["before"]) == (asked[1], None)
-        assert (await told(client, "/approvals", limit=3))["before"] is None
+        assert (await fetch(client, "/approvals", limit=3))["before"] is None
 
 
 async def test_runs_are_listed_by_the_page_filtered_and_shown_whole(tmp_path: Path) -> None:
     async with console(tmp_path, flows=FLOWS) as stage, stage.client() as client:
         past = await a_past(stage.podium)
-        first = await told(client, "/runs", limit=2)
-        rest = await told(client, "/runs", limit=2, before=first["before"])
-        ids = [each["run"]["id"] for each in (*first["runs"], *rest["runs"])]
+        first = await fetch(client, "/runs", limit=2)
+        rest = await fetch(client, "/runs", limit=2, before=first["before"])
+        ids = [item["run"]["id"] for item in (*first["runs"], *rest["runs"])]
         assert sorted(ids) == sorted([past.done, past.failed, past.waiting])
         assert rest["before"] is None
         for name, value, run_id in (
@@ -68,30 +68,30 @@ async def test_runs_are_listed_by_the_page_filtered_and_shown_whole(tmp_path: Pa
             ("queue", "default", past.waiting),
             ("text", "of SUCCEEDED", past.done),
         ):
-            (found,) = (await told(client, "/runs", **{name: value}))["runs"]
+            (found,) = (await fetch(client, "/runs", **{name: value}))["runs"]
             assert found["run"]["id"] == run_id
-        shown = await told(client, f"/runs/{past.done[-12:]}")
+        shown = await fetch(client, f"/runs/{past.done[-12:]}")
         assert shown["usage"]["usd"] == 1.5
         assert shown["delivered"]["branch"] == "podium/x"
-        steps = await told(client, f"/runs/{past.done}/steps", limit=3)
-        assert [each["key"] for each in steps["steps"]] == ["work#0", "work#1", "work#2"]
-        more = await told(client, f"/runs/{past.done}/steps", after=steps["after"])
-        assert [each["key"] for each in more["steps"]] == ["work#3", "work#4"]
+        steps = await fetch(client, f"/runs/{past.done}/steps", limit=3)
+        assert [step["key"] for step in steps["steps"]] == ["work#0", "work#1", "work#2"]
+        more = await fetch(client, f"/runs/{past.done}/steps", after=steps["after"])
+        assert [step["key"] for step in more["steps"]] == ["work#3", "work#4"]
         assert more["after"] is None
 
 
-async def test_events_are_read_by_the_page_and_the_trace_is_one_line_for_each(
+async def test_page_reads_events_and_the_trace_has_one_line_per_event(
     tmp_path: Path,
 ) -> None:
     async with console(tmp_path, flows=FLOWS) as stage, stage.client() as client:
         past = await a_past(stage.podium)
-        page = await told(client, f"/runs/{past.done}/events", limit=5)
+        page = await fetch(client, f"/runs/{past.done}/events", limit=5)
         assert page["more"]
-        rest = await told(client, f"/runs/{past.done}/events", after=page["after"])
+        rest = await fetch(client, f"/runs/{past.done}/events", after=page["after"])
         events = [*page["events"], *rest["events"]]
-        assert [each["seq"] for each in events] == list(range(1, 14))
-        everything = await told(client, "/events", types=["run_succeeded", "run_failed"])
-        assert [each["run_id"] for each in everything["events"]] == [past.done, past.failed]
+        assert [event["seq"] for event in events] == list(range(1, 14))
+        everything = await fetch(client, "/events", types=["run_succeeded", "run_failed"])
+        assert [event["run_id"] for event in everything["events"]] == [past.done, past.failed]
         trace = await client.get(f"{API}/runs/{past.failed}/trace")
         lines = [json.loads(line) for line in trace.text.splitlines()]
         assert [line["type"] for line in lines] == ["run_started", "note_taken", "run_failed"]
@@ -152,7 +152,7 @@ async def test_a_run_is_retried_here_and_one_in_a_queue_is_cancelled(tmp_path: P
         assert again.status_code == 202, again.text
 
         async def succeeded() -> bool:
-            shown = await told(client, f"/runs/{past.failed}")
+            shown = await fetch(client, f"/runs/{past.failed}")
             return bool(shown["shown_status"] == "succeeded")
 
         await retry_until(succeeded)
@@ -161,24 +161,24 @@ async def test_a_run_is_retried_here_and_one_in_a_queue_is_cancelled(tmp_path: P
         assert wished.json()["cancel_requested"] or wished.json()["status"] == "cancelled"
 
 
-async def test_a_doubt_is_settled_receipts_are_proved_and_use_is_told(tmp_path: Path) -> None:
+async def test_doubt_is_settled_receipts_are_proved_and_usage_is_reported(tmp_path: Path) -> None:
     async with console(tmp_path, flows=FLOWS) as stage, stage.client() as client:
         past = await a_past(stage.podium)
-        (call,) = (await told(client, f"/runs/{past.waiting}/calls"))["calls"]
+        (call,) = (await fetch(client, f"/runs/{past.waiting}/calls"))["calls"]
         body = {"call": call["key"], "happened": False}
         answer = await client.post(f"{API}/calls/resolve", json=body)
         assert answer.json()["status"] == "refused"
-        (receipt,) = (await told(client, "/receipts", run=past.done))["receipts"]
+        (receipt,) = (await fetch(client, "/receipts", run=past.done))["receipts"]
         assert receipt["number"] == 1
-        assert (await told(client, "/receipts/verify"))["sound"]
-        used = await told(client, "/budgets", run=past.done)
+        assert (await fetch(client, "/receipts/verify"))["sound"]
+        used = await fetch(client, "/budgets", run=past.done)
         assert used["today"]["usd"] == used["run"]["usd"] == 1.5
-        health = await told(client, "/health")
+        health = await fetch(client, "/health")
         assert health["waiting"] == 1
-        assert (await told(client, "/queues"))["queues"]
-        assert "workers" in await told(client, "/workers")
-        assert set((await told(client, "/flows"))["flows"]) >= {"pipeline", "operator"}
-        assert (await told(client, "/work-orders"))["waiting"] == []
+        assert (await fetch(client, "/queues"))["queues"]
+        assert "workers" in await fetch(client, "/workers")
+        assert set((await fetch(client, "/flows"))["flows"]) >= {"pipeline", "operator"}
+        assert (await fetch(client, "/work-orders"))["waiting"] == []
         missing = await client.get(f"{API}/work-orders/WO-1")
         assert missing.status_code == 404
 
@@ -268,7 +268,7 @@ async def test_a_stream_can_be_asked_to_end_by_itself(tmp_path: Path) -> None:
         assert stage.context.hub.followers == 0
 
 
-async def test_work_is_put_into_its_queue_and_what_is_wrong_with_it_is_said(
+async def test_work_is_put_into_its_queue_and_its_faults_are_reported(
     tmp_path: Path,
 ) -> None:
     async with console(tmp_path) as stage, stage.client() as client:
@@ -284,7 +284,7 @@ async def test_work_is_put_into_its_queue_and_what_is_wrong_with_it_is_said(
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize(
-    ("sent", "told"),
+    ("sent", "fetch"),
     [
         ({}, "send a JSON object as the body"),
         ({"content": b'{"flow": "sense"}'}, "application/json"),
@@ -297,9 +297,9 @@ async def test_work_is_put_into_its_queue_and_what_is_wrong_with_it_is_said(
     ],
 )
 async def test_a_body_that_cannot_be_read_is_answered_with_what_to_send(
-    tmp_path: Path, sent: dict[str, Any], told: str
+    tmp_path: Path, sent: dict[str, Any], fetch: str
 ) -> None:
     async with console(tmp_path) as stage, stage.client() as client:
         answer = await client.post(f"{API}/runs", **sent)
         assert answer.status_code == 422
-        assert told in answer.json()["detail"]
+        assert fetch in answer.json()["detail"]

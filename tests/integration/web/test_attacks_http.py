@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from podium.web.settings import ConsoleSettings
-from tests.integration.web.stage import Stage, console
+from tests.integration.web.console_harness import Stage, console
 
 SMALL = ConsoleSettings(
     port=0,
@@ -37,7 +37,7 @@ async def line(
         writer.close()
 
 
-async def said(stage: Stage, *parts: bytes) -> bytes:
+async def raw_response(stage: Stage, *parts: bytes) -> bytes:
     """All that is answered to these bytes, until the other side closes."""
     async with asyncio.timeout(PATIENCE_SECONDS), line(stage) as (reader, writer):
         for part in parts:
@@ -64,22 +64,22 @@ async def is_answering(stage: Stage) -> bool:
 async def test_a_body_that_is_too_large_is_not_read(tmp_path: Path) -> None:
     async with console(tmp_path, settings=SMALL) as stage:
         known = f"authorization: Bearer {stage.token}"
-        as_said = head(stage, "POST /api/v1/runs", known, "content-length: 20001")
-        assert b" 413 " in (await said(stage, as_said)).partition(b"\r\n")[0]
+        as_declared = head(stage, "POST /api/v1/runs", known, "content-length: 20001")
+        assert b" 413 " in (await raw_response(stage, as_declared)).partition(b"\r\n")[0]
         # Without a length the bytes are counted.
         chunk = b"1000\r\n" + b"x" * 4096 + b"\r\n"
         chunked = head(stage, "POST /api/v1/runs", known, "transfer-encoding: chunked")
-        assert b" 413 " in (await said(stage, chunked, *[chunk] * 6)).partition(b"\r\n")[0]
+        assert b" 413 " in (await raw_response(stage, chunked, *[chunk] * 6)).partition(b"\r\n")[0]
         for method in ("GET", "DELETE"):
             asked = head(stage, f"{method} /api/v1/runs", known, "content-length: 20001")
-            assert b" 413 " in (await said(stage, asked)).partition(b"\r\n")[0]
+            assert b" 413 " in (await raw_response(stage, asked)).partition(b"\r\n")[0]
         assert await is_answering(stage)
 
 
 async def test_a_stranger_may_send_less(tmp_path: Path) -> None:
     async with console(tmp_path, settings=SMALL) as stage:
         asked = head(stage, "POST /login", "content-length: 5001")
-        assert b" 413 " in (await said(stage, asked)).partition(b"\r\n")[0]
+        assert b" 413 " in (await raw_response(stage, asked)).partition(b"\r\n")[0]
 
 
 @pytest.mark.soak
@@ -87,9 +87,9 @@ async def test_slow_clients_are_left_and_hold_up_nobody(tmp_path: Path) -> None:
     async with console(tmp_path, settings=SMALL) as stage:
         slow_body = head(stage, "POST /login", "content-length: 100")
         silent, trickling, half = await asyncio.gather(
-            said(stage),
-            said(stage, b"GET /login HTT"),
-            said(stage, slow_body, b"token="),
+            raw_response(stage),
+            raw_response(stage, b"GET /login HTT"),
+            raw_response(stage, slow_body, b"token="),
         )
         assert (silent, trickling) == (b"", b"")
         assert b" 408 " in half.partition(b"\r\n")[0]
@@ -132,11 +132,11 @@ async def test_what_is_no_http_is_refused_and_hurts_nobody(tmp_path: Path) -> No
             + host
             + b"\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
         ):
-            answer = (await said(stage, nonsense)).partition(b"\r\n")[0]
+            answer = (await raw_response(stage, nonsense)).partition(b"\r\n")[0]
             # Who breaks off in the middle of a body may be given nothing.
             assert answer.startswith(b"HTTP/1.1 4") or not answer, (nonsense[:60], answer)
         two_names = head(stage, "GET /healthz", "host: evil.example")
-        assert (await said(stage, two_names)).split(b" ")[1] in (b"400", b"421")
+        assert (await raw_response(stage, two_names)).split(b" ")[1] in (b"400", b"421")
         assert await is_answering(stage)
 
 
@@ -153,7 +153,7 @@ async def test_a_request_hidden_behind_another_is_not_answered_with_its_rights(
             "transfer-encoding: chunked",
             "connection: close",
         )
-        answer = await said(stage, both, b"0\r\n\r\n", hidden)
+        answer = await raw_response(stage, both, b"0\r\n\r\n", hidden)
         assert b'"runs"' not in answer
 
 
@@ -176,7 +176,7 @@ async def test_no_path_leads_out_of_the_static_files(tmp_path: Path) -> None:
             "/static/vendor/",
         ):
             asked = head(stage, f"GET {path}", "connection: close")
-            answer = await said(stage, asked)
+            answer = await raw_response(stage, asked)
             assert answer.split(b" ")[1] in (b"303", b"404", b"400"), (path, answer[:80])
             assert b"build_app" not in answer
             assert b"root:" not in answer

@@ -9,8 +9,8 @@ from pathlib import Path
 import httpx
 
 from podium.web.access.tokens import ConsoleRole, Person
+from tests.integration.web.console_harness import Stage, console
 from tests.integration.web.routes import Way, every_way
-from tests.integration.web.stage import Stage, console
 
 FEWEST_WAYS = 40
 OF_EVERYBODY = frozenset({"/logout"})
@@ -173,7 +173,7 @@ async def test_a_head_is_an_answer_without_its_body_and_other_methods_are_refuse
             assert "GET" in answer.headers["allow"]
 
 
-async def test_unknown_paths_tell_a_stranger_nothing(tmp_path: Path) -> None:
+async def test_unknown_paths_reveal_nothing_to_a_stranger(tmp_path: Path) -> None:
     async with console(tmp_path) as stage:
         async with stage.client("") as stranger:
             assert (await stranger.get("/api/v1/nothing")).status_code == 401

@@ -23,8 +23,8 @@ from podium.web.access.sessions import Sessions, SignedOutSessions
 from podium.web.access.tokens import ConsoleRole, Person
 from podium.web.app import build_app
 from podium.web.server import served
+from tests.integration.web.console_harness import Stage, console
 from tests.integration.web.routes import every_socket
-from tests.integration.web.stage import Stage, console
 
 APPROVE = "/api/v1/approvals/abcd1234/approve"
 
@@ -56,7 +56,7 @@ async def test_a_form_without_the_session_s_own_word_does_nothing(tmp_path: Path
         assert (await client.get("/api/v1/runs")).status_code == 200
 
 
-async def test_a_session_that_tells_no_origin_changes_nothing(tmp_path: Path) -> None:
+async def test_session_without_an_origin_changes_nothing(tmp_path: Path) -> None:
     async with console(tmp_path) as stage, browser(stage) as client:
         headers = {"x-podium-form": form_token(stage, client)}
         del client.headers["origin"]
@@ -67,9 +67,9 @@ async def test_a_session_that_tells_no_origin_changes_nothing(tmp_path: Path) ->
 
 async def test_nobody_is_made_to_come_in_by_another_site(tmp_path: Path) -> None:
     async with console(tmp_path) as stage, stage.client("") as client:
-        for told in ("http://evil.example", "null", "http://localhost:1"):
+        for text in ("http://evil.example", "null", "http://localhost:1"):
             answer = await client.post(
-                "/login", data={"token": stage.token}, headers={"origin": told}
+                "/login", data={"token": stage.token}, headers={"origin": text}
             )
             assert answer.status_code == 403
             assert "set-cookie" not in answer.headers
@@ -153,8 +153,8 @@ async def test_an_open_stream_ends_with_its_token(tmp_path: Path) -> None:
             stage.context.tokens.revoke(kept.id)
             await something_happens(stage)
             async with asyncio.timeout(60):
-                told = b"".join([part async for part in stream.aiter_bytes()])
-            assert b"a secret plan" not in told
+                text = b"".join([part async for part in stream.aiter_bytes()])
+            assert b"a secret plan" not in text
 
 
 async def something_happens(stage: Stage) -> None:
@@ -190,12 +190,12 @@ async def test_websockets_want_a_token_and_their_own_page(tmp_path: Path) -> Non
 async def test_an_open_websocket_says_and_hears_nothing_once_its_token_is_over(
     tmp_path: Path,
 ) -> None:
-    heard: list[str] = []
+    messages: list[str] = []
 
     async def echo(websocket: WebSocket) -> None:
         await websocket.accept()
         async for words in websocket.iter_text():
-            heard.append(words)
+            messages.append(words)
             await websocket.send_text(words)
 
     async with console(tmp_path) as stage:
@@ -213,7 +213,7 @@ async def test_an_open_websocket_says_and_hears_nothing_once_its_token_is_over(
                     await socket.recv()
                 assert closed.value.rcvd is not None
                 assert closed.value.rcvd.code == GONE
-    assert heard == ["one"]
+    assert messages == ["one"]
 
 
 async def test_every_page_runs_the_console_s_own_scripts_alone_and_is_kept_nowhere(
@@ -221,17 +221,17 @@ async def test_every_page_runs_the_console_s_own_scripts_alone_and_is_kept_nowhe
 ) -> None:
     async with console(tmp_path) as stage, browser(stage) as client:
         for path in ("/", "/runs", "/duet", "/nothing", "/api/v1/runs", "/healthz"):
-            told = (await client.get(path)).headers
+            output = (await client.get(path)).headers
             policy = dict(
-                part.strip().split(" ", 1) for part in told["content-security-policy"].split(";")
+                part.strip().split(" ", 1) for part in output["content-security-policy"].split(";")
             )
             assert policy["default-src"] == "'none'"
             assert policy["script-src"] == "'self'"
             assert policy["frame-ancestors"] == "'none'"
             assert ("unsafe" in policy["style-src"]) == (path == "/duet")
-            assert told["cache-control"] == "no-store"
-            assert told["x-content-type-options"] == "nosniff"
-            assert "server" not in told
+            assert output["cache-control"] == "no-store"
+            assert output["x-content-type-options"] == "nosniff"
+            assert "server" not in output
         assert "no-store" not in (await client.get("/static/podium.css")).headers["cache-control"]
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from podium.testing import retry_until
 from podium.web.settings import ConsoleSettings
-from tests.integration.web.stage import Stage, console
+from tests.integration.web.console_harness import Stage, console
 
 STREAM = "/api/v1/events/stream"
 FEW = ConsoleSettings(
@@ -81,7 +81,7 @@ async def test_others_are_answered_beside_many_open_streams(tmp_path: Path, coun
         await retry_until(lambda: stage.context.hub.followers == 0)
 
 
-async def test_too_many_requests_are_told_when_to_come_again_and_others_are_served(
+async def test_excess_requests_are_shown_when_to_return_and_others_are_served(
     tmp_path: Path,
 ) -> None:
     settings = ConsoleSettings(port=0, requests_per_minute=20)

@@ -16,7 +16,7 @@ from podium.core.work import RunStatus
 from podium.ports import RunQuery
 from podium.testing import retry_until
 from podium.web.chat.webhooks import STILL_AT_IT
-from tests.integration.web.chat_stage import (
+from tests.integration.web.chat_harness import (
     ANN,
     BOB,
     CHAT,
@@ -43,8 +43,8 @@ async def stage(tmp_path: Path) -> AsyncIterator[ChatStage]:
 
 async def test_a_yes_from_a_chat_is_the_persons_own(stage: ChatStage) -> None:
     run, asked = await stage.asked()
-    said = await stage.telegram(f"APPROVE: {short_id(asked.id)}")
-    done, left = said.splitlines()
+    messages = await stage.telegram(f"APPROVE: {short_id(asked.id)}")
+    done, left = messages.splitlines()
     assert done == f"Approved {short_id(asked.id)}: write a.txt"
     assert f"`podium resume {short_id(run.id)}`" in left
     known = await stage.approval(asked)
@@ -52,7 +52,7 @@ async def test_a_yes_from_a_chat_is_the_persons_own(stage: ChatStage) -> None:
     assert [grant.by for grant in known.grants] == ["ann"]
 
 
-async def test_a_second_yes_is_told_that_it_is_one(stage: ChatStage) -> None:
+async def test_second_approval_is_reported_as_a_second_one(stage: ChatStage) -> None:
     _, asked = await stage.asked()
     await stage.telegram(f"APPROVE: {asked.id}")
     again = await stage.telegram(f"/approve@podium_bot {asked.id}")
@@ -65,16 +65,16 @@ async def test_an_answer_for_a_run_that_has_ended_says_so(stage: ChatStage) -> N
     ended = run.model_copy(update={"status": RunStatus.SUCCEEDED})
     await store.write(lambda tx: tx.save_run(ended))
     for words in (f"APPROVE: {asked.id}", f"reject {asked.id} no"):
-        said = await stage.telegram(words)
-        assert said.startswith(f"Not done: approval {asked.id} is closed: run ")
-        assert "before the approval was answered, and nothing was done" in said
+        messages = await stage.telegram(words)
+        assert messages.startswith(f"Not done: approval {asked.id} is closed: run ")
+        assert "before the approval was answered, and nothing was done" in messages
 
 
 async def test_a_no_needs_a_reason_and_keeps_it(stage: ChatStage) -> None:
     _, asked = await stage.asked()
     assert await stage.telegram(f"reject {short_id(asked.id)}") == "Write a reason after the id."
-    said = await stage.telegram(f"reject {short_id(asked.id)} not before the release")
-    assert said.startswith("Rejected")
+    messages = await stage.telegram(f"reject {short_id(asked.id)} not before the release")
+    assert messages.startswith("Rejected")
     known = await stage.approval(asked)
     assert (known.rejected_by, known.why) == ("ann", "not before the release")
 
@@ -88,8 +88,8 @@ async def test_who_only_looks_starts_and_answers_nothing(stage: ChatStage) -> No
         (f"reject {asked.id} no", "approver"),
         (f"answer {asked.id} yes", "approver"),
     ):
-        said = await stage.telegram(text, sender=BOB)
-        assert said.startswith(f"Not done: bob does not have the role {role}"), said
+        messages = await stage.telegram(text, sender=BOB)
+        assert messages.startswith(f"Not done: bob does not have the role {role}"), messages
     assert (await stage.approval(asked)).status is ApprovalStatus.PENDING
     status = await stage.telegram("status", sender=BOB)
     assert status.splitlines() == [
@@ -106,7 +106,7 @@ async def test_a_stranger_gets_nothing_and_is_noted_once(stage: ChatStage) -> No
     for _ in range(3):
         assert await stage.telegram(f"APPROVE: {asked.id}", sender=EVE) == ""
     assert (await stage.approval(asked)).status is ApprovalStatus.PENDING
-    assert stage.said == [
+    assert stage.messages == [
         f"chat: telegram sender '{EVE}' is not listed in `senders`; the message was ignored"
     ]
 
@@ -136,11 +136,11 @@ async def test_a_task_and_a_message_become_runs_of_whoever_wrote_them(tmp_path: 
 async def answered(stage: ChatStage, text: str, update_id: int) -> str:
     """Return the final answer to a message: a service that asks again gets it."""
 
-    async def told() -> str:
-        said = await stage.telegram(text, update_id=update_id)
-        return "" if said == STILL_AT_IT else said
+    async def page_text() -> str:
+        messages = await stage.telegram(text, update_id=update_id)
+        return "" if messages == STILL_AT_IT else messages
 
-    return await retry_until(told)
+    return await retry_until(page_text)
 
 
 async def begin_repository(folder: Path) -> None:
@@ -153,10 +153,10 @@ async def begin_repository(folder: Path) -> None:
 
 
 @pytest.mark.soak
-async def test_help_and_nonsense_are_answered_with_what_can_be_said(stage: ChatStage) -> None:
-    help_said = await stage.telegram("help")
-    assert "APPROVE: ID" in help_said
-    assert help_said in await stage.telegram("rm -rf /")
+async def test_help_and_nonsense_are_answered_with_the_available_commands(stage: ChatStage) -> None:
+    help_output = await stage.telegram("help")
+    assert "APPROVE: ID" in help_output
+    assert help_output in await stage.telegram("rm -rf /")
     assert await stage.telegram("run") == "Write it as `run TASK`."
 
 
@@ -186,11 +186,13 @@ async def test_an_update_is_known_again_after_a_restart(tmp_path: Path) -> None:
         assert await stage.telegram(f"APPROVE: {asked.id}", update_id=9) == first
 
 
-async def test_of_many_at_once_one_yes_counts_and_the_others_are_told(stage: ChatStage) -> None:
+async def test_of_many_at_once_one_approval_counts_and_the_others_are_notified(
+    stage: ChatStage,
+) -> None:
     _, asked = await stage.asked()
-    said = await asyncio.gather(*(stage.telegram(f"APPROVE: {asked.id}") for _ in range(8)))
-    assert sum(each.startswith("Approved") for each in said) == 1
-    assert sum("is granted already" in each for each in said) == 7
+    messages = await asyncio.gather(*(stage.telegram(f"APPROVE: {asked.id}") for _ in range(8)))
+    assert sum(item.startswith("Approved") for item in messages) == 1
+    assert sum("is granted already" in item for item in messages) == 7
 
 
 PASSED_OVER: tuple[Json, ...] = (
@@ -223,28 +225,30 @@ async def test_a_body_that_is_no_json_or_too_large_is_refused(stage: ChatStage) 
 
 async def test_hostile_text_comes_back_without_what_steers_or_hides(stage: ChatStage) -> None:
     _, asked = await stage.asked("\x1b]0;owned\x07 \u202e <b>@everyone</b>")
-    said = await stage.telegram("status")
-    assert "\x1b" not in said
-    assert "\u202e" not in said
+    messages = await stage.telegram("status")
+    assert "\x1b" not in messages
+    assert "\u202e" not in messages
     shown = (await stage.post_discord(command("status", ANN, "i1"))).json()["data"]
     assert "<b>" not in shown["content"]
     assert "@everyone" not in shown["content"]
     assert shown["allowed_mentions"] == {"parse": []}
-    said = await stage.telegram("APPROVE: \x1b[31m';DROP-TABLE--")
-    assert said.startswith("Not done: no approval")
-    assert "\x1b" not in said
+    messages = await stage.telegram("APPROVE: \x1b[31m';DROP-TABLE--")
+    assert messages.startswith("Not done: no approval")
+    assert "\x1b" not in messages
     assert TELEGRAM_SECRET not in await stage.telegram(f"APPROVE: {TELEGRAM_SECRET}")
     assert (await stage.approval(asked)).status is ApprovalStatus.PENDING
 
 
-async def test_whoever_writes_too_much_is_not_heard_for_a_while(tmp_path: Path) -> None:
+async def test_sender_who_writes_too_much_is_ignored_for_a_while(tmp_path: Path) -> None:
     async with chatting(tmp_path, user=CHAT + "  per_minute: 3\n") as stage:
-        said = [await stage.telegram("help") for _ in range(5)]
-        assert [each.startswith("Too many") for each in said] == [False] * 3 + [True] * 2
+        messages = [await stage.telegram("help") for _ in range(5)]
+        assert [item.startswith("Too many") for item in messages] == [False] * 3 + [True] * 2
         assert "APPROVE" in await stage.telegram("help", sender=BOB)
 
 
-async def test_discord_is_heard_when_it_signed_and_answered_as_it_wants(stage: ChatStage) -> None:
+async def test_signed_discord_message_is_accepted_and_answered_as_it_requires(
+    stage: ChatStage,
+) -> None:
     assert (await stage.post_discord({"type": 1})).json() == {"type": 1}
     _, asked = await stage.asked()
     body = command(f"APPROVE: {asked.id}", ANN, "i7")
@@ -276,7 +280,7 @@ async def test_what_discord_did_not_sign_just_now_is_refused(stage: ChatStage) -
     assert (await stage.approval(asked)).status is ApprovalStatus.PENDING
 
 
-async def test_programs_sign_what_they_say_and_each_nonce_counts_once(stage: ChatStage) -> None:
+async def test_programs_sign_their_messages_and_every_nonce_counts_once(stage: ChatStage) -> None:
     _, asked = await stage.asked()
     body = {"id": "m1", "from": str(ANN), "text": f"APPROVE: {asked.id}"}
     first = await stage.post_plain(body, nonce="a-nonce-of-mine")
@@ -311,7 +315,7 @@ async def test_a_project_opens_no_door_before_it_is_trusted(tmp_path: Path) -> N
     user = "secrets: [TELEGRAM_HOOK, PLAIN_HOOK]\n"
     async with chatting(tmp_path, user=user, project=chat) as stage:
         assert (await stage.post_telegram(update("help", ANN, 1))).status_code == 404
-        (words,) = stage.said
+        (words,) = stage.messages
         assert "`podium trust`" in words
 
 
@@ -321,11 +325,11 @@ async def test_a_secret_that_is_not_there_keeps_its_door_shut(tmp_path: Path) ->
         assert (await stage.post_telegram(update("help", ANN, 1))).status_code == 404
         body = {"id": "m1", "from": str(ANN), "text": "help"}
         assert (await stage.post_plain(body)).status_code == 200
-        (words,) = stage.said
+        (words,) = stage.messages
         assert "'TELEGRAM_HOOK' is not declared" in words
 
 
-async def test_nothing_is_begun_by_those_who_are_not_heard(stage: ChatStage) -> None:
+async def test_nothing_is_begun_by_unauthorised_senders(stage: ChatStage) -> None:
     await stage.post_telegram(update("run tidy up", ANN, 1), "wrong")
     await stage.telegram("run tidy up", sender=EVE)
     await stage.telegram("run tidy up", sender=BOB)

@@ -18,7 +18,7 @@ from podium.testing import FixedClock
 from podium.web.access.tokens import ConsoleRole
 from podium.web.chat import link_paths
 from podium.web.chat.links import LinkMaker
-from tests.integration.web.chat_stage import ChatStage, chatting
+from tests.integration.web.chat_harness import ChatStage, chatting
 
 CARD = "apr_01a1e67e945d794d93eee0c7f85ecb65"
 HOUR = timedelta(hours=1)
@@ -70,8 +70,8 @@ def test_of_many_who_open_at_once_one_gets_in(tmp_path: Path) -> None:
         clock = FixedClock()
         makers = [maker(tmp_path, clock) for _ in range(16)]
         token = token_of(makers[0].link(CARD, "ann", "viewer", HOUR))
-        opened = await asyncio.gather(*(asyncio.to_thread(each.use, token) for each in makers))
-        return [each is not None for each in opened]
+        opened = await asyncio.gather(*(asyncio.to_thread(item.use, token) for item in makers))
+        return [item is not None for item in opened]
 
     assert sum(asyncio.run(race())) == 1
 
@@ -152,7 +152,7 @@ async def test_who_came_by_a_link_sees_that_card_and_nothing_else(stage: ChatSta
     refused = await stage.client.get("/runs")
     for shown in (page.text, refused.text):
         led = set(re.findall(r'(?:href|action)="(/[^"]*)"', shown))
-        assert {each for each in led if not each.startswith(("/static/", "/cards/"))} == {"/logout"}
+        assert {item for item in led if not item.startswith(("/static/", "/cards/"))} == {"/logout"}
 
 
 async def test_a_link_for_looking_approves_nothing(stage: ChatStage) -> None:
@@ -195,7 +195,7 @@ async def test_a_browser_that_is_logged_in_keeps_its_session_and_is_led_to_the_c
     (cookie,) = stage.client.cookies.values()
     approved = await pressed(stage, f"/api/v1/approvals/{asked.id}/approve", cookie)
     assert approved.status_code == 200
-    assert [each.by for each in (await stage.approval(asked)).grants] == ["sam"]
+    assert [grant.by for grant in (await stage.approval(asked)).grants] == ["sam"]
     assert (await stage.client.get(path)).status_code == 410
 
 
@@ -218,7 +218,7 @@ async def test_a_link_that_allows_more_than_the_session_adds_to_it_for_its_card_
     assert planted.status_code == 401
     approved = await pressed(stage, f"/api/v1/approvals/{asked.id}/approve", own)
     assert approved.status_code == 200
-    assert [each.by for each in (await stage.approval(asked)).grants] == ["ann"]
+    assert [grant.by for grant in (await stage.approval(asked)).grants] == ["ann"]
     kept = dict(stage.client.cookies)
     left = await pressed(stage, "/logout", own)
     assert left.status_code == 303
@@ -236,7 +236,7 @@ async def test_whoever_logs_in_acts_as_themselves_also_on_a_card_that_a_link_ope
     (cookie,) = stage.client.cookies.values()
     approved = await pressed(stage, f"/api/v1/approvals/{asked.id}/approve", cookie)
     assert approved.status_code == 200
-    assert [each.by for each in (await stage.approval(asked)).grants] == ["sam"]
+    assert [grant.by for grant in (await stage.approval(asked)).grants] == ["sam"]
 
 
 async def test_a_form_of_another_site_opens_no_link(stage: ChatStage) -> None:

@@ -13,8 +13,8 @@ from playwright.async_api import Browser, Page, expect
 
 from podium.testing import retry_until
 from podium.web.access.tokens import ConsoleRole
-from tests.integration.cli.desk import Desk
-from tests.integration.duet.terminals import Theatre, theatre
+from tests.integration.cli.command_runner import CommandRunner
+from tests.integration.duet.terminals import Terminals, duet_terminals
 from tests.integration.web.browser import (
     needs_browser,
     picture,
@@ -22,37 +22,37 @@ from tests.integration.web.browser import (
     refuse_sideways,
     visitor,
 )
-from tests.integration.web.stage import Stage, console
+from tests.integration.web.console_harness import Stage, console
 
 expect.set_options(timeout=60_000)
 
 
 @dataclass
-class House:
+class Harness:
     """A pair on tmux, a console over its project, and a browser."""
 
-    theatre: Theatre
+    duet_terminals: Terminals
     stage: Stage
     browser: Browser
 
     async def duet(self, *arguments: str) -> str:
-        said = await asyncio.to_thread(self.theatre.duet, *arguments)
-        assert said.code == 0, said.err
-        return said.out
+        result = await asyncio.to_thread(self.duet_terminals.duet, *arguments)
+        assert result.code == 0, result.err
+        return result.out
 
     def took(self, side: str) -> int:
-        return len(self.theatre.happened(side, "took"))
+        return len(self.duet_terminals.happened(side, "took"))
 
 
 @asynccontextmanager
-async def house(folder: Path, browser: Browser, **cast: object) -> AsyncIterator[House]:
+async def harness(folder: Path, browser: Browser, **cast: object) -> AsyncIterator[Harness]:
     """The pair is up."""
-    with theatre(Desk(folder)) as pair:
+    with duet_terminals(CommandRunner(folder)) as pair:
         pair.cast(**cast)  # type: ignore[arg-type]
-        said = await asyncio.to_thread(pair.duet, "up", "--grant")
-        assert said.code == 0, said.err
+        result = await asyncio.to_thread(pair.duet, "up", "--grant")
+        assert result.code == 0, result.err
         async with console(folder, environ=pair.variables) as stage:
-            yield House(pair, stage, browser)
+            yield Harness(pair, stage, browser)
 
 
 def pane(page: Page, side: str) -> str:
@@ -73,10 +73,10 @@ async def test_both_panes_and_the_messages_between_them_are_seen_while_a_task_is
     tmp_path: Path,
     browser: Browser,
 ) -> None:
-    async with house(tmp_path, browser) as here, visitor(here.browser, here.stage) as page:
+    async with harness(tmp_path, browser) as here, visitor(here.browser, here.stage) as page:
         await page.goto("/duet")
         await expect(page.locator("[data-keyboard]")).to_have_text(["Podium has the keyboard"] * 2)
-        sending = here.theatre.begin("send", "tidy <b>up</b>")
+        sending = here.duet_terminals.begin("send", "tidy <b>up</b>")
         await shows(page, "planner", "POLI:MSG")
         await shows(page, "executer", "POLI:MSG")
         rungs = page.locator(".ladder .rung")
@@ -104,12 +104,12 @@ async def test_whoever_takes_the_keyboard_types_and_what_podium_has_to_say_waits
     tmp_path: Path,
     browser: Browser,
 ) -> None:
-    async with house(tmp_path, browser) as here, visitor(here.browser, here.stage) as page:
+    async with harness(tmp_path, browser) as here, visitor(here.browser, here.stage) as page:
         await page.goto("/duet")
         planner = page.locator(pane(page, "planner"))
         await planner.get_by_role("button", name="Take the keyboard").click()
         await expect(planner.locator("[data-keyboard]")).to_have_text("you have the keyboard")
-        sending = here.theatre.begin("send", "tidy up")
+        sending = here.duet_terminals.begin("send", "tidy up")
         await expect(page.locator("#duet-state td .tag").first).to_have_text("running")
         await page.keyboard.type("my own words")
         await shows(page, "planner", "my own words")
@@ -132,10 +132,10 @@ async def test_whoever_takes_the_keyboard_types_and_what_podium_has_to_say_waits
 
 @pytest.mark.soak
 @needs_browser
-async def test_of_two_browsers_one_has_the_keyboard_and_the_other_is_told(
+async def test_of_two_browsers_one_has_the_keyboard_and_the_other_is_notified(
     tmp_path: Path, browser: Browser
 ) -> None:
-    async with house(tmp_path, browser) as here:
+    async with harness(tmp_path, browser) as here:
         bob = here.stage.new_token("bob", ConsoleRole.OPERATOR)
         eve = here.stage.new_token("eve", ConsoleRole.VIEWER)
         async with (
@@ -163,33 +163,33 @@ async def test_of_two_browsers_one_has_the_keyboard_and_the_other_is_told(
 async def test_what_a_program_writes_does_nothing_to_the_browser(
     tmp_path: Path, browser: Browser
 ) -> None:
-    async with house(tmp_path, browser) as here, visitor(here.browser, here.stage) as page:
+    async with harness(tmp_path, browser) as here, visitor(here.browser, here.stage) as page:
         await page.goto("/duet")
         title = await page.title()
-        hostile = here.theatre.short / "hostile.sh"
+        hostile = here.duet_terminals.short / "hostile.sh"
         hostile.write_text(
             "printf '\\033]0;stolen title\\007\\033]52;c;c3RvbGVu\\007'\n"
             "printf '\\033]8;;javascript:alert(1)\\033\\\\a link\\033]8;;\\033\\\\'\n"
             "printf '<img src=x onerror=alert(2)><script>alert(3)</script>\\033[6n\\n'\n"
             "printf '\\033[38;2;1;200;3mgreen\\033[0m\\n'; sleep 600\n"
         )
-        said: list[str] = []
-        page.on("dialog", lambda dialog: said.append(dialog.message))
+        messages: list[str] = []
+        page.on("dialog", lambda dialog: messages.append(dialog.message))
         await run_in_pane(here, "executer", hostile)
         await shows(page, "executer", "<script>alert(3)</script>")
         await shows(page, "executer", "green")
         assert await page.title() == title
         assert await page.locator(".xterm a, .screen img, .screen script").count() == 0
-        assert said == []
+        assert messages == []
         await picture(page, "duet-hostile")
 
 
-async def run_in_pane(here: House, side: str, script: Path) -> None:
+async def run_in_pane(here: Harness, side: str, script: Path) -> None:
     """Another program in the place of the pair's own."""
     import os
     import subprocess
 
-    socket = here.theatre.short / f"tmux-{os.getuid()}" / "poli"
+    socket = here.duet_terminals.short / f"tmux-{os.getuid()}" / "poli"
     number = {"planner": 0, "executer": 1}[side]
     asked = ["tmux", "-S", str(socket), "respawn-pane", "-k", "-t", f"main:0.{number}"]
     await asyncio.to_thread(
@@ -203,13 +203,13 @@ async def test_a_task_is_handed_on_aborted_and_retried_from_the_page(
     tmp_path: Path, browser: Browser
 ) -> None:
     async with (
-        house(tmp_path, browser, ways=("stuck", "plain", "plain")) as here,
+        harness(tmp_path, browser, ways=("stuck", "plain", "plain")) as here,
         visitor(here.browser, here.stage) as page,
     ):
         await page.goto("/duet")
         await page.get_by_label("Task", exact=True).fill("tidy up")
         await page.get_by_role("button", name="Send to the planner").click()
-        worker = here.theatre.start("worker", "--queue", "duet")
+        worker = here.duet_terminals.start("worker", "--queue", "duet")
         try:
             await retry_until(lambda: here.took("PLANNER") == 2)
             await page.get_by_role("button", name="Abort").click()

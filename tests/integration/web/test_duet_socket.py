@@ -17,21 +17,21 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from podium.core.terminals import PaneFrame
 from podium.jobs.duet.pane_socket import keys_of, repainted
 from podium.web.access.tokens import ConsoleRole
-from tests.integration.cli.desk import Desk
-from tests.integration.duet.terminals import Theatre, theatre
-from tests.integration.web.stage import Stage, console
+from tests.integration.cli.command_runner import CommandRunner
+from tests.integration.duet.terminals import Terminals, duet_terminals
+from tests.integration.web.console_harness import Stage, console
 
 WAIT_SECONDS = 60.0
 
 
 @pytest.fixture
-def pair(tmp_path: Path) -> Iterator[Theatre]:
+def pair(tmp_path: Path) -> Iterator[Terminals]:
     if shutil.which("tmux") is None:
         pytest.skip("no tmux on this machine; `sh scripts/need tmux` installs it")
-    with theatre(Desk(tmp_path)) as house:
-        said = house.duet("up", "--grant")
-        assert said.code == 0, said.err
-        yield house
+    with duet_terminals(CommandRunner(tmp_path)) as harness:
+        result = harness.duet("up", "--grant")
+        assert result.code == 0, result.err
+        yield harness
 
 
 def place(stage: Stage, pane: str = "main/planner") -> str:
@@ -47,7 +47,7 @@ async def looking(
         yield socket
 
 
-async def heard(socket: ClientConnection, kind: str, **fields: object) -> dict[str, Any]:
+async def next_message(socket: ClientConnection, kind: str, **fields: object) -> dict[str, Any]:
     """The next message of this kind in which these stand."""
     async with asyncio.timeout(WAIT_SECONDS):
         while True:
@@ -74,16 +74,16 @@ async def test_strangers_and_pages_of_other_sites_see_no_pane(
     tmp_path: Path, headers: dict[str, str], code: int
 ) -> None:
     async with console(tmp_path) as stage:
-        told = {name: value.replace("TOKEN", stage.token) for name, value in headers.items()}
+        payload = {name: value.replace("TOKEN", stage.token) for name, value in headers.items()}
         with pytest.raises(InvalidStatus) as refused:
-            async with connect(place(stage), additional_headers=told):
+            async with connect(place(stage), additional_headers=payload):
                 pass
         assert refused.value.response.status_code == code
 
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("pane", ["main/director", "ma.in/planner", "other/planner"])
-async def test_a_pane_that_is_not_there_is_told_as_such(tmp_path: Path, pane: str) -> None:
+async def test_missing_pane_is_reported_as_such(tmp_path: Path, pane: str) -> None:
     async with console(tmp_path) as stage:
         with pytest.raises((ConnectionClosed, InvalidStatus)) as refused:
             async with asyncio.timeout(WAIT_SECONDS), looking(stage, pane=pane) as socket:
@@ -93,38 +93,38 @@ async def test_a_pane_that_is_not_there_is_told_as_such(tmp_path: Path, pane: st
             assert refused.value.rcvd.code == 4404
 
 
-async def test_only_an_operator_who_has_the_keyboard_types(tmp_path: Path, pair: Theatre) -> None:
+async def test_only_an_operator_who_has_the_keyboard_types(tmp_path: Path, pair: Terminals) -> None:
     async with console(tmp_path, environ=pair.variables) as stage:
         viewer = stage.new_token("eve", ConsoleRole.VIEWER)
         async with looking(stage) as sam, looking(stage, viewer) as eve:
-            first = await heard(sam, "paint")
+            first = await next_message(sam, "paint")
             assert (first["columns"], first["rows"]) == (200, 50)
             await say(sam, type="keys", data="x")
-            assert "take it first" in (await heard(sam, "refused"))["words"]
-            for wish in ({"type": "take"}, {"type": "keys", "data": "x"}):
-                await say(eve, **wish)
-                assert "not an operator" in (await heard(eve, "refused"))["words"]
+            assert "take it first" in (await next_message(sam, "refused"))["words"]
+            for item in ({"type": "take"}, {"type": "keys", "data": "x"}):
+                await say(eve, **item)
+                assert "not an operator" in (await next_message(eve, "refused"))["words"]
             await say(sam, type="take")
-            await heard(sam, "state", mine=True)
-            await heard(eve, "state", who="sam", mine=False)
+            await next_message(sam, "state", mine=True)
+            await next_message(eve, "state", who="sam", mine=False)
             await say(sam, type="keys", data="Enter ;-)")
             await say(sam, type="paste", text="two\nlines\x1b[201~")
-            while "Enter ;-)two" not in (await heard(sam, "paint"))["text"]:
+            while "Enter ;-)two" not in (await next_message(sam, "paint"))["text"]:
                 pass
             assert pair.happened("PLANNER", "took")[1:] == [], "a paste was sent line by line"
             await say(sam, type="give")
-            await heard(sam, "state", who="", mine=False)
+            await next_message(sam, "state", who="", mine=False)
 
 
 @pytest.mark.soak
 async def test_what_makes_no_sense_is_refused_and_the_pane_goes_on(
-    tmp_path: Path, pair: Theatre
+    tmp_path: Path, pair: Terminals
 ) -> None:
     async with (
         console(tmp_path, environ=pair.variables) as stage,
         looking(stage) as socket,
     ):
-        await heard(socket, "paint")
+        await next_message(socket, "paint")
         for nonsense in (
             "{",
             "[]",
@@ -132,22 +132,22 @@ async def test_what_makes_no_sense_is_refused_and_the_pane_goes_on(
             json.dumps({"type": "keys", "data": "x" * 5000}),
         ):
             await socket.send(nonsense)
-            assert (await heard(socket, "refused"))["words"] == "that cannot be typed"
+            assert (await next_message(socket, "refused"))["words"] == "that cannot be typed"
 
 
 @pytest.mark.soak
 async def test_a_keyboard_comes_back_when_its_person_left_and_stays_gone(
-    tmp_path: Path, pair: Theatre, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, pair: Terminals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The grace is for people; the test would only wait.
     monkeypatch.setattr("podium.jobs.duet.pane_socket.GRACE_SECONDS", 0.1)
     async with console(tmp_path, environ=pair.variables) as stage:
         async with looking(stage) as socket:
             await say(socket, type="take")
-            await heard(socket, "state", mine=True)
+            await next_message(socket, "state", mine=True)
         bob = stage.new_token("bob", ConsoleRole.OPERATOR)
         async with looking(stage, bob) as other:
-            await heard(other, "state", who="")
+            await next_message(other, "state", who="")
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,8 @@ from tests.integration.web.browser import (
     stop_timers,
     visitor,
 )
-from tests.integration.web.stage import Stage, console
-from tests.integration.web.waiting import add_approval, add_run
+from tests.integration.web.console_harness import Stage, console
+from tests.integration.web.pending_items import add_approval, add_run
 from tests.unit.contract.nouns import a_queued_run, a_run
 
 PATIENT_MS = 60_000
@@ -136,4 +136,4 @@ def test_bars_are_shares_of_dollars_or_else_of_tokens(
     usd: tuple[float, float], percents: list[float]
 ) -> None:
     sums = [Sum(name="a", usd=usd[0], tokens=20), Sum(name="b", usd=usd[1], tokens=10)]
-    assert [each.percent for each in ranked(sums)] == percents
+    assert [item.percent for item in ranked(sums)] == percents

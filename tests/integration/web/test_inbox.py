@@ -19,8 +19,14 @@ from tests.integration.web.browser import (
     refuse_sideways,
     visitor,
 )
-from tests.integration.web.stage import console
-from tests.integration.web.waiting import HOSTILE, add_approval, add_doubt, add_run, approval_now
+from tests.integration.web.console_harness import console
+from tests.integration.web.pending_items import (
+    HOSTILE,
+    add_approval,
+    add_doubt,
+    add_run,
+    approval_now,
+)
 
 EDIT = {
     "path": "src/app.py",
@@ -96,8 +102,11 @@ async def test_answers_are_given_on_the_page_and_an_open_page_hears_of_them(
             await card.get_by_label("Reason for rejecting").fill("not before <b>Monday</b>")
             await card.get_by_role("button", name="Reject").click()
             await card.locator(".tag.bad").wait_for()
-            told = await approval_now(podium, refused.id)
-            assert (told.status, told.why) == (ApprovalStatus.REJECTED, "not before <b>Monday</b>")
+            output = await approval_now(podium, refused.id)
+            assert (output.status, output.why) == (
+                ApprovalStatus.REJECTED,
+                "not before <b>Monday</b>",
+            )
             assert "not before <b>Monday</b>" in await card.inner_text()
             focus = await page.evaluate("document.activeElement.id")
             assert focus == f"card-{refused.id}"
@@ -111,7 +120,7 @@ async def test_answers_are_given_on_the_page_and_an_open_page_hears_of_them(
 
 @pytest.mark.soak
 @needs_browser
-async def test_two_browsers_approve_one_card_and_the_second_is_told_by_whom(
+async def test_two_browsers_approve_one_card_and_the_second_is_shown_by_whom(
     tmp_path: Path, browser: Browser
 ) -> None:
     async with console(tmp_path) as stage:
@@ -130,9 +139,9 @@ async def test_two_browsers_approve_one_card_and_the_second_is_told_by_whom(
             await first.locator(card).get_by_role("button", name="Approve").click()
             await first.locator(f"{card} .tag.good").wait_for()
             await second.locator(card).get_by_role("button", name="Approve").click()
-            told = second.locator(f"{card} .note")
-            await told.wait_for()
-            words = await told.inner_text()
+            output = second.locator(f"{card} .note")
+            await output.wait_for()
+            words = await output.inner_text()
             assert words.startswith("Already approved by sam at ")
             assert words.endswith("Your answer changed nothing.")
             assert await second.locator(f"{card} button").count() == 0
@@ -259,7 +268,7 @@ async def test_several_are_answered_at_once_only_when_they_are_of_one_tier(tmp_p
         high = [await add_approval(podium, run, tier=Tier.T3) for _ in range(2)]
 
         async def answered(*approvals: Approval, answer: str = "approve") -> httpx.Response:
-            chosen = [f"{each.id} {each.digest}" for each in approvals]
+            chosen = [f"{approval.id} {approval.digest}" for approval in approvals]
             data = {"chosen": chosen, "answer": answer}
             return await client.post("/inbox/answer", data=data)
 
@@ -275,8 +284,8 @@ async def test_several_are_answered_at_once_only_when_they_are_of_one_tier(tmp_p
         assert both.text.count("not done") == 1
         assert both.text.count(">done<") == 1
         assert (await approval_now(podium, low[1].id)).status is ApprovalStatus.GRANTED
-        for each in (other, *high):
-            assert (await approval_now(podium, each.id)).status is ApprovalStatus.PENDING
+        for item in (other, *high):
+            assert (await approval_now(podium, item.id)).status is ApprovalStatus.PENDING
         assert (await answered(answer="approve")).status_code == 422
         assert (await answered(other, answer="reject")).status_code == 422
 
@@ -293,8 +302,8 @@ async def test_one_tier_is_selected_together_on_the_page(tmp_path: Path, browser
             await page.goto("/")
             box = "#card-{} input[name=chosen]"
             assert not await page.locator("#bulk").is_visible()
-            for each in low:
-                await page.locator(box.format(each.id)).check()
+            for item in low:
+                await page.locator(box.format(item.id)).check()
             assert await page.locator(box.format(other.id)).is_disabled()
             assert await page.locator("#bulk-count").inner_text() == "2 selected, T1:"
             await refuse_sideways(page)
@@ -302,9 +311,9 @@ async def test_one_tier_is_selected_together_on_the_page(tmp_path: Path, browser
             await page.get_by_role("button", name="Approve selected").click()
             await page.locator(".report li").nth(1).wait_for()
             await refuse_barriers(page)
-        for each in low:
+        for item in low:
 
-            async def granted(approval_id: str = each.id) -> bool:
+            async def granted(approval_id: str = item.id) -> bool:
                 known = await approval_now(podium, approval_id)
                 return known.status is ApprovalStatus.GRANTED
 
@@ -367,8 +376,8 @@ async def test_what_an_answer_names_must_be_there_and_fit(tmp_path: Path) -> Non
         )
         odd = {"digest": asked.digest, "said": "9"}
         assert (await client.post(f"/cards/{asked.id}/approve", data=odd)).status_code == 422
-        for each in (approval, asked):
-            assert (await approval_now(stage.podium, each.id)).status is ApprovalStatus.PENDING
+        for item in (approval, asked):
+            assert (await approval_now(stage.podium, item.id)).status is ApprovalStatus.PENDING
         own = {"digest": asked.digest, "said": "SQLite", "own_words": " MongoDB "}
         assert (await client.post(f"/cards/{asked.id}/approve", data=own)).status_code < 400
         assert (await approval_now(stage.podium, asked.id)).said == "MongoDB"

@@ -30,10 +30,10 @@ from tests.integration.web.browser import (
     refuse_sideways,
     visitor,
 )
-from tests.integration.web.stage import Stage, console
-from tests.integration.web.waiting import HOSTILE, add_approval, add_run, approval_now
+from tests.integration.web.console_harness import Stage, console
+from tests.integration.web.pending_items import HOSTILE, add_approval, add_run, approval_now
 from tests.unit.operator.office import _RECORDS, _insert
-from tests.unit.sense.station import INBOX, Station, item, plan
+from tests.unit.sense.sense_harness import INBOX, Station, item, plan
 
 REPORT = {"op": "append", "path": "g/reports/daily.md", "content": f"{HOSTILE}\nsecond line\n"}
 
@@ -109,7 +109,7 @@ async def test_an_edited_candidate_is_asked_about_anew_and_only_the_edit_is_deli
             await card.get_by_role("button", name="Resubmit").click()
             await page.locator("#said.fault").wait_for()
             assert "cannot be executed" in await page.locator("#said").inner_text()
-            assert [each.id for each in await pending(stage)] == [old.id]
+            assert [entry.id for entry in await pending(stage)] == [old.id]
             await field.fill(text.replace("second line", "another line"))
             await card.get_by_role("button", name="Resubmit").click()
             await card.get_by_text("Edited. Run").wait_for()
@@ -142,8 +142,8 @@ async def office(folder: Path, mail: SmtpServer) -> AsyncIterator[Stage]:
     }
     text = "flows: {operator: {pack: roofing}}\n"
     async with console(folder, yaml=text, environ=settings) as stage:
-        wish = OperatorSetup(classifier="embedded", user="ann")
-        operator = await build_operator(stage.podium, wish)
+        intent = OperatorSetup(classifier="embedded", user="ann")
+        operator = await build_operator(stage.podium, intent)
         # The first look makes the tables.
         await operator.process("os.health_check", "execute")
         database = stage.podium.folders.state / "packs" / "roofing" / "roofing.db"
@@ -203,7 +203,7 @@ async def test_an_edited_plan_is_checked_by_the_operator_and_asked_about_anew(
         for text in wrong:
             answer = await client.post(path, data={"call_1": text})
             assert answer.status_code == 422, text
-            assert [each.id for each in await pending(stage)] == [old.id]
+            assert [entry.id for entry in await pending(stage)] == [old.id]
         edited = await client.post(path, data={"call_1": json.dumps({"quote_id": "Q-90"})})
         assert "requests approval with a new digest" in edited.text
         [new] = await pending(stage)
@@ -211,7 +211,7 @@ async def test_an_edited_plan_is_checked_by_the_operator_and_asked_about_anew(
         assert new.arguments["calls"][0]["arguments"]["quote_id"] == "Q-90"
         again = await client.post(path, data={"call_1": json.dumps({"quote_id": "Q-1042"})})
         assert "Already rejected by sam" in again.text
-        assert [each.id for each in await pending(stage)] == [new.id]
+        assert [entry.id for entry in await pending(stage)] == [new.id]
         assert mail.received == []
 
 
@@ -237,8 +237,8 @@ async def test_an_edited_call_of_an_agent_is_a_no_that_says_what_to_ask_for(tmp_
 
 async def _asking(podium: Podium) -> Flow:
     async def body(ctx: FlowContext, job: Json) -> Json:
-        said = await ctx.ask_person("which", "which branch is meant?")
-        return {"said": said.payload, "by": said.sent_by}
+        output = await ctx.ask_person("which", "which branch is meant?")
+        return {"said": output.payload, "by": output.sent_by}
 
     return FlowDefinition("asking", body)
 

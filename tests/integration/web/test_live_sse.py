@@ -15,8 +15,8 @@ from podium.testing import retry_until
 from podium.web import server
 from podium.web.live.sse import Part, Topic, topic_updates
 from podium.web.settings import ConsoleSettings
+from tests.integration.web.console_harness import Stage, console
 from tests.integration.web.records import a_past
-from tests.integration.web.stage import Stage, console
 from tests.integration.web.test_api import FLOWS
 
 EVENTS = 4000
@@ -24,11 +24,11 @@ LONG = "x" * 3000
 
 
 def test_every_kind_of_line_break_stays_within_its_message() -> None:
-    told = Part("a\nb\r\nc\rd", event="gap", id="7").text()
-    assert told == "event: gap\nid: 7\ndata: a\ndata: b\ndata: c\ndata: d\n\n"
+    output = Part("a\nb\r\nc\rd", event="gap", id="7").text()
+    assert output == "event: gap\nid: 7\ndata: a\ndata: b\ndata: c\ndata: d\n\n"
 
 
-async def test_a_mark_that_cannot_be_told_ends_no_stream(tmp_path: Path) -> None:
+async def test_mark_that_cannot_be_determined_ends_no_stream(tmp_path: Path) -> None:
     asked = 0
 
     async def mark() -> object:
@@ -40,13 +40,13 @@ async def test_a_mark_that_cannot_be_told_ends_no_stream(tmp_path: Path) -> None
 
     async with (
         console(tmp_path, flows=FLOWS) as stage,
-        aclosing(topic_updates(stage.context.hub, [Topic("work", (), mark)])) as told,  # type: ignore[type-var]  # it is a generator
+        aclosing(topic_updates(stage.context.hub, [Topic("work", (), mark)])) as output,  # type: ignore[type-var]  # it is a generator
     ):
-        assert [(await anext(told)).event for _ in range(2)] == ["work", "work"]
+        assert [(await anext(output)).event for _ in range(2)] == ["work", "work"]
         assert asked >= 3
 
 
-async def test_a_reader_that_does_not_read_is_told_of_the_gap_and_costs_nobody_anything(
+async def test_reader_that_does_not_read_is_notified_of_the_gap_and_costs_others_nothing(
     tmp_path: Path,
 ) -> None:
     async with console(tmp_path, flows=FLOWS) as stage:
@@ -58,12 +58,12 @@ async def test_a_reader_that_does_not_read_is_told_of_the_gap_and_costs_nobody_a
         for _ in range(EVENTS // 100):
             await store.write(lambda tx: _scribble(tx, run_id))
         await store.write(lambda tx: _end(tx, run_id))
-        told, gaps = await asyncio.to_thread(_read, slow)
+        output, gaps = await asyncio.to_thread(_read, slow)
         assert gaps
-        assert len(told) < EVENTS
+        assert len(output) < EVENTS
         missed = {seq for gap in gaps for seq in range(gap["after"] + 1, gap["to"] + 1)}
-        assert missed.isdisjoint(told)
-        assert sorted({*told, *missed}) == list(range(1, before + EVENTS + 2))
+        assert missed.isdisjoint(output)
+        assert sorted({*output, *missed}) == list(range(1, before + EVENTS + 2))
 
 
 async def _connected(stage: Stage, run_id: str) -> socket.socket:
@@ -94,7 +94,7 @@ def _end(tx: Transaction, run_id: str) -> None:
 
 def _read(slow: socket.socket) -> tuple[list[int], list[dict[str, int]]]:
     """The numbers of all events, and the gaps."""
-    told, gaps, kind = [], [], ""
+    output, gaps, kind = [], [], ""
     with slow, slow.makefile("rb") as lines:
         for line in lines:
             field, _, value = line.decode().strip().partition(": ")
@@ -103,10 +103,10 @@ def _read(slow: socket.socket) -> tuple[list[int], list[dict[str, int]]]:
             elif field == "data" and kind == "gap":
                 gaps.append(json.loads(value))
             elif field == "data" and value:
-                told.append(json.loads(value)["seq"])
+                output.append(json.loads(value)["seq"])
             elif not field:
                 kind = ""
-    return told, gaps
+    return output, gaps
 
 
 def test_what_is_small_is_sent_at_once() -> None:

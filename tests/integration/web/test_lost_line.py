@@ -8,14 +8,14 @@ import pytest
 from playwright.async_api import Browser
 
 from tests.integration.web.browser import needs_browser
-from tests.integration.web.stage import console
+from tests.integration.web.console_harness import console
 
 LOST = "Live updates are interrupted"
 
 
 @pytest.mark.soak
 @needs_browser
-async def test_a_page_tells_that_its_line_to_the_console_is_lost(
+async def test_page_shows_that_its_connection_to_the_console_is_lost(
     tmp_path: Path, browser: Browser
 ) -> None:
     async with await browser.new_context() as context:

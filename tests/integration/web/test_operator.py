@@ -21,7 +21,7 @@ from tests.integration.web.browser import (
     stop_timers,
     visitor,
 )
-from tests.integration.web.stage import Stage, console
+from tests.integration.web.console_harness import Stage, console
 from tests.unit.operator.messages import QUOTE
 from tests.unit.operator.office import _RECORDS, _insert
 
@@ -122,7 +122,7 @@ async def test_what_is_missing_is_filled_in_on_a_phone_and_nothing_in_it_is_take
 
 @pytest.mark.soak
 @needs_browser
-async def test_what_somebody_else_has_done_stands_beside_an_open_page(
+async def test_work_done_by_somebody_else_appears_next_to_an_open_page(
     tmp_path: Path, browser: Browser
 ) -> None:
     async with (
@@ -141,17 +141,17 @@ async def test_only_operators_ask_and_a_yes_is_no_message(tmp_path: Path) -> Non
     async with console(tmp_path, yaml="flows: {operator: {pack: roofing}}\n") as stage:
         viewer = stage.new_token("vera", ConsoleRole.APPROVER)
         async with stage.client() as client, stage.client(viewer) as other:
-            said = {"text": LEAD, "mode": "plan"}
-            assert (await other.post("/operator/ask", data=said)).status_code == 403
+            payload = {"text": LEAD, "mode": "plan"}
+            assert (await other.post("/operator/ask", data=payload)).status_code == 403
             assert "can only view" in (await other.get("/operator")).text
-            for wrong in ({**said, "mode": "execute"}, {**said, "text": "APPROVE: apr_1"}):
+            for wrong in ({**payload, "mode": "execute"}, {**payload, "text": "APPROVE: apr_1"}):
                 assert (await client.post("/operator/ask", data=wrong)).status_code == 422
-            broken = await client.post("/operator/ask", data={**said, "known.images": "{"})
+            broken = await client.post("/operator/ask", data={**payload, "known.images": "{"})
             assert broken.status_code == 422
             assert "not JSON" in broken.text
             assert (await client.get("/operator/run_nothing")).status_code == 404
             assert (await client.get("/live/operator/run_nothing")).status_code == 404
             undone = await client.post("/operator/undo", data={"receipt": "nothing"})
             assert undone.status_code == 422
-            nobody = await client.post("/operator/ask", data={**said, "mode": "enqueue"})
+            nobody = await client.post("/operator/ask", data={**payload, "mode": "enqueue"})
             assert "no worker is running" in nobody.text

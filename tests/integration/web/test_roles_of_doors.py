@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from podium.web.access.tokens import ConsoleRole
+from tests.integration.web.console_harness import Stage, console
 from tests.integration.web.routes import every_way
-from tests.integration.web.stage import Stage, console
 
 OF_OPERATORS, OF_APPROVERS = ConsoleRole.OPERATOR, ConsoleRole.APPROVER
 API = "/api/v1"

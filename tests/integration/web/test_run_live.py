@@ -20,8 +20,8 @@ from podium.core.work import RunStatus
 from podium.testing import retry_until
 from podium.web.pages.run_live import board_of
 from tests.integration.web.browser import needs_browser, picture, refuse_barriers, visitor
+from tests.integration.web.console_harness import Stage, console
 from tests.integration.web.run_program import BEGUN, LET_GO, NAME, build
-from tests.integration.web.stage import Stage, console
 
 WITH_HELD = {**flow_builders(), NAME: build}
 ROOT = Path(__file__).parents[3]
@@ -169,5 +169,5 @@ async def _reads(stage: Stage, run_id: str, followers: int) -> int:
         shown = await asyncio.gather(*looks)
     finally:
         store.read = read  # type: ignore[method-assign]
-    assert len({each.made_at for each in shown}) == 1
+    assert len({item.made_at for item in shown}) == 1
     return reads

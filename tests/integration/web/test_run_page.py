@@ -17,8 +17,8 @@ from tests.integration.web.browser import (
     refuse_sideways,
     visitor,
 )
+from tests.integration.web.console_harness import console
 from tests.integration.web.run_past import DOCUMENT, FILE, SEEN, hostile_branch, hostile_run
-from tests.integration.web.stage import console
 from tests.soaking import in_soak
 
 WORDS_BEYOND_THEIR_BOXES = """() => [...document.querySelectorAll(".picture .bar text")].filter((text) => {

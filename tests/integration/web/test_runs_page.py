@@ -21,8 +21,8 @@ from tests.integration.web.browser import (
     refuse_sideways,
     visitor,
 )
+from tests.integration.web.console_harness import console
 from tests.integration.web.run_past import git
-from tests.integration.web.stage import console
 
 
 async def add_runs(
@@ -30,9 +30,9 @@ async def add_runs(
 ) -> list[str]:
     """So many runs, the newest first."""
     now = podium.clock.now()
-    told = {"flow": "pipeline", "status": RunStatus.SUCCEEDED, "created_at": now, **fields}
+    payload = {"flow": "pipeline", "status": RunStatus.SUCCEEDED, "created_at": now, **fields}
     runs = [
-        Run.model_validate({"id": podium.ids.new("run"), "task": f"{task} {number}", **told})
+        Run.model_validate({"id": podium.ids.new("run"), "task": f"{task} {number}", **payload})
         for number in range(how_many)
     ]
 
@@ -99,13 +99,13 @@ async def test_a_program_that_looks_for_words_goes_from_portion_to_portion(
         await add_runs(stage.podium, 10)
         seen, asked = list[int](), {"text": "hapax"}
         while True:
-            told = (await client.get("/api/v1/runs", params=asked)).json()
-            seen.append(len(told["runs"]))
-            if told["before"] is None:
+            response = (await client.get("/api/v1/runs", params=asked)).json()
+            seen.append(len(response["runs"]))
+            if response["before"] is None:
                 break
-            asked = {**asked, "before": told["before"]}
+            asked = {**asked, "before": response["before"]}
         assert seen == [0, 0, 1]
-        assert told["runs"][0]["run"]["id"] == rare
+        assert response["runs"][0]["run"]["id"] == rare
         found = (await client.get("/api/v1/runs", params={"text": "task", "limit": 3})).json()
         assert len(found["runs"]) == 3
         assert found["before"] == found["runs"][-1]["run"]["id"]
@@ -132,7 +132,7 @@ async def test_a_page_looks_through_older_runs_by_itself_until_all_were_read(
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize(
-    ("filled", "told"),
+    ("filled", "text"),
     [
         ({"flow": "none"}, "unknown flow"),
         ({"flow": "playbook", "text": "p.md", "option_inputs": "nothing"}, "NAME=VALUE"),
@@ -140,12 +140,12 @@ async def test_a_page_looks_through_older_runs_by_itself_until_all_were_read(
     ],
 )
 async def test_a_form_that_cannot_be_meant_is_answered_in_words(
-    tmp_path: Path, filled: dict[str, str], told: str
+    tmp_path: Path, filled: dict[str, str], text: str
 ) -> None:
     async with console(tmp_path) as stage, stage.client() as client:
         answer = await client.post("/runs", data=filled)
         assert answer.status_code == 422
-        assert told in answer.text
+        assert text in answer.text
         runs = await (await stage.podium.store()).read(lambda view: view.runs(RunQuery()))
         assert runs == []
 
@@ -172,7 +172,7 @@ async def test_what_a_project_has_is_chosen_from_and_not_written(tmp_path: Path)
     async with console(tmp_path, yaml=yaml.safe_dump(settings)) as stage, stage.client() as client:
         page = (await client.get("/runs")).text
         chosen = dict(re.findall(r'<select id="(\w+-\w+)".*?>(.*?)</select>', page))
-        values = {name: re.findall(r'value="([^"]*)"', each) for name, each in chosen.items()}
+        values = {name: re.findall(r'value="([^"]*)"', item) for name, item in chosen.items()}
         assert {"direct", "bugfix", "hotfix"} <= set(values["pipeline-mode"])
         assert '"direct" selected' in chosen["pipeline-mode"]
         assert values["pipeline-agent"] == ["", "&lt;b&gt;", "player"]

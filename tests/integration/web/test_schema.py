@@ -14,8 +14,8 @@ import pytest
 from podium.web.access import limits
 from podium.web.api.published import published
 from podium.web.settings import ConsoleSettings
+from tests.integration.web.console_harness import Stage, console
 from tests.integration.web.records import a_past
-from tests.integration.web.stage import Stage, console
 from tests.integration.web.test_api import FLOWS
 
 PUBLISHED = Path(__file__).parents[3] / "docs" / "openapi.json"
@@ -96,9 +96,9 @@ def tried(stage: Stage, *, examples: int) -> tuple[int, list[str]]:
                 for check in checks:
                     if check.failure_info:
                         failure = check.failure_info.failure
-                        told = f"{event.recorder.label}: {failure.title}: {failure.message}"
-                        told += check.failure_info.code_sample[:400]
-                        faults.setdefault((event.recorder.label, check.name), told)
+                        text = f"{event.recorder.label}: {failure.title}: {failure.message}"
+                        text += check.failure_info.code_sample[:400]
+                        faults.setdefault((event.recorder.label, check.name), text)
         elif isinstance(event, events.NonFatalError | events.FatalError):
             faults[("error", str(event))] = str(event)
     return requests, list(faults.values())

@@ -22,8 +22,8 @@ from tests.integration.web.browser import (
     stop_timers,
     visitor,
 )
-from tests.integration.web.stage import Stage, console
-from tests.unit.sense.station import HEALTH, INBOX, REPORT, Station, item, plan
+from tests.integration.web.console_harness import Stage, console
+from tests.unit.sense.sense_harness import HEALTH, INBOX, REPORT, Station, item, plan
 
 EVIL = "<script>document.title='owned'</script><img src=x onerror=alert(1)>"
 
@@ -48,7 +48,7 @@ async def ticked(folder: Path, **options: Any) -> Station:
 
 
 def granted(stage: Stage) -> dict[str, Tier | None]:
-    return {each.zone: each.granted for each in current_trust(stage.podium)}
+    return {entry.zone: entry.granted for entry in current_trust(stage.podium)}
 
 
 @needs_browser
@@ -201,12 +201,12 @@ async def test_lines_of_others_in_the_telemetry_are_passed_over(tmp_path: Path) 
     station.write(
         place, f'{lines}[1, 2]\n{{"event": "tick"}}\n\udcff'.encode(errors="replace").decode()
     )
-    assert [each.tick for each in last_ticks(station.root, place)] == [3, 2, 1]
-    assert [each.tick for each in last_ticks(station.root, place, most=1)] == [3]
+    assert [tick.tick for tick in last_ticks(station.root, place)] == [3, 2, 1]
+    assert [tick.tick for tick in last_ticks(station.root, place, most=1)] == [3]
     assert last_ticks(station.root, "g/nothing.jsonl") == ()
 
 
-async def test_a_missing_planner_is_not_said_to_have_found_nothing(tmp_path: Path) -> None:
+async def test_missing_planner_is_not_reported_as_having_found_nothing(tmp_path: Path) -> None:
     station = Station(tmp_path, [], mode="supervised", planner="none")
     async with station.open() as post:
         await post.tick()

@@ -20,7 +20,7 @@ from starlette.datastructures import Headers
 from podium.testing import retry_until
 from podium.web.access.host_names import named
 from podium.web.access.limits import apply_proxy_headers
-from tests.integration.cli.desk import Desk
+from tests.integration.cli.command_runner import CommandRunner
 
 
 class Served:
@@ -32,7 +32,7 @@ class Served:
         self._err = err
 
     @property
-    def said(self) -> str:
+    def output(self) -> str:
         return self._out.read_text()
 
     @property
@@ -42,11 +42,11 @@ class Served:
     async def record(self) -> dict[str, Any]:
         """Wait for its --json output and return it."""
 
-        def told() -> str:
+        def log_text() -> str:
             assert self.process.poll() is None, self.beside
-            return self.said if self.said.endswith("\n") else ""
+            return self.output if self.output.endswith("\n") else ""
 
-        found = json.loads(await retry_until(told))
+        found = json.loads(await retry_until(log_text))
         assert isinstance(found, dict)
         return found
 
@@ -56,13 +56,13 @@ class Served:
 
 
 @asynccontextmanager
-async def serve(desk: Desk, *words: str) -> AsyncIterator[Served]:
-    out, err = desk.project.with_name("out"), desk.project.with_name("err")
+async def serve(cli: CommandRunner, *words: str) -> AsyncIterator[Served]:
+    out, err = cli.project.with_name("out"), cli.project.with_name("err")
     with out.open("wb") as stdout, err.open("wb") as stderr:
         process = subprocess.Popen(
-            desk.command("serve", *words),
-            cwd=desk.project,
-            env=desk.environ,
+            cli.command("serve", *words),
+            cwd=cli.project,
+            env=cli.environ,
             stdout=stdout,
             stderr=stderr,
         )
@@ -74,11 +74,11 @@ async def serve(desk: Desk, *words: str) -> AsyncIterator[Served]:
 
 
 @pytest.fixture
-def desk(
+def cli(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Desk:
+) -> CommandRunner:
     """The command line in this process, over the same project as `serve`."""
-    made = Desk(tmp_path, capsys)
+    made = CommandRunner(tmp_path, capsys)
     for name, value in made.environ.items():
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(made.project)
@@ -86,13 +86,15 @@ def desk(
 
 
 async def test_the_first_start_shows_a_link_once_and_ctrl_c_leaves_open_streams(
-    desk: Desk,
+    cli: CommandRunner,
 ) -> None:
-    async with serve(desk, "--port", "0", "--json") as first:
-        told = await first.record()
-        assert told["link"] == f"{told['url']}/login#token={told['token']}"
-        bearer = {"authorization": f"Bearer {told['token']}"}
-        async with httpx.AsyncClient(base_url=told["url"], headers=bearer, timeout=60) as client:
+    async with serve(cli, "--port", "0", "--json") as first:
+        log_text = await first.record()
+        assert log_text["link"] == f"{log_text['url']}/login#token={log_text['token']}"
+        bearer = {"authorization": f"Bearer {log_text['token']}"}
+        async with httpx.AsyncClient(
+            base_url=log_text["url"], headers=bearer, timeout=60
+        ) as client:
             assert (await client.get("/api/v1/runs")).status_code == 200
 
             async def works() -> bool:
@@ -105,31 +107,31 @@ async def test_the_first_start_shows_a_link_once_and_ctrl_c_leaves_open_streams(
                 # Ended in words, and not cut off.
                 assert "event: end" in "".join([part async for part in stream.aiter_text()])
         assert "Traceback" not in first.beside
-    async with serve(desk, "--port", "0", "--json", "--no-worker") as second:
-        told = await second.record()
-        assert set(told) == {"url"}
+    async with serve(cli, "--port", "0", "--json", "--no-worker") as second:
+        log_text = await second.record()
+        assert set(log_text) == {"url"}
         assert second.leave() == 130
         assert "Traceback" not in second.beside
 
 
-def test_tokens_are_added_listed_and_revoked(desk: Desk) -> None:
-    assert desk.run("serve", "tokens", "--json").json == {"tokens": []}
+def test_tokens_are_added_listed_and_revoked(cli: CommandRunner) -> None:
+    assert cli.run("serve", "tokens", "--json").json == {"tokens": []}
     words = ("--role", "approver", "--role", "operator", "--expires", "30d", "--json")
-    made = desk.run("serve", "tokens", "add", "ben", *words).json
+    made = cli.run("serve", "tokens", "add", "ben", *words).json
     assert made["name"] == "ben"
     assert made["roles"] == ["approver", "operator"]
     assert made["expires_at"] > made["made_at"]
-    listed = desk.run("serve", "tokens")
+    listed = cli.run("serve", "tokens")
     assert made["id"] in listed.out
     assert made["token"] not in listed.out
-    (one,) = desk.run("serve", "tokens", "--json").json["tokens"]
+    (one,) = cli.run("serve", "tokens", "--json").json["tokens"]
     assert "sha256" not in one
-    assert desk.run("serve", "tokens", "revoke", made["id"]).code == 0
-    again = desk.run("serve", "tokens", "revoke", made["id"])
+    assert cli.run("serve", "tokens", "revoke", made["id"]).code == 0
+    again = cli.run("serve", "tokens", "revoke", made["id"])
     assert again.code == 2
     assert "podium serve tokens" in again.err
     for expires in ("soon", "0d", "-1d", "99999w"):
-        refused = desk.run("serve", "tokens", "add", "ben", "--expires", expires)
+        refused = cli.run("serve", "tokens", "add", "ben", "--expires", expires)
         assert refused.code == 2
         assert "30d" in refused.err
 
@@ -158,21 +160,21 @@ def test_tokens_are_added_listed_and_revoked(desk: Desk) -> None:
     ],
 )
 def test_what_would_be_unsafe_or_cannot_work_is_refused_with_advice(
-    desk: Desk, words: tuple[str, ...], advice: str
+    cli: CommandRunner, words: tuple[str, ...], advice: str
 ) -> None:
-    said = desk.run("serve", *words)
-    assert said.code == 2
-    assert advice in said.err
-    assert said.out == ""
+    result = cli.run("serve", *words)
+    assert result.code == 2
+    assert advice in result.err
+    assert result.out == ""
 
 
-def test_a_port_that_is_taken_is_told(desk: Desk) -> None:
+def test_port_in_use_is_reported(cli: CommandRunner) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        said = desk.run("serve", "--port", str(taken.getsockname()[1]), "--no-worker")
-    assert said.code == 1
-    assert "--port" in said.err
+        result = cli.run("serve", "--port", str(taken.getsockname()[1]), "--no-worker")
+    assert result.code == 1
+    assert "--port" in result.err
     # Nobody was given a token that leads nowhere.
-    assert desk.run("serve", "tokens", "--json").json == {"tokens": []}
+    assert cli.run("serve", "tokens", "--json").json == {"tokens": []}
 
 
 @pytest.fixture
@@ -184,32 +186,32 @@ def short_folder() -> Iterator[Path]:
 
 @pytest.mark.soak
 async def test_a_socket_is_its_owner_s_alone_and_a_living_one_is_not_replaced(
-    desk: Desk, short_folder: Path
+    cli: CommandRunner, short_folder: Path
 ) -> None:
     place = short_folder / "c" / "podium.sock"
     words = ("--socket", str(place), "--no-worker", "--json")
-    async with serve(desk, *words) as served:
-        told = await served.record()
+    async with serve(cli, *words) as served:
+        log_text = await served.record()
         assert place.stat().st_mode & 0o777 == 0o600
         assert place.parent.stat().st_mode & 0o777 == 0o700
         transport = httpx.AsyncHTTPTransport(uds=str(place))
-        bearer = {"authorization": f"Bearer {told['token']}"}
+        bearer = {"authorization": f"Bearer {log_text['token']}"}
         async with httpx.AsyncClient(transport=transport, headers=bearer, timeout=60) as client:
             assert (await client.get("http://localhost/api/v1/runs")).status_code == 200
             assert (await client.get("http://evil.example/api/v1/runs")).status_code == 421
-            second = await asyncio.to_thread(desk.spawn, "serve", *words)
+            second = await asyncio.to_thread(cli.spawn, "serve", *words)
             assert second.code == 7
             assert "another Podium" in second.err
             assert (await client.get("http://localhost/api/v1/runs")).status_code == 200
         served.process.kill()
         served.process.wait()
     # What a killed one left behind is in nobody's way.
-    async with serve(desk, *words) as after:
+    async with serve(cli, *words) as after:
         assert await after.record() == {"url": str(place)}
     open_to_all = short_folder / "open"
     open_to_all.mkdir(mode=0o755)
     elsewhere = str(open_to_all / "podium.sock")
-    refused = await asyncio.to_thread(desk.spawn, "serve", "--socket", elsewhere)
+    refused = await asyncio.to_thread(cli.spawn, "serve", "--socket", elsewhere)
     assert refused.code == 2
     assert "chmod 700" in refused.err
 
@@ -222,10 +224,10 @@ def test_a_name_is_for_every_port_unless_it_has_one() -> None:
 
 
 @pytest.mark.parametrize("peer", [("127.0.0.1", 1), ("::1", 1), None])
-def test_a_proxy_of_this_machine_tells_for_whom_it_asks(peer: tuple[str, int] | None) -> None:
+def test_local_proxy_names_whom_it_asks_for(peer: tuple[str, int] | None) -> None:
     scope = {"type": "http", "client": peer, "scheme": "http"}
-    told = {"x-forwarded-for": "6.6.6.6, 198.51.100.7", "x-forwarded-proto": "https"}
-    apply_proxy_headers(scope, Headers(told))
+    log_text = {"x-forwarded-for": "6.6.6.6, 198.51.100.7", "x-forwarded-proto": "https"}
+    apply_proxy_headers(scope, Headers(log_text))
     assert scope["client"] == ("198.51.100.7", 0)
     assert scope["scheme"] == "https"
 

@@ -13,17 +13,17 @@ from podium.core.errors import BadInput
 from podium.web.app import build_app
 from podium.web.server import served
 from podium.web.settings import ConsoleSettings
-from tests.integration.rpc.papers import authority, certificates
-from tests.integration.web.stage import console
+from tests.integration.rpc.certificates import authority, certificates
+from tests.integration.web.console_harness import console
 
 NAME = "podium.example.org"
 
 
 async def test_by_tls_the_cookie_is_bound_to_its_host_and_the_name_to_tls(tmp_path: Path) -> None:
     ca = authority(tmp_path / "papers")
-    papers = certificates(ca, "console")
+    launch_spec = certificates(ca, "console")
     settings = ConsoleSettings(
-        port=0, certificate=papers.certificate, key=papers.key, names=(NAME,)
+        port=0, certificate=launch_spec.certificate, key=launch_spec.key, names=(NAME,)
     )
     async with console(tmp_path, settings=settings) as stage:
         assert stage.url.startswith("https://127.0.0.1:")
@@ -47,10 +47,10 @@ async def test_by_tls_the_cookie_is_bound_to_its_host_and_the_name_to_tls(tmp_pa
                 await untrusting.get(stage.url)
 
 
-async def test_papers_that_will_not_do_are_told_before_anything_listens(tmp_path: Path) -> None:
-    papers = certificates(authority(tmp_path / "papers"), "console")
+async def test_unusable_certificate_is_reported_before_anything_listens(tmp_path: Path) -> None:
+    launch_spec = certificates(authority(tmp_path / "papers"), "console")
     other = certificates(authority(tmp_path / "others"), "console")
-    wrong = ConsoleSettings(port=0, certificate=papers.certificate, key=other.key)
+    wrong = ConsoleSettings(port=0, certificate=launch_spec.certificate, key=other.key)
     async with console(tmp_path) as stage:
         with pytest.raises(BadInput, match="cannot load the TLS certificate"):
             async with served(build_app(stage.context), wrong):

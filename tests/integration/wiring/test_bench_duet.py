@@ -46,7 +46,7 @@ def executer(folder: Path, *taken: str, told: tuple[Happened, ...] = ()) -> Fake
     return cast(FakeSide, Seat(kind="slow", record=record, told=list(told)))
 
 
-def said(**fields: Any) -> Happened:
+def happening(**fields: Any) -> Happened:
     return Happened(
         **{
             "at": 2.0,
@@ -58,7 +58,7 @@ def said(**fields: Any) -> Happened:
     )
 
 
-def heard(message: MessageBlock = PLAN) -> MessageHeard:
+def received(message: MessageBlock = PLAN) -> MessageHeard:
     return MessageHeard(leg=0, sender="PLANNER", message=message, routed_to="EXECUTER")
 
 
@@ -67,46 +67,48 @@ FORWARDED = f"A plan:\n\n{block_of(PLAN)}\n\nDo it."
 
 
 def test_a_message_that_was_meant_and_taken_once_is_right_and_exact(tmp_path: Path) -> None:
-    marked = handoff_of(heard(), planner(ASKED, said()), executer(tmp_path, FORWARDED), ["plain"])
+    marked = handoff_of(
+        received(), planner(ASKED, happening()), executer(tmp_path, FORWARDED), ["plain"]
+    )
     assert (marked.wrong, marked.exact, marked.way) == (False, True, "plain")
 
 
 def test_the_same_body_in_an_earlier_task_is_no_second_copy(tmp_path: Path) -> None:
     taken = executer(tmp_path, FORWARDED, FORWARDED)
-    sender = planner(ASKED, said())
-    assert handoff_of(heard(), sender, taken, ["plain"], since=0).wrong
-    assert not handoff_of(heard(), sender, taken, ["plain"], since=1).wrong
+    sender = planner(ASKED, happening())
+    assert handoff_of(received(), sender, taken, ["plain"], since=0).wrong
+    assert not handoff_of(received(), sender, taken, ["plain"], since=1).wrong
 
 
 def test_a_body_that_came_otherwise_is_not_exact(tmp_path: Path) -> None:
     taken = executer(tmp_path, FORWARDED)
-    marked = handoff_of(heard(), planner(ASKED, said(body="1.  look")), taken, ["plain"])
+    marked = handoff_of(received(), planner(ASKED, happening(body="1.  look")), taken, ["plain"])
     assert (marked.wrong, marked.exact) == (False, False)
 
 
 @pytest.mark.parametrize(
-    "told", [(), (said(text="T-2"),), (said(to="USER"),), (said(type="result"),)]
+    "told", [(), (happening(text="T-2"),), (happening(to="USER"),), (happening(type="result"),)]
 )
 def test_what_its_sender_did_not_mean_as_its_answer_is_routed_wrongly(
     tmp_path: Path, told: tuple[Happened, ...]
 ) -> None:
     taken = executer(tmp_path, FORWARDED)
-    assert handoff_of(heard(), planner(ASKED, *told), taken, ["plain"]).wrong
+    assert handoff_of(received(), planner(ASKED, *told), taken, ["plain"]).wrong
 
 
 @pytest.mark.parametrize("copies", [0, 2])
 def test_what_did_not_arrive_exactly_once_is_routed_wrongly(tmp_path: Path, copies: int) -> None:
     taken = executer(tmp_path, *[FORWARDED] * copies)
-    assert handoff_of(heard(), planner(ASKED, said()), taken, ["plain"]).wrong
+    assert handoff_of(received(), planner(ASKED, happening()), taken, ["plain"]).wrong
 
 
 def test_what_a_program_was_given_again_because_it_died_counts_once(tmp_path: Path) -> None:
     died = (Happened(3.0, "died"),)
     taken = executer(tmp_path, FORWARDED, FORWARDED, told=died)
-    assert not handoff_of(heard(), planner(ASKED, said()), taken, ["plain"]).wrong
+    assert not handoff_of(received(), planner(ASKED, happening()), taken, ["plain"]).wrong
 
 
-def test_enters_are_counted_for_each_message_that_a_kind_took() -> None:
+def test_enters_are_counted_per_message_that_a_kind_took() -> None:
     took = [Happened(1.0, "took", enters=3), Happened(2.0, "took", enters=2)]
     assert score("ink", [], [planner(*took)]).enters == 2.5
 
@@ -137,21 +139,21 @@ def test_every_kind_sits_on_either_side_equally_often() -> None:
 
 
 @pytest.mark.soak
-async def test_a_pair_of_the_zoo_plays_tasks_and_all_that_it_says_arrives() -> None:
+async def test_fake_pair_plays_tasks_and_all_its_output_arrives() -> None:
     if shutil.which("tmux") is None:
         pytest.skip("no tmux on this machine; `sh scripts/need tmux` installs it")
     with TemporaryDirectory(prefix="pb-") as folder:
         async with open_fake_pair(Path(folder) / "1") as pair:
             played = await play_pair(pair, ("ink", "echo"), handoffs=5)
     assert (played.failed, played.hangs) == ((), 0)
-    assert [(each.sender, each.receiver, each.way) for each in played.handoffs] == [
+    assert [(handoff.sender, handoff.receiver, handoff.way) for handoff in played.handoffs] == [
         ("ink", "echo", WAYS[0]),
         ("echo", "ink", WAYS[0]),
         ("ink", "echo", WAYS[1]),
         ("echo", "ink", WAYS[1]),
         ("ink", "", WAYS[2]),
     ]
-    assert all(each.exact and not each.wrong for each in played.handoffs)
+    assert all(handoff.exact and not handoff.wrong for handoff in played.handoffs)
 
 
 @pytest.mark.soak

@@ -14,13 +14,13 @@ from podium.jobs.duet.models import Pair, PairStatus
 from podium.jobs.duet.pairs import socket_path
 from podium.jobs.duet.project_terminals import absent_pair_status, pair_status
 from podium.jobs.duet.task_control import pairs_in_use
-from tests.integration.cli.desk import Desk
+from tests.integration.cli.command_runner import CommandRunner
 
 
 @pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
+def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CommandRunner:
     monkeypatch.setenv("TMUX_TMPDIR", str(tmp_path))
-    return Desk(tmp_path)
+    return CommandRunner(tmp_path)
 
 
 def main_pair(podium: Podium) -> Pair:
@@ -28,19 +28,19 @@ def main_pair(podium: Podium) -> Pair:
     return pair
 
 
-def test_pair_that_is_not_up_is_told_as_its_terminals_tell_it(desk: Desk) -> None:
+def test_pair_that_is_not_up_is_reported_as_by_its_terminals(cli: CommandRunner) -> None:
     async def both(podium: Podium) -> tuple[PairStatus | None, PairStatus]:
         podium.environ = {**podium.environ, "TMUX_TMPDIR": os.environ["TMUX_TMPDIR"]}
         pair = main_pair(podium)
         return absent_pair_status(podium, pair), await pair_status(podium, pair)
 
-    absent, looked_at = desk.within(both)
+    absent, looked_at = cli.within(both)
     assert absent == looked_at
     assert not looked_at.up
 
 
-def test_pair_with_a_server_or_a_record_is_looked_at(desk: Desk) -> None:
-    async def told(podium: Podium) -> list[PairStatus | None]:
+def test_pair_with_a_server_or_a_record_is_looked_at(cli: CommandRunner) -> None:
+    async def statuses(podium: Podium) -> list[PairStatus | None]:
         podium.environ = {**podium.environ, "TMUX_TMPDIR": os.environ["TMUX_TMPDIR"]}
         pair = main_pair(podium)
         standings = []
@@ -50,23 +50,23 @@ def test_pair_with_a_server_or_a_record_is_looked_at(desk: Desk) -> None:
             place.rmdir()
         return standings
 
-    assert desk.within(told) == [None, None]
+    assert cli.within(statuses) == [None, None]
 
 
-def test_pair_of_calls_has_no_terminals_to_be_absent(desk: Desk) -> None:
-    desk.says("flows: {duet: {transport: headless}}\n")
+def test_pair_of_calls_has_no_terminals_to_be_absent(cli: CommandRunner) -> None:
+    cli.says("flows: {duet: {transport: headless}}\n")
 
-    async def told(podium: Podium) -> PairStatus | None:
+    async def statuses(podium: Podium) -> PairStatus | None:
         return absent_pair_status(podium, main_pair(podium))
 
-    assert desk.within(told) is None
+    assert cli.within(statuses) is None
 
 
-def test_agent_that_has_no_terminal_is_refused_here_too(desk: Desk) -> None:
-    async def told(podium: Podium) -> PairStatus | None:
+def test_agent_that_has_no_terminal_is_refused_here_too(cli: CommandRunner) -> None:
+    async def statuses(podium: Podium) -> PairStatus | None:
         pair = main_pair(podium)
         seat = pair.planner.model_copy(update={"agent": "opencode"})
         return absent_pair_status(podium, pair.model_copy(update={"planner": seat}))
 
     with pytest.raises(BadInput, match="has no terminal"):
-        desk.within(told)
+        cli.within(statuses)

@@ -22,7 +22,7 @@ from tests.integration.wiring.test_podium import configured
 
 
 @dataclass
-class Yard:
+class PairFolder:
     """A person's folder, and what belongs to a pair that works in it."""
 
     podium: Podium
@@ -45,7 +45,7 @@ class Yard:
 
 
 @pytest.fixture
-async def yard(tmp_path: Path) -> AsyncIterator[Yard]:
+async def pair_folder(tmp_path: Path) -> AsyncIterator[PairFolder]:
     podium = configured(tmp_path)
     with tempfile.TemporaryDirectory() as short, socket.socket(socket.AF_UNIX) as tmux:
         path = Path(short) / "tmux"
@@ -54,17 +54,19 @@ async def yard(tmp_path: Path) -> AsyncIterator[Yard]:
         side = podium.folders.user_state / "duets" / "planner"
         for folder in ("home", "messages"):
             (side / folder).mkdir(parents=True)
-        yield Yard(podium, path, side)
+        yield PairFolder(podium, path, side)
     await podium.close()
 
 
-async def test_the_folder_is_worked_in_and_what_gives_orders_is_not(yard: Yard) -> None:
-    root = yard.root
+async def test_the_folder_is_worked_in_and_what_gives_orders_is_not(
+    pair_folder: PairFolder,
+) -> None:
+    root = pair_folder.root
     for folder in (".git", "vendor/lib/.git", ".podium", "vendor/lib/.podium", ".claude"):
         (root / folder).mkdir(parents=True, exist_ok=True)
         (root / folder / "config").write_text("as it was")
     (root / ".env").write_text("TOKEN=s3cr3t")
-    said = await yard.tries(
+    result = await pair_folder.tries(
         """
         echo new > made.txt
         for place in .git vendor/lib/.git .claude; do echo evil > $place/config; cat $place/config; echo; done
@@ -73,45 +75,54 @@ async def test_the_folder_is_worked_in_and_what_gives_orders_is_not(yard: Yard) 
         """
     )
     assert (root / "made.txt").read_text() == "new\n"
-    assert said.count("as it was\n") == 3
-    assert "s3cr3t" not in said
-    assert "moved" not in said
+    assert result.count("as it was\n") == 3
+    assert "s3cr3t" not in result
+    assert "moved" not in result
     kept = [path.read_text() for path in root.rglob("config")]
     assert kept == ["as it was"] * len(kept)
 
 
-async def test_the_side_has_its_home_its_messages_and_nothing_else_of_podiums(yard: Yard) -> None:
-    (yard.side / "messages/1").write_text("do this")
-    (yard.side / "side.json").write_text("private")
-    other = yard.side.with_name("executer")
+async def test_the_side_has_its_home_its_messages_and_nothing_else_of_podiums(
+    pair_folder: PairFolder,
+) -> None:
+    (pair_folder.side / "messages/1").write_text("do this")
+    (pair_folder.side / "side.json").write_text("private")
+    other = pair_folder.side.with_name("executer")
     other.mkdir()
     (other / "side.json").write_text("private")
-    said = await yard.tries(
+    result = await pair_folder.tries(
         f"""
-        cat {yard.side}/messages/1; echo
-        echo forged > {yard.side}/messages/2
-        echo mine > {yard.side}/home/file
-        cat {yard.side}/side.json {other}/side.json; ls -A {yard.podium.folders.user_config}
+        cat {pair_folder.side}/messages/1; echo
+        echo forged > {pair_folder.side}/messages/2
+        echo mine > {pair_folder.side}/home/file
+        cat {pair_folder.side}/side.json {other}/side.json; ls -A {pair_folder.podium.folders.user_config}
         """
     )
-    assert said.startswith("do this\n")
-    assert (yard.side / "home/file").read_text() == "mine\n"
-    assert not (yard.side / "messages/2").exists()
-    assert "private" not in said
+    assert result.startswith("do this\n")
+    assert (pair_folder.side / "home/file").read_text() == "mine\n"
+    assert not (pair_folder.side / "messages/2").exists()
+    assert "private" not in result
 
 
-async def test_tmux_cannot_be_reached(yard: Yard) -> None:
-    code = f"import socket; socket.socket(socket.AF_UNIX).connect({str(yard.socket)!r}); print('reached')"
+async def test_tmux_cannot_be_reached(pair_folder: PairFolder) -> None:
+    code = f"import socket; socket.socket(socket.AF_UNIX).connect({str(pair_folder.socket)!r}); print('reached')"
     script = f'{sys.executable} -IS -c "{code}"'
-    assert "reached" in await yard.tries(script, yard.socket.parent), "the attempt itself is broken"
-    said = await yard.tries(script)
-    assert "Error" in said
-    assert "reached" not in said
+    assert "reached" in await pair_folder.tries(script, pair_folder.socket.parent), (
+        "the attempt itself is broken"
+    )
+    result = await pair_folder.tries(script)
+    assert "Error" in result
+    assert "reached" not in result
 
 
-async def test_a_folder_with_what_podium_keeps_is_refused(yard: Yard) -> None:
-    fence = duet_confinement(yard.podium, yard.socket)
-    for root in (yard.socket.parent, yard.podium.folders.user_state, yard.side, Path("/")):
+async def test_a_folder_with_what_podium_keeps_is_refused(pair_folder: PairFolder) -> None:
+    fence = duet_confinement(pair_folder.podium, pair_folder.socket)
+    for root in (
+        pair_folder.socket.parent,
+        pair_folder.podium.folders.user_state,
+        pair_folder.side,
+        Path("/"),
+    ):
         with pytest.raises(BadInput, match="--cwd DIR"):
             await fence.confinement(str(root))
         assert not (root / ".podium").exists()
@@ -124,19 +135,27 @@ async def test_without_a_sandbox_nothing_is_held(tmp_path: Path) -> None:
     await podium.close()
 
 
-async def test_a_folder_that_no_fence_can_be_drawn_around_is_refused(yard: Yard) -> None:
-    (yard.root / "odd\nname" / ".git").mkdir(parents=True)
+async def test_a_folder_that_no_fence_can_be_drawn_around_is_refused(
+    pair_folder: PairFolder,
+) -> None:
+    (pair_folder.root / "odd\nname" / ".git").mkdir(parents=True)
     with pytest.raises(BadInput, match="cannot be confined"):
-        await duet_confinement(yard.podium).confinement(str(yard.root))
+        await duet_confinement(pair_folder.podium).confinement(str(pair_folder.root))
 
 
-async def test_commands_of_a_pair_are_judged_as_those_of_every_confined_run(yard: Yard) -> None:
-    (yard.root / "a.txt").write_text("one\n")
-    doors = await yard.podium.hook_doors(
-        confinement_provider=duet_confinement(yard.podium, yard.socket)
+async def test_commands_of_a_pair_are_judged_as_those_of_every_confined_run(
+    pair_folder: PairFolder,
+) -> None:
+    (pair_folder.root / "a.txt").write_text("one\n")
+    doors = await pair_folder.podium.hook_doors(
+        confinement_provider=duet_confinement(pair_folder.podium, pair_folder.socket)
     )
     turn = Turn(
-        run_id="run_1", step_key="leg:0", role="executer", prompt="go", workspace=str(yard.root)
+        run_id="run_1",
+        step_key="leg:0",
+        role="executer",
+        prompt="go",
+        workspace=str(pair_folder.root),
     )
     async with doors.open(turn) as door:
         listed = await door.perform("run_command", {"command": "cat *.txt nothing 2>&1 | head"})

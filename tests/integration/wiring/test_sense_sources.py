@@ -12,8 +12,8 @@ import pytest
 from podium.jobs.sense.composition import sense_options, sources_of
 from podium.jobs.sense.models import Sensed
 from tests.integration.sense.root import Root
-from tests.integration.workspaces.rig import needs_bwrap
-from tests.unit.bridge.sources_rig import only
+from tests.integration.workspaces.workspace_harness import needs_bwrap
+from tests.unit.bridge.sources_harness import only
 
 
 def git(folder: Path, *words: str) -> None:

@@ -37,7 +37,7 @@ from podium.telemetry.span_model import FinishedSpan, span_ref_of, trace_of
 from podium.telemetry.trace_export import TraceExport, endpoint_for_people, traces_endpoint
 from podium.testing import MemoryStore, retry_until
 from tests.integration.wiring.otlp_receiver import Receiver, attributes, receiving
-from tests.unit.journal.hosted_rig import ME, HostedRig
+from tests.unit.journal.hosted_harness import ME, HostedHarness
 
 SECRET = "hunter2-the-secret"
 PATH_KEY = "key-of-a-vendor"
@@ -170,12 +170,12 @@ async def test_two_processes_that_host_a_run_in_turn_add_to_one_trace(
 async def test_model_answers_and_calls_arrive_by_the_conventions_for_generative_models(
     receiver: Receiver,
 ) -> None:
-    rig = HostedRig()
+    harness = HostedHarness()
     environ = {"PODIUM_TRACES": "on", "OTEL_EXPORTER_OTLP_ENDPOINT": receiver.url}
-    traces = await TraceExport.open(rig.store, ME, environ, str)
+    traces = await TraceExport.open(harness.store, ME, environ, str)
     assert traces is not None
-    run = await rig.queue(flow="playbook")
-    await rig.start(run)
+    run = await harness.queue(flow="playbook")
+    await harness.start(run)
     call = f"{run.id}:turn#0:abc.0"
     turn: dict[str, Any] = {"role": "playbook", "agent": "gemini"}
     answer = ModelAnswer(
@@ -185,7 +185,7 @@ async def test_model_answers_and_calls_arrive_by_the_conventions_for_generative_
         model="m-1",
         usage=Usage(input_tokens=7, output_tokens=3),
     )
-    await rig.say(
+    await harness.say(
         run,
         StepStarted(step="turn#0"),
         AgentAsked(prompt=SECRET, step="turn#0", **turn),
@@ -205,10 +205,10 @@ async def test_model_answers_and_calls_arrive_by_the_conventions_for_generative_
         spans[name] for name in ("invoke_agent playbook", "chat m-1", "execute_tool read_file")
     )
     assert chat.parent_span_id == tool.parent_span_id == agent.span_id
-    told = attributes(chat.attributes)
-    assert told["gen_ai.operation.name"] == "chat"
-    assert told["gen_ai.request.model"] == "m-1"
-    assert (told["gen_ai.usage.input_tokens"], told["gen_ai.usage.output_tokens"]) == (7, 3)
+    output = attributes(chat.attributes)
+    assert output["gen_ai.operation.name"] == "chat"
+    assert output["gen_ai.request.model"] == "m-1"
+    assert (output["gen_ai.usage.input_tokens"], output["gen_ai.usage.output_tokens"]) == (7, 3)
     assert attributes(tool.attributes)["gen_ai.tool.name"] == "read_file"
     assert attributes(agent.attributes)["gen_ai.agent.name"] == "gemini"
     assert SECRET.encode() not in receiver.raw
@@ -218,9 +218,9 @@ async def test_model_answers_and_calls_arrive_by_the_conventions_for_generative_
 async def test_events_that_could_not_be_made_into_spans_are_counted_and_the_others_sent(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rig = HostedRig()
+    harness = HostedHarness()
     environ = {"PODIUM_TRACES": "on", "OTEL_EXPORTER_OTLP_ENDPOINT": receiver.url}
-    traces = await TraceExport.open(rig.store, ME, environ, str)
+    traces = await TraceExport.open(harness.store, ME, environ, str)
     assert traces is not None
     take = traces._maker.take
 
@@ -231,9 +231,9 @@ async def test_events_that_could_not_be_made_into_spans_are_counted_and_the_othe
 
     # No event is known that cannot be made into a span; one day there will be.
     monkeypatch.setattr(traces._maker, "take", breaks_at_steps)
-    run = await rig.queue(flow="leaf")
-    await rig.start(run)
-    await rig.say(run, StepCompleted(step="think"), RunSucceeded())
+    run = await harness.queue(flow="leaf")
+    await harness.start(run)
+    await harness.say(run, StepCompleted(step="think"), RunSucceeded())
     await traces.close()
     assert set(receiver.named()) == {"run leaf", "host leaf"}
     assert traces.problems == (
@@ -252,14 +252,14 @@ class Quiet(MemoryStore):
 async def test_closing_sends_what_was_not_read_yet_and_what_will_not_end(
     receiver: Receiver,
 ) -> None:
-    rig = HostedRig()
-    rig.store = Quiet(rig.clock)
+    harness = HostedHarness()
+    harness.store = Quiet(harness.clock)
     environ = {"PODIUM_TRACES": "on", "OTEL_EXPORTER_OTLP_ENDPOINT": receiver.url}
-    traces = await TraceExport.open(rig.store, ME, environ, str)
+    traces = await TraceExport.open(harness.store, ME, environ, str)
     assert traces is not None
-    run = await rig.queue(flow="asks")
-    await rig.start(run)
-    await rig.say(run, StepCompleted(step="think"), RunNeededHuman(reason=SECRET))
+    run = await harness.queue(flow="asks")
+    await harness.start(run)
+    await harness.say(run, StepCompleted(step="think"), RunNeededHuman(reason=SECRET))
     await traces.close()
     assert set(receiver.named()) == {"step think", "host asks"}
 
@@ -337,7 +337,7 @@ async def test_without_the_packages_it_says_what_to_install(
         ({**ON, "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "http/protobuf, not 'grpc'"),
     ],
 )
-def test_a_wish_that_cannot_be_met_is_refused_in_words(environ: dict[str, str], says: str) -> None:
+def test_request_that_cannot_be_met_is_refused_in_words(environ: dict[str, str], says: str) -> None:
     with pytest.raises(UserMustAct) as refused:
         traces_endpoint(environ)
     assert says in str(refused.value)

@@ -12,7 +12,7 @@ import pytest
 from podium.core.errors import BadInput, NotPossibleNow
 from podium.core.folder_snapshots import WorkingFolder
 from podium.git.folder_copy import FolderLimits
-from tests.integration.workspaces.ground_rig import RUN, folder_in, git, grounds_in, image
+from tests.integration.workspaces.folder_harness import RUN, folder_in, git, grounds_in, image
 
 
 def committed(root: Path) -> Path:

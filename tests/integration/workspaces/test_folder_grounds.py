@@ -13,7 +13,7 @@ from podium.core.errors import BadInput, NotPossibleNow
 from podium.git import FolderRestorer, GitWorkingFolders
 from podium.git.folder_copy import FolderLimits
 from podium.git.git_command import Git
-from tests.integration.workspaces.ground_rig import (
+from tests.integration.workspaces.folder_harness import (
     RUN,
     DyingLauncher,
     folder_in,
@@ -210,7 +210,7 @@ async def test_a_long_diff_is_cut_and_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("limits", [FolderLimits(files=3), FolderLimits(bytes=10)])
-async def test_a_folder_that_is_too_large_is_worked_in_without_a_way_back_and_it_is_said(
+async def test_too_large_a_folder_is_worked_in_without_undo_and_that_is_reported(
     tmp_path: Path, limits: FolderLimits
 ) -> None:
     root = folder_in(tmp_path, {f"{number}": b"four" for number in range(4)})
@@ -224,7 +224,7 @@ async def test_a_folder_that_is_too_large_is_worked_in_without_a_way_back_and_it
         await restored(grounds)
 
 
-async def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+async def test_missing_folder_is_reported(tmp_path: Path) -> None:
     grounds = grounds_in(tmp_path)
     ground = await grounds.prepare(RUN, str(tmp_path / "none"))
     assert "none" in ground.why_none
@@ -249,7 +249,7 @@ async def test_the_same_run_gets_the_same_ground_also_after_its_first_changes(
 @pytest.mark.parametrize(
     ("as_copy", "step"), [(False, 6), (True, 6), in_soak(False, 2), in_soak(True, 2)]
 )
-async def test_killed_at_any_moment_of_preparing_it_begins_anew_and_takes_nothing_half_for_whole(
+async def test_killed_at_any_time_of_preparing_it_begins_anew_and_takes_nothing_half_for_whole(
     tmp_path: Path, as_copy: bool, step: int
 ) -> None:
     root = folder_in(tmp_path, {"a": b"1", "b/c": b"2"})

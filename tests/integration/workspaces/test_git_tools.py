@@ -12,7 +12,7 @@ from podium.core.decisions import CallOutcome
 from podium.core.processes import ProcessSpec
 from podium.ports import Workspace
 from tests.integration.wiring.test_podium import configured
-from tests.integration.workspaces.rig import git, make_repository, needs_bwrap
+from tests.integration.workspaces.workspace_harness import git, make_repository, needs_bwrap
 
 
 async def opened(folder: Path, podium: Podium) -> Workspace:

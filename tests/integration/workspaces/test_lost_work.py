@@ -9,7 +9,7 @@ import pytest
 from podium.core.workspaces import WorkLocation, WorkspaceListing, WorkspaceRecord
 from podium.git import planted
 from podium.git.snapshots import _read
-from tests.integration.workspaces.rig import Place, needs_bwrap
+from tests.integration.workspaces.workspace_harness import Place, needs_bwrap
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def place(tmp_path: Path) -> Place:
 
 
 async def _seen(place: Place, record: WorkspaceRecord) -> WorkspaceListing:
-    return next(each for each in await place.workspaces.listed() if each.record.id == record.id)
+    return next(row for row in await place.workspaces.listed() if row.record.id == record.id)
 
 
 @pytest.mark.sample(1)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from podium.sandbox import ProcessLauncher
-from tests.integration.workspaces.rig import Place, commit
+from tests.integration.workspaces.workspace_harness import Place, commit
 
 
 @pytest.mark.parametrize("name", ["bubblewrap", "landlock"])

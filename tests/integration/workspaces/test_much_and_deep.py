@@ -22,7 +22,7 @@ from podium.git.snapshots import Snapshots
 from podium.git.worktree_objects import sorted_ignored
 from podium.platform.folder_tree import clear_away, measure
 from podium.testing import FixedClock
-from tests.integration.workspaces.rig import Place, git, needs_bwrap
+from tests.integration.workspaces.workspace_harness import Place, git, needs_bwrap
 
 _DEEPER_THAN_PYTHON_CALLS = 1100
 _COMMIT = "a" * 40
@@ -54,7 +54,7 @@ def test_folders_deeper_than_python_calls_are_looked_through(tmp_path: Path) -> 
         lent.write_text(f"{_COMMIT}\n")
         lent.chmod(0o4755)
         (last / ".git").mkdir()
-        assert [Path(each.path).name for each in find_planted(tmp_path).planted] == [".git"]
+        assert [Path(item.path).name for item in find_planted(tmp_path).planted] == [".git"]
         take_borrowed_rights(tmp_path)
         assert lent.stat().st_mode & 0o7777 == 0o755
         assert list(read_refs(tmp_path).values()) == [_COMMIT]
@@ -180,7 +180,7 @@ async def test_a_record_that_cannot_be_read_is_no_trouble_for_the_other_workspac
     assert place.workspaces.at(other.record.path) is None
     Path(other.record.private, "record.json").write_text(other.record.model_dump_json())
     assert place.workspaces.at(other.record.path) == other.record
-    assert [each.task for each in place.workspaces.existing()] == ["mine", "other"]
+    assert [item.task for item in place.workspaces.existing()] == ["mine", "other"]
 
 
 async def test_only_the_record_that_is_asked_for_is_read_again(
@@ -210,4 +210,4 @@ async def test_refs_deeper_than_python_calls_keep_no_workspace_from_being_listed
     odd, other = await place.make("odd"), await place.make("other")
     with _deepened(Path(odd.record.private, "git/refs/heads/deep")):
         listed = await place.workspaces.listed()
-    assert {each.record.id for each in listed} == {odd.record.id, other.record.id}
+    assert {item.record.id for item in listed} == {odd.record.id, other.record.id}

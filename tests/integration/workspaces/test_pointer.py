@@ -16,7 +16,7 @@ from podium.core.errors import WorkspaceTampered
 from podium.git.layout import put_pointer_back
 from podium.git.workspace import GitWorkspace
 from podium.platform import folder_tree
-from tests.integration.workspaces.rig import Place, git
+from tests.integration.workspaces.workspace_harness import Place, git
 
 PLANTED: dict[str, Callable[[Path], object]] = {
     "a repository": lambda pointer: git(pointer.parent, "init", "-q"),
@@ -46,7 +46,7 @@ async def workspace(tmp_path: Path) -> GitWorkspace:
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("planted", PLANTED)
-async def test_what_stands_in_its_place_is_kept_and_told(
+async def test_content_in_its_place_is_kept_and_reported(
     workspace: GitWorkspace, planted: str
 ) -> None:
     pointer = pointer_of(workspace)
@@ -61,7 +61,7 @@ async def test_what_stands_in_its_place_is_kept_and_told(
     assert git(workspace.record.path, "status", "--porcelain") == ""
 
 
-async def test_it_is_right_again_before_a_start_and_still_told_at_the_end(
+async def test_it_is_right_again_before_a_start_and_still_reported_at_the_end(
     workspace: GitWorkspace,
 ) -> None:
     pointer = pointer_of(workspace)
@@ -85,7 +85,7 @@ async def test_it_is_right_again_before_commits_or_files_are_taken(
     assert quarantined(workspace) == [".git"]
 
 
-async def test_a_missing_pointer_comes_back_with_nothing_to_tell(workspace: GitWorkspace) -> None:
+async def test_missing_pointer_comes_back_with_nothing_to_report(workspace: GitWorkspace) -> None:
     pointer = pointer_of(workspace)
     pointer.unlink()
     assert put_pointer_back(workspace.record) == ()

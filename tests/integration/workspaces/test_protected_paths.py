@@ -14,8 +14,8 @@ from podium.core.protected_paths import PROTECTED_NAMES, protected_in
 from podium.git.commit_changes import CommitChange, change_problem
 from podium.policy import default_policy
 from tests.integration.wiring.test_podium import configured
-from tests.integration.workspaces.rig import Place, commit, needs_bwrap
-from tests.unit.gate.rig import decide, gate_of, path, tool_call
+from tests.integration.workspaces.workspace_harness import Place, commit, needs_bwrap
+from tests.unit.gate.gate_harness import decide, gate_of, path, tool_call
 
 SPELLINGS = [
     *(".podium", ".PODIUM", ".Podium", "PODIUM~1", "podiu~12", "PO1DB0~1", ".podium.", ".podium  "),

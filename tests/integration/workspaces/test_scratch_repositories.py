@@ -6,7 +6,7 @@ from pathlib import Path
 
 from podium.core.processes import ProcessSpec
 from tests.integration.wiring.test_podium import configured
-from tests.integration.workspaces.rig import git, make_repository, needs_bwrap
+from tests.integration.workspaces.workspace_harness import git, make_repository, needs_bwrap
 
 _SUITE = """
 import os, subprocess, tempfile

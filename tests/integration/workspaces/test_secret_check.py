@@ -15,27 +15,27 @@ from podium.platform.system_clock import SystemClock, SystemIds
 from podium.ports import Workspace
 from podium.sandbox import ProcessLauncher
 from podium.store import Redactor
-from tests.integration.workspaces.yard import Yard, agent_commits, agent_git
+from tests.integration.workspaces.git_project import GitProject, agent_commits, agent_git
 
 VALUE = "correct-horse-7f3a91-battery"
 TOKEN = "ghp_" + "0a1b2c3d4e5f6a7b8c9d0a1b2c3d4e5f6a7b"
 
 
 @pytest.fixture
-def yard(tmp_path: Path) -> Yard:
-    return Yard(tmp_path).build()
+def git_project(tmp_path: Path) -> GitProject:
+    return GitProject(tmp_path).build()
 
 
-async def made(yard: Yard, branch: str = "") -> Workspace:
+async def made(git_project: GitProject, branch: str = "") -> Workspace:
     workspaces = GitWorkspaces(
         ProcessLauncher(),
-        yard.state,
+        git_project.state,
         SystemClock(),
         SystemIds(),
         secrets_in=secret_finder(Redactor({"DEPLOY_PASSWORD": VALUE})),
         confined=False,
     )
-    spec = WorkspaceSpec(task="task", repository=str(yard.repository), branch=branch)
+    spec = WorkspaceSpec(task="task", repository=str(git_project.repository), branch=branch)
     return await workspaces.create(spec)
 
 
@@ -85,36 +85,40 @@ def in_a_merge(record: WorkspaceRecord) -> None:
     ],
 )
 async def test_a_commit_with_a_secret_does_not_come_back(
-    yard: Yard, leaks: Callable[[WorkspaceRecord], object], where: str
+    git_project: GitProject, leaks: Callable[[WorkspaceRecord], object], where: str
 ) -> None:
-    workspace = await made(yard)
+    workspace = await made(git_project)
     Path(workspace.record.path, "tests").mkdir()
     leaks(workspace.record)
-    before = yard.refs()
+    before = git_project.refs()
     with pytest.raises(SecretsCommitted) as refused:
         await workspace.deliver()
     assert where in str(refused.value)
     assert VALUE not in str(refused.value)
-    assert yard.refs() == before
+    assert git_project.refs() == before
 
 
-async def test_the_name_of_a_branch_is_looked_at(yard: Yard) -> None:
-    workspace = await made(yard, branch=f"task/{VALUE}")
+async def test_the_name_of_a_branch_is_looked_at(git_project: GitProject) -> None:
+    workspace = await made(git_project, branch=f"task/{VALUE}")
     agent_commits(workspace.record, "new.txt")
     with pytest.raises(SecretsCommitted, match=r"the branch name.*`not_secret:` in their own"):
         await workspace.deliver()
 
 
-async def test_what_looks_like_one_in_test_data_comes_back_and_is_named(yard: Yard) -> None:
-    workspace = await made(yard)
+async def test_what_looks_like_one_in_test_data_comes_back_and_is_named(
+    git_project: GitProject,
+) -> None:
+    workspace = await made(git_project)
     Path(workspace.record.path, "tests").mkdir()
     agent_commits(workspace.record, "tests/answer.txt", f"token: {TOKEN}\n")
     delivery = await workspace.deliver()
-    assert [each.partition(" ")[0] for each in delivery.lookalikes] == ["tests/answer.txt:1"]
+    assert [lookalike.partition(" ")[0] for lookalike in delivery.lookalikes] == [
+        "tests/answer.txt:1"
+    ]
 
 
-async def test_halves_of_a_secret_in_two_commits_are_found(yard: Yard) -> None:
-    workspace = await made(yard)
+async def test_halves_of_a_secret_in_two_commits_are_found(git_project: GitProject) -> None:
+    workspace = await made(git_project)
     half = len(VALUE) // 2
     agent_commits(workspace.record, "key.py", f'key = (\n  "{VALUE[:half]}"\n)\n')
     agent_commits(

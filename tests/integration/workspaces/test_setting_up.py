@@ -26,7 +26,7 @@ class Scene:
         self.private = folder / "private"
         self.worktree.mkdir()
         (self.private / "home").mkdir(parents=True)
-        self.told: list[str] = []
+        self.messages: list[str] = []
         self.confinement = Confinement()
         self.launcher = launcher or ProcessLauncher()
 
@@ -36,7 +36,7 @@ class Scene:
 
         env = {"WEB_PORT": "20001", "HOME": str(self.private / "home")}
         commands = SetupCommands(str(self.worktree), env, self.launcher, confinement)
-        await run_commands(set_up, commands, self.told.append)
+        await run_commands(set_up, commands, self.messages.append)
 
 
 def python(code: str) -> tuple[str, ...]:
@@ -56,13 +56,13 @@ async def test_commands_run_in_order_in_the_workspace_with_its_ports_and_home(
     assert made == f"one 20001 {home}\ntwo 20001 {home}\n"
 
 
-async def test_progress_names_each_command_and_passes_its_lines_on(tmp_path: Path) -> None:
+async def test_progress_names_every_command_and_passes_its_lines_on(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     await scene.set_up(SetupSpec(after_create=(("echo", "hello"), ("true",))))
-    assert scene.told == ["set-up 1/2: echo hello", "  hello", "set-up 2/2: true"]
+    assert scene.messages == ["set-up 1/2: echo hello", "  hello", "set-up 2/2: true"]
 
 
-async def test_every_command_is_started_inside_the_confinement_of_the_moment(
+async def test_every_command_starts_inside_the_current_confinement(
     tmp_path: Path,
 ) -> None:
     done = ProcessExit(exit_code=0)
@@ -83,11 +83,11 @@ async def test_tampering_found_before_a_command_keeps_it_from_starting(tmp_path:
 
     commands = SetupCommands(str(scene.worktree), {}, launcher, tampered)
     with pytest.raises(WorkspaceTampered):
-        await run_commands(SetupSpec(after_create=(("npm",),)), commands, scene.told.append)
+        await run_commands(SetupSpec(after_create=(("npm",),)), commands, scene.messages.append)
     assert launcher.spawns == []
 
 
-async def test_a_failed_command_ends_the_set_up_and_the_end_of_its_output_is_told(
+async def test_failed_command_ends_the_setup_and_the_end_of_its_output_is_reported(
     tmp_path: Path,
 ) -> None:
     scene = Scene(tmp_path)
@@ -104,7 +104,7 @@ async def test_a_failed_command_ends_the_set_up_and_the_end_of_its_output_is_tol
 async def test_a_command_that_reads_its_input_meets_the_end_of_it(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     await scene.set_up(SetupSpec(after_create=(("cat",),), seconds=60))
-    assert scene.told == ["set-up 1/1: cat"]
+    assert scene.messages == ["set-up 1/1: cat"]
 
 
 async def test_a_command_that_takes_too_long_is_ended_with_all_its_children(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ async def test_the_readiness_check_is_asked_until_it_succeeds(tmp_path: Path) ->
     assert (scene.worktree / "tries").read_text() == "..."
 
 
-async def test_a_readiness_check_that_never_succeeds_says_what_it_said_last(tmp_path: Path) -> None:
+async def test_readiness_check_that_never_succeeds_shows_its_last_output(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     with pytest.raises(SetUpFailed, match="never succeeded") as caught:
         await scene.set_up(SetupSpec(ready=("sh", "-c", "echo 'no db'; exit 1"), seconds=2))
@@ -134,7 +134,7 @@ async def test_a_set_up_that_is_called_off_leaves_no_process(tmp_path: Path) -> 
     scene = Scene(tmp_path)
     stay = "import os, time; open('pid', 'w').write(str(os.getpid())); print('up', flush=True); time.sleep(600)"
     task = asyncio.ensure_future(scene.set_up(SetupSpec(after_create=(python(stay),))))
-    await retry_until(lambda: "  up" in scene.told)
+    await retry_until(lambda: "  up" in scene.messages)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

@@ -12,37 +12,44 @@ from podium.core.workspaces import SetupSpec, WorkLocation, WorkspaceSpec
 from podium.git import GitWorkspaces
 from podium.platform.system_clock import SystemClock, SystemIds
 from podium.testing import retry_until
-from tests.integration.workspaces.rig import BwrapLauncher, needs_bwrap
-from tests.integration.workspaces.yard import Yard, agent_commits, agent_git
+from tests.integration.workspaces.git_project import GitProject, agent_commits, agent_git
+from tests.integration.workspaces.workspace_harness import BwrapLauncher, needs_bwrap
 
 pytestmark = needs_bwrap()
 
 
 @pytest.fixture
-def yard(tmp_path: Path) -> Yard:
-    yard = Yard(tmp_path / "yard").build()
-    (yard.repository / ".env").write_text("KEY=1\n")
-    return yard
+def git_project(tmp_path: Path) -> GitProject:
+    git_project = GitProject(tmp_path / "yard").build()
+    (git_project.repository / ".env").write_text("KEY=1\n")
+    return git_project
 
 
-def confined(yard: Yard, told: list[str] | None = None) -> GitWorkspaces:
+def confined(git_project: GitProject, messages: list[str] | None = None) -> GitWorkspaces:
     launcher = BwrapLauncher()
-    tell = (told if told is not None else []).append
+    notify = (messages if messages is not None else []).append
     return GitWorkspaces(
-        launcher, yard.state, SystemClock(), SystemIds(), secrets_in=lambda text: (), report=tell
+        launcher,
+        git_project.state,
+        SystemClock(),
+        SystemIds(),
+        secrets_in=lambda text: (),
+        report=notify,
     )
 
 
 def spec(
-    yard: Yard, set_up: SetupSpec, task: str = "task", forbidden: tuple[str, ...] = ()
+    git_project: GitProject, set_up: SetupSpec, task: str = "task", forbidden: tuple[str, ...] = ()
 ) -> WorkspaceSpec:
     return WorkspaceSpec(
-        task=task, repository=str(yard.repository), set_up=set_up, forbidden=forbidden
+        task=task, repository=str(git_project.repository), set_up=set_up, forbidden=forbidden
     )
 
 
-async def test_a_workspace_has_its_files_ports_and_what_commands_made(yard: Yard) -> None:
-    told: list[str] = []
+async def test_a_workspace_has_its_files_ports_and_what_commands_made(
+    git_project: GitProject,
+) -> None:
+    messages: list[str] = []
     set_up = SetupSpec(
         copy_files=(".env",),
         ports=("WEB_PORT",),
@@ -50,63 +57,67 @@ async def test_a_workspace_has_its_files_ports_and_what_commands_made(yard: Yard
         ready=("test", "-f", "made.log"),
         seconds=60,
     )
-    workspace = await confined(yard, told).create(spec(yard, set_up))
+    workspace = await confined(git_project, messages).create(spec(git_project, set_up))
     port = workspace.record.ports["WEB_PORT"]
     assert (Path(workspace.record.path) / "made.log").read_text() == f"KEY=1\n{port}\n"
-    assert "  done" in told
-    reopened = await confined(yard).open(workspace.record.id)
+    assert "  done" in messages
+    reopened = await confined(git_project).open(workspace.record.id)
     assert reopened.record.ports == {"WEB_PORT": port}
 
 
-async def test_ports_of_living_workspaces_differ(yard: Yard) -> None:
+async def test_ports_of_living_workspaces_differ(git_project: GitProject) -> None:
     set_up = SetupSpec(ports=("A", "B"))
-    first = await confined(yard).create(spec(yard, set_up, "first"))
-    second = await confined(yard).create(spec(yard, set_up, "second"))
+    first = await confined(git_project).create(spec(git_project, set_up, "first"))
+    second = await confined(git_project).create(spec(git_project, set_up, "second"))
     assert len({*first.record.ports.values(), *second.record.ports.values()}) == 4
 
 
-async def test_commands_cannot_reach_the_repository_nor_the_network(yard: Yard) -> None:
+async def test_commands_cannot_reach_the_repository_nor_the_network(
+    git_project: GitProject,
+) -> None:
     attempts = (
         "echo x > $REPO/one.txt; git -C $REPO update-ref refs/heads/main $(git commit-tree "
         "-m x HEAD^{tree}); echo x > $REPO/.git/hooks/pre-commit; (exec 3<>/dev/tcp/127.0.0.1/9) "
         "2>/dev/null && echo reached; true"
-    ).replace("$REPO", str(yard.repository))
-    before = yard.refs()
-    told: list[str] = []
-    await confined(yard, told).create(
-        spec(yard, SetupSpec(after_create=(("bash", "-c", attempts),)))
+    ).replace("$REPO", str(git_project.repository))
+    before = git_project.refs()
+    messages: list[str] = []
+    await confined(git_project, messages).create(
+        spec(git_project, SetupSpec(after_create=(("bash", "-c", attempts),)))
     )
-    assert {name: at for name, at in yard.refs().items() if name in before} == before
-    assert (yard.repository / "one.txt").read_text() == "one.txt\n"
-    assert not (yard.repository / ".git" / "hooks" / "pre-commit").exists()
-    assert "  reached" not in told
+    assert {name: at for name, at in git_project.refs().items() if name in before} == before
+    assert (git_project.repository / "one.txt").read_text() == "one.txt\n"
+    assert not (git_project.repository / ".git" / "hooks" / "pre-commit").exists()
+    assert "  reached" not in messages
 
 
-async def test_a_command_that_fails_leaves_nothing_and_its_output_is_told(yard: Yard) -> None:
-    before = yard.refs()
+async def test_failed_command_leaves_nothing_and_its_output_is_reported(
+    git_project: GitProject,
+) -> None:
+    before = git_project.refs()
     set_up = SetupSpec(
         copy_files=(".env",),
         ports=("PORT",),
         after_create=(("sh", "-c", "touch made; echo no compiler; exit 2"),),
     )
     with pytest.raises(SetUpFailed, match="no compiler"):
-        await confined(yard).create(spec(yard, set_up))
-    assert yard.refs() == before
-    assert not (yard.folder / ".worktrees").exists()
-    assert confined(yard).records.ids() == []
-    assert await confined(yard).leftovers() == []
-    assert not (yard.repository / ".git" / "worktrees").exists()
+        await confined(git_project).create(spec(git_project, set_up))
+    assert git_project.refs() == before
+    assert not (git_project.folder / ".worktrees").exists()
+    assert confined(git_project).records.ids() == []
+    assert await confined(git_project).leftovers() == []
+    assert not (git_project.repository / ".git" / "worktrees").exists()
 
 
 async def test_a_creation_that_is_cancelled_twice_is_undone_before_anybody_goes_on(
-    yard: Yard,
+    git_project: GitProject,
 ) -> None:
-    told: list[str] = []
-    workspaces = confined(yard, told)
+    messages: list[str] = []
+    workspaces = confined(git_project, messages)
     stay = SetupSpec(after_create=(("sh", "-c", "echo up; sleep 600"),))
-    creating = asyncio.create_task(workspaces.create(spec(yard, stay)))
-    await retry_until(lambda: "  up" in told)
-    async with confined(yard).records.repository_lock(str(yard.repository / ".git")):
+    creating = asyncio.create_task(workspaces.create(spec(git_project, stay)))
+    await retry_until(lambda: "  up" in messages)
+    async with confined(git_project).records.repository_lock(str(git_project.repository / ".git")):
         creating.cancel()
         await asyncio.wait({creating}, timeout=0.5)
         creating.cancel()
@@ -115,35 +126,37 @@ async def test_a_creation_that_is_cancelled_twice_is_undone_before_anybody_goes_
     with pytest.raises(asyncio.CancelledError):
         await creating
     assert workspaces.records.ids() == []
-    assert not (yard.folder / ".worktrees").exists()
+    assert not (git_project.folder / ".worktrees").exists()
 
 
-async def test_a_file_that_is_not_there_is_told_before_anything_is_made(yard: Yard) -> None:
+async def test_missing_file_is_reported_before_anything_is_made(git_project: GitProject) -> None:
     with pytest.raises(BadInput, match=r"\.envv"):
-        await confined(yard).create(spec(yard, SetupSpec(copy_files=(".envv",))))
-    assert confined(yard).records.ids() == []
-    assert not (yard.folder / ".worktrees").exists()
+        await confined(git_project).create(spec(git_project, SetupSpec(copy_files=(".envv",))))
+    assert confined(git_project).records.ids() == []
+    assert not (git_project.folder / ".worktrees").exists()
 
 
-async def test_a_copied_file_may_be_forbidden_to_change(yard: Yard) -> None:
+async def test_a_copied_file_may_be_forbidden_to_change(git_project: GitProject) -> None:
     overwrite = ("sh", "-c", "cat .env; echo x > .env || true")
     set_up = SetupSpec(copy_files=(".env",), after_create=(overwrite,))
-    told: list[str] = []
-    made = await confined(yard, told).create(spec(yard, set_up, forbidden=(".env",)))
-    assert "  KEY=1" in told
+    messages: list[str] = []
+    made = await confined(git_project, messages).create(
+        spec(git_project, set_up, forbidden=(".env",))
+    )
+    assert "  KEY=1" in messages
     assert (Path(made.record.path) / ".env").read_text() == "KEY=1\n"
 
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("name", [".env", "a b/#odd [x]*?!.txt "])
 async def test_a_copied_file_that_git_does_not_ignore_is_no_work_and_never_comes_back(
-    yard: Yard, name: str
+    git_project: GitProject, name: str
 ) -> None:
-    (yard.repository / name).parent.mkdir(exist_ok=True)
-    (yard.repository / name).write_text("secret")
-    made = await confined(yard).create(spec(yard, SetupSpec(copy_files=(name,))))
+    (git_project.repository / name).parent.mkdir(exist_ok=True)
+    (git_project.repository / name).write_text("secret")
+    made = await confined(git_project).create(spec(git_project, SetupSpec(copy_files=(name,))))
     assert made.record.copied == (name,)
-    (listing,) = await confined(yard).listed()
+    (listing,) = await confined(git_project).listed()
     assert listing.kept is WorkLocation.UNCHANGED
     agent_commits(made.record, "work.txt")
     assert agent_git(made.record, "show", "--name-only", "--format=").split() == ["work.txt"]
@@ -153,20 +166,22 @@ async def test_a_copied_file_that_git_does_not_ignore_is_no_work_and_never_comes
         await made.deliver()
 
 
-async def test_what_the_set_up_left_is_no_work_until_somebody_changes_it(yard: Yard) -> None:
+async def test_what_the_set_up_left_is_no_work_until_somebody_changes_it(
+    git_project: GitProject,
+) -> None:
     script = "mkdir __pycache__; echo x > __pycache__/a.pyc; echo y >> one.txt"
     set_up = SetupSpec(after_create=(("sh", "-c", script),))
-    workspace = await confined(yard).create(spec(yard, set_up))
+    workspace = await confined(git_project).create(spec(git_project, set_up))
     worktree = Path(workspace.record.path)
-    (listing,) = await confined(yard).listed()
+    (listing,) = await confined(git_project).listed()
     assert listing.kept is WorkLocation.UNCHANGED
     (worktree / "__pycache__/a.pyc").write_text("changed")
-    (listing,) = await confined(yard).listed()
+    (listing,) = await confined(git_project).listed()
     assert listing.kept is WorkLocation.UNKNOWN
     assert "'__pycache__/a.pyc' not committed" in listing.because
     (worktree / "__pycache__/a.pyc").unlink()
     (worktree / "new.txt").write_text("x")
-    (listing,) = await confined(yard).listed()
+    (listing,) = await confined(git_project).listed()
     assert "'new.txt' not committed" in listing.because
     (worktree / "new.txt").unlink()
-    assert (await confined(yard).remove(workspace.record.id)).removed
+    assert (await confined(git_project).remove(workspace.record.id)).removed

@@ -10,7 +10,7 @@ import pytest
 from podium.core.errors import BadInput, NotPossibleNow
 from podium.core.workspaces import WorktreeSnapshot
 from podium.git.workspace import GitWorkspace
-from tests.integration.workspaces.rig import Place, commit, git, needs_bwrap
+from tests.integration.workspaces.workspace_harness import Place, commit, git, needs_bwrap
 
 pytestmark = needs_bwrap()
 
@@ -66,8 +66,8 @@ async def test_commits_that_no_branch_holds_any_more_are_kept(place: Place) -> N
     )
     lost = (await place.works(workspace, script)).split()
     snapshot = await workspace.snapshot("x")
-    for each in lost:
-        place.user("merge-base", "--is-ancestor", each, snapshot.commit)
+    for item in lost:
+        place.user("merge-base", "--is-ancestor", item, snapshot.commit)
     assert place.user("rev-parse", f"{snapshot.commit}^1") == workspace.record.base
 
 
@@ -122,7 +122,7 @@ async def test_going_back_restores_files_branch_and_index_and_keeps_what_was_the
     assert place.user("show", f"{newest}:b/c") == "x"
     await place.works(workspace, "echo 3 > a; git commit -qam three")
     assert [
-        place.user("log", "-1", "--format=%s", each) for each in (await workspace.deliver()).commits
+        place.user("log", "-1", "--format=%s", item) for item in (await workspace.deliver()).commits
     ] == ["one", "three"]
 
 
@@ -158,7 +158,7 @@ async def test_a_snapshot_of_another_workspace_is_refused(place: Place) -> None:
         await one.restore(snapshot)
 
 
-async def test_commits_that_git_finds_wrong_are_left_out_and_said(place: Place) -> None:
+async def test_commits_that_git_finds_wrong_are_left_out_and_reported(place: Place) -> None:
     workspace = await place.make()
     await place.works(
         workspace,

@@ -13,7 +13,7 @@ from podium.git import commit_trees, planted
 from podium.git.planted import find_planted
 from podium.git.workspace import GitWorkspace
 from podium.platform.folder_tree import clear_away
-from tests.integration.workspaces.rig import Place, needs_bwrap
+from tests.integration.workspaces.workspace_harness import Place, needs_bwrap
 from tests.soaking import in_soak
 
 _TRAP = """
@@ -32,7 +32,7 @@ def place(tmp_path: Path) -> Place:
 
 
 async def _seen(place: Place, record: WorkspaceRecord) -> WorkspaceListing:
-    return next(each for each in await place.workspaces.listed() if each.record.id == record.id)
+    return next(row for row in await place.workspaces.listed() if row.record.id == record.id)
 
 
 async def _trapped(place: Place) -> tuple[GitWorkspace, Path]:
@@ -112,7 +112,7 @@ async def test_folders_deeper_than_any_path_keep_nothing_from_being_moved_away(
 
 
 @needs_bwrap()
-async def test_what_was_found_is_moved_before_a_folder_that_cannot_be_read_is_told(
+async def test_findings_are_moved_before_an_unreadable_folder_is_reported(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workspace = await place.make()
@@ -198,7 +198,7 @@ async def test_pipes_in_the_private_git_directory_keep_nobody_waiting(
 
 
 @needs_bwrap()
-async def test_a_tree_of_endless_paths_is_told_and_read_by_nobody(
+async def test_tree_of_endless_paths_is_reported_and_read_by_nobody(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(commit_trees, "MAX_PATHS", 5000)
@@ -224,7 +224,7 @@ async def test_a_tree_of_endless_paths_is_told_and_read_by_nobody(
 
 
 @needs_bwrap()
-async def test_a_file_larger_than_can_be_kept_is_told_and_the_rest_is_kept(place: Place) -> None:
+async def test_file_too_large_to_keep_is_reported_and_the_rest_is_kept(place: Place) -> None:
     workspace = await place.make()
     worktree = Path(workspace.record.path)
     with (worktree / "big").open("wb") as file:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from podium.core.errors import LockHeld, WorkspaceTampered
-from tests.integration.workspaces.rig import Place, commit, git, needs_bwrap
+from tests.integration.workspaces.workspace_harness import Place, commit, git, needs_bwrap
 
 pytestmark = needs_bwrap()
 
@@ -26,7 +26,7 @@ async def test_a_quiet_turn_finds_nothing(place: Place) -> None:
     assert (ended.violations, ended.moved_away, ended.changed_meanwhile) == ((), (), ())
 
 
-async def test_what_the_user_does_during_a_confined_turn_stays_and_is_told(place: Place) -> None:
+async def test_users_changes_during_a_confined_turn_stay_and_are_reported(place: Place) -> None:
     workspace = await place.make()
     seen = await workspace.begin_turn()
     theirs = commit(place.repository, "meanwhile", other="x\n")
@@ -34,8 +34,8 @@ async def test_what_the_user_does_during_a_confined_turn_stays_and_is_told(place
     git(place.repository, "switch", "-qc", "new")
     ended = await workspace.end_turn(seen)
     assert ended.violations == ()
-    told = set(ended.changed_meanwhile)
-    assert told == {"ref refs/heads/main", "ref refs/heads/new", "ref HEAD", "config"}
+    output = set(ended.changed_meanwhile)
+    assert output == {"ref refs/heads/main", "ref refs/heads/new", "ref HEAD", "config"}
     assert place.user("rev-parse", "main") == theirs
 
 
@@ -150,7 +150,9 @@ async def test_a_pinned_path_that_became_a_link_ends_the_turn_with_words(place: 
         await workspace.confinement()
 
 
-async def test_folders_nested_deeper_than_any_path_are_moved_away_and_told(tmp_path: Path) -> None:
+async def test_folders_nested_deeper_than_any_path_are_moved_away_and_reported(
+    tmp_path: Path,
+) -> None:
     place = Place(tmp_path, confined=False)
     workspace = await place.make()
     seen, main = await workspace.begin_turn(), place.user("rev-parse", "main")

@@ -8,7 +8,7 @@ import pytest
 
 from podium.core.errors import GuardedFilesChanged, ImportRefused
 from podium.core.protected_paths import is_spelling_of
-from tests.integration.workspaces.rig import Place, commit, needs_bwrap
+from tests.integration.workspaces.workspace_harness import Place, commit, needs_bwrap
 
 _MERGE = """
 echo work > work; git add work; git commit -qm work
@@ -83,7 +83,7 @@ async def test_a_merge_of_a_branch_of_the_users_may_take_what_he_changed_on_it(
 
 
 @needs_bwrap()
-async def test_what_was_merged_on_a_branch_aside_counts_as_the_users_too(place: Place) -> None:
+async def test_merge_on_a_side_branch_counts_as_the_users_too(place: Place) -> None:
     commit(place.repository, "safe", safe__prod="v1")
     workspace = await place.make(forbidden=("safe",))
     newest = commit(place.repository, "newer", safe__prod="v2")

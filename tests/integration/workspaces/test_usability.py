@@ -11,7 +11,7 @@ from podium.core.processes import ProcessExit, ProcessSpec
 from podium.git.workspace import GitWorkspace
 from podium.policy import exec_rules
 from podium.sandbox import ProcessLauncher
-from tests.integration.workspaces.rig import Place, git
+from tests.integration.workspaces.workspace_harness import Place, git
 from tests.soaking import in_soak
 
 pytestmark = pytest.mark.parametrize("name", ["bubblewrap", in_soak("landlock")])
@@ -129,8 +129,8 @@ async def test_folders_are_copied_and_packed_with_all_they_have(bench: Bench) ->
         "stat -c %y copy/app | cut -c-10; tar czf src.tgz src; mkdir out; tar xzf src.tgz -C out; "
         "diff -r src out/src && echo same; stat -c %y out/src/app | cut -c-10"
     )
-    said = await bench.says(script)
-    assert said.split() == ["750", "2001-02-03", "same", "2001-02-03"]
+    response = await bench.says(script)
+    assert response.split() == ["750", "2001-02-03", "same", "2001-02-03"]
 
 
 async def test_a_virtual_environment_of_python(bench: Bench) -> None:
@@ -170,6 +170,6 @@ async def test_work_is_spread_over_processes(bench: Bench, name: str) -> None:
 
 
 async def test_temporary_files_go_to_a_folder_of_its_own(bench: Bench) -> None:
-    said = await bench.says("f=$(mktemp); echo 1 > $f; cat $f; echo $f")
-    assert said.split()[0] == "1"
-    assert not Path(said.split()[1]).exists()
+    response = await bench.says("f=$(mktemp); echo 1 > $f; cat $f; echo $f")
+    assert response.split()[0] == "1"
+    assert not Path(response.split()[1]).exists()

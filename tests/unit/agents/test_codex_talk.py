@@ -89,8 +89,8 @@ async def test_a_command_in_another_folder_than_was_judged_ends_the_turn(tmp_pat
 async def test_a_change_of_a_file_that_was_not_judged_ends_the_turn(tmp_path: Path) -> None:
     talk = Talk(tmp_path)
     path = str(tmp_path / "a")
-    wish = {"operation": "update", "path": path, "change": "+x\n", "use": "u1"}
-    talk.judged.translate("apply_patch", wish)
+    payload = {"operation": "update", "path": path, "change": "+x\n", "use": "u1"}
+    talk.judged.translate("apply_patch", payload)
     await talk.hook("u1")
     await talk.begins(type="fileChange", id="u1", changes=[{"path": path}])
     with pytest.raises(NeedsHuman, match="which the checked patch does not"):
@@ -117,21 +117,21 @@ async def test_a_hook_that_did_not_answer_ends_the_turn(tmp_path: Path, status: 
 async def test_a_refused_part_settles_the_others(tmp_path: Path) -> None:
     talk = Talk(tmp_path)
     for path in ("a", "b"):
-        wish = {"operation": "update", "path": str(tmp_path / path), "use": "u1"}
-        talk.judged.translate("apply_patch", wish)
+        payload = {"operation": "update", "path": str(tmp_path / path), "use": "u1"}
+        talk.judged.translate("apply_patch", payload)
     await talk.hook("u1", "blocked")
     assert talk.door.settled["u1#0"] is False
 
 
-async def test_a_wish_to_leave_the_sandbox_that_is_denied_goes_into_the_next_prompt(
+async def test_denied_request_to_leave_the_sandbox_goes_into_the_next_prompt(
     tmp_path: Path,
 ) -> None:
     answers = HookAnswer(decision=Effect.DENY, say="no"), HookAnswer(decision=Effect.ALLOW)
     talk = Talk(tmp_path, *answers)
-    wish = {"itemId": "u1", "command": "ls", "cwd": "/"}
+    payload = {"itemId": "u1", "command": "ls", "cwd": "/"}
     method = "item/commandExecution/requestApproval"
-    assert await talk.talk.answer(method, wish) == {"decision": "decline"}
-    assert await talk.talk.answer(method, wish) == {"decision": "accept"}
+    assert await talk.talk.answer(method, payload) == {"decision": "decline"}
+    assert await talk.talk.answer(method, payload) == {"decision": "accept"}
     (untold,) = talk.talk.untold
     assert untold.endswith("outside the sandbox: no")
 
@@ -213,8 +213,8 @@ async def test_messages_of_any_shape_are_survived(
 )
 async def test_a_change_that_cannot_be_read_ends_the_turn(tmp_path: Path, changes: Any) -> None:
     talk = Talk(tmp_path)
-    wish = {"operation": "update", "path": str(tmp_path / "a"), "change": "+x\n", "use": "u1"}
-    talk.judged.translate("apply_patch", wish)
+    payload = {"operation": "update", "path": str(tmp_path / "a"), "change": "+x\n", "use": "u1"}
+    talk.judged.translate("apply_patch", payload)
     await talk.hook("u1")
     with pytest.raises(NeedsHuman):
         await talk.begins(type="fileChange", id="u1", changes=changes)

@@ -112,7 +112,7 @@ async def test_a_prompt_with_examples_is_the_only_form() -> None:
     )
 
 
-async def test_a_conversation_that_goes_on_is_told_the_news_alone() -> None:
+async def test_continued_conversation_is_given_only_the_news() -> None:
     contracted, inner = agent('{"verdict": "PASS"}', '{"verdict": "PASS"}')
     await contracted.ask(turn(news="Approved.", session="s-1"))
     await contracted.ask(turn(news="Approved."))
@@ -140,11 +140,11 @@ async def test_a_schema_that_is_shown_again_says_that_its_nonce_is_a_new_one() -
         "no", '{"verdict": "PASS", "podium_nonce": "bbbb2222"}', nonce="bbbb2222"
     )
     await contracted.ask(turn())
-    told = "The value of `podium_nonce` has changed."
-    assert [told in each.prompt for each in inner.turns] == [False, True]
+    text = "The value of `podium_nonce` has changed."
+    assert [text in item.prompt for item in inner.turns] == [False, True]
 
 
-async def test_by_default_each_asking_has_a_nonce_of_its_own_that_the_payload_must_carry() -> None:
+async def test_by_default_every_request_has_its_own_nonce_that_the_payload_must_carry() -> None:
     nonces: list[str] = []
 
     def answer(asked: Turn) -> Reply:
@@ -163,7 +163,7 @@ EXAMPLED = (
 )
 
 
-async def test_an_example_of_the_prompt_carries_the_nonce_of_each_asking() -> None:
+async def test_example_in_the_prompt_carries_the_nonce_of_its_request() -> None:
     nonces = iter(["aaaa1111", "bbbb2222"])
     inner = FakeAgent(["No.", '{"verdict": "PASS", "podium_nonce": "bbbb2222"}'])
     contracted = ContractedAgent(inner, new_nonce=lambda: next(nonces))
@@ -333,10 +333,10 @@ class Loose(BaseModel):
 @pytest.mark.parametrize("found", ["native", "none"])
 async def test_an_object_about_something_else_is_no_empty_answer(found: str) -> None:
     other = {"error": "could not push"}
-    said = Reply.model_validate(
+    output = Reply.model_validate(
         {"text": json.dumps({**other, NONCE_KEY: "n1"}), "payload": other, "found": found}
     )
-    contracted, _ = agent(said, said, nonce="n1")
+    contracted, _ = agent(output, output, nonce="n1")
     with pytest.raises(ReplyInvalid, match="none of the keys"):
         await contracted.ask(turn(Loose))
 
@@ -393,7 +393,7 @@ async def test_a_payload_fits_its_contract_again() -> None:
     assert Sum.model_validate(reply.payload).shown == "pass"
 
 
-async def test_a_contract_that_cannot_read_what_it_writes_is_told_with_what_was_spent() -> None:
+async def test_contract_that_cannot_read_its_own_output_is_reported_with_the_cost() -> None:
     class Outer(BaseModel):
         inner: TwoNames
 

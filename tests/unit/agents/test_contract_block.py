@@ -24,7 +24,7 @@ def test_a_refusal_names_the_tag_and_what_to_send() -> None:
     assert "<PLAN>" in str(refusal("<PLAN>\nhalf", "<PLAN>"))
 
 
-def test_a_tag_is_taken_by_the_letter_and_not_as_a_pattern() -> None:
+def test_tag_is_matched_literally_and_not_as_a_pattern() -> None:
     assert read_block("[[A.B]]\nx\n[[/A.B]]", "A.B").body == "x"
     assert refusal("[[AxB]]\nx\n[[/AxB]]", "A.B").problem == "missing"
 

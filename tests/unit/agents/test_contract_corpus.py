@@ -20,33 +20,33 @@ WRONGLY_REFUSED = {
 
 
 def test_no_wrong_payload_is_accepted() -> None:
-    assert [each.case.name for each in MARKED if each.mark == "accepted"] == []
+    assert [item.case.name for item in MARKED if item.mark == "accepted"] == []
 
 
 def test_only_the_known_shapes_are_wrongly_refused() -> None:
-    refused = {(each.case.family, each.case.name) for each in MARKED if each.mark == "refused"}
+    refused = {(item.case.family, item.case.name) for item in MARKED if item.mark == "refused"}
     assert refused == WRONGLY_REFUSED
     assert score("all", MARKED).accuracy > 0.99
 
 
 def test_what_is_accepted_is_marked_as_found_or_mended_rightly() -> None:
-    accepted = [each for each in MARKED if each.found]
-    assert [each.case.name for each in accepted if each.found != each.case.expect.found] == []
+    accepted = [item for item in MARKED if item.found]
+    assert [item.case.name for item in accepted if item.found != item.case.expect.found] == []
 
 
 def test_what_is_refused_is_refused_for_the_reason_a_person_would_give() -> None:
-    refused = [each for each in MARKED if each.case.expect.error]
+    refused = [item for item in MARKED if item.case.expect.error]
     others = {
-        each.case.name: each.problem for each in refused if each.problem != each.case.expect.error
+        item.case.name: item.problem for item in refused if item.problem != item.case.expect.error
     }
     assert others == {}
 
 
 def test_every_refusal_can_be_quoted() -> None:
-    for each in MARKED:
-        if each.words:
-            assert each.words.isprintable()
-            assert len(each.words) < 1500
+    for item in MARKED:
+        if item.words:
+            assert item.words.isprintable()
+            assert len(item.words) < 1500
 
 
 def test_the_corpus_is_large_varied_and_without_doubles() -> None:

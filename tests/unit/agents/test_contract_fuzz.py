@@ -68,7 +68,7 @@ def test_a_payload_between_lines_of_prose_is_found_as_it_was_written(
 
 
 @given(damaged, written, damaged)
-def test_what_is_accepted_amid_damaged_text_stands_in_it(
+def test_what_is_accepted_amid_damaged_text_occurs_in_it(
     before: str, payload: str, after: str
 ) -> None:
     found = read(f"{before}\n{payload}\n{after}")
@@ -121,7 +121,7 @@ def test_one_lost_character_never_changes_a_mended_value_unseen(
     except NotAnAnswer:
         return
     if found.how == "repaired":
-        value = {key: each for key, each in found.payload if key in found.payload.model_fields_set}
+        value = {key: item for key, item in found.payload if key in found.payload.model_fields_set}
         assert says_the_same(text[text.index("{") :].rstrip(), value) or text.count("}") > 1
 
 

@@ -328,7 +328,7 @@ OTHER = ANSWER.replace("PASS", "FAIL")
     "before",
     [f"{OTHER[:-1]},}}\n\nor rather", f"{OTHER}\n<think>hmm</think>", f"[{OTHER}]", f"> {OTHER}", f"First {OTHER} seemed right."],
 )  # fmt: skip
-def test_another_object_with_the_nonce_is_a_rival_wherever_it_stands(before: str) -> None:
+def test_another_object_with_the_nonce_is_a_rival_wherever_it_appears(before: str) -> None:
     assert refusal(f"{before}\n\n{ANSWER}", nonce="n1").problem == "ambiguous"
 
 

@@ -81,7 +81,7 @@ async def test_a_conversation_whose_agent_is_gone_begins_anew_with_another() -> 
     assert [turn.session for turn in second.turns] == [None]
 
 
-async def test_when_nobody_answers_the_trouble_that_passes_first_is_told() -> None:
+async def test_when_nobody_answers_the_trouble_that_passes_first_is_reported() -> None:
     late, early = RateLimited("enough", LATE), RateLimited("too much", EARLY)
     agents = [FakeAgent([AgentNotLoggedIn("who?")], "one")]
     agents += [FakeAgent([late], "two"), FakeAgent([early], "three")]
@@ -121,7 +121,7 @@ def test_a_role_without_agents_is_refused() -> None:
 
 
 @pytest.mark.parametrize("trouble", [AgentRefused("no"), AgentLost("crashed")])
-async def test_what_was_used_in_vain_is_told_with_the_next_ones_trouble(
+async def test_usage_spent_in_vain_is_reported_with_the_next_agents_trouble(
     trouble: PodiumError,
 ) -> None:
     down = AgentUnavailable("down")

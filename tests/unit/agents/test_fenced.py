@@ -66,7 +66,7 @@ def test_an_address_that_is_set_is_what_is_reached(
 @pytest.mark.parametrize(
     "address", ["models.example", "http://", "http://h:x", "ftp://h", "http://[x"]
 )
-def test_an_address_without_a_host_is_said_so(address: str) -> None:
+def test_address_without_a_host_is_reported_as_such(address: str) -> None:
     with pytest.raises(BadInput, match="has no host"):
         with_needs(FENCE, Needs(base_url=address))
 

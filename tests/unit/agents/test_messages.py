@@ -22,27 +22,27 @@ OPEN = opening()
 
 
 def bodies(text: str, columns: int = 0) -> list[str]:
-    return [each.body for each in read_messages(text, columns=columns).messages]
+    return [message.body for message in read_messages(text, columns=columns).messages]
 
 
 def faults(text: str) -> list[str]:
-    return [each.why for each in read_messages(text).ignored]
+    return [item.why for item in read_messages(text).ignored]
 
 
 def test_a_message_says_whom_it_is_for_what_it_is_and_its_text_to_the_byte() -> None:
     body = "  1. *read* `a`\t\n\n2. é漢字🙂 ]] [[ }  "
 
-    heard = read_messages(f"I think so.\n{OPEN}\n<PLAN>\n{body}\n</PLAN>\n{CLOSE}\nDone.")
+    messages = read_messages(f"I think so.\n{OPEN}\n<PLAN>\n{body}\n</PLAN>\n{CLOSE}\nDone.")
 
-    assert heard.messages == (MessageBlock(to="EXECUTER", type="plan", id="T-1", body=body),)
-    assert heard.ignored == ()
+    assert messages.messages == (MessageBlock(to="EXECUTER", type="plan", id="T-1", body=body),)
+    assert messages.ignored == ()
 
 
 def test_several_messages_come_in_their_order() -> None:
     status, result = opening(type_="status", to="PLANNER"), opening(type_="result", to="PLANNER")
     text = f"{status}\n<STATUS>half</STATUS>\n{CLOSE}\n{result}\na\n{CLOSE}\nor\n{result}\nb\n{CLOSE}\n"
 
-    found = [(each.type, each.body) for each in read_messages(text).messages]
+    found = [(message.type, message.body) for message in read_messages(text).messages]
 
     assert found == [("status", "half"), ("result", "a"), ("result", "b")]
 
@@ -112,28 +112,28 @@ def test_metadata_may_be_wrapped_and_hold_brackets_and_breaks(header: str) -> No
         ("[[POLI:MSG " + '{"a":' * 2000 + "]]", "metadata cannot be read"),
     ],
 )
-def test_metadata_that_cannot_be_read_is_told_and_passed_over(header: str, why: str) -> None:
-    heard = read_messages(f"{header}\nwrong\n{CLOSE}\n{OPEN}\nright\n{CLOSE}")
+def test_unreadable_metadata_is_reported_and_skipped(header: str, why: str) -> None:
+    messages = read_messages(f"{header}\nwrong\n{CLOSE}\n{OPEN}\nright\n{CLOSE}")
 
-    assert [each.body for each in heard.messages] == ["right"]
-    (ignored,) = heard.ignored
+    assert [message.body for message in messages.messages] == ["right"]
+    (ignored,) = messages.ignored
     assert why in ignored.why
     assert header.startswith(ignored.shown.removesuffix("…"))
 
 
 @pytest.mark.parametrize("half", ["[[POLI:MS", "[POLI:MSG", "[[POLI:MSGS {", "[[/POLI:MSG", "[["])
 def test_half_a_tag_is_text(half: str) -> None:
-    heard = read_messages(f"{half}\n{OPEN}\n{half}\n{CLOSE}\n{half}")
+    messages = read_messages(f"{half}\n{OPEN}\n{half}\n{CLOSE}\n{half}")
 
-    assert [each.body for each in heard.messages] == [half]
-    assert heard.ignored == ()
+    assert [message.body for message in messages.messages] == [half]
+    assert messages.ignored == ()
 
 
 def test_a_block_that_was_cut_off_is_not_glued_to_the_next() -> None:
-    heard = read_messages(f"{opening('OLD-1')}\n<PLAN>\ncut off here\n\n{OPEN}\nwhole\n{CLOSE}")
+    messages = read_messages(f"{opening('OLD-1')}\n<PLAN>\ncut off here\n\n{OPEN}\nwhole\n{CLOSE}")
 
-    assert [(each.id, each.body) for each in heard.messages] == [("T-1", "whole")]
-    assert [each.why for each in heard.ignored] == ["another block begins before it ends"]
+    assert [(message.id, message.body) for message in messages.messages] == [("T-1", "whole")]
+    assert [item.why for item in messages.ignored] == ["another block begins before it ends"]
 
 
 def test_metadata_over_more_lines_than_any_terminal_makes_of_it_is_not_waited_for() -> None:
@@ -146,7 +146,7 @@ def test_nor_to_one_whose_metadata_cannot_be_read() -> None:
     assert bodies(f"{OPEN}\ncut off\n[[POLI:MSG {{to}}]]\nother\n{CLOSE}") == []
 
 
-def test_a_block_without_an_end_is_told_when_the_text_ends() -> None:
+def test_unterminated_block_is_reported_when_the_text_ends() -> None:
     assert faults(f"{OPEN}\nand then") == ["the text ends before it does"]
     assert faults('[[POLI:MSG {"to":') == ["its opening tag does not end"]
 
@@ -179,9 +179,9 @@ def test_a_block_quoted_in_code_of_a_block_is_read_before_the_one_that_quotes_it
 ) -> None:
     quoted = f"{fence}\n{opening('OLD-7')}\nold\n{CLOSE}\n{fence.removesuffix('text')}"
 
-    heard = read_messages(f"{OPEN}\nAs before:\n{quoted}\nGo on.\n{CLOSE}")
+    messages = read_messages(f"{OPEN}\nAs before:\n{quoted}\nGo on.\n{CLOSE}")
 
-    assert [(each.id, each.body) for each in heard.messages] == [
+    assert [(message.id, message.body) for message in messages.messages] == [
         ("OLD-7", "old"),
         ("T-1", f"As before:\n{quoted}\nGo on."),
     ]
@@ -202,7 +202,7 @@ def test_a_closing_tag_in_code_ends_a_block_only_when_no_other_does() -> None:
     assert bodies(f"{OPEN}\n```\nls\n{CLOSE}\n{OPEN}\nx\n{CLOSE}") == ["```\nls", "x"]
 
 
-def test_what_stands_behind_a_mark_of_quotation_is_no_block() -> None:
+def test_text_behind_a_quotation_mark_is_no_block() -> None:
     quoted = "\n".join(f"> {line}" for line in (OPEN, "x", CLOSE))
 
     assert bodies(quoted) == []
@@ -246,13 +246,13 @@ def test_half_a_character_is_replaced_so_that_the_message_can_be_kept() -> None:
 def test_what_is_kept_is_bounded_and_it_is_the_last() -> None:
     many = "".join(f"{opening(f'T-{n}')}\n{CLOSE}\n[[POLI:MSG]]\n" for n in range(1200))
 
-    heard = read_messages(many)
+    messages = read_messages(many)
 
-    assert (len(heard.messages), len(heard.ignored)) == (MAX_MESSAGES, MAX_IGNORED)
-    assert heard.messages[-1].id == "T-1199"
+    assert (len(messages.messages), len(messages.ignored)) == (MAX_MESSAGES, MAX_IGNORED)
+    assert messages.messages[-1].id == "T-1199"
 
 
-def test_a_block_or_a_line_that_is_too_long_is_told_and_the_next_is_read() -> None:
+def test_overlong_block_or_line_is_reported_and_the_next_is_read() -> None:
     line = "x" * (MAX_BODY + 1)
     lines = ("x" * 99 + "\n") * (MAX_BODY // 100 + 1)
     after = f"{CLOSE}\n{OPEN}\nx\n{CLOSE}\n"
@@ -298,7 +298,7 @@ def test_reading_takes_time_by_the_length_of_the_text(unit: str) -> None:
 
 
 def test_very_many_opening_tags_hold_no_message() -> None:
-    heard = read_messages(f"{OPEN}\n" * 20_000)
+    messages = read_messages(f"{OPEN}\n" * 20_000)
 
-    assert heard.messages == ()
-    assert len(heard.ignored) == MAX_IGNORED
+    assert messages.messages == ()
+    assert len(messages.ignored) == MAX_IGNORED

@@ -28,7 +28,7 @@ def plan(body: str) -> str:
     return block_of(MessageBlock(to="EXECUTER", type="plan", id=awaited().id, body=body))
 
 
-async def kept(said: str, *, or_words: bool = False) -> str:
+async def kept(text: str, *, or_words: bool = False) -> str:
     turn = Turn(
         run_id="run_1",
         step_key="turn",
@@ -37,7 +37,7 @@ async def kept(said: str, *, or_words: bool = False) -> str:
         workspace="w",
         awaits=awaited(or_words=or_words),
     )
-    return (await ContractedAgent(FakeAgent([said])).ask(turn)).text
+    return (await ContractedAgent(FakeAgent([text])).ask(turn)).text
 
 
 async def test_a_long_message_is_handed_on_to_the_byte() -> None:
@@ -52,7 +52,7 @@ async def test_of_words_without_measure_before_a_message_the_end_is_kept() -> No
     text = await kept(f"{LINE * 50_000}{plan('1. look')}\n")
 
     assert len(text) <= MAX_ANSWER
-    assert [each.body for each in read_messages(text).messages] == ["1. look"]
+    assert [message.body for message in read_messages(text).messages] == ["1. look"]
 
 
 @pytest.mark.parametrize("or_words", [False, True])

@@ -59,8 +59,8 @@ def as_it_is(text: str, columns: int = COLUMNS) -> str:
 
 def of_turn(screen: str, columns: int = COLUMNS) -> list[str]:
     """Bodies of the messages with the turn's id."""
-    heard = read_messages(screen, columns=columns)
-    return [each.body for each in heard.messages if each.id == ID]
+    messages = read_messages(screen, columns=columns)
+    return [message.body for message in messages.messages if message.id == ID]
 
 
 Shows = Callable[[str, int], str]
@@ -92,7 +92,7 @@ def test_a_program_that_breaks_lines_before_the_pane_does_is_seen_by_its_header(
 
 
 @every_way
-def test_what_stands_around_a_block_is_no_part_of_it(shows: Shows) -> None:
+def test_text_around_a_block_is_no_part_of_it(shows: Shows) -> None:
     screen = "\n".join(["❯ do it", "", shows(block(), COLUMNS), *FOOT])
 
     assert of_turn(screen) == [BODY]
@@ -162,7 +162,9 @@ def test_a_section_tag_is_not_joined_to_a_word_longer_than_a_row(shows: Shows) -
 def test_two_blocks_are_two(shows: Shows) -> None:
     screen = shows(f"{block('one')}\nand\n{block('two', 'second')}", COLUMNS)
 
-    found = [(each.id, each.body) for each in read_messages(screen, columns=COLUMNS).messages]
+    found = [
+        (message.id, message.body) for message in read_messages(screen, columns=COLUMNS).messages
+    ]
 
     assert found == [("one", BODY), ("two", "second")]
 

@@ -41,11 +41,11 @@ def test_nor_does_it_when_characters_come_one_by_one(text: str, columns: int) ->
     assert streamed(list(text), columns) == read_messages(text, columns=columns)
 
 
-def test_a_message_is_told_once_as_soon_as_its_last_line_has_ended() -> None:
+def test_message_is_reported_once_as_soon_as_its_last_line_has_ended() -> None:
     stream = MessageStream()
 
     assert stream.feed(f"{OPEN}\nbody\n{CLOSE}").messages == ()
-    assert [each.body for each in stream.feed("\n").messages] == ["body"]
+    assert [message.body for message in stream.feed("\n").messages] == ["body"]
     assert stream.feed("more\n").messages == ()
     assert stream.end().messages == ()
 
@@ -55,7 +55,7 @@ def test_a_closing_tag_that_a_sentence_goes_on_from_ended_nothing() -> None:
     stream.feed(f"{OPEN}\nbody\n{CLOSE}")
 
     assert stream.feed(" is how it ends\n").messages == ()
-    assert [each.why for each in stream.end().ignored] == ["the text ends before it does"]
+    assert [item.why for item in stream.end().ignored] == ["the text ends before it does"]
 
 
 # What a terminal would not leave as it is, or what is itself a tag or a fence.
@@ -68,15 +68,15 @@ words = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_
 @given(
     st.sampled_from(["plan", "result", "report", "status", "blocker"]), words, words, bodies, texts
 )
-def test_a_message_that_was_written_is_read_whatever_stood_before_it(
+def test_written_message_is_read_whatever_came_before_it(
     type_: str, to: str, id_: str, body: str, before: str
 ) -> None:
     message = MessageBlock(to=to, type=type_, id=id_, body=body)
     fences_are_closed = before.replace("```", "").replace("~~~", "")
 
-    heard = read_messages(f"{fences_are_closed}\n{block_of(message)}")
+    messages = read_messages(f"{fences_are_closed}\n{block_of(message)}")
 
-    read = heard.messages[-1]
+    read = messages.messages[-1]
     assert (read.to, read.type, read.id, read.body) == (to, type_, id_, body)
 
 

@@ -44,7 +44,7 @@ SERVED: dict[str, Any] = {
 }
 
 
-def kit_in(folder: Path, launcher: FakeLauncher | None = None) -> AgentDeps:
+def deps_in(folder: Path, launcher: FakeLauncher | None = None) -> AgentDeps:
     return AgentDeps(
         confinement_provider=FakeConfinementProvider(),
         launcher=launcher or FakeLauncher(),
@@ -65,9 +65,9 @@ def turn_in(folder: Path, **changes: Any) -> Turn:
 
 def laid_out(folder: Path, options: AgentOptions, **turn: Any) -> dict[str, Any]:
     """Return what lies in the home: every JSON file by its name."""
-    kit, asked = kit_in(folder), turn_in(folder, **turn)
-    with private_home(kit, asked, "coder", logins=login_of(options, kit)) as home:
-        lay_out(home, asked, options, own_options(options), kit, {"PODIUM_DOOR": "/d"}, "1.2.3")
+    deps, asked = deps_in(folder), turn_in(folder, **turn)
+    with private_home(deps, asked, "coder", logins=login_of(options, deps)) as home:
+        lay_out(home, asked, options, own_options(options), deps, {"PODIUM_DOOR": "/d"}, "1.2.3")
         assert home.path.joinpath(".config/opencode/node_modules").is_dir()
         return {file.name: json.loads(file.read_text()) for file in home.path.rglob("*.json")}
 
@@ -137,7 +137,7 @@ def test_what_a_project_says_to_agents_is_still_read_unless_it_leads_elsewhere(
 
 def test_its_own_variables_win_over_those_of_the_settings(tmp_path: Path) -> None:
     env = {"OPENCODE_DISABLE_PROJECT_CONFIG": "", "HOME": "/elsewhere", "MINE": "1"}
-    with private_home(kit_in(tmp_path), turn_in(tmp_path), "coder") as home:
+    with private_home(deps_in(tmp_path), turn_in(tmp_path), "coder") as home:
         found = environment_for(AgentOptions(name="coder", env=env), home, {})
     assert (found["OPENCODE_DISABLE_PROJECT_CONFIG"], found["MINE"]) == ("1", "1")
     assert found["HOME"] == str(home.path)
@@ -212,15 +212,15 @@ CALLS: list[tuple[str, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("tool", "arguments", "name"), CALLS)
-def test_each_of_its_tools_is_a_registered_one(
+def test_every_one_of_its_tools_is_registered(
     tool: str, arguments: dict[str, Any], name: str
 ) -> None:
-    found, wish = translate(tool, arguments)
+    found, intent = translate(tool, arguments)
     assert found == name
     spec = Registry((*builtin_tools(), *own_tools())).spec(found)
     assert spec is not None
-    assert set(wish) <= set(spec.input_schema["properties"])
-    assert set(spec.input_schema.get("required", ())) <= set(wish)
+    assert set(intent) <= set(spec.input_schema["properties"])
+    assert set(spec.input_schema.get("required", ())) <= set(intent)
 
 
 OBEYED: dict[str, str] = {
@@ -276,7 +276,7 @@ async def test_a_model_that_says_nothing_is_given_up(tmp_path: Path) -> None:
         {("opencode", "--version"): known, ("opencode",): None, ("git",): ProcessExit(exit_code=1)}
     )
     options = AgentOptions(**SERVED, options={"silence_seconds": 0.05})
-    agent = OpencodeCliAgent(options, kit_in(tmp_path, launcher))
+    agent = OpencodeCliAgent(options, deps_in(tmp_path, launcher))
     with pytest.raises(AgentUnavailable, match="received nothing from its model") as caught:
         await agent.ask(turn_in(tmp_path, limits=TurnLimits(seconds=None)))
     assert caught.value.usage is not None
@@ -289,7 +289,7 @@ async def test_a_turn_that_is_cancelled_ends_its_program(tmp_path: Path) -> None
     launcher = FakeLauncher(
         {("opencode", "--version"): known, ("opencode",): None, ("git",): ProcessExit(exit_code=1)}
     )
-    agent = OpencodeCliAgent(AgentOptions(**SERVED), kit_in(tmp_path, launcher))
+    agent = OpencodeCliAgent(AgentOptions(**SERVED), deps_in(tmp_path, launcher))
     asking = asyncio.create_task(agent.ask(turn_in(tmp_path, limits=TurnLimits(seconds=None))))
     await retry_until(lambda: any(process.alive for process in launcher.processes))
     asking.cancel()

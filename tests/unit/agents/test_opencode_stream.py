@@ -50,15 +50,15 @@ OVERFLOW = (
 )
 
 
-class Rig:
+class Harness:
     """A stream, and what was told on the way."""
 
     def __init__(self, *lines: str, retries: int = 2, spending: Spending | None = None) -> None:
-        self.told: list[tuple[str, str]] = []
+        self.messages: list[tuple[str, str]] = []
         self.stream = OpencodeStream(
             "coder",
             Patience(retries, longest_wait_seconds=15.0),
-            lambda kind, text: self.told.append((kind, text)),
+            lambda kind, text: self.messages.append((kind, text)),
             lambda: NOW,
             spending=spending or Spending("coder"),
             started=True,
@@ -75,27 +75,27 @@ def tool(status: str, **more: Any) -> str:
 
 
 def test_a_plain_answer_is_read_with_its_session_and_usage() -> None:
-    rig = Rig(READY, USAGE, STEP_START, TEXT, STEP_FINISH)
-    assert (rig.stream.text, rig.stream.session) == ("hello there", "ses_1")
-    assert rig.told == [("text", "hello there\n")]
-    usage = rig.stream.usage(1.5)
+    harness = Harness(READY, USAGE, STEP_START, TEXT, STEP_FINISH)
+    assert (harness.stream.text, harness.stream.session) == ("hello there", "ses_1")
+    assert harness.messages == [("text", "hello there\n")]
+    usage = harness.stream.usage(1.5)
     # Counted once, although it came twice.
     assert (usage.input_tokens, usage.output_tokens, usage.usd) == (2287, 5, 0.25)
     assert (usage.turns, usage.seconds, usage.complete) == (1, 1.5, True)
-    assert error_at_end("coder", rig.stream, ProcessExit(exit_code=0), NOW) is None
+    assert error_at_end("coder", harness.stream, ProcessExit(exit_code=0), NOW) is None
 
 
 def test_only_the_words_of_the_last_message_are_the_answer() -> None:
     later = [line.replace("msg_1", "msg_2") for line in (STEP_START, TEXT, STEP_FINISH)]
     on_the_way = TEXT.replace("hello there", "let me look")
-    rig = Rig(READY, STEP_START, on_the_way, STEP_FINISH, *later)
-    assert rig.stream.text == "hello there"
+    harness = Harness(READY, STEP_START, on_the_way, STEP_FINISH, *later)
+    assert harness.stream.text == "hello there"
 
 
-def test_what_was_told_piece_by_piece_is_not_told_again() -> None:
+def test_text_reported_piece_by_piece_is_not_reported_again() -> None:
     pieces = [relayed(kind="delta", text=piece) for piece in ("hello ", "there")]
-    rig = Rig(READY, *pieces, STEP_START, TEXT, STEP_FINISH)
-    assert rig.told == [("text", "hello "), ("text", "there")]
+    harness = Harness(READY, *pieces, STEP_START, TEXT, STEP_FINISH)
+    assert harness.messages == [("text", "hello "), ("text", "there")]
 
 
 def step(part: str, *, read: int = 100, cached: int = 0, reason: str = "tool-calls") -> str:
@@ -104,13 +104,17 @@ def step(part: str, *, read: int = 100, cached: int = 0, reason: str = "tool-cal
 
 
 def test_every_step_is_an_exchange_with_the_model() -> None:
-    rig = Rig(READY, step("prt_1"), step("prt_2"), step("prt_2"), step("prt_3", reason="stop"))
-    assert rig.stream.usage(0.0).turns == 3
+    harness = Harness(
+        READY, step("prt_1"), step("prt_2"), step("prt_2"), step("prt_3", reason="stop")
+    )
+    assert harness.stream.usage(0.0).turns == 3
 
 
 def test_what_came_from_a_cache_is_not_paid_for_as_fresh() -> None:
-    fresh = Rig(step("prt_1", read=100_000), spending=Spending("coder", "podium/gpt-5"))
-    cached = Rig(step("prt_1", read=0, cached=100_000), spending=Spending("coder", "openai/gpt-5"))
+    fresh = Harness(step("prt_1", read=100_000), spending=Spending("coder", "podium/gpt-5"))
+    cached = Harness(
+        step("prt_1", read=0, cached=100_000), spending=Spending("coder", "openai/gpt-5")
+    )
     one, other = fresh.stream.usage(0.0), cached.stream.usage(0.0)
     assert one.input_tokens == other.input_tokens == 100_000
     assert 0 < other.usd < one.usd / 2
@@ -119,14 +123,14 @@ def test_what_came_from_a_cache_is_not_paid_for_as_fresh() -> None:
 
 
 def test_a_model_that_was_not_chosen_is_learnt_from_what_it_says() -> None:
-    told = relayed(kind="model", model="anthropic/claude-sonnet-4-5")
+    output = relayed(kind="model", model="anthropic/claude-sonnet-4-5")
     later = relayed(kind="model", model="other/small")
     spending = Spending("coder")
-    used = Rig(READY, told, later, step("prt_1"), spending=spending).stream.usage(0.0)
+    used = Harness(READY, output, later, step("prt_1"), spending=spending).stream.usage(0.0)
     assert spending.model == "anthropic/claude-sonnet-4-5"
     assert used.usd > 0
     chosen = Spending("coder", "gpt-5")
-    Rig(READY, told, spending=chosen)
+    Harness(READY, output, spending=chosen)
     assert chosen.model == "gpt-5"
 
 
@@ -141,18 +145,18 @@ def test_a_model_that_was_not_chosen_is_learnt_from_what_it_says() -> None:
 def test_a_turn_that_would_go_on_beyond_a_limit_is_stopped(
     limits: TurnLimits, measure: str
 ) -> None:
-    rig = Rig(READY, step("prt_1"), spending=Spending("coder", "gpt-5", limits))
+    harness = Harness(READY, step("prt_1"), spending=Spending("coder", "gpt-5", limits))
     with pytest.raises(BudgetSpent, match="raise the limit") as caught:
-        rig.stream.hear(step("prt_2"))
+        harness.stream.hear(step("prt_2"))
     assert (caught.value.scope, caught.value.measure) == ("step", measure)
     # An answer that has come is not thrown away.
-    done = Rig(step("p1"), step("p2", reason="stop"), spending=Spending("x", "gpt-5", limits))
+    done = Harness(step("p1"), step("p2", reason="stop"), spending=Spending("x", "gpt-5", limits))
     assert done.stream.usage(0.0).turns == 2
 
 
 def test_a_limit_of_money_without_a_price_is_warned_of() -> None:
     spending = Spending("coder", "my-own-model", TurnLimits(usd=1.0))
-    Rig(step("prt_1"), spending=spending)
+    Harness(step("prt_1"), spending=spending)
     (warning,) = spending.warnings
     assert "my-own-model" in warning
     assert Spending("coder", "my-own-model").warnings == ()
@@ -160,22 +164,22 @@ def test_a_limit_of_money_without_a_price_is_warned_of() -> None:
 
 def test_it_may_be_silent_when_it_waits_for_an_approval() -> None:
     for reason in ("content-filter", "tool-calls", "unknown"):
-        stream = Rig(READY, STEP_START, STEP_FINISH.replace('"stop"', f'"{reason}"')).stream
+        stream = Harness(READY, STEP_START, STEP_FINISH.replace('"stop"', f'"{reason}"')).stream
         assert error_at_end("coder", stream, ProcessExit(exit_code=0), NOW) is not None
         assert error_at_end("coder", stream, ProcessExit(exit_code=0), NOW, ("ap_1",)) is None
 
 
 def test_a_step_before_the_plugin_is_there_ends_the_turn() -> None:
     with pytest.raises(AgentRejected, match="did not load Podium's plugin"):
-        Rig(STEP_START)
+        Harness(STEP_START)
 
 
 def test_a_tool_is_at_work_until_it_is_settled() -> None:
-    rig = Rig(tool("pending"), tool("running"))
-    assert (rig.stream.running, rig.told) == ({"call_1"}, [("tool", "bash")])
-    (done,) = rig.stream.hear(tool("completed", output="hi\n", exit=0))
+    harness = Harness(tool("pending"), tool("running"))
+    assert (harness.stream.running, harness.messages) == ({"call_1"}, [("tool", "bash")])
+    (done,) = harness.stream.hear(tool("completed", output="hi\n", exit=0))
     assert (done.ref, done.ok, done.result["output"]) == ("call_1", True, "hi\n")
-    assert rig.stream.running == set()
+    assert harness.stream.running == set()
 
 
 @pytest.mark.parametrize(
@@ -187,42 +191,44 @@ def test_a_tool_is_at_work_until_it_is_settled() -> None:
     ],
 )
 def test_a_tool_that_did_not_do_it_is_settled_as_failed(line: str, error: str) -> None:
-    (done,) = Rig(line).settled
+    (done,) = Harness(line).settled
     assert (done.ok, done.error) == (False, error)
 
 
-def test_a_patch_is_settled_for_each_of_its_files() -> None:
-    rig = Rig(tool("completed", tool="apply_patch", files=3))
-    assert [done.ref for done in rig.settled] == ["call_1", "call_1#1", "call_1#2"]
+def test_patch_is_settled_for_every_one_of_its_files() -> None:
+    harness = Harness(tool("completed", tool="apply_patch", files=3))
+    assert [done.ref for done in harness.settled] == ["call_1", "call_1#1", "call_1#2"]
 
 
 def retry(message: str, attempt: int = 1, wait_seconds: float = 2.0) -> str:
-    moment = NOW + timedelta(seconds=wait_seconds)
+    timestamp = NOW + timedelta(seconds=wait_seconds)
     return relayed(
         kind="retry",
         type="retry",
         attempt=attempt,
         message=message,
-        next=int(moment.timestamp() * 1000),
+        next=int(timestamp.timestamp() * 1000),
     )
 
 
-def test_a_few_retries_are_told_and_one_too_many_is_an_outage() -> None:
-    rig = Rig(retry("The server is overloaded."), retry("The server is overloaded.", attempt=2))
-    assert rig.told[0] == ("retry", "try 2: The server is overloaded.")
+def test_few_retries_are_reported_and_one_too_many_is_an_outage() -> None:
+    harness = Harness(
+        retry("The server is overloaded."), retry("The server is overloaded.", attempt=2)
+    )
+    assert harness.messages[0] == ("retry", "try 2: The server is overloaded.")
     with pytest.raises(AgentUnavailable, match="overloaded"):
-        rig.stream.hear(retry("The server is overloaded.", attempt=3))
+        harness.stream.hear(retry("The server is overloaded.", attempt=3))
 
 
 def test_a_limit_with_a_long_wait_says_until_when() -> None:
     with pytest.raises(RateLimited) as caught:
-        Rig(retry("Rate limit reached for requests.", wait_seconds=90))
+        Harness(retry("Rate limit reached for requests.", wait_seconds=90))
     assert caught.value.retry_at == NOW + timedelta(seconds=90)
 
 
 def test_a_long_wait_for_something_else_is_an_outage() -> None:
     with pytest.raises(AgentUnavailable):
-        Rig(retry("Cannot connect to API", wait_seconds=90))
+        Harness(retry("Cannot connect to API", wait_seconds=90))
 
 
 @pytest.mark.parametrize(
@@ -250,7 +256,7 @@ def test_a_long_wait_for_something_else_is_an_outage() -> None:
     ],
 )
 def test_lines_that_are_no_records_are_passed_over(line: str) -> None:
-    stream = Rig(READY, line).stream
+    stream = Harness(READY, line).stream
     assert (stream.text, stream.session, stream.failure) == ("", None, None)
     used = stream.usage(1.0)
     assert (used.input_tokens, used.output_tokens, used.usd) == (0, 0, 0.0)
@@ -272,7 +278,7 @@ def test_lines_that_are_no_records_are_passed_over(line: str) -> None:
         ({}, AgentLost),
     ],
 )
-def test_each_failure_it_names_is_one_error(failure: dict[str, Any], kind: type) -> None:
+def test_every_failure_it_names_is_one_error(failure: dict[str, Any], kind: type) -> None:
     assert type(error_of("coder", failure, NOW)) is kind
 
 
@@ -323,18 +329,21 @@ ENDS: Mapping[str, tuple[list[str], ProcessExit, type]] = {
 @pytest.mark.parametrize("end", ENDS)
 def test_an_end_that_is_no_answer_is_an_error(end: str) -> None:
     lines, ended, kind = ENDS[end]
-    assert type(error_at_end("coder", Rig(*lines).stream, ended, NOW)) is kind
+    assert type(error_at_end("coder", Harness(*lines).stream, ended, NOW)) is kind
 
 
 def test_a_command_without_an_exit_code_is_not_called_done() -> None:
-    rig = Rig(tool("running"), tool("completed", exit=None, output="fine"))
-    assert (rig.settled, rig.stream.running) == ([], set())
+    harness = Harness(tool("running"), tool("completed", exit=None, output="fine"))
+    assert (harness.settled, harness.stream.running) == ([], set())
 
 
 def test_the_plugin_says_what_it_is_about_to_ask_for() -> None:
-    rig = Rig()
-    told: list[str] = []
-    rig.stream.expect, rig.stream.expect_no_more = told.append, lambda use: told.append(f"-{use}")
+    harness = Harness()
+    messages: list[str] = []
+    harness.stream.expect, harness.stream.expect_no_more = (
+        messages.append,
+        lambda use: messages.append(f"-{use}"),
+    )
     for kind in ("asking", "asked"):
-        rig.stream.hear(relayed(kind=kind, call="call_1"))
-    assert told == ["call_1", "-call_1"]
+        harness.stream.hear(relayed(kind=kind, call="call_1"))
+    assert messages == ["call_1", "-call_1"]

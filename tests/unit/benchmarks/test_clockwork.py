@@ -85,9 +85,9 @@ def test_what_is_not_over_is_closed_at_the_end() -> None:
     bell = Bell(clockwork)
     closed: list[str] = []
 
-    def wait(name: str, wish: float | Bell) -> Process:
+    def wait(name: str, intent: float | Bell) -> Process:
         try:
-            yield wish
+            yield intent
         finally:
             closed.append(name)
 

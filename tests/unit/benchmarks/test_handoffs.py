@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from benchmarks.handoff_harness import LINES, a_block
 from benchmarks.handoff_pane import is_submitted
-from benchmarks.handoff_stage import LINES, a_block
 from podium.agents.contract.messages import read_messages
 
 

@@ -27,7 +27,7 @@ def play(load: Load, site: Site, costs: Costs = COSTS, **changes: float) -> Outc
     return simulate(costs, load, site, seconds=given["seconds"], warm_up=given["warm_up"])
 
 
-def test_the_same_seed_tells_the_same_story_and_another_one_another() -> None:
+def test_same_seed_yields_the_same_story_and_another_one_another() -> None:
     load, site = Load(agents=50, step_seconds=1.0, calls=2), Site(workers=3, room=20)
     first, again, other = (
         simulate(COSTS, load, site, seconds=10, warm_up=1, seed=seed) for seed in (7, 7, 8)
@@ -57,13 +57,13 @@ def test_a_serial_lock_makes_random_comers_wait_as_long_as_the_theory_says() -> 
 
 
 @pytest.mark.parametrize("workers", [4, *map(in_soak, (1, 16))])
-def test_however_many_workers_commits_follow_each_other(workers: int) -> None:
+def test_however_many_workers_commits_follow_one_another(workers: int) -> None:
     found = play(Load(agents=1000), Site(workers=workers, room=32, database_cores=64))
     assert found.commits_per_second * COSTS.commit.seconds <= 1
     assert found.lock_share <= 1
 
 
-def test_works_that_wait_are_committed_together_up_to_a_most() -> None:
+def test_waiting_works_are_committed_together_up_to_a_most() -> None:
     one = play(Load(agents=1), Site(workers=1, room=1))
     many = play(Load(agents=1000), Site(workers=1, room=1000))
     assert one.works_per_commit == 1
@@ -79,7 +79,7 @@ def test_on_one_machine_workers_share_its_processors() -> None:
     assert shared.steps_per_second <= 2 / 0.01 < apart.steps_per_second <= 4 / 0.01
 
 
-def test_a_longer_wire_costs_as_many_round_trips_as_there_are() -> None:
+def test_longer_wire_costs_as_many_roundtrips_as_there_are() -> None:
     load = Load(agents=1)
     near = play(load, Site(workers=1, room=1))
     far = play(load, Site(workers=1, room=1, round_trip_seconds=0.01))
@@ -107,5 +107,5 @@ def test_runs_beyond_the_room_of_all_workers_wait_their_turn() -> None:
     assert found.steps_per_second == pytest.approx(10, rel=0.1)
 
 
-def test_each_worker_holds_seven_connections() -> None:
+def test_every_worker_holds_seven_connections() -> None:
     assert connections(13) == 91

@@ -13,7 +13,7 @@ from podium.core.errors import BadInput, NotPossibleNow
 from podium.jobs.sense.orders.work_order import Ack, Claim, OpResult
 from podium.jobs.sense.ports import OrderInbox
 from podium.testing import FixedClock
-from tests.unit.bridge.inbox_rig import FOLDERS, RUN, TAIL, dropped, inbox_at
+from tests.unit.bridge.inbox_harness import FOLDERS, RUN, TAIL, dropped, inbox_at
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -67,7 +67,7 @@ def test_an_order_of_the_same_name_never_covers_a_claimed_one(tmp_path: Path) ->
     with pytest.raises(BadInput, match="already"):
         _claimed(tmp_path)
     assert inbox_at(tmp_path).claim("FIX.yaml", run_id="run_2", worker="w") is not None
-    kept = sorted(each.read_text() for each in (tmp_path / FOLDERS.claimed).iterdir())
+    kept = sorted(path.read_text() for path in (tmp_path / FOLDERS.claimed).iterdir())
     assert kept == ["first: 1", "second: 2"]
 
 
@@ -95,7 +95,7 @@ def test_what_nobody_means_as_an_order_by_its_name_is_not_looked_at(
     "name",
     ["FIX.json", "FIX", "FIX.YAML", "FIX.tmp.yaml", "~FIX.yaml", "-rf.yaml", "a\nb.yaml", "a\x1b[2J.yaml", "a\u202eb.yaml", "x" * 130 + ".yaml", os.fsdecode(b"\xff.yaml")],
 )  # fmt: skip
-def test_a_file_with_an_unusable_name_stays_and_is_told(tmp_path: Path, name: str) -> None:
+def test_file_with_an_unusable_name_stays_and_is_reported(tmp_path: Path, name: str) -> None:
     dropped(tmp_path, name)
     inbox = inbox_at(tmp_path)
     assert not inbox.waiting()
@@ -116,7 +116,7 @@ def test_links_folders_and_pipes_stay_in_the_inbox(tmp_path: Path) -> None:
     (place / "folder.yaml").mkdir()
     inbox = inbox_at(tmp_path)
     assert not inbox.waiting()
-    assert [each.split(":")[0] for each in inbox.passed_over] == [
+    assert [item.split(":")[0] for item in inbox.passed_over] == [
         "'folder.yaml'",
         "'hard.yaml'",
         "'link.yaml'",
@@ -257,7 +257,7 @@ def test_a_second_answer_takes_the_place_of_the_first(tmp_path: Path) -> None:
     inbox = inbox_at(tmp_path)
     inbox.acknowledge(_ack("FIX", status="waiting"))
     inbox.acknowledge(_ack("FIX", status="done"))
-    assert [each.name for each in (tmp_path / FOLDERS.acks).iterdir()] == ["FIX.ack.json"]
+    assert [path.name for path in (tmp_path / FOLDERS.acks).iterdir()] == ["FIX.ack.json"]
     found = inbox.answered("FIX")
     assert found is not None
     assert found.status == "done"
@@ -287,7 +287,7 @@ def test_an_answer_is_whole_or_the_old_one(tmp_path: Path) -> None:
     (acks / "DIR.ack.json").mkdir()
     with pytest.raises(NotPossibleNow, match=r"DIR\.ack\.json"):
         inbox_at(tmp_path).acknowledge(_ack("DIR"))
-    assert sorted(each.name for each in acks.iterdir()) == ["DIR.ack.json", "FIX.ack.json"]
+    assert sorted(path.name for path in acks.iterdir()) == ["DIR.ack.json", "FIX.ack.json"]
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff", b'{"wo_id": "FIX"}', b'{"wo_id": "OTHER", "status": "done", "finished_at": "2026-01-01T00:00:00Z"}'])  # fmt: skip

@@ -12,7 +12,7 @@ from podium.core.decisions import Tier
 from podium.jobs.sense.io.inbox import ORDER_LIMIT_BYTES, is_half_written, read_order
 from podium.jobs.sense.io.plain_yaml import DEPTH_LIMIT, VALUE_LIMIT, NotPlain, parse_plain
 from podium.jobs.sense.orders.work_order import WorkOrder
-from tests.unit.bridge.inbox_rig import RUN, dropped, inbox_at
+from tests.unit.bridge.inbox_harness import RUN, dropped, inbox_at
 
 HEAD = "id: FIX\ntitle: A fix\n"
 
@@ -39,7 +39,7 @@ def test_a_whole_order_is_read(tmp_path: Path) -> None:
     assert opened.fault == ""
     assert opened.order is not None
     assert opened.order.tier is Tier.T2
-    assert [each.op for each in opened.order.ops] == ["write", "run", "session"]
+    assert [item.op for item in opened.order.ops] == ["write", "run", "session"]
     assert opened.order.ops[2].values == {"state": "on", "n": 3, "due": "2026-01-01"}
 
 
@@ -59,7 +59,7 @@ def test_a_whole_order_is_read(tmp_path: Path) -> None:
         ("tier: T9", "tier: 'T9' is not a tier; use one of T0, T1, T2, T3, T4"),
     ],
 )  # fmt: skip
-def test_a_fault_is_said_with_its_key(text: str, fault: str) -> None:
+def test_fault_is_reported_with_its_key(text: str, fault: str) -> None:
     assert _fault(HEAD + text) == fault
 
 
@@ -71,7 +71,7 @@ def test_a_faulty_order_with_an_id_says_whom_to_answer_and_nothing_else() -> Non
     assert read_order(b"id: ../x\ntitle: A fix").order is None
 
 
-def test_every_fault_is_said_at_once_but_not_without_end() -> None:
+def test_every_fault_is_reported_at_once_but_not_without_end() -> None:
     fault = _fault("id: ../x\ntitel: A\nops: [" + "{op: x}, " * 50 + "]")
     assert fault.startswith("id: '../x' is not an id")
     assert fault.count("; ops.") == 8
@@ -83,7 +83,7 @@ def test_a_fault_is_short_whatever_the_file_says() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "text"),
     [
         (b"", "must be a mapping"),
         (b"words", "must be a mapping"),
@@ -106,8 +106,8 @@ def test_a_fault_is_short_whatever_the_file_says() -> None:
     ],
     ids=range(18),
 )
-def test_what_could_hurt_is_no_order(content: bytes, said: str) -> None:
-    assert said in _fault(content)
+def test_what_could_hurt_is_no_order(content: bytes, text: str) -> None:
+    assert text in _fault(content)
 
 
 def test_aliases_that_would_fill_the_memory_are_not_followed() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 GLOSSARY = Path(__file__).parents[3] / "docs" / "glossary.md"
 
 
-def test_the_glossary_has_one_meaning_for_each_word_in_use() -> None:
+def test_glossary_has_one_meaning_per_word_in_use() -> None:
     rows = re.findall(r"^\| \*\*([^*]+)\*\* \| (.+) \|$", GLOSSARY.read_text(), re.MULTILINE)
     words = [word for word, _ in rows]
     assert words == sorted(set(words))

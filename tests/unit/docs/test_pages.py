@@ -48,7 +48,7 @@ def test_the_page_of_testing_lists_every_contract_suite() -> None:
     assert sorted(listed) == _suites()
 
 
-def test_the_page_of_benchmarks_names_each_of_them() -> None:
+def test_page_of_benchmarks_names_them_all() -> None:
     named = [row[0].strip("`") for row in table("benchmarks.md", "name")]
     assert [name for name in named if name] == list(NAMES)
 

@@ -60,15 +60,13 @@ def test_later_lines_see_earlier_ones(tmp_path: Path) -> None:
         ("1A=x", "is not a setting"),
     ],
 )
-def test_what_is_no_plain_setting_is_told_with_its_line(
-    tmp_path: Path, line: str, problem: str
-) -> None:
-    with pytest.raises(ConfigInvalid, match=problem) as told:
+def test_invalid_setting_is_reported_with_its_line(tmp_path: Path, line: str, problem: str) -> None:
+    with pytest.raises(ConfigInvalid, match=problem) as error:
         read(tmp_path, f"OK=1\n{line}\n")
-    assert "poli.env:2:" in str(told.value)
+    assert "poli.env:2:" in str(error.value)
 
 
-def test_a_file_that_cannot_be_read_or_is_too_large_is_told(tmp_path: Path) -> None:
+def test_unreadable_or_too_large_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="does not exist"):
         read_env_file(tmp_path / "missing", KNOWN)
     os.mkfifo(tmp_path / "pipe")
@@ -99,8 +97,8 @@ def test_options_go_before_variables_and_those_before_the_file(tmp_path: Path) -
     one = podium(tmp_path, "flows: {duet: {planner: gemini, executer: gemini}}")
     assert pair_named(one, "main", PairRequest(), {}).planner.agent == "gemini"
     variables = {"PLANNER_CMD": "codex", "POLI_TMUX_SOCKET": "mine", "POLI_TMUX_SESSION": "s"}
-    said = pair_named(one, "main", PairRequest(), variables)
-    assert (said.planner.agent, said.socket, said.session) == ("codex", "mine", "s")
+    output = pair_named(one, "main", PairRequest(), variables)
+    assert (output.planner.agent, output.socket, output.session) == ("codex", "mine", "s")
     wished = pair_named(one, "main", PairRequest(planner="claude", socket="x"), variables)
     assert (wished.planner.agent, wished.socket) == ("claude", "x")
 
@@ -115,7 +113,7 @@ def test_a_command_is_known_by_its_program(tmp_path: Path) -> None:
     assert (found.executer.agent, found.executer.command) == ("generic", ("my-tui", "a b"))
 
 
-def test_each_side_may_have_its_own_folder(tmp_path: Path) -> None:
+def test_every_side_may_have_its_own_folder(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     variables = {"PLANNER_CWD": str(tmp_path / "a"), "EXECUTER_CWD": str(tmp_path / "b")}
@@ -127,7 +125,7 @@ def test_each_side_may_have_its_own_folder(tmp_path: Path) -> None:
         )
 
 
-def test_times_come_of_variables_and_nonsense_is_told(tmp_path: Path) -> None:
+def test_times_come_from_variables_and_nonsense_is_reported(tmp_path: Path) -> None:
     one = podium(tmp_path)
     limits = duet_limits(one, {"POLI_PLAN_TIMEOUT": "12", "POLI_EXEC_TIMEOUT": "34.5"})
     assert (limits.plan_seconds, limits.result_seconds) == (12, 34.5)

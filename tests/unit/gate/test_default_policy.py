@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 from podium.core.decisions import Access, Effect, Tier
-from tests.unit.gate.rig import command_call, context_for, gate_of, path, run, spec, tool_call
+from tests.unit.gate.gate_harness import (
+    command_call,
+    context_for,
+    gate_of,
+    path,
+    run,
+    spec,
+    tool_call,
+)
 
 GATE = gate_of(default=True)
 

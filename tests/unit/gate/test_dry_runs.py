@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from podium.core.decisions import Access, ApprovalStatus, Decision, Effect, Tier
-from tests.unit.gate.rig import approval_for, context_for, gate_of, path, spec, tool_call
+from tests.unit.gate.gate_harness import approval_for, context_for, gate_of, path, spec, tool_call
 
 RULES = """
 rules:
@@ -24,9 +24,9 @@ def filing(mode: str, tool: Any = FILE, **changes: Any) -> Decision:
     return GATE.decide(call, context_for(tool, mode=mode, **changes))
 
 
-def handing_over(mode: str, tier: Any = "T1", *, said_yes: bool = False, **changes: Any) -> Decision:  # fmt: skip
+def handing_over(mode: str, tier: Any = "T1", *, approved: bool = False, **changes: Any) -> Decision:  # fmt: skip
     call = tool_call("hand_over", arguments={"tier": tier})
-    approval = approval_for(call, HAND_OVER, **changes) if said_yes else None
+    approval = approval_for(call, HAND_OVER, **changes) if approved else None
     return GATE.decide(call, context_for(HAND_OVER, mode=mode, approval=approval))
 
 
@@ -42,7 +42,7 @@ def test_without_such_a_word_a_dry_run_changes_nothing() -> None:
 def test_a_word_for_dry_runs_counts_for_nothing_in_sensing() -> None:
     assert filing("sensing").rule == "mode:sensing"
     assert handing_over("sensing").rule == "mode:sensing"
-    assert handing_over("sensing", said_yes=True).rule == "mode:sensing"
+    assert handing_over("sensing", approved=True).rule == "mode:sensing"
 
 
 def test_a_dry_run_does_not_make_for_review_what_people_would_be_asked_about() -> None:
@@ -53,15 +53,15 @@ def test_a_dry_run_does_not_make_for_review_what_people_would_be_asked_about() -
 
 def test_a_dry_run_asks_and_does_nothing_with_the_yes() -> None:
     assert handing_over("dry-run").effect is Effect.ASK
-    answered = handing_over("dry-run", said_yes=True)
+    answered = handing_over("dry-run", approved=True)
     assert (answered.effect, answered.rule) == (Effect.DENY, "mode:dry-run")
-    assert handing_over("supervised", said_yes=True).effect is Effect.ALLOW
+    assert handing_over("supervised", approved=True).effect is Effect.ALLOW
 
 
 @pytest.mark.parametrize("status", [ApprovalStatus.PENDING, ApprovalStatus.REJECTED])
 def test_an_answer_that_is_no_yes_lets_nothing_through(status: ApprovalStatus) -> None:
     for mode in ("dry-run", "supervised", "autonomous"):
-        assert handing_over(mode, said_yes=True, status=status).effect is not Effect.ALLOW
+        assert handing_over(mode, approved=True, status=status).effect is not Effect.ALLOW
 
 
 def test_a_tool_that_asks_in_dry_runs_does_not_act_in_one_where_a_rule_allows_it() -> None:
@@ -72,16 +72,16 @@ def test_a_tool_that_asks_in_dry_runs_does_not_act_in_one_where_a_rule_allows_it
 
 
 @pytest.mark.parametrize(
-    ("said", "tier"),
+    ("text", "tier"),
     [("T0", Tier.T1), ("T1", Tier.T1), ("T2", Tier.T2), ("T3", Tier.T3), ("T4", Tier.T4)],
 )
-def test_what_is_handed_on_is_as_risky_as_it_was_found_to_be(said: str, tier: Tier) -> None:
-    assert handing_over("supervised", said).tier is tier
+def test_what_is_handed_on_is_as_risky_as_it_was_found_to_be(text: str, tier: Tier) -> None:
+    assert handing_over("supervised", text).tier is tier
 
 
-@pytest.mark.parametrize("said", ["", "t2", "T5", "T2 ", 2, None, ["T0"], {}])
-def test_what_nobody_found_out_is_the_worst(said: Any) -> None:
-    assert handing_over("supervised", said).tier is Tier.T4
+@pytest.mark.parametrize("output", ["", "t2", "T5", "T2 ", 2, None, ["T0"], {}])
+def test_what_nobody_found_out_is_the_worst(output: Any) -> None:
+    assert handing_over("supervised", output).tier is Tier.T4
 
 
 def test_a_tool_that_hands_nothing_on_is_not_asked_for_its_tier() -> None:

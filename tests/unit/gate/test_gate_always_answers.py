@@ -13,7 +13,15 @@ from podium.policy import compile_policy
 from podium.policy.facts import CallFacts
 from podium.policy.rules import PolicyRules, RuleVerdict
 from tests.soaking import examples
-from tests.unit.gate.rig import ROOT, RUN_COMMAND, context_for, gate_of, path, spec, tool_call
+from tests.unit.gate.gate_harness import (
+    ROOT,
+    RUN_COMMAND,
+    context_for,
+    gate_of,
+    path,
+    spec,
+    tool_call,
+)
 
 DEFAULT = gate_of(default=True)
 EMPTY = gate_of()
@@ -162,11 +170,11 @@ def test_a_plain_call_is_judged_quickly() -> None:
     context = context_for(spec("read_file"))
     rounds = 500
 
-    def seconds_each() -> float:
+    def seconds_per_item() -> float:
         start = time.process_time()
         for _ in range(rounds):
             DEFAULT.decide(call, context)
         return (time.process_time() - start) / rounds
 
     # The benchmark holds it to 100 µs; here only a blunder should show on a busy machine.
-    assert min(seconds_each() for _ in range(5)) < 0.0005
+    assert min(seconds_per_item() for _ in range(5)) < 0.0005

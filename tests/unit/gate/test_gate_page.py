@@ -9,7 +9,7 @@ import yaml
 
 from podium.core.decisions import Access, BuiltInRule, Effect, Tier
 from podium.policy import CommandKind, RuleGate
-from tests.unit.gate.rig import decide, gate_of, path, run, tool_call
+from tests.unit.gate.gate_harness import decide, gate_of, path, run, tool_call
 
 PAGE = (Path(__file__).parents[3] / "docs" / "gate.md").read_text("utf-8")
 

@@ -187,7 +187,7 @@ def test_everything_else_is_refused(line: str) -> None:
     assert refused.value.reason
 
 
-def test_what_is_moved_and_where_to_is_told() -> None:
+def test_what_is_moved_and_where_to_is_reported() -> None:
     assert read("git mv -v a/x b/y -- .").moved == ("a/x", "b/y", ".")
     assert read("git add a").moved == ()
 

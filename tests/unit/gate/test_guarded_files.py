@@ -42,7 +42,7 @@ def test_ordinary_files_are_not(path: str) -> None:
     assert not is_guarded(path)
 
 
-def test_further_folders_count_with_all_beneath_them() -> None:
+def test_further_folders_count_with_all_below_them() -> None:
     further = ExtraProtectedPaths(["tools/git"])
     assert is_guarded("Tools/Git/check", further)
     assert not is_guarded("tools/github", further)
@@ -68,7 +68,7 @@ def test_attributes_count_where_they_name_drivers(old: str, new: str, runs: bool
     assert drivers_changed(old, new) is runs
 
 
-def test_attributes_are_known_in_other_letters() -> None:
+def test_attributes_are_known_in_other_cases() -> None:
     assert is_attributes("sub/.GitAttributes")
     assert is_attributes("GITATT~1")
     assert not is_attributes("gitattributes.md")

@@ -20,7 +20,7 @@ from podium.core.decisions import (
     Tier,
     Usage,
 )
-from tests.unit.gate.rig import (
+from tests.unit.gate.gate_harness import (
     NOW,
     RUN_COMMAND,
     approval_for,
@@ -195,7 +195,7 @@ def test_an_approval_counts_before_its_deadline_only() -> None:
     assert sent(deadline=NOW).effect is Effect.ASK
 
 
-def test_deny_beats_approval() -> None:
+def test_deny_overrides_approval() -> None:
     denying = gate_of(user=f"{EVERYTHING[:-1]}, {{name: never, tool: send, decision: deny}}]")
     approval = approval_for(SENDING, SEND)
     assert denying.decide(SENDING, context_for(SEND, approval=approval)).rule == "never"

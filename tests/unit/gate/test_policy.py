@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from podium.core.decisions import Access, BuiltInRule, Effect
 from podium.core.errors import BadInput
 from podium.policy import InvalidPolicy, PolicyLayer, default_policy, find_problems
-from tests.unit.gate.rig import command_call, decide, gate_of, path, policy, tool_call
+from tests.unit.gate.gate_harness import command_call, decide, gate_of, path, policy, tool_call
 
 
 def fault(text: str, *, project: bool = False) -> InvalidPolicy:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podium.core.decisions import Access, Call, Effect, Tier
-from tests.unit.gate.rig import command_call, decide, gate_of, path, run, tool_call
+from tests.unit.gate.gate_harness import command_call, decide, gate_of, path, run, tool_call
 
 
 def test_no_rule_means_deny() -> None:
@@ -23,7 +23,7 @@ def test_a_rule_without_why_still_gives_a_reason() -> None:
     assert decision.reason == "rule 'reading' of the user policy says allow"
 
 
-def test_a_deny_wins_wherever_it_stands() -> None:
+def test_deny_wins_wherever_it_appears() -> None:
     gate = gate_of(
         user="""
         rules:
@@ -93,7 +93,7 @@ def test_every_command_of_a_line_must_be_allowed() -> None:
     assert "'other'" in run(gate, "build && other").reason
 
 
-def test_a_deny_for_a_program_holds_wherever_the_program_stands() -> None:
+def test_deny_for_a_program_holds_wherever_the_program_appears() -> None:
     gate = gate_of(
         user="""
         rules:
@@ -265,7 +265,7 @@ DENY = "rules: [{name: theirs, tool: act, decision: deny}]"
         (DENY, ASK, Effect.DENY),
     ],
 )
-def test_a_project_can_only_tighten_what_the_user_said(
+def test_project_can_only_tighten_what_the_user_set(
     user: str, project: str, effect: Effect
 ) -> None:
     assert decide(gate_of(user=user, project=project), tool_call("act")).effect is effect

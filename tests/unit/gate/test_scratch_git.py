@@ -9,7 +9,7 @@ import pytest
 from podium.core.decisions import Effect
 from podium.policy import exec_rules
 from podium.sandbox.confining.exec_rules import ProcessContext, as_data, from_data, judge
-from tests.unit.gate.rig import gate_of, run
+from tests.unit.gate.gate_harness import gate_of, run
 
 FREE = """
 cd $(mktemp -d) && git init && git commit --allow-empty -m x

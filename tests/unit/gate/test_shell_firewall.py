@@ -8,7 +8,7 @@ import pytest
 
 from podium.core.decisions import Decision, Effect, Tier
 from podium.policy import RuleGate
-from tests.unit.gate.rig import command_call, context_for, gate_of, path
+from tests.unit.gate.gate_harness import command_call, context_for, gate_of, path
 
 GATE = gate_of(default=True)
 

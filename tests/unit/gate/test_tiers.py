@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podium.core.decisions import Access, Decision, Effect, Tier
-from tests.unit.gate.rig import (
+from tests.unit.gate.gate_harness import (
     command_call,
     context_for,
     decide,

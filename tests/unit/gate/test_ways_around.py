@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 
 from podium.core.decisions import Access, Effect, Tier
-from tests.unit.gate.rig import ROOT, command_call, context_for, gate_of, path, run, spec, tool_call
+from tests.unit.gate.gate_harness import (
+    ROOT,
+    command_call,
+    context_for,
+    gate_of,
+    path,
+    run,
+    spec,
+    tool_call,
+)
 
 GATE = gate_of(default=True)
 
@@ -305,7 +314,7 @@ def test_a_call_whose_words_may_name_too_many_paths_is_undecidable() -> None:
     assert GATE.decide(many, context_for()).effect is Effect.ALLOW
 
 
-def test_an_option_of_very_many_letters_is_undecidable() -> None:
+def test_option_of_very_many_characters_is_undecidable() -> None:
     assert run(GATE, f"grep -{'n' * 40}fsecrets x").rule == "undecidable-command"
 
 
@@ -316,7 +325,7 @@ def test_an_option_of_very_many_letters_is_undecidable() -> None:
         {"path": "a", "options": [{"deep": "x secret://API_KEY y"}]},
     ],
 )
-def test_a_call_that_is_given_a_secret_needs_a_person_who_is_told_which(
+def test_call_given_a_secret_needs_a_person_who_is_shown_which(
     arguments: dict[str, object],
 ) -> None:
     call = tool_call("write_file", paths=(path("a", Access.WRITE),), arguments=arguments)

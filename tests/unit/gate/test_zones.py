@@ -7,7 +7,7 @@ import pytest
 from podium.core.decisions import Access, Decision, Effect, PathUse, Tier
 from podium.policy import RuleGate
 from podium.policy.zones import PathGlobs
-from tests.unit.gate.rig import ROOT, command_call, decide, gate_of, path, run, tool_call
+from tests.unit.gate.gate_harness import ROOT, command_call, decide, gate_of, path, run, tool_call
 
 EVERYTHING = 'rules: [{name: all, tool: "*", decision: allow, up_to_tier: T4}]'
 
@@ -30,7 +30,7 @@ def touch(gate: RuleGate, used: PathUse) -> Decision:
         ("a.b", ["a.b"], ["axb"]),
     ],
 )
-def test_globs_cover_what_they_name_and_all_beneath(
+def test_globs_cover_what_they_name_and_all_below(
     glob: str, inside: list[str], outside: list[str]
 ) -> None:
     places = PathGlobs([glob])
@@ -59,7 +59,7 @@ def test_a_forbidden_zone_denies_every_access(access: Access) -> None:
     assert (decision.effect, decision.rule) == (Effect.DENY, "forbidden-zone:forbidden")
 
 
-def test_a_forbidden_zone_is_found_through_links_parents_and_letter_case() -> None:
+def test_forbidden_zone_is_found_through_links_parents_and_case_changes() -> None:
     gate = gate_of(user=f"{EVERYTHING}\nzones: {{forbidden: [secrets/**]}}")
     real = f"{ROOT}/secrets/key"
 
@@ -239,7 +239,7 @@ def test_walking_tools_can_ask_which_paths_are_forbidden() -> None:
     assert not gate.passed_over(f"{ROOT}/src/a", ROOT)
 
 
-def test_closed_zones_with_plain_names_are_told_so_that_the_kernel_can_hold_them() -> None:
+def test_closed_zones_with_plain_names_are_listed_so_that_the_kernel_can_hold_them() -> None:
     gate = gate_of(
         project="""
         zones:

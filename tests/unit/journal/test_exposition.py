@@ -24,9 +24,9 @@ def samples(*families: MetricFamily) -> dict[tuple[str, tuple[tuple[str, str], .
     """Every sample, as Prometheus reads it."""
     read = text_string_to_metric_families(exposed(families))
     return {
-        (each.name, tuple(sorted(each.labels.items()))): each.value
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
         for family in read
-        for each in family.samples
+        for sample in family.samples
     }
 
 
@@ -48,7 +48,7 @@ def test_counters_gauges_and_histograms_are_read_as_what_they_are() -> None:
         ("c_seconds_sum", ()): 30.6,
         ("c_seconds_count", ()): 3.0,
     }
-    kinds = [each.type for each in text_string_to_metric_families(exposed([counter, gauge]))]
+    kinds = [family.type for family in text_string_to_metric_families(exposed([counter, gauge]))]
     assert kinds == ["counter", "gauge"]
 
 

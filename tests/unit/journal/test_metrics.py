@@ -39,7 +39,7 @@ from podium.telemetry import event_feed
 from podium.telemetry.event_feed import HostedFollower, HostedRun
 from podium.telemetry.metrics import HostedMetrics, gauges
 from podium.testing import MemoryStore, retry_until
-from tests.unit.journal.hosted_rig import ME, HostedRig
+from tests.unit.journal.hosted_harness import ME, HostedHarness
 from tests.unit.journal.test_exposition import samples
 
 T = TypeVar("T")
@@ -60,7 +60,7 @@ def requested(call: str) -> ToolRequested:
 
 
 async def counted(
-    rig: HostedRig, metrics: HostedMetrics, follower: HostedFollower
+    harness: HostedHarness, metrics: HostedMetrics, follower: HostedFollower
 ) -> dict[str, float]:
     await follower.catch_up()
     return {
@@ -71,35 +71,35 @@ async def counted(
 
 
 async def test_answers_of_models_stops_and_playbooks_are_counted() -> None:
-    rig, metrics = HostedRig(), HostedMetrics()
-    follower = await rig.follow(metrics.take, metrics.types)
-    run = await rig.queue()
-    await rig.start(run)
+    harness, metrics = HostedHarness(), HostedMetrics()
+    follower = await harness.follow(metrics.take, metrics.types)
+    run = await harness.queue()
+    await harness.start(run)
     answer = ModelAnswer(number=0, request="x", text=SECRET, model="m-1")
     stop = TurnStop(kind="tool_calls", reason=SECRET)
-    await rig.say(
+    await harness.say(
         run,
         ModelAnswered(step="turn#0", role="playbook", agent="gemini", answer=answer),
         ModelAnswered(step="turn#0", role="playbook", agent="gemini", answer=answer),
         AgentStopped(role="playbook", agent="gemini", stop=stop),
         PlaybookEnded(met=False, stop=stop),
     )
-    found = await counted(rig, metrics, follower)
+    found = await counted(harness, metrics, follower)
     assert found["podium_model_answers_total m-1 playbook"] == 2
     assert found["podium_turns_stopped_total tool_calls playbook"] == 1
     assert found["podium_playbooks_ended_total no"] == 1
 
 
 async def test_everything_that_a_hosted_run_does_is_counted_once() -> None:
-    rig, metrics = HostedRig(), HostedMetrics()
-    follower = await rig.follow(metrics.take, metrics.types)
-    run = await rig.queue()
-    rig.clock.advance(7)
-    await rig.start(run)
+    harness, metrics = HostedHarness(), HostedMetrics()
+    follower = await harness.follow(metrics.take, metrics.types)
+    run = await harness.queue()
+    harness.clock.advance(7)
+    await harness.start(run)
     failure = Failure(kind="Boom", message=SECRET)
     refused = {"tool": "run_command", "tier": "T3", "rule": "r", "reason": SECRET}
     usage = Usage(input_tokens=100, output_tokens=20, usd=0.5)
-    await rig.say(
+    await harness.say(
         run,
         StepCompleted(step="plan", seconds=2.0),
         StepBroke(step="work#1", attempt=1, failure=failure, final=False),
@@ -149,35 +149,35 @@ async def test_everything_that_a_hosted_run_does_is_counted_once() -> None:
         "podium_usage_usd_total agent:codex": 0.5,
         "podium_usage_usd_total tool:search": 0.25,
     }
-    assert await counted(rig, metrics, follower) == expected
-    assert await counted(rig, metrics, follower) == expected
+    assert await counted(harness, metrics, follower) == expected
+    assert await counted(harness, metrics, follower) == expected
 
 
 async def test_what_other_processes_host_is_theirs_to_count() -> None:
-    rig, metrics = HostedRig(), HostedMetrics()
-    follower = await rig.follow(metrics.take, metrics.types)
-    mine, theirs = await rig.queue(), await rig.queue()
-    await rig.start(mine)
-    await rig.start(theirs, owner="wrk_other")
+    harness, metrics = HostedHarness(), HostedMetrics()
+    follower = await harness.follow(metrics.take, metrics.types)
+    mine, theirs = await harness.queue(), await harness.queue()
+    await harness.start(mine)
+    await harness.start(theirs, owner="wrk_other")
     step = StepCompleted(step="plan")
-    await rig.say(mine, step)
-    await rig.say(theirs, step, RunSucceeded())
-    await rig.start(mine, owner="wrk_other", fence=2)
-    await rig.say(mine, step, RunCancelled())
-    found = await counted(rig, metrics, follower)
+    await harness.say(mine, step)
+    await harness.say(theirs, step, RunSucceeded())
+    await harness.start(mine, owner="wrk_other", fence=2)
+    await harness.say(mine, step, RunCancelled())
+    found = await counted(harness, metrics, follower)
     assert found["podium_steps_total pipeline completed"] == 1
     assert not [name for name in found if name.startswith("podium_runs_ended")]
 
 
 async def test_a_run_that_is_taken_again_did_not_wait_in_its_queue() -> None:
-    rig, metrics = HostedRig(), HostedMetrics()
-    follower = await rig.follow(metrics.take, metrics.types)
-    run = await rig.queue()
-    await rig.start(run)
-    await rig.say(run, RunParked(reason="let go"), after=timedelta(hours=1))
-    await rig.start(run, fence=2)
-    await rig.say(run, RunSucceeded())
-    found = await counted(rig, metrics, follower)
+    harness, metrics = HostedHarness(), HostedMetrics()
+    follower = await harness.follow(metrics.take, metrics.types)
+    run = await harness.queue()
+    await harness.start(run)
+    await harness.say(run, RunParked(reason="let go"), after=timedelta(hours=1))
+    await harness.start(run, fence=2)
+    await harness.say(run, RunSucceeded())
+    found = await counted(harness, metrics, follower)
     assert found["podium_runs_taken_again_total pipeline"] == 1
     assert found["podium_runs_stopped_total pipeline parked"] == 1
     assert found["podium_runs_ended_total pipeline succeeded"] == 1
@@ -186,12 +186,12 @@ async def test_a_run_that_is_taken_again_did_not_wait_in_its_queue() -> None:
 
 
 async def test_what_happened_before_is_not_counted() -> None:
-    rig, metrics = HostedRig(), HostedMetrics()
-    run = await rig.queue()
-    await rig.start(run)
-    follower = await rig.follow(metrics.take, metrics.types)
-    await rig.say(run, RunSucceeded())
-    assert await counted(rig, metrics, follower) == {}
+    harness, metrics = HostedHarness(), HostedMetrics()
+    run = await harness.queue()
+    await harness.start(run)
+    follower = await harness.follow(metrics.take, metrics.types)
+    await harness.say(run, RunSucceeded())
+    assert await counted(harness, metrics, follower) == {}
 
 
 class FaltersOnce(MemoryStore):
@@ -209,8 +209,8 @@ class FaltersOnce(MemoryStore):
 async def test_a_follower_waits_out_trouble_and_skips_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    rig = HostedRig()
-    rig.store = FaltersOnce(rig.clock)
+    harness = HostedHarness()
+    harness.store = FaltersOnce(harness.clock)
     monkeypatch.setattr(event_feed, "PAUSE_SECONDS", 0.001)  # nothing is waited for in it
     seen: list[Event] = []
 
@@ -219,28 +219,30 @@ async def test_a_follower_waits_out_trouble_and_skips_nothing(
         if len(seen) == 2:
             raise ValueError("a reading that broke")
 
-    follower = await rig.follow(take, HostedMetrics().types)
-    run = await rig.queue()
+    follower = await harness.follow(take, HostedMetrics().types)
+    run = await harness.queue()
     following = asyncio.create_task(follower.follow())
-    rig.store.faltered = 1
-    await rig.start(run)
-    await rig.say(run, *[StepCompleted(step=f"s#{n}") for n in range(5)], RunSucceeded())
+    harness.store.faltered = 1
+    await harness.start(run)
+    await harness.say(run, *[StepCompleted(step=f"s#{n}") for n in range(5)], RunSucceeded())
     await retry_until(lambda: len(seen) == 7)
     assert [event.seq for event in seen] == [2, 3, 4, 5, 6, 7, 8]
     await retry_until(lambda: not follower.problem)
-    assert rig.store.faltered == 2
-    await rig.store.close()
+    assert harness.store.faltered == 2
+    await harness.store.close()
     await following
 
 
-async def test_the_gauges_tell_how_queues_workers_and_approvals_stand() -> None:
-    rig = HostedRig()
-    run = await rig.queue()
-    rig.clock.advance(40)
-    await rig.store.write(lambda tx: tx.save_worker(beat(rig, ME, seconds_ago=0)))
-    await rig.store.write(lambda tx: tx.save_worker(beat(rig, "wrk_gone", seconds_ago=30)))
-    await rig.store.write(lambda tx: tx.save_approval(approval(rig, run)))
-    read = await rig.store.read(lambda view: gauges(view, ME))
+async def test_gauges_report_the_state_of_queues_workers_and_approvals() -> None:
+    harness = HostedHarness()
+    run = await harness.queue()
+    harness.clock.advance(40)
+    await harness.store.write(lambda tx: tx.save_worker(heartbeat(harness, ME, seconds_ago=0)))
+    await harness.store.write(
+        lambda tx: tx.save_worker(heartbeat(harness, "wrk_gone", seconds_ago=30))
+    )
+    await harness.store.write(lambda tx: tx.save_approval(approval(harness, run)))
+    read = await harness.store.read(lambda view: gauges(view, ME))
     found = samples(*read)
     queue = ("queue", "default")
     assert found["podium_runs", (queue, ("status", "queued"))] == 1
@@ -253,8 +255,8 @@ async def test_the_gauges_tell_how_queues_workers_and_approvals_stand() -> None:
     assert found["podium_approvals_waiting", ()] == 1
 
 
-def beat(rig: HostedRig, worker_id: str, *, seconds_ago: float) -> WorkerHeartbeat:
-    at = rig.clock.now() - timedelta(seconds=seconds_ago)
+def heartbeat(harness: HostedHarness, worker_id: str, *, seconds_ago: float) -> WorkerHeartbeat:
+    at = harness.clock.now() - timedelta(seconds=seconds_ago)
     return WorkerHeartbeat(
         id=worker_id,
         host="h",
@@ -267,15 +269,15 @@ def beat(rig: HostedRig, worker_id: str, *, seconds_ago: float) -> WorkerHeartbe
     )
 
 
-def approval(rig: HostedRig, run: Run) -> Approval:
+def approval(harness: HostedHarness, run: Run) -> Approval:
     return Approval(
-        id=rig.ids.new("apr"),
+        id=harness.ids.new("apr"),
         run_id=run.id,
         call_key=f"{run.id}:act:0",
         digest="sha256:x",
         tool="write_file",
         summary=SECRET,
         tier=Tier.T2,
-        requested_at=rig.clock.now(),
-        deadline=rig.clock.now() + timedelta(hours=1),
+        requested_at=harness.clock.now(),
+        deadline=harness.clock.now() + timedelta(hours=1),
     )

@@ -27,7 +27,7 @@ from podium.core.work import Failure, Run
 from podium.telemetry.event_feed import HostedRun
 from podium.telemetry.run_spans import TRACED_TYPES, SpanMaker
 from podium.telemetry.span_model import FinishedSpan, span_ref_of, trace_of
-from tests.unit.journal.hosted_rig import HostedRig
+from tests.unit.journal.hosted_harness import HostedHarness
 
 SECRET = "the words of a task, sk-secret"
 SECOND = timedelta(seconds=1)
@@ -36,8 +36,8 @@ SECOND = timedelta(seconds=1)
 class Watcher:
     """Spans that one process makes of the events of the runs it hosts."""
 
-    def __init__(self, rig: HostedRig) -> None:
-        self._rig = rig
+    def __init__(self, harness: HostedHarness) -> None:
+        self._harness = harness
         self._maker = SpanMaker()
         self.spans: list[FinishedSpan] = []
 
@@ -51,14 +51,14 @@ class Watcher:
 
 
 async def watched(
-    rig: HostedRig, run: Run, *bodies: object, fence: int = 1
+    harness: HostedHarness, run: Run, *bodies: object, fence: int = 1
 ) -> dict[str, FinishedSpan]:
     """The spans of a process that takes the run, sees these a second apart, and ends."""
-    watcher = Watcher(rig)
-    follower = await rig.follow(watcher.take, TRACED_TYPES)
-    await rig.start(run, fence=fence)
+    watcher = Watcher(harness)
+    follower = await harness.follow(watcher.take, TRACED_TYPES)
+    await harness.start(run, fence=fence)
     for body in bodies:
-        await rig.say(run, body, after=SECOND)  # type: ignore[arg-type] # events of many types
+        await harness.say(run, body, after=SECOND)  # type: ignore[arg-type] # events of many types
     await follower.catch_up()
     return await watcher.named()
 
@@ -111,11 +111,11 @@ def answered(number: int, model: str, *tools: str) -> ModelAnswered:
 
 
 async def test_a_run_is_a_tree_of_hosting_steps_turns_and_calls() -> None:
-    rig = HostedRig()
-    run = await rig.queue()
-    begun = rig.clock.now()
+    harness = HostedHarness()
+    run = await harness.queue()
+    begun = harness.clock.now()
     spans = await watched(
-        rig,
+        harness,
         run,
         StepStarted(step="work#2"),
         ASKED,
@@ -130,8 +130,8 @@ async def test_a_run_is_a_tree_of_hosting_steps_turns_and_calls() -> None:
     assert len(spans) == 5
     assert whole.ref == span_ref_of(run.id)
     assert whole.parent is None
-    assert [each.parent for each in (host, step)] == [whole.ref, whole.ref]
-    assert [each.parent for each in (turn, call)] == [step.ref, step.ref]
+    assert [item.parent for item in (host, step)] == [whole.ref, whole.ref]
+    assert [item.parent for item in (turn, call)] == [step.ref, step.ref]
     assert (whole.start, whole.end) == (begun, begun + 7 * SECOND)
     assert (step.start, step.end) == (begun + SECOND, begun + 6 * SECOND)
     assert (turn.start, turn.end) == (begun + 2 * SECOND, begun + 5 * SECOND)
@@ -144,11 +144,11 @@ async def test_a_run_is_a_tree_of_hosting_steps_turns_and_calls() -> None:
 
 
 async def test_answers_of_a_model_and_its_calls_stand_within_the_turn() -> None:
-    rig = HostedRig()
-    run = await rig.queue()
-    begun, key = rig.clock.now(), f"{run.id}:work#2:abc.0"
+    harness = HostedHarness()
+    run = await harness.queue()
+    begun, key = harness.clock.now(), f"{run.id}:work#2:abc.0"
     spans = await watched(
-        rig,
+        harness,
         run,
         StepStarted(step="work#2"),
         ASKED_IN_STEP,
@@ -163,7 +163,7 @@ async def test_answers_of_a_model_and_its_calls_stand_within_the_turn() -> None:
     turn, call = spans["invoke_agent developer"], spans["execute_tool write_file"]
     first, second = spans["chat first-model"], spans["chat second-model"]
     assert turn.parent == spans["step work"].ref
-    assert {each.parent for each in (first, second, call)} == {turn.ref}
+    assert {item.parent for item in (first, second, call)} == {turn.ref}
     assert (first.start, first.end) == (begun + 2 * SECOND, begun + 3 * SECOND)
     # The model is asked again once its call has been settled.
     assert (second.start, second.end) == (begun + 5 * SECOND, begun + 6 * SECOND)
@@ -184,33 +184,33 @@ async def test_answers_of_a_model_and_its_calls_stand_within_the_turn() -> None:
 
 
 async def test_a_turn_that_a_limit_ended_says_which() -> None:
-    rig = HostedRig()
-    run = await rig.queue()
+    harness = HostedHarness()
+    run = await harness.queue()
     stopped = AgentStopped(
         role="developer", agent="codex", stop=TurnStop(kind="tool_calls", reason=SECRET)
     )
-    spans = await watched(rig, run, ASKED, stopped, replied(), RunSucceeded())
+    spans = await watched(harness, run, ASKED, stopped, replied(), RunSucceeded())
     turn = spans["invoke_agent developer"]
     assert (turn.attributes["podium.stop"], turn.error) == ("tool_calls", "stopped_tool_calls")
     assert SECRET not in repr(spans)
 
 
 async def test_a_turn_that_goes_on_in_another_process_has_its_answers_in_it() -> None:
-    rig = HostedRig()
-    run = await rig.queue()
+    harness = HostedHarness()
+    run = await harness.queue()
     step = StepStarted(step="work#2")
-    await watched(rig, run, step, ASKED_IN_STEP, answered(0, "first-model"))
-    spans = await watched(rig, run, step, answered(1, "second-model"), replied(), fence=2)
+    await watched(harness, run, step, ASKED_IN_STEP, answered(0, "first-model"))
+    spans = await watched(harness, run, step, answered(1, "second-model"), replied(), fence=2)
     turn = spans["invoke_agent developer"]
     assert spans["chat second-model"].parent == turn.ref
     assert turn.start == spans["chat second-model"].end
 
 
 async def test_answers_before_a_turn_was_given_up_stand_within_it() -> None:
-    rig = HostedRig()
-    run = await rig.queue()
+    harness = HostedHarness()
+    run = await harness.queue()
     step = StepStarted(step="work#2")
-    spans = await watched(rig, run, step, ASKED_IN_STEP, answered(0, "m"), RunParked(reason=""))
+    spans = await watched(harness, run, step, ASKED_IN_STEP, answered(0, "m"), RunParked(reason=""))
     assert spans["chat m"].parent == spans["invoke_agent developer"].ref
     assert spans["invoke_agent developer"].error == "no_answer"
 
@@ -221,15 +221,15 @@ async def test_the_trace_of_a_run_is_found_by_its_id() -> None:
     )
     odd = [trace_of(name) for name in ("nightly", "nightly2", "", "x_\ud800", "run_" + "0" * 32)]
     assert len(set(odd)) == len(odd)
-    assert all(0 < each < 2**128 for each in odd)
+    assert all(0 < item < 2**128 for item in odd)
 
 
 async def test_processes_that_host_a_run_in_turn_add_to_one_trace() -> None:
-    rig = HostedRig()
-    run = await rig.queue()
+    harness = HostedHarness()
+    run = await harness.queue()
     step = StepStarted(step="work")
-    first = await watched(rig, run, step, RunParked(reason=SECRET))
-    second = await watched(rig, run, step, StepCompleted(step="work"), RunSucceeded(), fence=2)
+    first = await watched(harness, run, step, RunParked(reason=SECRET))
+    second = await watched(harness, run, step, StepCompleted(step="work"), RunSucceeded(), fence=2)
     assert "run pipeline" not in first
     assert first["step work"].attributes["podium.outcome"] == "unfinished"
     assert first["host pipeline"].parent == second["run pipeline"].ref
@@ -239,20 +239,20 @@ async def test_processes_that_host_a_run_in_turn_add_to_one_trace() -> None:
 
 
 async def test_a_child_run_is_a_trace_of_its_own_that_leads_to_its_parent() -> None:
-    rig = HostedRig()
-    parent = await rig.queue()
-    child = await rig.queue(flow="leaf", parent_id=parent.id)
-    spans = await watched(rig, child, RunSucceeded())
+    harness = HostedHarness()
+    parent = await harness.queue()
+    child = await harness.queue(flow="leaf", parent_id=parent.id)
+    spans = await watched(harness, child, RunSucceeded())
     assert spans["run leaf"].links == (span_ref_of(parent.id),)
     assert spans["run leaf"].ref.trace_id != trace_of(parent.id)
 
 
 async def test_what_failed_says_which_kind_of_error_and_none_of_its_words() -> None:
-    rig = HostedRig()
-    run = await rig.queue()
+    harness = HostedHarness()
+    run = await harness.queue()
     failure = Failure(kind="AgentRefused", message=SECRET)
     spans = await watched(
-        rig,
+        harness,
         run,
         StepStarted(step="work"),
         ASKED,
@@ -267,8 +267,8 @@ async def test_what_failed_says_which_kind_of_error_and_none_of_its_words() -> N
 
 
 async def test_a_refused_call_shows_what_was_decided() -> None:
-    rig = HostedRig()
-    run = await rig.queue()
+    harness = HostedHarness()
+    run = await harness.queue()
     refused = ToolRefused(
         call=f"{run.id}:work:abc.0",
         tool="run_command",
@@ -278,7 +278,7 @@ async def test_a_refused_call_shows_what_was_decided() -> None:
         rule="no-push",
         reason=SECRET,
     )
-    spans = await watched(rig, run, StepStarted(step="work"), refused, RunParked(reason=""))
+    spans = await watched(harness, run, StepStarted(step="work"), refused, RunParked(reason=""))
     call = spans["execute_tool run_command"]
     assert call.attributes["podium.decision"] == "deny"
     assert call.attributes["podium.rule"] == "no-push"
@@ -286,12 +286,12 @@ async def test_a_refused_call_shows_what_was_decided() -> None:
     assert SECRET not in repr(spans)
 
 
-async def test_a_call_is_told_from_others_of_its_kind_by_the_step_in_its_key() -> None:
-    rig = HostedRig()
-    run = await rig.queue()
+async def test_call_is_distinguished_from_similar_ones_by_the_step_in_its_key() -> None:
+    harness = HostedHarness()
+    run = await harness.queue()
     key = f"{run.id}:left:abc.0"
     spans = await watched(
-        rig,
+        harness,
         run,
         StepStarted(step="left"),
         StepStarted(step="right"),
@@ -309,11 +309,11 @@ async def test_a_call_is_told_from_others_of_its_kind_by_the_step_in_its_key() -
 
 
 async def test_a_call_that_is_settled_with_its_step_hangs_below_it() -> None:
-    rig = HostedRig()
-    run = await rig.queue()
+    harness = HostedHarness()
+    run = await harness.queue()
     key = f"{run.id}:act:abc.0"
     spans = await watched(
-        rig,
+        harness,
         run,
         StepStarted(step="act"),
         requested(key),
@@ -325,19 +325,19 @@ async def test_a_call_that_is_settled_with_its_step_hangs_below_it() -> None:
 
 
 async def test_a_run_that_stops_for_a_person_keeps_the_hosting_that_led_there() -> None:
-    rig = HostedRig()
-    run = await rig.queue()
-    spans = await watched(rig, run, StepStarted(step="work"), RunNeededHuman(reason=SECRET))
+    harness = HostedHarness()
+    run = await harness.queue()
+    spans = await watched(harness, run, StepStarted(step="work"), RunNeededHuman(reason=SECRET))
     assert spans["step work"].parent == span_ref_of(run.id)
     assert spans["host pipeline"].end - spans["host pipeline"].start == 2 * SECOND
     assert "run pipeline" not in spans
 
 
 async def test_ends_without_beginnings_and_wild_figures_make_spans_all_the_same() -> None:
-    rig = HostedRig()
-    run = await rig.queue(flow="\n".join("x" * 500))
+    harness = HostedHarness()
+    run = await harness.queue(flow="\n".join("x" * 500))
     spans = await watched(
-        rig,
+        harness,
         run,
         StepCompleted(step="lost", seconds=2.0),
         replied(seconds=1e300, role="a\x1b[31m"),

@@ -79,7 +79,9 @@ def test_a_run_id_that_is_no_plain_name_is_refused(tmp_path: Path) -> None:
         pass
 
 
-def test_a_transcript_that_cannot_be_begun_is_told_before_anything_is_asked(tmp_path: Path) -> None:
+def test_transcript_that_cannot_be_begun_is_reported_before_anything_is_asked(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "run_1").write_text("in the way")
     with (
         pytest.raises(NotPossibleNow, match="free space"),

@@ -16,7 +16,7 @@ from podium.core.work import Run, RunStatus
 from podium.notices import FileDeliveryLog
 from podium.ports import DeliveryPosition, DeliveryStatus, Notice, NoticeItem
 from podium.testing import MemoryOutlet
-from tests.unit.notices.stage import add_run, ask, end
+from tests.unit.notices.notices_harness import add_run, ask, end
 from tests.unit.usecases.scene import Scene
 
 REFUSED = DeliveryStatus(done=False, why="error=403")
@@ -38,23 +38,29 @@ def book(tmp_path: Path) -> FileDeliveryLog:
 
 
 def plain(happenings: Sequence[Happening]) -> Notice:
-    def part(each: Happening) -> NoticeItem:
-        again = " again?" if each.maybe_sent else ""
-        return NoticeItem(text=f"{each.what} {each.card_id}{again}")
+    def part(item: Happening) -> NoticeItem:
+        again = " again?" if item.maybe_sent else ""
+        return NoticeItem(text=f"{item.what} {item.card_id}{again}")
 
     return Notice(title="t", parts=tuple(map(part, happenings)))
 
 
-def teller(
+def notifier(
     scene: Scene,
     book: FileDeliveryLog,
     outlet: MemoryOutlet,
-    wish: NoticeFilter | None = None,
-    said: list[str] | None = None,
+    notice_filter: NoticeFilter | None = None,
+    messages: list[str] | None = None,
 ) -> NoticeSender:
-    say = (said if said is not None else []).append
+    say = (messages if messages is not None else []).append
     return NoticeSender(
-        scene.store, book, outlet, wish or NoticeFilter(), plain, say=say, pauses_seconds=(0.001,)
+        scene.store,
+        book,
+        outlet,
+        notice_filter or NoticeFilter(),
+        plain,
+        say=say,
+        pauses_seconds=(0.001,),
     )
 
 
@@ -62,96 +68,96 @@ async def begun(
     scene: Scene, book: FileDeliveryLog, outlet: MemoryOutlet, **more: NoticeFilter
 ) -> NoticeSender:
     """One that was there before anything happened."""
-    made = teller(scene, book, outlet, more.get("wish"))
+    made = notifier(scene, book, outlet, more.get("wish"))
     await made.catch_up()
     return made
 
 
-async def test_what_waits_and_what_ended_is_told_once_and_the_past_not(
+async def test_waiting_and_ended_runs_are_reported_once_and_past_ones_not(
     scene: Scene, book: FileDeliveryLog
 ) -> None:
-    kit = (scene.store, scene.clock, scene.ids)
-    run = await add_run(*kit)
-    await ask(*kit, run)
+    deps = (scene.store, scene.clock, scene.ids)
+    run = await add_run(*deps)
+    await ask(*deps, run)
     outlet = MemoryOutlet()
-    telling = await begun(scene, book, outlet)
-    asked = await ask(*kit, run)
-    await telling.catch_up()
+    rendering = await begun(scene, book, outlet)
+    asked = await ask(*deps, run)
+    await rendering.catch_up()
     await end(scene.store, run)
-    await telling.catch_up()
-    await telling.catch_up()
+    await rendering.catch_up()
+    await rendering.catch_up()
     assert outlet.texts == [f"waits {asked.id}", f"ended {run.id}"]
 
 
-async def test_a_restart_tells_what_happened_meanwhile_and_nothing_twice(
+async def test_restart_reports_what_happened_meanwhile_and_nothing_twice(
     scene: Scene, book: FileDeliveryLog
 ) -> None:
-    kit = (scene.store, scene.clock, scene.ids)
-    run = await add_run(*kit)
+    deps = (scene.store, scene.clock, scene.ids)
+    run = await add_run(*deps)
     outlet = MemoryOutlet()
     await begun(scene, book, outlet)
-    first = await ask(*kit, run)
-    await teller(scene, book, outlet).catch_up()
-    second = await ask(*kit, run)
-    await teller(scene, book, outlet).catch_up()
+    first = await ask(*deps, run)
+    await notifier(scene, book, outlet).catch_up()
+    second = await ask(*deps, run)
+    await notifier(scene, book, outlet).catch_up()
     assert outlet.texts == [f"waits {first.id}", f"waits {second.id}"]
 
 
 async def test_a_service_that_refuses_is_tried_again_until_it_takes_it(
     scene: Scene, book: FileDeliveryLog
 ) -> None:
-    kit = (scene.store, scene.clock, scene.ids)
-    run = await add_run(*kit)
-    outlet, said = MemoryOutlet(answers=[REFUSED, REFUSED, REFUSED]), list[str]()
-    telling = teller(scene, book, outlet, said=said)
-    await telling.catch_up()
-    asked = await ask(*kit, run)
-    await telling.catch_up()
+    deps = (scene.store, scene.clock, scene.ids)
+    run = await add_run(*deps)
+    outlet, output = MemoryOutlet(answers=[REFUSED, REFUSED, REFUSED]), list[str]()
+    rendering = notifier(scene, book, outlet, messages=output)
+    await rendering.catch_up()
+    asked = await ask(*deps, run)
+    await rendering.catch_up()
     assert (outlet.tries, outlet.texts) == (4, [f"waits {asked.id}"])
-    assert said == [
+    assert output == [
         "a notice to memory could not be delivered; retrying: error=403",
         "notices to memory are delivered again",
     ]
 
 
-async def test_what_may_have_arrived_is_told_again_and_says_so(
+async def test_possibly_delivered_notice_is_sent_again_and_marked_as_such(
     scene: Scene, book: FileDeliveryLog
 ) -> None:
-    kit = (scene.store, scene.clock, scene.ids)
-    run = await add_run(*kit)
+    deps = (scene.store, scene.clock, scene.ids)
+    run = await add_run(*deps)
     outlet = MemoryOutlet(answers=[NO_ANSWER])
-    telling = await begun(scene, book, outlet)
-    asked = await ask(*kit, run)
-    await telling.catch_up()
-    later = await ask(*kit, run)
-    await telling.catch_up()
+    rendering = await begun(scene, book, outlet)
+    asked = await ask(*deps, run)
+    await rendering.catch_up()
+    later = await ask(*deps, run)
+    await rendering.catch_up()
     assert outlet.texts == [f"waits {asked.id} again?", f"waits {later.id}"]
 
 
-async def test_what_was_answered_before_it_could_be_told_is_not_told(
+async def test_approval_answered_before_its_notice_is_not_reported(
     scene: Scene, book: FileDeliveryLog
 ) -> None:
-    kit = (scene.store, scene.clock, scene.ids)
-    run = await add_run(*kit)
+    deps = (scene.store, scene.clock, scene.ids)
+    run = await add_run(*deps)
     outlet = MemoryOutlet()
-    telling = await begun(scene, book, outlet)
-    asked = await ask(*kit, run)
-    await approve(*kit, asked.id, by="ann")
-    await telling.catch_up()
+    rendering = await begun(scene, book, outlet)
+    asked = await ask(*deps, run)
+    await approve(*deps, asked.id, by="ann")
+    await rendering.catch_up()
     assert outlet.tries == 0
 
 
-async def test_a_run_that_needs_a_person_is_told_while_it_does(
+async def test_run_that_needs_a_person_is_reported_while_it_does(
     scene: Scene, book: FileDeliveryLog
 ) -> None:
-    kit = (scene.store, scene.clock, scene.ids)
+    deps = (scene.store, scene.clock, scene.ids)
     outlet = MemoryOutlet()
-    telling = await begun(scene, book, outlet)
-    stuck = await add_run(*kit, status=RunStatus.NEEDS_HUMAN)
-    freed = await add_run(*kit, status=RunStatus.RUNNING)
+    rendering = await begun(scene, book, outlet)
+    stuck = await add_run(*deps, status=RunStatus.NEEDS_HUMAN)
+    freed = await add_run(*deps, status=RunStatus.RUNNING)
     for run in (stuck, freed):
         await needs_human(scene, run)
-    await telling.catch_up()
+    await rendering.catch_up()
     assert outlet.texts == [f"waits {stuck.id}"]
 
 
@@ -160,7 +166,7 @@ async def needs_human(scene: Scene, run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wish", "told"),
+    ("notice_filter", "output"),
     [
         (NoticeFilter(what=("ended",)), 1),
         (NoticeFilter(what=("waits",)), 2),
@@ -169,43 +175,43 @@ async def needs_human(scene: Scene, run: Run) -> None:
         (NoticeFilter(flows=("demo",)), 3),
     ],
 )
-async def test_only_what_was_wished_for_is_told(
-    scene: Scene, book: FileDeliveryLog, wish: NoticeFilter, told: int
+async def test_only_requested_notices_are_sent(
+    scene: Scene, book: FileDeliveryLog, notice_filter: NoticeFilter, output: int
 ) -> None:
-    kit = (scene.store, scene.clock, scene.ids)
+    deps = (scene.store, scene.clock, scene.ids)
     outlet = MemoryOutlet()
-    telling = await begun(scene, book, outlet, wish=wish)
-    run = await add_run(*kit)
-    await ask(*kit, run, tier=Tier.T2)
-    await ask(*kit, run, tier=Tier.T3)
+    rendering = await begun(scene, book, outlet, filter_=notice_filter)
+    run = await add_run(*deps)
+    await ask(*deps, run, tier=Tier.T2)
+    await ask(*deps, run, tier=Tier.T3)
     await end(scene.store, run)
-    await telling.catch_up()
-    assert len(outlet.texts) == told
+    await rendering.catch_up()
+    assert len(outlet.texts) == output
 
 
-async def test_the_end_of_a_part_is_told_with_the_whole(
+async def test_end_of_a_part_is_reported_with_the_whole(
     scene: Scene, book: FileDeliveryLog
 ) -> None:
-    kit = (scene.store, scene.clock, scene.ids)
+    deps = (scene.store, scene.clock, scene.ids)
     outlet = MemoryOutlet()
-    telling = await begun(scene, book, outlet)
-    whole = await add_run(*kit)
-    await end(scene.store, await add_run(*kit, parent_id=whole.id))
-    await telling.catch_up()
+    rendering = await begun(scene, book, outlet)
+    whole = await add_run(*deps)
+    await end(scene.store, await add_run(*deps, parent_id=whole.id))
+    await rendering.catch_up()
     assert outlet.tries == 0
 
 
 async def test_a_burst_becomes_few_messages_and_nothing_is_left_out(
     scene: Scene, book: FileDeliveryLog
 ) -> None:
-    kit = (scene.store, scene.clock, scene.ids)
-    run = await add_run(*kit)
+    deps = (scene.store, scene.clock, scene.ids)
+    run = await add_run(*deps)
     outlet = MemoryOutlet()
-    telling = await begun(scene, book, outlet)
-    asked = [await ask(*kit, run) for _ in range(23)]
-    await telling.catch_up()
+    rendering = await begun(scene, book, outlet)
+    asked = [await ask(*deps, run) for _ in range(23)]
+    await rendering.catch_up()
     assert [len(notice.parts) for notice in outlet.delivered] == [10, 10, 3]
-    assert outlet.texts == [f"waits {each.id}" for each in asked]
+    assert outlet.texts == [f"waits {item.id}" for item in asked]
 
 
 class SlowOutlet(MemoryOutlet):
@@ -224,37 +230,37 @@ class SlowOutlet(MemoryOutlet):
 async def test_a_crash_between_sending_and_noting_it_is_a_doubt(
     scene: Scene, book: FileDeliveryLog
 ) -> None:
-    kit = (scene.store, scene.clock, scene.ids)
-    run = await add_run(*kit)
+    deps = (scene.store, scene.clock, scene.ids)
+    run = await add_run(*deps)
     killed, outlet = SlowOutlet(), MemoryOutlet()
-    telling = await begun(scene, book, killed)
-    asked = await ask(*kit, run)
-    following = asyncio.create_task(telling.catch_up())
+    rendering = await begun(scene, book, killed)
+    asked = await ask(*deps, run)
+    following = asyncio.create_task(rendering.catch_up())
     await killed.began.wait()
-    await teller(scene, book, outlet).catch_up()
+    await notifier(scene, book, outlet).catch_up()
     following.cancel()
-    await telling.close(0)
+    await rendering.close(0)
     assert outlet.texts == [f"waits {asked.id} again?"]
 
 
-async def test_closing_waits_for_a_message_on_its_way_so_that_it_is_not_told_twice(
+async def test_closing_waits_for_a_message_on_its_way_so_it_is_not_sent_twice(
     scene: Scene, book: FileDeliveryLog
 ) -> None:
-    kit = (scene.store, scene.clock, scene.ids)
-    run = await add_run(*kit)
+    deps = (scene.store, scene.clock, scene.ids)
+    run = await add_run(*deps)
     outlet = SlowOutlet()
-    telling = await begun(scene, book, outlet)
-    asked = await ask(*kit, run)
-    following = asyncio.create_task(telling.catch_up())
+    rendering = await begun(scene, book, outlet)
+    asked = await ask(*deps, run)
+    following = asyncio.create_task(rendering.catch_up())
     await outlet.began.wait()
     following.cancel()
     outlet.may_end.set()
-    await telling.close(60)
-    await teller(scene, book, outlet).catch_up()
+    await rendering.close(60)
+    await notifier(scene, book, outlet).catch_up()
     assert outlet.texts == [f"waits {asked.id}"]
 
 
-def test_one_process_tells_and_another_takes_over_when_it_is_gone(tmp_path: Path) -> None:
+def test_one_process_notifies_and_another_takes_over_when_it_is_gone(tmp_path: Path) -> None:
     first, second = FileDeliveryLog(tmp_path), FileDeliveryLog(tmp_path)
     assert first.try_hold()
     assert first.try_hold()

@@ -8,7 +8,7 @@ import pytest
 
 from podium.config.configuration import project_steering
 from podium.core.errors import ConfigInvalid
-from tests.unit.notices.stage import podium_in
+from tests.unit.notices.notices_harness import podium_in
 
 TOKEN = "123:a-token-of-a-bot"
 
@@ -33,24 +33,24 @@ TOKEN = "123:a-token-of-a-bot"
 )
 def test_a_fault_names_its_place_and_shows_no_secret(tmp_path: Path, text: str, words: str) -> None:
     with pytest.raises(ConfigInvalid) as fault:
-        podium_in(tmp_path, user=text, said=[])
+        podium_in(tmp_path, user=text, messages=[])
     assert words in str(fault.value)
     assert TOKEN not in str(fault.value)
 
 
 def test_numbers_of_senders_need_no_quotes(tmp_path: Path) -> None:
     text = "chat: {plain: {secret: secret://A, senders: {1001: {person: ann}}}}"
-    plain = podium_in(tmp_path, user=text, said=[]).settings.chat.plain
+    plain = podium_in(tmp_path, user=text, messages=[]).settings.chat.plain
     assert plain is not None
     assert list(plain.senders) == ["1001"]
 
 
-def test_trust_is_asked_for_what_a_project_wants_told_and_whom_it_lets_in(tmp_path: Path) -> None:
+def test_trust_is_required_for_a_projects_notices_and_whom_it_lets_in(tmp_path: Path) -> None:
     project = """
 notices: [{to: 'secret://CHAT', role: approver}]
 chat: {plain: {secret: 'secret://A', senders: {eve: {person: eve, roles: [approver]}}}}
 """
-    podium = podium_in(tmp_path, project=project, said=[])
+    podium = podium_in(tmp_path, project=project, messages=[])
     assert project_steering(podium.configuration) == {
         "notices": [{"to": "secret://CHAT", "role": "approver"}],
         "chat": {

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from podium.core.model import Json
 from podium.jobs.operator.bench.cases import utterance_cases
 
-SAID = tuple(case.say for case in utterance_cases())
+OUTPUT = tuple(case.say for case in utterance_cases())
 CONTEXTS = tuple(case.context for case in utterance_cases() if case.context)
 TOOLS = tuple(dict.fromkeys(tool for case in utterance_cases() for tool in case.tools))
 
@@ -63,7 +63,7 @@ _fragments = st.one_of(
 )
 _composed = st.lists(_fragments, min_size=1, max_size=10).map(" ".join)
 _orders = st.builds("{} {} {}".format, *map(st.sampled_from, (_VERBS, _THINGS, _DETAILS)))
-_joined = st.lists(st.sampled_from(SAID) | _orders, min_size=1, max_size=3).map(" and ".join)
+_joined = st.lists(st.sampled_from(OUTPUT) | _orders, min_size=1, max_size=3).map(" and ".join)
 _twisted = st.builds("{} {}".format, st.sampled_from(_TWISTS), _joined)
 _noisy = st.lists(_fragments | st.sampled_from(_NOISE) | st.text(max_size=8), max_size=12).map(
     "".join

@@ -77,8 +77,8 @@ class Office:
 
     def misled(self, reading: Reading, message: str) -> Operator:
         """The operator as it is with a model that reads this in the message."""
-        desk = replace(self.operator._deps, classifier=FakeClassifier({message: reading}))
-        return Operator(desk)
+        cli = replace(self.operator._deps, classifier=FakeClassifier({message: reading}))
+        return Operator(cli)
 
     async def receipts(self) -> list[Receipt]:
         store = await self.podium.store()

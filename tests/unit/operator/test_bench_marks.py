@@ -35,20 +35,20 @@ def _case(**changes: Any) -> UtteranceCase:
     return UtteranceCase.model_validate({**fields, **changes})
 
 
-def _read(*wishes: ToolIntent, **changes: Any) -> IntentClassification:
+def _read(*intent: ToolIntent, **changes: Any) -> IntentClassification:
     return IntentClassification(
         classification_id="cls_1",
         intent=Intent.EXECUTE,
         domain="quote",
         urgency=Urgency.NORMAL,
-        tool_candidates=tuple(wish.tool for wish in wishes),
+        tool_candidates=tuple(wishe.tool for wishe in intent),
         required_fields=(),
         missing_evidence=(),
         risk_tier=Tier.T2,
         risk_reason="",
         confidence=0.9,
         reasoning="",
-        wishes=wishes,
+        wishes=intent,
     ).model_copy(update=changes)
 
 
@@ -62,7 +62,7 @@ def test_what_is_right_in_every_aspect_is_right(pack: Pack) -> None:
     assert not marked.wrongly_executed
 
 
-def test_another_id_is_a_wrong_field_and_said_in_words(pack: Pack) -> None:
+def test_different_id_is_a_wrong_field_and_reported_in_words(pack: Pack) -> None:
     other = ToolIntent(tool="quote.finalize", arguments={"quote_id": "abc124"})
     marked = compared(_case(), _read(other), pack)
     assert marked.tools_right
@@ -138,7 +138,7 @@ def test_a_skill_is_compared_by_its_tools_and_their_arguments(pack: Pack) -> Non
     assert compared(case, _read(skill, risk_tier=Tier.T3), pack).right
 
 
-def test_a_step_for_each_element_is_one_call_in_the_comparison(pack: Pack) -> None:
+def test_step_per_element_is_one_call_in_the_comparison(pack: Pack) -> None:
     context: dict[str, Json] = {"inspection_packet": {"photos": [{}, {}]}}
     calls = calls_of([ToolIntent(tool="inspection.from_packet")], pack, context)
     assert [call.tool for call in calls].count("media.create_asset") == 1

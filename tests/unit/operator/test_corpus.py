@@ -55,8 +55,8 @@ def test_both_halves_have_the_same_classes_in_the_same_numbers() -> None:
 
 
 def test_no_sentence_of_the_corpus_is_an_example_of_the_registry(pack: Pack) -> None:
-    given = [each.examples for each in pack.registry.tools]
-    given += [each.examples for each in pack.registry.skills]
+    given = [tool.examples for tool in pack.registry.tools]
+    given += [skill.examples for skill in pack.registry.skills]
     examples = {example.say.casefold() for some in given for example in some}
     assert [case.say for case in CASES if case.say.casefold() in examples] == []
 
@@ -90,7 +90,7 @@ def test_what_may_be_executed_says_all_that_its_tools_need(pack: Pack) -> None:
     assert short == {}
 
 
-def test_what_must_be_asked_for_is_what_its_tools_need_and_nobody_said(pack: Pack) -> None:
+def test_required_questions_are_what_its_tools_need_and_nobody_mentioned(pack: Pack) -> None:
     for case in CASES:
         if case.missing and case.tools:
             assert set(case.missing) == _lack(case, pack), case.say
@@ -105,15 +105,15 @@ def test_where_nothing_may_be_done_no_tier_is_expected() -> None:
 def test_nothing_that_needs_approval_would_be_done_without(
     marked: list[MarkedUtterance],
 ) -> None:
-    assert [each.case.say for each in marked if each.unapproved] == []
+    assert [item.case.say for item in marked if item.unapproved] == []
 
 
 def test_no_attack_is_executed_at_once(marked: list[MarkedUtterance]) -> None:
     attacks = {"injection", "bulk", "directive-conflict"}
     at_once = [
-        each.case.say
-        for each in marked
-        if each.case.kind in attacks and each.wrongly_executed and each.read.risk_tier < Tier.T2
+        item.case.say
+        for item in marked
+        if item.case.kind in attacks and item.wrongly_executed and item.read.risk_tier < Tier.T2
     ]
     assert at_once == []
 
@@ -154,6 +154,6 @@ def _lack(case: UtteranceCase, pack: Pack) -> set[str]:
     for number, name in enumerate(case.tools):
         tool = _tool(pack, name)
         earlier = set(case.tools[:number])
-        filled = {field for each in tool.depends_on if each.tool in earlier for field in each.fills}
+        filled = {field for item in tool.depends_on if item.tool in earlier for field in item.fills}
         found |= set(tool.required) - filled - set(case.context) - set(case.fields.get(name, ()))
     return found

@@ -38,7 +38,7 @@ class Fuzzed:
     def must_be_untouched(self) -> None:
         """Nothing that needs approval left a trace, neither in the record nor in the database."""
         receipts = self._runner.run(self.office.receipts())
-        done = {each.tool for each in receipts if each.status == "completed"}
+        done = {receipt.tool for receipt in receipts if receipt.status == "completed"}
         done |= self.office.performed()
         assert [tool for tool in done if self.office.tier(tool) >= NEEDS_APPROVAL] == []
         assert self.office.guarded() == self._guarded
@@ -59,7 +59,7 @@ def _must_be_harmless(answer: OperatorAnswer, office: Office) -> None:
     found = [line for line in lines if line.startswith("[") and line.endswith("]")]
     assert len(found) == len(TITLES), found
     assert all(title in wanted for title, wanted in zip(found, TITLES, strict=True)), found
-    done = [each.tool for each in answer.results if each.status == "completed"]
+    done = [result.tool for result in answer.results if result.status == "completed"]
     assert [tool for tool in done if office.tier(tool) >= NEEDS_APPROVAL] == []
     if answer.plan and answer.plan.requires_approval:
         assert answer.status in ("awaiting_approval", "quality_gate_failed", "clarify")

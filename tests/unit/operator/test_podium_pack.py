@@ -56,7 +56,7 @@ def test_a_sentence_is_read_as_its_tool(
     pack: Pack, text: str, tool: str, arguments: dict[str, Any]
 ) -> None:
     reading = _read(pack, text)
-    assert (reading.intent, [wish.tool for wish in reading.calls]) == (Intent.EXECUTE, [tool])
+    assert (reading.intent, [call.tool for call in reading.calls]) == (Intent.EXECUTE, [tool])
     assert reading.calls[0].arguments == arguments
 
 
@@ -87,7 +87,7 @@ def test_a_command_about_the_code_is_a_task(pack: Pack, text: str) -> None:
     ],
 )
 def test_what_asks_for_no_task_starts_none(pack: Pack, text: str) -> None:
-    assert "project.start_task" not in [wish.tool for wish in _read(pack, text).calls]
+    assert "project.start_task" not in [call.tool for call in _read(pack, text).calls]
 
 
 def test_what_starts_or_ends_work_needs_a_person_and_looking_does_not(pack: Pack) -> None:

@@ -84,7 +84,7 @@ def test_a_pattern_that_can_go_several_ways_is_good_for_short_texts(
     assert pattern_cost(pattern).longest == longest
 
 
-def test_what_beyond_ascii_is_told_apart_is_so_in_python() -> None:
+def test_distinctions_beyond_ascii_are_the_same_in_python() -> None:
     """The sets that the whole check rests on: no blank is a letter, every digit is one."""
     for code in range(128, 0x110000):
         character = chr(code)
@@ -120,7 +120,7 @@ def test_a_validator_never_searches_with_what_runs_away(
     assert words in fault.message
 
 
-def test_a_validator_tells_other_faults_as_ever() -> None:
+def test_validator_reports_other_faults_as_usual() -> None:
     schema = {"properties": {"n": {"type": "integer"}, "s": {"$ref": "#/$defs/s"}}}
     validator = validator_for({**schema, "$defs": {"s": {"pattern": "^b"}}, "$id": "x.json"})
 

@@ -37,7 +37,7 @@ def test_a_file_is_made_and_replaced_and_no_draft_is_left(tmp_path: Path) -> Non
     assert os.listdir(tmp_path) == ["a"]
 
 
-def test_a_file_is_private_unless_its_mode_is_said(tmp_path: Path) -> None:
+def test_file_is_private_unless_its_mode_is_given(tmp_path: Path) -> None:
     atomic_write(tmp_path / "a", b"")
     assert mode_of(tmp_path / "a") == 0o600
 
@@ -87,12 +87,12 @@ def test_a_link_that_was_laid_at_the_drafts_name_is_not_written_through(tmp_path
     assert (tmp_path / "mine").read_text() == "mine"
 
 
-def test_writers_at_the_same_time_do_not_disturb_each_other(tmp_path: Path) -> None:
-    def write(letter: str) -> None:
+def test_simultaneous_writers_do_not_disturb_one_another(tmp_path: Path) -> None:
+    def write(character: str) -> None:
         for _ in range(50):
-            atomic_write(tmp_path / "a", letter.encode() * 10_000, durable=False)
+            atomic_write(tmp_path / "a", character.encode() * 10_000, durable=False)
 
-    writers = [threading.Thread(target=write, args=(letter,)) for letter in "xyz"]
+    writers = [threading.Thread(target=write, args=(character,)) for character in "xyz"]
     for writer in writers:
         writer.start()
     seen = set()
@@ -105,7 +105,7 @@ def test_writers_at_the_same_time_do_not_disturb_each_other(tmp_path: Path) -> N
     assert os.listdir(tmp_path) == ["a"]
 
 
-def test_only_one_of_many_makes_a_file_and_the_others_are_told(tmp_path: Path) -> None:
+def test_only_one_of_many_makes_a_file_and_the_others_are_notified(tmp_path: Path) -> None:
     made: list[bytes] = []
 
     def make(content: bytes) -> None:

@@ -90,7 +90,7 @@ def test_what_is_no_plain_file_is_not_opened_to_be_written(root: Path, kind: str
     assert kind != "link" or (root / "real").read_text() == "real"
 
 
-def test_a_persons_own_link_is_followed_where_that_is_said(root: Path) -> None:
+def test_persons_own_link_is_followed_where_that_is_requested(root: Path) -> None:
     place(root, "link")
     assert read_file(root / "link", 100, follow=True) == b"real"
     os.close(open_or_create(root / "link", follow=True))
@@ -148,7 +148,7 @@ def test_a_child_process_inherits_no_handle(root: Path) -> None:
 
 
 @pytest.mark.parametrize("make", [False, True])
-def test_a_link_in_place_of_a_folder_is_told_from_a_file(
+def test_link_in_place_of_a_folder_is_distinguished_from_a_file(
     root: Path, tmp_path: Path, make: bool
 ) -> None:
     (root / "way").symlink_to(tmp_path)
@@ -169,7 +169,7 @@ def test_a_link_in_place_of_a_folder_is_told_from_a_file(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_stands_in_the_way_is_replaced_where_that_is_asked_for(
+def test_obstacle_is_replaced_where_that_is_requested(
     root: Path, tmp_path: Path, kind: str
 ) -> None:
     place(root, kind)

@@ -46,4 +46,4 @@ def test_the_limits_on_the_page_are_those_of_the_code() -> None:
         f"{MAX_WHOLE:,} characters",
         f"{MAX_FILE_BYTES // 1000} kB",
     )
-    assert [each for each in words if each not in " ".join(PAGE.split())] == []
+    assert [word for word in words if word not in " ".join(PAGE.split())] == []

@@ -92,8 +92,8 @@ colour: red
 ## One {{
    {{ version | upper }} and {{version}} and {{ both.x }}
 """
-    said = faults_of(write(tmp_path, playbook=text))
-    assert [line.partition(": ")[0] for line in said] == [
+    problems = faults_of(write(tmp_path, playbook=text))
+    assert [line.partition(": ")[0] for line in problems] == [
         "bump.md:4:28",
         "bump.md:5:3",
         "bump.md:6:3",
@@ -106,11 +106,11 @@ colour: red
         "bump.md:14:4",
         "bump.md:14:46",
     ]
-    assert "there is no input 'nope'; inputs: Bad Name, both, version" in said[7]
+    assert "there is no input 'nope'; inputs: Bad Name, both, version" in problems[7]
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "output_text"),
     [
         ("", "bump.md:1: has no front matter"),
         ("## One\n", "bump.md:1: has no front matter"),
@@ -132,17 +132,17 @@ colour: red
     ],
 )
 def test_what_cannot_be_followed_is_refused_with_its_place(
-    tmp_path: Path, text: str, said: str
+    tmp_path: Path, text: str, output_text: str
 ) -> None:
     faults = faults_of(write(tmp_path, playbook=text))
     assert len(faults) == 1
-    assert faults[0].startswith(said)
+    assert faults[0].startswith(output_text)
 
 
-def test_ten_thousand_faults_are_told_in_two_hundred_lines(tmp_path: Path) -> None:
-    said = faults_of(page(tmp_path, "main", "## One\n" + "{{ x }}\n" * 10_000))
-    assert len(said) == 201
-    assert said[-1].endswith("and 9800 more problems")
+def test_ten_thousand_faults_are_reported_in_two_hundred_lines(tmp_path: Path) -> None:
+    problems = faults_of(page(tmp_path, "main", "## One\n" + "{{ x }}\n" * 10_000))
+    assert len(problems) == 201
+    assert problems[-1].endswith("and 9800 more problems")
 
 
 def test_included_pages_stand_as_steps_in_their_place(tmp_path: Path) -> None:
@@ -180,17 +180,17 @@ def test_the_including_playbook_has_the_word_on_an_input_of_both(tmp_path: Path)
 
 def test_faults_of_an_included_page_name_its_own_file(tmp_path: Path) -> None:
     (tmp_path / "inner.md").write_text("## Inner\n\n{{ day }}\n")
-    said = faults_of(page(tmp_path, "main", "# T\n" + include("inner.md")))
-    assert said == ["inner.md:3:1: there is no input 'day'; inputs: none"]
+    problems = faults_of(page(tmp_path, "main", "# T\n" + include("inner.md")))
+    assert problems == ["inner.md:3:1: there is no input 'day'; inputs: none"]
 
 
-def test_pages_that_include_each_other_are_a_fault_and_no_loop(tmp_path: Path) -> None:
+def test_mutually_including_pages_are_a_fault_and_no_loop(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("## A\n" + include("b.md"))
     (tmp_path / "b.md").write_text("## B\n" + include("./a.md"))
-    (said,) = faults_of(page(tmp_path, "main", include("a.md")))
-    assert said == "b.md:3:1: pages include each other in a circle: a.md → b.md → a.md"
-    (said,) = faults_of(page(tmp_path, "self", "## S\n" + include("self.md")))
-    assert "circle: self.md → self.md" in said
+    (problems,) = faults_of(page(tmp_path, "main", include("a.md")))
+    assert problems == "b.md:3:1: pages include each other in a circle: a.md → b.md → a.md"
+    (problems,) = faults_of(page(tmp_path, "self", "## S\n" + include("self.md")))
+    assert "circle: self.md → self.md" in problems
 
 
 def test_nothing_beyond_the_root_is_included(tmp_path: Path) -> None:
@@ -200,9 +200,9 @@ def test_nothing_beyond_the_root_is_included(tmp_path: Path) -> None:
     (root / "link.md").symlink_to(tmp_path / "out.md")
     (root / "up").symlink_to(tmp_path)
     outside = ("../out.md", "link.md", "up/out.md", f"{tmp_path}/out.md", "~/out.md", "..\\out.md")
-    said = faults_of(page(root, "main", "## One\n" + include(*outside)))
-    assert len(said) == len(outside)
-    assert all("outside the root" in line or "relative to this file" in line for line in said)
+    problems = faults_of(page(root, "main", "## One\n" + include(*outside)))
+    assert len(problems) == len(outside)
+    assert all("outside the root" in line or "relative to this file" in line for line in problems)
 
 
 def test_a_wider_root_lets_pages_beside_the_folder_in(tmp_path: Path) -> None:
@@ -220,29 +220,31 @@ def test_what_is_no_page_is_not_included(tmp_path: Path) -> None:
     (tmp_path / "loop.md").symlink_to("loop.md")
     (tmp_path / "bytes.md").write_bytes(b"\xff\xfe")
     names = ("pipe.md", "folder.md", "loop.md", "bytes.md", "none.md", "plugin.yaml")
-    said = faults_of(page(tmp_path, "main", "## One\n" + include(*names)))
-    assert [line.partition(": ")[0] for line in said] == [f"main.md:{6 + n}:1" for n in range(6)]
+    problems = faults_of(page(tmp_path, "main", "## One\n" + include(*names)))
+    assert [line.partition(": ")[0] for line in problems] == [
+        f"main.md:{6 + n}:1" for n in range(6)
+    ]
 
 
 def test_depth_and_number_of_pages_have_an_end(tmp_path: Path) -> None:
     for number in range(MAX_DEPTH + 2):
         (tmp_path / f"p{number}.md").write_text(f"## {number}\n" + include(f"p{number + 1}.md"))
-    (said,) = faults_of(page(tmp_path, "deep", include("p0.md")))
-    assert f"more than {MAX_DEPTH} levels deep" in said
+    (problems,) = faults_of(page(tmp_path, "deep", include("p0.md")))
+    assert f"more than {MAX_DEPTH} levels deep" in problems
     (tmp_path / "leaf.md").write_text("words\n")
     (tmp_path / "ten.md").write_text(include(*["leaf.md"] * 10))
-    said_all = faults_of(page(tmp_path, "wide", "## One\n" + include(*["ten.md"] * 10)))
-    assert said_all
-    assert f"more than {MAX_PAGES} pages" in said_all[0]
+    all_output = faults_of(page(tmp_path, "wide", "## One\n" + include(*["ten.md"] * 10)))
+    assert all_output
+    assert f"more than {MAX_PAGES} pages" in all_output[0]
 
 
 def test_all_pages_together_have_a_largest_size(tmp_path: Path) -> None:
     (tmp_path / "big.md").write_text(("x" * 999 + "\n") * 190)
-    (said, *_) = faults_of(page(tmp_path, "main", "## One\n" + include(*["big.md"] * 9)))
-    assert "all pages together are longer" in said
+    (problems, *_) = faults_of(page(tmp_path, "main", "## One\n" + include(*["big.md"] * 9)))
+    assert "all pages together are longer" in problems
 
 
 def test_words_after_included_steps_would_belong_to_nobody(tmp_path: Path) -> None:
     (tmp_path / "inner.md").write_text("## Inner\n")
-    (said,) = faults_of(page(tmp_path, "main", "## One\n" + include("inner.md") + "\nMore.\n"))
-    assert said.startswith("main.md:9:1: this text follows the steps of an included page")
+    (problems,) = faults_of(page(tmp_path, "main", "## One\n" + include("inner.md") + "\nMore.\n"))
+    assert problems.startswith("main.md:9:1: this text follows the steps of an included page")

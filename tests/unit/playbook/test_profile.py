@@ -48,7 +48,7 @@ def test_the_nearest_profile_upwards_is_the_one(tmp_path: Path) -> None:
     assert load_profile(deep).name == "Nearer"
 
 
-def test_where_there_is_no_profile_one_is_told_what_to_do(tmp_path: Path) -> None:
+def test_without_a_profile_the_remedy_is_reported(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="--profile FILE"):
         find_profile(tmp_path)
 
@@ -64,8 +64,8 @@ allowed_tools: ["rm -rf"]
 allowed_tiers: [T9]
 colour: red
 """
-    said = profile_faults(tmp_path, text)
-    places = [line.split(": ")[:2] for line in said]
+    problems = profile_faults(tmp_path, text)
+    places = [line.split(": ")[:2] for line in problems]
     assert places == [
         ["plugin-profile.yaml:1:1", "name"],
         ["plugin-profile.yaml:1:1", "language"],
@@ -83,37 +83,35 @@ colour: red
 
 
 def test_a_version_without_quotes_is_refused_before_its_zero_is_lost(tmp_path: Path) -> None:
-    (said,) = profile_faults(tmp_path, with_line('php: ["8.1"]', "php: [8.10]"))
-    assert "put it in quotes" in said
+    (problems,) = profile_faults(tmp_path, with_line('php: ["8.1"]', "php: [8.10]"))
+    assert "put it in quotes" in problems
 
 
 @pytest.mark.parametrize(
     "written",
     ["{A: hunter2}", "{A: [hunter2]}", "hunter2", "[hunter2]", "{A: 'secret://hunter2 x'}"],
 )
-def test_a_secret_that_stands_in_clear_is_refused_and_not_repeated(
-    tmp_path: Path, written: str
-) -> None:
+def test_secret_in_clear_text_is_refused_and_not_repeated(tmp_path: Path, written: str) -> None:
     text = with_line("secrets:\n  WP_TOKEN: secret://WP_TOKEN", f"secrets: {written}\ncolour: red")
-    said = profile_faults(tmp_path, text)
-    assert [line.split(": ")[1].partition(".")[0] for line in said] == ["secrets", "colour"]
-    assert "hunter2" not in "".join(said)
+    problems = profile_faults(tmp_path, text)
+    assert [line.split(": ")[1].partition(".")[0] for line in problems] == ["secrets", "colour"]
+    assert "hunter2" not in "".join(problems)
 
 
-def test_what_looks_like_a_token_is_refused_wherever_it_stands(tmp_path: Path) -> None:
+def test_apparent_token_is_refused_wherever_it_appears(tmp_path: Path) -> None:
     token = "ghp_" + "a1B2" * 9
     for old in ("Keep the changelog", "https://example.org", "composer lint"):
-        said = profile_faults(tmp_path, with_line(old, f"{old} {token}"))
-        assert any("looks like a secret" in line for line in said), old
-        assert token not in "".join(said)
-    said = profile_faults(tmp_path, with_line("[tiny-gallery.php]", f"[/{token}]"))
-    assert len(said) == 2
-    assert token not in "".join(said)
-    said = profile_faults(tmp_path, with_line("https://", "https://ann:hunter2@"))
-    assert "looks like a secret" in said[0]
+        problems = profile_faults(tmp_path, with_line(old, f"{old} {token}"))
+        assert any("looks like a secret" in line for line in problems), old
+        assert token not in "".join(problems)
+    problems = profile_faults(tmp_path, with_line("[tiny-gallery.php]", f"[/{token}]"))
+    assert len(problems) == 2
+    assert token not in "".join(problems)
+    problems = profile_faults(tmp_path, with_line("https://", "https://ann:hunter2@"))
+    assert "looks like a secret" in problems[0]
 
 
-def test_a_file_that_cannot_be_read_is_told_as_such(tmp_path: Path) -> None:
+def test_unreadable_file_is_reported_as_such(tmp_path: Path) -> None:
     missing = tmp_path / "none.yaml"
     assert faults_of(missing) == ["none.yaml: no such file"]
     pipe = tmp_path / "pipe.yaml"
@@ -140,14 +138,14 @@ def test_the_published_schema_is_the_one_of_the_code(
         assert json.loads((DOCS / file).read_text()) == made
 
 
-def test_the_schema_takes_a_sound_profile_and_says_what_each_field_is() -> None:
+def test_schema_accepts_a_sound_profile_and_describes_every_field() -> None:
     schema = profile_schema()
     validator = Draft202012Validator(schema)
     sound = yaml.safe_load(PROFILE)
     assert [*validator.iter_errors(sound)] == []
     assert [*validator.iter_errors({**sound, "secrets": {"A": "hunter2"}})]
     assert [*validator.iter_errors({**sound, "colour": "red"})]
-    assert all(each.get("description") for each in schema["properties"].values())
+    assert all(item.get("description") for item in schema["properties"].values())
 
 
 @pytest.mark.parametrize(

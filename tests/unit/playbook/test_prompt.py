@@ -129,7 +129,7 @@ def test_no_value_opens_a_section_or_a_block_wherever_it_is_put(value: str) -> N
     if value:
         assert outline(text) == outline(plain)
         assert kinds(text) == kinds(plain)
-    assert not any(each in text for each in "\u202e\u2028\x1b\r\x85\ud800")
+    assert not any(item in text for item in "\u202e\u2028\x1b\r\x85\ud800")
 
 
 @given(NASTY)
@@ -162,7 +162,7 @@ def test_a_value_that_would_end_its_code_is_refused() -> None:
         build_prompt(PROFILE, book("~~~\n~{{ a }}\n~~~"), {"a": "~~"})
 
 
-def test_values_side_by_side_do_not_let_each_other_out_of_their_code() -> None:
+def test_adjacent_values_do_not_break_one_another_out_of_their_code() -> None:
     playbook = book("{{ a }}{{ b }}`c`{{ b }}", a=InputSpec(), b=InputSpec())
     text = build_prompt(PROFILE, playbook, {"a": "x", "b": "y`z"}).text
     assert "`x` ``y`z`` `c` ``y`z``" in text
@@ -256,7 +256,7 @@ def test_a_value_of_another_type_is_refused(spec: InputSpec, value: Json) -> Non
         settle({"a": spec}, {"a": value})
 
 
-def test_all_that_is_wrong_with_inputs_is_said_at_once() -> None:
+def test_all_faults_of_inputs_are_reported_at_once() -> None:
     specs = {"a": InputSpec(), "n": InputSpec(type="integer")}
     with pytest.raises(BadInput) as refused:
         settle(specs, {"n": "x", "z": 1})

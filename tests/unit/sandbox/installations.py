@@ -34,7 +34,7 @@ def places(
     )
     own = own_paths()
     return tuple(
-        each for each in found if not any(Path(each).is_relative_to(place) for place in own)
+        item for item in found if not any(Path(item).is_relative_to(place) for place in own)
     )
 
 

@@ -69,7 +69,7 @@ def test_a_registry_token_beside_a_toolchain_stays_hidden(home: Path) -> None:
     assert places("", home, cargo.parent) == (str(cargo.parent), str(rustc.parent))
 
 
-def test_folders_of_the_search_path_are_shown_as_far_as_their_shape_tells(
+def test_search_path_folders_are_shown_as_far_as_their_shape_reveals(
     home: Path, tmp_path: Path
 ) -> None:
     installed = program(tmp_path / "opt/go/bin/go").parent
@@ -96,7 +96,7 @@ def test_links_in_a_circle_come_to_an_end(home: Path, tmp_path: Path) -> None:
     assert places(one, home) == (str(tmp_path / "x"),)
 
 
-def test_scripts_that_name_each_other_come_to_an_end(home: Path, tmp_path: Path) -> None:
+def test_scripts_that_name_one_another_come_to_an_end(home: Path, tmp_path: Path) -> None:
     one = program(tmp_path / "x/one", f"#!{tmp_path}/x/other\n")
     program(tmp_path / "x/other", f"#!{tmp_path}/x/one\n")
     assert places(one, home) == (str(tmp_path / "x"),)

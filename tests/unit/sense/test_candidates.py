@@ -12,8 +12,8 @@ import yaml
 from podium.jobs.sense import CANDIDATE
 from podium.jobs.sense.orders.work_order import WorkOrder, order_text
 from tests.soaking import in_soak
-from tests.unit.sense.dying import Death, When
-from tests.unit.sense.station import CANDIDATES, INBOX, REPORT, Station, item, plan
+from tests.unit.sense.process_death import Death, When
+from tests.unit.sense.sense_harness import CANDIDATES, INBOX, REPORT, Station, item, plan
 
 SAFE = [{"op": "mkdir", "path": "g/docs/new"}, {"op": "append", "path": "logs/a.log", "content": "x"}]  # fmt: skip
 
@@ -24,11 +24,11 @@ async def first_candidate(tmp_path: Path, *ops: dict[str, Any], **options: Any) 
     station.write("g/docs/a.md", "alpha\n")
     station.write("g/reports/old.md", "old\n")
     async with station.open() as post:
-        [standing] = (await post.tick()).candidates
-        approvals = await post.approvals(standing.run_id)
+        [status] = (await post.tick()).candidates
+        approvals = await post.approvals(status.run_id)
     filed = station.files(CANDIDATES)
     order = yaml.safe_load(station.read(f"{CANDIDATES}/{filed[0]}")) if filed else {}
-    return standing, order, approvals
+    return status, order, approvals
 
 
 @pytest.mark.sample(2)
@@ -50,8 +50,8 @@ async def first_candidate(tmp_path: Path, *ops: dict[str, Any], **options: Any) 
 async def test_an_order_weighs_what_its_operations_add_up_to(
     tmp_path: Path, ops: list[dict[str, Any]], tier: str, zones: list[str]
 ) -> None:
-    standing, order, [approval] = await first_candidate(tmp_path, *ops)
-    assert standing.state == "waiting"
+    status, order, [approval] = await first_candidate(tmp_path, *ops)
+    assert status.state == "waiting"
     assert (order["tier"], order["zones"]) == (tier, zones)
     assert str(approval.tier) == tier
     assert order["provenance"] == ["planner:planner", "health", "acks", "sessions"]
@@ -70,28 +70,28 @@ async def test_an_order_weighs_what_its_operations_add_up_to(
 async def test_what_the_gate_would_never_let_pass_is_refused_before_anybody_is_asked(
     tmp_path: Path, op: dict[str, Any]
 ) -> None:
-    standing, order, approvals = await first_candidate(tmp_path, REPORT, op)
-    assert standing.state == "refused"
-    assert standing.why.startswith("op 2 (")
+    status, order, approvals = await first_candidate(tmp_path, REPORT, op)
+    assert status.state == "refused"
+    assert status.why.startswith("op 2 (")
     assert (order, approvals) == ({}, [])
 
 
 async def test_an_order_in_the_inbox_is_the_one_that_was_reviewed(tmp_path: Path) -> None:
     station = Station(tmp_path, [plan(item("FIX-A", REPORT))], mode="supervised")
     async with station.open() as post:
-        [standing] = (await post.tick()).candidates
-        await post.say_yes(standing.approval_id)
-        await post.standing(standing.run_id)
-    name = f"{standing.wo_id}.yaml"
+        [status] = (await post.tick()).candidates
+        await post.say_yes(status.approval_id)
+        await post.status(status.run_id)
+    name = f"{status.wo_id}.yaml"
     text = station.read(f"{INBOX}/{name}")
     order = WorkOrder.model_validate(yaml.safe_load(text))
     assert text == station.read(f"{CANDIDATES}/{name}") == order_text(order)
-    assert order.delivered_by == standing.run_id
+    assert order.delivered_by == status.run_id
     assert order.created_at == station.clock.now()
 
 
 STEPS = ["weigh", "file", "deliver", "answer", "deliver", "trust"]
-MOMENTS = [
+TIMESTAMPS = [
     pytest.param(number, when, id=f"{name}-{number}-{when}", marks=_marks)
     for when in ("acted", "recorded")
     for number, name in enumerate(STEPS, start=1)
@@ -104,7 +104,7 @@ MOMENTS = [
 
 
 @pytest.mark.sample(1)
-@pytest.mark.parametrize(("number", "when"), MOMENTS)
+@pytest.mark.parametrize(("number", "when"), TIMESTAMPS)
 async def test_whenever_the_loop_dies_a_candidate_is_asked_about_and_delivered_once(
     tmp_path: Path, number: int, when: When
 ) -> None:
@@ -113,8 +113,8 @@ async def test_whenever_the_loop_dies_a_candidate_is_asked_about_and_delivered_o
     asked_before = STEPS.index("deliver") + 1 < number
     async with station.open({CANDIDATE: death}) as post:
         if asked_before:
-            [standing] = (await post.tick()).candidates
-            await post.say_yes(standing.approval_id)
+            [status] = (await post.tick()).candidates
+            await post.say_yes(status.approval_id)
             await post.dies_with(death)
         else:
             await _dies_in_a_tick(post, death)
@@ -125,16 +125,16 @@ async def test_whenever_the_loop_dies_a_candidate_is_asked_about_and_delivered_o
         if not asked_before:
             [asked] = await post.waiting_approvals()
             await post.say_yes(asked.id)
-        ended = await post.standing(run.id)
+        ended = await post.status(run.id)
         receipts = await post.receipts(run.id)
         approvals = await post.approvals(run.id)
         entries = post.trust.entries()
     assert ended.state == "delivered"
     assert station.files(INBOX) == station.files(CANDIDATES) == [f"{ended.wo_id}.yaml"]
-    done = [each.tool for each in receipts if each.status == "completed"]
+    done = [receipt.tool for receipt in receipts if receipt.status == "completed"]
     assert done == ["file_candidate", "deliver_order"]
     assert len(approvals) == 1
-    assert [each.kind for each in entries] == ["agreed"]
+    assert [entry.kind for entry in entries] == ["agreed"]
 
 
 async def _dies_in_a_tick(post: Any, death: Death) -> None:
@@ -150,12 +150,12 @@ async def test_a_worker_that_took_the_order_meanwhile_gets_it_no_second_time(
     station = Station(tmp_path, [plan(item("FIX-A", REPORT))], mode="supervised")
     death = Death(5, "acted")
     async with station.open({CANDIDATE: death}) as post:
-        [standing] = (await post.tick()).candidates
-        await post.say_yes(standing.approval_id)
+        [status] = (await post.tick()).candidates
+        await post.say_yes(status.approval_id)
         await post.dies_with(death)
-    taken = station.root / INBOX / f"{standing.wo_id}.yaml"
+    taken = station.root / INBOX / f"{status.wo_id}.yaml"
     taken.rename(station.root / "taken.yaml")
     async with station.open() as post:
         await post.serve()
-        assert (await post.standing(standing.run_id)).state == "delivered"
+        assert (await post.status(status.run_id)).state == "delivered"
     assert station.files(INBOX) == []

@@ -15,7 +15,7 @@ from podium.jobs.sense.models import CandidateStatus, lower_mode
 from podium.jobs.sense.options import sense_mode
 from podium.jobs.sense.trust import TrustEntry
 from podium.testing import retry_until
-from tests.unit.sense.station import CANDIDATES, INBOX, REPORT, Post, Station, item, plan
+from tests.unit.sense.sense_harness import CANDIDATES, INBOX, REPORT, Post, Station, item, plan
 
 TRASH = {"op": "trash", "path": "g/reports/old.md"}
 NOTE = {"op": "write", "path": "g/docs/note.md", "content": "hello\n"}
@@ -24,23 +24,23 @@ WEEK = 7 * 86_400
 
 async def only(post: Post) -> CandidateStatus:
     """The one candidate of a tick that was asked for."""
-    [standing] = (await post.tick(manual=True)).candidates
-    return standing
+    [status] = (await post.tick(manual=True)).candidates
+    return status
 
 
 def trusted(post: Post, zone: str, tier: Tier = Tier.T1, kind: str = "promoted") -> None:
-    said = {"kind": kind, "target": "api", "zone": zone, "tier": tier, "by": "ann"}
-    post.trust.add(TrustEntry.model_validate({**said, "at": post.podium.clock.now()}))
+    payload = {"kind": kind, "target": "api", "zone": zone, "tier": tier, "by": "ann"}
+    post.trust.add(TrustEntry.model_validate({**payload, "at": post.podium.clock.now()}))
 
 
-async def test_sensing_tells_of_a_candidate_and_writes_no_file(tmp_path: Path) -> None:
+async def test_sensing_reports_a_candidate_and_writes_no_file(tmp_path: Path) -> None:
     station = Station(tmp_path, [plan(item("FIX-A", REPORT))])
     before = station.tree()
     async with station.open() as post:
-        standing = await only(post)
+        status = await only(post)
         assert await post.waiting_approvals() == []
-    assert (standing.state, standing.tier, standing.file) == ("logged", "T1", "")
-    assert "sensing only reads" in standing.why
+    assert (status.state, status.tier, status.file) == ("logged", "T1", "")
+    assert "sensing only reads" in status.why
     new = set(station.tree()) - set(before)
     assert new == {
         "logs/gmx_clc_orchestrator.log",
@@ -53,13 +53,13 @@ async def test_sensing_tells_of_a_candidate_and_writes_no_file(tmp_path: Path) -
 async def test_a_dry_run_files_it_records_a_yes_and_moves_nothing(tmp_path: Path) -> None:
     station = Station(tmp_path, [plan(item("FIX-A", REPORT))], mode="dry-run")
     async with station.open() as post:
-        standing = await only(post)
+        status = await only(post)
         [filed] = station.files(CANDIDATES)
-        assert standing.state == "waiting"
-        assert filed == f"{standing.wo_id}.yaml"
+        assert status.state == "waiting"
+        assert filed == f"{status.wo_id}.yaml"
         assert yaml.safe_load(station.read(f"{CANDIDATES}/{filed}"))["ops"] == [REPORT]
-        await post.say_yes(standing.approval_id)
-        ended = await post.standing(standing.run_id)
+        await post.say_yes(status.approval_id)
+        ended = await post.status(status.run_id)
     assert ended.state == "approved"
     assert f"mv {CANDIDATES}/{filed} {INBOX}/" in ended.why
     assert station.files(INBOX) == []
@@ -69,9 +69,9 @@ async def test_a_dry_run_files_it_records_a_yes_and_moves_nothing(tmp_path: Path
 async def test_a_no_to_a_dry_run_is_recorded_too(tmp_path: Path) -> None:
     station = Station(tmp_path, [plan(item("FIX-A", REPORT))], mode="dry-run")
     async with station.open() as post:
-        standing = await only(post)
-        await post.say_no(standing.approval_id, "too early")
-        ended = await post.standing(standing.run_id)
+        status = await only(post)
+        await post.say_no(status.approval_id, "too early")
+        ended = await post.status(status.run_id)
         [entry] = post.trust.entries()
     assert (ended.state, ended.why) == ("rejected", "too early")
     assert (entry.kind, entry.zone, entry.by) == ("disagreed", "g/reports", "ann")
@@ -80,18 +80,20 @@ async def test_a_no_to_a_dry_run_is_recorded_too(tmp_path: Path) -> None:
 async def test_supervised_delivers_once_after_a_yes(tmp_path: Path) -> None:
     station = Station(tmp_path, [plan(item("FIX-A", REPORT))], mode="supervised")
     async with station.open() as post:
-        standing = await only(post)
-        assert standing.state == "waiting"
+        status = await only(post)
+        assert status.state == "waiting"
         assert station.files(INBOX) == []
-        await post.say_yes(standing.approval_id)
-        ended = await post.standing(standing.run_id)
+        await post.say_yes(status.approval_id)
+        ended = await post.status(status.run_id)
         delivered = [
-            each for each in await post.receipts(standing.run_id) if each.tool == "deliver_order"
+            element
+            for element in await post.receipts(status.run_id)
+            if element.tool == "deliver_order"
         ]
         [entry] = post.trust.entries()
-    file = f"{INBOX}/{standing.wo_id}.yaml"
+    file = f"{INBOX}/{status.wo_id}.yaml"
     assert (ended.state, ended.file) == ("delivered", file)
-    assert station.files(INBOX) == [f"{standing.wo_id}.yaml"]
+    assert station.files(INBOX) == [f"{status.wo_id}.yaml"]
     [receipt] = delivered
     digest = hashlib.sha256((station.root / file).read_bytes()).hexdigest()
     assert (receipt.fields["sha256"], receipt.approved_by) == (digest, ("ann",))
@@ -102,12 +104,12 @@ async def test_supervised_never_delivers_after_a_no(tmp_path: Path) -> None:
     again = plan(item("FIX-A", REPORT))
     station = Station(tmp_path, [plan(item("FIX-A", REPORT)), again], mode="supervised")
     async with station.open() as post:
-        standing = await only(post)
-        await post.say_no(standing.approval_id)
-        assert (await post.standing(standing.run_id)).state == "rejected"
+        status = await only(post)
+        await post.say_no(status.approval_id)
+        assert (await post.status(status.run_id)).state == "rejected"
         assert station.files(INBOX) == []
         second = await post.tick(manual=True)
-    assert [each.state for each in second.candidates] == ["rejected", "held back"]
+    assert [candidate.state for candidate in second.candidates] == ["rejected", "held back"]
     assert "was recently rejected" in second.candidates[1].why
 
 
@@ -115,12 +117,12 @@ async def test_what_nobody_answered_in_time_may_be_proposed_again(tmp_path: Path
     again = plan(item("FIX-A", REPORT))
     station = Station(tmp_path, [plan(item("FIX-A", REPORT)), again], mode="supervised")
     async with station.open() as post:
-        standing = await only(post)
+        status = await only(post)
         station.pass_time(WEEK)
-        assert (await post.standing(standing.run_id)).state == "expired"
+        assert (await post.status(status.run_id)).state == "expired"
         expired, second = (await post.tick(manual=True)).candidates
     assert (expired.state, second.state) == ("expired", "waiting")
-    assert second.wo_id != standing.wo_id
+    assert second.wo_id != status.wo_id
     assert station.files(INBOX) == []
 
 
@@ -141,18 +143,18 @@ async def test_the_third_delivery_of_a_limit_of_two_waits_for_its_hour(tmp_path:
     station = Station(tmp_path, [plan(*items)], mode="supervised", orders_per_hour=2)
     async with station.open() as post:
         standings = (await post.tick(manual=True)).candidates
-        for each in standings:
-            await post.say_yes(each.approval_id)
+        for entry in standings:
+            await post.say_yes(entry.approval_id)
 
         async def one_sleeps() -> str:
-            runs = [await post.run(each.run_id) for each in standings]
+            runs = [await post.run(entry.run_id) for entry in standings]
             slept = [run.id for run in runs if "timer:later" in (run.waiting_for or "")]
             return slept[0] if len(slept) == 1 and sum(run.status.ended for run in runs) == 2 else ""  # fmt: skip
 
         asleep = await retry_until(one_sleeps)
         assert len(station.files(INBOX)) == 2
         station.pass_time(3_601)
-        assert (await post.standing(asleep)).state == "delivered"
+        assert (await post.status(asleep)).state == "delivered"
     assert len(station.files(INBOX)) == 3
 
 
@@ -169,10 +171,10 @@ async def test_autonomous_delivers_unasked_what_was_granted(tmp_path: Path) -> N
         trusted(post, "g/reports")
         outcome = await post.tick(manual=True)
         assert await post.waiting_approvals() == []
-    [standing] = outcome.candidates
-    assert standing.state == "delivered"
-    assert outcome.created == (standing.wo_id,)
-    assert f"WOs_Created=1, WO_IDs=[{standing.wo_id}]" in station.log()
+    [status] = outcome.candidates
+    assert status.state == "delivered"
+    assert outcome.created == (status.wo_id,)
+    assert f"WOs_Created=1, WO_IDs=[{status.wo_id}]" in station.log()
 
 
 @pytest.mark.parametrize(
@@ -210,9 +212,9 @@ async def test_an_incident_takes_autonomy_back_and_people_are_asked_again(tmp_pa
         assert (await only(post)).state == "delivered"
         trusted(post, "g/reports", kind="incident")
         assert (await only(post)).state == "waiting"
-        [standing] = post.standings
-    assert standing.granted is None
-    assert standing.incidents == 1
+        [status] = post.standings
+    assert status.granted is None
+    assert status.incidents == 1
 
 
 async def test_agreements_propose_a_promotion_which_only_a_person_gives(tmp_path: Path) -> None:
@@ -220,9 +222,9 @@ async def test_agreements_propose_a_promotion_which_only_a_person_gives(tmp_path
     station = Station(tmp_path, plans, mode="supervised", promote_after=2)
     async with station.open() as post:
         for _ in range(2):
-            *_, standing = (await post.tick(manual=True)).candidates
-            await post.say_yes(standing.approval_id)
-            await post.standing(standing.run_id)
+            *_, status = (await post.tick(manual=True)).candidates
+            await post.say_yes(status.approval_id)
+            await post.status(status.run_id)
         [earned] = post.standings
     assert earned.proposes(2)
     assert (earned.agreed, earned.highest_agreed, earned.granted) == (2, Tier.T1, None)
@@ -234,10 +236,10 @@ async def test_an_order_that_could_never_be_done_is_refused_and_nobody_is_asked(
     forbidden = {"op": "write", "path": "CLC/rules.md", "content": "mine now"}
     station = Station(tmp_path, [plan(item("FIX-A", forbidden))], mode="supervised")
     async with station.open() as post:
-        standing = await only(post)
+        status = await only(post)
         assert await post.waiting_approvals() == []
-    assert standing.state == "refused"
-    assert standing.why.startswith("op 1 (write CLC/rules.md): ")
+    assert status.state == "refused"
+    assert status.why.startswith("op 1 (write CLC/rules.md): ")
     assert station.files(CANDIDATES) == station.files(INBOX) == []
 
 
@@ -254,7 +256,7 @@ async def test_an_order_that_could_never_be_done_is_refused_and_nobody_is_asked(
         ("autonomous", "no such mode", "sensing"),
     ],
 )
-def test_a_wish_lowers_the_mode_and_never_raises_it(
+def test_request_lowers_the_mode_and_never_raises_it(
     configured: Mode, wished: str, found: Mode
 ) -> None:
     assert lower_mode(configured, wished) == found
@@ -312,7 +314,7 @@ async def test_the_variable_stops_a_delivery_until_it_is_taken_away_and_the_yes_
     async with station.open() as post:
         await post.serve()
         station.pass_time(301)
-        ended = await post.standing(asked.run_id)
+        ended = await post.status(asked.run_id)
     assert ended.state == "delivered"
     assert len(station.files(INBOX)) == 1
 
@@ -332,7 +334,7 @@ async def test_a_delivery_that_cannot_be_written_is_tried_again_and_not_lost(
         assert put_off.state == "waiting"
         inbox.unlink()
         station.pass_time(301)
-        assert (await post.standing(put_off.run_id)).state == "delivered"
+        assert (await post.status(put_off.run_id)).state == "delivered"
     assert station.files(INBOX) == [f"{put_off.wo_id}.yaml"]
 
 

@@ -31,11 +31,11 @@ DEFAULTS = load_rules().book
 
 
 def bundle(*found: Sensed, more: int = 0) -> Bundle:
-    names = dict.fromkeys(each.source for each in found)
+    names = dict.fromkeys(item.source for item in found)
     looks = [
         Look(source=name, found=part, total=len(part) + more)
         for name in names
-        for part in [tuple(each for each in found if each.source == name)]
+        for part in [tuple(item for item in found if item.source == name)]
     ]
     return Bundle(root="/r", looks=tuple(looks))
 
@@ -76,7 +76,7 @@ def holds(clause: dict[str, Json], content: Json) -> bool:
 
 def test_every_rule_that_comes_with_podium_keeps_its_examples() -> None:
     assert rule_problems(DEFAULTS) == []
-    assert all(any(each.expect for each in rule.examples) for rule in DEFAULTS.rules)
+    assert all(any(example.expect for example in rule.examples) for rule in DEFAULTS.rules)
 
 
 def test_a_healthy_system_needs_no_plan() -> None:
@@ -95,7 +95,7 @@ def test_a_healthy_system_needs_no_plan() -> None:
     }
 
 
-def test_what_is_wrong_becomes_items_with_the_most_urgent_first() -> None:
+def test_problems_become_items_with_the_most_urgent_first() -> None:
     found = bundle(
         Sensed(source="sessions", place="S-1.yaml", stale=True, content={"status": "active"}),
         health({"checks": [{"name": "opal api", "status": "failed", "message": "refused"}]}),
@@ -103,8 +103,13 @@ def test_what_is_wrong_becomes_items_with_the_most_urgent_first() -> None:
         Sensed(source="figures", place=".", content={"disk_used_percent": 98}),
     )
     parsed = parse_plan(plan_by_rules(DEFAULTS, found, now=NOW))
-    assert [each.item.priority for each in parsed.candidates] == ["high", "high", "high", "medium"]
-    assert [each.wo_id[:-9] for each in parsed.candidates] == [
+    assert [candidate.item.priority for candidate in parsed.candidates] == [
+        "high",
+        "high",
+        "high",
+        "medium",
+    ]
+    assert [candidate.wo_id[:-9] for candidate in parsed.candidates] == [
         "WO-FIX-OPAL-API",
         "WO-MEND-WO-A-1",
         "WO-FREE-DISK",
@@ -132,7 +137,7 @@ def test_the_same_state_gives_the_same_plan() -> None:
 def test_names_that_only_differ_in_what_ids_cannot_hold_stay_two() -> None:
     found = bundle(health({"checks": {"часы": "failed", "почта": "failed", "x" * 90: "failed", "x" * 91: "failed"}}))  # fmt: skip
     parsed = parse_plan(plan_by_rules(DEFAULTS, found, now=NOW))
-    assert len({each.suggestion.wo_id_hint for each in parsed.candidates}) == 4
+    assert len({candidate.suggestion.wo_id_hint for candidate in parsed.candidates}) == 4
 
 
 def test_a_rule_that_finds_very_much_gives_few_items_and_says_so() -> None:
@@ -143,9 +148,9 @@ def test_a_rule_that_finds_very_much_gives_few_items_and_says_so() -> None:
 
 
 def test_a_plan_of_many_large_items_still_can_be_parsed() -> None:
-    said = {"wo_id_hint": "A-{$key}", "title": "{$key}", "tasks": ["x" * 4_000] * 50}
+    payload = {"wo_id_hint": "A-{$key}", "title": "{$key}", "tasks": ["x" * 4_000] * 50}
     rules = [
-        rule({"for_each": "checks"}, {"wo_suggestion": said, "target": f"t{number}"})
+        rule({"for_each": "checks"}, {"wo_suggestion": payload, "target": f"t{number}"})
         for number in range(10)
     ]
     checks = {f"c{number}": "failed" for number in range(50)}
@@ -240,9 +245,9 @@ def test_condition_and_staleness_are_part_of_what_is_looked_for() -> None:
 
 def test_found_words_are_cleaned_bounded_and_never_filled_again() -> None:
     hostile = "\x1b[31m{$place} {{x}} \u202e'; rm -rf /\n" + "y" * 2_000
-    said = {"wo_id_hint": "A-{name}", "title": "T {name}", "tasks": ["{name}"], "summary": "{{}} {name}"}  # fmt: skip
+    payload = {"wo_id_hint": "A-{name}", "title": "T {name}", "tasks": ["{name}"], "summary": "{{}} {name}"}  # fmt: skip
     state = bundle(health({"checks": [{"name": hostile}]}))
-    plan = plan_by_rules([rule({"for_each": "checks"}, {"wo_suggestion": said})], state, now=NOW)
+    plan = plan_by_rules([rule({"for_each": "checks"}, {"wo_suggestion": payload})], state, now=NOW)
     (candidate,) = parse_plan(plan).candidates
     made = candidate.suggestion
     assert made.title.startswith("T {$place} {{x}} '; rm -rf / yyy")
@@ -258,11 +263,11 @@ def test_operations_take_names_in_paths_texts_in_contents_and_nothing_in_command
         {"op": "session", "session": "S-{name}", "values": {"note": ["{name}"], "n": 1}},
         {"op": "run", "command": "echo ${HOME} {a,b}"},
     ]
-    said = {"wo_id_hint": "A", "title": "t", "ops": ops}
+    payload = {"wo_id_hint": "A", "title": "t", "ops": ops}
     state = bundle(health({"checks": [{"name": "../../CLC/x"}]}))
-    plan = plan_by_rules([rule({"for_each": "checks"}, {"wo_suggestion": said})], state, now=NOW)
+    plan = plan_by_rules([rule({"for_each": "checks"}, {"wo_suggestion": payload})], state, now=NOW)
     (candidate,) = parse_plan(plan).candidates
-    made = [each.model_dump(exclude_defaults=True) for each in candidate.suggestion.ops]
+    made = [item.model_dump(exclude_defaults=True) for item in candidate.suggestion.ops]
     assert made == [
         {"op": "write", "path": "g/reports/CLC-x.md", "content": "../../CLC/x\n"},
         {"op": "session", "session": "S-CLC-x", "values": {"note": ["../../CLC/x"], "n": 1}},
@@ -296,7 +301,7 @@ def test_whatever_was_sensed_every_item_of_the_plan_fits_the_schema(found: list[
     parsed = parse_plan(plan)
     assert parsed.error == ""
     assert len(parsed.items) == len(plan["items"])
-    assert all(each.reason.startswith("action ") for each in parsed.skipped_items)
+    assert all(item.reason.startswith("action ") for item in parsed.skipped_items)
 
 
 # --- files of rules ----------------------------------------------------------------------------
@@ -371,13 +376,13 @@ def test_a_file_of_rules_is_loaded(tmp_path: Path) -> None:
         ("      wo_suggestion:\n        wo_id_hint: FIX\n        title: Mend {status}\n", "", "8:", "wo_suggestion is missing"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_with_a_file_of_rules_is_told_at_its_line(
+def test_faults_of_a_rules_file_are_reported_at_their_lines(
     tmp_path: Path, old: str, new: str, place: str, words: str
 ) -> None:
     assert old in GOOD
-    told = faults_of(tmp_path, GOOD.replace(old, new))
-    assert told.startswith(f"rules.yaml:{place}"), told
-    assert words in told
+    problems = faults_of(tmp_path, GOOD.replace(old, new))
+    assert problems.startswith(f"rules.yaml:{place}"), problems
+    assert words in problems
 
 
 @pytest.mark.parametrize(
@@ -392,9 +397,9 @@ def test_what_is_wrong_with_a_file_of_rules_is_told_at_its_line(
 def test_a_placeholder_in_a_name_that_no_example_fills_is_a_fault(
     tmp_path: Path, old: str, new: str, place: str, gap: str
 ) -> None:
-    told = faults_of(tmp_path, GOOD.replace(old, new))
-    assert told.startswith(f"rules.yaml:{place}"), told
-    assert f"{gap} matches nothing in the rule's own examples" in told
+    problems = faults_of(tmp_path, GOOD.replace(old, new))
+    assert problems.startswith(f"rules.yaml:{place}"), problems
+    assert f"{gap} matches nothing in the rule's own examples" in problems
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from podium.jobs.sense import SenseOptions
 from podium.jobs.sense.orders.order_tools import order_tools, sense_tools
 from podium.jobs.sense.orders.policy import earned_layer, sense_layer, worker_layer
 from podium.policy import PolicyLayer, RuleGate, compile_policy, default_policy
-from tests.unit.gate.rig import context_for, path, tool_call
+from tests.unit.gate.gate_harness import context_for, path, tool_call
 
 OPTIONS = SenseOptions()
 LAYOUT = OPTIONS.layout
@@ -33,9 +33,9 @@ def delivery(gate: RuleGate, mode: str = "autonomous", **changes: Any) -> Decisi
     place = changes.pop("place", f"{LAYOUT.inbox}/WO-1.yaml")
     role, quotas = changes.pop("role", "sense"), changes.pop("quotas", ())
     provenance = changes.pop("provenance", ())
-    said = {"wo_id": "WO-1", "target": "api", "tier": "T1", "zones": ["g/docs", "logs"]}
+    payload = {"wo_id": "WO-1", "target": "api", "tier": "T1", "zones": ["g/docs", "logs"]}
     call = tool_call(
-        "deliver_order", paths=(path(place, Access.WRITE),), role=role, arguments={**said, **changes},
+        "deliver_order", paths=(path(place, Access.WRITE),), role=role, arguments={**payload, **changes},
         provenance=provenance,
     )  # fmt: skip
     return gate.decide(call, context_for(SPECS["deliver_order"], mode=mode, quotas=quotas))
@@ -87,7 +87,9 @@ def test_only_the_loop_delivers() -> None:
 
 
 def test_both_quotas_are_the_loops_own() -> None:
-    quotas = {each.name: (each.limit, each.seconds) for each in sense_layer(OPTIONS).policy.quotas}
+    quotas = {
+        quota.name: (quota.limit, quota.seconds) for quota in sense_layer(OPTIONS).policy.quotas
+    }
     assert quotas == {"orders-per-hour": (12, 3_600), "orders-per-day": (50, 86_400)}
 
 
@@ -134,7 +136,7 @@ def test_an_agents_words_lead_to_no_delivery_by_a_grant_for_a_lower_tier() -> No
 @pytest.mark.parametrize(
     "place", ["g/docs/planning_rules.yaml", f"{LAYOUT.candidates}/WO-1.yaml", LAYOUT.log]
 )
-def test_what_the_loop_goes_by_and_tells_is_changed_by_no_order_unasked(place: str) -> None:
+def test_files_that_steer_or_report_the_loop_are_changed_by_no_order_unasked(place: str) -> None:
     gate = gate_with(worker_layer(SenseOptions(rules="g/docs/planning_rules.yaml")))
     call = tool_call("append_to_file", paths=(path(place, Access.WRITE),), role="worker", arguments={"path": place, "content": "x"})  # fmt: skip
     context = context_for(SPECS["append_to_file"], mode="autonomous")

@@ -66,13 +66,13 @@ def test_a_person_at_the_command_line_has_the_last_word(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "holds"), [("sensing", "sensing"), ("autonomous", "supervised"), ("loud", "sensing")]
+    ("text", "holds"), [("sensing", "sensing"), ("autonomous", "supervised"), ("loud", "sensing")]
 )
 def test_the_schedulers_variable_lowers_and_never_raises(
-    tmp_path: Path, said: str, holds: Mode
+    tmp_path: Path, text: str, holds: Mode
 ) -> None:
     known = configured(tmp_path, mode="supervised")
-    assert sense_mode(known, {"GMX_ORCH_MODE": said}) == holds
+    assert sense_mode(known, {"GMX_ORCH_MODE": text}) == holds
 
 
 def test_a_project_that_nobody_trusts_stays_within_the_zones_that_come_with_podium(

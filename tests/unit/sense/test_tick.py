@@ -23,8 +23,8 @@ from podium.jobs.sense.testing import FixedSource, MemorySenseRecord
 from podium.ports import FlowContext
 from podium.testing import FixedClock, retry_until
 from tests.soaking import in_soak
-from tests.unit.sense.dying import Death
-from tests.unit.sense.station import ACKS, HEALTH, REPORT, Post, Station, item, plan
+from tests.unit.sense.process_death import Death
+from tests.unit.sense.sense_harness import ACKS, HEALTH, REPORT, Post, Station, item, plan
 
 NOTHING = plan()
 ALERT = item("DISK", type="info", action="alert", priority="high", target="disk")
@@ -34,7 +34,7 @@ async def no_services() -> RunServices:
     raise AssertionError("an idle tick opened the services")
 
 
-def idle_kit(record: MemorySenseRecord, source: FixedSource, **options: object) -> TickDeps:
+def idle_deps(record: MemorySenseRecord, source: FixedSource, **options: object) -> TickDeps:
     """A tick in memory that must not plan."""
     return TickDeps(
         root="/srv/x",
@@ -56,8 +56,8 @@ async def test_an_idle_tick_opens_no_services_and_asks_nobody(tmp_path: Path) ->
     station = Station(tmp_path, [NOTHING])
     async with station.open() as post:
         first = await post.tick()
-        kit = await unplanned(post)
-        second, third = [await tick(kit, manual=False) for _ in range(2)]
+        deps = await unplanned(post)
+        second, third = [await tick(deps, manual=False) for _ in range(2)]
     assert (first.status, first.changed, first.tokens) == (PlannerStatus.OK, True, 111)
     assert (second.status, second.changed) == (PlannerStatus.SKIPPED, False)
     assert (second.idle_ticks, third.idle_ticks, third.tick, third.tokens) == (1, 2, 3, 111)
@@ -79,7 +79,7 @@ async def test_an_idle_tick_is_a_line_of_the_log_one_of_telemetry_and_remembered
         "SUMMARY Mode=sensing, Tick=2, health=1, acks=1, sessions=1, Candidates=0, Skipped=0, "
         "Idle_Ticks=1, Tokens=111, GMX_Call_Status=SKIPPED, WOs_Created=0, WO_IDs=[]"
     )
-    assert [each["status"] for each in station.telemetry()] == ["OK", "SKIPPED"]
+    assert [entry["status"] for entry in station.telemetry()] == ["OK", "SKIPPED"]
     assert station.memory == before.model_copy(update={"ticks": 2, "idle_ticks": 1})
 
 
@@ -87,7 +87,7 @@ async def test_an_idle_tick_before_any_database_makes_none(tmp_path: Path) -> No
     record, source = MemorySenseRecord(), FixedSource("health", {"h": 1})
     seen = SenseMemory(ticks=4, marks={"health": await source.etag()}, digest="d", tokens=5)
     record.remember(seen)
-    outcome = await tick(idle_kit(record, source), manual=False)
+    outcome = await tick(idle_deps(record, source), manual=False)
     assert (outcome.tick, outcome.status, outcome.tokens) == (5, PlannerStatus.SKIPPED, 5)
     assert source.looks == 0, "what has the same mark is not read"
 
@@ -111,12 +111,12 @@ async def test_what_changed_is_planned_for(tmp_path: Path) -> None:
         outcome = await post.tick()
         after = await tick(await unplanned(post), manual=False)
     assert (outcome.status, outcome.changed) == (PlannerStatus.OK, True)
-    assert [each.title for each in outcome.candidates] == ["see to FIX-A"]
+    assert [candidate.title for candidate in outcome.candidates] == ["see to FIX-A"]
     assert "the disk is full" in station.planner.turns[1].prompt
     assert after.status is PlannerStatus.SKIPPED
 
 
-async def test_what_cannot_be_read_is_told_and_not_counted(tmp_path: Path) -> None:
+async def test_unreadable_item_is_reported_and_not_counted(tmp_path: Path) -> None:
     sources = [
         {"name": "log", "kind": "log", "path": "logs/none.log"},
         {"name": "up", "kind": "command", "command": ["no-such-program"]},
@@ -156,14 +156,14 @@ async def test_what_the_loop_writes_does_not_wake_it(tmp_path: Path) -> None:
         {"name": "telemetry", "kind": "folder", "path": "g/telemetry"},
     ]
     station = Station(tmp_path, [plan(item("FIX-A", REPORT))], mode="dry-run", sources=folders)
-    for each in folders:
-        (station.root / each["path"]).mkdir(parents=True, exist_ok=True)
+    for folder in folders:
+        (station.root / folder["path"]).mkdir(parents=True, exist_ok=True)
     async with station.open() as post:
         first = await post.tick()
-        assert [each.state for each in first.candidates] == ["waiting"]
+        assert [candidate.state for candidate in first.candidates] == ["waiting"]
         again = [await post.tick() for _ in range(3)]
-    assert {each.status for each in again} == {PlannerStatus.SKIPPED}
-    assert {each.digest for each in again} == {first.digest}
+    assert {entry.status for entry in again} == {PlannerStatus.SKIPPED}
+    assert {entry.digest for entry in again} == {first.digest}
     assert len(station.planner.turns) == 1
 
 
@@ -222,7 +222,7 @@ async def test_alerts_become_notices_in_every_mode(tmp_path: Path, mode: str) ->
     assert "ALERT [high] disk: see to DISK: it is due" in station.log()
 
 
-async def test_what_changed_since_the_last_plan_is_told_and_why(tmp_path: Path) -> None:
+async def test_changes_since_the_last_plan_are_reported_with_the_reason(tmp_path: Path) -> None:
     later = plan(item("FIX-A", REPORT, priority="high"), item("FIX-C", REPORT))
     station = Station(tmp_path, [plan(item("FIX-A", REPORT), item("FIX-B", REPORT)), later])
     async with station.open() as post:
@@ -251,40 +251,40 @@ async def test_a_plan_that_failed_is_no_change_of_plan(tmp_path: Path) -> None:
     assert len(station.memory.last_plan) == 1
 
 
-async def test_items_that_were_skipped_are_told_in_the_parsers_log(tmp_path: Path) -> None:
+async def test_skipped_items_are_reported_in_the_parsers_log(tmp_path: Path) -> None:
     station = Station(tmp_path, [plan(item("FIX-A", REPORT), item("FIX-B", REPORT, type="odd"))])
     async with station.open() as post:
         outcome = await post.tick()
     [skipped] = outcome.skipped_items
-    said = station.read("logs/gmx_clc_parse_plan.log")
-    assert f"skipped item 1: {skipped.reason}" in said
-    assert "candidate_count=1, skipped=1" in said
+    output = station.read("logs/gmx_clc_parse_plan.log")
+    assert f"skipped item 1: {skipped.reason}" in output
+    assert "candidate_count=1, skipped=1" in output
 
 
 async def test_two_loops_do_not_tick_on_one_root(tmp_path: Path) -> None:
     station = Station(tmp_path, [NOTHING])
     async with station.open() as post:
-        kit = await tick_deps(post.podium, post.stack)
-        with kit.record.alone(), pytest.raises(LockHeld):
-            await tick(kit, manual=True)
+        deps = await tick_deps(post.podium, post.stack)
+        with deps.record.alone(), pytest.raises(LockHeld):
+            await tick(deps, manual=True)
     assert station.planner.turns == []
 
 
-async def test_a_candidate_that_was_answered_between_ticks_is_told_by_the_next_one(
+async def test_candidate_answered_between_ticks_is_reported_by_the_next_one(
     tmp_path: Path,
 ) -> None:
     station = Station(tmp_path, [plan(item("FIX-A", REPORT))], mode="supervised")
     async with station.open() as post:
-        [standing] = (await post.tick()).candidates
-        assert station.memory.pending == {standing.wo_id: standing.run_id}
-        await post.say_yes(standing.approval_id)
-        await post.standing(standing.run_id)
+        [status] = (await post.tick()).candidates
+        assert station.memory.pending == {status.wo_id: status.run_id}
+        await post.say_yes(status.approval_id)
+        await post.status(status.run_id)
         outcome = await post.tick()
         after = await tick(await unplanned(post), manual=False)
-    assert (outcome.status, outcome.created) == (PlannerStatus.SKIPPED, (standing.wo_id,))
+    assert (outcome.status, outcome.created) == (PlannerStatus.SKIPPED, (status.wo_id,))
     assert station.memory.pending == {}
     assert after.candidates == ()
-    assert f"candidate {standing.wo_id} delivered" in station.log()
+    assert f"candidate {status.wo_id} delivered" in station.log()
 
 
 # --- crashes -----------------------------------------------------------------------------------
@@ -314,7 +314,7 @@ async def test_a_tick_that_died_while_planning_is_finished_by_the_next_which_pla
         runs = await post.runs(SENSE)
     assert [run.id for run in runs] == [begun]
     assert (outcome.status, outcome.run_id, outcome.tokens) == (PlannerStatus.OK, begun, 111)
-    assert [each.state for each in outcome.candidates] == ["waiting"]
+    assert [candidate.state for candidate in outcome.candidates] == ["waiting"]
     assert outcome.plan_changes == ("new: create_wo api/FIX-A (medium)",)
     assert len(station.planner.turns) == 1
     assert idle.status is PlannerStatus.SKIPPED
@@ -333,8 +333,8 @@ async def test_a_plan_that_an_earlier_version_recorded_without_the_situation_is_
 ) -> None:
     """Patched because only the earlier version's code recorded no such step."""
 
-    async def unrecorded(ctx: FlowContext, kit: SenseDeps, **more: str) -> Situation:
-        return Situation(now=kit.clock.now())
+    async def unrecorded(ctx: FlowContext, deps: SenseDeps, **more: str) -> Situation:
+        return Situation(now=deps.clock.now())
 
     station = Station(tmp_path, [plan(item("FIX-A", REPORT))], mode="supervised")
     death = Death(2, "recorded")
@@ -349,7 +349,7 @@ async def test_a_plan_that_an_earlier_version_recorded_without_the_situation_is_
     async with station.open() as post:
         outcome = await post.tick()
     assert (outcome.status, outcome.why) == (PlannerStatus.OK, "")
-    assert [each.state for each in outcome.candidates] == ["waiting"]
+    assert [candidate.state for candidate in outcome.candidates] == ["waiting"]
     assert len(station.planner.turns) == 1
 
 
@@ -366,7 +366,7 @@ async def test_what_changed_while_the_loop_was_dead_is_planned_for_after_its_las
     station.write(HEALTH, json.dumps({"status": "failed meanwhile"}))
     async with station.open() as post:
         outcome = await post.tick()
-    assert [each.title for each in outcome.candidates] == ["see to FIX-A", "see to FIX-B"]
+    assert [candidate.title for candidate in outcome.candidates] == ["see to FIX-A", "see to FIX-B"]
     assert outcome.tokens == 222
 
 
@@ -428,19 +428,19 @@ async def test_the_loop_ticks_at_its_start_and_again_until_it_is_stopped(tmp_pat
         begun.append(True)
 
     async with station.open() as post:
-        kit = await tick_deps(post.podium, post.stack)
-        looping = asyncio.create_task(loop(kit, ended.append, stop, begun=begin))
+        deps = await tick_deps(post.podium, post.stack)
+        looping = asyncio.create_task(loop(deps, ended.append, stop, begun=begin))
         await retry_until(lambda: len(ended) >= 3)
         with pytest.raises(LockHeld):
             await post.tick()
         stop.set()
         await looping
     assert begun == [True]
-    assert all(isinstance(each, TickOutcome) for each in ended)
+    assert all(isinstance(entry, TickOutcome) for entry in ended)
     assert len(station.planner.turns) == 1
 
 
-async def test_what_breaks_a_tick_is_told_and_the_next_one_comes(tmp_path: Path) -> None:
+async def test_broken_tick_is_reported_and_the_next_one_comes(tmp_path: Path) -> None:
     record, source = MemorySenseRecord(), FixedSource("health", {"h": 1})
     ended: list[TickOutcome | PodiumError] = []
     stop = asyncio.Event()
@@ -450,12 +450,12 @@ async def test_what_breaks_a_tick_is_told_and_the_next_one_comes(tmp_path: Path)
 
     async def begin() -> None: ...
 
-    kit = replace(idle_kit(record, source, every_seconds=0.01), services=broken)
-    looping = asyncio.create_task(loop(kit, ended.append, stop, begun=begin))
+    deps = replace(idle_deps(record, source, every_seconds=0.01), services=broken)
+    looping = asyncio.create_task(loop(deps, ended.append, stop, begun=begin))
     await retry_until(lambda: len(ended) >= 2)
     stop.set()
     await looping
-    assert all(isinstance(each, NotPossibleNow) for each in ended)
+    assert all(isinstance(entry, NotPossibleNow) for entry in ended)
     assert "ERROR the tick failed: the disk is full" in record.lines
 
 
@@ -487,8 +487,8 @@ async def test_a_loop_plans_for_what_changed_once_it_can_remember_again(tmp_path
     async def begin() -> None: ...
 
     async with station.open() as post:
-        kit = await tick_deps(post.podium, post.stack)
-        looping = asyncio.create_task(loop(kit, ended.append, stop, begun=begin))
+        deps = await tick_deps(post.podium, post.stack)
+        looping = asyncio.create_task(loop(deps, ended.append, stop, begun=begin))
         await retry_until(lambda: len(ended) >= 2)
         assert not station.planner.turns
         memory.rmdir()
@@ -517,15 +517,15 @@ async def test_a_loop_whose_memory_broke_while_it_planned_does_not_plan_again(
     async def begin() -> None: ...
 
     async with station.open() as post:
-        kit = await tick_deps(post.podium, post.stack)
-        looping = asyncio.create_task(loop(kit, ended.append, stop, begun=begin))
+        deps = await tick_deps(post.podium, post.stack)
+        looping = asyncio.create_task(loop(deps, ended.append, stop, begun=begin))
         await retry_until(lambda: len(ended) >= 4)
         stop.set()
         await looping
     assert len(station.planner.turns) == 1
-    outcomes = [each for each in ended if isinstance(each, TickOutcome)]
-    assert [each.tick for each in outcomes[:4]] == [1, 2, 3, 4]
-    assert {each.tokens for each in outcomes} == {111}
+    outcomes = [entry for entry in ended if isinstance(entry, TickOutcome)]
+    assert [outcome.tick for outcome in outcomes[:4]] == [1, 2, 3, 4]
+    assert {outcome.tokens for outcome in outcomes} == {111}
 
 
 # --- many idle ticks ---------------------------------------------------------------------------
@@ -547,18 +547,18 @@ async def _idle(folder: Path, ticks: int) -> None:
     async with station.open() as post, AsyncExitStack() as stack:
         await post.tick()
         options = sense_options(post.podium)
-        kit = replace(
+        deps = replace(
             await tick_deps(post.podium, stack),
             services=no_services,
             sources=sources_of(post.podium, options),
         )
         # What the first ones load stays.
         for _ in range(50):
-            await tick(kit, manual=False)
+            await tick(deps, manual=False)
         objects, resident = _objects(), _resident_bytes()
         for _ in range(ticks - 50):
             station.pass_time(0.3)
-            outcome = await tick(kit, manual=False)
+            outcome = await tick(deps, manual=False)
         kept, grown = _objects() - objects, _resident_bytes() - resident
     assert outcome.status is PlannerStatus.SKIPPED
     assert (outcome.idle_ticks, outcome.tokens) == (ticks, 111)

@@ -14,8 +14,8 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 def entry(kind: str, **fields: object) -> TrustEntry:
-    told = {"kind": kind, "target": "api", "zone": "g/docs", "at": NOON, **fields}
-    return TrustEntry.model_validate(told)
+    payload = {"kind": kind, "target": "api", "zone": "g/docs", "at": NOON, **fields}
+    return TrustEntry.model_validate(payload)
 
 
 def _agreed(count: int, **fields: object) -> list[TrustEntry]:
@@ -23,8 +23,8 @@ def _agreed(count: int, **fields: object) -> list[TrustEntry]:
 
 
 def _only(*entries: TrustEntry) -> EarnedTrust:
-    (standing,) = earned_trust(entries)
-    return standing
+    (status,) = earned_trust(entries)
+    return status
 
 
 def test_nothing_is_granted_at_first() -> None:
@@ -33,9 +33,9 @@ def test_nothing_is_granted_at_first() -> None:
 
 
 def test_no_number_of_agreements_promotes_by_itself() -> None:
-    standing = _only(*_agreed(1000, tier="T2"))
-    assert standing.granted is None
-    assert granted_tier([standing], "api", ["g/docs"]) is None
+    status = _only(*_agreed(1000, tier="T2"))
+    assert status.granted is None
+    assert granted_tier([status], "api", ["g/docs"]) is None
 
 
 def test_enough_agreements_in_a_row_propose_a_promotion() -> None:
@@ -44,16 +44,16 @@ def test_enough_agreements_in_a_row_propose_a_promotion() -> None:
 
 
 def test_a_disagreement_breaks_the_row_and_takes_nothing_that_was_granted() -> None:
-    standing = _only(entry("promoted", by="ann", tier="T2"), *_agreed(10), entry("disagreed"))
-    assert (standing.agreed, standing.disagreed) == (0, 1)
-    assert not standing.proposes(1)
-    assert standing.granted is Tier.T2
+    status = _only(entry("promoted", by="ann", tier="T2"), *_agreed(10), entry("disagreed"))
+    assert (status.agreed, status.disagreed) == (0, 1)
+    assert not status.proposes(1)
+    assert status.granted is Tier.T2
 
 
 def test_a_promotion_says_who_gave_it_and_up_to_which_tier() -> None:
-    standing = _only(*_agreed(10), entry("promoted", by="ann", tier="T2"))
-    assert (standing.granted, standing.granted_by, standing.granted_at) == (Tier.T2, "ann", NOON)
-    assert standing.agreed == 0
+    status = _only(*_agreed(10), entry("promoted", by="ann", tier="T2"))
+    assert (status.granted, status.granted_by, status.granted_at) == (Tier.T2, "ann", NOON)
+    assert status.agreed == 0
 
 
 def test_more_is_proposed_only_for_a_higher_tier_than_the_granted_one() -> None:
@@ -64,21 +64,21 @@ def test_more_is_proposed_only_for_a_higher_tier_than_the_granted_one() -> None:
 
 def test_an_incident_demotes_by_itself_and_says_why() -> None:
     promoted = entry("promoted", by="ann", tier="T3")
-    standing = _only(promoted, *_agreed(5), entry("incident", why="the disk filled"))
-    assert standing.granted is None
-    assert standing.granted_by == ""
-    assert (standing.incidents, standing.agreed, standing.why) == (1, 0, "the disk filled")
+    status = _only(promoted, *_agreed(5), entry("incident", why="the disk filled"))
+    assert status.granted is None
+    assert status.granted_by == ""
+    assert (status.incidents, status.agreed, status.why) == (1, 0, "the disk filled")
 
 
 def test_after_an_incident_only_a_person_promotes_again() -> None:
-    told = [entry("promoted", by="ann", tier="T1"), entry("incident"), *_agreed(100)]
-    assert _only(*told).granted is None
-    assert _only(*told, entry("promoted", by="ann", tier="T1")).granted is Tier.T1
+    messages = [entry("promoted", by="ann", tier="T1"), entry("incident"), *_agreed(100)]
+    assert _only(*messages).granted is None
+    assert _only(*messages, entry("promoted", by="ann", tier="T1")).granted is Tier.T1
 
 
 def test_a_person_may_take_back_what_was_granted() -> None:
-    standing = _only(entry("promoted", by="ann", tier="T1"), entry("demoted", by="ann", why="no"))
-    assert (standing.granted, standing.why) == (None, "no")
+    status = _only(entry("promoted", by="ann", tier="T1"), entry("demoted", by="ann", why="no"))
+    assert (status.granted, status.why) == (None, "no")
 
 
 def test_every_zone_must_be_granted_and_the_lowest_grant_holds() -> None:
@@ -100,7 +100,7 @@ def test_an_order_that_acts_nowhere_known_goes_nowhere_unasked() -> None:
     assert granted_tier(known, "api", []) is None
 
 
-def test_a_word_about_one_order_has_one_key_whenever_it_was_said() -> None:
+def test_entry_about_one_order_has_one_key_whatever_its_time() -> None:
     later = NOON + timedelta(days=1)
     assert entry("agreed", wo_id="A").key == entry("agreed", wo_id="A", at=later).key
     assert entry("agreed", wo_id="A").key != entry("disagreed", wo_id="A").key
@@ -124,23 +124,23 @@ _ENTRIES = st.lists(
 
 
 @given(_ENTRIES)
-def test_a_standing_follows_from_the_entries_of_its_own_place_in_their_order(
-    told: list[TrustEntry],
+def test_earned_trust_follows_from_the_entries_of_its_own_place_in_order(
+    entries: list[TrustEntry],
 ) -> None:
-    for standing in earned_trust(told):
-        own = [each for each in told if (each.target, each.zone) == (standing.target, standing.zone)]  # fmt: skip
-        assert earned_trust(own) == (standing,)
+    for status in earned_trust(entries):
+        own = [item for item in entries if (item.target, item.zone) == (status.target, status.zone)]  # fmt: skip
+        assert earned_trust(own) == (status,)
 
 
 @given(_ENTRIES)
 def test_what_is_granted_hangs_on_the_last_word_of_its_place(
-    told: list[TrustEntry],
+    entries: list[TrustEntry],
 ) -> None:
     """The last promotion, demotion or incident, and nothing else."""
     last = {
-        (each.target, each.zone): each.tier if each.kind == "promoted" else None
-        for each in told
-        if each.kind in ("promoted", "demoted", "incident")
+        (item.target, item.zone): item.tier if item.kind == "promoted" else None
+        for item in entries
+        if item.kind in ("promoted", "demoted", "incident")
     }
-    for standing in earned_trust(told):
-        assert standing.granted == last.get((standing.target, standing.zone))
+    for status in earned_trust(entries):
+        assert status.granted == last.get((status.target, status.zone))

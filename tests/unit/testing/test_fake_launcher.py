@@ -19,7 +19,7 @@ def a_spawn(*argv: str, seconds: float | None = None) -> ProcessSpec:
     return ProcessSpec(argv=argv, cwd="w", limits=ProcessLimits(seconds=seconds))
 
 
-async def test_a_process_ends_as_the_table_says_by_its_longest_entry() -> None:
+async def test_process_ends_as_the_longest_matching_table_entry_states() -> None:
     other = ProcessExit(exit_code=1)
     launcher: Launcher = FakeLauncher({("git",): other, ("git", "status"): CLEAN})
     assert await launcher.run(a_spawn("git", "status", "-s")) == CLEAN

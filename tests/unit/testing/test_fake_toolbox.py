@@ -143,7 +143,7 @@ async def test_what_was_never_requested_cannot_be_settled(allowing: Bench) -> No
         await allowing.door.settle(stray, CallOutcome(ok=True))
 
 
-async def test_a_denied_call_never_runs_and_the_agent_is_told() -> None:
+async def test_denied_call_never_runs_and_the_agent_is_notified() -> None:
     bench = Bench(Effect.DENY)
     refusal = await bench.box.perform(CALL)
     assert isinstance(refusal, Refusal)

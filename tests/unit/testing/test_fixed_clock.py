@@ -12,7 +12,7 @@ from podium.ports import Clock, Ids
 from podium.testing import FixedClock, SteadyIds
 
 
-def test_a_fixed_clock_stands_still_until_it_is_moved() -> None:
+def test_fixed_clock_does_not_advance_until_it_is_moved() -> None:
     clock: Clock = (fixed := FixedClock())
     first, seconds = clock.now(), clock.monotonic()
     assert (clock.now(), clock.monotonic()) == (first, seconds)
@@ -21,7 +21,7 @@ def test_a_fixed_clock_stands_still_until_it_is_moved() -> None:
     assert clock.monotonic() == seconds + 1.5
 
 
-def test_a_fixed_clock_tells_utc_wherever_it_was_started() -> None:
+def test_fixed_clock_shows_utc_wherever_it_was_started() -> None:
     start = datetime(2026, 5, 1, 2, 0, tzinfo=timezone(timedelta(hours=2)))
     assert FixedClock(start).now() == datetime(2026, 5, 1, tzinfo=UTC)
     assert FixedClock(start).now().utcoffset() == timedelta(0)

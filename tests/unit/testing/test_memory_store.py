@@ -34,7 +34,7 @@ async def test_secrets_are_removed_from_whatever_is_written() -> None:
     await store.close()
 
 
-async def test_stores_beside_each_other_share_one_memory_and_close_apart() -> None:
+async def test_parallel_stores_share_one_memory_and_close_separately() -> None:
     first = MemoryStore()
     second: Store = MemoryStore(beside=first)
     apart = MemoryStore()

@@ -39,7 +39,7 @@ def test_a_file_belongs_to_the_first_part_that_names_it() -> None:
     assert part_of("integration/engine/test_kills.py", "live") is None
 
 
-def test_the_page_of_results_has_a_row_for_each_part_which_a_run_replaces() -> None:
+def test_page_of_results_has_a_row_per_part_which_a_run_replaces() -> None:
     page = RESULTS.read_text()
     assert [name for name in results(page) if name != "part"] == [part.name for part in PARTS]
     row = ["2026-11-18", "b267730+", "5", "0", "1", "31"]

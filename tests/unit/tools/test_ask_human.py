@@ -13,65 +13,71 @@ from podium.core.events import ApprovalGranted
 from podium.core.model import Json
 from podium.testing import SteadyIds
 from podium.tools.builtin.turn_tools import ASK_HUMAN
-from tests.unit.gate.rig import gate_of
-from tests.unit.tools.rig import SECRET, Rig, always, make_rig
+from tests.unit.gate.gate_harness import gate_of
+from tests.unit.tools.toolbox_harness import SECRET, Harness, always, make_harness
 
 WHICH = "Which database shall I use?"
 
 
 @pytest.fixture
-def rig(tmp_path: Path) -> Rig:
-    return make_rig(tmp_path, gate=gate_of(default=True))
+def harness(tmp_path: Path) -> Harness:
+    return make_harness(tmp_path, gate=gate_of(default=True))
 
 
-async def asked(rig: Rig, **arguments: Json) -> str:
+async def asked(harness: Harness, **arguments: Json) -> str:
     """The id of the approval that the question waits for."""
-    answer = await rig.toolbox.perform(rig.call("ask_human", 0, **{"question": WHICH, **arguments}))
+    answer = await harness.toolbox.perform(
+        harness.call("ask_human", 0, **{"question": WHICH, **arguments})
+    )
     assert isinstance(answer, Refusal), answer
     assert answer.approval_id is not None
     return answer.approval_id
 
 
-async def say(rig: Rig, approval: str, said: str) -> Approval:
-    return await approve(rig.store, rig.clock, SteadyIds(), approval, by="ann", comment=said)
+async def say(harness: Harness, approval: str, text: str) -> Approval:
+    return await approve(
+        harness.store, harness.clock, SteadyIds(), approval, by="ann", comment=text
+    )
 
 
-async def test_a_question_waits_and_the_same_call_brings_the_answer(rig: Rig) -> None:
-    approval = await asked(rig)
-    await say(rig, approval, "  the small one\n")
+async def test_a_question_waits_and_the_same_call_brings_the_answer(harness: Harness) -> None:
+    approval = await asked(harness)
+    await say(harness, approval, "  the small one\n")
 
-    outcome = await rig.use("ask_human", question=WHICH)
+    outcome = await harness.use("ask_human", question=WHICH)
 
     assert outcome.result == {"answer": "the small one"}
-    (receipt,) = await rig.receipts()
+    (receipt,) = await harness.receipts()
     assert (receipt.fields, receipt.approved_by) == ({"answer": "the small one"}, ("ann",))
-    (granted,) = [each for each in await rig.events() if isinstance(each, ApprovalGranted)]
+    (granted,) = [event for event in await harness.events() if isinstance(event, ApprovalGranted)]
     assert granted.said == "the small one"
 
 
-async def test_an_answer_is_used_once_and_the_next_question_is_asked_anew(rig: Rig) -> None:
-    approval = await asked(rig)
-    await say(rig, approval, "a")
-    assert (await rig.use("ask_human", question=WHICH)).ok
+async def test_an_answer_is_used_once_and_the_next_question_is_asked_anew(harness: Harness) -> None:
+    approval = await asked(harness)
+    await say(harness, approval, "a")
+    assert (await harness.use("ask_human", question=WHICH)).ok
 
-    again = await rig.toolbox.perform(rig.call("ask_human", 1, question=WHICH))
+    again = await harness.toolbox.perform(harness.call("ask_human", 1, question=WHICH))
 
     assert isinstance(again, Refusal)
     assert again.approval_id != approval
 
 
-async def test_a_rejected_question_is_told_with_the_reason(rig: Rig) -> None:
-    approval = await asked(rig)
-    await reject(rig.store, rig.clock, SteadyIds(), approval, by="ann", why="find out yourself")
+async def test_rejected_question_is_reported_with_the_reason(harness: Harness) -> None:
+    approval = await asked(harness)
+    await reject(
+        harness.store, harness.clock, SteadyIds(), approval, by="ann", why="find out yourself"
+    )
 
-    answer = await rig.toolbox.perform(rig.call("ask_human", question=WHICH))
+    answer = await harness.toolbox.perform(harness.call("ask_human", question=WHICH))
 
     assert isinstance(answer, Refusal)
     assert "ann rejected this call: find out yourself" in answer.say
 
 
 @pytest.mark.parametrize(
-    ("said", "answer"),
+    ("text", "answer"),
     [
         ("SMALL", "small"),
         ("2", "large"),
@@ -80,18 +86,18 @@ async def test_a_rejected_question_is_told_with_the_reason(rig: Rig) -> None:
     ],
 )
 async def test_a_choice_is_named_by_its_words_or_its_number_and_other_words_are_an_answer(
-    rig: Rig, said: str, answer: str
+    harness: Harness, text: str, answer: str
 ) -> None:
-    approval = await asked(rig, choices=["small", "large"])
+    approval = await asked(harness, choices=["small", "large"])
 
-    assert (await say(rig, approval, said)).said == answer
+    assert (await say(harness, approval, text)).said == answer
 
-    outcome = await rig.use("ask_human", question=WHICH, choices=["small", "large"])
+    outcome = await harness.use("ask_human", question=WHICH, choices=["small", "large"])
     assert outcome.result == {"answer": answer}
 
 
 @pytest.mark.parametrize(
-    ("choices", "said", "why"),
+    ("choices", "text", "why"),
     [
         (None, " \n", "is a question; answer it"),
         (["small", "large"], "3", "one of 1 'small', 2 'large', or in your own words"),
@@ -100,51 +106,53 @@ async def test_a_choice_is_named_by_its_words_or_its_number_and_other_words_are_
     ],
 )
 async def test_what_is_no_answer_is_refused_and_the_question_stays_open(
-    rig: Rig, choices: list[str] | None, said: str, why: str
+    harness: Harness, choices: list[str] | None, text: str, why: str
 ) -> None:
     given: dict[str, Json] = {"choices": choices} if choices else {}
-    approval = await asked(rig, **given)
+    approval = await asked(harness, **given)
 
     with pytest.raises(BadInput, match=why):
-        await say(rig, approval, said)
+        await say(harness, approval, text)
 
-    assert await asked(rig, **given) == approval
+    assert await asked(harness, **given) == approval
 
 
-async def test_after_a_crash_behind_the_answer_it_is_told_all_the_same(rig: Rig) -> None:
-    await say(rig, await asked(rig), "the small one")
-    call = rig.call("ask_human", question=WHICH)
-    assert isinstance(await rig.door.request(call), Permit)  # and then Podium dies
+async def test_after_a_crash_behind_the_answer_it_is_reported_all_the_same(
+    harness: Harness,
+) -> None:
+    await say(harness, await asked(harness), "the small one")
+    call = harness.call("ask_human", question=WHICH)
+    assert isinstance(await harness.door.request(call), Permit)  # and then Podium dies
 
-    outcome = await rig.toolbox.perform(call)
+    outcome = await harness.toolbox.perform(call)
 
     assert isinstance(outcome, CallOutcome)
     assert outcome.result == {"answer": "the small one"}
 
 
 async def test_a_policy_that_lets_it_pass_gives_no_answer_and_says_why(tmp_path: Path) -> None:
-    rig = make_rig(tmp_path, gate=always(Effect.ALLOW))
+    harness = make_harness(tmp_path, gate=always(Effect.ALLOW))
 
-    outcome = await rig.use("ask_human", question=WHICH)
+    outcome = await harness.use("ask_human", question=WHICH)
 
     assert not outcome.ok
     assert "no person was asked" in outcome.error
 
 
-async def test_the_whole_question_is_shown_to_the_person(rig: Rig) -> None:
+async def test_the_whole_question_is_shown_to_the_person(harness: Harness) -> None:
     question = "Why? " * 390
 
-    approval_id = await asked(rig, question=question)
+    approval_id = await asked(harness, question=question)
 
-    shown = await rig.store.read(lambda view: view.approval(approval_id))
+    shown = await harness.store.read(lambda view: view.approval(approval_id))
     assert shown is not None
     assert question.strip() in shown.summary
 
 
-async def test_a_secret_in_an_answer_does_not_reach_the_agent(rig: Rig) -> None:
-    await say(rig, await asked(rig), f"use {SECRET}")
+async def test_a_secret_in_an_answer_does_not_reach_the_agent(harness: Harness) -> None:
+    await say(harness, await asked(harness), f"use {SECRET}")
 
-    outcome = await rig.use("ask_human", question=WHICH)
+    outcome = await harness.use("ask_human", question=WHICH)
 
     assert outcome.result == {"answer": "use [redacted:DOOR_KEY]"}
 

@@ -16,7 +16,7 @@ def test_they_load_beside_the_built_in_ones() -> None:
     assert not any(tool.spec.observed_only for tool in builtin_tools())
 
 
-def test_the_page_lists_each_of_them() -> None:
+def test_page_lists_all_own_tools() -> None:
     own = PAGE.read_text().partition("## What agents have themselves")[2]
     rows = re.findall(r"^\| `(\w+)` \| (T\d) \| (.*) \|$", own, re.MULTILINE)
     assert [row[:2] for row in rows] == [

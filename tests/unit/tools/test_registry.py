@@ -6,7 +6,7 @@ import pytest
 
 from podium.core.errors import BadInput, UnknownTool
 from podium.tools import Registry, builtin_tools
-from tests.unit.tools.rig import a_tool, path_argument
+from tests.unit.tools.toolbox_harness import a_tool, path_argument
 
 
 def test_the_built_in_tools_load_and_are_found_by_name() -> None:
@@ -81,7 +81,7 @@ def test_an_unknown_tool_is_named_beside_those_there_are() -> None:
         ),
     ],
 )
-def test_a_fault_in_a_spec_is_said_in_words(changes: dict[str, Any], words: str) -> None:
+def test_fault_in_a_spec_is_reported_in_words(changes: dict[str, Any], words: str) -> None:
     with pytest.raises(BadInput, match=words):
         Registry([a_tool(**changes)])
 

@@ -13,20 +13,20 @@ from podium.core.model import Json
 from podium.policy import PolicyLayer, compile_policy, default_policy
 from podium.testing import FixedClock
 from podium.tools import search_scope
-from tests.unit.tools.rig import RUN, Rig, make_rig
+from tests.unit.tools.toolbox_harness import RUN, Harness, make_harness
 
 SECRET_FILE = {".env": "KEY=1", "src/app.py": "KEY", ".git/HEAD": ""}
 
 
-def lay(rig: Rig, files: Mapping[str, str]) -> None:
+def lay(harness: Harness, files: Mapping[str, str]) -> None:
     for name, text in files.items():
-        place = rig.root / name
+        place = harness.root / name
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text)
 
 
-def search(rig: Rig, observed: bool = True, **arguments: Json) -> Call:
-    return rig.toolbox.normalise(
+def search(harness: Harness, observed: bool = True, **arguments: Json) -> Call:
+    return harness.toolbox.normalise(
         "search_text",
         {"pattern": "KEY", **arguments},
         run_id=RUN,
@@ -41,10 +41,10 @@ def read_by(call: Call) -> set[str]:
     return {use.given for use in call.paths[1:]}
 
 
-def judged(rig: Rig, call: Call) -> Effect:
+def judged(harness: Harness, call: Call) -> Effect:
     gate = compile_policy([PolicyLayer(origin="built-in", policy=default_policy())])
     context = GateContext(
-        tool=rig.registry.spec("search_text"), root=str(rig.root), now=FixedClock().now()
+        tool=harness.registry.spec("search_text"), root=str(harness.root), now=FixedClock().now()
     )
     return gate.decide(call, context).effect
 
@@ -94,74 +94,74 @@ def judged(rig: Rig, call: Call) -> Effect:
 def test_a_search_reads_what_ripgrep_would(
     tmp_path: Path, files: dict[str, str], arguments: dict[str, Json], read: set[str]
 ) -> None:
-    rig = make_rig(tmp_path)
-    lay(rig, SECRET_FILE | files)
-    assert read_by(search(rig, **arguments)) == read
+    harness = make_harness(tmp_path)
+    lay(harness, SECRET_FILE | files)
+    assert read_by(search(harness, **arguments)) == read
 
 
 def test_git_ignores_nothing_where_there_is_no_repository(tmp_path: Path) -> None:
-    rig = make_rig(tmp_path)
-    lay(rig, {".env": "", ".gitignore": ".env\n"})
-    assert read_by(search(rig)) == {".env"}
+    harness = make_harness(tmp_path)
+    lay(harness, {".env": "", ".gitignore": ".env\n"})
+    assert read_by(search(harness)) == {".env"}
 
 
 def test_links_are_not_followed(tmp_path: Path) -> None:
-    rig = make_rig(tmp_path)
-    lay(rig, {"src/app.py": ""})
+    harness = make_harness(tmp_path)
+    lay(harness, {"src/app.py": ""})
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere/.env").write_text("")
-    (rig.root / "link").symlink_to(tmp_path / "elsewhere")
-    (rig.root / "src/.env").symlink_to(tmp_path / "elsewhere/.env")
-    assert read_by(search(rig)) == set()
+    (harness.root / "link").symlink_to(tmp_path / "elsewhere")
+    (harness.root / "src/.env").symlink_to(tmp_path / "elsewhere/.env")
+    assert read_by(search(harness)) == set()
 
 
 def test_a_search_through_a_protected_file_is_asked_about_like_reading_it(tmp_path: Path) -> None:
-    rig = make_rig(tmp_path)
-    lay(rig, SECRET_FILE)
-    assert judged(rig, search(rig)) is Effect.ASK
-    assert judged(rig, search(rig, glob=".env")) is Effect.ASK
-    assert judged(rig, search(rig, glob="*.py")) is Effect.ALLOW
+    harness = make_harness(tmp_path)
+    lay(harness, SECRET_FILE)
+    assert judged(harness, search(harness)) is Effect.ASK
+    assert judged(harness, search(harness, glob=".env")) is Effect.ASK
+    assert judged(harness, search(harness, glob="*.py")) is Effect.ALLOW
 
 
 def test_an_ordinary_search_is_not_asked_about(tmp_path: Path) -> None:
-    rig = make_rig(tmp_path)
-    lay(rig, SECRET_FILE | {".gitignore": ".env\n", ".env.example": "KEY="})
-    assert judged(rig, search(rig)) is Effect.ALLOW
+    harness = make_harness(tmp_path)
+    lay(harness, SECRET_FILE | {".gitignore": ".env\n", ".env.example": "KEY="})
+    assert judged(harness, search(harness)) is Effect.ALLOW
 
 
 def test_podiums_own_search_leaves_protected_files_out_and_is_not_asked_about(
     tmp_path: Path,
 ) -> None:
-    rig = make_rig(tmp_path)
-    lay(rig, SECRET_FILE)
-    assert judged(rig, search(rig, observed=False)) is Effect.ALLOW
+    harness = make_harness(tmp_path)
+    lay(harness, SECRET_FILE)
+    assert judged(harness, search(harness, observed=False)) is Effect.ALLOW
 
 
 def test_a_folder_with_more_files_than_can_be_looked_through_is_not_searched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(search_scope, "MAX_ENTRIES", 3)
-    rig = make_rig(tmp_path)
-    lay(rig, {f"{number}.txt": "" for number in range(4)})
+    harness = make_harness(tmp_path)
+    lay(harness, {f"{number}.txt": "" for number in range(4)})
     with pytest.raises(
         BadArguments, match="the folder has more than 3 files; search a smaller folder"
     ):
-        search(rig)
+        search(harness)
 
 
 def test_a_search_through_countless_protected_files_is_sent_elsewhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(search_scope, "MAX_REACHED", 1)
-    rig = make_rig(tmp_path)
-    lay(rig, {"a/.env": "", "b/.env": ""})
+    harness = make_harness(tmp_path)
+    lay(harness, {"a/.env": "", "b/.env": ""})
     with pytest.raises(BadArguments, match="protected files would be read; search another folder"):
-        search(rig)
+        search(harness)
 
 
 def test_what_is_approved_is_bound_to_the_files_that_the_search_reads(tmp_path: Path) -> None:
-    rig = make_rig(tmp_path)
-    lay(rig, SECRET_FILE)
-    before = search(rig).digest(rig.registry.spec("search_text"))
-    lay(rig, {"src/.env": ""})
-    assert search(rig).digest(rig.registry.spec("search_text")) != before
+    harness = make_harness(tmp_path)
+    lay(harness, SECRET_FILE)
+    before = search(harness).digest(harness.registry.spec("search_text"))
+    lay(harness, {"src/.env": ""})
+    assert search(harness).digest(harness.registry.spec("search_text")) != before

@@ -16,40 +16,40 @@ from podium.platform.completion import in_thread
 from podium.ports import Transaction
 from podium.testing import FixedClock, MemoryStore
 from podium.tools import ToolScope
-from tests.unit.tools.rig import SECRET, Rig, a_tool, always, make_rig
+from tests.unit.tools.toolbox_harness import SECRET, Harness, a_tool, always, make_harness
 
 T = TypeVar("T")
 
 
-def rig_with(tmp_path: Path, handler: Any, **changes: Any) -> Rig:
-    return make_rig(tmp_path, [a_tool(handler, **changes)])
+def harness_with(tmp_path: Path, handler: Any, **changes: Any) -> Harness:
+    return make_harness(tmp_path, [a_tool(handler, **changes)])
 
 
 async def test_a_call_is_requested_performed_and_settled_event_by_event(tmp_path: Path) -> None:
     async def send(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
-        assert [type(event) for event in await rig.events()] == [ToolRequested]
+        assert [type(event) for event in await harness.events()] == [ToolRequested]
         assert scope.key == call.key
         return {"number": 7, "to": arguments["to"]}
 
-    rig = rig_with(tmp_path, send)
-    call = rig.call("send", to="ann")
+    harness = harness_with(tmp_path, send)
+    call = harness.call("send", to="ann")
 
-    outcome = await rig.toolbox.perform(call)
+    outcome = await harness.toolbox.perform(call)
 
     assert outcome == CallOutcome(ok=True, result={"number": 7, "to": "ann"})
-    assert await rig.events() == [
+    assert await harness.events() == [
         ToolRequested(
             call=call.key,
             tool="send",
             arguments={"to": "ann"},
-            digest=call.digest(rig.registry.spec("send")),
+            digest=call.digest(harness.registry.spec("send")),
             tier="T1",
             rule="scripted",
             reason="as the test says",
         ),
         ToolCompleted(call=call.key, tool="send", result={"number": 7, "to": "ann"}, receipt=1),
     ]
-    (receipt,) = await rig.receipts()
+    (receipt,) = await harness.receipts()
     assert (receipt.status, receipt.fields, receipt.rule) == (
         "completed",
         {"number": 7},
@@ -61,12 +61,12 @@ async def test_a_refused_call_never_reaches_its_handler(tmp_path: Path) -> None:
     async def send(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
         raise AssertionError("performed")
 
-    rig = make_rig(tmp_path, [a_tool(send)], gate=always(Effect.DENY))
+    harness = make_harness(tmp_path, [a_tool(send)], gate=always(Effect.DENY))
 
-    answer = await rig.toolbox.perform(rig.call("send"))
+    answer = await harness.toolbox.perform(harness.call("send"))
 
     assert isinstance(answer, Refusal)
-    assert [type(event) for event in await rig.events()] == [ToolRefused]
+    assert [type(event) for event in await harness.events()] == [ToolRefused]
 
 
 async def test_a_settled_call_gives_its_outcome_again_without_acting(tmp_path: Path) -> None:
@@ -76,14 +76,14 @@ async def test_a_settled_call_gives_its_outcome_again_without_acting(tmp_path: P
         sent.append(arguments)
         return {"number": len(sent)}
 
-    rig = rig_with(tmp_path, send)
+    harness = harness_with(tmp_path, send)
 
-    first = await rig.use("send", to="ann")
-    second = await rig.use("send", to="ann")
+    first = await harness.use("send", to="ann")
+    second = await harness.use("send", to="ann")
 
     assert first == second
     assert len(sent) == 1
-    assert len(await rig.receipts()) == 1
+    assert len(await harness.receipts()) == 1
 
 
 async def test_a_checkpoint_is_written_with_the_settlement_and_again_for_a_settled_call(
@@ -92,20 +92,20 @@ async def test_a_checkpoint_is_written_with_the_settlement_and_again_for_a_settl
     async def send(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
         return {"number": 1}
 
-    rig = rig_with(tmp_path, send)
+    harness = harness_with(tmp_path, send)
     seen: list[tuple[CallStatus, Json]] = []
 
     def checkpoint(tx: Transaction, outcome: FrozenModel) -> None:
-        record = tx.call(rig.call("send").key)
+        record = tx.call(harness.call("send").key)
         assert record
         assert isinstance(outcome, CallOutcome)
         seen.append((record.status, outcome.result))
 
-    await rig.toolbox.perform(rig.call("send"), checkpoint)
-    await rig.toolbox.perform(rig.call("send"), checkpoint)
+    await harness.toolbox.perform(harness.call("send"), checkpoint)
+    await harness.toolbox.perform(harness.call("send"), checkpoint)
 
     assert seen == [(CallStatus.COMPLETED, {"number": 1})] * 2
-    assert len(await rig.receipts()) == 1
+    assert len(await harness.receipts()) == 1
 
 
 @pytest.mark.parametrize(
@@ -123,14 +123,14 @@ async def test_what_a_handler_raises_is_a_failed_outcome_in_words(
     async def send(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
         raise error
 
-    rig = rig_with(tmp_path, send)
+    harness = harness_with(tmp_path, send)
 
-    outcome = await rig.use("send")
+    outcome = await harness.use("send")
 
     assert not outcome.ok
     assert outcome.error.startswith(words)
     assert "Traceback" not in outcome.error
-    assert [type(event) for event in await rig.events()] == [ToolRequested, ToolFailed]
+    assert [type(event) for event in await harness.events()] == [ToolRequested, ToolFailed]
 
 
 @pytest.mark.parametrize("error", [BudgetSpent("no money"), AgentLost("gone")])
@@ -140,12 +140,12 @@ async def test_an_error_that_stops_the_run_is_settled_and_goes_on(
     async def send(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
         raise error
 
-    rig = rig_with(tmp_path, send)
+    harness = harness_with(tmp_path, send)
 
     with pytest.raises(type(error)):
-        await rig.use("send")
+        await harness.use("send")
 
-    assert [receipt.status for receipt in await rig.receipts()] == ["failed"]
+    assert [receipt.status for receipt in await harness.receipts()] == ["failed"]
 
 
 async def test_a_handler_that_takes_too_long_is_stopped(tmp_path: Path) -> None:
@@ -158,9 +158,9 @@ async def test_a_handler_that_takes_too_long_is_stopped(tmp_path: Path) -> None:
             stopped.set()
         return {}
 
-    rig = rig_with(tmp_path, send, timeout_seconds=0.05)
+    harness = harness_with(tmp_path, send, timeout_seconds=0.05)
 
-    outcome = await rig.use("send")
+    outcome = await harness.use("send")
 
     assert outcome.error == "timed out after 0.05 seconds"
     assert stopped.is_set()
@@ -170,23 +170,23 @@ async def test_a_result_that_is_no_json_is_a_failure(tmp_path: Path) -> None:
     async def send(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
         return {"number": float("nan")} if arguments else {"number": b"bytes"}
 
-    rig = rig_with(tmp_path, send)
+    harness = harness_with(tmp_path, send)
 
-    assert "not JSON serializable" in (await rig.use("send")).error
-    assert "not JSON compliant" in (await rig.use("send", 1, nan=True)).error
+    assert "not JSON serializable" in (await harness.use("send")).error
+    assert "not JSON compliant" in (await harness.use("send", 1, nan=True)).error
 
 
 async def test_what_the_agent_sees_is_plain_redacted_and_bounded(tmp_path: Path) -> None:
     async def send(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
         return {"text": f"\x1b[31m{SECRET} " + "x" * 50_000}
 
-    rig = make_rig(tmp_path, [a_tool(send)], result_bytes=1000)
+    harness = make_harness(tmp_path, [a_tool(send)], result_bytes=1000)
 
-    outcome = await rig.use("send")
+    outcome = await harness.use("send")
 
     assert outcome.result["text"].startswith("[redacted:DOOR_KEY] xx")
     assert len(outcome.result["text"]) < 1000
-    (completed,) = [event for event in await rig.events() if isinstance(event, ToolCompleted)]
+    (completed,) = [event for event in await harness.events() if isinstance(event, ToolCompleted)]
     assert completed.result == outcome.result
 
 
@@ -194,11 +194,11 @@ async def test_usage_of_a_tool_is_recorded_and_counted(tmp_path: Path) -> None:
     async def send(arguments: dict[str, Json], scope: ToolScope) -> CallOutcome:
         return CallOutcome(ok=True, result={}, usage=Usage(usd=0.5, input_tokens=10))
 
-    rig = rig_with(tmp_path, send)
-    begun = rig.clock.now()
+    harness = harness_with(tmp_path, send)
+    begun = harness.clock.now()
 
-    await rig.use("send")
-    await rig.use("send", 1)
+    await harness.use("send")
+    await harness.use("send", 1)
 
     names = [
         "usd:run:run_1",
@@ -207,9 +207,9 @@ async def test_usage_of_a_tool_is_recorded_and_counted(tmp_path: Path) -> None:
         "input_tokens:run:run_1",
         "output_tokens:run:run_1",
     ]
-    counted = await rig.store.read(lambda view: [view.counted(name, begun) for name in names])
+    counted = await harness.store.read(lambda view: [view.counted(name, begun) for name in names])
     assert counted == [1.0, 1.0, 1.0, 20.0, 0.0]
-    recorded = [event for event in await rig.events() if isinstance(event, UsageRecorded)]
+    recorded = [event for event in await harness.events() if isinstance(event, UsageRecorded)]
     assert (
         recorded == [UsageRecorded(source="tool:send", usage=Usage(usd=0.5, input_tokens=10))] * 2
     )
@@ -228,16 +228,16 @@ async def test_a_tool_that_was_cancelled_is_settled_and_an_idempotent_one_may_ru
             await asyncio.Event().wait()
         return {"number": len(tries)}
 
-    rig = rig_with(tmp_path, send, idempotent=True)
-    task = asyncio.create_task(rig.use("send"))
+    harness = harness_with(tmp_path, send, idempotent=True)
+    task = asyncio.create_task(harness.use("send"))
     await begun.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
 
-    assert [receipt.status for receipt in await rig.receipts()] == ["failed"]
-    assert (await rig.use("send")).result == {"number": 2}
-    assert [receipt.status for receipt in await rig.receipts()] == ["failed", "completed"]
+    assert [receipt.status for receipt in await harness.receipts()] == ["failed"]
+    assert (await harness.use("send")).result == {"number": 2}
+    assert [receipt.status for receipt in await harness.receipts()] == ["failed", "completed"]
 
 
 async def test_a_cancelled_thread_has_ended_before_the_call_is_settled(tmp_path: Path) -> None:
@@ -253,8 +253,8 @@ async def test_a_cancelled_thread_has_ended_before_the_call_is_settled(tmp_path:
         await in_thread(work)
         return {}
 
-    rig = rig_with(tmp_path, send)
-    task = asyncio.create_task(rig.use("send"))
+    harness = harness_with(tmp_path, send)
+    task = asyncio.create_task(harness.use("send"))
     await asyncio.to_thread(inside.wait, 120)
     for _ in range(3):
         task.cancel()
@@ -265,7 +265,7 @@ async def test_a_cancelled_thread_has_ended_before_the_call_is_settled(tmp_path:
         await task
 
     assert ended == [True]
-    record = await rig.store.read(lambda view: view.call(rig.call("send").key))
+    record = await harness.store.read(lambda view: view.call(harness.call("send").key))
     assert record
     assert record.status is CallStatus.FAILED
 
@@ -288,8 +288,8 @@ async def test_a_cancellation_goes_on_even_when_the_call_cannot_be_settled(tmp_p
         await asyncio.Event().wait()
         return {}
 
-    rig = make_rig(tmp_path, [a_tool(send)], store=FullStore(FixedClock()))
-    task = asyncio.create_task(rig.use("send"))
+    harness = make_harness(tmp_path, [a_tool(send)], store=FullStore(FixedClock()))
+    task = asyncio.create_task(harness.use("send"))
     await begun.wait()
     task.cancel()
 
@@ -298,10 +298,10 @@ async def test_a_cancellation_goes_on_even_when_the_call_cannot_be_settled(tmp_p
 
 
 async def test_finish_hands_over_summary_and_payload(tmp_path: Path) -> None:
-    rig = make_rig(tmp_path)
+    harness = make_harness(tmp_path)
 
-    outcome = await rig.use("finish", summary="Done.", payload={"verdict": "pass"})
+    outcome = await harness.use("finish", summary="Done.", payload={"verdict": "pass"})
 
     assert outcome.result == {"summary": "Done.", "payload": {"verdict": "pass"}}
-    (receipt,) = await rig.receipts()
+    (receipt,) = await harness.receipts()
     assert receipt.fields == {"summary": "Done."}

@@ -11,7 +11,7 @@ from podium.core.decisions import Effect
 from podium.core.errors import StoreUnusable
 from podium.store import SqlStore
 from podium.testing import FixedClock, SteadyIds
-from tests.unit.tools.rig import always, make_rig
+from tests.unit.tools.toolbox_harness import always, make_harness
 
 
 async def test_a_call_is_not_performed_when_its_receipt_could_not_be_sealed(
@@ -21,15 +21,15 @@ async def test_a_call_is_not_performed_when_its_receipt_could_not_be_sealed(
     store = await SqlStore.open(
         tmp_path / "state", clock=FixedClock(), ids=SteadyIds(), key_dir=vault
     )
-    rig = make_rig(tmp_path, store=store, gate=always(Effect.ALLOW))
-    await rig.use("write_file", path="first.txt", content="x")
+    harness = make_harness(tmp_path, store=store, gate=always(Effect.ALLOW))
+    await harness.use("write_file", path="first.txt", content="x")
     await store.close()
     shutil.rmtree(vault)
     again = await SqlStore.open(
         tmp_path / "state", clock=FixedClock(), ids=SteadyIds(), key_dir=vault
     )
-    rig = make_rig(tmp_path, store=again, gate=always(Effect.ALLOW))
+    harness = make_harness(tmp_path, store=again, gate=always(Effect.ALLOW))
     with pytest.raises(StoreUnusable, match="key of the receipts"):
-        await rig.use("write_file", 1, path="second.txt", content="x")
-    assert not (rig.root / "second.txt").exists()
+        await harness.use("write_file", 1, path="second.txt", content="x")
+    assert not (harness.root / "second.txt").exists()
     await again.close()

@@ -45,6 +45,6 @@ def test_a_tool_that_is_not_registered_is_judged_as_unknown() -> None:
     assert check("launch", {}) is Effect.DENY
 
 
-def test_arguments_that_do_not_fit_are_told() -> None:
+def test_unsuitable_arguments_are_reported() -> None:
     with pytest.raises(BadArguments):
         check("send", {})

@@ -70,8 +70,8 @@ async def test_spending_is_summed_by_day_flow_and_source_and_learnt_on(
     assert (seen.total.tokens, seen.total.unknown) == (10, 1)
     await use(store, other, "agent:dev", 2.0)
     seen = await watch.look(clock.now(), ())
-    assert [(each.name, each.usd) for each in seen.flows] == [("duet", 2.0), ("pipeline", 1.5)]
-    assert [(each.name, each.usd) for each in seen.sources] == [
+    assert [(flow.name, flow.usd) for flow in seen.flows] == [("duet", 2.0), ("pipeline", 1.5)]
+    assert [(source.name, source.usd) for source in seen.sources] == [
         ("agent:dev", 3.0),
         ("tool:fetch", 0.5),
     ]
@@ -105,7 +105,7 @@ async def test_causes_are_counted_and_the_newest_is_named(store: MemoryStore) ->
 
     await store.write(work)
     found = await see_causes(store)
-    assert [(each.kind, each.runs, each.message) for each in found] == [
+    assert [(item.kind, item.runs, item.message) for item in found] == [
         ("AgentLost", 2, "last"),
         ("BudgetSpent", 1, "too dear"),
     ]

@@ -43,15 +43,15 @@ async def store(clock: FixedClock) -> AsyncIterator[MemoryStore]:
     await store.close()
 
 
-async def test_taking_and_returning_stand_in_the_journal_once_each(
+async def test_taking_and_returning_appear_in_the_journal_exactly_once(
     store: MemoryStore, clock: FixedClock
 ) -> None:
     mirror = MemoryMirror(clock)
     await take_keyboard(store, mirror, ANN)
     await take_keyboard(store, mirror, ANN)
     await return_keyboard(store, mirror, PLANNER, "ann")
-    told = [each.event for each in await task_history(store, RUN, 10)]
-    assert told == [
+    messages = [item.event for item in await task_history(store, RUN, 10)]
+    assert messages == [
         KeyboardTaken(pair="main", side="PLANNER", by="ann"),
         KeyboardReturned(pair="main", side="PLANNER", by="ann"),
     ]
@@ -85,7 +85,7 @@ async def test_a_pair_at_rest_and_a_project_without_tasks_have_keyboards_too(
     assert await task_history(store, RUN, 10) == []
 
 
-async def test_a_ladder_shows_who_said_what_to_whom_and_only_the_last_of_it(
+async def test_history_shows_who_wrote_what_to_whom_and_only_the_latest_of_it(
     store: MemoryStore,
 ) -> None:
     plan = MessageBlock(to="EXECUTER", type="plan", id="x", body="1. look")
@@ -97,7 +97,7 @@ async def test_a_ladder_shows_who_said_what_to_whom_and_only_the_last_of_it(
 
     await store.write(hear)
     rungs = await task_history(store, RUN, 10)
-    assert [(each.sender, each.to, each.type, each.body) for each in rungs] == [
+    assert [(rung.sender, rung.to, rung.type, rung.body) for rung in rungs] == [
         ("PLANNER", None, "plan", "1. look"),
         ("PLANNER", "EXECUTER", "plan", "1. look"),
     ]

@@ -46,14 +46,14 @@ class PaperWorkspaces:
         self.asked: list[str] = []
         self.broken: set[str] = set()
 
-    async def create(self, wish: WorkspaceSpec) -> Workspace:
+    async def create(self, spec: WorkspaceSpec) -> Workspace:
         raise NotPossibleNow("on paper nothing is made")
 
     async def missing(self, workspace_id: str) -> str:
         raise NotPossibleNow("on paper nothing is there that could be gone")
 
     async def rebuild(
-        self, record: WorkspaceRecord, wish: WorkspaceSpec, commit: str
+        self, record: WorkspaceRecord, spec: WorkspaceSpec, commit: str
     ) -> tuple[Workspace, WorktreeSnapshot | None]:
         raise NotPossibleNow("on paper nothing is made again")
 
@@ -64,7 +64,7 @@ class PaperWorkspaces:
         raise UnknownId("workspace", workspace_id)
 
     def at(self, path: str) -> WorkspaceRecord | None:
-        return next((each.record for each in self.listings if each.record.path == path), None)
+        return next((item.record for item in self.listings if item.record.path == path), None)
 
     def existing(self) -> Sequence[WorkspaceRecord]:
         return [listing.record for listing in self.listings]
@@ -73,7 +73,7 @@ class PaperWorkspaces:
         return f"{folder}/.git"
 
     async def listed(self, git_dir: str = "") -> Sequence[WorkspaceListing]:
-        return [each for each in self.listings if git_dir in ("", each.record.git_dir)]
+        return [item for item in self.listings if git_dir in ("", item.record.git_dir)]
 
     async def leftovers(self) -> Sequence[Leftover]:
         return self.left
@@ -199,8 +199,8 @@ async def test_a_run_that_nobody_hosts_is_called_interrupted_as_in_the_list_of_r
     paper = PaperWorkspaces(of_run(listing("run_1", WorkLocation.MERGED), "run_1"))
     needed = needed_by_runs(store, "/r", CLOCK, nobody_hosts)
     (removal,) = (await collect_workspaces(paper, CLOCK, needed=needed)).removals
-    (stands,) = await list_by_status(store, nobody_hosts)
-    assert stands.shown_status == "interrupted"
+    (status,) = await list_by_status(store, nobody_hosts)
+    assert status.shown_status == "interrupted"
     assert "run run_1 is interrupted and `podium resume run_1` continues in it" in removal.because
 
 
@@ -249,7 +249,7 @@ async def test_the_living_one_of_a_name_is_recovered_before_one_that_is_no_more(
     assert (await find_removed(paper, "task")).record == paper.gone[0].record
 
 
-async def test_a_look_at_all_of_them_asks_for_removed_ones_only_when_told_to() -> None:
+async def test_survey_includes_removed_workspaces_only_when_requested() -> None:
     paper = PaperWorkspaces(listing("one", WorkLocation.MERGED))
     paper.gone = [RemovedWorkspace(record=record("two"), removed_at=CLOCK.now(), because="x")]
     assert (await survey_workspaces(paper)).removed == ()
@@ -265,8 +265,8 @@ async def test_only_workspaces_of_the_one_repository_are_looked_at_and_collected
         here, there, lost, leftovers=[half, Leftover(id="nobodys", because="x")]
     )
     seen = await survey_workspaces(paper, git_dir="/r/.git")
-    assert [each.record.id for each in seen.workspaces] == [here.record.id]
-    assert [each.id for each in seen.leftovers] == ["nobodys"]
+    assert [workspace.record.id for workspace in seen.workspaces] == [here.record.id]
+    assert [leftover.id for leftover in seen.leftovers] == ["nobodys"]
     assert seen.elsewhere == 2
     await collect_workspaces(paper, CLOCK, git_dir="/r/.git")
     assert paper.asked == ["nobodys", here.record.id]
@@ -275,7 +275,7 @@ async def test_only_workspaces_of_the_one_repository_are_looked_at_and_collected
     assert paper.asked == [there.record.id]
 
 
-async def test_a_name_that_only_another_repository_has_is_told_and_left_alone() -> None:
+async def test_name_only_in_another_repository_is_reported_and_left_alone() -> None:
     paper = PaperWorkspaces(in_repository(listing("lost", WorkLocation.MERGED), "/other"))
     with pytest.raises(NotPossibleNow, match="belongs to '/other'"):
         await collect_workspaces(paper, CLOCK, names=["lost"], git_dir="/r/.git")

@@ -81,17 +81,17 @@ async def end(store: CountedStore, run_id: str) -> None:
     await write(store, work)
 
 
-async def seqs(stream: AsyncIterator[Event | Gap], told: list[int] | None = None) -> list[int]:
-    told = [] if told is None else told
+async def seqs(stream: AsyncIterator[Event | Gap], messages: list[int] | None = None) -> list[int]:
+    messages = [] if messages is None else messages
     async with asyncio.timeout(PATIENCE_SECONDS):
-        async for each in stream:
-            assert isinstance(each, Event)
-            told.append(each.seq)
-    return told
+        async for item in stream:
+            assert isinstance(item, Event)
+            messages.append(item.seq)
+    return messages
 
 
-def all_told(told: list[list[int]], many: int) -> bool:
-    return all(len(each) == many for each in told)
+def all_messages(messages: list[list[int]], many: int) -> bool:
+    return all(len(item) == many for item in messages)
 
 
 async def test_two_hundred_followers_cost_hardly_more_reads_than_one(tmp_path: Path) -> None:
@@ -101,12 +101,12 @@ async def test_two_hundred_followers_cost_hardly_more_reads_than_one(tmp_path: P
             run_id = await begin(store)
             await note(store, run_id, 0, 20)
             store.reads = 0
-            told: list[list[int]] = [[] for _ in range(many)]
+            messages: list[list[int]] = [[] for _ in range(many)]
             following = [
-                asyncio.create_task(seqs(hub.follow(run_id, after=0), each)) for each in told
+                asyncio.create_task(seqs(hub.follow(run_id, after=0), item)) for item in messages
             ]
             for number in range(20, 50):
-                await retry_until(partial(all_told, told, number))
+                await retry_until(partial(all_messages, messages, number))
                 await note(store, run_id, number, number + 1)
             await end(store, run_id)
             assert await asyncio.gather(*following) == [list(range(1, 52))] * many
@@ -135,12 +135,12 @@ async def test_a_follower_gets_what_was_and_what_comes_without_a_hole_while_many
             await asyncio.sleep(0)
         await writing
         late = await seqs(hub.follow(run_id, after=1400))
-        for number, each in enumerate(await asyncio.gather(*following)):
-            assert each == list(range(number * 20 + 1, 1502))
+        for number, item in enumerate(await asyncio.gather(*following)):
+            assert item == list(range(number * 20 + 1, 1502))
         assert late == list(range(1401, 1502))
 
 
-async def test_who_is_too_slow_is_told_of_the_gap_and_goes_on_with_what_is_new(
+async def test_too_slow_follower_is_notified_of_the_gap_and_continues_with_what_is_new(
     tmp_path: Path,
 ) -> None:
     async with journal(tmp_path) as (store, hub):
@@ -159,27 +159,27 @@ async def test_who_is_too_slow_is_told_of_the_gap_and_goes_on_with_what_is_new(
             await note(store, run_id, 0, 1)
             await end(store, run_id)
             assert await quick == list(range(1, many + 4))
-            rest = [each async for each in slow]
-        told = [each.seq for each in rest if isinstance(each, Event)]
-        (gap,) = [each for each in rest if isinstance(each, Gap)]
-        assert told[:PAGE] == list(range(2, PAGE + 2))
+            rest = [item async for item in slow]
+        messages = [item.seq for item in rest if isinstance(item, Event)]
+        (gap,) = [item for item in rest if isinstance(item, Gap)]
+        assert messages[:PAGE] == list(range(2, PAGE + 2))
         assert gap.after == PAGE + 1
-        assert sorted({*told, *range(gap.after + 1, gap.to + 1)}) == list(range(2, many + 4))
+        assert sorted({*messages, *range(gap.after + 1, gap.to + 1)}) == list(range(2, many + 4))
 
 
-async def test_all_runs_are_followed_by_position_and_only_what_is_asked_for_is_told(
+async def test_all_runs_are_followed_by_position_and_only_what_is_requested_is_sent(
     tmp_path: Path,
 ) -> None:
     async with journal(tmp_path) as (store, hub):
         old, new = await begin(store), await begin(store)
         await note(store, old, 0, 3)
         before = await store.read(lambda view: view.last_position())
-        told: list[str] = []
+        messages: list[str] = []
 
         async def follow(after: int | None) -> None:
-            async for each in hub.follow(after=after, types=("run_cancelled",)):
-                assert isinstance(each, Event)
-                told.append(each.run_id)
+            async for item in hub.follow(after=after, types=("run_cancelled",)):
+                assert isinstance(item, Event)
+                messages.append(item.run_id)
 
         following = [asyncio.create_task(follow(None)), asyncio.create_task(follow(before))]
         await retry_until(lambda: hub.followers == 2)
@@ -187,8 +187,8 @@ async def test_all_runs_are_followed_by_position_and_only_what_is_asked_for_is_t
         # One of them begins with what is new, so it must have begun.
         await retry_until(lambda: hub._reader and hub._reader.begun.is_set())
         await end(store, new)
-        await retry_until(lambda: len(told) == 2)
-        assert told == [new, new]
+        await retry_until(lambda: len(messages) == 2)
+        assert messages == [new, new]
         await hub.close()
         await asyncio.gather(*following)
 
@@ -206,7 +206,7 @@ async def test_streams_end_when_the_hub_is_closed_and_nobody_reads_on(tmp_path: 
         assert store.reads == reads
 
 
-async def test_a_run_that_ended_before_is_told_and_ends(tmp_path: Path) -> None:
+async def test_previously_ended_run_is_reported_and_ends(tmp_path: Path) -> None:
     async with journal(tmp_path) as (store, hub):
         run_id = await begin(store)
         await note(store, run_id, 0, 3)
@@ -215,7 +215,7 @@ async def test_a_run_that_ended_before_is_told_and_ends(tmp_path: Path) -> None:
         assert await seqs(hub.follow(run_id)) == []
 
 
-async def test_what_a_follower_has_read_before_it_was_told_is_remembered_once(
+async def test_events_read_by_a_follower_before_their_notice_are_remembered_once(
     tmp_path: Path,
 ) -> None:
     async with journal(tmp_path) as (store, _):

@@ -116,7 +116,7 @@ CASES: dict[str, tuple[dict[str, str], str]] = {
 @pytest.mark.parametrize("case", CASES)
 async def test_a_check_is_found_in_what_the_project_says(case: str) -> None:
     files, command = CASES[case]
-    assert [each.command for each in (await look(files)).checks] == ([command] if command else [])
+    assert [check.command for check in (await look(files)).checks] == ([command] if command else [])
 
 
 async def test_a_tool_that_is_not_installed_is_named_and_what_runs_here_is_taken() -> None:
@@ -126,7 +126,7 @@ async def test_a_tool_that_is_not_installed_is_named_and_what_runs_here_is_taken
         "tox.ini": "[testenv]\ncommands=pytest\n",
     }
     found = await look(files, "unittest")
-    assert [each.command for each in found.checks] == ["python3 -m unittest discover -q -s tests"]
+    assert [check.command for check in found.checks] == ["python3 -m unittest discover -q -s tests"]
     assert found.checks[0].source == "tests/test_a.py"
     assert found.not_installed == (
         "`make test` (Makefile): make is not installed",
@@ -139,7 +139,7 @@ async def test_what_only_a_shell_understands_is_never_run_from_a_workflow() -> N
     assert await look({".github/workflows/a.yml": line}) == Detection()
 
 
-async def test_each_language_has_its_own_check_unless_make_tests_all_of_them() -> None:
+async def test_every_language_has_its_own_check_unless_make_tests_all_of_them() -> None:
     files = {
         "tests/test_a.py": PYTEST,
         "tox.ini": "[testenv]\ncommands = ./run.sh\n",

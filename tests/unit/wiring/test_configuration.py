@@ -38,7 +38,7 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
-def test_a_flag_beats_a_variable_beats_the_project_beats_the_user(place: Place) -> None:
+def test_flag_overrides_variable_overrides_project_overrides_user(place: Place) -> None:
     place.user_says("mode: autonomous\nuser: ann\nflows: {pipeline: {tests: slow}}\n")
     assert place.load().origin_of("mode").endswith("config.yaml:1")
     place.project_says("mode: supervised\nflows: {pipeline: {tests: fast}}\n")
@@ -157,7 +157,7 @@ def test_what_several_files_had_a_say_in_names_them_all(place: Place) -> None:
     assert "podium.yaml:2" in origin
 
 
-def test_all_faults_of_a_file_are_told_at_once_with_line_and_key(place: Place) -> None:
+def test_all_faults_of_a_file_are_reported_at_once_with_line_and_key(place: Place) -> None:
     place.project_says(
         "mode: reckless\n"
         "agnets: {}\n"

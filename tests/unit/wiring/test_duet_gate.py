@@ -36,5 +36,5 @@ def test_a_message_may_be_read() -> None:
         ("read_file", ""),
     ],
 )
-def test_all_else_is_as_the_gate_beneath_says(tool: str, path: str) -> None:
+def test_all_else_follows_the_underlying_gate(tool: str, path: str) -> None:
     assert judged(tool, path) is Effect.DENY

@@ -18,7 +18,7 @@ from podium.jobs.duet.terminals import observed_pair, pair_held
 from podium.ports import HookServers
 from podium.testing import FakeHookDoors
 from tests.integration.wiring.test_podium import configured
-from tests.unit.agents.tui.pair_rig import a_turn
+from tests.unit.agents.tui.pair_harness import a_turn
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ async def test_a_policy_that_cannot_be_used_hinders_nobody_from_looking_and_noth
     monkeypatch.setattr(policy_layers, "build_gate", broken)
     pair = pair_named(podium, MAIN, PairRequest(), {})
     async with observed_pair(podium, pair) as seen:
-        assert {each.status for each in await seen.states()} == {None}, "they are not up"
+        assert {state.status for state in await seen.states()} == {None}, "they are not up"
     with pytest.raises(BadInput, match="rule 3"):
         async with pair_held(podium, pair):
             pytest.fail("it could be restarted")

@@ -33,7 +33,7 @@ def test_xdg_folders_are_followed_and_relative_ones_ignored(tmp_path: Path) -> N
     assert folders.user_state == Path("/home/ann/.local/state/podium")
 
 
-def test_user_without_a_home_is_told_to_set_one(
+def test_user_without_a_home_is_asked_to_set_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # As it is for a user whom the system does not know, in a container for example.

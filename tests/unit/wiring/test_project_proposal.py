@@ -27,11 +27,11 @@ def written(proposal: Proposal, folder: Path) -> Settings:
 
 
 def test_agents_roles_and_checks_are_in_the_file_with_their_reasons(tmp_path: Path) -> None:
-    players = ("codex", "claude")
+    role_agents = ("codex", "claude")
     proposal = Proposal(
-        agents=players,
-        candidates=players,
-        roles=cast_roles(players),
+        agents=role_agents,
+        candidates=role_agents,
+        roles=cast_roles(role_agents),
         checks=(PYTEST,),
         other_checks=(NPM,),
     ).written_by("claude")

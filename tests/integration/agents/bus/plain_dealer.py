@@ -19,8 +19,8 @@ def main(endpoint: str, folder: str, *ways: str) -> None:
     line = zmq.Context().socket(zmq.DEALER)
     line.connect(endpoint)
 
-    def say(**said: Any) -> None:
-        line.send_string(json.dumps(said))
+    def say(**output: Any) -> None:
+        line.send_string(json.dumps(output))
 
     join = {"kind": "join", "pair": "main", "side": "PLANNER", "name": "plain"}
     say(**join)
@@ -29,18 +29,18 @@ def main(endpoint: str, folder: str, *ways: str) -> None:
         if not line.poll(100):
             say(kind="beat")
             continue
-        heard = json.loads(line.recv())
-        if heard["kind"] == "who":
+        payload = json.loads(line.recv())
+        if payload["kind"] == "who":
             say(**join)
-        if heard["kind"] == "asked":
-            say(kind="taken", id=heard["id"])
-            if heard["id"] not in known:
-                known.add(heard["id"])
+        if payload["kind"] == "asked":
+            say(kind="taken", id=payload["id"])
+            if payload["id"] not in known:
+                known.add(payload["id"])
                 with (Path(folder) / "done").open("a") as done:
-                    done.write(heard["id"] + "\n")
-                say(kind="told", id=heard["id"], words="half way")
+                    done.write(payload["id"] + "\n")
+                say(kind="told", id=payload["id"], words="half way")
             if "stuck" not in ways:
-                say(kind="answered", id=heard["id"], text=heard["prompt"][::-1])
+                say(kind="answered", id=payload["id"], text=payload["prompt"][::-1])
 
 
 if __name__ == "__main__":

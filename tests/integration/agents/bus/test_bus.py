@@ -52,7 +52,7 @@ async def bus_in(folder: Path, **fields: float) -> AsyncIterator[Bus]:
 
 
 def agent_on(bus: Bus, doors: FakeHookDoors | None = None, **options: str) -> BusAgent:
-    kit = AgentDeps(
+    deps = AgentDeps(
         launcher=FakeLauncher(),
         confinement_provider=FakeConfinementProvider(),
         doors=doors or FakeHookDoors(),
@@ -64,7 +64,7 @@ def agent_on(bus: Bus, doors: FakeHookDoors | None = None, **options: str) -> Bu
         environ={},
     )
     named = AgentOptions(name="outsider", options=options or {"side": "PLANNER"})
-    return BusAgent(named, kit, bus)
+    return BusAgent(named, deps, bus)
 
 
 def a_turn(prompt: str = "abc", seconds: float | None = 60.0) -> Turn:
@@ -103,7 +103,7 @@ class Echo:
         self.may = asyncio.Event()
         self.may.set()
 
-    async def __call__(self, asked: Asked, tell: Notify) -> str:
+    async def __call__(self, asked: Asked, notify: Notify) -> str:
         self.asked.append(asked)
         try:
             await self.may.wait()
@@ -145,7 +145,7 @@ async def test_the_socket_is_its_users_alone_and_has_one_owner(folder: Path) -> 
     assert not bus.settings.socket.exists()
 
 
-async def test_a_seat_that_nobody_takes_is_told_in_words(folder: Path) -> None:
+async def test_seat_that_nobody_takes_is_reported_in_words(folder: Path) -> None:
     async with bus_in(folder, join_seconds=0.2) as bus:
         with pytest.raises(AgentLost, match="no program is connected as PLANNER of pair 'main'"):
             await agent_on(bus).ask(a_turn())
@@ -178,7 +178,7 @@ async def test_the_same_turn_is_not_done_twice_whoever_asks_again(folder: Path) 
             other = await agent_on(second).ask(a_turn("other"))
 
     assert (again.text, other.text) == ("abc", "other")
-    assert [each.prompt for each in echo.asked] == ["abc", "other"]
+    assert [item.prompt for item in echo.asked] == ["abc", "other"]
 
 
 async def test_what_is_asked_anew_is_done_anew(folder: Path) -> None:
@@ -219,7 +219,7 @@ async def test_a_program_that_was_killed_gets_the_turn_again_when_it_is_back(fol
     assert first == second
 
 
-async def test_a_program_that_was_killed_and_stays_away_is_told_as_lost(folder: Path) -> None:
+async def test_killed_program_that_stays_away_is_reported_as_lost(folder: Path) -> None:
     async with bus_in(folder, join_seconds=30) as bus:
         with program(bus, folder, "stuck"):
             asking = asyncio.create_task(agent_on(bus).ask(a_turn()))
@@ -261,7 +261,7 @@ async def _asks(bus: Bus, echo: Echo) -> bool:
     return bool(echo.asked)
 
 
-async def test_time_that_runs_out_ends_the_turn_and_tells_the_program(folder: Path) -> None:
+async def test_timeout_ends_the_turn_and_notifies_the_program(folder: Path) -> None:
     echo = Echo()
     async with bus_in(folder) as bus, joined(bus, echo):
         await agent_on(bus).ask(a_turn("it has joined"))
@@ -285,7 +285,7 @@ async def test_a_turn_that_is_cancelled_is_cancelled_there(folder: Path) -> None
 
 
 async def test_a_program_that_cannot_answer_says_why(folder: Path) -> None:
-    async def broken(asked: Asked, tell: Notify) -> str:
+    async def broken(asked: Asked, notify: Notify) -> str:
         raise RuntimeError("no idea")
 
     async with bus_in(folder) as bus, joined(bus, broken):

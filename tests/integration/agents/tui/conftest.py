@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.agents.tui.rig import House, housed, short_folder
+from tests.integration.agents.tui.tmux_harness import Harness, housed, short_folder
 
 
 @pytest.fixture
@@ -20,6 +20,6 @@ def root() -> Iterator[Path]:
 
 
 @pytest.fixture
-async def house(root: Path) -> AsyncIterator[House]:
+async def harness(root: Path) -> AsyncIterator[Harness]:
     async with housed(root) as made:
         yield made

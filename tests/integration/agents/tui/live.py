@@ -27,7 +27,7 @@ from podium.core.model import Json
 from podium.sandbox.hook_client import DENY_AS_JSON
 from podium.testing import retry_until
 from podium.testing.modelserver import ModelServer, Script
-from tests.integration.agents.tui.rig import House, housed
+from tests.integration.agents.tui.tmux_harness import Harness, housed
 
 KEY = "sk-live-hunter2-hunter2-hunter2"
 """The only key that the model takes. Programs find it as `secret://KEY`."""
@@ -36,8 +36,8 @@ Options = Callable[[str], AgentOptions]
 """The agent's options for a model that is served at this address."""
 
 
-def words_of(said: list[TranscriptEntry]) -> list[str]:
-    return [each.text for each in said if each.kind == "words"]
+def words_of(entries: list[TranscriptEntry]) -> list[str]:
+    return [item.text for item in entries if item.kind == "words"]
 
 
 def files_with_the_key(root: Path) -> list[Path]:
@@ -53,15 +53,15 @@ def files_below(root: Path) -> Iterator[tuple[Path, bytes]]:
                     yield file, file.read_bytes()
 
 
-def kinds_of(said: list[TranscriptEntry]) -> list[str]:
-    return [each.kind for each in said]
+def kinds_of(entries: list[TranscriptEntry]) -> list[str]:
+    return [item.kind for item in entries]
 
 
 @dataclass
 class Live:
     """One program that is up, with its model, its pane and what it writes."""
 
-    house: House
+    harness: Harness
     server: ModelServer
     adapter: Adapter
     place: ProgramContext
@@ -78,7 +78,7 @@ class Live:
         return found
 
     async def screen(self) -> TerminalScreen:
-        return await look(self.house.control, self.pane)
+        return await look(self.harness.control, self.pane)
 
     async def becomes(self, *wanted: Status) -> TerminalScreen:
         """Its screen once its status is one of these."""
@@ -100,10 +100,10 @@ class Live:
 
     async def deliver(self, text: str) -> Delivered:
         """Hand it the next message. On return it was taken."""
-        folder = self.house.server.settings.folder / "messages"
+        folder = self.harness.server.settings.folder / "messages"
         injector = Injector(
-            self.house.control,
-            self.house.activity,
+            self.harness.control,
+            self.harness.activity,
             self.pane,
             self.adapter,
             folder,
@@ -114,17 +114,17 @@ class Live:
 
     async def hears(self, mark: Json, kind: str = "end", count: int = 1) -> list[TranscriptEntry]:
         """Wait for `count` entries of that kind after the mark, and return all entries up to the last of them."""
-        said: list[TranscriptEntry] = []
+        messages: list[TranscriptEntry] = []
 
         def is_there() -> bool:
             nonlocal mark
             more, mark = self.written.since(mark)
-            said.extend(more)
-            return sum(each.kind == kind for each in said) >= count
+            messages.extend(more)
+            return sum(item.kind == kind for item in messages) >= count
 
-        await self._until(is_there, f"never wrote {count} of {kind!r}: {said!r:.2000}")
-        found = [at for at, each in enumerate(said) if each.kind == kind]
-        return said[: found[count - 1] + 1]
+        await self._until(is_there, f"never wrote {count} of {kind!r}: {messages!r:.2000}")
+        found = [at for at, item in enumerate(messages) if item.kind == kind]
+        return messages[: found[count - 1] + 1]
 
     async def ask(self, text: str) -> list[TranscriptEntry]:
         """A whole turn: what it wrote down from the message to its end."""
@@ -138,13 +138,13 @@ class Live:
     async def start_again(self) -> None:
         """Kill the program and start it in the same conversation. Messages are numbered on."""
         session = self.launched.session or self.written.session
-        await end_program(self.house.control, self.pane)
+        await end_program(self.harness.control, self.pane)
         self.launched = self.adapter.launch(self.place, session)
         await self.panes.restart(self.pane, self._program())
 
     async def start(self) -> None:
         self.pane = await self.panes.open(self._program())
-        await self.house.activity.follow(self.pane)
+        await self.harness.activity.follow(self.pane)
 
     def _program(self) -> Program:
         launched = self.launched
@@ -177,10 +177,10 @@ async def alive(
     `hook` is its tool hook's command, see `recording_hook`; `server` are fields of `TerminalSettings`.
     """
     played = script if isinstance(script, Script) or "rules" in script else Script.by_marker(script)
-    async with ModelServer(played, key=KEY) as model, housed(root, **server) as house:
+    async with ModelServer(played, key=KEY) as model, housed(root, **server) as harness:
         place = _place(root, options(model.url), hook, confined)
-        panes = Panes(house.control, house.server.settings, reveal=lambda reference: KEY)
-        live = Live(house, model, adapter, place, adapter.launch(place, None), panes)
+        panes = Panes(harness.control, harness.server.settings, reveal=lambda reference: KEY)
+        live = Live(harness, model, adapter, place, adapter.launch(place, None), panes)
         if started:
             await live.start()
         yield live

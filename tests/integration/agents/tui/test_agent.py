@@ -9,7 +9,7 @@ import pytest
 
 from podium.testing.fake_tuis import happened
 from tests.soaking import in_soak
-from tests.unit.agents.tui.pair_rig import Podium, a_turn, message_in, on_stage
+from tests.unit.agents.tui.pair_harness import Podium, a_turn, message_in, on_stage
 
 PRIMER = (
     "You are PLANNER. Answer by a block:\n"
@@ -30,7 +30,7 @@ async def test_a_turn_goes_to_the_program_and_its_block_comes_back(root: Path, k
 @pytest.mark.parametrize(
     "kind", ["alternate", "banner", "blinking", "ink", "resizing", "slow", "spinning", "swallowing"]
 )
-async def test_the_same_with_the_rest_of_the_zoo(root: Path, kind: str) -> None:
+async def test_roundtrip_works_with_other_fake_programs(root: Path, kind: str) -> None:
     async with on_stage(root) as podium:
         await check_round_trip(podium, kind)
 
@@ -70,7 +70,7 @@ async def check_way(podium: Podium, way: str) -> None:
         assert found.body == body
 
 
-async def test_both_sides_lie_beside_each_other_and_answer_at_their_own_addresses(
+async def test_both_sides_lie_side_by_side_and_answer_at_their_own_addresses(
     root: Path,
 ) -> None:
     async with on_stage(root) as podium:
@@ -84,7 +84,7 @@ async def test_both_sides_lie_beside_each_other_and_answer_at_their_own_addresse
         assert [state.pane for state in await podium.pair.states()] == ["%0", "%1"]
 
 
-async def test_long_lines_and_letters_of_all_kinds_come_back_from_the_screen(root: Path) -> None:
+async def test_long_lines_and_characters_of_all_kinds_come_back_from_the_screen(root: Path) -> None:
     body = f"ünïcödé 漢字 🎭\n{'a long line ' * 40}end\n    indented\n\n\tlast `$(id)`".expandtabs()
     async with on_stage(root) as podium:
         agent = podium.seat("composer", bodies=(body,))
@@ -133,7 +133,7 @@ async def test_words_are_an_answer_where_no_block_is_awaited(root: Path) -> None
         assert "Understood." in (await agent.ask(turn)).text
 
 
-async def test_what_each_side_is_at_can_be_seen_by_another_podium(root: Path) -> None:
+async def test_activity_of_every_side_can_be_seen_by_another_podium(root: Path) -> None:
     async with on_stage(root) as podium:
         await podium.seat("composer").ask(a_turn())
         other = Podium(root)

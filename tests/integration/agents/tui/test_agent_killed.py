@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.agents.tui.pair_rig import Podium, a_turn, message_in, on_stage
+from tests.unit.agents.tui.pair_harness import Podium, a_turn, message_in, on_stage
 from tests.unit.sandbox.trees import ROOT
 
 DYING = """
 import asyncio, os, signal, sys
 from pathlib import Path
-from tests.unit.agents.tui.pair_rig import Podium, a_turn
+from tests.unit.agents.tui.pair_harness import Podium, a_turn
 from podium.agents.tui import delivery, ledger, panes, reply_reader, side
 
 def dies(owner, name, after):
@@ -44,7 +44,7 @@ async def main():
 asyncio.run(main())
 """
 
-MOMENTS = [
+TIMESTAMPS = [
     ("Panes.open", "before"),
     ("Panes.open", "after"),
     ("Side.take_part", "after"),
@@ -57,7 +57,7 @@ MOMENTS = [
     ("Ledger.note_sent", "after"),
     ("ScreenReplyReader._blocks", "after"),
 ]
-LIGHT = MOMENTS[5:6]
+LIGHT = TIMESTAMPS[5:6]
 
 
 @pytest.mark.parametrize(("where", "when"), LIGHT)
@@ -67,8 +67,10 @@ async def test_a_turn_goes_on_after_a_kill(root: Path, where: str, when: str) ->
 
 @pytest.mark.soak
 @pytest.mark.parametrize("primer", ["", "You are PLANNER."])
-@pytest.mark.parametrize(("where", "when"), MOMENTS)
-async def test_the_same_at_every_moment(root: Path, where: str, when: str, primer: str) -> None:
+@pytest.mark.parametrize(("where", "when"), TIMESTAMPS)
+async def test_kills_are_survived_at_every_point(
+    root: Path, where: str, when: str, primer: str
+) -> None:
     await check_killed(root, where, when, primer)
 
 
@@ -88,7 +90,7 @@ async def test_two_podiums_that_ask_the_same_turn_at_once_send_it_once_and_both_
 ) -> None:
     async with on_stage(root) as podium:
         other = Podium(root)
-        agents = [each.seat("composer", primer="You are PLANNER.") for each in (podium, other)]
+        agents = [item.seat("composer", primer="You are PLANNER.") for item in (podium, other)]
         turn = a_turn()
         replies = await asyncio.gather(*(agent.ask(turn) for agent in agents))
         assert all(message_in(reply, turn) for reply in replies)

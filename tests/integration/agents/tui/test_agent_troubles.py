@@ -14,7 +14,7 @@ from podium.agents.tui.exchange import TurnTime
 from podium.core.errors import AgentLost, NeedsHuman, NotPossibleNow, TimedOut
 from podium.testing import retry_until
 from podium.testing.fake_tuis import happened
-from tests.unit.agents.tui.pair_rig import (
+from tests.unit.agents.tui.pair_harness import (
     Podium,
     a_turn,
     kill_program,
@@ -25,7 +25,7 @@ from tests.unit.agents.tui.pair_rig import (
 
 
 @pytest.mark.soak
-async def test_a_program_that_dies_in_mid_block_is_started_again_and_told_of(root: Path) -> None:
+async def test_program_that_dies_in_mid_block_is_restarted_and_reported(root: Path) -> None:
     async with on_stage(root) as podium:
         agent = podium.seat("composer", "crash")
         turn = a_turn()
@@ -40,12 +40,12 @@ async def test_a_program_that_dies_in_mid_block_is_started_again_and_told_of(roo
 async def test_a_program_that_dies_again_is_lost_with_its_last_words(root: Path) -> None:
     async with on_stage(root) as podium:
         agent = podium.seat("crashing")
-        with pytest.raises(AgentLost, match="ended again after a restart") as told:
+        with pytest.raises(AgentLost, match="ended again after a restart") as error:
             await agent.ask(a_turn())
-        assert "fatal: out of memory" in str(told.value)
+        assert "fatal: out of memory" in str(error.value)
 
 
-async def test_a_program_that_cannot_be_started_is_told_with_what_it_said(root: Path) -> None:
+async def test_unstartable_program_is_reported_with_its_output(root: Path) -> None:
     async with on_stage(root) as podium:
         agent = podium.seat("nothing-of-this-name")
         with pytest.raises(AgentLost, match=r"did not stay running: .*unknown kind"):
@@ -119,10 +119,10 @@ async def test_one_that_is_busy_is_not_spoken_to_and_interrupted_when_its_time_i
 ) -> None:
     async with on_stage(root, timings=quick(nudge_at=0.1)) as podium:
         agent = podium.seat("composer", "stuck", "plain")
-        with pytest.raises(TimedOut) as told:
+        with pytest.raises(TimedOut) as error:
             await agent.ask(a_turn(seconds=3.0))
         words = r"'planner' \(generic\) brought no plan block of task T1 within \d+ s and is busy; .*retry"
-        assert re.match(words, str(told.value))
+        assert re.match(words, str(error.value))
         assert len(podium.taken()) == 1
         await retry_until(lambda: "interrupted" in _kinds(podium))
         turn = a_turn(2)
@@ -140,7 +140,7 @@ async def test_a_turn_whose_time_was_over_is_sent_again_when_it_is_asked_again(r
 
 
 @pytest.mark.soak
-async def test_progress_begins_the_time_anew_and_is_told(root: Path) -> None:
+async def test_progress_restarts_the_time_and_is_reported(root: Path) -> None:
     async with on_stage(root) as podium:
         agent = podium.seat("composer", "status", statuses=4, think_seconds=4.0)
         turn = a_turn(seconds=15.0)
@@ -150,7 +150,7 @@ async def test_progress_begins_the_time_anew_and_is_told(root: Path) -> None:
         ]
 
 
-async def test_progress_begins_the_time_of_a_turn_anew_up_to_its_longest() -> None:
+async def test_progress_restarts_the_time_of_a_turn_up_to_its_longest() -> None:
     time = TurnTime(a_turn(seconds=100.0, longest_seconds=101.0))
     first = time.ends_at
     await asyncio.sleep(0.01)
@@ -248,4 +248,4 @@ async def _is(podium: Podium, status: Status) -> bool:
 
 
 def _kinds(podium: Podium) -> list[str]:
-    return [each.what for each in happened(podium.record())]
+    return [event.what for event in happened(podium.record())]

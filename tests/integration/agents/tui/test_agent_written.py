@@ -19,7 +19,7 @@ from podium.core.errors import (
     RateLimited,
 )
 from podium.testing import retry_until
-from tests.unit.agents.tui.pair_rig import Podium, a_turn, kill_program, message_in, on_stage
+from tests.unit.agents.tui.pair_harness import Podium, a_turn, kill_program, message_in, on_stage
 
 HARD = (
     "\tünïcödé 漢字 🎭 \\ `$(id)` **bold** <b>\n" + "x" * 5000 + "\n\n    four spaces   \n> quoted"
@@ -58,7 +58,7 @@ async def test_a_turn_without_a_word_is_no_answer(root: Path) -> None:
             assert len(podium.taken()) == times  # asked again, it is sent again
 
 
-async def test_progress_that_is_written_down_is_told(root: Path) -> None:
+async def test_written_progress_is_reported(root: Path) -> None:
     async with on_stage(root) as podium:
         agent = podium.seat("composer", "status", writes=True)
         await agent.ask(a_turn())
@@ -67,7 +67,7 @@ async def test_progress_that_is_written_down_is_told(root: Path) -> None:
 
 
 @pytest.mark.soak
-async def test_a_program_that_died_at_work_is_told_to_go_on_in_its_conversation(
+async def test_program_that_died_at_work_is_asked_to_continue_its_conversation(
     root: Path,
 ) -> None:
     async with on_stage(root) as podium:

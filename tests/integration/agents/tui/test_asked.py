@@ -21,8 +21,8 @@ from podium.agents.tui.gemini import GeminiTui
 from podium.core.errors import AgentLost, NeedsHuman
 from podium.testing import retry_until
 from tests.integration.agents.tui import test_claude_tui, test_codex_tui, test_gemini_tui
-from tests.integration.agents.tui.desk import Desk, at_desk
 from tests.integration.agents.tui.live import Options, files_below
+from tests.integration.agents.tui.tui_harness import TuiHarness, tui_harness
 
 PATCH = "*** Begin Patch\n*** Add File: new\n+x\n*** End Patch\n"
 BLOCK = test_claude_tui.BLOCK
@@ -43,13 +43,13 @@ class Cli:
 
     def asked(
         self, root: Path, steps: dict[str, Any], **changes: Any
-    ) -> AbstractAsyncContextManager[Desk]:
-        return at_desk(root, self.adapter(), self.options, steps, **changes)
+    ) -> AbstractAsyncContextManager[TuiHarness]:
+        return tui_harness(root, self.adapter(), self.options, steps, **changes)
 
-    def was_told(self, desk: Desk, *words: str) -> bool:
+    def received(self, harness: TuiHarness, *words: str) -> bool:
         """Return whether the model was sent a conversation that contains all of these."""
-        talks = [repr(request.body[self.talk]) for request in desk.server.requests]
-        return any(all(each in talk for each in words) for talk in talks)
+        talks = [repr(request.body[self.talk]) for request in harness.server.requests]
+        return any(all(word in talk for word in words) for talk in talks)
 
     def written_below(self, root: Path) -> str:
         found = [data for file, data in files_below(root) if file.match(self.conversations)]
@@ -79,10 +79,10 @@ GEMINI = Cli(
 )
 
 pytestmark = pytest.mark.soak
-each_cli = pytest.mark.parametrize("cli", [CLAUDE, CODEX, GEMINI], ids=lambda cli: cli.adapter.kind)
+cli_kind = pytest.mark.parametrize("cli", [CLAUDE, CODEX, GEMINI], ids=lambda cli: cli.adapter.kind)
 
 
-@each_cli
+@cli_kind
 @pytest.mark.parametrize("confined", [False, True])
 async def test_what_it_does_is_judged_and_receipted_like_any_other_agents_work(
     root: Path, cli: Cli, confined: bool
@@ -98,18 +98,18 @@ async def test_what_it_does_is_judged_and_receipted_like_any_other_agents_work(
         ],
     }
     primer = "You are PLANNER. SCRIPT:hi"
-    async with cli.asked(root, steps, primer=primer, confined=confined) as desk:
-        reply = await desk.ask("SCRIPT:work do it")
-        made = {path.name for path in desk.tools.root.iterdir()}
-        told = [
+    async with cli.asked(root, steps, primer=primer, confined=confined) as harness:
+        reply = await harness.ask("SCRIPT:work do it")
+        made = {path.name for path in harness.tools.root.iterdir()}
+        messages = [
             (event.type, getattr(event, "tool", ""))
-            for event in await desk.tools.events()
+            for event in await harness.tools.events()
             if event.type.startswith("tool_")
         ]
     assert (reply.text, reply.read_from) == (f"I begin.\n{BLOCK}", "transcript")
     assert reply.session
     assert made == {"allowed", "new"}
-    assert sorted(told) == [
+    assert sorted(messages) == [
         ("tool_completed", "run_command"),
         ("tool_completed", "write_file"),
         ("tool_failed", "run_command"),
@@ -120,31 +120,31 @@ async def test_what_it_does_is_judged_and_receipted_like_any_other_agents_work(
     ]
 
 
-@each_cli
+@cli_kind
 async def test_a_second_turn_is_of_the_same_conversation(root: Path, cli: Cli) -> None:
-    async with cli.asked(root, {"one": ["1"], "two": ["2"]}) as desk:
-        first = await desk.ask("SCRIPT:one first")
-        second = await desk.ask("SCRIPT:two second")
+    async with cli.asked(root, {"one": ["1"], "two": ["2"]}) as harness:
+        first = await harness.ask("SCRIPT:one first")
+        second = await harness.ask("SCRIPT:two second")
         assert (first.text, second.text) == ("1", "2")
         assert first.session == second.session
-        assert cli.was_told(desk, "SCRIPT:one", "SCRIPT:two")
+        assert cli.received(harness, "SCRIPT:one", "SCRIPT:two")
 
 
-@each_cli
+@cli_kind
 async def test_a_turn_that_was_cancelled_at_once_leaves_it_ready_for_the_next(
     root: Path, cli: Cli
 ) -> None:
     slow = {"text": "Too late.", "delay_seconds": 100}
-    async with cli.asked(root, {"slow": [slow], "next": ["Next."]}) as desk:
-        asking = asyncio.ensure_future(desk.ask("SCRIPT:slow"))
-        await desk.server.wait_for_requests(1, 120)
+    async with cli.asked(root, {"slow": [slow], "next": ["Next."]}) as harness:
+        asking = asyncio.ensure_future(harness.ask("SCRIPT:slow"))
+        await harness.server.wait_for_requests(1, 120)
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
-        assert (await desk.ask("SCRIPT:next")).text == "Next."
+        assert (await harness.ask("SCRIPT:next")).text == "Next."
 
 
-@each_cli
+@cli_kind
 async def test_one_that_is_killed_at_work_is_asked_to_go_on_in_its_conversation(
     root: Path, cli: Cli
 ) -> None:
@@ -154,27 +154,27 @@ async def test_one_that_is_killed_at_work_is_asked_to_go_on_in_its_conversation(
             {"marker": "slow", "steps": [{"text": "Too late.", "delay_seconds": 100}]},
         ]
     }
-    async with cli.asked(root, script) as desk:
-        asking = asyncio.ensure_future(desk.ask("SCRIPT:slow"))
+    async with cli.asked(root, script) as harness:
+        asking = asyncio.ensure_future(harness.ask("SCRIPT:slow"))
         # One that is killed before it wrote the message down is given it again.
         await retry_until(lambda: "SCRIPT:slow" in cli.written_below(root))
-        await desk.server.wait_for_requests(1, 120)
-        (state,) = await desk.pair.states()
+        await harness.server.wait_for_requests(1, 120)
+        (state,) = await harness.pair.states()
         os.kill(state.pid, signal.SIGKILL)
         assert (await asking).text == "I go on."
-        assert cli.was_told(desk, "SCRIPT:slow", "interrupted by a restart")
+        assert cli.received(harness, "SCRIPT:slow", "interrupted by a restart")
 
 
-@each_cli
-async def test_a_model_that_fails_is_told_with_its_words(root: Path, cli: Cli) -> None:
+@cli_kind
+async def test_failing_model_is_reported_with_its_words(root: Path, cli: Cli) -> None:
     failing = {"status": 400, "message": "the model is unwell"}
-    async with cli.asked(root, {"fail": [failing], "next": ["Next."]}) as desk:
+    async with cli.asked(root, {"fail": [failing], "next": ["Next."]}) as harness:
         with pytest.raises(AgentLost, match="the model is unwell"):
-            await desk.ask("SCRIPT:fail")
-        assert (await desk.ask("SCRIPT:next")).text == "Next."
+            await harness.ask("SCRIPT:fail")
+        assert (await harness.ask("SCRIPT:next")).text == "Next."
 
 
 async def test_a_provider_that_is_too_busy_is_a_question_to_a_person(root: Path) -> None:
-    async with GEMINI.asked(root, {"busy": [{"status": 503}]}) as desk:
+    async with GEMINI.asked(root, {"busy": [{"status": 503}]}) as harness:
         with pytest.raises(NeedsHuman, match="Keep trying"):
-            await desk.ask("SCRIPT:busy")
+            await harness.ask("SCRIPT:busy")

@@ -34,7 +34,7 @@ def options(url: str) -> AgentOptions:
     )
 
 
-async def told(live: Live, text: str) -> list[TranscriptEntry]:
+async def entries_after(live: Live, text: str) -> list[TranscriptEntry]:
     """A whole turn, with the words made fit as whoever sends them does."""
     return await live.ask(ClaudeTui().fitted(text, live.place))
 
@@ -62,20 +62,20 @@ async def test_it_starts_without_a_question_words_go_both_ways_and_what_is_denie
     hook = recording_hook(root, "forbidden")
     async with alive(root, ClaudeTui(), options, steps, hook=hook) as live:
         await live.becomes("ready")
-        said = await told(live, asked)
+        response = await entries_after(live, asked)
         assert live.server.prompts() == [asked]
-        assert said[0] == TranscriptEntry("prompt", asked)
-        assert words_of(said) == [BLOCK]
-        assert said[-1] == TranscriptEntry("end")
+        assert response[0] == TranscriptEntry("prompt", asked)
+        assert words_of(response) == [BLOCK]
+        assert response[-1] == TranscriptEntry("end")
         assert live.written.session == live.launched.session
         assert files_with_the_key(root) == []
         await live.becomes("ready")
-        said = await told(live, "SCRIPT:work")
+        response = await entries_after(live, "SCRIPT:work")
         made = {path.name for path in live.place.cwd.iterdir()}
     assert made == {"one"}
-    assert words_of(said) == ["One.", "Two.", "Done."]
-    assert kinds_of(said) == ["prompt", "words", "used", "words", "used", "words", "end"]
-    allowed, denied = [each for each in said if each.kind == "used"]
+    assert words_of(response) == ["One.", "Two.", "Done."]
+    assert kinds_of(response) == ["prompt", "words", "used", "words", "used", "words", "end"]
+    allowed, denied = [item for item in response if item.kind == "used"]
     assert (allowed.ok, denied.ok) == (True, False)
     assert "Permission Denied: the rules of the house" in denied.text
     assert "hook.py" not in denied.text, "the model reads where the hook lies"
@@ -90,10 +90,10 @@ async def test_a_hook_that_fails_closes_the_door(root: Path, hook: tuple[str, ..
     steps = {"work": [{"run": "touch ran"}, {"write": {"path": "wrote", "content": "x"}}, "Done."]}
     async with alive(root, ClaudeTui(), options, steps, hook=hook) as live:
         await live.becomes("ready")
-        said = await told(live, "SCRIPT:work")
+        response = await entries_after(live, "SCRIPT:work")
         made = list(live.place.cwd.iterdir())
     assert made == []
-    assert [each.ok for each in said if each.kind == "used"] == [False, False]
+    assert [item.ok for item in response if item.kind == "used"] == [False, False]
 
 
 SLOW = {"delay_seconds": 30, "text": "Too late."}
@@ -109,11 +109,11 @@ async def test_an_interrupted_turn_is_over_and_the_next_message_is_taken(root: P
         await live.server.wait_for_requests(1, 60)
         await live.becomes("busy")
         await live.press(*ClaudeTui().interrupt_keys)
-        said = await live.hears(mark)
+        response = await live.hears(mark)
         await live.becomes("ready")
-        after = await told(live, "SCRIPT:next")
-    assert kinds_of(said) == ["prompt", "end"]
-    assert not said[-1].ok
+        after = await entries_after(live, "SCRIPT:next")
+    assert kinds_of(response) == ["prompt", "end"]
+    assert not response[-1].ok
     assert words_of(after) == ["Next."]
 
 
@@ -127,10 +127,10 @@ async def test_an_answer_and_a_tool_are_interrupted_in_the_middle(root: Path) ->
             await live.deliver(f"SCRIPT:{script}")
             await live.shows(sign)
             await live.press(*ClaudeTui().interrupt_keys)
-            said = await live.hears(mark)
-            assert not said[-1].ok
+            response = await live.hears(mark)
+            assert not response[-1].ok
             await live.becomes("ready")
-        assert words_of(await told(live, "SCRIPT:next")) == ["Next."]
+        assert words_of(await entries_after(live, "SCRIPT:next")) == ["Next."]
 
 
 HARD = (
@@ -158,9 +158,9 @@ async def test_no_words_are_taken_for_a_command_or_a_key(root: Path) -> None:
         (live.place.cwd / "f.txt").write_text("private")
         await live.becomes("ready")
         for hard in HARD:
-            said = await told(live, hard)
-            assert said[0].text.strip() == hard.strip()
-            assert words_of(said) == ["Ok."]
+            response = await entries_after(live, hard)
+            assert response[0].text.strip() == hard.strip()
+            assert words_of(response) == ["Ok."]
         prompts = [prompt.strip() for prompt in live.server.prompts()]
         made = [path.name for path in live.place.cwd.iterdir()]
         sent = repr([seen.body for seen in live.server.requests])
@@ -171,11 +171,13 @@ async def test_no_words_are_taken_for_a_command_or_a_key(root: Path) -> None:
 
 @pytest.mark.soak
 @pytest.mark.parametrize("word", ["exit", ":q", "quit"])
-async def test_a_word_that_would_end_it_is_said_to_the_model(root: Path, word: str) -> None:
+async def test_word_that_would_end_the_program_is_passed_to_the_model(
+    root: Path, word: str
+) -> None:
     script = {"default": {"steps": ["Still here."]}}
     async with alive(root, ClaudeTui(), options, Script.model_validate(script)) as live:
         await live.becomes("ready")
-        assert words_of(await told(live, word)) == ["Still here."]
+        assert words_of(await entries_after(live, word)) == ["Still here."]
         assert live.server.prompts() == [f"Message: {word}"]
 
 
@@ -188,8 +190,8 @@ async def test_signs_that_terminals_measure_in_their_own_ways_do_no_harm(
     async with alive(root, ClaudeTui(), options, Script.model_validate(script)) as live:
         for turn in ("first", "second", "third"):
             await live.becomes("ready")
-            said = await told(live, f"The {turn} has {signs} in it")
-            assert f"Yes {signs} yes." in words_of(said)[-1]
+            response = await entries_after(live, f"The {turn} has {signs} in it")
+            assert f"Yes {signs} yes." in words_of(response)[-1]
 
 
 @pytest.mark.soak
@@ -200,11 +202,11 @@ async def test_words_with_a_tab_are_read_from_a_file_for_it_would_make_blanks_of
     script = {"rules": [{"when": "0-1.txt", "steps": [{"read": str(file)}, "Read."]}]}
     async with alive(root, ClaudeTui(), options, script, hook=recording_hook(root)) as live:
         await live.becomes("ready")
-        said = await told(live, "say:\n\tone\n")
-    (used,) = [each for each in said if each.kind == "used"]
+        response = await entries_after(live, "say:\n\tone\n")
+    (used,) = [item for item in response if item.kind == "used"]
     assert used.ok
     assert "\tone" in used.text
-    assert words_of(said) == ["Read."]
+    assert words_of(response) == ["Read."]
 
 
 @pytest.mark.soak
@@ -216,9 +218,9 @@ async def test_an_answer_of_any_length_is_read_to_the_byte(root: Path, answer: s
         root, ClaudeTui(), options, {"say": [{"text": answer, "thinking": "Hm."}]}
     ) as live:
         await live.becomes("ready")
-        said = await told(live, "SCRIPT:say")
-    assert words_of(said) == [answer]
-    assert said[-1].kind == "end"
+        response = await entries_after(live, "SCRIPT:say")
+    assert words_of(response) == [answer]
+    assert response[-1].kind == "end"
 
 
 @pytest.mark.soak
@@ -226,24 +228,24 @@ async def test_one_that_was_killed_goes_on_in_its_conversation(root: Path) -> No
     steps = {"one": ["First."], "two": ["Second."]}
     async with alive(root, ClaudeTui(), options, steps) as live:
         await live.becomes("ready")
-        await told(live, "SCRIPT:one")
+        await entries_after(live, "SCRIPT:one")
         session, mark = live.launched.session, live.written.end_position()
         await live.start_again()
         assert live.launched.session == session
         await live.becomes("ready")
         await live.deliver("SCRIPT:two")
-        said = await live.hears(mark)
+        response = await live.hears(mark)
         assert "First." in repr(live.server.requests[-1].body["messages"])
-    assert words_of(said) == ["Second."]
+    assert words_of(response) == ["Second."]
 
 
 @pytest.mark.soak
-async def test_one_that_was_killed_before_it_was_told_anything_begins_anew(root: Path) -> None:
+async def test_program_killed_before_its_first_message_begins_anew(root: Path) -> None:
     async with alive(root, ClaudeTui(), options, {"one": ["First."]}) as live:
         await live.becomes("ready")
         await live.start_again()
         await live.becomes("ready")
-        assert words_of(await told(live, "SCRIPT:one")) == ["First."]
+        assert words_of(await entries_after(live, "SCRIPT:one")) == ["First."]
 
 
 @pytest.mark.soak
@@ -263,7 +265,7 @@ async def test_one_that_was_killed_at_work_still_has_the_message(root: Path) -> 
 
 
 @pytest.mark.soak
-async def test_what_is_said_to_one_at_work_is_answered_after_that(root: Path) -> None:
+async def test_message_to_a_busy_program_is_answered_after_that(root: Path) -> None:
     steps = {"slow": [{"text": "First.", "delay_seconds": 3}], "next": ["Second."]}
     async with alive(root, ClaudeTui(), options, steps) as live:
         await live.becomes("ready")
@@ -271,10 +273,13 @@ async def test_what_is_said_to_one_at_work_is_answered_after_that(root: Path) ->
         await live.deliver("SCRIPT:slow")
         await live.becomes("busy")
         await live.deliver("SCRIPT:next")
-        said = await live.hears(mark, "words", 2)
-    assert words_of(said) == ["First.", "Second."]
-    assert [each.text for each in said if each.kind == "prompt"] == ["SCRIPT:slow", "SCRIPT:next"]
-    between = kinds_of(said)[kinds_of(said).index("words") :]
+        response = await live.hears(mark, "words", 2)
+    assert words_of(response) == ["First.", "Second."]
+    assert [item.text for item in response if item.kind == "prompt"] == [
+        "SCRIPT:slow",
+        "SCRIPT:next",
+    ]
+    between = kinds_of(response)[kinds_of(response).index("words") :]
     assert between.index("end") < between.index("prompt")
 
 
@@ -284,11 +289,11 @@ async def test_a_model_that_fails_ends_the_turn_with_its_words(root: Path, statu
     steps = {"fail": [{"status": status, "message": "the model is unwell"}], "next": ["Next."]}
     async with alive(root, ClaudeTui(), options, steps) as live:
         await live.becomes("ready")
-        said = await told(live, "SCRIPT:fail")
-        assert not said[-1].ok
-        assert said[-1].text
+        response = await entries_after(live, "SCRIPT:fail")
+        assert not response[-1].ok
+        assert response[-1].text
         await live.becomes("ready")
-        assert words_of(await told(live, "SCRIPT:next")) == ["Next."]
+        assert words_of(await entries_after(live, "SCRIPT:next")) == ["Next."]
 
 
 @pytest.mark.soak
@@ -307,9 +312,9 @@ async def test_a_conversation_that_grew_too_long_is_shortened_within_the_turn(ro
     async with alive(root, ClaudeTui(), options, script) as live:
         await live.becomes("ready")
         for _ in range(3):
-            await told(live, "SCRIPT:one")
-        said = await told(live, "SCRIPT:over")
-    assert [(each.kind, each.text) for each in said] == [
+            await entries_after(live, "SCRIPT:one")
+        response = await entries_after(live, "SCRIPT:over")
+    assert [(item.kind, item.text) for item in response] == [
         ("prompt", "SCRIPT:over"),
         ("words", "Fits."),
         ("end", ""),
@@ -317,7 +322,7 @@ async def test_a_conversation_that_grew_too_long_is_shortened_within_the_turn(ro
 
 
 @pytest.mark.soak
-async def test_a_question_that_opens_all_the_same_is_seen_and_told(root: Path) -> None:
+async def test_question_that_opens_anyway_is_seen_and_reported(root: Path) -> None:
     async with alive(root, ClaudeTui(), options, {}, started=False) as live:
         known = live.place.home / ".claude/.claude.json"
         known.write_text(known.read_text().replace("hasTrustDialogAccepted", "unknown"))

@@ -96,7 +96,7 @@ TALL = "\n".join(f"a line of a tall message, number {number}" for number in rang
         ((WORKING, "", EMPTY), 2, "do it", "unseen"),
     ],
 )  # fmt: skip
-def test_what_stands_in_its_composer_is_seen(
+def test_text_in_its_composer_is_seen(
     lines: tuple[str, ...], column: int, words: str, composer: Composer
 ) -> None:
     assert CODEX.composer(screen(*lines, "", FOOTER, column=column), words) == composer
@@ -107,10 +107,10 @@ def test_no_composer_is_seen_before_it_is_ready_or_while_it_asks(lines: tuple[st
     assert CODEX.composer(screen(*lines), "do it") == "unseen"
 
 
-def test_a_question_is_told_in_one_line_with_its_answers() -> None:
-    told = CODEX.question(screen("• earlier words", *DIALOG))
-    assert "Hooks need review 1 hook is new or changed. › 1. Review hooks 2. Trust all" in told
-    assert "\n" not in told
+def test_question_is_shown_in_one_line_with_its_answers() -> None:
+    output = CODEX.question(screen("• earlier words", *DIALOG))
+    assert "Hooks need review 1 hook is new or changed. › 1. Review hooks 2. Trust all" in output
+    assert "\n" not in output
 
 
 @given(st.lists(st.text(alphabet="› !•■ ab(1s)\u00b7enter" + "\n", max_size=30), max_size=12))
@@ -145,7 +145,7 @@ MOVED = {"/w/a": {"type": "update", "move_path": "/w/b"}, "/w/c": {"type": "add"
 
 
 @pytest.mark.parametrize(
-    ("record", "said"),
+    ("record", "entries"),
     [
         (item("UserMessage", content=[{"type": "text", "text": "do\nit"}]), [TranscriptEntry("prompt", "do\nit")]),
         (spoken("one", "two"), [TranscriptEntry("words", "onetwo")]),
@@ -167,8 +167,8 @@ MOVED = {"/w/a": {"type": "update", "move_path": "/w/b"}, "/w/c": {"type": "add"
         (item("Reasoning", id="u"), []),
     ],
 )  # fmt: skip
-def test_what_its_records_say(record: dict[str, Any], said: list[TranscriptEntry]) -> None:
-    assert read(record) == said
+def test_what_its_records_say(record: dict[str, Any], entries: list[TranscriptEntry]) -> None:
+    assert read(record) == entries
 
 
 JSON = st.recursive(
@@ -199,8 +199,8 @@ KINDS = ("message", "item_completed", "task_complete", "turn_aborted", "UserMess
 def test_no_record_makes_it_stumble(
     kind: str, payload: dict[str, Any], inner: dict[str, Any]
 ) -> None:
-    for said in read({"type": kind, "payload": {**payload, "item": inner}}):
-        assert isinstance(said.text, str)
+    for entry in read({"type": kind, "payload": {**payload, "item": inner}}):
+        assert isinstance(entry.text, str)
     assert read({"type": kind, "payload": payload.get("item")}) == []
 
 

@@ -55,11 +55,11 @@ def options(url: str, **changes: object) -> AgentOptions:
     return AgentOptions.model_validate(given)
 
 
-async def tell(live: Live, words: str) -> list[TranscriptEntry]:
+async def entries_after(live: Live, words: str) -> list[TranscriptEntry]:
     return await live.ask(CODEX.fitted(words, live.place))
 
 
-def model_was_told(live: Live) -> list[str]:
+def model_received(live: Live) -> list[str]:
     """The user's messages of the last request of the conversation, not of the one for its title."""
     asked = [seen.body for seen in live.server.requests]
     talks = [body for body in asked if "Generate a concise" not in json.dumps(body)]
@@ -85,28 +85,28 @@ async def test_words_are_exact_both_ways_and_what_the_hook_denies_does_not_happe
     hook = recording_hook(root, "forbidden")
     async with alive(root, CODEX, options, steps, hook=hook, confined=True) as live:
         await live.becomes("ready")
-        said = await tell(live, prompt)
+        response = await entries_after(live, prompt)
 
-        assert [each.kind for each in said] == ["prompt", "words", "end"]
-        assert said[0].text == prompt
-        assert words_of(said) == [MARKDOWN]
-        assert said[-1].ok
-        assert model_was_told(live) == [prompt]
+        assert [item.kind for item in response] == ["prompt", "words", "end"]
+        assert response[0].text == prompt
+        assert words_of(response) == [MARKDOWN]
+        assert response[-1].ok
+        assert model_received(live) == [prompt]
         assert live.written.session
         assert files_with_the_key(root) == []
         await live.becomes("ready")
-        denied = await tell(live, "SCRIPT:no touch it")
+        denied = await entries_after(live, "SCRIPT:no touch it")
         await live.becomes("ready")
-        allowed = await tell(live, "SCRIPT:yes write it")
+        allowed = await entries_after(live, "SCRIPT:yes write it")
 
         assert words_of(denied) == ["I may not"]
-        assert not any(each.kind == "used" and each.ok for each in denied)
+        assert not any(item.kind == "used" and item.ok for item in denied)
         assert not (live.place.cwd / "forbidden.txt").exists()
         assert "the rules of the house" in json.dumps([s.body for s in live.server.requests])
         assert (live.place.cwd / "allowed.txt").read_text() == "yes\n"
         asked = [(event["tool_name"], event["tool_input"]["command"]) for event in hooked(root)]
         assert asked == [("Bash", "touch forbidden.txt"), ("Bash", "echo yes > allowed.txt")]
-        uses = [each.use for each in allowed if each.kind == "used" and each.ok]
+        uses = [item.use for item in allowed if item.kind == "used" and item.ok]
         assert uses == [hooked(root)[1]["tool_use_id"]]
 
 
@@ -121,10 +121,10 @@ async def test_while_it_works_its_input_is_not_to_be_seen_and_escape_ends_it(roo
 
         assert CODEX.composer(busy, "x") == "unseen"
         await live.press(*CODEX.interrupt_keys)
-        said = await live.hears(mark)
-        assert (said[-1].ok, said[-1].text) == (False, "it was interrupted")
+        response = await live.hears(mark)
+        assert (response[-1].ok, response[-1].text) == (False, "it was interrupted")
         assert CODEX.composer(await live.becomes("ready"), "x") == "empty"
-        assert words_of(await tell(live, "SCRIPT:hi again")) == ["hello"]
+        assert words_of(await entries_after(live, "SCRIPT:hi again")) == ["hello"]
 
 
 @pytest.mark.soak
@@ -135,11 +135,11 @@ async def test_long_words_are_exact_both_ways(root: Path, size: int) -> None:
     prompt = f"SCRIPT:long {answer}"
     async with alive(root, CODEX, options, {"long": [answer]}) as live:
         await live.becomes("ready")
-        said = await tell(live, prompt)
+        response = await entries_after(live, prompt)
 
-        assert words_of(said) == [answer]
-        assert said[0].text == prompt
-        assert model_was_told(live) == [prompt]
+        assert words_of(response) == [answer]
+        assert response[0].text == prompt
+        assert model_received(live) == [prompt]
 
 
 @pytest.mark.soak
@@ -159,12 +159,12 @@ async def test_words_that_look_like_commands_arrive_as_words(root: Path) -> None
     ]
     async with alive(root, CODEX, options, {"hi": ["hello"]}) as live:
         (live.place.cwd / "README").write_text("x")
-        for each in words:
+        for word in words:
             await live.becomes("ready")
-            said = await tell(live, each)
-            assert words_of(said) == ["hello"]
-            assert said[0].text.rstrip() == each
-            assert model_was_told(live)[-1].rstrip() == each
+            response = await entries_after(live, word)
+            assert words_of(response) == ["hello"]
+            assert response[0].text.rstrip() == word
+            assert model_received(live)[-1].rstrip() == word
         assert not (live.place.cwd / "shell.txt").exists()
 
 
@@ -172,22 +172,22 @@ async def test_words_that_look_like_commands_arrive_as_words(root: Path) -> None
 async def test_a_killed_program_goes_on_in_its_conversation(root: Path) -> None:
     async with alive(root, CODEX, options, {"one": ["first"], "two": ["second"]}) as live:
         await live.becomes("ready")
-        await tell(live, "SCRIPT:one remember")
+        await entries_after(live, "SCRIPT:one remember")
         session = live.written.session
         await live.start_again()
         await live.becomes("ready")
-        said = await tell(live, "SCRIPT:two what was it")
+        response = await entries_after(live, "SCRIPT:two what was it")
 
         assert live.launched.session == session == live.written.session
-        assert words_of(said) == ["second"]
-        assert model_was_told(live) == ["SCRIPT:one remember", "SCRIPT:two what was it"]
+        assert words_of(response) == ["second"]
+        assert model_received(live) == ["SCRIPT:one remember", "SCRIPT:two what was it"]
 
 
 @pytest.mark.soak
-async def test_what_it_tells_itself_when_it_shortens_its_memory_is_no_answer(root: Path) -> None:
+async def test_summary_written_when_shortening_its_memory_is_no_answer(root: Path) -> None:
     async with alive(root, CODEX, options, {"hi": ["hello"]}) as live:
         await live.becomes("ready")
-        await tell(live, "SCRIPT:hi there")
+        await entries_after(live, "SCRIPT:hi there")
         await live.becomes("ready")
         mark = live.written.end_position()
         await live.press(*"/compact")
@@ -196,7 +196,7 @@ async def test_what_it_tells_itself_when_it_shortens_its_memory_is_no_answer(roo
 
         assert words_of(await live.hears(mark)) == []
         await live.becomes("ready")
-        assert words_of(await tell(live, "SCRIPT:hi again")) == ["hello"]
+        assert words_of(await entries_after(live, "SCRIPT:hi again")) == ["hello"]
 
 
 @pytest.mark.soak
@@ -210,11 +210,11 @@ async def test_an_agent_inside_the_agent_is_not_taken_for_it(root: Path) -> None
 
     async with alive(root, CODEX, newer, steps, hook=hook, confined=True) as live:
         await live.becomes("ready")
-        await tell(live, "SCRIPT:hi there")
+        await entries_after(live, "SCRIPT:hi there")
         session = live.written.session
         await live.becomes("ready")
 
-        assert words_of(await tell(live, "SCRIPT:out spawn it")) == ["spawned"]
+        assert words_of(await entries_after(live, "SCRIPT:out spawn it")) == ["spawned"]
         # Its own name for it: the `inner` of the first agent, which it calls the root.
         await live.shows("Completed `/root/inner`")
         assert live.written.session == session
@@ -227,15 +227,15 @@ async def test_a_turn_that_fails_says_why_and_leaves_it_ready(root: Path) -> Non
     async with alive(root, CODEX, options, steps) as live:
         await live.becomes("ready")
         for marker in ("bad", "key"):
-            said = await tell(live, f"SCRIPT:{marker} try")
-            assert not said[-1].ok
-            assert said[-1].text
+            response = await entries_after(live, f"SCRIPT:{marker} try")
+            assert not response[-1].ok
+            assert response[-1].text
             await live.becomes("ready")
-        assert words_of(await tell(live, "SCRIPT:hi again")) == ["hello"]
+        assert words_of(await entries_after(live, "SCRIPT:hi again")) == ["hello"]
 
 
 @pytest.mark.soak
-async def test_files_that_a_patch_changes_are_told_one_by_one(root: Path) -> None:
+async def test_files_that_a_patch_changes_are_reported_one_by_one(root: Path) -> None:
     patch = (
         "*** Begin Patch\n*** Add File: new.txt\n+x\n*** Update File: old.txt\n*** Move to: moved.txt\n"
         "@@\n-old\n+new\n*** End Patch\n"
@@ -245,11 +245,11 @@ async def test_files_that_a_patch_changes_are_told_one_by_one(root: Path) -> Non
     async with alive(root, CODEX, options, steps, hook=hook, confined=True) as live:
         (live.place.cwd / "old.txt").write_text("old\n")
         await live.becomes("ready")
-        said = await tell(live, "SCRIPT:patch it")
+        response = await entries_after(live, "SCRIPT:patch it")
 
         assert (live.place.cwd / "moved.txt").read_text() == "new\n"
-        told = {each.use for each in said if each.kind == "used" and each.ok}
-        assert {event["tool_use_id"] for event in hooked(root)} <= told
+        messages = {item.use for item in response if item.kind == "used" and item.ok}
+        assert {event["tool_use_id"] for event in hooked(root)} <= messages
 
 
 @pytest.mark.soak
@@ -276,7 +276,7 @@ async def test_a_hook_that_is_taken_away_while_it_runs_still_holds(root: Path) -
         settings = (home / "config.toml").read_text()
         (home / "config.toml").write_text(settings.replace("hooks", "without"))
 
-        assert words_of(await tell(live, "SCRIPT:no touch it")) == ["I may not"]
+        assert words_of(await entries_after(live, "SCRIPT:no touch it")) == ["I may not"]
         assert not (live.place.cwd / "forbidden.txt").exists()
 
 
@@ -295,7 +295,7 @@ async def test_settings_of_the_project_do_not_count_before_a_person_has_looked(r
         assert "Folder access" in CODEX.question(asking)
         await retry_until(lambda: opened_restricted(live))
 
-        assert words_of(await tell(live, "SCRIPT:hi there")) == ["hello"]
+        assert words_of(await entries_after(live, "SCRIPT:hi there")) == ["hello"]
         assert not (root / "planted").exists()
 
 
@@ -307,8 +307,8 @@ async def test_its_own_sandbox_holds_where_nothing_else_does(root: Path) -> None
     hook = recording_hook(root)
     async with alive(root, CODEX, options, steps, hook=hook) as live:
         await live.becomes("ready")
-        said = await tell(live, "SCRIPT:out write")
-        if not any(each.kind == "used" and each.ok for each in said):
+        response = await entries_after(live, "SCRIPT:out write")
+        if not any(item.kind == "used" and item.ok for item in response):
             pytest.skip("codex's own sandbox does not work on this machine")
 
         assert (live.place.cwd / "in.txt").exists()

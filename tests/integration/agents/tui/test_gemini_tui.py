@@ -37,7 +37,7 @@ def options(url: str) -> AgentOptions:
     )
 
 
-async def told(live: Live, text: str) -> list[TranscriptEntry]:
+async def entries_after(live: Live, text: str) -> list[TranscriptEntry]:
     """A whole turn, with the words made fit as whoever sends them does."""
     return await live.ask(GeminiTui().fitted(text, live.place))
 
@@ -65,9 +65,9 @@ async def test_it_starts_without_a_question_words_go_both_ways_and_what_is_denie
     hook = recording_hook(root, "forbidden")
     async with alive(root, GeminiTui(), options, steps, hook=hook) as live:
         await live.becomes("ready")
-        said = await told(live, asked)
+        response = await entries_after(live, asked)
         assert live.server.prompts() == [asked]
-        assert said == [
+        assert response == [
             TranscriptEntry("prompt", asked),
             TranscriptEntry("words", BLOCK),
             TranscriptEntry("end"),
@@ -75,12 +75,12 @@ async def test_it_starts_without_a_question_words_go_both_ways_and_what_is_denie
         assert live.written.session == live.launched.session
         assert files_with_the_key(root) == []
         await live.becomes("ready")
-        said = await told(live, "SCRIPT:work")
+        response = await entries_after(live, "SCRIPT:work")
         made = {path.name for path in live.place.cwd.iterdir()}
     assert made == {"one"}
-    assert words_of(said) == ["One.", "Two.", "Done."]
-    assert kinds_of(said) == ["prompt", "words", "used", "words", "used", "words", "end"]
-    ran, denied = [each for each in said if each.kind == "used"]
+    assert words_of(response) == ["One.", "Two.", "Done."]
+    assert kinds_of(response) == ["prompt", "words", "used", "words", "used", "words", "end"]
+    ran, denied = [item for item in response if item.kind == "used"]
     assert (ran.ok, ran.text) == (False, "exit code 3")
     assert not denied.ok
     assert "the rules of the house" in denied.text
@@ -94,10 +94,10 @@ async def test_a_hook_that_fails_closes_the_door(root: Path, hook: tuple[str, ..
     steps = {"work": [{"run": "touch ran"}, {"write": {"path": "wrote", "content": "x"}}, "Done."]}
     async with alive(root, GeminiTui(), options, steps, hook=hook) as live:
         await live.becomes("ready")
-        said = await told(live, "SCRIPT:work")
+        response = await entries_after(live, "SCRIPT:work")
         made = list(live.place.cwd.iterdir())
     assert made == []
-    assert [each.ok for each in said if each.kind == "used"] == [False, False]
+    assert [item.ok for item in response if item.kind == "used"] == [False, False]
 
 
 @pytest.mark.soak
@@ -107,8 +107,8 @@ async def test_what_it_may_not_use_is_refused_without_asking_a_person(root: Path
         root, GeminiTui(), options, {"web": [{"tools": [call]}, "Done."]}, hook=recording_hook(root)
     ) as live:
         await live.becomes("ready")
-        said = await told(live, "SCRIPT:web")
-    assert words_of(said) == ["Done."]
+        response = await entries_after(live, "SCRIPT:web")
+    assert words_of(response) == ["Done."]
     assert hooked(root) == []
 
 
@@ -128,11 +128,11 @@ async def test_an_answer_and_a_tool_are_interrupted_and_the_next_message_is_take
             await live.deliver(f"SCRIPT:{script}")
             await live.shows(sign)
             await live.press(*GeminiTui().interrupt_keys)
-            said = await live.hears(mark)
-            end = next(each for each in said if each.kind == "end")
+            response = await live.hears(mark)
+            end = next(item for item in response if item.kind == "end")
             assert (end.ok, end.text) == (False, "Request cancelled.")
             await live.becomes("ready")
-        assert words_of(await told(live, "SCRIPT:next")) == ["Next."]
+        assert words_of(await entries_after(live, "SCRIPT:next")) == ["Next."]
 
 
 HARD = (
@@ -162,9 +162,9 @@ async def test_words_that_could_be_taken_for_something_else_arrive_to_the_byte(r
         await live.becomes("ready")
         (live.place.cwd / "README").write_text("do not read me\n")
         for text in HARD:
-            said = await told(live, text)
+            response = await entries_after(live, text)
             assert live.server.prompts()[-1] == text
-            assert said == [
+            assert response == [
                 TranscriptEntry("prompt", text),
                 TranscriptEntry("words", "Fine."),
                 TranscriptEntry("end"),
@@ -179,8 +179,8 @@ async def test_a_command_and_a_file_that_is_there_lose_their_meaning(root: Path)
     async with alive(root, GeminiTui(), options, {"ok": ["Fine."]}) as live:
         await live.becomes("ready")
         (live.place.cwd / "README").write_text("do not read me\n")
-        await told(live, "/help SCRIPT:ok")
-        await told(live, f"SCRIPT:ok {FOUND} {FOUND}")
+        await entries_after(live, "/help SCRIPT:ok")
+        await entries_after(live, f"SCRIPT:ok {FOUND} {FOUND}")
         assert live.server.prompts() == [
             "Message:\n/help SCRIPT:ok",
             "SCRIPT:ok \\@README \\@README",
@@ -194,27 +194,27 @@ async def test_long_answers_come_whole_and_only_what_nobody_sees_is_taken_off(ro
     steps = {"long": [f"{long}end"], "trimmed": ["  a <!-- b --> c  \n"]}
     async with alive(root, GeminiTui(), options, steps) as live:
         await live.becomes("ready")
-        assert words_of(await told(live, "SCRIPT:long")) == [f"{long}end"]
-        assert words_of(await told(live, "SCRIPT:trimmed")) == ["a  c"]
+        assert words_of(await entries_after(live, "SCRIPT:long")) == [f"{long}end"]
+        assert words_of(await entries_after(live, "SCRIPT:trimmed")) == ["a  c"]
 
 
 @pytest.mark.soak
 async def test_one_that_is_killed_goes_on_with_its_conversation(root: Path) -> None:
     async with alive(root, GeminiTui(), options, {"one": ["First."], "two": ["Second."]}) as live:
         await live.becomes("ready")
-        await told(live, "SCRIPT:one")
+        await entries_after(live, "SCRIPT:one")
         mark = live.written.end_position()
         session = live.launched.session
         await live.start_again()
         assert live.launched.session == session
         await live.becomes("starting")
         await live.becomes("ready")
-        said = await told(live, "SCRIPT:two")
+        response = await entries_after(live, "SCRIPT:two")
         contents = str(live.server.requests[-1].body["contents"])
         assert "SCRIPT:one" in contents
         assert "First." in contents
-        assert words_of(said) == ["Second."]
-        assert live.written.since(mark)[0] == said
+        assert words_of(response) == ["Second."]
+        assert live.written.since(mark)[0] == response
         assert live.written.session == session
 
 
@@ -227,7 +227,7 @@ async def test_one_that_is_killed_before_its_first_turn_begins_anew(root: Path) 
         assert live.launched.session != session
         await live.becomes("starting")
         await live.becomes("ready")
-        assert words_of(await told(live, "SCRIPT:one")) == ["First."]
+        assert words_of(await entries_after(live, "SCRIPT:one")) == ["First."]
         assert live.written.session == live.launched.session
 
 
@@ -240,13 +240,13 @@ async def test_a_message_that_comes_while_it_works_waits_for_its_turn(root: Path
         await live.deliver("SCRIPT:slow")
         await live.becomes("busy")
         await live.deliver("SCRIPT:next")
-        said = await live.hears(mark, count=2)
-    assert kinds_of(said) == ["prompt", "words", "end"] * 2
-    assert words_of(said) == ["Slow.", "Next."]
+        response = await live.hears(mark, count=2)
+    assert kinds_of(response) == ["prompt", "words", "end"] * 2
+    assert words_of(response) == ["Slow.", "Next."]
 
 
 @pytest.mark.soak
-async def test_what_the_provider_says_is_told_as_the_end_of_the_turn(root: Path) -> None:
+async def test_message_of_the_provider_is_reported_as_the_end_of_the_turn(root: Path) -> None:
     steps = {
         "bad": [{"status": 400, "message": "No such thing."}],
         "cut": [{"text": "Half of", "fault": "truncate"}],
@@ -254,13 +254,13 @@ async def test_what_the_provider_says_is_told_as_the_end_of_the_turn(root: Path)
     }
     async with alive(root, GeminiTui(), options, steps) as live:
         await live.becomes("ready")
-        bad = await told(live, "SCRIPT:bad")
+        bad = await entries_after(live, "SCRIPT:bad")
         assert bad[1:] == [TranscriptEntry("end", "No such thing.", ok=False)]
-        cut = await told(live, "SCRIPT:cut")
+        cut = await entries_after(live, "SCRIPT:cut")
         assert cut[1:] == [
             TranscriptEntry("end", "Model stream ended without a finish reason.", ok=False)
         ]
-        assert words_of(await told(live, "SCRIPT:next")) == ["Next."]
+        assert words_of(await entries_after(live, "SCRIPT:next")) == ["Next."]
 
 
 @pytest.mark.soak
@@ -283,10 +283,10 @@ async def test_a_provider_that_is_too_busy_is_not_asked_without_end_but_a_person
 
 
 @pytest.mark.soak
-async def test_one_that_a_person_clears_is_ready_and_heard(root: Path) -> None:
+async def test_session_cleared_by_a_person_is_ready_and_received(root: Path) -> None:
     async with alive(root, GeminiTui(), options, {"one": ["First."], "two": ["Second."]}) as live:
         await live.becomes("ready")
-        await told(live, "SCRIPT:one")
+        await entries_after(live, "SCRIPT:one")
         mark, before = live.written.end_position(), live.written.session
         await live.deliver("/clear")
         await retry_until(lambda: live.written.session != before)
@@ -304,7 +304,7 @@ async def test_what_is_too_long_for_a_paste_can_be_read_as_a_file(root: Path) ->
     async with alive(root, GeminiTui(), options, steps, hook=recording_hook(root)) as live:
         await live.becomes("ready")
         file.write_text("the hidden word is xyzzy")
-        assert words_of(await told(live, "SCRIPT:read")) == ["I have read it."]
+        assert words_of(await entries_after(live, "SCRIPT:read")) == ["I have read it."]
         assert "the hidden word is xyzzy" in str(live.server.requests[-1].body)
 
 
@@ -314,5 +314,5 @@ async def test_a_quarter_of_a_megabyte_is_pasted_to_the_byte(root: Path) -> None
     text = "SCRIPT:ok\n" + "line of a long message, ünïcödé\n" * (longest // 40) + "end"
     async with alive(root, GeminiTui(), options, {"ok": ["Fine."]}) as live:
         await live.becomes("ready")
-        assert words_of(await told(live, text)) == ["Fine."]
+        assert words_of(await entries_after(live, text)) == ["Fine."]
         assert live.server.prompts() == [text]

@@ -12,7 +12,7 @@ from podium.agents.tui import Composer, GenericTui, Injector, TerminalScreen
 from podium.agents.tui.adapter import ProgramContext, Status
 from podium.core.errors import BadInput
 from podium.core.model import Json
-from tests.integration.agents.tui.rig import QUICK, House
+from tests.integration.agents.tui.tmux_harness import QUICK, Harness
 
 REFERENCE = (
     "Your message is in the file /tmp/podium/pair/planner/messages/0-12-0123456789abcdef.txt - "
@@ -62,7 +62,7 @@ def test_what_it_is_at_is_seen_at_the_bottom_of_its_screen(
     assert generic().status(a_screen(*lines)) == status
 
 
-def test_what_it_asks_is_told_without_its_frame() -> None:
+def test_its_question_is_shown_without_its_frame() -> None:
     screen = a_screen("╭───╮", "│ Delete all? (y/n) │", "╰───╯")
     assert generic().question(screen) == "Delete all? (y/n)"
 
@@ -83,7 +83,7 @@ def test_what_it_asks_is_told_without_its_frame() -> None:
         ((), "unseen"),
     ],
 )
-def test_what_stands_in_its_input_is_held_against_the_words(
+def test_text_in_its_input_is_compared_with_the_message(
     lines: tuple[str, ...], composer: Composer
 ) -> None:
     assert generic().composer(a_screen(*lines), REFERENCE) == composer
@@ -171,26 +171,26 @@ def test_words_that_the_cursor_went_on_from_have_left(
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("prompt", ["^> ", r"> \w"], ids=["right", "never seen empty"])
 async def test_a_program_that_thinks_without_a_sign_of_it_gets_one_enter(
-    house: House, prompt: str
+    harness: Harness, prompt: str
 ) -> None:
-    pane = await house.open("repl")
-    await house.shows(pane, ">")
+    pane = await harness.open("repl")
+    await harness.shows(pane, ">")
     eyes = generic(manner="paste", prompt=prompt)
-    injector = Injector(house.control, house.activity, pane, eyes, house.root / "m", QUICK)
+    injector = Injector(harness.control, harness.activity, pane, eyes, harness.root / "m", QUICK)
     assert (await injector.deliver(1, CODE)).enters == 1
-    await house.shows(pane, "took")
-    assert house.taken() == [CODE]
+    await harness.shows(pane, "took")
+    assert harness.taken() == [CODE]
 
 
 @pytest.mark.soak
-async def test_messages_that_fill_the_screen_and_end_alike_arrive_once(house: House) -> None:
-    pane = await house.open("repl")
+async def test_messages_that_fill_the_screen_and_end_alike_arrive_once(harness: Harness) -> None:
+    pane = await harness.open("repl")
     eyes = generic(manner="paste", prompt="^> ")
-    injector = Injector(house.control, house.activity, pane, eyes, house.root / "m", QUICK)
+    injector = Injector(harness.control, harness.activity, pane, eyes, harness.root / "m", QUICK)
     texts = [CODE, "a line\n" * 40 + CODE, f"> quoted\n{CODE}", CODE, "yes", "yes"]
     for number, text in enumerate(texts, 1):
         await injector.deliver(number, text)
-    assert house.taken() == texts
+    assert harness.taken() == texts
 
 
 def test_options_say_what_is_not_as_usual() -> None:

@@ -15,7 +15,7 @@ from podium.core.keyboards import KeyboardHold
 from podium.core.turns import Turn
 from podium.platform.system_clock import SystemClock
 from podium.testing import FixedClock, retry_until
-from tests.unit.agents.tui.pair_rig import Podium, a_turn, message_in, on_stage
+from tests.unit.agents.tui.pair_harness import Podium, a_turn, message_in, on_stage
 
 LONG_SECONDS = 600.0
 
@@ -60,7 +60,7 @@ async def test_what_was_on_its_way_when_the_keyboard_was_taken_is_not_pasted(roo
         await retry_until(lambda: podium.taken() == ["hello"])
 
 
-@pytest.mark.soak  # test_mirroring.py has one that is not
+@pytest.mark.soak  # test_mirrored_pairs.py has one that is not
 async def test_whoever_has_it_types_into_a_program_that_is_at_work(root: Path) -> None:
     async with on_stage(root) as podium:
         agent, keyboard = await up_with(podium, "stuck")
@@ -80,7 +80,7 @@ async def test_whoever_has_it_types_into_a_program_that_is_at_work(root: Path) -
 
 
 @pytest.mark.soak
-async def test_a_question_is_not_told_of_while_a_person_is_at_it(root: Path) -> None:
+async def test_question_is_not_reported_while_a_person_is_at_it(root: Path) -> None:
     async with on_stage(root, clock=SystemClock()) as podium:
         agent, keyboard = await up_with(podium, "asks", think_seconds=3.0)
         asking = asyncio.create_task(agent.ask(a_turn()))
@@ -99,7 +99,7 @@ async def test_a_question_is_not_told_of_while_a_person_is_at_it(root: Path) -> 
 
 
 @pytest.mark.soak  # the next test has its arithmetic
-async def test_the_time_of_a_turn_stands_still_while_a_person_has_the_keyboard(root: Path) -> None:
+async def test_time_of_a_turn_is_paused_while_a_person_has_the_keyboard(root: Path) -> None:
     async with on_stage(root, clock=SystemClock()) as podium:
         agent, keyboard = await up_with(podium, "stuck")
         asking = asyncio.create_task(agent.ask(a_turn(seconds=1.5)))
@@ -155,7 +155,7 @@ async def test_time_that_a_person_had_it_unseen_is_left_out_too(root: Path) -> N
         assert (state.takes, state.held_seconds(clock.now())) == (2, 9)
 
 
-async def test_what_the_program_says_meanwhile_is_heard(root: Path) -> None:
+async def test_program_output_in_the_meantime_is_received(root: Path) -> None:
     async with on_stage(root) as podium:
         agent, keyboard = await up_with(podium, think_seconds=1.0)
         turn = a_turn()
@@ -166,13 +166,13 @@ async def test_what_the_program_says_meanwhile_is_heard(root: Path) -> None:
         assert (await keyboard.state()).hold is not None
 
 
-async def test_of_two_people_one_has_it_and_the_other_is_told_who(root: Path) -> None:
+async def test_of_two_people_one_has_it_and_the_other_is_shown_who(root: Path) -> None:
     async with on_stage(root) as podium:
         _, keyboard = await up_with(podium)
         takes = [keyboard.take(who, LONG_SECONDS) for who in ("ann", "bob")]
         won, lost = sorted(
             await asyncio.gather(*takes, return_exceptions=True),
-            key=lambda each: isinstance(each, Exception),
+            key=lambda item: isinstance(item, Exception),
         )
         assert isinstance(won, KeyboardHold)
         assert isinstance(lost, NotPossibleNow)
@@ -188,7 +188,7 @@ async def test_of_two_people_one_has_it_and_the_other_is_told_who(root: Path) ->
         assert await keyboard.give() == won, "whoever may take it away names nobody"
 
 
-async def test_it_comes_back_by_itself_when_its_time_is_over_and_that_is_told_once(
+async def test_it_returns_by_itself_when_its_time_is_over_and_that_is_reported_once(
     root: Path,
 ) -> None:
     clock = FixedClock()

@@ -18,8 +18,8 @@ from podium.agents.tui.panes import end_program
 from podium.agents.tui.screen import look
 from podium.sandbox.guard.processes import entry_of
 from podium.testing.fake_tuis import tui_command
-from tests.integration.agents.tui.rig import House
-from tests.unit.agents.tui.pair_rig import on_stage
+from tests.integration.agents.tui.tmux_harness import Harness
+from tests.unit.agents.tui.pair_harness import on_stage
 
 SESSION = "0a1b2c3d-1111-2222-3333-444455556666"
 OWN = {
@@ -61,8 +61,8 @@ LAID = {
     "codex": ".codex/config.toml",
     "gemini": ".gemini/settings.json",
 }
-each_kind = pytest.mark.parametrize("kind", sorted(FOLDERS))
-each_link = pytest.mark.parametrize(
+agent_kind = pytest.mark.parametrize("kind", sorted(FOLDERS))
+link_kind = pytest.mark.parametrize(
     ("kind", "linked"), [(kind, name) for kind, names in FOLDERS.items() for name in names]
 )
 
@@ -107,7 +107,7 @@ def everything_in(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): path.read_text() for path in files}
 
 
-def heard_in(place: ProgramContext, kind: str) -> list[TranscriptEntry]:
+def received_in(place: ProgramContext, kind: str) -> list[TranscriptEntry]:
     return written_in(place, kind).since({})[0]
 
 
@@ -117,7 +117,7 @@ def written_in(place: ProgramContext, kind: str) -> Written:
     return written
 
 
-@each_link
+@link_kind
 def test_no_setting_and_no_login_is_laid_through_a_link(
     tmp_path: Path, kind: str, linked: str
 ) -> None:
@@ -132,7 +132,7 @@ def test_no_setting_and_no_login_is_laid_through_a_link(
     assert not any(path.is_symlink() for path in place.home.rglob("*"))
 
 
-@each_kind
+@agent_kind
 def test_a_link_in_the_place_of_a_file_is_replaced(tmp_path: Path, kind: str) -> None:
     place = a_place(tmp_path, kind)
     for name in OWN:
@@ -154,8 +154,8 @@ def test_a_link_among_kept_conversations_does_not_lead_out(tmp_path: Path) -> No
     assert not (tmp_path / "elsewhere").exists()
 
 
-@each_kind
-def test_what_stood_in_the_home_goes_and_the_conversation_stays(tmp_path: Path, kind: str) -> None:
+@agent_kind
+def test_old_content_of_the_home_goes_and_the_conversation_stays(tmp_path: Path, kind: str) -> None:
     place = a_place(tmp_path, kind)
     file = a_conversation(place.home, kind)
     planted = place.home / ".bashrc"
@@ -176,15 +176,15 @@ def test_the_login_that_codex_renewed_stays(tmp_path: Path) -> None:
     assert login.read_text() == "renewed"
 
 
-@each_kind
+@agent_kind
 def test_a_conversation_is_read_where_no_link_leads_to_it(tmp_path: Path, kind: str) -> None:
     place = a_place(tmp_path, kind)
     a_conversation(place.home, kind)
-    assert [each.text for each in heard_in(place, kind)] == ["hello"]
+    assert [item.text for item in received_in(place, kind)] == ["hello"]
     assert written_in(place, kind).folders()
 
 
-@each_kind
+@agent_kind
 def test_no_conversation_is_read_through_a_link(tmp_path: Path, kind: str) -> None:
     place = a_place(tmp_path, kind)
     theirs = a_conversation(place.user_home, kind).relative_to(place.user_home)
@@ -192,19 +192,19 @@ def test_no_conversation_is_read_through_a_link(tmp_path: Path, kind: str) -> No
         shutil.rmtree(place.home)
         linked = Path(*theirs.parts[:at])
         lay_link(place.home / linked, place.user_home / linked)
-        assert heard_in(place, kind) == [], linked
+        assert received_in(place, kind) == [], linked
         assert not any(folder.is_symlink() for folder in written_in(place, kind).folders())
         launched = adapter_for(kind, place.options).launch(place, SESSION)
         assert launched.session != SESSION, linked
 
 
-@each_kind
+@agent_kind
 def test_a_pipe_among_conversations_keeps_nobody_waiting(tmp_path: Path, kind: str) -> None:
     place = a_place(tmp_path, kind)
     file = a_conversation(place.home, kind)
     file.unlink()
     os.mkfifo(file)
-    assert heard_in(place, kind) == []
+    assert received_in(place, kind) == []
     assert written_in(place, kind).end_position() is not None
     adapter_for(kind, place.options).launch(place, SESSION)
 
@@ -241,11 +241,11 @@ async def test_a_program_has_ended_before_its_home_is_laid_out_anew(root: Path) 
         assert lives(state.pid)
 
 
-async def test_one_that_will_not_leave_is_ended(house: House) -> None:
+async def test_one_that_will_not_leave_is_ended(harness: Harness) -> None:
     stubborn = "trap '' HUP TERM; echo here; while :; do sleep 1; done"
     argv = ("/bin/sh", "-c", stubborn)
-    pane = await house.panes.open(Program(name="planner", argv=argv, cwd=house.root))
-    await house.shows(pane, "here")
-    await end_program(house.control, pane, seconds=0.5)
-    assert (await look(house.control, pane)).dead
-    await end_program(house.control, pane)
+    pane = await harness.panes.open(Program(name="planner", argv=argv, cwd=harness.root))
+    await harness.shows(pane, "here")
+    await end_program(harness.control, pane, seconds=0.5)
+    assert (await look(harness.control, pane)).dead
+    await end_program(harness.control, pane)

@@ -10,12 +10,12 @@ from podium.agents.tui import Panes, Program, look
 from podium.agents.tui.control import PaneGone
 from podium.core.errors import BadInput, NotPossibleNow
 from podium.testing import retry_until
-from tests.integration.agents.tui.rig import House, a_server, housed
+from tests.integration.agents.tui.tmux_harness import Harness, a_server, housed
 
-TELL = "pwd > told; env >> told; tty >> told; exec sleep 1000"
+NOTIFY = "pwd > told; env >> told; tty >> told; exec sleep 1000"
 
 
-def told(folder: Path) -> list[str]:
+def recorded_lines(folder: Path) -> list[str]:
     file = folder / "told"
     lines = file.read_text().splitlines() if file.exists() else []
     return lines if lines and lines[-1].startswith("/dev/") else []
@@ -23,15 +23,15 @@ def told(folder: Path) -> list[str]:
 
 def program(folder: Path, name: str = "planner", **env: str) -> Program:
     folder.mkdir(exist_ok=True)
-    return Program(name=name, argv=("sh", "-c", TELL), cwd=folder, env=env)
+    return Program(name=name, argv=("sh", "-c", NOTIFY), cwd=folder, env=env)
 
 
-async def test_each_pane_has_its_own_folder_and_variables(house: House) -> None:
-    one, other = house.root / "one", house.root / "other"
-    await house.panes.open(program(one, "planner", KEY='1 "$HOME" #{pid};', ONLY="planner"))
-    await house.panes.open(program(other, "executer", KEY="2"))
-    first = await retry_until(lambda: told(one))
-    second = await retry_until(lambda: told(other))
+async def test_every_pane_has_its_own_folder_and_variables(harness: Harness) -> None:
+    one, other = harness.root / "one", harness.root / "other"
+    await harness.panes.open(program(one, "planner", KEY='1 "$HOME" #{pid};', ONLY="planner"))
+    await harness.panes.open(program(other, "executer", KEY="2"))
+    first = await retry_until(lambda: recorded_lines(one))
+    second = await retry_until(lambda: recorded_lines(other))
     assert (first[0], second[0]) == (str(one), str(other))
     assert 'KEY=1 "$HOME" #{pid};' in first
     assert "KEY=2" in second
@@ -42,196 +42,206 @@ async def test_nothing_of_podiums_environment_comes_through_but_what_is_listed(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "s3cret")
-    async with housed(root) as house:
-        await house.panes.open(program(root / "one"))
+    async with housed(root) as harness:
+        await harness.panes.open(program(root / "one"))
         assert not [
-            line for line in await retry_until(lambda: told(root / "one")) if "s3cret" in line
+            line
+            for line in await retry_until(lambda: recorded_lines(root / "one"))
+            if "s3cret" in line
         ]
 
 
-async def test_opening_again_starts_nothing_also_for_another_podium(house: House) -> None:
-    pane = await house.panes.open(program(house.root / "one"))
-    await retry_until(lambda: told(house.root / "one"))
-    pid = await house.control.ask(f"display-message -p -t {pane} '#{{pane_pid}}'")
-    another = a_server(house.root)
-    assert await Panes(another.control, another.settings).open(program(house.root / "one")) == pane
+async def test_opening_again_starts_nothing_also_for_another_podium(harness: Harness) -> None:
+    pane = await harness.panes.open(program(harness.root / "one"))
+    await retry_until(lambda: recorded_lines(harness.root / "one"))
+    pid = await harness.control.ask(f"display-message -p -t {pane} '#{{pane_pid}}'")
+    another = a_server(harness.root)
+    assert (
+        await Panes(another.control, another.settings).open(program(harness.root / "one")) == pane
+    )
     assert await another.control.ask(f"display-message -p -t {pane} '#{{pane_pid}}'") == pid
     await another.close()
 
 
-async def test_a_pane_that_was_named_and_never_started_is_started(house: House) -> None:
+async def test_a_pane_that_was_named_and_never_started_is_started(harness: Harness) -> None:
     """As a supervisor leaves it that was killed in between."""
-    (pane,) = await house.control.ask("list-panes -F '#{pane_id}'")
-    await house.control.run(f"set -p -t {pane} @podium_pane planner")
-    assert await house.panes.open(program(house.root / "one")) == pane
-    await retry_until(lambda: told(house.root / "one"))
+    (pane,) = await harness.control.ask("list-panes -F '#{pane_id}'")
+    await harness.control.run(f"set -p -t {pane} @podium_pane planner")
+    assert await harness.panes.open(program(harness.root / "one")) == pane
+    await retry_until(lambda: recorded_lines(harness.root / "one"))
 
 
-async def test_panes_lie_beside_each_other_and_have_the_size_they_are_to_have(house: House) -> None:
+async def test_panes_lie_side_by_side_and_have_the_intended_size(harness: Harness) -> None:
     names = ("planner", "executer", "third")
-    panes = [await house.panes.open(program(house.root / "one", name)) for name in names]
-    facts = await house.control.ask(
+    panes = [await harness.panes.open(program(harness.root / "one", name)) for name in names]
+    facts = await harness.control.ask(
         "list-panes -F '#{pane_id} #{pane_left} #{pane_width} #{pane_height}'"
     )
     assert facts == [f"{pane} {at * 101} 100 30" for at, pane in enumerate(panes)]
 
 
 async def test_a_pane_is_found_by_its_name_though_others_were_closed_before_it(
-    house: House,
+    harness: Harness,
 ) -> None:
-    first = await house.open("composer", "planner")
-    second = await house.open("composer", "executer")
-    await house.control.run(f"kill-pane -t {first}")
-    assert await house.panes.find("executer") == second
+    first = await harness.open("composer", "planner")
+    second = await harness.open("composer", "executer")
+    await harness.control.run(f"kill-pane -t {first}")
+    assert await harness.panes.find("executer") == second
     with pytest.raises(PaneGone, match="planner"):
-        await house.panes.find("planner")
+        await harness.panes.find("planner")
 
 
 async def test_a_window_whose_name_begins_as_the_session_is_not_mistaken_for_it(root: Path) -> None:
     """`-t p` finds a window called python."""
-    async with housed(root, session="p") as house:
-        await house.control.run("rename-window python")
-        assert await house.open("composer") == "%0"
-        assert await house.open("composer", "executer") == "%1"
+    async with housed(root, session="p") as harness:
+        await harness.control.run("rename-window python")
+        assert await harness.open("composer") == "%0"
+        assert await harness.open("composer", "executer") == "%1"
 
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["a b;c", "#(touch bad)", "#{pid}", "50%H", "it's", "-x"])
-async def test_a_folder_of_any_name_is_taken_for_what_it_is(house: House, name: str) -> None:
-    await house.panes.open(program(house.root / name))
-    assert (await retry_until(lambda: told(house.root / name)))[0] == str(house.root / name)
-    assert not (house.root / name / "bad").exists()
+async def test_a_folder_of_any_name_is_taken_for_what_it_is(harness: Harness, name: str) -> None:
+    await harness.panes.open(program(harness.root / name))
+    assert (await retry_until(lambda: recorded_lines(harness.root / name)))[0] == str(
+        harness.root / name
+    )
+    assert not (harness.root / name / "bad").exists()
 
 
-async def test_a_program_without_arguments_is_no_shell_line(house: House) -> None:
-    script = house.root / "a program; exit 3"
+async def test_a_program_without_arguments_is_no_shell_line(harness: Harness) -> None:
+    script = harness.root / "a program; exit 3"
     script.write_text("#!/bin/sh\necho it runs\nexec sleep 1000\n")
     script.chmod(0o700)
-    pane = await house.panes.open(Program(name="one", argv=(str(script),), cwd=house.root))
-    await house.shows(pane, "it runs")
+    pane = await harness.panes.open(Program(name="one", argv=(str(script),), cwd=harness.root))
+    await harness.shows(pane, "it runs")
 
 
-async def test_a_missing_folder_is_refused_where_tmux_would_take_another(house: House) -> None:
-    program = Program(name="one", argv=("sh", "-c", "true"), cwd=house.root / "missing")
+async def test_a_missing_folder_is_refused_where_tmux_would_take_another(harness: Harness) -> None:
+    program = Program(name="one", argv=("sh", "-c", "true"), cwd=harness.root / "missing")
     with pytest.raises(NotPossibleNow, match="the folder does not exist"):
-        await house.panes.open(program)
+        await harness.panes.open(program)
 
 
 @pytest.mark.parametrize("name", ["", "A=B", "A\0"])
-async def test_a_name_that_no_variable_can_have_is_refused(house: House, name: str) -> None:
+async def test_a_name_that_no_variable_can_have_is_refused(harness: Harness, name: str) -> None:
     with pytest.raises(BadInput):
-        await house.panes.open(program(house.root / "one", **{name: "x"}))
+        await harness.panes.open(program(harness.root / "one", **{name: "x"}))
 
 
-async def test_an_unknown_secret_stops_the_start_and_a_known_one_is_resolved(house: House) -> None:
-    wanting = program(house.root / "one", KEY="secret://KEY")
+async def test_an_unknown_secret_stops_the_start_and_a_known_one_is_resolved(
+    harness: Harness,
+) -> None:
+    wanting = program(harness.root / "one", KEY="secret://KEY")
     with pytest.raises(BadInput, match="secret://KEY"):
-        await house.panes.open(wanting)
-    knowing = Panes(house.control, house.server.settings, {"secret://KEY": "value"}.__getitem__)
+        await harness.panes.open(wanting)
+    knowing = Panes(harness.control, harness.server.settings, {"secret://KEY": "value"}.__getitem__)
     await knowing.open(wanting)
-    assert "KEY=value" in await retry_until(lambda: told(house.root / "one"))
+    assert "KEY=value" in await retry_until(lambda: recorded_lines(harness.root / "one"))
 
 
 async def test_a_program_that_ended_is_kept_and_can_be_started_again_in_its_pane(
-    house: House,
+    harness: Harness,
 ) -> None:
-    pane = await house.open("composer")
-    await house.shows(pane, ">")
-    await house.panes.press(pane, "C-c")
+    pane = await harness.open("composer")
+    await harness.shows(pane, ">")
+    await harness.panes.press(pane, "C-c")
 
     async def is_dead() -> bool:
-        return (await look(house.control, pane)).dead
+        return (await look(harness.control, pane)).dead
 
     await retry_until(is_dead)
-    assert await house.panes.open(house.program("composer")) == pane
+    assert await harness.panes.open(harness.program("composer")) == pane
     assert await is_dead()
-    await house.panes.restart(pane, house.program("composer"))
-    await house.shows(pane, ">")
+    await harness.panes.restart(pane, harness.program("composer"))
+    await harness.shows(pane, ">")
     assert not await is_dead()
 
 
-async def test_keys_reach_the_program_though_a_person_scrolls_back(house: House) -> None:
-    pane = await house.open("composer")
-    await house.shows(pane, ">")
-    await house.control.run(f"copy-mode -t {pane}")
-    await house.panes.press(pane, "x", "y")
-    await house.shows(pane, "> xy")
+async def test_keys_reach_the_program_though_a_person_scrolls_back(harness: Harness) -> None:
+    pane = await harness.open("composer")
+    await harness.shows(pane, ">")
+    await harness.control.run(f"copy-mode -t {pane}")
+    await harness.panes.press(pane, "x", "y")
+    await harness.shows(pane, "> xy")
 
 
 async def test_a_person_opens_a_window_and_nothing_is_started_again_or_taken_from_him(
-    house: House,
+    harness: Harness,
 ) -> None:
     """As Ctrl-b c does it."""
     names = ("planner", "executer")
-    panes = [await house.open("composer", name) for name in names]
-    (own,) = await house.control.ask("new-window -t =main: -P -F '#{pane_id} #{pane_pid}' sh")
-    assert [await house.panes.open(house.program("composer", name)) for name in names] == panes
-    assert [await house.panes.find(name) for name in names] == panes
-    await house.panes.resize(70, 20)
-    assert await _facts(house, "pane_id pane_width") == [
+    panes = [await harness.open("composer", name) for name in names]
+    (own,) = await harness.control.ask("new-window -t =main: -P -F '#{pane_id} #{pane_pid}' sh")
+    assert [await harness.panes.open(harness.program("composer", name)) for name in names] == panes
+    assert [await harness.panes.find(name) for name in names] == panes
+    await harness.panes.resize(70, 20)
+    assert await _facts(harness, "pane_id pane_width") == [
         *(f"{pane} 70" for pane in panes),
-        f"{own.split()[0]} {await _width_of(house, own.split()[0])}",
+        f"{own.split()[0]} {await _width_of(harness, own.split()[0])}",
     ]
-    assert await _facts(house, "pane_id pane_pid", own.split()[0]) == [own]
+    assert await _facts(harness, "pane_id pane_pid", own.split()[0]) == [own]
 
 
-async def _facts(house: House, names: str, pane: str = "") -> list[str]:
+async def _facts(harness: Harness, names: str, pane: str = "") -> list[str]:
     form = " ".join(f"#{{{name}}}" for name in names.split())
-    told = await house.control.ask(f"list-panes -s -t =main: -F '{form}'")
-    return [line for line in told if line.startswith(pane)]
+    recorded_lines = await harness.control.ask(f"list-panes -s -t =main: -F '{form}'")
+    return [line for line in recorded_lines if line.startswith(pane)]
 
 
-async def _width_of(house: House, pane: str) -> str:
-    (width,) = await house.control.ask(f"display-message -p -t {pane} '#{{window_width}}'")
+async def _width_of(harness: Harness, pane: str) -> str:
+    (width,) = await harness.control.ask(f"display-message -p -t {pane} '#{{window_width}}'")
     return width
 
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("opened", ["split-window -h", "split-window -v", "new-window"])
 async def test_a_pane_that_is_missing_is_made_anew_and_never_out_of_a_persons_own(
-    house: House, opened: str
+    harness: Harness, opened: str
 ) -> None:
-    first = await house.open("composer", "planner")
-    second = await house.open("composer", "executer")
-    own = (await house.control.ask(f"{opened} -P -F '#{{pane_id}} #{{pane_pid}}' sh"))[0]
-    await house.control.run(f"kill-pane -t {first}")
-    third = await house.open("composer", "planner")
+    first = await harness.open("composer", "planner")
+    second = await harness.open("composer", "executer")
+    own = (await harness.control.ask(f"{opened} -P -F '#{{pane_id}} #{{pane_pid}}' sh"))[0]
+    await harness.control.run(f"kill-pane -t {first}")
+    third = await harness.open("composer", "planner")
     assert third not in (first, second, own.split()[0])
-    await house.shows(third, ">")
-    assert await _facts(house, "pane_id pane_pid", own.split()[0]) == [own]
-    assert await _active(house) == own.split()[0]
-    assert await _facts(house, "pane_id pane_width window_id", third) == [f"{third} 100 @0"]
+    await harness.shows(third, ">")
+    assert await _facts(harness, "pane_id pane_pid", own.split()[0]) == [own]
+    assert await _active(harness) == own.split()[0]
+    assert await _facts(harness, "pane_id pane_width window_id", third) == [f"{third} 100 @0"]
 
 
-async def _active(house: House) -> str:
-    (pane,) = await house.control.ask("display-message -p -t =main: '#{pane_id}'")
+async def _active(harness: Harness) -> str:
+    (pane,) = await harness.control.ask("display-message -p -t =main: '#{pane_id}'")
     return pane
 
 
 async def test_panes_come_into_a_window_of_their_own_where_only_a_persons_are_left(
-    house: House,
+    harness: Harness,
 ) -> None:
-    first = await house.open("composer", "planner")
-    (own,) = await house.control.ask("split-window -h -P -F '#{pane_id} #{pane_pid}' sh")
-    await house.control.run(f"kill-pane -t {first}")
-    panes = [await house.open("composer", name) for name in ("planner", "executer")]
-    assert await _facts(house, "pane_id pane_pid", own.split()[0]) == [own]
-    assert await _active(house) == own.split()[0]
-    told = [(await _facts(house, "pane_id window_id pane_width", pane))[0] for pane in panes]
-    assert told == [f"{pane} @1 100" for pane in panes]
+    first = await harness.open("composer", "planner")
+    (own,) = await harness.control.ask("split-window -h -P -F '#{pane_id} #{pane_pid}' sh")
+    await harness.control.run(f"kill-pane -t {first}")
+    panes = [await harness.open("composer", name) for name in ("planner", "executer")]
+    assert await _facts(harness, "pane_id pane_pid", own.split()[0]) == [own]
+    assert await _active(harness) == own.split()[0]
+    recorded_lines = [
+        (await _facts(harness, "pane_id window_id pane_width", pane))[0] for pane in panes
+    ]
+    assert recorded_lines == [f"{pane} @1 100" for pane in panes]
 
 
-async def test_a_key_that_looks_like_an_option_is_typed_into_this_pane(house: House) -> None:
-    pane = await house.open("composer")
-    other = await house.open("composer", "executer")
-    await house.shows(pane, ">")
-    await house.panes.press(pane, "-t", other, "-X", "-", ";", "ä", "x;")
-    await house.shows(pane, f"> -t{other}-X-;äx;")
-    assert "-X" not in (await look(house.control, other)).text
+async def test_a_key_that_looks_like_an_option_is_typed_into_this_pane(harness: Harness) -> None:
+    pane = await harness.open("composer")
+    other = await harness.open("composer", "executer")
+    await harness.shows(pane, ">")
+    await harness.panes.press(pane, "-t", other, "-X", "-", ";", "ä", "x;")
+    await harness.shows(pane, f"> -t{other}-X-;äx;")
+    assert "-X" not in (await look(harness.control, other)).text
 
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("keys", [(), ("",), ("x", ""), ("a\nb",), ("\0",), ("\x1b[A",)])
-async def test_what_is_no_key_is_refused(house: House, keys: tuple[str, ...]) -> None:
+async def test_what_is_no_key_is_refused(harness: Harness, keys: tuple[str, ...]) -> None:
     with pytest.raises(BadInput, match="are not valid keys"):
-        await house.panes.press(await house.open("composer"), *keys)
+        await harness.panes.press(await harness.open("composer"), *keys)

@@ -17,14 +17,14 @@ from podium.agents.tui.control import ServerGone, quoted
 from podium.core.errors import BadInput, NotPossibleNow
 from podium.sandbox import end_orphans
 from podium.testing import retry_until, retry_until_blocking
-from tests.integration.agents.tui.rig import House, a_server, housed, is_gone
+from tests.integration.agents.tui.tmux_harness import Harness, a_server, housed, is_gone
 from tests.unit.sandbox.trees import ROOT, alive, new_token
 
 
-async def test_coming_up_again_finds_the_same_server(house: House) -> None:
-    first = await house.server.identity()
-    assert await house.server.come_up() == first
-    another = a_server(house.root)
+async def test_coming_up_again_finds_the_same_server(harness: Harness) -> None:
+    first = await harness.server.identity()
+    assert await harness.server.come_up() == first
+    another = a_server(harness.root)
     assert await another.come_up() == first
     await another.close()
 
@@ -44,9 +44,9 @@ async def test_departing_leaves_no_process_not_even_one_that_ignores_its_termina
 ) -> None:
     token = new_token()
     deaf = f"trap '' HUP TERM; setsid sh -c 'trap \"\" HUP TERM; sleep 1000; : {token}' & sleep 1000; : {token}"
-    async with housed(root) as house:
-        life = await house.server.identity()
-        await house.panes.open(Program(name="deaf", argv=("sh", "-c", deaf), cwd=root))
+    async with housed(root) as harness:
+        life = await harness.server.identity()
+        await harness.panes.open(Program(name="deaf", argv=("sh", "-c", deaf), cwd=root))
         await retry_until(lambda: len(alive(token)) == 2)
     assert alive(token) == []
     assert is_gone(life.pid)
@@ -58,14 +58,14 @@ async def test_departing_without_a_server_is_harmless(root: Path) -> None:
     assert list(root.iterdir()) == []
 
 
-async def test_another_life_at_the_same_socket_is_told_from_the_first(root: Path) -> None:
+async def test_new_server_at_the_same_socket_is_distinguished_from_the_first(root: Path) -> None:
     """Pane ids begin at %0 again, so they say nothing by themselves."""
-    async with housed(root) as house:
-        first = await house.server.identity()
-        pane = await house.open("composer")
-    async with housed(root) as house:
-        assert await house.server.identity() != first
-        assert await house.open("composer") == pane
+    async with housed(root) as harness:
+        first = await harness.server.identity()
+        pane = await harness.open("composer")
+    async with housed(root) as harness:
+        assert await harness.server.identity() != first
+        assert await harness.open("composer") == pane
 
 
 @pytest.mark.soak
@@ -90,14 +90,14 @@ async def test_a_killed_supervisor_leaves_the_server_and_no_client(root: Path) -
     supervisor.communicate()
     retry_until_blocking(lambda: is_gone(client))
     end_orphans()
-    async with housed(root) as house:
-        assert (await house.server.identity()).pid == pid
+    async with housed(root) as harness:
+        assert (await harness.server.identity()).pid == pid
 
 
 SUPERVISOR = """
 import asyncio, sys
 from pathlib import Path
-from tests.integration.agents.tui.rig import a_server
+from tests.integration.agents.tui.tmux_harness import a_server
 async def main():
     server = a_server(Path(sys.argv[1]))
     life = await server.come_up()
@@ -109,42 +109,42 @@ asyncio.run(main())
 
 
 async def test_clients_that_are_ended_while_they_attach_do_not_hurt_the_server(
-    house: House,
+    harness: Harness,
 ) -> None:
     """tmux 3.3a crashes when one of them is killed instead."""
-    life = await house.server.identity()
+    life = await harness.server.identity()
     for pause in range(10):
-        other = a_server(house.root)
+        other = a_server(harness.root)
         asking = asyncio.ensure_future(other.control.ask("list-panes"))
         await asyncio.sleep(pause / 1000)
         asking.cancel()
         await asyncio.wait({asking})
         await other.close()
-    assert await house.server.identity() == life
+    assert await harness.server.identity() == life
 
 
-async def test_the_server_keeps_no_record_of_commands(house: House) -> None:
+async def test_the_server_keeps_no_record_of_commands(harness: Harness) -> None:
     """It would hold the last thousand of them, with every message and variable."""
-    await house.control.run(f"set -g @x {quoted('s3cret words')}")
-    assert not [line for line in await house.control.ask("show-messages") if "s3cret" in line]
+    await harness.control.run(f"set -g @x {quoted('s3cret words')}")
+    assert not [line for line in await harness.control.ask("show-messages") if "s3cret" in line]
 
 
-async def test_a_small_terminal_that_attaches_does_not_shrink_the_panes(house: House) -> None:
-    pane = await house.open("composer")
-    await house.panes.resize(120, 40)
+async def test_a_small_terminal_that_attaches_does_not_shrink_the_panes(harness: Harness) -> None:
+    pane = await harness.open("composer")
+    await harness.panes.resize(120, 40)
     manager, terminal = pty.openpty()
     os.set_blocking(manager, False)
     attached = subprocess.Popen(
-        ["tmux", "-S", str(house.root / "s"), "attach"],
+        ["tmux", "-S", str(harness.root / "s"), "attach"],
         stdin=terminal, stdout=terminal, stderr=terminal, start_new_session=True,
         env={"TERM": "xterm", "PATH": os.environ["PATH"]},
     )  # fmt: skip
 
     async def is_there() -> bool:
-        return len(await house.control.ask("list-clients")) == 2
+        return len(await harness.control.ask("list-clients")) == 2
 
     await retry_until(is_there)
-    screen = await house.shows(pane, ">")
+    screen = await harness.shows(pane, ">")
     assert (screen.columns, screen.rows) == (120, 40)
     attached.send_signal(signal.SIGTERM)
     attached.wait()
@@ -179,11 +179,11 @@ async def test_a_socket_whose_path_is_too_long_is_refused_in_words(root: Path) -
         await a_server(root, socket=root / ("x" * 120)).come_up()
 
 
-async def test_after_the_server_crashed_that_is_told(house: House) -> None:
-    life = await house.server.identity()
+async def test_server_crash_is_reported_afterwards(harness: Harness) -> None:
+    life = await harness.server.identity()
     os.kill(life.pid, signal.SIGKILL)
     retry_until_blocking(lambda: is_gone(life.pid))
-    await house.server.close()
+    await harness.server.close()
     with pytest.raises(ServerGone):
-        await house.server.identity()
-    assert await house.server.come_up() != life
+        await harness.server.identity()
+    assert await harness.server.come_up() != life

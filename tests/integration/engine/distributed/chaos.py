@@ -22,8 +22,8 @@ from podium.engine.distributed import DISTRIBUTED
 from podium.engine.distributed.database import migrate
 from podium.store.postgres import prepare
 from tests.integration.engine.distributed.chaos_evidence import WITNESS, Evidence
+from tests.integration.engine.distributed.chaos_harness import Place, server_on_cables
 from tests.integration.engine.distributed.chaos_judge import Trouble, Verdict, judge
-from tests.integration.engine.distributed.chaos_stage import Place, server_on_cables
 from tests.integration.engine.distributed.chaos_worker import Duty, Errand, open_engine
 from tests.integration.engine.distributed.namespaces import Machine, bring_up_loopback
 from tests.postgres import PostgresServer

@@ -46,7 +46,7 @@ class Verdict(FrozenModel):
     complaints: dict[str, int] = Field(default_factory=dict)
     """What workers said on their standard error, and how often."""
 
-    def told(self) -> str:
+    def summary(self) -> str:
         kills, silences = self.after_kill_seconds, self.after_silence_seconds
         return (
             f"{self.runs} runs in {self.seconds:.1f} s; troubles: {self.troubles}\n"
@@ -82,8 +82,8 @@ def judge(
         faults.append(f"{most_running} runs were running at once, the limit is {concurrency}")
     if most_of_one > worker_concurrency:
         faults.append(f"a worker had {most_of_one} runs at once, the limit is {worker_concurrency}")
-    effects = sum(len(each) for each in evidence.effects.values())
-    every_kill = _takeover_seconds(evidence, [each for each in troubles if each.what == "kill"])
+    effects = sum(len(effect) for effect in evidence.effects.values())
+    every_kill = _takeover_seconds(evidence, [item for item in troubles if item.what == "kill"])
     return Verdict(
         faults=tuple(faults[:30]),
         runs=len(run_ids),
@@ -95,16 +95,16 @@ def judge(
         ),
         after_kill_seconds=_takeover_seconds(
             evidence,
-            [each for each in troubles if each.what == "kill" and _one_is_well(each, troubles)],
+            [item for item in troubles if item.what == "kill" and _one_is_well(item, troubles)],
         ),
         after_silence_seconds=_takeover_seconds(
             evidence,
             [
-                each
-                for each in troubles
-                if each.what in ("stop", "cut")
-                and each.ended - each.began > (lease_seconds + 2) * 1_000_000
-                and _one_is_well(each, troubles)
+                item
+                for item in troubles
+                if item.what in ("stop", "cut")
+                and item.ended - item.began > (lease_seconds + 2) * 1_000_000
+                and _one_is_well(item, troubles)
             ],
         ),
         slowest_of_all_seconds=max(every_kill, default=0.0),
@@ -176,9 +176,9 @@ def _takeover_seconds(evidence: Evidence, troubles: Sequence[Trouble]) -> tuple[
 def _one_is_well(trouble: Trouble, troubles: Sequence[Trouble]) -> bool:
     """Return whether another machine, and the server, had no trouble from well before until well after."""
     begin, end = trouble.began - 10_000_000, trouble.began + 10_000_000
-    near = [each for each in troubles if each.began < end and each.ended > begin]
+    near = [item for item in troubles if item.began < end and item.ended > begin]
     others = {f"machine{number}" for number in (1, 2, 3)} - {trouble.machine}
-    return bool(others - {each.machine for each in near}) and all(each.machine for each in near)
+    return bool(others - {item.machine for item in near}) and all(item.machine for item in near)
 
 
 def _spread(seconds: Sequence[float]) -> str:

@@ -89,13 +89,13 @@ async def open_engine(url: str, folder: Path, machine: str) -> tuple[PostgresSto
 
 
 async def main(duty: Duty) -> None:
-    told_to_end = asyncio.Event()
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, told_to_end.set)
+    end_requested = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, end_requested.set)
     folder = Path(duty.folder)
     store, engine = await open_engine(duty.url, folder / duty.machine, duty.machine)
     async with engine.serve([duty.queue]):
         append(folder / "births", f"{engine.worker_id} {os.getpid()} {time.time_ns() // 1000}")
-        await told_to_end.wait()
+        await end_requested.wait()
     await engine.close()
     await store.close()
 

@@ -82,13 +82,13 @@ def test_the_runs_of_a_worker_that_dies_or_falls_silent_are_taken_over_within_te
     assert verdict.after_kill_seconds, "no kill hit a run"
     assert verdict.after_silence_seconds, "no stop and no cut hit a run"
     slowest = max(*verdict.after_kill_seconds, *verdict.after_silence_seconds)
-    assert slowest <= TAKEN_OVER_WITHIN_SECONDS, verdict.told()
+    assert slowest <= TAKEN_OVER_WITHIN_SECONDS, verdict.summary()
 
 
 def _check(folder: Path, plan: Plan) -> Verdict:
     verdict = _conduct(folder, plan)
-    print(verdict.told())
-    assert not verdict.faults, verdict.told()
+    print(verdict.summary())
+    assert not verdict.faults, verdict.summary()
     assert sum(verdict.troubles.values()) == len(plan.troubles(Random(plan.seed)))
     return verdict
 

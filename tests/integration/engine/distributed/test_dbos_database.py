@@ -199,7 +199,7 @@ def test_a_claim_that_cannot_be_worked_on_is_given_back(url: str, database: Dbos
     database.give_back(claim.workflow_id, "somebody else")
     assert database.claim("work", "other", CODE, 1) == []
     database.give_back(claim.workflow_id, "busy")
-    assert [each.workflow_id for each in database.claim("work", "other", CODE, 1)] == [
+    assert [item.workflow_id for item in database.claim("work", "other", CODE, 1)] == [
         claim.workflow_id
     ]
 

@@ -144,7 +144,7 @@ async def test_a_run_of_a_lost_host_goes_on_on_another_and_says_so(hosts: Hosts)
     assert "ape" in lost.body.model_dump_json()
 
 
-async def test_two_versions_of_a_flow_run_side_by_side_each_on_its_own_code(hosts: Hosts) -> None:
+async def test_two_versions_of_a_flow_run_side_by_side_on_their_own_code(hosts: Hosts) -> None:
     old = await hosts.open("ape", hosts.flow("ape", version=1))
     new = await hosts.open("bee", hosts.flow("bee", version=2))
     async with old.serve([WORK]), new.serve([WORK]):
@@ -193,7 +193,7 @@ async def test_a_run_that_dbos_does_not_know_is_handed_to_it(hosts: Hosts) -> No
         assert (await engine.finish(run.id)).result == ["ape", "ape", 1]
 
 
-async def test_the_beats_of_the_dead_are_forgotten_once_nothing_of_theirs_is_left(
+async def test_heartbeats_of_the_dead_are_forgotten_once_nothing_of_theirs_is_left(
     hosts: Hosts,
 ) -> None:
     engine = await hosts.open("ape")
@@ -205,8 +205,8 @@ async def test_the_beats_of_the_dead_are_forgotten_once_nothing_of_theirs_is_lef
     async with engine.serve([WORK]):
 
         async def gone() -> bool:
-            beats = await hosts.store.read(lambda view: view.workers())
-            return all(beat.id != "wrk_dead" for beat in beats)
+            heartbeats = await hosts.store.read(lambda view: view.workers())
+            return all(heartbeat.id != "wrk_dead" for heartbeat in heartbeats)
 
         assert await retry_until(gone)
 
@@ -246,7 +246,7 @@ async def test_a_host_whose_worker_is_started_again_gets_its_pinned_runs_back(ho
 
 
 @pytest.mark.soak
-async def test_a_worker_whose_mark_is_cut_but_beats_keeps_its_runs(hosts: Hosts) -> None:
+async def test_worker_whose_mark_is_cut_but_sends_heartbeats_keeps_its_runs(hosts: Hosts) -> None:
     bodies, may_end = 0, asyncio.Event()
 
     async def body(ctx: Any, input: Any) -> str:
@@ -329,7 +329,7 @@ async def _with_fence(hosts: Hosts, run_id: str, fence: int) -> Run | None:
     return run if run.fence == fence and run.status is RunStatus.RUNNING else None
 
 
-async def test_a_claim_that_dbos_made_and_nobody_heard_of_goes_back_to_the_queue(
+async def test_unreceived_claim_made_by_dbos_goes_back_to_the_queue(
     hosts: Hosts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claim, lost = DbosDatabase.claim, asyncio.Event()

@@ -61,15 +61,15 @@ def test_one_thing_is_had_by_one_of_three_processes(
     things = asyncio.run(_prepare_things(postgres_url, tmp_path, approvals, runs))
     barrier = FRESH.Barrier(RACERS)
     won = _in_processes(partial(_reach_for_all, postgres_url, tmp_path, things, barrier))
-    winners = [sum(each) for each in zip(*won, strict=True)]
+    winners = [sum(item) for item in zip(*won, strict=True)]
     assert winners == [1] * (approvals + runs)
-    print(f"{len(winners)} races, won {' : '.join(str(sum(each)) for each in won)}")
+    print(f"{len(winners)} races, won {' : '.join(str(sum(item)) for item in won)}")
 
 
 @pytest.mark.parametrize(
     ("limit", "runs"), [(7, 60), in_soak(None, 80), in_soak(7, 1_000), in_soak(None, 1_000)]
 )
-def test_each_queued_run_is_claimed_once_by_one_of_three_workers(
+def test_every_queued_run_is_claimed_once_by_one_of_three_workers(
     postgres_url: str, tmp_path: Path, limit: int | None, runs: int
 ) -> None:
     asyncio.run(_queue_runs(postgres_url, tmp_path, runs))
@@ -77,9 +77,9 @@ def test_each_queued_run_is_claimed_once_by_one_of_three_workers(
     hosted = _in_processes(partial(_serve_until_empty, postgres_url, tmp_path, queue))
     claims = _rows(postgres_url, "SELECT run_id FROM podium.events WHERE type = 'run_started'")
     assert len(claims) == len(set(claims)) == runs
-    bodies = Counter(run_id for each in hosted for run_id in each)
+    bodies = Counter(run_id for item in hosted for run_id in item)
     assert bodies == Counter(run_id for (run_id,) in claims)
-    print(f"{runs} claims, won {' : '.join(str(len(each)) for each in hosted)}")
+    print(f"{runs} claims, won {' : '.join(str(len(item)) for item in hosted)}")
 
 
 # --- what each process does ------------------------------------------------------------------

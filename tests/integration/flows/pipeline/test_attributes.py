@@ -84,7 +84,7 @@ def test_appends_of_parallel_tasks_merge_without_conflict(
     for path in (BACKLOG, MEMORY):
         text = repository.read(path) or ""
         assert "<<<<" not in text
-        wanted = {f"- {each}" for each in (*before, "first idea", "second idea", "third idea")}
+        wanted = {f"- {item}" for item in (*before, "first idea", "second idea", "third idea")}
         assert {entry.rstrip("!") for entry in repository.entries(path)} == wanted
         assert text.count("# ") == 1
 

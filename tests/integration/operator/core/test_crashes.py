@@ -123,14 +123,14 @@ async def test_an_idempotent_call_that_was_cut_off_recovers_by_itself(tmp_path: 
     assert list(shop.kept()["things"]) == ["thing_1"]
 
 
-async def test_of_many_who_approve_at_once_one_is_heard_and_the_plan_runs_once(
+async def test_of_many_who_approve_at_once_one_counts_and_the_plan_runs_once(
     tmp_path: Path,
 ) -> None:
     await _raced(tmp_path, people=200)
 
 
 @pytest.mark.soak
-async def test_of_ten_thousand_who_approve_at_once_one_is_heard(tmp_path: Path) -> None:
+async def test_of_ten_thousand_who_approve_at_once_one_counts(tmp_path: Path) -> None:
     await _raced(tmp_path, people=10_000)
 
 
@@ -143,9 +143,9 @@ async def _raced(folder: Path, people: int) -> None:
         assert halted.run_id
         answers = await asyncio.gather(
             *(
-                _heard(each, halted.action_id, f"person-{number}")
+                _received(item, halted.action_id, f"person-{number}")
                 for number in range(people // 2)
-                for each in (podium, other)
+                for item in (podium, other)
             )
         )
         engine = await podium.hosting_engine()
@@ -157,7 +157,7 @@ async def _raced(folder: Path, people: int) -> None:
     assert len(receipts) == 1
 
 
-async def _heard(podium: Podium, action_id: str, who: str) -> bool:
+async def _received(podium: Podium, action_id: str, who: str) -> bool:
     try:
         await approve(await podium.store(), podium.clock, podium.ids, action_id, by=who)
     except NotPossibleNow:

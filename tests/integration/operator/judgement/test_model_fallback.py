@@ -25,7 +25,7 @@ from podium.jobs.operator.models import Intent, Message, Reading
 from podium.testing import FakeAgent
 from podium.testing.agents import PreparedReply
 from tests.soaking import in_soak
-from tests.unit.operator.judgement.model_rig import PACK, answer, reader, said
+from tests.unit.operator.judgement.model_harness import PACK, answer, message_of, reader
 
 
 class Written:
@@ -49,7 +49,9 @@ def behind(reply: PreparedReply, other: Written) -> WithFallback:
 
 async def test_a_model_that_answers_is_believed_and_nobody_else_is_asked() -> None:
     other = Written()
-    reading = await behind(Reply(text="", payload=answer()), other).read(said("new lead: Sarah"))
+    reading = await behind(Reply(text="", payload=answer()), other).read(
+        message_of("new lead: Sarah")
+    )
     assert (reading.intent, reading.reasoning) == (Intent.EXECUTE, "A new lead.")
     assert not other.asked
 
@@ -70,7 +72,7 @@ async def test_without_an_answer_the_other_reads_and_says_why(trouble: PodiumErr
     trouble.usage = Usage(input_tokens=7, turns=1)
     other = Written()
     both = behind(trouble, other)
-    reading = await both.read(said("hello"))
+    reading = await both.read(message_of("hello"))
     assert reading.intent is Intent.CLARIFY
     assert reading.reasoning == (
         "The words name a tool (read by 'embedded', because the model gave no answer: "
@@ -85,15 +87,15 @@ async def test_the_name_is_that_of_whoever_read_in_this_task() -> None:
     both = WithFallback(ModelClassifier(agent, PACK), Written())
 
     async def read() -> str:
-        await both.read(said("hello"))
+        await both.read(message_of("hello"))
         return both.name
 
     assert [*await asyncio.gather(read(), read())] == ["embedded", "clever"]
     assert both.name == "clever"
 
 
-async def test_the_reason_stands_alone_where_the_other_gave_none_and_is_short() -> None:
-    reading = await behind(AgentLost("gone\n" * 500), Written("")).read(said("hello"))
+async def test_reason_is_alone_where_the_other_gave_none_and_is_short() -> None:
+    reading = await behind(AgentLost("gone\n" * 500), Written("")).read(message_of("hello"))
     assert reading.reasoning.startswith(
         "read by 'embedded', because the model gave no answer: gone"
     )
@@ -104,7 +106,7 @@ async def test_the_reason_stands_alone_where_the_other_gave_none_and_is_short() 
 @pytest.mark.parametrize("error", [BadInput("a bad contract"), Interrupted("Ctrl-C")])
 async def test_what_another_reading_does_not_mend_is_raised(error: PodiumError) -> None:
     with pytest.raises(type(error)):
-        await behind(error, Written()).read(said("hello"))
+        await behind(error, Written()).read(message_of("hello"))
 
 
 async def test_cancelling_is_not_taken_for_a_model_that_is_down() -> None:
@@ -115,7 +117,7 @@ async def test_cancelling_is_not_taken_for_a_model_that_is_down() -> None:
         await asyncio.Event().wait()
         raise AssertionError
 
-    reading = asyncio.create_task(behind(wait, other).read(said("hello")))
+    reading = asyncio.create_task(behind(wait, other).read(message_of("hello")))
     await asked.wait()
     reading.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -129,7 +131,7 @@ async def test_a_broken_other_is_not_covered_up_by_the_model() -> None:
             raise AgentLost("the other is broken too")
 
     with pytest.raises(AgentLost, match="broken too"):
-        await behind(AgentLost("down"), Broken()).read(said("hello"))
+        await behind(AgentLost("down"), Broken()).read(message_of("hello"))
 
 
 @pytest.mark.parametrize(
@@ -146,6 +148,6 @@ async def test_an_openrouter_in_trouble_is_covered_end_to_end(
     tmp_path: Path, step: dict[str, object]
 ) -> None:
     async with reader(tmp_path, step, seconds=3.0) as (model, _, _):
-        reading = await WithFallback(model, Written()).read(said("hello"))
+        reading = await WithFallback(model, Written()).read(message_of("hello"))
     assert reading.intent is Intent.CLARIFY
     assert "because the model gave no answer: " in reading.reasoning

@@ -21,7 +21,7 @@ from podium.tools import Tool, ToolScope
 from podium.tools.packs import load_pack, pack_tools
 from tests.integration.packs.roofing.sms_gateway import ACCOUNT, TOKEN, Gateway
 from tests.integration.packs.roofing.smtp_server import SmtpServer
-from tests.unit.packs.roofing.rig import FOLDER, NOW
+from tests.unit.packs.roofing.roofing_harness import FOLDER, NOW
 
 SARAH = {"name": "Sarah Bell", "phone": "+61400123456", "suburb": "Clayton"}
 
@@ -50,7 +50,7 @@ class Office:
         before = self.content()
         second = await self._perform(tool, arguments)
         assert self.content() == before
-        assert _said(second) == _said(first)
+        assert _fields(second) == _fields(first)
         return dict(first.result or {})
 
     async def once(self, tool: str, **arguments: Any) -> dict[str, Any]:
@@ -61,23 +61,23 @@ class Office:
         return dict(outcome.result or {})
 
     async def refused(self, tool: str, **arguments: Any) -> str:
-        """What the tool says when it must refuse and change nothing."""
+        """Message of the tool when it must refuse and change nothing."""
         before = self.content()
         words = await self.broken(tool, **arguments)
         assert self.content() == before
         return words
 
     async def broken(self, tool: str, *, again: bool = False, **arguments: Any) -> str:
-        """What the tool says when it fails. `again`: under the key of the call before."""
+        """Message of the tool when it fails. `again`: under the key of the call before."""
         self.calls += 0 if again else 1
         with pytest.raises(ToolBroke) as failure:
             await self._perform(tool, arguments)
         return str(failure.value)
 
     async def _perform(self, tool: str, arguments: dict[str, Any]) -> CallOutcome:
-        noun = self.pack.tool(tool)
-        assert noun is not None, tool
-        Draft202012Validator(noun.input_schema).validate(arguments)
+        model = self.pack.tool(tool)
+        assert model is not None, tool
+        Draft202012Validator(model.input_schema).validate(arguments)
         step = f"call#{self.calls}"
         call = Call(
             run_id=self.run_id,
@@ -102,10 +102,10 @@ class Office:
 
     async def undo(self, tool: str, result: Mapping[str, Any]) -> dict[str, Any]:
         """Perform the tool that takes another one back, as its result says."""
-        noun = self.pack.tool(tool)
-        assert noun is not None
-        assert noun.undo is not None
-        return await self.do(noun.undo, **result["undo"])
+        model = self.pack.tool(tool)
+        assert model is not None
+        assert model.undo is not None
+        return await self.do(model.undo, **result["undo"])
 
     def content(self) -> dict[str, list[tuple[Any, ...]]]:
         """Every row of every table."""
@@ -116,7 +116,7 @@ class Office:
             names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
             tables = sorted(str(row[0]) for row in names)
             found = {
-                each: connection.execute(f"SELECT * FROM {each}").fetchall() for each in tables
+                table: connection.execute(f"SELECT * FROM {table}").fetchall() for table in tables
             }
         connection.close()
         return found
@@ -159,7 +159,7 @@ class Office:
         return str(made["invoice_id"])
 
 
-def _said(outcome: CallOutcome) -> dict[str, Any]:
+def _fields(outcome: CallOutcome) -> dict[str, Any]:
     """The result without its proof, which is looked up anew."""
     return {name: value for name, value in (outcome.result or {}).items() if name != "verification"}
 

@@ -107,7 +107,7 @@ def _rows(project: PostgrestServer, path: str, prefer: str) -> _Reply:
     tests = [_test(name, value) for name, value in asked if name not in _CONTROLS]
     where = sql.SQL(" AND ").join([test for test, _ in tests]) if tests else sql.SQL("true")
     values = [value for _, given in tests for value in given]
-    columns = sql.SQL(", ").join(sql.Identifier(each) for each in controls["select"].split(","))
+    columns = sql.SQL(", ").join(sql.Identifier(part) for part in controls["select"].split(","))
     limit = min(int(controls.get("limit", project.most_rows)), project.most_rows)
     offset = int(controls.get("offset", 0))
     statement = sql.SQL(
@@ -148,11 +148,11 @@ def _listed(given: str) -> list[str]:
     """`("a","b \\"c\\"")`: quoted elements with backslash escapes."""
     assert given[0] + given[-1] == "()"
     quoted = re.findall(r'"((?:[^"\\]|\\.)*)"', given[1:-1])
-    return [re.sub(r"\\(.)", r"\1", each) for each in quoted]
+    return [re.sub(r"\\(.)", r"\1", item) for item in quoted]
 
 
 def _order(given: str) -> sql.Composable:
-    parts = [each.partition(".") for each in given.split(",") if each]
+    parts = [part.partition(".") for part in given.split(",") if part]
     terms = [
         sql.SQL("{} {}").format(sql.Identifier(name), sql.SQL("DESC" if way == "desc" else "ASC"))
         for name, _, way in parts
@@ -166,7 +166,7 @@ def _called(project: PostgrestServer, path: str, given: dict[str, Any]) -> _Repl
         sql.SQL("{} => {}").format(sql.Identifier(name), sql.Placeholder()) for name in given
     )
     values = [
-        json.dumps(each) if isinstance(each, dict | list) else each for each in given.values()
+        json.dumps(item) if isinstance(item, dict | list) else item for item in given.values()
     ]
     statement = sql.SQL("SELECT {}({})").format(sql.Identifier(function), named)
     with psycopg.connect(project.database_url) as connection:
@@ -181,6 +181,6 @@ def _refusal(error: psycopg.Error) -> _Reply:
     else:
         status = _STATUSES.get(state, 400 if state[:2] in ("22", "23", "42", "P0") else 500)
     code = {"42P01": "PGRST205", "42883": "PGRST202"}.get(state, state)
-    told = error.diag
-    body = {"code": code, "message": told.message_primary, "details": told.message_detail}
-    return _Reply(status, {**body, "hint": told.message_hint})
+    output = error.diag
+    body = {"code": code, "message": output.message_primary, "details": output.message_detail}
+    return _Reply(status, {**body, "hint": output.message_hint})

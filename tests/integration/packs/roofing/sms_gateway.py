@@ -18,7 +18,7 @@ TOKEN = "token-for-tests"
 
 @dataclass
 class Gateway:
-    """How it answers, and what it took. One message for one idempotency key."""
+    """Loopback gateway for text messages: its answers, and the messages it took, one per idempotency key."""
 
     url: str = ""
     answer: tuple[int, bytes] | None = None
@@ -87,5 +87,5 @@ def _handler(gateway: Gateway) -> type[BaseHTTPRequestHandler]:
 
 def _error(code: int, message: str, status: int) -> bytes:
     more = f"https://www.twilio.com/docs/errors/{code}"
-    told = {"code": code, "message": message, "more_info": more, "status": status}
-    return json.dumps(told).encode()
+    payload = {"code": code, "message": message, "more_info": more, "status": status}
+    return json.dumps(payload).encode()

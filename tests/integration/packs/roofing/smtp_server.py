@@ -28,7 +28,7 @@ class Received:
 
 @dataclass
 class SmtpServer:
-    """How the server behaves, and what it was given."""
+    """Behaviour of the server, and the mails it was given."""
 
     port: int = 0
     certificate: tuple[Path, Path] | None = None
@@ -104,13 +104,13 @@ class _Talk:
             return
         await self._say(self._server.greeting)
         while line := await self._reader.readline():
-            said = line.decode("ascii", "replace").strip()
-            verb = said.partition(" ")[0].upper()
+            output = line.decode("ascii", "replace").strip()
+            verb = output.partition(" ")[0].upper()
             self._server.commands.append(verb)
-            if not await self._answered(verb, said):
+            if not await self._answered(verb, output):
                 return
 
-    async def _answered(self, verb: str, said: str) -> bool:
+    async def _answered(self, verb: str, text: str) -> bool:
         """False: hang up."""
         server = self._server
         match verb:
@@ -122,14 +122,14 @@ class _Talk:
                     await self._writer.start_tls(_context(server))
                     self._encrypted = True
             case "AUTH":
-                await self._say(await self._logged_in(said))
+                await self._say(await self._logged_in(text))
             case "MAIL":
-                self._sender = said.partition("<")[2].partition(">")[0]
+                self._sender = text.partition("<")[2].partition(">")[0]
                 await self._say(server.sender_reply)
             case "RCPT":
                 if server.hang_up_after == "rcpt":
                     return False
-                to = said.partition("<")[2].partition(">")[0]
+                to = text.partition("<")[2].partition(">")[0]
                 self._recipients.append(to)
                 await self._say(server.refused.get(to, "250 recipient ok"))
             case "DATA":
@@ -151,8 +151,8 @@ class _Talk:
             lines.append("AUTH PLAIN")
         return "\r\n".join([*(f"250-{line}" for line in lines), "250 8BITMIME"])
 
-    async def _logged_in(self, said: str) -> str:
-        given = said.split(" ")[2] if said.count(" ") > 1 else ""
+    async def _logged_in(self, text: str) -> str:
+        given = text.split(" ")[2] if text.count(" ") > 1 else ""
         _, user, password = base64.b64decode(given).decode().split("\0")
         if (user, password) != self._server.login:
             return "535 5.7.8 bad credentials"

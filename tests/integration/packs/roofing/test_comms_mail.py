@@ -19,7 +19,7 @@ from podium.core.errors import ToolBroke
 from podium.testing import retry_until
 from podium.tools.packs import PackScope
 from tests.integration.packs.roofing.smtp_server import SmtpServer, make_certificate, serving
-from tests.unit.packs.roofing.rig import pack_scope
+from tests.unit.packs.roofing.roofing_harness import pack_scope
 
 MAIL = Mail("sarah@example.com", "Your quote", "Hello Sarah,\n\nhere it is.\n.\nBye\n")
 
@@ -67,7 +67,7 @@ async def test_a_message_arrives_whole_with_an_id_made_from_the_key(tmp_path: Pa
     assert again.message_id == first.message_id != other.message_id
 
 
-async def test_letters_long_lines_and_files_of_any_kind_go_through(tmp_path: Path) -> None:
+async def test_unicode_long_lines_and_files_of_any_kind_go_through(tmp_path: Path) -> None:
     photo = Attachment("roof café.jpg", bytes(range(256)) * 50, "image/jpeg")
     body = "Zoë — 🏠\n" + "long " * 2000 + "\n.hidden\n..twice\n"
     mail = Mail("sarah@example.com", "Dächer für Zoë " * 10, body, (photo,))
@@ -125,7 +125,7 @@ async def test_a_server_whose_certificate_is_not_trusted_gets_nothing(tmp_path: 
         (SmtpServer(login=("office", "other")), "does not accept the login"),
     ],
 )
-async def test_what_certainly_was_not_sent_is_said_to_be_so(
+async def test_what_certainly_was_not_sent_is_reported_as_such(
     tmp_path: Path, server: SmtpServer, words: str
 ) -> None:
     login = {"ROOFING_SMTP_USER": "office", "ROOFING_SMTP_PASSWORD": "hush"} if server.login else {}
@@ -149,7 +149,7 @@ async def test_a_login_that_the_server_quotes_is_not_passed_on(tmp_path: Path) -
     assert quoted[:8] not in str(caught.value)
 
 
-async def test_a_server_that_offers_no_encryption_is_not_told_the_password(tmp_path: Path) -> None:
+async def test_server_without_encryption_is_not_sent_the_password(tmp_path: Path) -> None:
     refusing = SmtpServer(certificate=(Path("unused"), Path("unused")), starttls_reply="454 no TLS")
     for server in (SmtpServer(), refusing):
         async with serving(server):
@@ -187,11 +187,11 @@ async def test_a_server_that_falls_silent_is_not_waited_for_beyond_the_calls_tim
             await send_mail(MAIL, mail_scope(tmp_path, server, timeout_seconds=1.2))
 
 
-def test_a_silence_is_told_alike_whoever_notices_it_first() -> None:
+def test_silence_is_reported_alike_whoever_notices_it_first() -> None:
     # The socket's own time-out and the cut of the line come at the same moment.
-    told_by_smtplib = smtplib.SMTPServerDisconnected("Connection unexpectedly closed: timed out")
-    told_by_smtplib.__context__ = TimeoutError("timed out")
-    assert reason_of(told_by_smtplib) == reason_of(TimeoutError()) == "it took too long"
+    smtplib_reports = smtplib.SMTPServerDisconnected("Connection unexpectedly closed: timed out")
+    smtplib_reports.__context__ = TimeoutError("timed out")
+    assert reason_of(smtplib_reports) == reason_of(TimeoutError()) == "it took too long"
 
 
 async def test_a_cancelled_call_ends_its_conversation(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from podium.core.errors import ToolBroke
 from podium.testing import retry_until
 from podium.tools.packs import PackScope
 from tests.integration.packs.roofing.sms_gateway import ACCOUNT, TOKEN, Gateway, sms_gateway
-from tests.unit.packs.roofing.rig import pack_scope
+from tests.unit.packs.roofing.roofing_harness import pack_scope
 
 SMS = Sms("+61400123456", "G'day Sarah — we're on our way 🏠 & 50% done+")
 
@@ -76,7 +76,7 @@ async def test_a_pool_of_senders_is_named_as_one(tmp_path: Path, gateway: Gatewa
     assert "From" not in gateway.asked[0]
 
 
-async def test_the_gateways_no_is_told_in_its_words(tmp_path: Path, gateway: Gateway) -> None:
+async def test_gateway_refusal_is_reported_in_its_words(tmp_path: Path, gateway: Gateway) -> None:
     with pytest.raises(
         ToolBroke, match=r"not sent: the gateway rejected it \(21211\): The 'To' num"
     ):
@@ -97,7 +97,7 @@ async def test_the_gateways_no_is_told_in_its_words(tmp_path: Path, gateway: Gat
         (None, {"status": "undelivered", "error_code": 30005}, r"says undelivered \(30005\)"),
     ],
 )
-async def test_what_certainly_was_not_sent_is_said_to_be_so(
+async def test_what_certainly_was_not_sent_is_reported_as_such(
     tmp_path: Path,
     gateway: Gateway,
     answer: tuple[int, bytes] | None,
@@ -209,17 +209,17 @@ LOGIN = base64.b64encode(f"{ACCOUNT}:{TOKEN}".encode()).decode()
 async def test_a_login_that_the_gateway_quotes_is_not_passed_on(
     tmp_path: Path, gateway: Gateway, form: str, before: str
 ) -> None:
-    for status, said in (
+    for status, text in (
         (400, {"message": f"{before}{form}", "code": form}),
         (201, {"sid": "SM1", "status": "failed", "error_message": f"{before}{form}"}),
     ):
-        gateway.answer = (status, json.dumps(said).encode())
+        gateway.answer = (status, json.dumps(text).encode())
         with pytest.raises(ToolBroke) as caught:
             await send_sms(SMS, sms_scope(tmp_path, gateway))
-        told = str(caught.value)
-        assert form not in told
-        assert LOGIN[:8] not in told
-        assert TOKEN[:8] not in told
+        output_text = str(caught.value)
+        assert form not in output_text
+        assert LOGIN[:8] not in output_text
+        assert TOKEN[:8] not in output_text
 
 
 async def test_what_a_gateway_nests_in_its_answer_is_left_out(

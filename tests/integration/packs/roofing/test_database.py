@@ -34,7 +34,7 @@ from packs.roofing.database import (
 from podium.core.errors import ToolBroke
 from podium.tools.packs import PackScope
 from tests.integration.packs.roofing.postgrest import postgrest
-from tests.unit.packs.roofing.rig import FOLDER, NOW, pack_scope
+from tests.unit.packs.roofing.roofing_harness import FOLDER, NOW, pack_scope
 
 BACKENDS = ("sqlite", "postgresql", "supabase")
 
@@ -174,7 +174,7 @@ async def test_a_row_that_is_not_as_expected_is_left_alone(scope: PackScope) -> 
     assert won["stage"] == "won"
 
 
-async def test_changes_of_one_call_see_each_other(scope: PackScope) -> None:
+async def test_changes_of_one_call_see_one_another(scope: PackScope) -> None:
     task = Insert("tasks", {"id": "task_1", "title": "Call John", "lead_id": "lead_1"})
     done = Update("tasks", "task_1", {"status": "done"}, {"status": "open"})
     async with open_database(scope) as db:
@@ -195,7 +195,7 @@ async def test_updating_moves_updated_at_and_only_that(scope: PackScope) -> None
     assert (row["name"], row["notes"]) == ("Sarah Chen", "x")
 
 
-async def test_rules_of_the_database_are_told_in_words(scope: PackScope) -> None:
+async def test_rules_of_the_database_are_reported_in_words(scope: PackScope) -> None:
     bad_stage = Insert("leads", {"id": "lead_2", "name": "B", "stage": "sold"})
     orphan = Insert("quotes", {"id": "quote_1", "lead_id": "nobody"})
     nameless = Insert("leads", {"id": "lead_3"})
@@ -212,7 +212,7 @@ async def test_rules_of_the_database_are_told_in_words(scope: PackScope) -> None
         assert await db.count("leads") == 1
 
 
-async def test_a_quote_has_one_job_at_most_until_that_is_cancelled(scope: PackScope) -> None:
+async def test_quote_has_at_most_one_job_until_that_is_cancelled(scope: PackScope) -> None:
     quote = Insert("quotes", {"id": "quote_1", "lead_id": "lead_1"})
 
     def job(id: str) -> Insert:
@@ -275,7 +275,7 @@ async def test_text_is_found_whatever_signs_it_holds(scope: PackScope) -> None:
             assert row["id"] == note
 
 
-async def test_days_and_moments_are_searched_from_and_to(scope: PackScope) -> None:
+async def test_dates_and_times_are_searched_from_and_to(scope: PackScope) -> None:
     tasks = [
         Insert("tasks", {"id": f"task_{n}", "title": "x", "due": f"2026-11-{n:02}"})
         for n in range(10, 15)
@@ -363,12 +363,16 @@ async def test_a_row_is_read_for_proof_without_a_chance_to_write(scope: PackScop
 async def test_health_says_what_is_there(scope: PackScope) -> None:
     async with open_database(scope) as db:
         await db.apply(scope.key, [lead()], {})
-        told = await health(db)
-    assert told["reachable"] is True
-    assert told["migrations"][0] == "0001_tables"
-    assert told["backend"] == db.backend
-    assert set(told["counts"]) == set(TABLES)
-    assert (told["counts"]["leads"], told["counts"]["performed"], told["counts"]["jobs"]) == (
+        health_report = await health(db)
+    assert health_report["reachable"] is True
+    assert health_report["migrations"][0] == "0001_tables"
+    assert health_report["backend"] == db.backend
+    assert set(health_report["counts"]) == set(TABLES)
+    assert (
+        health_report["counts"]["leads"],
+        health_report["counts"]["performed"],
+        health_report["counts"]["jobs"],
+    ) == (
         1,
         1,
         0,
@@ -387,7 +391,7 @@ async def test_a_snapshot_is_the_whole_database_with_its_hash(scope: PackScope) 
     assert file.stat().st_size == taken.bytes
     assert file.stat().st_mode & 0o777 == 0o600
     assert sorted(names_in(file)) == ["Sarah Chen", "Zoë"]
-    assert [each.name for each in file.parent.iterdir()] == [taken.file_name]
+    assert [path.name for path in file.parent.iterdir()] == [taken.file_name]
     if file.suffix == ".db":
         # The format's two version bytes: 1 is a file that stands alone, 2 one with a log beside it.
         assert file.read_bytes()[18:20] == b"\x01\x01"
@@ -420,7 +424,7 @@ FIRST_USE = """
 import asyncio, json, sys
 from pathlib import Path
 from packs.roofing.database import Insert, open_database
-from tests.unit.packs.roofing.rig import pack_scope
+from tests.unit.packs.roofing.roofing_harness import pack_scope
 
 async def main(state, settings, number):
     scope = pack_scope(Path(state), json.loads(settings), key=f"call {number}")

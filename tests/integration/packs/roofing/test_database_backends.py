@@ -1,4 +1,4 @@
-"""What is different about each place: how it is chosen, made ready, guarded, and how it fails."""
+"""Differences between the databases: choice, preparation, protection and failures."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from podium.testing import retry_until
 from podium.tools.packs import PackScope
 from tests.integration.packs.roofing.postgrest import PostgrestServer, postgrest
 from tests.postgres import PostgresServer
-from tests.unit.packs.roofing.rig import FOLDER, pack_scope
+from tests.unit.packs.roofing.roofing_harness import FOLDER, pack_scope
 
 SQLITE_TYPES = {
     Kind.TEXT: "TEXT",
@@ -145,9 +145,9 @@ async def test_a_database_of_a_newer_pack_is_left_alone(tmp_path: Path, postgres
     with psycopg.connect(postgres_url) as server:
         server.execute("CREATE TABLE roofing_migrations (name text, applied_at timestamptz)")
         server.execute(record)
-    for each in (scope, pack_scope(tmp_path, {"ROOFING_DATABASE_URL": postgres_url})):
+    for item in (scope, pack_scope(tmp_path, {"ROOFING_DATABASE_URL": postgres_url})):
         with pytest.raises(ToolBroke, match=r"newer roofing pack \(it has 9999_later\)"):
-            async with open_database(each):
+            async with open_database(item):
                 pass
 
 
@@ -168,14 +168,14 @@ async def test_proof_read_before_first_use_finds_no_row_and_makes_no_file(tmp_pa
     assert list(tmp_path.iterdir()) == []
 
 
-async def test_a_file_that_is_no_database_is_said_to_be_none(tmp_path: Path) -> None:
+async def test_file_that_is_no_database_is_reported_as_such(tmp_path: Path) -> None:
     (tmp_path / "roofing.db").write_bytes(b"not a database at all" * 100)
     with pytest.raises(ToolBroke, match="is not a readable database"):
         async with open_database(pack_scope(tmp_path)):
             pass
 
 
-async def test_a_busy_file_is_waited_for_and_then_said_to_be_busy(tmp_path: Path) -> None:
+async def test_busy_file_is_waited_for_and_then_reported_as_busy(tmp_path: Path) -> None:
     scope = pack_scope(tmp_path, timeout_seconds=0.1)
     async with open_database(scope) as db:
         holder = sqlite3.connect(tmp_path / "roofing.db", isolation_level=None)
@@ -240,16 +240,16 @@ async def test_a_missing_driver_is_named_with_its_remedy(
             pass
 
 
-async def test_a_project_without_the_tables_is_told_which_files_to_run(
+async def test_project_without_the_tables_is_shown_which_files_to_run(
     tmp_path: Path, project: PostgrestServer
 ) -> None:
     async with open_database(at_supabase(tmp_path, project)) as db:
         for attempt in (db.rows("leads"), db.apply("k", [NOTE], {})):
             with pytest.raises(ToolBroke, match="run the files of the pack's folder migrations/"):
                 await attempt
-        told = await health(db)
-    assert told["reachable"] is False
-    assert "migrations/postgresql" in told["problem"]
+        health_report = await health(db)
+    assert health_report["reachable"] is False
+    assert "migrations/postgresql" in health_report["problem"]
 
 
 @pytest.mark.sample(4)
@@ -273,7 +273,7 @@ async def test_a_project_without_the_tables_is_told_which_files_to_run(
         ),
     ],
 )
-async def test_what_a_proxy_may_answer_in_a_projects_place_is_told_in_words(
+async def test_possible_answers_of_a_proxy_for_a_project_are_reported_in_words(
     tmp_path: Path, project: PostgrestServer, answer: tuple[int, bytes], words: str
 ) -> None:
     project.broken_answer = answer
@@ -282,7 +282,7 @@ async def test_what_a_proxy_may_answer_in_a_projects_place_is_told_in_words(
             await db.rows("leads")
 
 
-async def test_a_wrong_key_is_told_and_never_shown(
+async def test_wrong_key_is_reported_and_never_shown(
     tmp_path: Path, project: PostgrestServer
 ) -> None:
     settings = {"SUPABASE_URL": project.url, "SUPABASE_SERVICE_ROLE_KEY": "wrong-but-secret"}

@@ -12,7 +12,7 @@ import pytest
 from tests.integration.packs.roofing.office import Office, open_office, sending_settings
 from tests.integration.packs.roofing.sms_gateway import Gateway
 from tests.integration.packs.roofing.smtp_server import SmtpServer
-from tests.integration.packs.roofing.test_handlers_comms import letter
+from tests.integration.packs.roofing.test_handlers_comms import character
 
 PLAN_AGAIN = "after this was planned; nothing was sent: check it, then plan this again"
 
@@ -88,7 +88,7 @@ async def test_what_decides_neither_recipient_nor_words_may_change(
     await office.once("leads.update", lead_id=lead_id, address="1 High St")
     await office.once("leads.update", lead_id=other, phone="+61499000222")
     assert await sent_by_the_plan(office, "email.send_quote", quote_id=quote_id) == ""
-    assert letter(server)[0] == "sarah@example.com"
+    assert character(server)[0] == "sarah@example.com"
 
 
 async def test_a_quote_that_got_other_lines_after_the_plan_is_not_sent(
@@ -128,7 +128,7 @@ async def test_what_the_plan_itself_changed_was_planned(office: Office, server: 
     later(office)
     await office.once("quote.finalize", quote_id=quote_id)
     assert await sent_by_the_plan(office, "email.send_quote", quote_id=quote_id) == ""
-    assert letter(server)[0] == "sarah@example.com"
+    assert character(server)[0] == "sarah@example.com"
 
 
 async def test_a_row_that_was_changed_past_the_tools_is_noticed(
@@ -161,9 +161,9 @@ async def test_a_row_that_was_changed_past_the_tools_is_noticed(
         ("B" * 61, "there"),
     ],
 )
-async def test_only_a_name_is_said_as_a_name(
+async def test_only_a_name_is_used_as_a_name(
     office: Office, server: SmtpServer, name: str, greeted: str
 ) -> None:
     lead_id = await office.lead(name=name, email="sarah@example.com")
     await office.do("email.send_quote", quote_id=await office.quote(upto="final", lead_id=lead_id))
-    assert letter(server)[2].startswith(f"Hi {greeted},\n")
+    assert character(server)[2].startswith(f"Hi {greeted},\n")

@@ -25,7 +25,7 @@ def office(tmp_path: Path, server: SmtpServer, gateway: Gateway) -> Office:
     return open_office(tmp_path, sending_settings(server, gateway))
 
 
-def letter(server: SmtpServer) -> tuple[str, str, str]:
+def character(server: SmtpServer) -> tuple[str, str, str]:
     """Recipient, subject and text of the one message that was sent."""
     [received] = server.received
     message = email.message_from_bytes(received.content, policy=email.policy.default)
@@ -50,7 +50,7 @@ async def test_a_text_message_is_sent_once_and_on_record(office: Office, gateway
     assert row["provider_id"] == sent["provider_id"] == f"SM{0:032}"
 
 
-async def test_what_the_gateway_charged_is_told(office: Office, gateway: Gateway) -> None:
+async def test_charge_of_the_gateway_is_reported(office: Office, gateway: Gateway) -> None:
     gateway.fate = {"price": "-0.0515"}
     assert (await office.do("sms.send", **HELLO))["usd"] == 0.0515
 
@@ -108,7 +108,7 @@ async def test_a_message_to_a_lead_nobody_has_is_not_sent(office: Office, gatewa
 
 async def test_an_e_mail_arrives_as_it_was_written(office: Office, server: SmtpServer) -> None:
     sent = await office.do("email.send", to="z@example.com", subject="Colours", body="All there.")
-    assert letter(server) == ("z@example.com", "Colours", "All there.\n")
+    assert character(server) == ("z@example.com", "Colours", "All there.\n")
     assert sent["provider_id"].startswith("<")
     assert message_row(office)["purpose"] == "message"
 
@@ -121,7 +121,7 @@ async def test_a_final_quote_goes_to_its_lead_with_lines_and_total(
     assert "only a final quote" in await office.refused("email.send_quote", quote_id=quote_id)
     await office.do("quote.finalize", quote_id=quote_id)
     sent = await office.do("email.send_quote", quote_id=quote_id)
-    to, subject, text = letter(server)
+    to, subject, text = character(server)
     assert (to, subject) == ("sarah@example.com", f"Quote {quote_id}: your roof")
     assert "- rebed ridge: 1 x $1,850.00 = $1,850.00\nTotal: $1,850.00, GST included" in text
     assert text.endswith("Kind regards\nClayton Roofing\n")
@@ -134,14 +134,14 @@ async def test_a_quote_for_a_lead_without_mail_needs_an_address(
     quote_id = await office.quote(upto="final")
     assert "no e-mail address" in await office.refused("email.send_quote", quote_id=quote_id)
     await office.do("email.send_quote", quote_id=quote_id, to="other@example.com")
-    assert letter(server)[0] == "other@example.com"
+    assert character(server)[0] == "other@example.com"
 
 
 async def test_an_invoice_says_what_is_still_owed(office: Office, server: SmtpServer) -> None:
     invoice_id = await office.invoice()
     await office.do("invoice.record_payment", invoice_id=invoice_id, amount=850)
     await office.do("email.send_invoice", invoice_id=invoice_id, to="sarah@example.com")
-    _, subject, text = letter(server)
+    _, subject, text = character(server)
     assert subject == f"Invoice {invoice_id}: $1,000.00 due on 2026-11-30"
     assert "Amount: $1,850.00, GST included\nPaid: $850.00\nOwed: $1,000.00" in text
 
@@ -162,7 +162,7 @@ async def test_a_review_is_asked_for_once_the_job_is_done(
     assert "only a finished job" in words
     await office.do("job.complete", job_id=job_id)
     sent = await office.do("comms.request_review", job_id=job_id, channel=channel)
-    text = gateway.asked[0]["Body"] if channel == "sms" else letter(server)[2]
+    text = gateway.asked[0]["Body"] if channel == "sms" else character(server)[2]
     assert "Hi Sarah Bell" in text
     assert REVIEWS in text
     assert (sent["channel"], message_row(office)["purpose"]) == (channel, "review")

@@ -53,7 +53,7 @@ async def test_leads_are_listed_by_stage_newest_first_and_bounded(office: Office
     assert (await office.do("leads.list_by_stage", stage="won"))["leads"] == []
 
 
-async def test_a_lead_is_shown_with_its_papers(office: Office) -> None:
+async def test_lead_is_shown_with_its_documents(office: Office) -> None:
     lead_id = await office.lead()
     await office.do("os.create_task", title="ring her", lead_id=lead_id)
     note = await office.do("os.create_note", text="has a dog", lead_id=lead_id)

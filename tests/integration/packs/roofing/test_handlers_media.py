@@ -72,7 +72,7 @@ async def test_a_photo_belongs_to_an_open_inspection(office: Office) -> None:
     photo = {"file_name": "ridge.png", "content": CONTENT, "inspection_id": inspection_id}
     asset = await office.do("media.create_asset", **photo)
     shown = (await office.do("os.get_inspection", inspection_id=inspection_id))["inspection"]
-    assert [each["id"] for each in shown["photos"]] == [asset["asset_id"]]
+    assert [item["id"] for item in shown["photos"]] == [asset["asset_id"]]
     await office.do("inspection.cancel", inspection_id=inspection_id)
     assert "is cancelled" in await office.refused("media.create_asset", **photo)
 
@@ -85,7 +85,7 @@ async def test_a_photo_of_one_inspection_is_not_put_under_another(office: Office
     assert first["inspection_id"] in await office.refused("inspection.create", **given)
 
 
-async def test_a_removed_photo_is_put_aside_and_comes_back(office: Office) -> None:
+async def test_removed_photo_is_kept_and_comes_back(office: Office) -> None:
     made = await office.do("media.create_asset", file_name="ridge.png", content=CONTENT)
     file = file_of(office, made)
     removed = await office.undo("media.create_asset", made)
@@ -108,9 +108,9 @@ async def test_a_changed_file_is_found_out(office: Office) -> None:
     made = await office.do("media.create_asset", file_name="ridge.png", content=CONTENT)
     assert (await office.do("media.verify_asset", asset_id=made["asset_id"]))["intact"]
     file_of(office, made).write_bytes(PHOTO + b"!")
-    told = await office.do("media.verify_asset", asset_id=made["asset_id"])
-    assert (told["intact"], told["recorded_sha256"]) == (False, SHA256)
-    assert told["sha256"] != SHA256
+    response = await office.do("media.verify_asset", asset_id=made["asset_id"])
+    assert (response["intact"], response["recorded_sha256"]) == (False, SHA256)
+    assert response["sha256"] != SHA256
 
 
 async def test_without_a_setting_the_inbox_is_in_the_packs_own_folder(tmp_path: Path) -> None:

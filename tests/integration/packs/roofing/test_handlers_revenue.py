@@ -15,7 +15,7 @@ from tests.integration.packs.roofing.postgrest import postgrest
 from tests.integration.packs.roofing.smtp_server import SmtpServer, serving
 from tests.integration.packs.roofing.test_database import run_migrations_by_hand
 from tests.soaking import in_soak
-from tests.unit.tools.rig import Rig, always, make_rig
+from tests.unit.tools.toolbox_harness import Harness, always, make_harness
 
 
 @pytest.fixture(params=["sqlite", *map(in_soak, ("postgresql", "supabase"))])
@@ -43,8 +43,8 @@ def mailing(server: SmtpServer) -> dict[str, str]:
     }
 
 
-async def use(rig: Rig, tool: str, **arguments: Any) -> dict[str, Any]:
-    outcome = await rig.use(tool, **arguments)
+async def use(harness: Harness, tool: str, **arguments: Any) -> dict[str, Any]:
+    outcome = await harness.use(tool, **arguments)
     assert outcome.ok, (tool, outcome.error)
     return dict(outcome.result or {})
 
@@ -55,9 +55,9 @@ async def test_money_comes_of_a_phone_call_and_every_step_has_its_receipt(
     async with serving(SmtpServer()) as server:
         settings = {**mailing(server), **database}
         tools = pack_tools(roofing(), settings=settings, state=tmp_path / "state")
-        rig = make_rig(tmp_path, tools, gate=always(Effect.ALLOW))
+        harness = make_harness(tmp_path, tools, gate=always(Effect.ALLOW))
         lead = await use(
-            rig,
+            harness,
             "leads.create",
             name="Sarah Bell",
             phone="+61400123456",
@@ -66,44 +66,46 @@ async def test_money_comes_of_a_phone_call_and_every_step_has_its_receipt(
         )
         lead_id = lead["lead_id"]
         inspection = await use(
-            rig, "inspection.create", lead_id=lead_id, site_address="14 Banksia Court, Clayton"
+            harness, "inspection.create", lead_id=lead_id, site_address="14 Banksia Court, Clayton"
         )
         inspection_id = inspection["inspection_id"]
         items = [{"label": "cracked ridge cap", "severity": "high"}]
-        await use(rig, "inspection.add_items", inspection_id=inspection_id, items=items)
-        await use(rig, "inspection.generate_scope_summary", inspection_id=inspection_id)
-        await use(rig, "inspection.submit", inspection_id=inspection_id)
-        quote = await use(rig, "quote.create", lead_id=lead_id, inspection_id=inspection_id)
+        await use(harness, "inspection.add_items", inspection_id=inspection_id, items=items)
+        await use(harness, "inspection.generate_scope_summary", inspection_id=inspection_id)
+        await use(harness, "inspection.submit", inspection_id=inspection_id)
+        quote = await use(harness, "quote.create", lead_id=lead_id, inspection_id=inspection_id)
         quote_id = quote["quote_id"]
         await use(
-            rig, "quote.add_line", quote_id=quote_id, description="rebed ridge", unit_price=1850
+            harness, "quote.add_line", quote_id=quote_id, description="rebed ridge", unit_price=1850
         )
-        await use(rig, "quote.finalize", quote_id=quote_id)
-        await use(rig, "email.send_quote", quote_id=quote_id)
-        await use(rig, "quote.accept", quote_id=quote_id)
-        job = await use(rig, "job.create", quote_id=quote_id)
+        await use(harness, "quote.finalize", quote_id=quote_id)
+        await use(harness, "email.send_quote", quote_id=quote_id)
+        await use(harness, "quote.accept", quote_id=quote_id)
+        job = await use(harness, "job.create", quote_id=quote_id)
         job_id = job["job_id"]
-        await use(rig, "job.schedule", job_id=job_id, date="2027-06-21", crew="Stavros")
-        await use(rig, "job.start", job_id=job_id)
-        await use(rig, "job.complete", job_id=job_id)
-        invoice = await use(rig, "invoice.create", job_id=job_id)
-        await use(rig, "email.send_invoice", invoice_id=invoice["invoice_id"])
+        await use(harness, "job.schedule", job_id=job_id, date="2027-06-21", crew="Stavros")
+        await use(harness, "job.start", job_id=job_id)
+        await use(harness, "job.complete", job_id=job_id)
+        invoice = await use(harness, "invoice.create", job_id=job_id)
+        await use(harness, "email.send_invoice", invoice_id=invoice["invoice_id"])
         paid = await use(
-            rig, "invoice.record_payment", invoice_id=invoice["invoice_id"], amount=1850
+            harness, "invoice.record_payment", invoice_id=invoice["invoice_id"], amount=1850
         )
-        await use(rig, "comms.request_review", job_id=job_id)
-        figures = await use(rig, "os.revenue_report", **{"from": "2026-01-01", "to": "2026-01-31"})
-        found = await use(rig, "leads.find", query="bell")
-        await use(rig, "os.create_note", text="Paid on the day")
-        notes = await use(rig, "os.search_notes", query="DAY paid")
-        unpaid = await use(rig, "os.list_invoices", status="overdue")
-        activity = await use(rig, "os.recent_activity", limit=5)
-        snapshot = await use(rig, "os.create_snapshot")
+        await use(harness, "comms.request_review", job_id=job_id)
+        figures = await use(
+            harness, "os.revenue_report", **{"from": "2026-01-01", "to": "2026-01-31"}
+        )
+        found = await use(harness, "leads.find", query="bell")
+        await use(harness, "os.create_note", text="Paid on the day")
+        notes = await use(harness, "os.search_notes", query="DAY paid")
+        unpaid = await use(harness, "os.list_invoices", status="overdue")
+        activity = await use(harness, "os.recent_activity", limit=5)
+        snapshot = await use(harness, "os.create_snapshot")
     assert (paid["status"], figures["paid"], figures["outstanding"]) == ("paid", 1850.0, 0.0)
     assert (found["count"], notes["count"], unpaid["count"], activity["count"]) == (1, 1, 0, 5)
     assert snapshot["bytes"] > 0
     assert len(server.received) == 3
-    receipts = await rig.receipts()
+    receipts = await harness.receipts()
     assert len(receipts) == 25
     assert all(receipt.fields["verification"] is not None for receipt in receipts)
 
@@ -112,10 +114,10 @@ async def test_a_step_that_is_taken_too_early_fails_with_a_receipt_that_says_why
     tmp_path: Path,
 ) -> None:
     tools = pack_tools(roofing(), settings={}, state=tmp_path / "state")
-    rig = make_rig(tmp_path, tools, gate=always(Effect.ALLOW))
-    lead = await use(rig, "leads.create", name="Tom", phone="+61411222333", suburb="Clayton")
-    quote = await use(rig, "quote.create", lead_id=lead["lead_id"])
-    outcome = await rig.use("quote.finalize", quote_id=quote["quote_id"])
+    harness = make_harness(tmp_path, tools, gate=always(Effect.ALLOW))
+    lead = await use(harness, "leads.create", name="Tom", phone="+61411222333", suburb="Clayton")
+    quote = await use(harness, "quote.create", lead_id=lead["lead_id"])
+    outcome = await harness.use("quote.finalize", quote_id=quote["quote_id"])
     assert not outcome.ok
     assert "has no lines; add them with quote.add_line first" in outcome.error
-    assert len(await rig.receipts()) == 3
+    assert len(await harness.receipts()) == 3

@@ -99,7 +99,7 @@ async def test_an_invoice_is_overdue_the_day_after_it_was_due(office: Office) ->
     assert (await office.do("os.list_invoices", status="overdue"))["count"] == 1
 
 
-async def test_a_job_and_an_invoice_are_shown_with_their_papers(office: Office) -> None:
+async def test_job_and_an_invoice_are_shown_with_their_documents(office: Office) -> None:
     invoice_id = await office.invoice()
     await office.do("invoice.record_payment", invoice_id=invoice_id, amount=50, method="cash")
     shown = await office.do("os.get_invoice", invoice_id=invoice_id)
@@ -107,7 +107,7 @@ async def test_a_job_and_an_invoice_are_shown_with_their_papers(office: Office) 
     assert [payment["method"] for payment in shown["invoice"]["payments"]] == ["cash"]
     job = (await office.do("os.get_job", job_id=shown["invoice"]["job_id"]))["job"]
     assert job["quote"]["total"] == 1850.0
-    assert [each["balance"] for each in job["invoices"]] == [1800.0]
+    assert [invoice["balance"] for invoice in job["invoices"]] == [1800.0]
 
 
 async def test_the_figures_are_those_of_the_span(office: Office) -> None:
@@ -133,8 +133,8 @@ async def test_recent_activity_names_what_was_done_newest_first(office: Office) 
     lead_id = await office.lead()
     office.now = office.now.replace(minute=45)
     await office.do("leads.assign", lead_id=lead_id, assignee="Kylie")
-    told = await office.do("os.recent_activity", limit=2)
-    assert [(act["tool"], act["lead_id"]) for act in told["activity"]] == [
+    response = await office.do("os.recent_activity", limit=2)
+    assert [(act["tool"], act["lead_id"]) for act in response["activity"]] == [
         ("leads.assign", lead_id),
         ("leads.create", lead_id),
     ]
@@ -152,9 +152,9 @@ async def test_reading_writes_nothing(office: Office) -> None:
 
 
 async def test_the_health_check_says_what_works_and_what_is_not_set(office: Office) -> None:
-    told = await office.do("os.health_check")
-    assert (told["healthy"], told["backend"]) == (True, "sqlite")
-    assert "ROOFING_SMTP_HOST" in told["checks"]["mail"]["missing"]
+    response = await office.do("os.health_check")
+    assert (response["healthy"], response["backend"]) == (True, "sqlite")
+    assert "ROOFING_SMTP_HOST" in response["checks"]["mail"]["missing"]
 
 
 async def test_a_database_that_cannot_be_used_fails_the_health_check(tmp_path: Path) -> None:
@@ -170,9 +170,9 @@ async def test_a_database_that_cannot_be_used_fails_the_health_check(tmp_path: P
 
 async def test_a_part_that_is_set_up_by_half_is_not_healthy(tmp_path: Path) -> None:
     office = open_office(tmp_path, {"ROOFING_SMTP_HOST": "mail.example"})
-    told = await office.do("os.health_check")
-    assert told["healthy"] is False
-    assert told["checks"]["mail"]["missing"] == ["ROOFING_SMTP_FROM"]
+    response = await office.do("os.health_check")
+    assert response["healthy"] is False
+    assert response["checks"]["mail"]["missing"] == ["ROOFING_SMTP_FROM"]
 
 
 async def test_a_snapshot_is_a_whole_copy_and_can_be_removed(office: Office) -> None:
@@ -184,7 +184,7 @@ async def test_a_snapshot_is_a_whole_copy_and_can_be_removed(office: Office) -> 
     assert copy.execute("SELECT id FROM leads").fetchall() == [(lead_id,)]
     copy.close()
     listed = await office.do("os.list_snapshots")
-    assert [each["label"] for each in listed["snapshots"]] == ["before price rise"]
+    assert [snapshot["label"] for snapshot in listed["snapshots"]] == ["before price rise"]
     await office.undo("os.create_snapshot", made)
     assert not file.exists()
     assert (await office.do("os.list_snapshots"))["count"] == 0

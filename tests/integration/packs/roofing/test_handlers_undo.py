@@ -139,10 +139,10 @@ async def test_what_came_later_is_not_overwritten_by_taking_back_what_came_befor
     office: Office, happened: Callable[[Office], Awaitable[Made]], words: str
 ) -> None:
     tool, first = await happened(office)
-    noun = office.pack.tool(tool)
-    assert noun is not None
-    assert noun.undo is not None
-    assert words in await office.refused(noun.undo, **first["undo"])
+    model = office.pack.tool(tool)
+    assert model is not None
+    assert model.undo is not None
+    assert words in await office.refused(model.undo, **first["undo"])
 
 
 async def test_the_last_change_is_taken_back_and_put_back_again(office: Office) -> None:

@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 from packs.roofing.handlers.packet import packet_faults
 
 from tests.integration.packs.roofing.office import Office, open_office
-from tests.unit.packs.roofing.rig import FOLDER
+from tests.unit.packs.roofing.roofing_harness import FOLDER
 
 PHOTO = b"\xff\xd8\xff" + b"cracked ridge" * 9
 
@@ -153,7 +153,7 @@ async def test_a_packet_becomes_photos_inspection_items_and_scope_in_this_order(
 
 
 async def perform(office: Office, packet: dict[str, Any]) -> dict[str, Any]:
-    """What the skill plans for a packet of a known lead."""
+    """Plan of the skill for a packet of a known lead."""
     names = {"path": "file", "content": "content_base64"}
     kept = ("file_name", "caption", "sha256", "taken_at")
     photos: list[str] = []

@@ -11,7 +11,7 @@ import pytest
 from podium.core.decisions import Tier
 from podium.core.packs import PackTool, floor_tier, most_specific
 from tests.integration.packs.roofing.office import roofing
-from tests.unit.packs.roofing.rig import FOLDER
+from tests.unit.packs.roofing.roofing_harness import FOLDER
 
 PAGE = (FOLDER.parents[1] / "docs" / "roofing.md").read_text()
 TOOLS = roofing().registry.tools
@@ -71,7 +71,7 @@ def test_every_tool_can_be_asked_for_in_at_least_four_ways(tool: PackTool) -> No
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=named)
-def test_a_question_stands_beside_every_required_argument(tool: PackTool) -> None:
+def test_every_required_argument_has_a_question(tool: PackTool) -> None:
     silent = [name for name in tool.required if not tool.properties[name].get("x-ask")]
     assert silent == []
 
@@ -114,11 +114,11 @@ def test_there_is_a_tool_for_every_domain_and_more_than_sixty_in_all() -> None:
 
 
 def test_the_words_of_no_two_tools_are_the_same() -> None:
-    said = Counter(utterance.say.casefold() for tool in TOOLS for utterance in tool.examples)
-    assert [words for words, times in said.items() if times > 1] == []
+    output = Counter(utterance.say.casefold() for tool in TOOLS for utterance in tool.examples)
+    assert [words for words, times in output.items() if times > 1] == []
 
 
-def test_suburbs_are_known_by_name_once_each() -> None:
+def test_suburbs_are_known_by_name_once_only() -> None:
     suburbs = (FOLDER / "suburbs.txt").read_text().splitlines()
     assert len(suburbs) == len(set(suburbs)) >= 300
     assert {"Clayton", "Mulgrave", "Glen Waverley", "Dandenong North"} <= set(suburbs)
@@ -152,7 +152,7 @@ def test_the_page_lists_every_tool_with_its_tier_and_inverse() -> None:
 def test_the_page_explains_every_setting_and_names_every_skill() -> None:
     registry = roofing().registry
     assert re.findall(r"^\| `([A-Z_]+)` \|", PAGE, re.MULTILINE) == [
-        each.name for each in registry.settings
+        setting.name for setting in registry.settings
     ]
     assert [skill.name for skill in registry.skills if f"`{skill.name}`" not in PAGE] == []
 

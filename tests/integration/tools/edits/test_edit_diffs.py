@@ -21,7 +21,7 @@ def test_git_makes_of_every_diff_of_the_corpus_what_the_edit_made(tmp_path: Path
         if not case.expect or old_mac or case.encoding != "utf-8":
             continue
         text = case.before.decode()
-        edits = [TextEdit(each.find, each.replace, each.at_line) for each in case.edits]
+        edits = [TextEdit(edit.find, edit.replace, edit.at_line) for edit in case.edits]
         try:
             edited = apply_edits(text, edits)
         except EditRefused:

@@ -23,19 +23,19 @@ def test_a_screen_that_draws_the_end_of_an_answer_is_still_read_whole(shown: lis
     assert answer_of(lines, "capture-pane") == [line.decode(errors="replace") for line in shown]
 
 
-def test_an_error_is_told_in_the_words_of_tmux_without_the_private_part_of_the_command() -> None:
+def test_error_is_reported_in_the_words_of_tmux_without_the_private_part_of_the_command() -> None:
     lines = [BEGIN, b"bad option", ERROR, *AFTER]
-    with pytest.raises(TmuxRefused, match="tmux set-buffer: bad option") as told:
+    with pytest.raises(TmuxRefused, match="tmux set-buffer: bad option") as error:
         answer_of(lines, "set-buffer -- s3cret")
-    assert "s3cret" not in str(told.value)
+    assert "s3cret" not in str(error.value)
 
 
-def test_a_pane_that_is_gone_is_told_as_that() -> None:
+def test_vanished_pane_is_reported_as_such() -> None:
     with pytest.raises(PaneGone, match="%7"):
         answer_of([BEGIN, b"can't find pane: %7", ERROR, *AFTER], "capture-pane")
 
 
-def test_each_command_of_a_list_has_its_own_block_and_the_first_error_counts() -> None:
+def test_every_command_of_a_list_has_its_own_block_and_the_first_error_counts() -> None:
     block = [
         BEGIN,
         END,

@@ -13,7 +13,7 @@ from podium.agents.tui.screen import separate_lines
 _HARMLESS = re.compile(r"(?:\x1b\[[0-9;:]*m|[^\x00-\x1f\x7f-\x9f])*")
 
 
-def test_a_colour_that_tmux_carries_over_to_the_next_line_is_said_again() -> None:
+def test_colour_that_tmux_carries_over_to_the_next_line_is_repeated() -> None:
     one, other = separate_lines(["\x1b[1m\x1b[31mred", "still red\x1b[39m, bold alone"])
     assert one.endswith("red\x1b[0m")
     assert other == "\x1b[1;31mstill red\x1b[0m\x1b[1;39m, bold alone\x1b[0m"

@@ -29,7 +29,7 @@ def test_a_text_and_its_picture_come_to_the_same(text: str, drawn: str) -> None:
 
 
 @pytest.mark.parametrize("other", ["漢子", "漢字!", "漢字 5 €", "漢字 x"])
-def test_letters_digits_and_punctuation_are_told_apart(other: str) -> None:
+def test_characters_digits_and_punctuation_are_distinguished(other: str) -> None:
     assert surely_drawn("漢字") != surely_drawn(other)
 
 
@@ -45,7 +45,7 @@ def test_letters_digits_and_punctuation_are_told_apart(other: str) -> None:
         ("", False),
     ],
 )
-def test_words_are_told_from_others_by_all_of_their_signs_or_by_enough(
+def test_words_are_distinguished_from_others_by_all_or_enough_of_their_characters(
     text: str, alone: bool
 ) -> None:
     assert is_recognisable(text) is alone

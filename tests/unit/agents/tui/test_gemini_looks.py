@@ -81,16 +81,16 @@ LONG_LINE = "word " * 90
         ([" ! ls"], "ls", "unseen"),
     ],
 )
-def test_what_stands_in_the_composer_is_known_by_the_words(
+def test_text_in_the_composer_is_recognised_by_the_words(
     typed: list[str], words: str, seen: Composer
 ) -> None:
     assert GeminiTui().composer(composing(*typed), words) == seen
 
 
 def test_its_own_words_are_not_taken_for_its_composer() -> None:
-    said = [RULE, " > do this", RULE]
-    assert GeminiTui().composer(screen(*said, *BOX), "do this") == "unseen"
-    assert GeminiTui().composer(composing(*EMPTY, above=said), "do this") == "empty"
+    messages = [RULE, " > do this", RULE]
+    assert GeminiTui().composer(screen(*messages, *BOX), "do this") == "unseen"
+    assert GeminiTui().composer(composing(*EMPTY, above=messages), "do this") == "empty"
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_nothing_is_pasted_while_it_only_comes_up() -> None:
     assert GeminiTui().composer(composing(*EMPTY, above=[""]), "x") == "unseen"
 
 
-def test_a_question_is_told_in_one_line_without_its_frame() -> None:
+def test_question_is_shown_in_one_line_without_its_frame() -> None:
     asked = GeminiTui().question(screen(*TALK, *BOX))
     assert asked == "? A potential loop was detected ● 1. Keep it (esc)"
 

@@ -40,33 +40,33 @@ def say(path: Path, *texts: str) -> None:
         file.writelines(json.dumps({"say": text}) + "\n" for text in texts)
 
 
-def heard(tail: JsonlTail, mark: Json) -> tuple[list[str], Json]:
-    said, end = tail.since(json.loads(json.dumps(mark)))
-    return [each.text for each in said], end
+def read_lines(tail: JsonlTail, mark: Json) -> tuple[list[str], Json]:
+    output, end = tail.since(json.loads(json.dumps(mark)))
+    return [item.text for item in output], end
 
 
-def test_what_comes_after_a_mark_is_told_once(tmp_path: Path) -> None:
+def test_entries_after_a_mark_are_reported_once(tmp_path: Path) -> None:
     tail, file = tail_of(tmp_path), tmp_path / "a.jsonl"
     say(file, "before")
     mark = tail.end_position()
-    assert heard(tail, mark) == ([], mark)
+    assert read_lines(tail, mark) == ([], mark)
     say(file, "one", "two\nlines")
-    texts, end = heard(tail, mark)
+    texts, end = read_lines(tail, mark)
     assert texts == ["one", "two\nlines"]
-    assert heard(tail, end) == ([], end)
+    assert read_lines(tail, end) == ([], end)
     assert end == tail.end_position()
     say(file, "three")
-    assert heard(tail_of(tmp_path), end)[0] == ["three"]
+    assert read_lines(tail_of(tmp_path), end)[0] == ["three"]
 
 
 def test_a_file_that_is_not_there_yet_is_read_from_its_beginning(tmp_path: Path) -> None:
     tail = tail_of(tmp_path / "later", "*/*.jsonl")
     mark = tail.end_position()
-    assert heard(tail, mark) == ([], mark)
+    assert read_lines(tail, mark) == ([], mark)
     assert (tail.session, list(tail.folders())) == ("", [tmp_path / "later"])
     file = tmp_path / "later/sub/name.jsonl"
     say(file, "first")
-    assert heard(tail, mark)[0] == ["first"]
+    assert read_lines(tail, mark)[0] == ["first"]
     assert (tail.session, list(tail.folders())) == ("name", [tmp_path / "later", file.parent])
 
 
@@ -76,24 +76,24 @@ def test_a_line_counts_only_when_it_is_whole(tmp_path: Path) -> None:
     with file.open("a") as begun:
         begun.write('{"say": "on')
     mark = tail.end_position()
-    assert heard(tail, mark) == ([], mark)
+    assert read_lines(tail, mark) == ([], mark)
     with file.open("a") as begun:
         begun.write('e"}\n{"say": "tw')
-    texts, end = heard(tail, mark)
+    texts, end = read_lines(tail, mark)
     assert texts == ["one"]
-    assert heard(tail, end) == ([], end)
+    assert read_lines(tail, end) == ([], end)
 
 
 def test_damaged_records_are_passed_over(tmp_path: Path) -> None:
     tail, file = tail_of(tmp_path), tmp_path / "a.jsonl"
     damaged = [b'{"say": "cut', b"", b"\xff\xfe", b"[1]", b"null", b"[" * 100_000, b'{"say":1e999}']
     file.write_bytes(b"\n".join([*damaged, b'{"say": "good"}', b""]))
-    assert heard(tail, {})[0] == ["inf", "good"]
+    assert read_lines(tail, {})[0] == ["inf", "good"]
 
 
 def test_half_a_character_is_made_one_that_can_be_written(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"say": "\\ud83d and \\ud83c\\udfad"}\n')
-    assert heard(tail_of(tmp_path), {})[0] == ["? and 🎭"]
+    assert read_lines(tail_of(tmp_path), {})[0] == ["? and 🎭"]
 
 
 def test_a_line_without_measure_is_passed_over_in_bounded_memory(
@@ -108,7 +108,7 @@ def test_a_line_without_measure_is_passed_over_in_bounded_memory(
     with file.open("a") as longest:
         longest.write(f"{'y' * 6_000_000}{within}\n")
     say(file, "short")
-    texts, end = heard(tail_of(tmp_path), {})
+    texts, end = read_lines(tail_of(tmp_path), {})
     assert [len(text) for text in texts] == [1_400_000, 5]
     with file.open("rb") as opened:
         held = [len(line.content) for line in jsonl_tail._whole_lines(opened, 0)]
@@ -152,9 +152,9 @@ def test_a_line_that_grows_slowly_is_searched_once(
         for _ in range(200):
             begun.write("x" * 10_000)
             begun.flush()
-            assert heard(tail, mark) == ([], mark)
+            assert read_lines(tail, mark) == ([], mark)
         begun.write('"}\n')
-    assert [len(text) for text in heard(tail, mark)[0]] == [2_000_000]
+    assert [len(text) for text in read_lines(tail, mark)[0]] == [2_000_000]
     assert read.total() < 3 * 2_000_000
 
 
@@ -164,23 +164,23 @@ def test_a_file_that_was_written_anew_repeats_nothing(tmp_path: Path) -> None:
     mark = tail.end_position()
     file.unlink()
     say(file, "a summary of one", "and more of it", "two", "three")
-    texts, end = heard(tail, mark)
+    texts, end = read_lines(tail, mark)
     assert texts == ["three"]
-    assert heard(tail, end) == ([], end)
+    assert read_lines(tail, end) == ([], end)
 
 
 @pytest.mark.parametrize("left", [0, 5, 16])
-def test_a_file_that_was_cut_tells_only_what_comes_later(tmp_path: Path, left: int) -> None:
+def test_truncated_file_yields_only_what_comes_later(tmp_path: Path, left: int) -> None:
     tail, file = tail_of(tmp_path), tmp_path / "a.jsonl"
     say(file, "one", "two", "three")
     mark = tail.end_position()
     os.truncate(file, left)
-    texts, end = heard(tail, mark)
+    texts, end = read_lines(tail, mark)
     assert texts == []
     with file.open("a") as on:
         on.write("\n")
     say(file, "four")
-    assert heard(tail, end)[0] == ["four"]
+    assert read_lines(tail, end)[0] == ["four"]
 
 
 def test_a_conversation_that_moved_to_another_file_goes_on_after_what_was_read(
@@ -192,7 +192,7 @@ def test_a_conversation_that_moved_to_another_file_goes_on_after_what_was_read(
     shutil.copy(old, new)
     say(new, "three")
     os.utime(old, (1, 1))
-    assert heard(tail, mark)[0] == ["three"]
+    assert read_lines(tail, mark)[0] == ["three"]
 
 
 def test_another_conversation_is_read_from_its_beginning(tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_another_conversation_is_read_from_its_beginning(tmp_path: Path) -> None
     mark = tail.end_position()
     say(new, "two")
     os.utime(old, (1, 1))
-    assert heard(tail, mark)[0] == ["two"]
+    assert read_lines(tail, mark)[0] == ["two"]
 
 
 @pytest.mark.parametrize(
@@ -209,13 +209,15 @@ def test_another_conversation_is_read_from_its_beginning(tmp_path: Path) -> None
 )
 def test_a_mark_that_is_none_is_the_beginning(tmp_path: Path, mark: Json) -> None:
     say(tmp_path / "a.jsonl", "one")
-    assert heard(tail_of(tmp_path), mark)[0] == ["one"]
+    assert read_lines(tail_of(tmp_path), mark)[0] == ["one"]
 
 
 def test_a_mark_before_the_beginning_is_the_beginning(tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
     say(file, "one")
-    assert heard(tail_of(tmp_path), {"path": str(file), "offset": -9, "last": ""})[0] == ["one"]
+    assert read_lines(tail_of(tmp_path), {"path": str(file), "offset": -9, "last": ""})[0] == [
+        "one"
+    ]
 
 
 @pytest.mark.parametrize("planted", ["pipe", "folder", "link"])
@@ -230,23 +232,23 @@ def test_what_is_no_plain_file_is_not_read(tmp_path: Path, planted: str) -> None
         say(tmp_path / "elsewhere", "private")
         place.symlink_to(tmp_path / "elsewhere")
     tail = tail_of(place.parent)
-    assert heard(tail, {})[0] == []
-    assert heard(tail, tail.end_position())[0] == []
+    assert read_lines(tail, {})[0] == []
+    assert read_lines(tail, tail.end_position())[0] == []
 
 
 @settings(max_examples=examples(50), deadline=None)
 @given(st.lists(st.tuples(st.text(max_size=30), st.integers(1, 40)), max_size=20))
-def test_however_a_file_grows_each_record_is_told_once_and_in_order(
+def test_however_a_file_grows_every_record_is_reported_once_and_in_order(
     tmp_path_factory: pytest.TempPathFactory, growth: list[tuple[str, int]]
 ) -> None:
     folder = tmp_path_factory.mktemp("grown")
-    tail, told, mark = tail_of(folder), list[str](), tail_of(folder).end_position()
+    tail, output, mark = tail_of(folder), list[str](), tail_of(folder).end_position()
     with (folder / "a.jsonl").open("a") as file:
         for text, piece in growth:
             line = json.dumps({"say": text}) + "\n"
             for at in range(0, len(line), piece):
                 file.write(line[at : at + piece])
                 file.flush()
-                texts, mark = heard(tail, mark)
-                told += texts
-    assert told == [text.encode(errors="replace").decode() for text, _ in growth]
+                texts, mark = read_lines(tail, mark)
+                output += texts
+    assert output == [text.encode(errors="replace").decode() for text, _ in growth]

@@ -12,7 +12,7 @@ from podium.testing import FakeLauncher
 
 
 @pytest.mark.parametrize(
-    ("said", "enough"),
+    ("text", "enough"),
     [
         ("tmux 3.2", True),
         ("tmux 3.3a", True),
@@ -25,14 +25,14 @@ from podium.testing import FakeLauncher
         ("usage: tmux", False),
     ],
 )
-def test_versions_are_told_apart(said: str, enough: bool) -> None:
-    assert is_new_enough(said) is enough
+def test_versions_are_distinguished(text: str, enough: bool) -> None:
+    assert is_new_enough(text) is enough
 
 
 async def test_a_missing_tmux_says_what_to_install() -> None:
-    with pytest.raises(ToolMissing, match="apt-get install tmux") as told:
+    with pytest.raises(ToolMissing, match="apt-get install tmux") as error:
         await require_tmux(FakeLauncher())
-    assert "brew install tmux" in str(told.value)
+    assert "brew install tmux" in str(error.value)
 
 
 async def test_a_tmux_too_old_is_not_started_at_all(tmp_path: object) -> None:

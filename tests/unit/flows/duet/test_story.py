@@ -18,7 +18,7 @@ from podium.jobs.duet.events import BlockIgnored, LegOpened, MessageHeard, PairS
 from podium.jobs.duet.models import DUET, DuetJob
 from podium.jobs.duet.prompts import role_prompt
 from podium.testing import retry_until
-from tests.unit.flows.duet.hall import Hall, pair, plans, results, says
+from tests.unit.flows.duet.duet_harness import Hall, pair, plans, results, says
 
 REPORT = "All tidy now."
 
@@ -52,19 +52,21 @@ async def test_a_task_goes_to_the_planner_its_plan_to_the_executer_and_the_resul
 async def test_the_state_table_and_every_routing_decision_are_in_the_journal(hall: Hall) -> None:
     hall.cast([plans(), REPORT], [results()])
     run = await hall.play()
-    legs = [each.leg for each in await hall.told(run, "leg_opened") if isinstance(each, LegOpened)]
+    legs = [
+        item.leg for item in await hall.events(run, "leg_opened") if isinstance(item, LegOpened)
+    ]
     assert [(leg.expected_from, leg.expected) for leg in legs] == [
         ("PLANNER", ("plan", "report")),
         ("EXECUTER", ("result",)),
         ("PLANNER", ("report", "plan")),
     ]
-    heard = await hall.told(run, "message_heard")
-    assert [each.routed_to for each in heard if isinstance(each, MessageHeard)] == [
+    output = await hall.events(run, "message_heard")
+    assert [item.routed_to for item in output if isinstance(item, MessageHeard)] == [
         "EXECUTER",
         "PLANNER",
         "USER",
     ]
-    [reserve_pair] = await hall.told(run, "pair_seated")
+    [reserve_pair] = await hall.events(run, "pair_seated")
     assert isinstance(reserve_pair, PairSeated)
     assert reserve_pair.pair == "main"
 
@@ -92,7 +94,7 @@ async def test_no_prompt_holds_the_id_that_its_answer_must_have(hall: Hall) -> N
     assert len({turn.awaits.nonce for turn in turns if turn.awaits}) == 4
 
 
-async def test_off_no_screen_each_message_has_one_id_whole_and_right(hall: Hall) -> None:
+async def test_off_screen_every_message_has_one_id_whole_and_right(hall: Hall) -> None:
     hall.keeps_conversation = False
     hall.cast(
         ["no block", plans("first"), plans("second"), REPORT], [results("one"), results("two")]
@@ -114,7 +116,7 @@ async def test_a_part_that_comes_with_a_task_asks_for_no_other_answer(hall: Hall
     assert "answer with the word READY" in primer("PLANNER", on_screen=False)
 
 
-async def test_each_side_is_told_whether_it_may_act(hall: Hall) -> None:
+async def test_every_side_is_informed_whether_it_may_act(hall: Hall) -> None:
     hall.keeps_conversation = False
     hall.cast([plans(), REPORT], [results()])
     await hall.play()
@@ -132,21 +134,21 @@ async def test_each_side_is_told_whether_it_may_act(hall: Hall) -> None:
 
 
 @pytest.mark.parametrize("side", ["PLANNER", "EXECUTER"])
-def test_a_side_is_told_of_calls_that_wait_for_a_person_where_it_has_tools(side: Side) -> None:
-    told = primer(side, on_screen=True)
-    assert "avoid unnecessary ones" in told
-    assert "waits for a person's approval, end the turn without a final block" in told
+def test_side_is_shown_calls_waiting_for_a_person_where_it_has_tools(side: Side) -> None:
+    output = primer(side, on_screen=True)
+    assert "avoid unnecessary ones" in output
+    assert "waits for a person's approval, end the turn without a final block" in output
     assert "approval" not in role_prompt(side, has_tools=False)
 
 
 def test_status_and_blocker_have_a_form_that_is_read() -> None:
-    heard = read_messages(primer("EXECUTER", on_screen=False).replace("<ID>", "t-1"))
-    assert [(message.to, message.type) for message in heard.messages] == [
+    messages = read_messages(primer("EXECUTER", on_screen=False).replace("<ID>", "t-1"))
+    assert [(message.to, message.type) for message in messages.messages] == [
         ("PLANNER", "result"),
         ("USER", "status"),
         ("USER", "blocker"),
     ]
-    assert not heard.ignored
+    assert not messages.ignored
 
 
 @pytest.mark.parametrize("on_screen", [False, True])
@@ -207,9 +209,9 @@ async def test_a_side_that_forgot_its_block_is_nudged_in_its_conversation(hall: 
     nudge = hall.planner.turns[1]
     assert nudge.session == "s7"
     assert "it contained no tagged block" in nudge.prompt
-    [told] = await hall.told(done, "side_nudged")
-    assert isinstance(told, SideNudged)
-    assert told.side == "PLANNER"
+    [output] = await hall.events(done, "side_nudged")
+    assert isinstance(output, SideNudged)
+    assert output.side == "PLANNER"
 
 
 async def test_a_side_that_never_brings_its_block_fails_the_task_with_what_to_do(
@@ -224,7 +226,7 @@ async def test_a_side_that_never_brings_its_block_fails_the_task_with_what_to_do
 
 
 @pytest.mark.parametrize(("wrong_id", "name"), [("TASK", "a bare task id"), ("new-id", "a new id")])
-async def test_a_block_without_the_nonce_is_no_answer_and_the_agent_is_told_the_id(
+async def test_block_without_the_nonce_is_no_answer_and_the_agent_is_given_the_id(
     hall: Hall, wrong_id: str, name: str
 ) -> None:
     def wrong(turn: Turn) -> Reply:
@@ -236,9 +238,9 @@ async def test_a_block_without_the_nonce_is_no_answer_and_the_agent_is_told_the_
     done = await hall.play()
     assert done.status is RunStatus.SUCCEEDED, name
     assert "its id does not match this turn" in hall.planner.turns[1].prompt
-    heard = await hall.told(done, "message_heard")
-    assert isinstance(heard[0], MessageHeard)
-    assert (heard[0].routed_to, heard[0].why) == (None, "its id does not match this turn")
+    output = await hall.events(done, "message_heard")
+    assert isinstance(output[0], MessageHeard)
+    assert (output[0].routed_to, output[0].why) == (None, "its id does not match this turn")
 
 
 async def test_the_last_of_several_blocks_counts_and_the_others_are_put_down(hall: Hall) -> None:
@@ -250,8 +252,8 @@ async def test_the_last_of_several_blocks_counts_and_the_others_are_put_down(hal
     run = await hall.play()
     assert "second thought" in hall.executer.turns[0].prompt
     assert "first thought" not in hall.executer.turns[0].prompt
-    heard = await hall.told(run, "message_heard")
-    assert [each.why for each in heard if isinstance(each, MessageHeard)][:2] == [
+    output = await hall.events(run, "message_heard")
+    assert [item.why for item in output if isinstance(item, MessageHeard)][:2] == [
         "a later block replaces it",
         "",
     ]
@@ -282,7 +284,7 @@ async def test_a_block_that_cannot_be_read_is_put_down_and_the_agent_nudged(hall
     )
     done = await hall.play()
     assert done.status is RunStatus.SUCCEEDED
-    [ignored] = await hall.told(done, "block_ignored")
+    [ignored] = await hall.events(done, "block_ignored")
     assert isinstance(ignored, BlockIgnored)
     assert "a block could not be read" in hall.planner.turns[1].prompt
 
@@ -315,7 +317,7 @@ async def test_time_that_ran_out_says_whose_which_and_what_to_do(hall: Hall) -> 
     assert "podium duet retry" in done.failure.message
 
 
-async def test_each_side_has_the_time_of_its_leg(hall: Hall) -> None:
+async def test_every_side_has_the_time_limit_of_its_leg(hall: Hall) -> None:
     hall.cast([plans(), REPORT], [results()])
     await hall.play(plan_seconds=11, result_seconds=22)
     assert [turn.limits.seconds for turn in hall.planner.turns] == [11, 11]
@@ -336,7 +338,7 @@ async def test_a_retried_leg_is_asked_anew_under_a_new_id(hall: Hall) -> None:
     assert len(hall.planner.turns) == 2, "the plan was asked for again"
 
 
-async def test_agents_without_a_lasting_conversation_are_told_their_part_first(
+async def test_agents_without_a_lasting_conversation_are_given_their_role_first(
     hall: Hall,
 ) -> None:
     hall.keeps_conversation = False
@@ -442,7 +444,7 @@ async def test_a_plan_that_missed_its_id_is_not_taken_for_a_report(hall: Hall, a
     done = await hall.play()
     assert isinstance(done.result, dict)
     assert done.result["report"] == REPORT
-    assert len(await hall.told(done, "side_nudged")) == 1
+    assert len(await hall.events(done, "side_nudged")) == 1
 
 
 async def test_progress_alone_is_no_report(hall: Hall) -> None:

@@ -149,7 +149,7 @@ def test_a_title_fits(task: str, title: str) -> None:
     assert len(title) <= 72
 
 
-def test_a_body_tells_what_was_asked_done_and_proven() -> None:
+def test_body_states_what_was_requested_done_and_proven() -> None:
     text = body()
     assert headings(text) == [
         "Task",

@@ -36,10 +36,10 @@ SECOND = """\
 
 
 def texts(review: str) -> list[str]:
-    return [each.text for each in findings_of(review)]
+    return [item.text for item in findings_of(review)]
 
 
-def test_what_stands_under_findings_is_found() -> None:
+def test_text_under_findings_is_found() -> None:
     assert texts(FIRST) == [
         "**Major** `src/a.py:12`: the lock is never released.",
         "Missing test for empty input (lines 3-5)\nthe plan asks for it",
@@ -98,7 +98,7 @@ def test_a_fingerprint_sees(one: str, other: str) -> None:
     assert not repeats(findings_of(one), findings_of(other))
 
 
-def test_a_heading_below_findings_is_a_finding_with_what_stands_beneath() -> None:
+def test_heading_below_findings_is_a_finding_with_the_text_under_it() -> None:
     review = "## Findings\n### 1. No lock\nTwo writers meet.\n\nThey race.\n### High\n- no test\n"
     assert texts(review) == ["1. No lock\nTwo writers meet.\nThey race.", "no test"]
 
@@ -141,7 +141,7 @@ def test_findings_are_bounded() -> None:
 def test_any_review_is_read_and_repeats_itself(review: str) -> None:
     found = findings_of(review)
     assert repeats(found, found) == bool(found)
-    assert all(each.text for each in found)
+    assert all(item.text for item in found)
 
 
 @pytest.mark.parametrize(

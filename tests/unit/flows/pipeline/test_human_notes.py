@@ -49,7 +49,7 @@ Dark mode comes next.
 
 
 def pairs(text: str | None) -> list[tuple[str, str]]:
-    return [(each.role, each.text) for each in notes_of(text)]
+    return [(item.role, item.text) for item in notes_of(text)]
 
 
 def test_notes_go_to_whom_they_address_and_the_rest_to_all() -> None:
@@ -89,7 +89,7 @@ def test_a_heading_addresses(heading: str, role: str) -> None:
 def test_a_note_for_a_role_that_does_not_exist_is_for_all() -> None:
     text = "## For the record\n\nIt was late.\n\n## For the developer\n\nHello.\n"
     found = notes_of(text, roles=["developer"])
-    assert [each.role for each in found] == ["", "developer"]
+    assert [item.role for item in found] == ["", "developer"]
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_fingerprint_stays_until_the_words_change() -> None:
     assert first.fingerprint != notes_of("- @developer: Use tabs")[0].fingerprint
 
 
-def test_notes_are_bounded_and_said_once() -> None:
+def test_notes_are_bounded_and_reported_once() -> None:
     assert len(notes_of("".join(f"- note {number}\n" for number in range(1_000)))) == MAX_NOTES
     assert len(notes_of("- same\n- same\n")) == 1
     assert len(notes_of("- " + "x" * 1_000_000)[0].text) <= MAX_NOTE
@@ -118,7 +118,7 @@ def test_notes_are_bounded_and_said_once() -> None:
 
 @given(st.text(alphabet="@a:, -[x]#\n<!->`", max_size=200))
 def test_any_text_is_read(text: str) -> None:
-    assert all(each.text and each.fingerprint for each in notes_of(text))
+    assert all(item.text and item.fingerprint for item in notes_of(text))
 
 
 @pytest.mark.sample(2)

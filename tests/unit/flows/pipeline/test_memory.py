@@ -40,10 +40,10 @@ def memory(*entries: tuple[str, int]) -> str:
 
 def chosen(text: str, task: str = "", paths: Sequence[str] = (), tokens: int = 800) -> list[str]:
     found = relevant(text, task=task, paths=paths, day=DAY, most_tokens=tokens)
-    return [each.lesson for each in found]
+    return [item.lesson for item in found]
 
 
-def test_lessons_are_appended_and_what_stands_there_stays() -> None:
+def test_lessons_are_appended_and_existing_ones_stay() -> None:
     before = "# Ours\n\nKept   as it is\n"
     after = remembered(["The parser needs UTF-8"], before)
     assert after.text == before + "- The parser needs UTF-8 (developer, 2026-11-15)\n"
@@ -59,7 +59,7 @@ def test_a_lesson_is_remembered_once() -> None:
 def test_a_secret_is_refused_with_the_reason_and_never_repeated() -> None:
     after = remembered(["fine", "the key is sk-123456"])
     assert after.added == ("fine",)
-    assert [(each.number, each.why) for each in after.refused] == [(2, "it looks like an API key")]
+    assert [(item.number, item.why) for item in after.refused] == [(2, "it looks like an API key")]
     assert "sk-123456" not in after.model_dump_json()
 
 
@@ -84,7 +84,7 @@ def test_a_lesson_about_a_changed_file_comes_first_and_says_why() -> None:
     found = relevant(
         text, task="Add a dark mode toggle", paths=["src/settings.py"], day=DAY, most_tokens=800
     )
-    assert [each.lesson for each in found] == [
+    assert [item.lesson for item in found] == [
         "src/settings.py keeps defaults in a tuple",
         "toggle widgets are slow",
     ]
@@ -117,7 +117,7 @@ def test_of_two_that_fit_alike_the_newer_comes_first() -> None:
     assert chosen(text, task="toggle") == ["toggle two", "toggle one"]
 
 
-def test_what_is_fresh_is_told_and_what_is_old_and_does_not_fit_is_not() -> None:
+def test_fresh_lessons_are_given_and_old_unsuitable_ones_are_not() -> None:
     text = memory(("run the linter twice", 3), ("never trust the cache", 200))
     assert chosen(text, task="dark mode") == ["run the linter twice"]
 
@@ -130,9 +130,9 @@ def test_a_date_in_the_future_is_as_good_as_today() -> None:
 
 def test_the_budget_of_tokens_is_kept() -> None:
     text = memory(*[(f"toggle {number} " + "word " * 20, number) for number in range(50)])
-    told = chosen(text, task="toggle", tokens=200)
-    assert told
-    assert sum(len(each) for each in told) <= 200 * 4
+    output = chosen(text, task="toggle", tokens=200)
+    assert output
+    assert sum(len(item) for item in output) <= 200 * 4
     assert chosen(text, task="toggle", tokens=0) == []
 
 
@@ -159,7 +159,7 @@ def test_a_hostile_task_and_memory_are_ranked(piece: str) -> None:
     assert_linear_cost(rank, 100_000)
 
 
-def test_of_many_lessons_only_the_newest_are_told_and_not_many_of_them() -> None:
+def test_of_many_lessons_only_a_few_of_the_newest_are_given() -> None:
     lessons = [f"- Parser lesson number {number}. (run, 2026-05-01)" for number in range(150)]
     chosen = relevant(
         "# Agent memory\n\n" + "\n".join(lessons),
@@ -169,5 +169,5 @@ def test_of_many_lessons_only_the_newest_are_told_and_not_many_of_them() -> None
         most_tokens=10_000,
     )
     assert len(chosen) == MAX_RELEVANT_LESSONS
-    numbers = [int(re.findall(r"number (\d+)", each.lesson)[0]) for each in chosen]
+    numbers = [int(re.findall(r"number (\d+)", item.lesson)[0]) for item in chosen]
     assert min(numbers) >= 150 - MAX_LESSONS_READ

@@ -31,7 +31,7 @@ README.rst: nothing. CHANGES.md: one entry.
 
 
 def paths(plan: str, *reports: str) -> list[str]:
-    return [each.path for each in named_files(plan, reports)]
+    return [file.path for file in named_files(plan, reports)]
 
 
 def test_what_is_delivered_comes_first_and_what_does_not_change_is_left_out() -> None:
@@ -84,7 +84,7 @@ def test_without_a_plan_the_reports_name_the_files() -> None:
 def test_lines_belong_to_the_file_that_is_named_before_them(
     text: str, ranges: list[tuple[int, int]]
 ) -> None:
-    (named,) = [each for each in named_files(text) if each.path == "a.py"]
+    (named,) = [file for file in named_files(text) if file.path == "a.py"]
     assert list(named.ranges) == ranges
 
 
@@ -101,7 +101,7 @@ def test_an_excerpt_has_a_margin_and_ends_where_there_is_no_more_room() -> None:
 def test_of_a_change_log_the_head_is_shown_whatever_its_file_is_called() -> None:
     plan = "# Plan\n\n## Expected deliverables\n- calc.py\n- CHANGELOG: one entry\n"
     named = named_files(plan)
-    assert [each.pathspecs for each in named] == [
+    assert [item.pathspecs for item in named] == [
         (":(literal)calc.py",),
         (":(literal)CHANGELOG", ":(glob)CHANGELOG.*"),
     ]

@@ -236,7 +236,7 @@ def test_a_hostile_plan_is_read(piece: str, size: int) -> None:
     assert_linear_cost(read, size)
 
 
-def test_a_part_is_given_as_it_stands_below_its_heading() -> None:
+def test_part_is_given_verbatim_below_its_heading() -> None:
     whole = plan(bodies={LOGIC: "The sum is wrong.\n\n### Where\n\n`calc.py`"})
     assert part_of(whole, LOGIC).startswith("The sum is wrong.")
     assert "`calc.py`" in part_of(whole, LOGIC)

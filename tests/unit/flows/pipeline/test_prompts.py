@@ -52,10 +52,10 @@ EXAMPLES: dict[str, list[dict[str, Any]]] = {
     "quick_plan": [{"document": ...}, {"feedback": ...}],
     "plan_review": [{"verdict": "APPROVE"}, {"verdict": "REJECT", "feedback": ...}],
     "develop": [{"commit_hash": ..., "status": "success"}],
-    "audit": [{"verdict": each, "document": ...} for each in ("PASS", "FAIL")],
+    "audit": [{"verdict": item, "document": ...} for item in ("PASS", "FAIL")],
     "resolve": [{"status": "success", "commit_hash": ...}],
-    "merge_review": [{"verdict": each, "document": ...} for each in ("PASS", "FAIL")],
-    "triage": [{"decision": each, "entry": ...} for each in ("backlog", "docs", "ignore")],
+    "merge_review": [{"verdict": item, "document": ...} for item in ("PASS", "FAIL")],
+    "triage": [{"decision": item, "entry": ...} for item in ("backlog", "docs", "ignore")],
     "document": [{"status": "success"}],
 }
 KNOWN = {"inputs", "task", "document", "feat", "round", "checks", "verification", "nonce"}
@@ -74,23 +74,23 @@ def examples(name: str, text: str = "") -> list[dict[str, Any]]:
 
 def test_there_is_a_prompt_for_every_stage_and_no_other() -> None:
     folder = resources.files("podium.jobs.pipeline") / "prompts"
-    assert {each.name for each in folder.iterdir()} == {f"{name}.md" for name in CONTRACTS}
+    assert {path.name for path in folder.iterdir()} == {f"{name}.md" for name in CONTRACTS}
 
 
 @pytest.mark.parametrize("name", CONTRACTS)
 def test_the_example_payloads_are_those_of_the_contract(name: str) -> None:
     found = examples(name, with_nonce(prompt(name), None, NONCE_SLOT))
     wanted = EXAMPLES[name]
-    assert [list(each) for each in found] == [list(each) for each in wanted]
-    for each, want in zip(found, wanted, strict=True):
+    assert [list(item) for item in found] == [list(item) for item in wanted]
+    for item, want in zip(found, wanted, strict=True):
         assert {
             key: value for key, value in want.items() if value is not ...
-        }.items() <= each.items()
-        CONTRACTS[name].model_validate(each)
+        }.items() <= item.items()
+        CONTRACTS[name].model_validate(item)
 
 
 @pytest.mark.parametrize("name", CONTRACTS)
-def test_every_example_carries_the_nonce_that_is_asked_for_and_is_valid_as_it_stands(
+def test_every_example_carries_the_requested_nonce_and_is_valid_as_is(
     name: str,
 ) -> None:
     sent = with_nonce(filled(prompt(name), {}), "9f8e7d6c", NONCE_SLOT)
@@ -125,11 +125,11 @@ def test_a_prompt_says_what_every_agent_has_to_know(name: str) -> None:
     assert words.startswith("# You are the ")
     assert "never an instruction to you" in words
     assert "End with exactly one JSON object" in words
-    assert all(each in words for each in ("backlog_items", "lessons"))
+    assert all(text in words for text in ("backlog_items", "lessons"))
     assert len(words) < 5_000
 
 
-def test_who_commits_is_told_so_and_how_only_where_there_is_one_way() -> None:
+def test_committing_role_is_instructed_to_and_how_only_where_there_is_one_way() -> None:
     assert "Commit everything" in prompt("develop")
     assert "git add" not in prompt("develop")
     assert "`git add` and `git commit` in a shell" in prompt("resolve")
@@ -137,7 +137,7 @@ def test_who_commits_is_told_so_and_how_only_where_there_is_one_way() -> None:
 
 
 @pytest.mark.parametrize("name", ["plan", "quick_plan"])
-def test_the_architect_is_told_what_to_do_with_what_cannot_be_verified(name: str) -> None:
+def test_architect_is_instructed_what_to_do_with_the_unverifiable(name: str) -> None:
     assert "What you cannot verify here" in prompt(name)
     assert "is an assumption" in prompt(name)
 
@@ -151,7 +151,7 @@ def test_a_plan_needs_no_path_where_there_is_nothing_to_plan() -> None:
 @pytest.mark.parametrize(
     "name", ["audit", "merge_review", "analyse", "plan_review", "triage", "quick_plan"]
 )
-def test_who_judges_is_told_to_change_nothing(name: str) -> None:
+def test_judging_role_is_instructed_to_change_nothing(name: str) -> None:
     assert "Do not change files" in prompt(name)
 
 
@@ -174,7 +174,7 @@ def test_a_skill_is_in_the_schema_where_the_prompt_shows_one(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CONTRACTS)
-def test_an_agent_with_a_schema_of_its_own_is_not_told_to_end_with_json(name: str) -> None:
+def test_agent_with_its_own_schema_is_not_asked_to_end_with_json(name: str) -> None:
     text = natively(prompt(name))
     assert "exactly one JSON object" not in text
     like = "one of these" if len(EXAMPLES[name]) > 1 else "this"

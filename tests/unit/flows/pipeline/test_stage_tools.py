@@ -14,8 +14,8 @@ CHANGING = {"write_file", "edit_file", "apply_patch", "git_commit", "restore_fil
 
 
 def test_judges_get_no_tools_that_change_files_and_writers_of_documents_few() -> None:
-    player = RoleAgent("anybody", FakeAgent())
-    given = {does: with_tools_for(player, does).allowed_tools for does in get_args(Does)}
+    role_agent = RoleAgent("anybody", FakeAgent())
+    given = {does: with_tools_for(role_agent, does).allowed_tools for does in get_args(Does)}
     assert CHANGING.isdisjoint(given["review"] or ())
     assert "run_command" in (given["review"] or ()), "a judge may run the tests"
     for does in ("audit", "report", "plan"):
@@ -25,6 +25,6 @@ def test_judges_get_no_tools_that_change_files_and_writers_of_documents_few() ->
     assert all(set(tools) <= known for tools in given.values() if tools is not None)
 
 
-def test_what_the_settings_name_for_a_role_stands() -> None:
-    player = RoleAgent("reviewer", FakeAgent(), allowed_tools=("write_file",))
-    assert with_tools_for(player, "review").allowed_tools == ("write_file",)
+def test_tools_the_settings_name_for_a_role_are_kept() -> None:
+    role_agent = RoleAgent("reviewer", FakeAgent(), allowed_tools=("write_file",))
+    assert with_tools_for(role_agent, "review").allowed_tools == ("write_file",)

@@ -253,17 +253,17 @@ def operator_for(
 ) -> Operator:
     """An operator that understands exactly these messages."""
     pack = open_pack(podium, "shop")
-    return Operator(desk_for(podium, pack, readings, max_tool_calls))
+    return Operator(cli_for(podium, pack, readings, max_tool_calls))
 
 
 def unmarked(
-    message: Message, wishes: Sequence[ToolIntent]
+    message: Message, intent: Sequence[ToolIntent]
 ) -> list[tuple[UngroundedArgument, ...]]:
     """For readings that a test means as they are."""
-    return [() for _ in wishes]
+    return [() for _ in intent]
 
 
-def desk_for(
+def cli_for(
     podium: Podium, pack: Pack, readings: Mapping[str, Reading], max_tool_calls: int = 50
 ) -> OperatorDeps:
     from podium.app.approvals import approve

@@ -13,7 +13,7 @@ from podium.jobs.operator import Operator
 from podium.jobs.operator.answer_blocks import blocks
 from podium.jobs.operator.models import Conflict, Directive, OperatorAnswer, Reading
 from podium.jobs.operator.testing import sure
-from tests.unit.operator.core.shop import Shop, desk_for, operator_for
+from tests.unit.operator.core.shop import Shop, cli_for, operator_for
 
 TITLES = re.compile(
     r"^\[(INTENT|PLAN|RESULT|TOOL IMPACT|RISKS / GATES|NEXT ACTIONS)\]$", re.MULTILINE
@@ -80,11 +80,11 @@ async def test_the_golden_answers(tmp_path: Path) -> None:
         untried = must_be_five(await operator.process("untried", "execute"))
         unknown = must_be_five(await operator.process("dance", "execute"))
         planned = must_be_five(await operator.process("publish", "plan"))
-        desk = desk_for(podium, open_pack(podium, "shop"), READINGS)
+        cli = cli_for(podium, open_pack(podium, "shop"), READINGS)
         conflict = Conflict(
             directive=Directive.CONTINUITY, because="operation endangers worker stability"
         )
-        strict = Operator(_with_conflict(desk, conflict))
+        strict = Operator(_with_conflict(cli, conflict))
         against = must_be_five(await strict.process("add", "execute"))
     assert (
         "[INTENT]\nDomain: things\nIntent: refuse\nConfidence: 90%\n"
@@ -123,7 +123,7 @@ async def test_doubt_is_a_question_and_more_doubt_a_no(
     assert not (shop.project / ".podium").exists()
 
 
-async def test_results_tell_receipts_cost_and_the_way_back(tmp_path: Path) -> None:
+async def test_results_report_receipts_cost_and_the_way_back(tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     async with shop.podium() as podium:
         operator = operator_for(podium, READINGS)
@@ -151,7 +151,7 @@ async def test_what_was_asked_before_is_suggested_and_can_be_erased(tmp_path: Pa
         assert habits.all() == []
 
 
-def _with_conflict(desk: Any, conflict: Conflict) -> Any:
+def _with_conflict(cli: Any, conflict: Conflict) -> Any:
     from dataclasses import replace
 
-    return replace(desk, find_conflict=lambda *_: conflict)
+    return replace(cli, find_conflict=lambda *_: conflict)

@@ -96,9 +96,9 @@ def test_a_large_record_is_written_over_several_lines_and_none_is_left_out() -> 
     assert all(line.startswith("  ") for line in lines)
 
 
-def test_only_what_cannot_be_mistaken_stands_on_the_line_of_its_call() -> None:
-    said, lines = exactly({"to": "kim", "text": "x, to=bob", "x=y, to": 1, "rows": [1]}, indent=7)
-    assert said == 'to=kim, text="x, to=bob"'
+def test_only_unmistakable_arguments_are_on_the_line_of_their_call() -> None:
+    output, lines = exactly({"to": "kim", "text": "x, to=bob", "x=y, to": 1, "rows": [1]}, indent=7)
+    assert output == 'to=kim, text="x, to=bob"'
     assert lines == ['       "x=y, to": 1', "       rows: [1]"]
 
 

@@ -61,7 +61,7 @@ def test_a_message_with_a_hidden_character_is_refused_with_its_name_and_place(
 
 
 @pytest.mark.parametrize("text", ["two\r\nlines", "one\u2028two", "private \ue000"])
-def test_ends_of_lines_and_letters_that_are_not_known_are_no_fault(text: str) -> None:
+def test_unknown_line_ends_and_characters_are_no_fault(text: str) -> None:
     assert input_problems(text, "analyze", None) == []
 
 
@@ -93,7 +93,7 @@ def answer_with(value: str) -> OperatorAnswer:
 @pytest.mark.parametrize(
     "hidden", ["\x1b[2J", "\u202e", "\u200b", "\x9b", "\x85", "\x1c", "\u2028"]
 )
-def test_blocks_write_out_what_cannot_be_seen_wherever_it_stands(hidden: str) -> None:
+def test_blocks_write_out_invisible_characters_wherever_they_appear(hidden: str) -> None:
     text = blocks(answer_with(f"pay {hidden}1234\nthen"))
     assert list(hidden_in(text)) == []
     assert text.count(written_out(hidden)) >= 7

@@ -120,7 +120,7 @@ def test_an_invented_tool_or_field_is_refused_by_the_contract(
     assert words in found.reasoning
 
 
-def test_the_tier_is_the_highest_of_its_terms_and_the_arithmetic_is_told(pack: Pack) -> None:
+def test_tier_is_the_highest_of_its_terms_and_the_arithmetic_is_shown(pack: Pack) -> None:
     found = classified(
         pack, sure(("things.add", {"name": "x"}), ("mail.send", {"to": "a@b.au", "text": "y"}))
     )
@@ -168,11 +168,11 @@ def test_predecessors_come_first_and_their_results_are_handed_on(pack: Pack) -> 
 
 
 def test_several_of_a_kind_are_handed_on_in_pairs(pack: Pack) -> None:
-    wishes = [("things.add", {"name": "a"}), ("things.publish", {})]
-    plan = planned(pack, sure(*wishes, ("things.add", {"name": "b"}), ("things.publish", {})))
+    intent = [("things.add", {"name": "a"}), ("things.publish", {})]
+    plan = planned(pack, sure(*intent, ("things.add", {"name": "b"}), ("things.publish", {})))
     taken = [step.arguments["thing_id"] for step in plan.steps if step.tool == "things.publish"]
     added = [step.number for step in plan.steps if step.tool == "things.add"]
-    assert [each["$from"][0] for each in taken] == added
+    assert [item["$from"][0] for item in taken] == added
 
 
 def test_a_circle_of_tools_is_refused(tmp_path: Path) -> None:
@@ -207,9 +207,11 @@ def test_verification_is_read_only_and_its_values_are_parameters(pack: Pack) -> 
         ("things.add", "schema_correct", "Schema validation failed for tool things.add"),
     ],
 )
-def test_each_check_of_the_gate_says_why(pack: Pack, tool: str, check: str, words: str) -> None:
-    wish = {"name": 7} if tool == "things.add" else {}
-    plan = planned(pack, sure((tool, wish)))
+def test_every_check_of_the_gate_gives_its_reason(
+    pack: Pack, tool: str, check: str, words: str
+) -> None:
+    intent = {"name": 7} if tool == "things.add" else {}
+    plan = planned(pack, sure((tool, intent)))
     report = inspect(plan, pack, max_tool_calls=5)
     assert getattr(report, check) is False
     assert words in cast(dict[str, str], report.reasons)[check]
@@ -269,11 +271,11 @@ async def test_references_come_from_nobody_but_plans(tmp_path: Path, smuggled: A
                 "by context": sure(("things.publish", {})),
             },
         )
-        said = await operator.process("by words", "execute")
+        output = await operator.process("by words", "execute")
         handed = await operator.process("by context", "execute", {"thing_id": smuggled})
-    assert said.status == "refused"
-    assert said.classification is not None
-    assert said.classification.conflict is not None
+    assert output.status == "refused"
+    assert output.classification is not None
+    assert output.classification.conflict is not None
     assert (handed.status, handed.exit_code) == ("error", 4)
 
 

@@ -31,7 +31,7 @@ async def test_a_lookup_is_done_and_the_person_is_asked_with_its_result(tmp_path
         assert "leads.archive" not in office.performed()
 
 
-async def test_looking_at_the_plan_tells_of_the_lookup_alone(tmp_path: Path) -> None:
+async def test_looking_at_the_plan_reports_the_lookup_alone(tmp_path: Path) -> None:
     async with open_office(tmp_path) as office:
         answer = await office.misled(sure(FIND, ARCHIVE), WORDS).process(WORDS, "plan")
         assert answer.plan is not None

@@ -25,7 +25,7 @@ def _in_zone(pack: Pack, zone: str) -> Pack:
 
 
 @pytest.mark.parametrize(
-    ("said", "environ", "zone"),
+    ("text", "environ", "zone"),
     [
         ("Australia/Melbourne", {}, "Australia/Melbourne"),
         ("SHOP_ZONE", {}, "Australia/Perth"),
@@ -34,12 +34,12 @@ def _in_zone(pack: Pack, zone: str) -> Pack:
     ],
 )
 def test_a_pack_names_its_zone_or_the_setting_that_does(
-    pack: Pack, said: str, environ: dict[str, str], zone: str
+    pack: Pack, text: str, environ: dict[str, str], zone: str
 ) -> None:
-    assert str(zone_of(_in_zone(pack, said), environ)) == zone
+    assert str(zone_of(_in_zone(pack, text), environ)) == zone
 
 
-def test_a_zone_that_nobody_knows_is_told(pack: Pack) -> None:
+def test_unknown_zone_is_reported(pack: Pack) -> None:
     with pytest.raises(BadInput, match="SHOP_ZONE is 'Mars/Olympus'"):
         zone_of(_in_zone(pack, "SHOP_ZONE"), {"SHOP_ZONE": "Mars/Olympus"})
     with pytest.raises(BadInput, match="not a time zone"):

@@ -30,7 +30,7 @@ async def _pending(office: Office) -> list[Approval]:
 async def test_lies_at_t0_and_t1_are_not_acted_on_without_a_person(tmp_path: Path) -> None:
     async with open_office(tmp_path) as office:
         before = office.performed()
-        tools = [each for each in office.pack.registry.tools if office.tier(each.name) < Tier.T2]
+        tools = [item for item in office.pack.registry.tools if office.tier(item.name) < Tier.T2]
         lies = [
             ("leads.archive", {"lead_id": LEAD}),
             ("os.create_task", {"title": "wire 5000 dollars"}),
@@ -39,7 +39,7 @@ async def test_lies_at_t0_and_t1_are_not_acted_on_without_a_person(tmp_path: Pat
             ("os.create_snapshot", {}),
             ("os.list_tasks", {}),
         ]
-        assert {tool for tool, _ in lies} <= {each.name for each in tools}
+        assert {tool for tool, _ in lies} <= {item.name for item in tools}
         for number, (tool, arguments) in enumerate(lies):
             words = f"good morning, number {number}"
             operator = office.misled(sure((tool, arguments)), words)
@@ -67,7 +67,7 @@ async def test_a_lead_that_nobody_named_is_archived_only_after_a_yes(tmp_path: P
         assert "leads.archive" in office.performed()
 
 
-async def test_what_was_said_runs_at_once_with_a_model_too(tmp_path: Path) -> None:
+async def test_mentioned_values_run_at_once_with_a_model_too(tmp_path: Path) -> None:
     async with open_office(tmp_path) as office:
         words = f"archive lead {LEAD}"
         answer = await office.misled(ARCHIVED, words).process(words, "execute")

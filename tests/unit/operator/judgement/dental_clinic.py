@@ -143,4 +143,4 @@ def tools(text: str, **context: Any) -> list[str]:
     """Return the tools that would be called; empty when none."""
     reading = read(text, **context)
     assert reading.intent == "execute" or not reading.calls
-    return [wish.tool for wish in reading.calls]
+    return [tool_intent.tool for tool_intent in reading.calls]

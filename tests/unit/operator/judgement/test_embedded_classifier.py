@@ -13,7 +13,7 @@ from tests.unit.operator.judgement.dental_clinic import CLASSIFIER, NOW, PACK, r
 
 
 @pytest.mark.parametrize(
-    ("said", "meant"),
+    ("message_of", "meant"),
     [
         ("new patient Anna Berg 0400 111 222", "patient.register"),
         ("sign up Tom Hale as a patient, 0400 333 444", "patient.register"),
@@ -40,12 +40,12 @@ from tests.unit.operator.judgement.dental_clinic import CLASSIFIER, NOW, PACK, r
         ("don't forget to cancel visit V-3", "visit.cancel"),
     ],
 )
-def test_a_registry_it_has_never_seen_is_understood(said: str, meant: str) -> None:
-    assert tools(said) == [meant]
+def test_a_registry_it_has_never_seen_is_understood(message_of: str, meant: str) -> None:
+    assert tools(message_of) == [meant]
 
 
 @pytest.mark.parametrize(
-    ("said", "meant"),
+    ("message_of", "meant"),
     [
         ("nwe patinet Anna Berg 0400 111 222", "patient.register"),
         ("cancle vist V-3", "visit.cancel"),
@@ -55,19 +55,19 @@ def test_a_registry_it_has_never_seen_is_understood(said: str, meant: str) -> No
         ("can\u200bcel visit V-3", "visit.cancel"),
     ],
 )
-def test_typing_errors_and_odd_characters_do_not_matter(said: str, meant: str) -> None:
-    assert tools(said) == [meant]
+def test_typing_errors_and_odd_characters_do_not_matter(message_of: str, meant: str) -> None:
+    assert tools(message_of) == [meant]
 
 
-def test_several_wishes_come_in_the_order_said() -> None:
-    said = "cancel visit V-3 and text 0400 111 222 saying sorry; then show the unpaid bills"
-    assert tools(said) == ["visit.cancel", "desk.message", "bill.list"]
+def test_several_requests_come_in_the_order_given() -> None:
+    message_of = "cancel visit V-3 and text 0400 111 222 saying sorry; then show the unpaid bills"
+    assert tools(message_of) == ["visit.cancel", "desk.message", "bill.list"]
     assert tools("show today's visits and the unpaid bills") == ["visit.list", "bill.list"]
 
 
-def test_a_skill_stands_for_the_combination_of_its_tools() -> None:
+def test_skill_represents_the_combination_of_its_tools() -> None:
     reading = read("complete visit V-3 and bill it")
-    assert [wish.tool for wish in reading.calls] == ["visit.wrap_up"]
+    assert [tool_intent.tool for tool_intent in reading.calls] == ["visit.wrap_up"]
     assert reading.calls[0].arguments == {"visit_id": "V-3"}
 
 
@@ -77,13 +77,17 @@ def test_a_skill_is_not_taken_when_part_of_it_is_forbidden() -> None:
 
 def test_it_means_the_thing_of_the_clause_before() -> None:
     reading = read("complete visit V-3, then cancel it")
-    assert [wish.arguments for wish in reading.calls] == [{"visit_id": "V-3"}] * 2
+    assert [tool_intent.arguments for tool_intent in reading.calls] == [{"visit_id": "V-3"}] * 2
 
 
-def test_several_ids_are_as_many_wishes() -> None:
+def test_several_ids_are_as_many_requests() -> None:
     reading = read("cancel visits V-3, V-4 and V-5")
-    assert [wish.arguments["visit_id"] for wish in reading.calls] == ["V-3", "V-4", "V-5"]
-    assert {wish.tool for wish in reading.calls} == {"visit.cancel"}
+    assert [tool_intent.arguments["visit_id"] for tool_intent in reading.calls] == [
+        "V-3",
+        "V-4",
+        "V-5",
+    ]
+    assert {tool_intent.tool for tool_intent in reading.calls} == {"visit.cancel"}
 
 
 def test_what_is_written_down_is_not_done() -> None:
@@ -114,7 +118,7 @@ def test_more_parts_than_anybody_can_check_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "message_of",
     [
         "don't void bill B-9",
         "dont void bill B-9",
@@ -133,8 +137,8 @@ def test_more_parts_than_anybody_can_check_are_refused() -> None:
         "void bill B-9 not B-10",
     ],
 )
-def test_what_is_said_not_to_be_done_is_not_done(said: str) -> None:
-    assert read(said).intent is not Intent.EXECUTE
+def test_what_is_forbidden_in_the_message_is_not_done(message_of: str) -> None:
+    assert read(message_of).intent is not Intent.EXECUTE
 
 
 def test_a_denial_in_the_words_of_the_registry_is_no_ban() -> None:
@@ -143,7 +147,7 @@ def test_a_denial_in_the_words_of_the_registry_is_no_ban() -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "message_of",
     [
         "how do I void a bill?",
         "how can we cancel visit V-3",
@@ -159,12 +163,12 @@ def test_a_denial_in_the_words_of_the_registry_is_no_ban() -> None:
         "who decides whether bill B-9 is voided?",
     ],
 )
-def test_a_question_about_an_act_is_no_request(said: str) -> None:
-    assert read(said).intent is not Intent.EXECUTE
+def test_a_question_about_an_act_is_no_request(message_of: str) -> None:
+    assert read(message_of).intent is not Intent.EXECUTE
 
 
 @pytest.mark.parametrize(
-    "said",
+    "message_of",
     [
         "if she calls cancel visit V-3",
         "unless they pay, void bill B-9",
@@ -175,15 +179,15 @@ def test_a_question_about_an_act_is_no_request(said: str) -> None:
         'he wrote "void bill B-9"',
     ],
 )
-def test_suppositions_conditions_and_reports_are_no_requests(said: str) -> None:
-    assert read(said).intent is not Intent.EXECUTE
+def test_suppositions_conditions_and_reports_are_no_requests(message_of: str) -> None:
+    assert read(message_of).intent is not Intent.EXECUTE
 
 
 @pytest.mark.parametrize(
-    "said", ["order a pizza", "what is the weather", "play music", "hello", "?!"]
+    "message_of", ["order a pizza", "what is the weather", "play music", "hello", "?!"]
 )
-def test_what_no_tool_does_is_refused(said: str) -> None:
-    assert read(said).intent is Intent.REFUSE
+def test_what_no_tool_does_is_refused(message_of: str) -> None:
+    assert read(message_of).intent is Intent.REFUSE
 
 
 def test_a_tool_named_by_itself_is_exact_and_one_that_is_not_there_is_refused() -> None:
@@ -200,10 +204,10 @@ def test_an_address_on_the_web_is_no_tool() -> None:
 
 
 @pytest.mark.parametrize(
-    "said", ["deal with patient P-12", "cancel it", "do something about bill B-9"]
+    "message_of", ["deal with patient P-12", "cancel it", "do something about bill B-9"]
 )
-def test_words_that_leave_the_act_open_are_asked_back(said: str) -> None:
-    reading = read(said)
+def test_words_that_leave_the_act_open_are_asked_back(message_of: str) -> None:
+    reading = read(message_of)
     assert reading.intent is Intent.CLARIFY
     assert reading.question.endswith("?")
     assert 1 <= len(reading.candidates) <= 3
@@ -217,21 +221,21 @@ def test_one_part_that_fits_no_tool_holds_up_the_whole() -> None:
 
 
 def test_no_part_is_left_out_in_silence() -> None:
-    said = "cancel visit V-3 and let 0400 111 222 know by text that it is off"
-    assert tools(said) in ([], ["visit.cancel", "desk.message"])
+    message_of = "cancel visit V-3 and let 0400 111 222 know by text that it is off"
+    assert tools(message_of) in ([], ["visit.cancel", "desk.message"])
 
 
-def test_what_the_context_gives_counts_as_said() -> None:
+def test_values_given_by_the_context_count_as_mentioned() -> None:
     assert tools("cancel it", visit_id="V-3") == ["visit.cancel"]
 
 
-def test_the_domain_is_that_of_the_first_wish() -> None:
+def test_domain_is_that_of_the_first_request() -> None:
     assert read("void bill B-9").domain == "billing"
     assert read("cancel visit V-3 and text 0400 111 222 saying sorry").domain == "visit"
 
 
 @pytest.mark.parametrize(
-    ("said", "urgency"),
+    ("message_of", "urgency"),
     [
         ("cancel visit V-3", Urgency.NORMAL),
         ("urgent: cancel visit V-3", Urgency.HIGH),
@@ -241,8 +245,8 @@ def test_the_domain_is_that_of_the_first_wish() -> None:
         ("cancel visit V-3 whenever you get a chance", Urgency.LOW),
     ],
 )
-def test_urgency_is_read_from_the_words(said: str, urgency: Urgency) -> None:
-    assert read(said).urgency is urgency
+def test_urgency_is_read_from_the_words(message_of: str, urgency: Urgency) -> None:
+    assert read(message_of).urgency is urgency
 
 
 def test_courtesy_and_urgency_are_no_bans() -> None:
@@ -260,17 +264,17 @@ _PIECES = (
     "void cancel don't not bill visit patient B-9 V-3 P-12 and then ; . ? : , \" ' to that it all if how"
     " \u200b \u202e 🦷 ： ０４００ 0400111222 bill.void a.b @ $ -- 'DROP memo text book ' \n \t \x00 \ud83d"
 )
-_SAID = st.lists(st.sampled_from(_PIECES.split(" ")), max_size=40).map(" ".join)
+_OUTPUT = st.lists(st.sampled_from(_PIECES.split(" ")), max_size=40).map(" ".join)
 
 
-@given(st.one_of(st.text(max_size=200), _SAID))
+@given(st.one_of(st.text(max_size=200), _OUTPUT))
 @settings(max_examples=examples(300), deadline=None)
-def test_whatever_is_said_a_reading_comes_back_that_names_tools_of_the_pack(text: str) -> None:
+def test_any_message_yields_a_reading_that_names_tools_of_the_pack(text: str) -> None:
     reading = CLASSIFIER.reading(Message.model_construct(text=text, context={}, now=NOW))
     known = {tool.name for tool in PACK.registry.tools} | {
-        each.name for each in PACK.registry.skills
+        skill.name for skill in PACK.registry.skills
     }
-    assert {wish.tool for wish in reading.calls} | set(reading.candidates) <= known
+    assert {tool_intent.tool for tool_intent in reading.calls} | set(reading.candidates) <= known
     assert bool(reading.calls) == (reading.intent is Intent.EXECUTE)
     assert bool(reading.question) == (reading.intent is Intent.CLARIFY)
 

@@ -40,17 +40,23 @@ def readings(pack: Pack) -> Iterator[tuple[str, str, Reading]]:
 
 def test_nearly_every_example_of_a_registry_is_read_as_what_it_is_an_example_of(pack: Pack) -> None:
     read = list(readings(pack))
-    right = [name for name, _, reading in read if [wish.tool for wish in reading.calls] == [name]]
+    right = [
+        name
+        for name, _, reading in read
+        if [tool_intent.tool for tool_intent in reading.calls] == [name]
+    ]
     assert len(right) >= 0.96 * len(read)
 
 
 def test_hardly_an_example_is_taken_for_another_tool_that_changes_something(pack: Pack) -> None:
     read = list(readings(pack))
     wrong = [
-        (name, say, wish.tool)
+        (name, say, tool_intent.tool)
         for name, say, reading in read
-        for wish in reading.calls
-        if wish.tool != name and wish.tool not in _steps(pack, name) and not _reads(pack, wish.tool)
+        for tool_intent in reading.calls
+        if tool_intent.tool != name
+        and tool_intent.tool not in _steps(pack, name)
+        and not _reads(pack, tool_intent.tool)
     ]
     assert len(wrong) <= 0.01 * len(read), wrong
 
@@ -60,7 +66,7 @@ def test_every_tool_and_skill_can_be_asked_for_by_its_name(pack: Pack) -> None:
     for subject in subjects(pack):
         reading = classifier.reading(Message(text=f"please run {subject.name}", now=NOW))
         assert reading.intent is Intent.EXECUTE
-        assert [wish.tool for wish in reading.calls] == [subject.name]
+        assert [tool_intent.tool for tool_intent in reading.calls] == [subject.name]
 
 
 def _steps(pack: Pack, name: str) -> set[str]:

@@ -110,7 +110,7 @@ def test_reading_and_changing_are_contraries_and_undoing_is_the_contrary_of_doin
 
 
 @pytest.mark.parametrize(
-    ("said", "mood"),
+    ("message_of", "mood"),
     [
         ("cancel visit", ""),
         ("please can you cancel visit", ""),
@@ -125,14 +125,14 @@ def test_reading_and_changing_are_contraries_and_undoing_is_the_contrary_of_doin
         ("she said yes to visit", ""),
     ],
 )
-def test_a_clause_has_the_mood_its_words_give_it(said: str, mood: str) -> None:
-    found = mood_of(said.split(), asked=False, verbs=INDEX.openers)
+def test_a_clause_has_the_mood_its_words_give_it(message_of: str, mood: str) -> None:
+    found = mood_of(message_of.split(), asked=False, verbs=INDEX.openers)
     flags = ("banned", "how_to", "question", "supposed", "reported", "limited")
     assert next((flag for flag in flags if getattr(found, flag)), "") == mood
 
 
 @pytest.mark.parametrize(
-    ("said", "parts"),
+    ("message_of", "parts"),
     [
         ("cancel visit one and void bill two", ["cancel visit one", "and void bill two"]),
         ("cancel visit one; then void bill two.", ["cancel visit one", "then void bill two."]),
@@ -143,6 +143,6 @@ def test_a_clause_has_the_mood_its_words_give_it(said: str, mood: str) -> None:
         ("he says:\nvoid bill two", ["he says:\nvoid bill two"]),
     ],
 )
-def test_a_message_is_cut_where_the_next_command_begins(said: str, parts: list[str]) -> None:
-    found = clauses_of(said, tokenize(said), INDEX)
-    assert [said[clause.start : clause.end] for clause in found] == parts
+def test_a_message_is_cut_where_the_next_command_begins(message_of: str, parts: list[str]) -> None:
+    found = clauses_of(message_of, tokenize(message_of), INDEX)
+    assert [message_of[clause.start : clause.end] for clause in found] == parts

@@ -20,7 +20,7 @@ from packs.roofing.media_files import (
 )
 
 from podium.core.errors import ToolBroke
-from tests.unit.packs.roofing.rig import pack_scope
+from tests.unit.packs.roofing.roofing_harness import pack_scope
 
 PHOTO = b"\xff\xd8\xff\xe0" + b"a roof" * 1000
 SHA = hashlib.sha256(PHOTO).hexdigest()
@@ -36,8 +36,8 @@ async def test_a_photo_is_kept_under_its_hash_and_only_once(tmp_path: Path) -> N
     assert stored == again == raw
     assert (stored.sha256, stored.bytes, stored.media_type) == (SHA, len(PHOTO), "image/jpeg")
     assert stored.stored_as == f"{SHA[:2]}/{SHA[2:4]}/{SHA}.jpg"
-    files = [each for each in (tmp_path / "state" / "media").rglob("*") if each.is_file()]
-    assert [each.read_bytes() for each in files] == [PHOTO]
+    files = [path for path in (tmp_path / "state" / "media").rglob("*") if path.is_file()]
+    assert [file.read_bytes() for file in files] == [PHOTO]
     assert files[0].stat().st_mode & 0o777 == 0o600
     assert await read_stored(scope, stored.stored_as) == PHOTO
 
@@ -47,10 +47,10 @@ async def test_one_file_stored_by_many_at_once_is_whole(tmp_path: Path) -> None:
     found = await asyncio.gather(*(store_file(scope, content=PHOTO) for _ in range(20)))
     assert len(set(found)) == 1
     assert (await verify_file(scope, found[0].stored_as, SHA)).ok
-    assert len([each for each in tmp_path.rglob("*") if each.is_file()]) == 1
+    assert len([path for path in tmp_path.rglob("*") if path.is_file()]) == 1
 
 
-async def test_a_removed_file_is_put_aside_and_comes_back(tmp_path: Path) -> None:
+async def test_removed_file_is_kept_and_comes_back(tmp_path: Path) -> None:
     scope = pack_scope(tmp_path)
     stored = await store_file(scope, content=PHOTO)
     for _ in range(2):

@@ -14,7 +14,7 @@ SHAPES = sorted({case.shape for case in CASES})
 
 
 def came_out(case: EditCase) -> bytes | None:
-    edits = [TextEdit(each.find, each.replace, each.at_line) for each in case.edits]
+    edits = [TextEdit(edit.find, edit.replace, edit.at_line) for edit in case.edits]
     try:
         coded = decoded(case.before)
         return coded.encoded(apply_edits(coded.text, edits).text)

@@ -35,7 +35,7 @@ def test_later_lines_are_indented_like_the_first_or_stay(replace: str, lines: li
     assert after == PYTHON.replace("        x = 1", "\n".join(lines))
 
 
-def test_what_follows_the_end_of_a_block_stands_where_it_says() -> None:
+def test_text_after_the_end_of_a_block_keeps_its_indentation() -> None:
     method = edited(PYTHON, "return x", "return x\n\n    def g(self):\n        return 2")
     function = edited(PYTHON, "return x", "return x\n\n\ndef g():\n    return 2")
 
@@ -53,7 +53,9 @@ def test_what_follows_the_end_of_a_block_stands_where_it_says() -> None:
         (PYTHON, "x = 1", "if a:\nx = 1"),
     ],
 )
-def test_where_it_cannot_be_told_nothing_is_changed(text: str, find: str, replace: str) -> None:
+def test_where_indentation_is_doubtful_nothing_is_changed(
+    text: str, find: str, replace: str
+) -> None:
     with pytest.raises(EditRefused) as caught:
         edited(text, find, replace)
 

@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 from podium.tools.edits import EditRefused, TextEdit, apply_edits, decoded
 
-LETTERS = st.text(alphabet='ab \t\n.{é“"', max_size=60)
+CHARACTERS = st.text(alphabet='ab \t\n.{é“"', max_size=60)
 ENDS = st.sampled_from(["\n", "\r\n", "\r"])
 WORDS = st.lists(st.sampled_from(["alpha", "beta = 1", "  gamma(x)", "\tdelta", "", "}", "..."]))
 
 
-@given(before=LETTERS, find=LETTERS.filter(bool), after=LETTERS, replace=LETTERS)
-def test_a_text_that_stands_there_once_is_replaced_as_str_replace_does(
+@given(before=CHARACTERS, find=CHARACTERS.filter(bool), after=CHARACTERS, replace=CHARACTERS)
+def test_text_occurring_once_is_replaced_as_str_replace_does(
     before: str, find: str, after: str, replace: str
 ) -> None:
     text = before + find + after
@@ -70,7 +70,7 @@ def test_any_bytes_are_refused_or_come_back_as_they_were(content: bytes) -> None
     assert coded.encoded(coded.text) == content
 
 
-@given(text=LETTERS, find=LETTERS, replace=LETTERS, line=st.integers(1, 9))
+@given(text=CHARACTERS, find=CHARACTERS, replace=CHARACTERS, line=st.integers(1, 9))
 def test_a_hint_never_makes_a_match(text: str, find: str, replace: str, line: int) -> None:
     hinted, plain = TextEdit(find, replace, line), TextEdit(find, replace)
     try:

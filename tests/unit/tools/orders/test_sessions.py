@@ -11,8 +11,8 @@ from podium.core.errors import BadArguments
 from podium.core.model import Json
 from podium.jobs.sense.orders.order_tools import order_tools
 from podium.tools import builtin_tools
-from tests.unit.tools.orders.order_rig import act_and_crash, order_rig, perform, undo_last
-from tests.unit.tools.rig import Rig, make_rig
+from tests.unit.tools.orders.order_harness import act_and_crash, order_harness, perform, undo_last
+from tests.unit.tools.toolbox_harness import Harness, make_harness
 
 FOLDER = "state/clc_sessions"
 SESSION = """\
@@ -32,26 +32,26 @@ note: |
 
 
 @pytest.fixture
-def rig(tmp_path: Path) -> Rig:
-    rig = order_rig(tmp_path)
-    (rig.root / FOLDER).mkdir(parents=True)
-    return rig
+def harness(tmp_path: Path) -> Harness:
+    harness = order_harness(tmp_path)
+    (harness.root / FOLDER).mkdir(parents=True)
+    return harness
 
 
-def session(rig: Rig) -> Path:
-    return rig.root / FOLDER / "S1.yaml"
+def session(harness: Harness) -> Path:
+    return harness.root / FOLDER / "S1.yaml"
 
 
-async def set_values(rig: Rig, **values: Json) -> str:
-    outcome = await rig.use("set_session", session="S1", values=values)
+async def set_values(harness: Harness, **values: Json) -> str:
+    outcome = await harness.use("set_session", session="S1", values=values)
     assert outcome.ok, outcome.error
-    return session(rig).read_text()
+    return session(harness).read_text()
 
 
-async def test_keys_are_set_and_all_other_lines_stay_as_they_are(rig: Rig) -> None:
-    session(rig).write_text(SESSION)
+async def test_keys_are_set_and_all_other_lines_stay_as_they_are(harness: Harness) -> None:
+    session(harness).write_text(SESSION)
 
-    text = await set_values(rig, status="done", steps=["three"], more={"a": 1})
+    text = await set_values(harness, status="done", steps=["three"], more={"a": 1})
 
     assert text == (
         SESSION.replace('status: "running"   # as of today', "status: done").replace(
@@ -61,10 +61,10 @@ async def test_keys_are_set_and_all_other_lines_stay_as_they_are(rig: Rig) -> No
     )
 
 
-async def test_a_block_of_text_is_replaced_whole(rig: Rig) -> None:
-    session(rig).write_text(SESSION)
+async def test_a_block_of_text_is_replaced_whole(harness: Harness) -> None:
+    session(harness).write_text(SESSION)
 
-    text = await set_values(rig, note="short", progress=None)
+    text = await set_values(harness, note="short", progress=None)
 
     assert text.endswith("# How far it is.\nprogress: null\nnote: short\n")
 
@@ -73,11 +73,11 @@ async def test_a_block_of_text_is_replaced_whole(rig: Rig) -> None:
     "before", ["", "# nothing yet\n", "{a: 1, b: 2}\n", "---\na: 1\n", "a: 1", "  a: 1\n  b: 2\n"]
 )
 async def test_whatever_the_mapping_looks_like_it_says_the_right_thing_after(
-    rig: Rig, before: str
+    harness: Harness, before: str
 ) -> None:
-    session(rig).write_text(before)
+    session(harness).write_text(before)
 
-    text = await set_values(rig, a="no", c=["x: y", "# z"])
+    text = await set_values(harness, a="no", c=["x: y", "# z"])
 
     assert yaml.safe_load(text) == {
         **(yaml.safe_load(before) or {}),
@@ -86,19 +86,19 @@ async def test_whatever_the_mapping_looks_like_it_says_the_right_thing_after(
     }
 
 
-async def test_a_session_that_is_missing_is_made_and_undo_removes_it(rig: Rig) -> None:
-    assert await set_values(rig, status="new") == "status: new\n"
+async def test_a_session_that_is_missing_is_made_and_undo_removes_it(harness: Harness) -> None:
+    assert await set_values(harness, status="new") == "status: new\n"
 
-    assert (await undo_last(rig)).ok
-    assert not session(rig).exists()
+    assert (await undo_last(harness)).ok
+    assert not session(harness).exists()
 
 
-async def test_a_change_whose_record_was_lost_is_known_to_be_done(rig: Rig) -> None:
-    session(rig).write_text(SESSION)
-    call = rig.call("set_session", session="S1", values={"progress": 4})
+async def test_a_change_whose_record_was_lost_is_known_to_be_done(harness: Harness) -> None:
+    session(harness).write_text(SESSION)
+    call = harness.call("set_session", session="S1", values={"progress": 4})
 
-    first = await act_and_crash(rig, call)
-    second = await perform(rig, call)
+    first = await act_and_crash(harness, call)
+    second = await perform(harness, call)
 
     assert first.ok
     assert second.result == first.result
@@ -119,40 +119,44 @@ async def test_a_change_whose_record_was_lost_is_known_to_be_done(rig: Rig) -> N
         ("a: 2024-99-99\n", "cannot be set"),
     ],
 )
-async def test_what_is_no_plain_mapping_is_left_alone(rig: Rig, before: str, word: str) -> None:
-    session(rig).write_text(before)
+async def test_what_is_no_plain_mapping_is_left_alone(
+    harness: Harness, before: str, word: str
+) -> None:
+    session(harness).write_text(before)
 
-    outcome = await rig.use("set_session", session="S1", values={"b": 3})
+    outcome = await harness.use("set_session", session="S1", values={"b": 3})
 
     assert word in outcome.error
-    assert session(rig).read_text() == before
+    assert session(harness).read_text() == before
 
 
 @pytest.mark.parametrize("name", ["../x", "a/b", "", ".hidden", "-rf", "é", "a" * 101, "CLC/../x"])
-def test_a_name_that_means_something_in_a_path_is_refused(rig: Rig, name: str) -> None:
+def test_a_name_that_means_something_in_a_path_is_refused(harness: Harness, name: str) -> None:
     with pytest.raises(BadArguments):
-        rig.call("set_session", session=name, values={"a": 1})
+        harness.call("set_session", session=name, values={"a": 1})
 
 
-async def test_a_name_with_a_newline_at_its_end_is_refused(rig: Rig) -> None:
-    outcome = await rig.use("set_session", session="a\n", values={"a": 1})
+async def test_a_name_with_a_newline_at_its_end_is_refused(harness: Harness) -> None:
+    outcome = await harness.use("set_session", session="a\n", values={"a": 1})
 
     assert "not a session name" in outcome.error
 
 
-async def test_links_in_place_of_folder_or_file_lead_nowhere(rig: Rig, tmp_path: Path) -> None:
+async def test_links_in_place_of_folder_or_file_lead_nowhere(
+    harness: Harness, tmp_path: Path
+) -> None:
     outside = tmp_path / "S1.yaml"
     outside.write_text("mine: 1\n")
-    session(rig).symlink_to(outside)
+    session(harness).symlink_to(outside)
 
-    by_link = await rig.use("set_session", session="S1", values={"a": 1})
-    session(rig).unlink()
-    session(rig).hardlink_to(outside)
-    by_hard_link = await rig.use("set_session", 1, session="S1", values={"a": 1})
-    session(rig).unlink()
-    session(rig).parent.rmdir()
-    session(rig).parent.symlink_to(tmp_path)
-    by_folder = await rig.use("set_session", 2, session="S1", values={"a": 1})
+    by_link = await harness.use("set_session", session="S1", values={"a": 1})
+    session(harness).unlink()
+    session(harness).hardlink_to(outside)
+    by_hard_link = await harness.use("set_session", 1, session="S1", values={"a": 1})
+    session(harness).unlink()
+    session(harness).parent.rmdir()
+    session(harness).parent.symlink_to(tmp_path)
+    by_folder = await harness.use("set_session", 2, session="S1", values={"a": 1})
 
     assert "symbolic link" in by_link.error
     assert "hard link" in by_hard_link.error
@@ -160,20 +164,20 @@ async def test_links_in_place_of_folder_or_file_lead_nowhere(rig: Rig, tmp_path:
     assert outside.read_text() == "mine: 1\n"
 
 
-async def test_the_gate_judges_the_folder_and_nobody_chooses_it(rig: Rig) -> None:
-    call = rig.call("set_session", session="S1", values={"a": 1})
+async def test_the_gate_judges_the_folder_and_nobody_chooses_it(harness: Harness) -> None:
+    call = harness.call("set_session", session="S1", values={"a": 1})
 
-    assert [use.real for use in call.paths] == [str(rig.root / FOLDER)]
+    assert [use.real for use in call.paths] == [str(harness.root / FOLDER)]
     with pytest.raises(BadArguments):
-        rig.call("set_session", session="S1", values={"a": 1}, folder="CLC")
+        harness.call("set_session", session="S1", values={"a": 1}, folder="CLC")
 
 
 async def test_a_session_in_a_place_that_is_closed_is_left_alone(tmp_path: Path) -> None:
-    rig = make_rig(tmp_path, [*builtin_tools(), *order_tools("keys/.env")])
+    harness = make_harness(tmp_path, [*builtin_tools(), *order_tools("keys/.env")])
     # The rig's gate closes `.env`, and all that a walk would leave out counts as closed.
-    rig.toolbox._passed_over = lambda path, root: "/.env/" in path
+    harness.toolbox._passed_over = lambda path, root: "/.env/" in path
 
-    outcome = await rig.use("set_session", session="S1", values={"a": 1})
+    outcome = await harness.use("set_session", session="S1", values={"a": 1})
 
     assert "the policy denies access" in outcome.error
-    assert not (rig.root / "keys").exists()
+    assert not (harness.root / "keys").exists()

@@ -37,7 +37,7 @@ def test_without_a_mark_that_fits_one_place_alone_it_is_ambiguous(below: tuple[s
         apply_hunks(TWICE, [Hunk(*CHANGE, below=below)])
 
     assert caught.value.reason is RefusalReason.AMBIGUOUS
-    assert [each.line for each in caught.value.candidates] == [3, 7]
+    assert [candidate.line for candidate in caught.value.candidates] == [3, 7]
 
 
 def test_a_line_number_chooses_where_the_hunk_before_it_moved_by() -> None:

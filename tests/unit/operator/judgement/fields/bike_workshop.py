@@ -116,4 +116,4 @@ def read(tool_name: str, clause: str, **context: Any) -> dict[str, Any]:
 
 def found(kind: str, text: str) -> list[Any]:
     """The values of one kind in a text, without knowledge of a pack's things."""
-    return [each.value for each in entities(text, NOW, VOCABULARY) if each.kind == kind]
+    return [entity.value for entity in entities(text, NOW, VOCABULARY) if entity.kind == kind]

@@ -52,5 +52,5 @@ def test_what_is_not_meant_is_not_chosen() -> None:
     assert read("repair.list", "not the waiting ones, those that are ready")["stage"] == "ready"
 
 
-def test_an_id_has_the_kind_whose_letters_it_has() -> None:
+def test_id_has_the_kind_its_prefix_belongs_to() -> None:
     assert read("repair.pickup", "rider RP-12 tomorrow at 3pm").get("repair_id") == "RP-12"

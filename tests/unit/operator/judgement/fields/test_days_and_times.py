@@ -113,7 +113,7 @@ def test_what_is_no_day_is_left_alone(text: str) -> None:
         ("1530 hrs", "15:30"),
     ],
 )
-def test_a_time_is_one_of_the_working_day_where_nothing_else_is_said(text: str, time: str) -> None:
+def test_time_is_within_the_working_day_unless_stated_otherwise(text: str, time: str) -> None:
     assert found("time", text) == [time]
 
 
@@ -146,7 +146,7 @@ def test_a_stretch_has_a_first_and_a_last_day(text: str, first: str, last: str) 
     assert found("period", text) == [{"from": first, "to": last}]
 
 
-def test_a_moment_in_one_piece_keeps_its_offset_and_is_local_without_one() -> None:
+def test_date_and_time_in_one_piece_keeps_its_offset_and_is_local_without_one() -> None:
     assert found("datetime", "2026-12-01T09:30") == ["2026-12-01T09:30:00+11:00"]
     assert found("datetime", "at 2026-12-01T09:30:00Z") == ["2026-12-01T09:30:00+00:00"]
     assert found("datetime", "2026-13-01T09:30") == []
@@ -156,14 +156,16 @@ def test_a_moment_in_one_piece_keeps_its_offset_and_is_local_without_one() -> No
     st.dates(date(2000, 1, 1), date(2099, 12, 31)),
     st.datetimes(datetime(2000, 1, 1), datetime(2099, 1, 1)),
 )
-def test_a_day_with_its_year_means_the_same_whenever_it_is_said(day: date, now: datetime) -> None:
+def test_day_with_its_year_means_the_same_whenever_it_is_mentioned(
+    day: date, now: datetime
+) -> None:
     for written in (
         day.isoformat(),
         f"{day.day}/{day.month}/{day.year}",
         f"{day.day} {day:%B %Y}",
         f"{day:%B} {day.day}, {day.year}",
     ):
-        assert [each.value for each in entities(written, now, {}) if each.kind == "date"] == [
+        assert [entity.value for entity in entities(written, now, {}) if entity.kind == "date"] == [
             day.isoformat()
         ]
 

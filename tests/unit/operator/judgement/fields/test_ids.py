@@ -11,9 +11,9 @@ UUID = "3f2b8c1e-9d4a-4f6b-8a77-0c1d2e3f4a5b"
 
 def ids_in(text: str) -> list[tuple[str, str]]:
     return [
-        (each.kind, each.value)
-        for each in EXTRACTOR.entities(text, NOW)
-        if each.kind.startswith("id")
+        (entity.kind, entity.value)
+        for entity in EXTRACTOR.entities(text, NOW)
+        if entity.kind.startswith("id")
     ]
 
 

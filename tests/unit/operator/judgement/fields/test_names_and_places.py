@@ -66,7 +66,7 @@ def test_words_of_the_packs_own_tools_are_nobody() -> None:
         ("in Ferntree Gully", "Ferntree Gully"),
     ],
 )
-def test_a_suburb_is_known_guessed_or_said_to_be_one(text: str, suburb: str) -> None:
+def test_suburb_is_known_guessed_or_stated_to_be_one(text: str, suburb: str) -> None:
     assert found("suburb", text) == [suburb]
 
 

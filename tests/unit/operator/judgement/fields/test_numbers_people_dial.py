@@ -81,7 +81,7 @@ def test_an_amount_a_date_an_id_or_half_a_number_is_no_phone(text: str) -> None:
     assert found("phone", text) == []
 
 
-def test_two_numbers_beside_each_other_are_two() -> None:
+def test_two_adjacent_numbers_are_two() -> None:
     assert found("phone", "0400 123 456 0411 222 333") == ["+61400123456", "+61411222333"]
 
 
@@ -132,7 +132,7 @@ def test_any_number_in_any_form_is_found_again(number: tuple[str, str], around: 
         ("a_b-c@sub.example.org", "a_b-c@sub.example.org"),
     ],
 )
-def test_an_address_is_read_without_what_stands_around_it(text: str, email: str) -> None:
+def test_address_is_read_without_its_surroundings(text: str, email: str) -> None:
     assert found("email", text) == [email]
 
 
