@@ -131,7 +131,7 @@ def _of_limit(count: int, limit: int | None) -> str:
 def limits_text(spec: QueueSpec) -> str:
     """Describe the limits of a queue's runs, and of its workers."""
     limits = [f"{spec.concurrency} at once"] if spec.concurrency is not None else []
-    limits.append(f"{spec.worker_concurrency} a worker")
+    limits.append(f"{spec.worker_concurrency} per worker")
     if spec.rate_limit is not None:
         limits.append(f"{spec.rate_limit} starts in {spec.rate_seconds:g} s")
     if spec.labels:

@@ -123,7 +123,7 @@ def test_a_queue_without_workers_says_what_to_start(cli: CommandRunner) -> None:
         "OLDEST": "-",
         "WORKERS": "0",
     }
-    assert "gpu  2 at once, 4 a worker, 10 starts in 60 s\n" in result.out
+    assert "gpu  2 at once, 4 per worker, 10 starts in 60 s\n" in result.out
     assert "no worker is running for `gpu`: start `podium worker --queue gpu`\n" in result.err
     assert "1 run needs a person; list them with `podium runs --status needs_human`\n" in result.err
     [record] = cli.run("queues", "--json").json["queues"]
