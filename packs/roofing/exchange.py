@@ -89,13 +89,13 @@ async def converse(work: Callable[[Line], T], seconds: float) -> T:
         return await asyncio.shield(talking)
     except asyncio.CancelledError:
         line.cut()
-        talking.add_done_callback(_heard)
+        talking.add_done_callback(_received)
         # Nothing may be sent behind the back of a cancelled call.
         await asyncio.wait([talking], timeout=PARTING_SECONDS)
         raise
 
 
-def _heard(talking: asyncio.Future[Any]) -> None:
+def _received(talking: asyncio.Future[Any]) -> None:
     """Nobody waits for this error any more; asyncio would complain that it was not looked at."""
     if not talking.cancelled():
         talking.exception()
@@ -114,7 +114,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back, whatever its status."""
+    """Response, whatever its status."""
 
     status: int
     headers: http.client.HTTPMessage

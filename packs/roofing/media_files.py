@@ -43,7 +43,7 @@ class StoredFile:
 
 @dataclass(frozen=True)
 class Verified:
-    """What a look at a stored file found. `problem` is empty when it is as it was stored."""
+    """Result of checking a stored file. `problem` is empty when it is as it was stored."""
 
     ok: bool
     sha256: str
@@ -74,13 +74,13 @@ async def remove_file(scope: PackScope, stored_as: str) -> None:
     Raises `ToolBroke` when it is neither in its place nor aside.
     """
     place = _place(scope.state, stored_as)
-    await asyncio.to_thread(_move, place, _aside(scope.state, stored_as))
+    await asyncio.to_thread(_move, place, _stderr(scope.state, stored_as))
 
 
 async def restore_file(scope: PackScope, stored_as: str) -> None:
     """Put a file back that `remove_file` put aside. Raises `ToolBroke` when it is gone."""
     place = _place(scope.state, stored_as)
-    await asyncio.to_thread(_move, _aside(scope.state, stored_as), place)
+    await asyncio.to_thread(_move, _stderr(scope.state, stored_as), place)
 
 
 async def verify_file(scope: PackScope, stored_as: str, sha256: str) -> Verified:
@@ -241,7 +241,7 @@ def _place(state: Path, stored_as: str) -> Path:
     return state / "media" / stored_as
 
 
-def _aside(state: Path, stored_as: str) -> Path:
+def _stderr(state: Path, stored_as: str) -> Path:
     return state / "media" / "removed" / Path(stored_as).name
 
 

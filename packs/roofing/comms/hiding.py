@@ -17,10 +17,10 @@ _SHORTEST = 6
 def hiding(secret: str, user: str = "") -> Hide:
     """A function that gives a text without the secret, which a cut text would hold unrecognised."""
     plain = (secret, f"{user}:{secret}", f"\0{user}\0{secret}") if secret else ()
-    forms = set(chain.from_iterable(_forms(each) for each in plain))
+    forms = set(chain.from_iterable(_forms(item) for item in plain))
     # The longest first: one is a part of another.
     longest_first = sorted(
-        (each for each in forms if len(each) >= _SHORTEST), key=len, reverse=True
+        (item for item in forms if len(item) >= _SHORTEST), key=len, reverse=True
     )
 
     def hide(text: str) -> str:
@@ -35,5 +35,5 @@ def _forms(text: str) -> Iterator[str]:
     encoded = base64.b64encode(text.encode()).decode()
     # Without its last letters, which depend on what comes after it.
     stem = encoded.rstrip("=")[:-1] if encoded.endswith("=") else encoded
-    for each in (text, encoded, stem, stem.replace("+", "-").replace("/", "_")):
-        yield from (each, quote(each), quote(each, safe=""), quote_plus(each))
+    for item in (text, encoded, stem, stem.replace("+", "-").replace("/", "_")):
+        yield from (item, quote(item), quote(item, safe=""), quote_plus(item))

@@ -44,7 +44,7 @@ class Attachment:
 
 @dataclass(frozen=True)
 class Mail:
-    """What to send. The sender and the server are settings."""
+    """Mail to send. The sender and the server are settings."""
 
     to: str
     subject: str
@@ -57,7 +57,7 @@ class SentMail:
     """The server has taken the message."""
 
     message_id: str
-    server_said: str
+    server_output: str
 
 
 async def send_mail(mail: Mail, scope: PackScope) -> SentMail:
@@ -67,7 +67,7 @@ async def send_mail(mail: Mail, scope: PackScope) -> SentMail:
     certainly was not taken. The Message-ID is made from the call's key, so that a copy is known as one.
     """
     settings = mail_settings(scope.settings)
-    if len(mail.body) + sum(len(each.content) for each in mail.attachments) > MAX_BYTES:
+    if len(mail.body) + sum(len(attachment.content) for attachment in mail.attachments) > MAX_BYTES:
         raise ToolBroke(f"the message is larger than {MAX_BYTES // 1_000_000} MB; send less")
     content = _composed(mail, settings, scope).as_bytes()
     post = _Post(settings, mail.to, content, message_id_of(scope.key, settings.domain))
@@ -93,14 +93,14 @@ def _composed(mail: Mail, settings: MailSettings, scope: PackScope) -> EmailMess
         message["Date"] = format_datetime(scope.now)
         message["Message-ID"] = message_id_of(scope.key, settings.domain)
         message.set_content(mail.body)
-        for each in mail.attachments:
-            _no_control_characters("attachment's name", each.file_name)
-            kind, _, subtype = each.media_type.partition("/")
+        for attachment in mail.attachments:
+            _no_control_characters("attachment's name", attachment.file_name)
+            kind, _, subtype = attachment.media_type.partition("/")
             message.add_attachment(
-                each.content,
+                attachment.content,
                 maintype=kind,
                 subtype=subtype or "octet-stream",
-                filename=each.file_name,
+                filename=attachment.file_name,
             )
     except (ValueError, MessageError) as error:
         raise ToolBroke(f"the message cannot be composed: {error}; correct it") from None
@@ -139,10 +139,10 @@ class _Post:
                 self._introduced(server)
                 line.check()
                 self._expect(server.docmd("DATA"), 354, "the message")
-            said = self._handed_over(server, line)
+            output = self._handed_over(server, line)
             with suppress(smtplib.SMTPException, OSError):
                 server.quit()
-            return SentMail(self.message_id, said)
+            return SentMail(self.message_id, output)
         finally:
             server.close()
 
@@ -157,8 +157,8 @@ class _Post:
                 "ROOFING_SMTP_USER and ROOFING_SMTP_PASSWORD"
             ) from None
         except smtplib.SMTPResponseException as error:
-            said = f"{error.smtp_code} {self._words(error.smtp_error)}"
-            raise self._not_sent(f"it said {said}") from None
+            text = f"{error.smtp_code} {self._words(error.smtp_error)}"
+            raise self._not_sent(f"it said {text}") from None
         except NotReached as error:
             raise self._not_sent(str(error)) from None
         except (smtplib.SMTPException, OSError) as error:
@@ -191,9 +191,9 @@ class _Post:
         if self.settings.user:
             server.login(self.settings.user, self.settings.password)
         self._expect(server.mail(self.settings.sender), 250, "the sender")
-        code, said = server.rcpt(self.to)
+        code, output = server.rcpt(self.to)
         if code not in (250, 251):
-            raise self._not_sent(f"it rejected {self.to!r}: {code} {self._words(said)}")
+            raise self._not_sent(f"it rejected {self.to!r}: {code} {self._words(output)}")
 
     def _encrypted(self, server: smtplib.SMTP) -> None:
         if not server.has_extn("starttls"):
@@ -209,27 +209,27 @@ class _Post:
         body = re.sub(rb"(?m)^\.", b"..", self.content)
         try:
             server.send(body + (b"" if body.endswith(b"\r\n") else b"\r\n") + b".\r\n")
-            code, said = server.getreply()
+            code, output = server.getreply()
         except (smtplib.SMTPException, OSError) as error:
             why = "it took too long" if line.is_cut else reason_of(error)
             raise MaybeSent(
                 "the message", f"{self.settings.host} did not answer: {why}", self.message_id
             ) from None
         if not 200 <= code < 300:
-            raise self._not_sent(f"it rejected the message: {code} {self._words(said)}")
-        return f"{code} {self._words(said)}"
+            raise self._not_sent(f"it rejected the message: {code} {self._words(output)}")
+        return f"{code} {self._words(output)}"
 
     def _expect(self, reply: tuple[int, bytes], wanted: int, what: str) -> None:
-        code, said = reply
+        code, output = reply
         if code != wanted:
-            raise self._not_sent(f"it rejected {what}: {code} {self._words(said)}")
+            raise self._not_sent(f"it rejected {what}: {code} {self._words(output)}")
 
     def _not_sent(self, reason: str) -> ToolBroke:
         place = f"{self.settings.host}:{self.settings.port}"
         return ToolBroke(f"the e-mail was not sent by {place}: {reason}")
 
-    def _words(self, said: bytes | str) -> str:
+    def _words(self, data: bytes | str) -> str:
         """A server may quote the login that it was given."""
-        text = said.decode("utf-8", "replace") if isinstance(said, bytes) else said
+        text = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
         hide = hiding(self.settings.password, self.settings.user)
         return hide(" ".join(text.split()))[:300]

@@ -18,7 +18,7 @@ _PORTS: dict[Encryption, int] = {"starttls": 587, "ssl": 465, "none": 25}
 
 @dataclass(frozen=True)
 class MailSettings:
-    """Where mail is handed over, and whose it is."""
+    """Mail server and sender address."""
 
     host: str
     port: int
@@ -67,9 +67,9 @@ def _needed(settings: Mapping[str, str], name: str) -> str:
 
 
 def _encryption(given: str) -> Encryption:
-    for each in get_args(Encryption):
-        if each == given.lower():
-            return each  # type: ignore[no-any-return]
+    for arg in get_args(Encryption):
+        if arg == given.lower():
+            return arg  # type: ignore[no-any-return]
     raise ToolBroke(f"ROOFING_SMTP_TLS must be starttls, ssl or none, not {given!r:.40}")
 
 

@@ -1,4 +1,4 @@
-"""What is said of a message that may have gone out."""
+"""Report about a message that may have been sent."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ _UNSENT = ("failed", "undelivered", "canceled")
 
 @dataclass(frozen=True)
 class Sms:
-    """What to send. `to` is written as +61400123456."""
+    """Text message to send. `to` is written as +61400123456."""
 
     to: str
     text: str
@@ -111,34 +111,36 @@ def _check(sms: Sms) -> None:
         raise ToolBroke(
             f"the text message has {len(sms.text)} characters, the limit is {MAX_CHARACTERS}; shorten it"
         )
-    if "\0" in sms.text or any("\ud800" <= each <= "\udfff" for each in sms.text):
+    if "\0" in sms.text or any("\ud800" <= item <= "\udfff" for item in sms.text):
         raise ToolBroke("the text message contains a character that cannot be sent; remove it")
 
 
 def _judged(answer: Answer, sms: Sms, hide: Hide) -> SentSms:
-    said = _object(answer, hide)
+    output = _object(answer, hide)
     if answer.status >= 500 or 300 <= answer.status < 400:
         raise _maybe(f"the gateway answered with HTTP {answer.status}", sms)
     if answer.status >= 400:
-        raise ToolBroke(f"the text message was not sent: {_refusal(answer.status, said)}")
-    sid, status = said.get("sid"), said.get("status")
+        raise ToolBroke(f"the text message was not sent: {_refusal(answer.status, output)}")
+    sid, status = output.get("sid"), output.get("status")
     if not isinstance(sid, str) or not isinstance(status, str):
         raise _maybe("the gateway's answer cannot be read", sms)
     if status in _UNSENT:
-        reason = str(said.get("error_message") or said.get("error_code") or "no reason given")[:300]
+        reason = str(output.get("error_message") or output.get("error_code") or "no reason given")[
+            :300
+        ]
         raise ToolBroke(f"the text message was not sent: the gateway says {status} ({reason})")
-    return SentSms(sid[:64], status[:32], _whole(said.get("num_segments")), _dollars(said))
+    return SentSms(sid[:64], status[:32], _whole(output.get("num_segments")), _dollars(output))
 
 
-def _refusal(status: int, said: dict[str, Any]) -> str:
+def _refusal(status: int, payload: dict[str, Any]) -> str:
     if status in (401, 403):
         return (
             "the gateway does not accept the login; check ROOFING_SMS_ACCOUNT and ROOFING_SMS_TOKEN"
         )
     if status == 429:
         return "the gateway limits the rate of requests; try again in a minute"
-    words = str(said.get("message") or f"HTTP {status}")[:300]
-    code = str(said.get("code") or "")[:20]
+    words = str(payload.get("message") or f"HTTP {status}")[:300]
+    code = str(payload.get("code") or "")[:20]
     return f"the gateway rejected it{f' ({code})' if code else ''}: {words}"
 
 
@@ -147,12 +149,12 @@ def _maybe(reason: str, sms: Sms) -> MaybeSent:
 
 
 def _object(answer: Answer, hide: Hide) -> dict[str, Any]:
-    """What was said, without what is nested in it. A gateway may quote the login that it was given."""
+    """Return the top level of the answer. A gateway may quote the login that it was given."""
     try:
-        said = json.loads(answer.body)
+        payload = json.loads(answer.body)
     except (ValueError, RecursionError):
         return {}
-    found = said.items() if isinstance(said, dict) else ()
+    found = payload.items() if isinstance(payload, dict) else ()
     plain = {name: value for name, value in found if not isinstance(value, dict | list)}
     return {name: hide(value) if isinstance(value, str) else value for name, value in plain.items()}
 
@@ -162,12 +164,12 @@ def _whole(given: Any) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 6 else None
 
 
-def _dollars(said: dict[str, Any]) -> float | None:
+def _dollars(payload: dict[str, Any]) -> float | None:
     """Twilio writes what it takes from the account as a negative amount."""
-    if str(said.get("price_unit") or "USD").upper() != "USD":
+    if str(payload.get("price_unit") or "USD").upper() != "USD":
         return None
     try:
-        price = abs(float(str(said.get("price"))))
+        price = abs(float(str(payload.get("price"))))
     except ValueError:
         return None
     return price if price < 1000 else None

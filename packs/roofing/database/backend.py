@@ -1,4 +1,4 @@
-"""What each of the three backends offers. Its calls block; the database calls them from threads."""
+"""Protocol of the three backends. Its calls block; the database calls them from threads."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class Query:
-    """Which rows to read. Its names were checked against the schema."""
+    """Condition on the rows to read. Its names were checked against the schema."""
 
     table: Table
     conditions: tuple[Condition, ...] = ()
@@ -33,7 +33,7 @@ class Query:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no row can fit."""
+        """True if no row can fit."""
         return any(
             condition.operator == "in" and not condition.value for condition in self.conditions
         )

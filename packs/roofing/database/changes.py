@@ -1,4 +1,4 @@
-"""What a tool may ask to be changed, and the id of what it makes."""
+"""Changes that a tool may request, and the ids of new rows."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from .backend import Backend, Batch
 from .changes import Change
 from .preparing import prepared, query_of
 from .schema import TABLES, table_named
-from .values import moment, plain, stored
+from .values import plain, stored, timestamp
 
 MAX_ROWS = 10_000
 
@@ -26,7 +26,7 @@ class Database:
         """`tool` and `now` are recorded with what is changed."""
         self._backend = backend
         self._tool = tool
-        self._now = moment(now)
+        self._now = timestamp(now)
 
     @property
     def backend(self) -> str:
@@ -61,12 +61,12 @@ class Database:
         return found[0] if found else None
 
     async def count(self, table: str, where: Mapping[str, Any] | None = None) -> int:
-        """How many rows fit `where`, which is as in `rows`."""
+        """Count the rows that fit `where`, which is as in `rows`."""
         query = query_of(table, where or {})
         return 0 if query.is_empty else await asyncio.to_thread(self._backend.count, query)
 
     async def counts(self) -> dict[str, int]:
-        """How many rows each table has."""
+        """Count the rows of each table."""
         return {name: await self.count(name) for name in TABLES}
 
     async def apply(
@@ -88,7 +88,7 @@ class Database:
         return await asyncio.to_thread(self._backend.apply, batch)
 
     async def performed(self, key: str) -> dict[str, Any] | None:
-        """What was recorded under this key, or None when nothing was."""
+        """Return the result recorded under this key, or None."""
         row = await self.row("performed", key)
         return None if row is None else dict(row["result"])
 

@@ -1,4 +1,4 @@
-"""Whether the database is there and what is in it."""
+"""Health of the database: reachable, migrated, and its row counts."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ async def health(db: Database) -> dict[str, Any]:
 
     What cannot be reached, or lacks a migration, is said under `problem`, not raised.
     """
-    told: dict[str, Any] = {
+    payload: dict[str, Any] = {
         "backend": db.backend,
         "reachable": False,
         "migrations": [],
         "counts": {},
     }
     try:
-        told["migrations"] = await db.migrations()
-        told["counts"] = await db.counts()
-        missing = lacking(migrations_of(_dialect(db)), told["migrations"])
+        payload["migrations"] = await db.migrations()
+        payload["counts"] = await db.counts()
+        missing = lacking(migrations_of(_dialect(db)), payload["migrations"])
     except ToolBroke as error:
-        return {**told, "problem": str(error)}
+        return {**payload, "problem": str(error)}
     if missing:
         names = ", ".join(migration.name for migration in missing)
         problem = f"its tables are out of date: run {names} of the pack's migrations in it"
-        return {**told, "problem": f"the {db.backend} database cannot be used, {problem}"}
-    return {**told, "reachable": True}
+        return {**payload, "problem": f"the {db.backend} database cannot be used, {problem}"}
+    return {**payload, "reachable": True}
 
 
 def _dialect(db: Database) -> Dialect:

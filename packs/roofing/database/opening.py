@@ -1,4 +1,4 @@
-"""Which database the settings name, opened for one call."""
+"""Open the database that the settings name, for one call."""
 
 from __future__ import annotations
 

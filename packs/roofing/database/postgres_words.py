@@ -1,4 +1,4 @@
-"""What PostgreSQL says no with, in words: the same whether it comes from the driver or over REST."""
+"""Messages for PostgreSQL's refusals: the same for the driver and for REST."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ def refused(code: str, message: str, detail: str, reason: str) -> ToolBroke:
 
 def _conflict(detail: str) -> ToolBroke | None:
     try:
-        told: dict[str, Any] = json.loads(detail)
-        table, row_id = told["table"], told["id"]
-        if "column" not in told:
+        payload: dict[str, Any] = json.loads(detail)
+        table, row_id = payload["table"], payload["id"]
+        if "column" not in payload:
             return row_missing(table, row_id)
-        return row_changed(table, row_id, told["column"], told["found"], told["expected"])
+        return row_changed(table, row_id, payload["column"], payload["found"], payload["expected"])
     except (ValueError, KeyError, TypeError):
         return None

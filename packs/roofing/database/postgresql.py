@@ -104,8 +104,8 @@ class PostgresBackend:
                 )
                 yield connection
         except psycopg.Error as error:
-            told = error.diag
-            primary, detail = told.message_primary or "", told.message_detail or ""
+            output = error.diag
+            primary, detail = output.message_primary or "", output.message_detail or ""
             raise refused(error.sqlstate or "", primary, detail, self._reason(error)) from None
 
     def _connect(self, psycopg: Any) -> Connection:
@@ -126,9 +126,9 @@ class PostgresBackend:
         return connection
 
     def _reason(self, error: Exception) -> str:
-        """What the driver says, without the address: it may hold a password."""
-        said = str(error).strip().splitlines()
-        return (said[0] if said else type(error).__name__).replace(self._url, "the address")
+        """Return the driver's message without the address, which may hold a password."""
+        output = str(error).strip().splitlines()
+        return (output[0] if output else type(error).__name__).replace(self._url, "the address")
 
 
 def _applied(connection: Connection) -> list[str]:

@@ -49,7 +49,7 @@ def _conditions(table: Table, column: str, value: Any) -> Iterator[Condition]:
             if high is not None:
                 yield Condition(column, "<=", stored(table, column, high))
         case list() | tuple() | set() | frozenset():
-            given = (stored(table, column, each) for each in value if each is not None)
+            given = (stored(table, column, item) for item in value if item is not None)
             yield Condition(column, "in", tuple(dict.fromkeys(given)))
         case _:
             yield Condition(column, "=", stored(table, column, value))
@@ -94,5 +94,5 @@ def _expected(table: Table, expecting: Mapping[str, Any]) -> dict[str, list[Any]
         if table.column(column) is Kind.JSON:
             raise ToolBroke(f"{column} of {table.name} cannot be expected; choose another column")
         several = value if isinstance(value, list | tuple | set | frozenset) else [value]
-        found[column] = [stored(table, column, each) for each in several]
+        found[column] = [stored(table, column, item) for item in several]
     return found

@@ -1,4 +1,4 @@
-"""Which tables and columns there are, and what each column holds. Nothing else reaches SQL."""
+"""Tables, columns and the kind of each column. Nothing else reaches SQL."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from podium.core.errors import ToolBroke
 
 
 class Kind(StrEnum):
-    """What a column holds; every backend gives it back as the same plain JSON."""
+    """Kind of a column's values; every backend returns them as the same plain JSON."""
 
     TEXT = "text"
     INTEGER = "integer"
@@ -17,7 +17,7 @@ class Kind(StrEnum):
     REAL = "real"
     DATE = "date"
     """`2026-11-15`."""
-    MOMENT = "moment"
+    TIMESTAMP = "moment"
     """`2026-11-15T09:30:00.000000+00:00`, always UTC and of this length, so that it sorts as text."""
     JSON = "json"
 
@@ -50,7 +50,7 @@ def _table(name: str, columns: str) -> Table:
     return Table(name, {"id": Kind.TEXT, **found, **_STAMPS})
 
 
-_STAMPS = {"created_at": Kind.MOMENT, "updated_at": Kind.MOMENT}
+_STAMPS = {"created_at": Kind.TIMESTAMP, "updated_at": Kind.TIMESTAMP}
 
 _ALL = (
     _table(
@@ -104,7 +104,7 @@ _ALL = (
     _table("snapshots", "label file_name sha256 bytes:integer status"),
     Table(
         "performed",
-        {"key": Kind.TEXT, "tool": Kind.TEXT, "result": Kind.JSON, "created_at": Kind.MOMENT},
+        {"key": Kind.TEXT, "tool": Kind.TEXT, "result": Kind.JSON, "created_at": Kind.TIMESTAMP},
         key="key",
     ),
 )

@@ -74,7 +74,7 @@ class SupabaseBackend:
     def count(self, query: Query) -> int:
         asked = [
             ("select", query.table.key),
-            *(_filter(each) for each in query.conditions),
+            *(_filter(condition) for condition in query.conditions),
             ("limit", "1"),
         ]
         return _total(self._ask("GET", f"{query.table.name}?{_encoded(asked)}", headers=_COUNTED))
@@ -135,7 +135,7 @@ def _filter(condition: Condition) -> tuple[str, str]:
         case "null":
             return condition.column, "is.null"
         case "in":
-            return condition.column, f"in.({','.join(_quoted(each) for each in condition.value)})"
+            return condition.column, f"in.({','.join(_quoted(item) for item in condition.value)})"
         case "contains":
             # PostgREST reads * as %, and has no escape for it: any one character comes nearest.
             pattern = statements.escaped_pattern(condition.value).replace("*", "_")
@@ -173,12 +173,12 @@ def _json_of(answer: Answer) -> Any:
 
 def _refusal(answer: Answer) -> ToolBroke:
     try:
-        said = json.loads(answer.body)
+        payload = json.loads(answer.body)
     except (ValueError, RecursionError):
-        said = None
-    if not isinstance(said, dict):
-        said = {}
-    code, message = str(said.get("code") or ""), str(said.get("message") or "")[:300]
+        payload = None
+    if not isinstance(payload, dict):
+        payload = {}
+    code, message = str(payload.get("code") or ""), str(payload.get("message") or "")[:300]
     if answer.status == 409 and not code:
         code = "PT409"  # PostgREST before version 10 keeps codes of this kind to itself
     if answer.status in (401, 403):
@@ -196,4 +196,4 @@ def _refusal(answer: Answer) -> ToolBroke:
             f"Supabase answered with HTTP {answer.status}; try again: a repeated call is executed "
             "only once"
         )
-    return refused(code, message, str(said.get("details") or ""), message)
+    return refused(code, message, str(payload.get("details") or ""), message)

@@ -17,7 +17,7 @@ MAX_TEXT = 1_000_000
 _MAX_INTEGER = 2**63 - 1
 
 
-def moment(when: datetime) -> str:
+def timestamp(when: datetime) -> str:
     """UTC with all its digits, so that moments sort as text."""
     return when.astimezone(UTC).isoformat(timespec="microseconds")
 
@@ -46,8 +46,8 @@ def plain(table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
 def _out(kind: Kind, value: Any) -> Any:
     if value is None:
         return None
-    if kind is Kind.MOMENT:
-        return moment(datetime.fromisoformat(value))
+    if kind is Kind.TIMESTAMP:
+        return timestamp(datetime.fromisoformat(value))
     if kind is Kind.REAL:
         return float(value)
     return value
@@ -97,23 +97,23 @@ def _date(value: Any) -> str:
     raise ValueError(f"it must be a day such as 2026-11-15, not {value!r:.40}")
 
 
-def _moment(value: Any) -> str:
+def _timestamp(value: Any) -> str:
     when = datetime.fromisoformat(value) if isinstance(value, str) else value
     if not isinstance(when, datetime):
         raise TypeError(f"it must be a time, not {value!r:.40}")
     if when.tzinfo is None:
         raise ValueError("a time needs its offset from UTC")
-    return moment(when)
+    return timestamp(when)
 
 
 def _json(value: Any) -> Any:
-    said = json.dumps(value, allow_nan=False, ensure_ascii=False)
-    if len(said) > MAX_TEXT:
+    text = json.dumps(value, allow_nan=False, ensure_ascii=False)
+    if len(text) > MAX_TEXT:
         raise ValueError(f"it is longer than {MAX_TEXT} characters")
     if "\\u0000" in json.dumps(value).replace("\\\\", ""):
         raise ValueError("it contains a NUL character")
-    _text(said)
-    return json.loads(said)
+    _text(text)
+    return json.loads(text)
 
 
 _INTO: dict[Kind, Callable[[Any], Any]] = {
@@ -121,6 +121,6 @@ _INTO: dict[Kind, Callable[[Any], Any]] = {
     Kind.INTEGER: _integer,
     Kind.REAL: _real,
     Kind.DATE: _date,
-    Kind.MOMENT: _moment,
+    Kind.TIMESTAMP: _timestamp,
     Kind.JSON: _json,
 }

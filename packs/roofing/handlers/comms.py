@@ -11,10 +11,10 @@ from podium.tools.packs import PackScope
 from ..database import Database
 from .as_planned import must_be_as_planned
 from .invoices import balance_of
-from .money import said
+from .money import money_text
 from .quotes import lines_of
 from .records import Arguments, Row, must_be, the
-from .sending import Letter, sending
+from .sending import OutgoingMessage, sending
 
 _MAX_NAME = 60
 _IN_NAMES = " '\u2019&().-"
@@ -23,13 +23,15 @@ _IN_NO_NAME = re.compile(r"\w\w\.\w\w|\d{4}")
 
 
 @sending
-async def send_sms(arguments: Arguments, scope: PackScope, db: Database) -> Letter:
-    return Letter("sms", arguments["to"], arguments["text"], about=await _lead(arguments, db))
+async def send_sms(arguments: Arguments, scope: PackScope, db: Database) -> OutgoingMessage:
+    return OutgoingMessage(
+        "sms", arguments["to"], arguments["text"], about=await _lead(arguments, db)
+    )
 
 
 @sending
-async def send_email(arguments: Arguments, scope: PackScope, db: Database) -> Letter:
-    return Letter(
+async def send_email(arguments: Arguments, scope: PackScope, db: Database) -> OutgoingMessage:
+    return OutgoingMessage(
         "email",
         arguments["to"],
         arguments["body"],
@@ -47,7 +49,7 @@ async def _lead(arguments: Arguments, db: Database) -> dict[str, str]:
 
 
 @sending
-async def send_quote(arguments: Arguments, scope: PackScope, db: Database) -> Letter:
+async def send_quote(arguments: Arguments, scope: PackScope, db: Database) -> OutgoingMessage:
     quote = await the(db, "quotes", arguments["quote_id"])
     hint = "only a final quote is sent; see quote.finalize"
     must_be(quote, "quote", ("final", "accepted"), hint)
@@ -55,10 +57,10 @@ async def send_quote(arguments: Arguments, scope: PackScope, db: Database) -> Le
     lines = await lines_of(db, quote["id"])
     await must_be_as_planned(db, scope, lead, quote=[quote, *lines])
     title = quote["title"] or "your roof"
-    return Letter(
+    return OutgoingMessage(
         "email",
         _mail_address(arguments, lead),
-        _letter(
+        _message(
             lead, scope, f"here is our quote {quote['id']} for {title}.", _priced(quote, lines)
         ),
         f"Quote {quote['id']}: {title}",
@@ -70,29 +72,29 @@ async def send_quote(arguments: Arguments, scope: PackScope, db: Database) -> Le
 
 def _priced(quote: Row, lines: list[Row]) -> str:
     listed = [
-        f"- {line['description']}: {line['quantity']:.12g} x {said(line['unit_price_cents'])}"
-        f" = {said(line['total_cents'])}"
+        f"- {line['description']}: {line['quantity']:.12g} x {money_text(line['unit_price_cents'])}"
+        f" = {money_text(line['total_cents'])}"
         for line in lines
     ]
-    return "\n".join([*listed, f"Total: {said(quote['total_cents'])}, GST included"])
+    return "\n".join([*listed, f"Total: {money_text(quote['total_cents'])}, GST included"])
 
 
 @sending
-async def send_invoice(arguments: Arguments, scope: PackScope, db: Database) -> Letter:
+async def send_invoice(arguments: Arguments, scope: PackScope, db: Database) -> OutgoingMessage:
     invoice = await the(db, "invoices", arguments["invoice_id"])
     must_be(invoice, "invoice", ("open", "paid"), "a void invoice is not sent")
     lead = await the(db, "leads", invoice["lead_id"])
     await must_be_as_planned(db, scope, lead, invoice=[invoice])
     amounts = [
-        f"Amount: {said(invoice['amount_cents'])}, GST included",
-        f"Paid: {said(invoice['paid_cents'])}",
-        f"Owed: {said(balance_of(invoice))}, due on {invoice['due']}",
+        f"Amount: {money_text(invoice['amount_cents'])}, GST included",
+        f"Paid: {money_text(invoice['paid_cents'])}",
+        f"Owed: {money_text(balance_of(invoice))}, due on {invoice['due']}",
     ]
-    return Letter(
+    return OutgoingMessage(
         "email",
         _mail_address(arguments, lead),
-        _letter(lead, scope, f"here is our invoice {invoice['id']}.", "\n".join(amounts)),
-        f"Invoice {invoice['id']}: {said(balance_of(invoice))} due on {invoice['due']}",
+        _message(lead, scope, f"here is our invoice {invoice['id']}.", "\n".join(amounts)),
+        f"Invoice {invoice['id']}: {money_text(balance_of(invoice))} due on {invoice['due']}",
         "invoice",
         {"lead_id": lead["id"], "invoice_id": invoice["id"], "job_id": invoice["job_id"]},
         {"invoice_id": invoice["id"]},
@@ -100,7 +102,7 @@ async def send_invoice(arguments: Arguments, scope: PackScope, db: Database) -> 
 
 
 @sending
-async def request_review(arguments: Arguments, scope: PackScope, db: Database) -> Letter:
+async def request_review(arguments: Arguments, scope: PackScope, db: Database) -> OutgoingMessage:
     job = await the(db, "jobs", arguments["job_id"])
     must_be(job, "job", ("completed",), "only a finished job is reviewed; see job.complete")
     link = scope.settings.get("ROOFING_REVIEW_URL")
@@ -116,9 +118,11 @@ async def request_review(arguments: Arguments, scope: PackScope, db: Database) -
         if not lead["phone"]:
             raise ToolBroke(f"lead {lead['id']!r} has no phone number; use e-mail instead")
         body = f"Hi {_called(lead)}, {words} - {_business(scope)}"
-        return Letter("sms", lead["phone"], body, "", "review", about, result)
-    body = _letter(lead, scope, words)
-    return Letter("email", _mail_address({}, lead), body, "How did we go?", "review", about, result)
+        return OutgoingMessage("sms", lead["phone"], body, "", "review", about, result)
+    body = _message(lead, scope, words)
+    return OutgoingMessage(
+        "email", _mail_address({}, lead), body, "How did we go?", "review", about, result
+    )
 
 
 def _mail_address(arguments: Arguments, lead: Row) -> str:
@@ -131,7 +135,7 @@ def _mail_address(arguments: Arguments, lead: Row) -> str:
     return str(address)
 
 
-def _letter(lead: Row, scope: PackScope, *paragraphs: str) -> str:
+def _message(lead: Row, scope: PackScope, *paragraphs: str) -> str:
     parts = [f"Hi {_called(lead)},", *paragraphs, f"Kind regards\n{_business(scope)}"]
     return "\n\n".join(parts) + "\n"
 
@@ -140,7 +144,7 @@ def _called(lead: Row) -> str:
     """The lead's name. What is no name is not said to customers in the business's own words."""
     name = str(lead["name"])
     # Letters of all scripts, with their marks, and digits.
-    spelt = all(each in _IN_NAMES or category(each)[0] in "LMN" for each in name)
+    spelt = all(item in _IN_NAMES or category(item)[0] in "LMN" for item in name)
     is_name = spelt and len(name) <= _MAX_NAME and not _IN_NO_NAME.search(name)
     return name if is_name else "there"
 

@@ -1,4 +1,4 @@
-"""Which day it is where the business is."""
+"""Today's date in the time zone of the business."""
 
 from __future__ import annotations
 

@@ -17,16 +17,20 @@ _MANY = 200
 async def health_check(arguments: Arguments, scope: PackScope) -> dict[str, Any]:
     """`healthy` is False when a part is set up by half. Raises `ToolBroke` when nothing works."""
     async with open_database(scope) as db:
-        told = await health(db)
-    if not told["reachable"]:
-        raise ToolBroke(f"the system does not work: {told['problem']}")
+        health_report = await health(db)
+    if not health_report["reachable"]:
+        raise ToolBroke(f"the system does not work: {health_report['problem']}")
     parts = {
         "mail": _configured(scope, "ROOFING_SMTP_HOST", "ROOFING_SMTP_FROM"),
         "sms": _configured(scope, "ROOFING_SMS_ACCOUNT", "ROOFING_SMS_TOKEN", "ROOFING_SMS_FROM"),
         "reviews": _configured(scope, "ROOFING_REVIEW_URL"),
     }
     healthy = not any(part["set"] and part["missing"] for part in parts.values())
-    return {"healthy": healthy, "backend": told["backend"], "checks": {"database": told, **parts}}
+    return {
+        "healthy": healthy,
+        "backend": health_report["backend"],
+        "checks": {"database": health_report, **parts},
+    }
 
 
 def _configured(scope: PackScope, *names: str) -> dict[str, Any]:

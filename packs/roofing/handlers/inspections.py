@@ -137,11 +137,11 @@ async def remove_items(arguments: Arguments, scope: PackScope, db: Database) -> 
     must_be(inspection, "inspection", _UNFINISHED, _REOPEN)
     there = {item["id"]: item for item in await items_of(db, inspection["id"])}
     ids = arguments["item_ids"]
-    missing = [each for each in ids if each not in there]
+    missing = [entry for entry in ids if entry not in there]
     if missing:
         raise ToolBroke(f"inspection {inspection['id']!r} has no item {', '.join(missing)}")
     fields = ("kind", "label", "value", "unit", "severity", "notes", "asset_ids")
-    kept = [{name: there[each][name] for name in fields if there[each][name]} for each in ids]
+    kept = [{name: there[entry][name] for name in fields if there[entry][name]} for entry in ids]
     result = {
         "inspection_id": inspection["id"],
         "item_ids": ids,
@@ -150,7 +150,7 @@ async def remove_items(arguments: Arguments, scope: PackScope, db: Database) -> 
         "undo": {"inspection_id": inspection["id"], "items": kept},
     }
     same = Update("inspections", inspection["id"], {}, {"status": inspection["status"]})
-    return Done([same, *(Delete("inspection_items", each) for each in ids)], result)
+    return Done([same, *(Delete("inspection_items", entry) for entry in ids)], result)
 
 
 @recorded

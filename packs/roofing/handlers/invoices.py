@@ -9,7 +9,7 @@ from podium.tools.packs import PackScope
 
 from ..database import Change, Database, Insert, Update, new_id
 from .days import today, upcoming
-from .money import cents, dollars, said
+from .money import cents, dollars, money_text
 from .records import Arguments, Done, Row, must_be, recorded, the
 
 _DAYS_TO_PAY = 14
@@ -51,19 +51,19 @@ def _billed(job: Row) -> Change:
 
 
 async def _amount(db: Database, job: Row, given: float | None) -> int:
-    """What was given, or else all that is not billed yet. Raises `ToolBroke` for more than that."""
+    """Return the given amount, or else all that is not billed yet. Raises `ToolBroke` for more than that."""
     left = await _unbilled(db, job)
     amount = left if given is None else cents(given, "amount")
     if amount > left:
         raise ToolBroke(
-            f"{said(amount)} is more than the {said(left)} of quote {job['quote_id']!r} that job "
+            f"{money_text(amount)} is more than the {money_text(left)} of quote {job['quote_id']!r} that job "
             f"{job['id']!r} has not invoiced yet; bill at most that"
         )
     return amount
 
 
 async def _unbilled(db: Database, job: Row) -> int:
-    """What of the quote's total is on no invoice yet. Raises `ToolBroke` when that is nothing."""
+    """Return the part of the quote's total that is on no invoice yet. Raises `ToolBroke` when that is nothing."""
     quote = await the(db, "quotes", job["quote_id"])
     live = {"job_id": job["id"], "status": ("open", "paid")}
     bills = await db.rows("invoices", live, limit=_MAX_BILLS)
@@ -84,7 +84,7 @@ async def record_payment(arguments: Arguments, scope: PackScope, db: Database) -
     amount, balance = cents(arguments["amount"], "amount"), balance_of(invoice)
     if amount > balance:
         raise ToolBroke(
-            f"{said(amount)} is more than the {said(balance)} still owed on invoice "
+            f"{money_text(amount)} is more than the {money_text(balance)} still owed on invoice "
             f"{invoice['id']!r}; record at most that"
         )
     row = {
@@ -151,7 +151,7 @@ async def void(arguments: Arguments, scope: PackScope, db: Database) -> Done:
     must_be(invoice, "invoice", ("open", "paid"), "nothing to do")
     if invoice["paid_cents"]:
         raise ToolBroke(
-            f"{said(invoice['paid_cents'])} was paid on invoice {invoice['id']!r}; "
+            f"{money_text(invoice['paid_cents'])} was paid on invoice {invoice['id']!r}; "
             "reverse the payments with invoice.reverse_payment first"
         )
     status = {"status": "void", "status_before": invoice["status"]}

@@ -43,11 +43,11 @@ async def new_items(
 
 
 def _flat(given: list[Any]) -> Iterator[dict[str, Any]]:
-    for each in given:
-        if isinstance(each, list):
-            yield from _flat(each)
+    for item in given:
+        if isinstance(item, list):
+            yield from _flat(item)
         else:
-            yield each
+            yield item
 
 
 async def _row(db: Database, item: dict[str, Any], photos: dict[str, str]) -> Row:

@@ -77,7 +77,7 @@ async def schedule(arguments: Arguments, scope: PackScope, db: Database) -> Done
 
 
 def _day(arguments: Arguments, scope: PackScope) -> str | None:
-    """What is taken back may be put on the day it had, also when that is over by now."""
+    """Return the day of a job. An undo may name one in the past."""
     if not arguments["date"]:
         return None
     if "expected" in arguments:

@@ -43,16 +43,16 @@ async def list_by_stage(arguments: Arguments, scope: PackScope, db: Database) ->
 @looking
 async def get(arguments: Arguments, scope: PackScope, db: Database) -> dict[str, Any]:
     lead = await the(db, "leads", arguments["lead_id"])
-    papers: dict[str, Any] = {}
+    launch_spec: dict[str, Any] = {}
     for table in ("inspections", "quotes", "jobs", "invoices", "tasks", "notes"):
         where = {"lead_id": lead["id"]} | ({"removed_at": None} if table == "notes" else {})
         found = await db.rows(table, where, descending=True, limit=_FEW)
-        papers[table] = [shown(row) for row in found]
+        launch_spec[table] = [shown(row) for row in found]
     return {
         "lead_id": lead["id"],
         "name": lead["name"],
         "stage": lead["stage"],
-        "lead": {**shown(lead), **papers},
+        "lead": {**shown(lead), **launch_spec},
     }
 
 

@@ -50,7 +50,7 @@ async def _stored(arguments: Arguments, scope: PackScope, db: Database) -> Done:
 
 
 def _in_the_inbox(scope: PackScope, path: str) -> str:
-    """Where the file is. Raises `ToolBroke` outside of the inbox: words may name any path."""
+    """Return the path of the file. Raises `ToolBroke` outside of the inbox: words may name any path."""
     named = scope.settings.get("ROOFING_MEDIA_INBOX")
     inbox = (Path(named).expanduser() if named else scope.state / "inbox").resolve()
     try:

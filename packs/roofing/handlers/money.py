@@ -27,6 +27,6 @@ def times(unit_cents: int, quantity: float) -> int:
     return int(exact.quantize(Decimal(1), rounding=ROUND_HALF_UP))
 
 
-def said(amount_cents: int) -> str:
+def money_text(amount_cents: int) -> str:
     """For letters and messages: `$1,250.50`."""
     return f"${amount_cents / 100:,.2f}"

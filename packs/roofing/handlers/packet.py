@@ -1,4 +1,4 @@
-"""What `inspection_packet_v1.schema.json` cannot say about a packet."""
+"""Checks of a packet that `inspection_packet_v1.schema.json` cannot express."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _objects(packet: dict[str, Any], part: str) -> list[tuple[int, dict[str, Any
     listed = packet.get(part)
     if not isinstance(listed, list):
         return []
-    return [(number, each) for number, each in enumerate(listed) if isinstance(each, dict)]
+    return [(number, item) for number, item in enumerate(listed) if isinstance(item, dict)]
 
 
 def _both_faults(place: str, given: dict[str, Any], one: str, other: str) -> Iterator[str]:
@@ -69,14 +69,14 @@ def _photo_faults(number: int, photo: dict[str, Any], names: list[Any]) -> Itera
         yield f"{place}/file_name: {name!r} is also the name of /photos/{first}; use another name"
     yield from _both_faults(place, photo, "file", "content_base64")
     taken_at = photo.get("taken_at")
-    if isinstance(taken_at, str) and not _is_moment(taken_at):
+    if isinstance(taken_at, str) and not _is_timestamp(taken_at):
         yield f"{place}/taken_at: {taken_at!r:.40} is not a time with an offset, such as 2027-03-04T10:15:00+11:00"
     content = photo.get("content_base64")
     if isinstance(content, str):
         yield from _content_faults(place, content, photo.get("sha256"))
 
 
-def _is_moment(text: str) -> bool:
+def _is_timestamp(text: str) -> bool:
     try:
         return datetime.fromisoformat(text).tzinfo is not None
     except ValueError:

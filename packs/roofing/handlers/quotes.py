@@ -7,7 +7,7 @@ from podium.tools.packs import PackScope
 
 from ..database import Change, Database, Delete, Insert, Update, new_id
 from . import leads
-from .money import cents, dollars, said, times
+from .money import cents, dollars, money_text, times
 from .records import Arguments, Done, Row, must_be, must_stand, recorded, the
 
 MAX_LINES = 500
@@ -84,7 +84,7 @@ def _line_total(unit_price_cents: int, quantity: float) -> int:
     total = times(unit_price_cents, quantity)
     if total < 1:
         raise ToolBroke(
-            f"{quantity:.12g} x {said(unit_price_cents)} is less than a cent; give a larger quantity "
+            f"{quantity:.12g} x {money_text(unit_price_cents)} is less than a cent; give a larger quantity "
             "or price"
         )
     return total

@@ -1,4 +1,4 @@
-"""What all handlers do alike: open the database, find a row or say that it is missing, act once."""
+"""Steps shared by all handlers: open the database, find a row or report that it is missing, act once."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class Done:
-    """What a tool changes, and what it gives back once that is durable."""
+    """Changes of a tool, and its result once they are durable."""
 
     changes: list[Change]
     """What is there already comes before what is new: a new row holds on to those that it names, and

@@ -17,7 +17,7 @@ from .records import Arguments, Handler
 
 
 @dataclass(frozen=True)
-class Letter:
+class OutgoingMessage:
     """A message that is ready to go out."""
 
     channel: Literal["sms", "email"]
@@ -31,7 +31,7 @@ class Letter:
     """What the tool gives back beside what is known of the sending."""
 
 
-Composing = Callable[[Arguments, PackScope, Database], Awaitable[Letter]]
+Composing = Callable[[Arguments, PackScope, Database], Awaitable[OutgoingMessage]]
 
 
 def sending(compose: Composing) -> Handler:
@@ -42,39 +42,41 @@ def sending(compose: Composing) -> Handler:
             before = await db.performed(scope.key)
             if before is not None:
                 return before
-            letter = await compose(arguments, scope, db)
+            character = await compose(arguments, scope, db)
             message_id = new_id("message", scope.key)
-            attempt = await _begin(db, scope, message_id, letter)
-            return await _send(db, scope, message_id, letter, attempt)
+            attempt = await _begin(db, scope, message_id, character)
+            return await _send(db, scope, message_id, character, attempt)
 
     return perform
 
 
-async def _begin(db: Database, scope: PackScope, message_id: str, letter: Letter) -> str:
+async def _begin(
+    db: Database, scope: PackScope, message_id: str, character: OutgoingMessage
+) -> str:
     """Put the message on record as being sent by this attempt, whose name is given back.
 
     Raises `ToolBroke` when another attempt of this call sends it or may have sent it.
     """
     attempt = secrets.token_hex(8)
     values = {
-        "channel": letter.channel,
-        "purpose": letter.purpose,
-        "recipient": letter.recipient,
-        "subject": letter.subject or None,
-        "body": letter.body,
+        "channel": character.channel,
+        "purpose": character.purpose,
+        "recipient": character.recipient,
+        "subject": character.subject or None,
+        "body": character.body,
         "status": "sending",
         "error": None,
-        **letter.about,
+        **character.about,
     }
     new = Insert("messages", {"id": message_id, **values})
-    told = await db.apply(f"{scope.key}:begun", [new], {"attempt": attempt})
-    if told["attempt"] != attempt:
+    output = await db.apply(f"{scope.key}:begun", [new], {"attempt": attempt})
+    if output["attempt"] != attempt:
         await _begin_again(db, f"{scope.key}:{attempt}", message_id, values)
     return attempt
 
 
 async def _begin_again(db: Database, key: str, message_id: str, values: dict[str, Any]) -> None:
-    """What certainly was not sent may be tried again, by one attempt at a time."""
+    """Let one attempt at a time send again what was certainly not sent."""
     try:
         await db.apply(key, [Update("messages", message_id, values, {"status": "failed"})], {})
     except Conflict:
@@ -85,24 +87,24 @@ async def _begin_again(db: Database, key: str, message_id: str, values: dict[str
 
 
 async def _send(
-    db: Database, scope: PackScope, message_id: str, letter: Letter, attempt: str
+    db: Database, scope: PackScope, message_id: str, character: OutgoingMessage, attempt: str
 ) -> dict[str, Any]:
     try:
-        provider_id, usd = await _handed_over(letter, scope)
+        provider_id, usd = await _handed_over(character, scope)
     except ToolBroke as error:
         status = "unknown" if isinstance(error, MaybeSent) else "failed"
-        told = Update("messages", message_id, {"status": status, "error": str(error)[:2000]})
+        output = Update("messages", message_id, {"status": status, "error": str(error)[:2000]})
         # Whatever becomes of the record, what is said is why the message did not go out.
         with suppress(ToolBroke):
-            await db.apply(f"{scope.key}:{attempt}:{status}", [told], {})
+            await db.apply(f"{scope.key}:{attempt}:{status}", [output], {})
         raise
     values: dict[str, Any] = {"status": "sent", "provider_id": provider_id, "sent_at": scope.now}
     result = {
         "message_id": message_id,
-        "to": letter.recipient,
+        "to": character.recipient,
         "provider_id": provider_id,
         "status": "sent",
-        **letter.result,
+        **character.result,
         **({"usd": usd} if usd is not None else {}),
     }
     try:
@@ -114,10 +116,10 @@ async def _send(
         ) from None
 
 
-async def _handed_over(letter: Letter, scope: PackScope) -> tuple[str, float | None]:
+async def _handed_over(character: OutgoingMessage, scope: PackScope) -> tuple[str, float | None]:
     """The provider's name for the message, and what it cost where that is said."""
-    if letter.channel == "sms":
-        text = await send_sms(Sms(letter.recipient, letter.body), scope)
+    if character.channel == "sms":
+        text = await send_sms(Sms(character.recipient, character.body), scope)
         return text.sid, text.usd
-    mail = await send_mail(Mail(letter.recipient, letter.subject, letter.body), scope)
+    mail = await send_mail(Mail(character.recipient, character.subject, character.body), scope)
     return mail.message_id, None

@@ -89,8 +89,11 @@ async def get_job(arguments: Arguments, scope: PackScope, db: Database) -> dict[
     job = await the(db, "jobs", arguments["job_id"])
     quote = await the(db, "quotes", job["quote_id"])
     invoices = await db.rows("invoices", {"job_id": job["id"]}, limit=_MANY)
-    papers = {"quote": shown(quote), "invoices": [_with_balance(each) for each in invoices]}
-    return {"job_id": job["id"], "status": job["status"], "job": {**shown(job), **papers}}
+    launch_spec = {
+        "quote": shown(quote),
+        "invoices": [_with_balance(invoice) for invoice in invoices],
+    }
+    return {"job_id": job["id"], "status": job["status"], "job": {**shown(job), **launch_spec}}
 
 
 @looking
@@ -111,14 +114,14 @@ async def get_invoice(arguments: Arguments, scope: PackScope, db: Database) -> d
 async def get_inspection(arguments: Arguments, scope: PackScope, db: Database) -> dict[str, Any]:
     inspection = await the(db, "inspections", arguments["inspection_id"])
     where = {"inspection_id": inspection["id"], "status": "stored"}
-    papers = {
+    launch_spec = {
         "items": [shown(item) for item in await items_of(db, inspection["id"])],
         "photos": [shown(asset) for asset in await db.rows("media_assets", where, limit=_MANY)],
     }
     return {
         "inspection_id": inspection["id"],
         "status": inspection["status"],
-        "inspection": {**shown(inspection), **papers},
+        "inspection": {**shown(inspection), **launch_spec},
     }
 
 
@@ -133,7 +136,7 @@ async def revenue_report(arguments: Arguments, scope: PackScope, db: Database) -
     billed = {"created_at": span, "status": ("open", "paid")}
     paid = {"created_at": span, "status": "received"}
     return {
-        **_said(first, last),
+        **_output(first, last),
         "quoted": await _sum(db, "quotes", {"finalized_at": span}, "total_cents"),
         "won": await _sum(db, "quotes", {"accepted_at": span}, "total_cents"),
         "invoiced": await _sum(db, "invoices", billed, "amount_cents"),
@@ -144,7 +147,7 @@ async def revenue_report(arguments: Arguments, scope: PackScope, db: Database) -
     }
 
 
-def _said(first: date, last: date) -> dict[str, str]:
+def _output(first: date, last: date) -> dict[str, str]:
     return {"from": first.isoformat(), "to": last.isoformat()}
 
 

@@ -1,4 +1,4 @@
-"""What a result says of its own undoing, held against the tool that would do it."""
+"""Check the undo that a result names against the tool that would perform it."""
 
 from __future__ import annotations
 

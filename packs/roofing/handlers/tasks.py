@@ -84,4 +84,4 @@ async def list_tasks(arguments: Arguments, scope: PackScope, db: Database) -> di
         wanted = arguments["assignee"].casefold()
         found = [task for task in found if wanted in (task["assignee"] or "").casefold()]
     found.sort(key=lambda task: (task["due"] is None, task["due"] or ""))
-    return {"status": status, "count": len(found), "tasks": [shown(each) for each in found[:_MANY]]}
+    return {"status": status, "count": len(found), "tasks": [shown(item) for item in found[:_MANY]]}

@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
 SOURCE = ROOT / "src" / "podium"
-AROUND = ("tests", "benchmarks", "examples", "scripts")
+AROUND = ("tests", "benchmarks", "examples", "packs", "scripts")
 """Code outside the package, which speaks the same language."""
 
 RETIRED = frozenset(
@@ -68,7 +68,6 @@ WIRE_NAMES = {
     "MARKS_FIELD_FALLBACK": "JSON key `podium_marks`",
     "MessageHeard": "class of the event `message_heard`, in the API's description",
     "Standing": "schema of the API: how an agent stands",
-    "MOMENT": "kind of a column in the roofing pack",
     "ascii_letters": "of the standard library",
     "beat": "field of a worker in the API",
     "beat_at": "column and field of a worker",
@@ -76,7 +75,6 @@ WIRE_NAMES = {
     "each": "key of a step in a pack's registry",
     "each_time": "key of the model server's rules",
     "for_each": "key of planning rules",
-    "server_said": "field of a sent mail in the roofing pack",
     "said": "field of approvals, habits, criteria and events",
     "standing": "field of candidates in the API",
     "stood_seconds": "field of a hold on a keyboard",

@@ -63,7 +63,7 @@ async def test_a_message_arrives_whole_with_an_id_made_from_the_key(tmp_path: Pa
     assert message["Date"] == "Mon, 16 Nov 2026 09:30:00 +0000"
     assert message["Message-ID"] == first.message_id
     assert text_of(message) == MAIL.body
-    assert first.server_said == "250 taken queued as 1234"
+    assert first.server_output == "250 taken queued as 1234"
     assert again.message_id == first.message_id != other.message_id
 
 

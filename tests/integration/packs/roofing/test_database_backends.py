@@ -37,7 +37,7 @@ SQLITE_TYPES = {
     Kind.INTEGER: "INTEGER",
     Kind.REAL: "REAL",
     Kind.DATE: "TEXT",
-    Kind.MOMENT: "TEXT",
+    Kind.TIMESTAMP: "TEXT",
     Kind.JSON: "TEXT",
 }
 POSTGRES_TYPES = {
@@ -45,7 +45,7 @@ POSTGRES_TYPES = {
     Kind.INTEGER: "bigint",
     Kind.REAL: "double precision",
     Kind.DATE: "date",
-    Kind.MOMENT: "timestamp with time zone",
+    Kind.TIMESTAMP: "timestamp with time zone",
     Kind.JSON: "jsonb",
 }
 
