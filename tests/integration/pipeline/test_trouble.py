@@ -53,6 +53,21 @@ async def test_an_agent_that_is_down_gives_way_to_the_next_of_its_role(tmp_path:
     assert (ended["role"], ended["verdict"]) == ("architect", "DONE")
 
 
+async def test_a_branch_that_is_refused_again_and_again_asks_each_time(tmp_path: Path) -> None:
+    rule = {"name": "push", "tool": "hand_over", "decision": "deny", "why": "not today"}
+    project = Project(tmp_path).build(smooth(), settings={"policy": {"rules": [rule]}})
+    run = await project.run(mode="quick")
+    for number in (1, 2, 3):
+        assert run.status is RunStatus.NEEDS_HUMAN
+        assert run.failure is not None
+        assert (run.failure.kind, "not today" in run.failure.message) == ("NeedsHuman", True)
+        if number < 3:
+            run = await project.resume(run.id, note=f"try {number}")
+    events = await project.events(run.id)
+    answered = [e["name"] for e in events if e["type"] == "signal_received"]
+    assert answered == ["guidance:hand-over", "guidance:hand-over"]
+
+
 @pytest.mark.soak  # tests/integration/workspaces has such names too
 async def test_spaces_and_other_alphabets_in_names_do_no_harm(tmp_path: Path) -> None:
     odd = "Ordner mit Leerzeichen/été — 日本.txt"

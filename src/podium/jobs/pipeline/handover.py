@@ -59,14 +59,16 @@ class _Handed(FrozenModel):
     trouble: ForgeOutage | None = None
 
 
-async def hand_over(context: StageContext, draft: PullRequestDraft) -> PullRequest:
+async def hand_over(
+    context: StageContext, draft: PullRequestDraft
+) -> tuple[StageContext, PullRequest]:
     """Push and open the pull request. What passes by itself is waited for, all else is for a person."""
     arguments, outage = draft.model_dump(mode="json"), None
     for attempt in count((context.state.deliveries - 1) * _STEPS_OF_A_DELIVERY):
         handed = await _asked_gate(context, arguments, attempt, outage)
         outage = handed.trouble
         if handed.request is not None:
-            return handed.request
+            return context, handed.request
         if handed.approval_id:
             await context.flow.wait(
                 f"approval:{handed.approval_id}", index=attempt, until=handed.deadline
@@ -75,7 +77,7 @@ async def hand_over(context: StageContext, draft: PullRequestDraft) -> PullReque
             context.flow.note(NoteTaken(text=outage.sentence))
             await context.flow.wait(f"{TIMER}forge", index=attempt, until=outage.again_at)
         else:
-            await ask_a_person(context, "hand-over", handed.words)
+            context = await ask_a_person(context, "hand-over", handed.words)
             outage = None
     raise AssertionError("attempts are counted without end")
 
@@ -170,7 +172,7 @@ async def deliver(context: StageContext) -> tuple[StageContext, Json]:
     put_away = await _archive(context, await taken_skills(context))
     state = replace(context.state, head=put_away.head).with_archived(put_away.paths)
     context = context.with_state(state)
-    request = await hand_over(context, _pull_request_draft(context, put_away))
+    context, request = await hand_over(context, _pull_request_draft(context, put_away))
     if request.moved_base:
         return await _back_to_integration(context), None
     context.flow.note(
