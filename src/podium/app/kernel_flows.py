@@ -228,7 +228,7 @@ def guarded_files_tool() -> Tool:
     }
     spec = ToolSpec(
         name=GUARDED_TOOL,
-        description="Deliver commits of a workspace that change files which guard the project or run by themselves.",
+        description="Let a workspace's commits come back that change files which guard the project or run by themselves.",
         input_schema={
             "type": "object",
             "properties": properties,

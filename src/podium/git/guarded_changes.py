@@ -380,7 +380,7 @@ def _what(path: str, rows: Sequence[CommitChange]) -> str:
     if LINK in (first.old_mode, last.new_mode):
         return "link changed"
     if first.old_blob == last.blob and first.old_mode == last.new_mode:
-        return "changed and reverted"
+        return "changed and changed back"
     if first.old_mode != last.new_mode:
         return f"changed, mode {first.old_mode} to {last.new_mode}"
     return "changed"

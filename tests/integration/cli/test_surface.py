@@ -12,13 +12,16 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from podium.app.kernel_flows import guarded_files_tool
 from podium.core import errors
 from podium.core.events import event_union
+from podium.jobs.pipeline.composition import hand_over_tool
 from podium.jobs.sense.orders.order_tools import order_tools, sense_tools
+from podium.ports import Forge
 from podium.tools.builtin import builtin_tools
 from tests.integration.cli.command_runner import CommandRunner
 from tests.integration.deploy.frozen_project import FrozenProject
@@ -167,7 +170,13 @@ def exit_codes(_: CommandRunner) -> Iterator[str]:
 
 def tool_digests(_: CommandRunner) -> Iterator[str]:
     """Every tool with the digest that approvals of its calls are bound to: another description voids those that wait."""
-    tools = (*builtin_tools(), *order_tools(), *sense_tools("inbox", "candidates"))
+    tools = (
+        *builtin_tools(),
+        *order_tools(),
+        *sense_tools("inbox", "candidates"),
+        guarded_files_tool(),
+        hand_over_tool(cast(Forge, None)),
+    )
     for spec in sorted((tool.spec for tool in tools), key=lambda spec: spec.name):
         yield f"{spec.name}: {spec.digest()}"
 

@@ -87,7 +87,7 @@ def plants_a_hook(record: WorkspaceRecord) -> None:
         in_soak(renames, "podium.yaml (removed)", "-checks: ['pytest -q']"),
         (makes_it_a_program, "podium.yaml (changed, mode 100644 to 100755)", "new mode 100755"),
         (links, ".vscode (new link)", "+src"),
-        (changes_and_changes_back, "podium.yaml (changed and reverted)", "+checks: []"),
+        (changes_and_changes_back, "podium.yaml (changed and changed back)", "+checks: []"),
         in_soak(names_a_driver, ".gitattributes (new)", "+*.py filter=tidy"),
         (plants_a_hook, "src/pre-commit (new)", "+#!/bin/sh"),
         (lambda record: agent_commits(record, "Podium.YAML"), "Podium.YAML (new)", "+work"),
