@@ -325,7 +325,9 @@ async def survey(podium: Podium) -> Proposal:
     ready = [agent.kind for agent in agents if agent.ready]
     out = [agent.kind for agent in agents if agent.installed == "yes"] if not (own or ready) else []
     # A key of the environment is named in the user's own file, whose agents an entry here would replace.
-    kinds = ready or [kind for kind in out if not environment_key(podium, kind)]
+    # One that is not logged in and has none would be given all roles.
+    has_key = any(environment_key(podium, kind) for kind in out)
+    kinds = ready or ([] if has_key else out)
     kinds = [] if own else sorted(kinds, key=_PREFERRED.index)
     candidates = tuple(kinds or _ready_first(own, agents))
     needs_roles = "default" not in podium.settings.roles and (kinds or len(own) > 1)

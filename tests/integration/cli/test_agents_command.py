@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -125,7 +126,11 @@ def test_init_names_a_cli_that_is_installed_and_says_how_to_log_in(
     assert "installed and logged in" not in text
     (cli.project / "podium.yaml").unlink()
     env["ANTHROPIC_API_KEY"] = KEY
-    [note] = [n for n in cli.spawn("init", "--json", env=env).json["notes"] if "claude" in n]
+    # Roles would else go to the one that cannot be used.
+    shutil.copy(programs / "claude", programs / "codex")
+    answer = cli.spawn("init", "--json", env=env).json
+    assert (answer["agents"], answer["roles"]) == ([], {})
+    [note] = [n for n in answer["notes"] if "claude" in n]
     assert KEY not in note
     # What the note says works: the user's own entry is not replaced by one of podium.yaml.
     secrets, agents = note.split("add ")[1].split(" to ")[0].split(" and ")
