@@ -123,7 +123,7 @@ async def test_a_model_that_goes_in_circles_is_stopped(tmp_path: Path) -> None:
         error = await trouble(harness, "again")
         assert len(harness.server.requests) < 12
     assert type(error) is AgentLost
-    assert "circle" in str(error)
+    assert "loop" in str(error)
 
 
 async def test_missing_program_is_reported_with_how_to_get_it(tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ async def test_a_program_with_the_secret_of_a_chat_is_one_person_whoever_it_name
     asked = await _a_chain(stage)
     mallory = Credentials(stage, "", "")
     first = await mallory.by_plain_chat(asked, "1001")
-    assert "Noted." in first.json()["text"]
+    assert "Recorded." in first.json()["text"]
     second = await mallory.by_plain_chat(asked, "1002")
     assert "under another name" in second.json()["text"]
     known = await stage.approval(asked)

@@ -109,7 +109,8 @@ def test_duets_are_reported_by_kind_by_trouble_and_by_what_was_seen(
     assert (result.code, asked) == (0, [1000])
     assert result.out.splitlines()[1].split() == ["ink", "9", "8", "7", "1.50", "0"]
     assert (
-        "9 handed on by 1 pair in 2 tasks: 8 exact, 0 routed wrongly, 0 silent hangs" in result.out
+        "9 messages passed on by 1 pair in 2 tasks: 8 exact, 0 routed wrongly, 0 silent hangs"
+        in result.out
     )
     assert "not exact: ink, twice: 1" in result.out
     assert ["busy", "0", "2", "41", "0", "0", "0"] in [

@@ -96,7 +96,7 @@ def test_the_report_names_all_that_was_made_and_how_to_merge_it(
         rf"branch +{branch} at [0-9a-f]{{12}}, from main\n",
         r"plan +docs/dev_docs/archived/plans/\S+\.md\n",
         r"pull request +/\S+/\.podium/pull_requests/\S+\.md \(",
-        r"cost +900 \+ 300 tokens, \$0\.0123",
+        r"cost +900 tokens in, 300 out, \$0\.0123",
         r"\d commits\n  [0-9a-f]{7,} Architect",
         r"\nB +DEVELOPER +DONE +player ",
         r"\n  docs/dev_docs/archived/reviews/\S+code_review\S+\.md\n",

@@ -53,7 +53,7 @@ async def test_an_agent_that_is_down_gives_way_to_the_next_of_its_role(tmp_path:
     assert (ended["role"], ended["verdict"]) == ("architect", "DONE")
 
 
-async def test_a_branch_that_is_refused_again_and_again_asks_each_time(tmp_path: Path) -> None:
+async def test_a_branch_that_is_refused_again_and_again_asks_every_time(tmp_path: Path) -> None:
     rule = {"name": "push", "tool": "hand_over", "decision": "deny", "why": "not today"}
     project = Project(tmp_path).build(smooth(), settings={"policy": {"rules": [rule]}})
     run = await project.run(mode="quick")

@@ -344,7 +344,7 @@ async def test_moved_files_keep_their_content_and_overwrite_nothing(place: Place
     assert shown == "R100\tdocs/a.md\tdocs/done/2026/a.md"
     with pytest.raises(NotPossibleNow, match="already exists"):
         await workspace.commit("m", [], moved={"README": "src/app"})
-    with pytest.raises(NotPossibleNow, match="there is no"):
+    with pytest.raises(NotPossibleNow, match="does not exist"):
         await workspace.commit("m", [], moved={"none": "other"})
     assert (await workspace.state()).is_clean
 

@@ -65,10 +65,13 @@ def notifier(
 
 
 async def begun(
-    scene: Scene, book: FileDeliveryLog, outlet: MemoryOutlet, **more: NoticeFilter
+    scene: Scene,
+    book: FileDeliveryLog,
+    outlet: MemoryOutlet,
+    notice_filter: NoticeFilter | None = None,
 ) -> NoticeSender:
     """One that was there before anything happened."""
-    made = notifier(scene, book, outlet, more.get("wish"))
+    made = notifier(scene, book, outlet, notice_filter)
     await made.catch_up()
     return made
 
@@ -180,7 +183,7 @@ async def test_only_requested_notices_are_sent(
 ) -> None:
     deps = (scene.store, scene.clock, scene.ids)
     outlet = MemoryOutlet()
-    rendering = await begun(scene, book, outlet, filter_=notice_filter)
+    rendering = await begun(scene, book, outlet, notice_filter=notice_filter)
     run = await add_run(*deps)
     await ask(*deps, run, tier=Tier.T2)
     await ask(*deps, run, tier=Tier.T3)

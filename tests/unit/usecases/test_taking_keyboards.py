@@ -72,7 +72,7 @@ async def test_nothing_is_put_down_for_whoever_did_not_get_it(
     await keyboard_came_back(store, RUN, PLANNER, hold)
     last = (await task_history(store, RUN, 10))[-1].event
     assert isinstance(last, KeyboardReturned)
-    assert (last.by, last.why) == ("ann", "the time was over")
+    assert (last.by, last.why) == ("ann", "the time was up")
 
 
 async def test_a_pair_at_rest_and_a_project_without_tasks_have_keyboards_too(

@@ -359,7 +359,7 @@ class TerminalPair:
         try:
             await side.open(server)
         except ToolMissing as missing:
-            choice = f"or choose another: `podium duet up --{side.name} claude`"
+            choice = f"or choose another: `podium duet up --{side.name} AGENT`"
             raise ToolMissing(f"{side.who}: {missing}; {choice}") from missing
 
     async def _is_up(self, side: Side) -> bool:
