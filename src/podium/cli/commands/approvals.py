@@ -273,6 +273,7 @@ def reject(
     \b
     Example:
       podium reject 3e9d1f5a --why "not before the release"
+      podium reject WO-FIX-OPAL_API --why "wrong target"
     """
     take_root(context, root)
     cli = CliContext(context.obj, lenient=True)

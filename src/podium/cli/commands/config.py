@@ -46,6 +46,7 @@ def show(
     \b
     Example:
       podium config show --origin
+      podium config show --json
     """
     cli = CliContext(context.obj)
     configuration = cli.configuration
@@ -82,6 +83,7 @@ def schema(context: typer.Context) -> None:
     \b
     Example:
       podium config schema > podium.schema.json
+      podium --project ~/work/shop config schema
     """
     import json
 

@@ -224,6 +224,7 @@ def begin_anew(context: typer.Context) -> None:
     \b
     Example:
       podium db begin-anew
+      podium db begin-anew --json
     """
     cli = CliContext(context.obj, lenient=True)
 

@@ -89,6 +89,7 @@ def logout(context: typer.Context) -> None:
     \b
     Example:
       podium logout
+      podium logout --json
     """
     cli = CliContext(context.obj, lenient=True)
     was_in = cli.has_folder and Login(cli).forget()

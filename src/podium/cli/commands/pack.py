@@ -49,6 +49,7 @@ def check(
     \b
     Example:
       podium pack check packs/roofing
+      podium pack check packs/bikes --json
     """
     cli = CliContext(context.obj, lenient=True)
     path = _pack_folder(cli, folder)
@@ -70,6 +71,7 @@ def list_(context: typer.Context) -> None:
     \b
     Example:
       podium pack list
+      podium pack list --json
     """
     cli = CliContext(context.obj, lenient=True)
     project = cli.configuration.folders.project
@@ -93,6 +95,7 @@ def show(context: typer.Context, name: Name) -> None:
     \b
     Example:
       podium pack show podium
+      podium pack show roofing --json
     """
     cli = CliContext(context.obj, lenient=True)
     loaded = load_pack(_pack_folder(cli, name))
@@ -119,6 +122,7 @@ def trust(
     \b
     Example:
       podium pack trust packs/bikes
+      podium pack trust packs/bikes --forget
     """
     cli = CliContext(context.obj, lenient=True)
     loaded = load_pack(_pack_folder(cli, name))
@@ -151,6 +155,7 @@ def new(
     \b
     Example:
       podium pack new packs/bikes && podium pack check packs/bikes
+      podium pack new packs/bikes --json
     """
     cli = CliContext(context.obj, lenient=True)
     files = write_new_pack(folder)

@@ -143,6 +143,7 @@ def try_cases(
     \b
     Example:
       podium policy test cases.yaml
+      podium policy test
     """
     cli = CliContext(context.obj)
     lists = [(str(file), read_yaml(file))] if file is not None else [*shipped_cases()]

@@ -36,6 +36,7 @@ def list_(context: typer.Context, run: RunArgument = None) -> None:
     \b
     Example:
       podium receipts list 9d1f5a6b
+      podium receipts list --json
     """
     cli = CliContext(context.obj, lenient=True)
     listed: list[Receipt] = []
@@ -65,6 +66,7 @@ def verify(context: typer.Context, run: RunArgument = None) -> None:
     \b
     Example:
       podium receipts verify
+      podium receipts verify 9d1f5a6b
     """
     cli = CliContext(context.obj)
     if run is not None:
@@ -99,6 +101,7 @@ def follow(context: typer.Context, run: RunArgument = None) -> None:
     \b
     Example:
       podium receipts follow --json
+      podium receipts follow 9d1f5a6b
     """
     cli = CliContext(context.obj)
     if run is not None:

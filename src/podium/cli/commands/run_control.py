@@ -48,6 +48,7 @@ def cancel(
     \b
     Example:
       podium cancel 9d1f5a6b --why "wrong branch"
+      podium cancel 9d1f5a6b --no-wait
     """
     cli = CliContext(context.obj, lenient=True)
     cli.must_have_state("run", run)
@@ -148,6 +149,7 @@ def retry(
     \b
     Example:
       podium retry 9d1f5a6b --from review
+      podium retry 9d1f5a6b
     """
     cli = CliContext(context.obj)
     cli.must_have_state("run", run)
@@ -178,6 +180,7 @@ def resolve(
     \b
     Example:
       podium resolve 9d1f5a6b:publish:3f2a9c41d07e.0 --not-happened
+      podium resolve 9d1f5a6b:publish:3f2a9c41d07e.0 --happened
     """
     if happened is None:
         raise typer.BadParameter("pass --happened or --not-happened")

@@ -87,6 +87,7 @@ def add(
     \b
     Example:
       podium serve tokens add ann --role operator --role approver --expires 30d
+      podium serve tokens add wallboard --role viewer
     """
     cli = CliContext(context.obj, lenient=True)
     now = datetime.now(UTC)
@@ -118,6 +119,7 @@ def revoke(
     \b
     Example:
       podium serve tokens revoke 1c0ffee1
+      podium serve tokens revoke 1c0ffee1 --json
     """
     cli = CliContext(context.obj, lenient=True)
     record = _book(cli).revoke(token_id)

@@ -49,6 +49,7 @@ def show(
     \b
     Example:
       podium show 9d1f5a6b
+      podium show 9d1f5a6b --events 50
     """
     cli = CliContext(context.obj, lenient=True)
     cli.must_have_state("run", run)

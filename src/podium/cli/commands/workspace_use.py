@@ -243,6 +243,7 @@ def deliver(context: typer.Context, name: NameArgument) -> None:
     \b
     Example:
       podium workspaces deliver fix-login
+      podium workspaces deliver fix-login --json
     """
     cli = CliContext(context.obj)
 

@@ -281,6 +281,7 @@ def snapshot(context: typer.Context, name: NameArgument, everywhere: AllOption =
     \b
     Example:
       podium workspaces snapshot fix-login
+      podium workspaces snapshot fix-login --all
     """
     cli = CliContext(context.obj)
 
@@ -310,6 +311,7 @@ def recover(
     \b
     Example:
       podium workspaces recover fix-login --branch fix-login-again
+      podium workspaces recover fix-login
     """
     cli = CliContext(context.obj)
 
@@ -333,6 +335,7 @@ def forget(
     \b
     Example:
       podium workspaces forget fix-login --yes
+      podium workspaces forget fix-login
     """
     cli = CliContext(context.obj)
 

@@ -32,6 +32,7 @@ def rehearse(
     \b
     Example:
       podium rehearse --wait
+      podium rehearse
     """
     cli = CliContext(context.obj)
     plan = rehearsal_plan(cli.configuration).model_dump(mode="json")

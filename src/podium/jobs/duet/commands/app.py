@@ -55,4 +55,5 @@ def duet() -> None:
       podium duet send "Read README.md, then write and run a matching script"
       podium duet attach -r
       podium duet down
+      podium duet down --pair main --force
     """

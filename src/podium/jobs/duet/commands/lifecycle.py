@@ -125,6 +125,7 @@ def attach(
     \b
     Example:
       podium duet attach -r
+      podium duet attach --pair main
     """
     cli = CliContext(context.obj, lenient=True)
     resolved = pair_in_use(Podium(cli.configuration, os.environ), pair, variables_of(None))
@@ -165,6 +166,7 @@ def down(
     \b
     Example:
       podium duet down
+      podium duet down --pair main --force
     """
     cli = CliContext(context.obj)
 

@@ -35,6 +35,7 @@ def status(context: typer.Context) -> None:
     \b
     Example:
       podium duet status --json
+      podium duet status
     """
     cli = CliContext(context.obj)
 
@@ -62,6 +63,7 @@ def abort(
     \b
     Example:
       podium duet abort --why "wrong folder"
+      podium duet abort 9d1f5a6b
     """
     cli = CliContext(context.obj)
     must_have_tasks(cli, task)
@@ -89,6 +91,7 @@ def nudge(
     \b
     Example:
       podium duet nudge
+      podium duet nudge --say "end with your block"
     """
     cli = CliContext(context.obj)
     must_have_tasks(cli, task)
@@ -158,6 +161,7 @@ def log(
     \b
     Example:
       podium duet log --full
+      podium duet log 9d1f5a6b --json
     """
     cli = CliContext(context.obj, lenient=True)
     must_have_tasks(cli, task)

@@ -92,6 +92,7 @@ def retry(
     \b
     Example:
       podium duet retry
+      podium duet retry 9d1f5a6b --wait
     """
     cli = CliContext(context.obj)
     must_have_tasks(cli, task)
@@ -209,6 +210,7 @@ def list_tasks(
     \b
     Example:
       podium duet queue list --all
+      podium duet queue list --json
     """
     cli = CliContext(context.obj, lenient=True)
 
@@ -241,6 +243,7 @@ def remove(
     \b
     Example:
       podium duet queue remove 9d1f5a6b
+      podium duet queue remove 9d1f5a6b --json
     """
     cli = CliContext(context.obj)
     cli.must_have_state("run", task)

@@ -91,6 +91,7 @@ def give(
     \b
     Example:
       podium duet give executer
+      podium duet give planner --force
     """
     cli = CliContext(context.obj)
     terminal = terminal_of(pair, side)
@@ -212,6 +213,7 @@ def keys(
     \b
     Example:
       podium duet keys executer y Enter
+      podium duet keys planner Escape --pair main
     """
     cli = CliContext(context.obj)
     terminal = terminal_of(pair, side)
@@ -248,6 +250,7 @@ def screen(
     \b
     Example:
       podium duet screen planner --whole
+      podium duet screen executer --pair main
     """
     cli = CliContext(context.obj, lenient=True)
     terminal = terminal_of(pair, side)
@@ -273,6 +276,7 @@ def watch(
     \b
     Example:
       podium duet watch --json
+      podium duet watch --pair main
     """
     cli = CliContext(context.obj, lenient=True)
     terminal_of(pair, "planner")  # refuses what is no name

@@ -29,6 +29,7 @@ def list_(context: typer.Context) -> None:
     \b
     Example:
       podium habits list --json
+      podium habits list
     """
     cli = CliContext(context.obj)
 

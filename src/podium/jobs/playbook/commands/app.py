@@ -296,6 +296,7 @@ def check(
     \b
     Example:
       podium playbook check bump.md --profile plugin-profile.yaml --input version=2.0
+      podium playbook check bump.md --json
     """
     screen = Screen(json=context.obj.json)
     here = context.obj.project or Path.cwd()
@@ -320,6 +321,7 @@ def schema(
     \b
     Example:
       podium playbook schema > plugin-profile.schema.json
+      podium playbook schema --playbook > playbook.schema.json
     """
     import json
 

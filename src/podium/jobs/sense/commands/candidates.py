@@ -91,6 +91,7 @@ def show(
     \b
     Example:
       podium candidates show WO-FIX-OPAL_API
+      podium candidates show WO-FIX-OPAL_API --json
     """
     take_root(context, root)
     cli = CliContext(context.obj, lenient=True)
@@ -239,6 +240,7 @@ def deploy(
     \b
     Example:
       podium deploy WO-FIX-OPAL_API
+      podium deploy WO-FIX-OPAL_API --mode dry-run
     """
     take_root(context, root)
     context.obj.mode = mode or ""

@@ -132,6 +132,7 @@ def scaffold(
     \b
     Example:
       podium sense scaffold --root ~/02luka
+      podium sense scaffold --force
     """
     cli = CliContext(context.obj)
     folder = _made(root or cli.options.project or Path.cwd())
@@ -187,6 +188,7 @@ def uninstall(
     \b
     Example:
       podium sense uninstall systemd
+      podium sense uninstall --root ~/02luka
     """
     cli = CliContext(context.obj, lenient=True)
     schedule = _schedule(_root_of(cli, root), label=label)
@@ -205,6 +207,7 @@ def status(context: typer.Context, root: Root = None, label: Label = LABEL) -> N
     \b
     Example:
       podium sense status --json
+      podium sense status --root ~/02luka
     """
     cli = CliContext(context.obj, lenient=True)
     folder = _root_of(cli, root)

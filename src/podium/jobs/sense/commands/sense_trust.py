@@ -130,6 +130,7 @@ def demote_(
     \b
     Example:
       podium sense trust demote opal_api --why "its restarts made things worse"
+      podium sense trust demote opal_api --zone g/reports
     """
     take_root(context, root)
     cli = CliContext(context.obj)
