@@ -83,7 +83,7 @@ def schema(context: typer.Context) -> None:
     \b
     Example:
       podium config schema > podium.schema.json
-      podium --project ~/work/shop config schema
+      podium --project ~/shop config schema
     """
     import json
 
