@@ -132,7 +132,7 @@ async def test_what_makes_no_sense_is_refused_and_the_pane_goes_on(
             json.dumps({"type": "keys", "data": "x" * 5000}),
         ):
             await socket.send(nonsense)
-            assert (await next_message(socket, "refused"))["words"] == "that cannot be typed"
+            assert (await next_message(socket, "refused"))["words"] == "these keys cannot be typed"
 
 
 @pytest.mark.soak

@@ -105,7 +105,7 @@ async def test_a_page_that_is_open_shows_what_is_spent_and_what_fails_meanwhile(
         run = await add_run(stage.podium)
         for _ in range(2):
             await add_approval(stage.podium, run)
-        for words in ("$2.50", "it broke", "2 things wait for a person"):
+        for words in ("$2.50", "it broke", "2 items are waiting for a person"):
             await expect(main).to_contain_text(words, timeout=PATIENT_MS)
 
 
