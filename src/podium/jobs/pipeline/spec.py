@@ -114,6 +114,21 @@ class Mode(FrozenModel):
     """Stage → the prompt that it has in this mode instead of its own."""
 
 
+class FollowUp(FrozenModel):
+    """Options for the time after the pull request is open."""
+
+    enabled: Annotated[bool, Strict()] = False
+    """Stay with the pull request until it is merged or closed. `podium run --follow` does it for one run."""
+    rounds: Annotated[PositiveInt, Strict()] = 5
+    """Number of rounds of failed checks and comments before a person is asked."""
+    authors: tuple[NonEmpty, ...] = ()
+    """Accounts whose comments are worked on. Empty: people with access to the repository, no bots."""
+    interval: Annotated[float, Field(ge=1.0)] = 60.0
+    """Seconds between two looks at the pull request; while nothing happens they grow to 15 minutes."""
+    webhook_secret: str = ""
+    """Secret of the webhook that wakes the run, as `secret://NAME`. Empty: there is no webhook."""
+
+
 class PipelineSpec(FrozenModel):
     """All stages, and where each mode enters."""
 
@@ -143,6 +158,8 @@ class PipelineSpec(FrozenModel):
     the delivery."""
     push: Annotated[bool, Strict()] = True
     """Push the branch where there is a remote."""
+    follow_up: FollowUp = FollowUp()
+    """Time after the pull request is open."""
 
     def mode(self, name: str) -> Mode:
         mode = self.modes[name]
@@ -263,6 +280,8 @@ class PipelineOptions(FrozenModel):
     """Next step when the base has not moved: `review` reviews the merge again. `deliver`, which does not, unless set."""
     push: Annotated[bool, Strict()] | None = None
     """Push the branch and open a pull request. True unless set."""
+    follow_up: FollowUp | None = None
+    """Stay with the pull request: failed checks and comments become work. Off unless set."""
 
 
 FLOW = "pipeline"

@@ -49,6 +49,13 @@ def run(
         bool,
         typer.Option("--wait", help="Keep the process running while the run waits for a person."),
     ] = False,
+    follow: Annotated[
+        bool,
+        typer.Option(
+            "--follow",
+            help="Stay until the pull request is merged or closed: fix failed checks, answer review comments.",
+        ),
+    ] = False,
     detach: Annotated[
         bool, typer.Option("--detach", help="Hand the run to a worker in the background.")
     ] = False,
@@ -81,6 +88,7 @@ def run(
       podium run "Add a dark mode toggle to the settings page"
       podium run --mode bugfix "Saving twice loses the first file"
       podium run --mode quick "Fix the typo in the usage line"
+      podium run --follow "Show the time zone beside each date"
       podium run --detach - < task.md
       podium run --queue gpu --priority 5 --delay 10m "Train it again"
     """
@@ -97,6 +105,7 @@ def run(
 
         # Before the store is opened: what is refused leaves nothing behind.
         job = await pipeline_job(podium, text, mode=mode, agent=agent, base=base)
+        job = job.followed() if follow else job
         engine = await podium.hosting_engine()
         settings = cli.configuration.run_settings()
         job_input = job.model_dump(mode="json")
@@ -108,7 +117,7 @@ def run(
 
         hand_over(cli, begin, slot)
     else:
-        host(cli, begin, wait=wait)
+        host(cli, begin, wait=wait or follow)
 
 
 def _queue_slot(queue: str, priority: int, delay: str) -> QueueSlot:
