@@ -20,7 +20,7 @@ from podium.core.forge import (
     PullStatus,
 )
 from podium.core.model import FrozenModel, Json, UtcDatetime
-from podium.core.work import PULL_SIGNAL
+from podium.core.work import PULL_SIGNAL, TIMER
 from podium.jobs.pipeline.agent_text import harmless, in_code, whole
 from podium.jobs.pipeline.handover import ForgeOutage, outage_after
 from podium.jobs.pipeline.spec import DELIVER, PipelineSpec
@@ -271,7 +271,8 @@ async def _closed(context: StageContext, now: datetime) -> StageContext:
         await context.deps.cancel(context.state.run_id, why)
 
     await context.flow.step("follow-up:end", end, index=followed.requests)
-    await context.flow.wait("cancelled", index=followed.requests)
+    # As a timer: whoever stays with the run stays until it is cancelled.
+    await context.flow.wait(f"{TIMER}cancelled", index=followed.requests)
     return context
 
 
