@@ -29,7 +29,15 @@ def run(
     context: typer.Context,
     task: Annotated[
         str, typer.Argument(metavar="TASK", help="What to build or fix; `-` reads it from stdin.")
-    ],
+    ] = "",
+    issue: Annotated[
+        str,
+        typer.Option(
+            "--issue",
+            metavar="NUMBER|URL",
+            help="Take the task from this issue of the project's GitHub repository.",
+        ),
+    ] = "",
     mode: Annotated[
         str,
         typer.Option(
@@ -81,6 +89,7 @@ def run(
       podium run "Add a dark mode toggle to the settings page"
       podium run --mode bugfix "Saving twice loses the first file"
       podium run --mode quick "Fix the typo in the usage line"
+      podium run --issue 123
       podium run --detach - < task.md
       podium run --queue gpu --priority 5 --delay 10m "Train it again"
     """
@@ -90,13 +99,20 @@ def run(
         raise BadInput("--wait cannot be combined with --detach or --queue")
     if (priority or delay) and not slot:
         raise BadInput("--priority and --delay need a queue; add --detach or --queue")
-    text = _task_text(task)
+    if bool(task) == bool(issue):
+        raise BadInput('pass either a task, such as `podium run "Add a dark mode"`, or --issue 123')
+    text = "" if issue else _task_text(task)
 
     async def begin(podium: Podium, slot: QueueSlot | None = None) -> Run:
         from podium.jobs.pipeline.composition import pipeline_job
 
         # Before the store is opened: what is refused leaves nothing behind.
-        job = await pipeline_job(podium, text, mode=mode, agent=agent, base=base)
+        if issue:
+            from podium.jobs.pipeline.intake import job_of_issue
+
+            job = await job_of_issue(podium, issue, mode=mode, agent=agent, base=base)
+        else:
+            job = await pipeline_job(podium, text, mode=mode, agent=agent, base=base)
         engine = await podium.hosting_engine()
         settings = cli.configuration.run_settings()
         job_input = job.model_dump(mode="json")
