@@ -104,7 +104,7 @@ class Issue(FrozenModel):
         return hashlib.sha256(text.encode(errors="replace")).hexdigest()
 
 
-class IssueComment(FrozenModel):
+class TrackerComment(FrozenModel):
     """A comment on an issue. The body is text of strangers."""
 
     id: int
@@ -114,7 +114,7 @@ class IssueComment(FrozenModel):
 
 
 class LabelEvent(FrozenModel):
-    """Who put a label on an issue, and when."""
+    """Account that put a label on an issue, and the time of it."""
 
     actor: str = ""
     """Login. Empty: the account was deleted."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from podium.core.forge import (
         Issue,
-        IssueComment,
+        TrackerComment,
         LabelEvent,
         Preflight,
         PullRequest,
@@ -292,11 +292,11 @@ class IssueTracker(Protocol):
         """Issues with this label, oldest first, without pull requests. `state` is `open`, `closed` or `all`."""
         ...
 
-    async def comments(self, number: int) -> Sequence[IssueComment]:
+    async def comments(self, number: int) -> Sequence[TrackerComment]:
         """All comments, oldest first."""
         ...
 
-    async def comment(self, number: int, body: str) -> IssueComment: ...
+    async def comment(self, number: int, body: str) -> TrackerComment: ...
 
     async def edit_comment(self, comment_id: int, body: str) -> None: ...
 
@@ -311,7 +311,7 @@ class IssueTracker(Protocol):
         ...
 
     async def labeled(self, number: int, label: str) -> LabelEvent | None:
-        """Who put the label there last. None: nobody, or it was removed since."""
+        """Account that put the label there last. None: nobody, or it was removed since."""
         ...
 
     async def can_write(self, login: str) -> bool:

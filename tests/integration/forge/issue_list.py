@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.integration.forge import description
 
-MOMENT = "2026-01-01T00:00:00Z"
+TIMESTAMP = "2026-01-01T00:00:00Z"
 
 
 class IssueList:
@@ -34,7 +34,7 @@ class IssueList:
     ) -> dict[str, Any]:
         issue: dict[str, Any] = description.example("issue")
         issue |= {"number": number, "title": title, "body": body, "labels": []}
-        issue |= {"author_association": association, "updated_at": MOMENT, "locked": False}
+        issue |= {"author_association": association, "updated_at": TIMESTAMP, "locked": False}
         issue |= {"repository_url": "https://api.github.com/repos/octo/hello"}
         issue["user"]["login"] = author
         issue.pop("pull_request", None)
@@ -42,14 +42,14 @@ class IssueList:
         self.label(number, *labels, by=by or author)
         return issue
 
-    def label(self, number: int, *names: str, by: str = "uma", at: str = MOMENT) -> None:
+    def label(self, number: int, *names: str, by: str = "uma", at: str = TIMESTAMP) -> None:
         for name in names:
             if name not in self.labels_of(number):
                 shown = description.example("label-items")[0]
                 self.rows[number]["labels"].append({**shown, "name": name})
                 self._event(number, "labeled", name, by, at)
 
-    def unlabel(self, number: int, name: str, *, by: str = "uma", at: str = MOMENT) -> None:
+    def unlabel(self, number: int, name: str, *, by: str = "uma", at: str = TIMESTAMP) -> None:
         labels = self.rows[number]["labels"]
         labels[:] = [label for label in labels if label["name"] != name]
         self._event(number, "unlabeled", name, by, at)
@@ -60,7 +60,9 @@ class IssueList:
     def add_events(self, number: int, count: int) -> None:
         """Label and unlabel it so often with something else."""
         for turn in range(count):
-            self._event(number, "labeled" if turn % 2 == 0 else "unlabeled", "bug", "uma", MOMENT)
+            self._event(
+                number, "labeled" if turn % 2 == 0 else "unlabeled", "bug", "uma", TIMESTAMP
+            )
 
     def _event(self, number: int, kind: str, label: str, by: str, at: str) -> None:
         event: dict[str, Any] = description.example("issue-event-for-issue-items")[0]

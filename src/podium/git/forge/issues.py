@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 from pydantic import AwareDatetime, Field
 
 from podium.core.errors import NotPossibleNow
-from podium.core.forge import Issue, IssueComment, LabelEvent
+from podium.core.forge import Issue, LabelEvent, TrackerComment
 from podium.core.model import Json
 from podium.git.forge.github import (
     ApiResponse,
@@ -20,7 +20,7 @@ from podium.git.forge.github import (
     _GitHubUser,
     bad_token_sentence,
 )
-from podium.git.forge.github import IssueComment as CommentResponse
+from podium.git.forge.github import IssueComment
 
 _PAGE = 100
 _MAX_EVENT_PAGES = 50
@@ -103,11 +103,11 @@ class GitHubIssues(GitHub):
         rows = self._accepted(await self.get_all("/issues", _IssueResponse, query), "the issues")
         return [row.issue() for row in rows if row.pull_request is None]
 
-    async def comments(self, number: int) -> Sequence[IssueComment]:
+    async def comments(self, number: int) -> Sequence[TrackerComment]:
         rows = await self.issue_comments(number)
         return [_comment(row) for row in self._accepted(rows, self._named(number))]
 
-    async def comment(self, number: int, body: str) -> IssueComment:
+    async def comment(self, number: int, body: str) -> TrackerComment:
         row = await self.create_issue_comment(number, body)
         return _comment(self._accepted(row, self._named(number)))
 
@@ -213,8 +213,8 @@ class GitHubIssues(GitHub):
         return path.casefold().endswith(f"/repos/{self.repository}".casefold())
 
 
-def _comment(row: CommentResponse) -> IssueComment:
-    return IssueComment(
+def _comment(row: IssueComment) -> TrackerComment:
+    return TrackerComment(
         id=row.id,
         body=row.body or "",
         author=row.user.login if row.user else "",

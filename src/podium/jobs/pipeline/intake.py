@@ -28,7 +28,7 @@ from podium.jobs.pipeline.issue import (
     own_login,
     pinned_issue_of,
     safe_title,
-    standing_claim,
+    valid_claim,
     task_of,
     unfinished_text,
 )
@@ -67,7 +67,7 @@ Action = Literal[
 
 
 class IntakeItem(FrozenModel):
-    """What a pass did about one issue."""
+    """Outcome of a pass for one issue."""
 
     number: int
     action: Action
@@ -259,11 +259,11 @@ class IntakePass:
     async def _unclaimed(self, issue: Issue, label: LabelEvent, trust: Trust) -> _Candidate | None:
         claims = await self.work_on(issue.number, "").claims()
         now = self.work_on(issue.number, "").clock.now()
-        standing = standing_claim(claims, trust, now, label.at)
-        if standing is None:
+        valid = valid_claim(claims, trust, now, label.at)
+        if valid is None:
             return _Candidate(issue, label, self.work_on(issue.number, self.ids.new("run")))
-        run = standing.claim.run
-        is_own = standing.claim.worker == self.worker
+        run = valid.claim.run
+        is_own = valid.claim.worker == self.worker
         if is_own and not await self.store.read(lambda view: view.run(run)):
             # Killed between the claim and the run.
             return _Candidate(issue, label, self.work_on(issue.number, run))
@@ -275,7 +275,7 @@ class IntakePass:
             "claimed_elsewhere",
             title=safe_title(issue),
             run=run,
-            reason=f"worker {standing.claim.worker} until {standing.claim.until:%Y-%m-%d %H:%M} UTC",
+            reason=f"worker {valid.claim.worker} until {valid.claim.until:%Y-%m-%d %H:%M} UTC",
         )
         return None
 
@@ -312,7 +312,7 @@ class IntakePass:
         claims = await work.claims()
         own = own_login(claims, {work.run_id}) or self._own
         trust = work.trust.model_copy(update={"own": own})
-        winner = standing_claim(claims, trust, work.clock.now(), candidate.label.at)
+        winner = valid_claim(claims, trust, work.clock.now(), candidate.label.at)
         about = {"title": safe_title(issue)}
         if winner is None or winner.claim.run != work.run_id:
             if winner is not None and (mine := work.own(claims, own)) is not None:
@@ -386,10 +386,11 @@ class IssueIntake:
 
     async def look(self) -> list[IntakeItem]:
         """Make one pass. Raises `LockHeld` while another process does, and what `IntakePass.look` raises."""
-        podium, worker = self.podium, intake_worker(self.podium)
+        podium = self.podium
         # Before anything is claimed: a checkout that no run can start from.
         await pipeline_job(podium, "look", mode=self.options.mode, base=self.options.base)
         store, engine = await podium.store(), await podium.hosting_engine()
+        worker = intake_worker(podium)  # the store gives the folder its identity
 
         def work_on(number: int, run_id: str) -> IssueWork:
             return IssueWork(self.tracker, number, run_id, worker, self.options, podium.clock)

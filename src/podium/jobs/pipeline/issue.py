@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from pydantic import ValidationError
 
 from podium.core.errors import BadInput
-from podium.core.forge import Issue, IssueComment
+from podium.core.forge import Issue, TrackerComment
 from podium.core.ids import short_id
 from podium.core.model import FrozenModel, NonEmpty, UtcDatetime
 from podium.core.work import Run
@@ -133,7 +133,7 @@ def issue_number(text: str, host: str, repository: str) -> int:
 _CLAIM = re.compile(r"<!-- podium:claim (\{[^\n]{1,1000}\}) -->")
 
 
-class Claim(FrozenModel):
+class IssueClaim(FrozenModel):
     """A claim on an issue, as its comment holds it."""
 
     run: NonEmpty
@@ -142,7 +142,7 @@ class Claim(FrozenModel):
     until: UtcDatetime
     """End of the lease; of a claim that is done, when it was."""
 
-    def is_standing(self, now: datetime, labeled_at: datetime | None) -> bool:
+    def is_valid(self, now: datetime, labeled_at: datetime | None) -> bool:
         """Tell whether others must leave the issue alone: work is going on, or was done since the label was put there."""
         if self.state == "active":
             return self.until + _CLOCK_SKEW > now
@@ -169,16 +169,16 @@ class ClaimComment(FrozenModel):
     id: int
     author: str
     association: str
-    claim: Claim
+    claim: IssueClaim
 
 
-def claims_in(comments: Iterable[IssueComment]) -> list[ClaimComment]:
+def claims_in(comments: Iterable[TrackerComment]) -> list[ClaimComment]:
     """Claims among the comments, oldest first. A quoted or damaged marker is none."""
     found = []
     for comment in sorted(comments, key=lambda comment: comment.id):
         match = _CLAIM.match(comment.body[:2_000])
         try:
-            claim = Claim.model_validate(json.loads(match[1])) if match else None
+            claim = IssueClaim.model_validate(json.loads(match[1])) if match else None
         except (ValueError, ValidationError, RecursionError):
             continue
         if claim is not None:
@@ -209,7 +209,7 @@ class Trust(FrozenModel):
         return bool(login) and login.casefold() in named
 
 
-def standing_claim(
+def valid_claim(
     claims: Sequence[ClaimComment],
     trust: Trust,
     now: datetime,
@@ -227,7 +227,7 @@ def standing_claim(
             for claim in claims
             if claim.claim.run not in besides
             and trust.allows(claim.author, claim.association)
-            and claim.claim.is_standing(now, labeled_at)
+            and claim.claim.is_valid(now, labeled_at)
         ),
         None,
     )

@@ -15,7 +15,7 @@ from typing import Protocol
 from podium.core.errors import NotPossibleNow, Passing, PodiumError
 from podium.core.forge import Issue
 from podium.jobs.pipeline.issue import (
-    Claim,
+    IssueClaim,
     ClaimComment,
     Outcome,
     PinnedIssue,
@@ -23,7 +23,7 @@ from podium.jobs.pipeline.issue import (
     claims_in,
     own_login,
     result_marker,
-    standing_claim,
+    valid_claim,
 )
 from podium.jobs.pipeline.spec import IntakeOptions
 from podium.ports import Clock, IssueTracker
@@ -58,8 +58,8 @@ class IssueWork:
     async def claims(self) -> list[ClaimComment]:
         return claims_in(await self.tracker.comments(self.number))
 
-    def _claim(self, lease: timedelta) -> Claim:
-        return Claim(run=self.run_id, worker=self.worker, until=self.clock.now() + lease)
+    def _claim(self, lease: timedelta) -> IssueClaim:
+        return IssueClaim(run=self.run_id, worker=self.worker, until=self.clock.now() + lease)
 
     @property
     def _lease(self) -> timedelta:
@@ -88,7 +88,7 @@ class IssueWork:
         claims = await self.claims()
         mine, now = self.own(claims), self.clock.now()
         trust = self.trust.model_copy(update={"own": mine.author if mine else ""})
-        other = standing_claim(claims, trust, now, besides={self.run_id})
+        other = valid_claim(claims, trust, now, besides={self.run_id})
         if mine is not None and mine.claim.state == "done":
             return ""
         if mine is None or mine.claim.until <= now:
@@ -106,7 +106,7 @@ class IssueWork:
         posted = await self.post()
         claims = await self.claims()
         trust = self.trust.model_copy(update={"own": posted.author})
-        winner = standing_claim(claims, trust, self.clock.now())
+        winner = valid_claim(claims, trust, self.clock.now())
         if winner is not None and winner.claim.run != self.run_id:
             await self.tracker.delete_comment(posted.id)
             return _taken(winner)
