@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from podium.core.forge import (
         Issue,
-        TrackerComment,
         LabelEvent,
         Preflight,
         PullRequest,
         PullRequestDraft,
         RemoteBase,
+        TrackerComment,
     )
     from podium.core.processes import Confinement
     from podium.core.workspaces import (

@@ -16,11 +16,11 @@ from podium.git.forge.github import (
     ApiResponse,
     GitHub,
     GitHubRefusal,
+    IssueComment,
     _GitHubModel,
     _GitHubUser,
     bad_token_sentence,
 )
-from podium.git.forge.github import IssueComment
 
 _PAGE = 100
 _MAX_EVENT_PAGES = 50

@@ -28,9 +28,9 @@ from podium.jobs.pipeline.issue import (
     own_login,
     pinned_issue_of,
     safe_title,
-    valid_claim,
     task_of,
     unfinished_text,
+    valid_claim,
 )
 from podium.jobs.pipeline.issue_claim import IssueWork, is_edited, pinned
 from podium.jobs.pipeline.spec import FLOW, IntakeOptions, pipeline_spec

@@ -15,8 +15,8 @@ from typing import Protocol
 from podium.core.errors import NotPossibleNow, Passing, PodiumError
 from podium.core.forge import Issue
 from podium.jobs.pipeline.issue import (
-    IssueClaim,
     ClaimComment,
+    IssueClaim,
     Outcome,
     PinnedIssue,
     Trust,
