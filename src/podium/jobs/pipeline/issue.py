@@ -38,7 +38,6 @@ _REFERENCE = re.compile(
     r"@(?=\w)|#(?=\d)|\bGH-(?=\d)|https?://\S*|\b(?:[\w.-]{1,100}/)?[\w.-]{1,100}#(?=\d)",
     re.IGNORECASE,
 )
-_CLOSING = re.compile(r"\b(close[sd]?|fix(?:e[sd])?|resolve[sd]?)\b:?\s+(?=\d)", re.IGNORECASE)
 
 
 class PinnedIssue(FrozenModel):
@@ -94,7 +93,7 @@ def task_text(task: str, issue: PinnedIssue | None) -> str:
 
 def title_without_references(title: str) -> str:
     """A title that mentions nobody and refers to no issue: squash merges make it a commit message."""
-    plain = _CLOSING.sub(lambda match: f"{match[1]} ", _REFERENCE.sub("", title))
+    plain = _REFERENCE.sub("", title)
     return " ".join(plain.split()) or "Task"
 
 
