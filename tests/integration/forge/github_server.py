@@ -238,12 +238,12 @@ class GitHubServer:
         """Close a pull request, merged with this commit or without being merged."""
         self._pull(number)
         self._set_state(number, "closed")
-        moment = "2026-01-02T03:04:05Z"
+        closed_at = "2026-01-02T03:04:05Z"
         self.full_pulls[number] |= {
             "merged": bool(merged_as),
-            "merged_at": moment if merged_as else None,
+            "merged_at": closed_at if merged_as else None,
             "merge_commit_sha": merged_as or None,
-            "closed_at": moment,
+            "closed_at": closed_at,
         }
 
     def reopen(self, number: int) -> None:

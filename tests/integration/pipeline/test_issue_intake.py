@@ -70,9 +70,7 @@ async def test_issue_becomes_a_claimed_run_a_pull_request_and_one_comment(
     assert len(bodies(github, 7)) == 2
 
 
-async def test_two_machines_claim_each_of_twenty_issues_once(
-    tmp_path: Path, github: GitHubServer
-) -> None:
+async def test_two_machines_claim_twenty_issues_once(tmp_path: Path, github: GitHubServer) -> None:
     one = IssueProject(tmp_path / "one", github).build([], settings=SETTINGS)
     two = IssueProject(tmp_path / "two", github, one.bare).build([], settings=SETTINGS)
     for number in range(1, 21):
