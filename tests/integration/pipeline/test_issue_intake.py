@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from podium.core.errors import RateLimited
+from podium.core.errors import BadInput, RateLimited
 from podium.core.work import RunStatus
+from podium.jobs.pipeline import issue_report
+from podium.jobs.pipeline.intake import IssueIntake, job_of_issue
 from podium.jobs.pipeline.issue import IssueClaim
 from tests.integration.forge import description
 from tests.integration.forge.github_server import (
@@ -230,3 +232,98 @@ async def test_rate_limit_says_when_to_look_again(
     with pytest.raises(RateLimited, match="is exceeded until"):
         await project.look()
     assert len(github.asked) == 1
+
+
+async def test_label_added_again_starts_the_issue_anew(
+    project: IssueProject, github: GitHubServer
+) -> None:
+    github.issues.add(7)
+    await project.look()
+    (first,) = await project.runs()
+    async with project.podium() as podium:
+        await (await podium.engine()).cancel(first.id, by="Ann", why="not now")
+    assert [item.action for item in await project.look()] == ["finished"]
+    assert "not now" in bodies(github, 7)[-1] or "cancelled" in bodies(github, 7)[-1]
+    assert github.issues.labels_of(7) == []
+    github.issues.label(7, "podium", at="2098-01-01T00:00:00Z")
+    assert [item.action for item in await project.look()] == ["queued"]
+    assert len(await project.runs()) == 2
+
+
+async def test_run_that_needs_a_person_says_so_on_the_issue_once(
+    tmp_path: Path, github: GitHubServer
+) -> None:
+    settings = {**SETTINGS, "checks": ["no-such-program --all"]}
+    project = IssueProject(tmp_path / "one", github).build([], settings=settings)
+    github.issues.add(7)
+    await project.look()
+    (run,) = await project.work()
+    assert run.status is RunStatus.NEEDS_HUMAN, run.failure
+    assert [item.action for item in await project.look()] == ["reported"]
+    assert [item.action for item in await project.look()] == ["working"]
+    claim, result = bodies(github, 7)
+    assert "Podium needs a person to continue" in result
+    until = re.search(r'"until":"([^"]*)"', claim)
+    assert until is not None
+    assert datetime.fromisoformat(until[1]) > datetime.now(UTC) + timedelta(days=6)
+
+
+async def test_claim_of_a_queued_run_is_renewed_and_unchanged_lists_cost_nothing(
+    project: IssueProject, github: GitHubServer
+) -> None:
+    github.issues.add(7)
+    await project.look()
+    (mine,) = github.issue_comments[7]
+    soon = datetime.now(UTC) + timedelta(minutes=10)
+    mine["body"] = re.sub(r'"until":"[^"]*"', f'"until":"{soon.isoformat()}"', mine["body"])
+    async with project.podium() as podium:
+        intake = await IssueIntake.open(podium, settle_seconds=0)
+        await intake.look()
+        assert github.asked[-1].method == "PATCH"
+        await intake.look()
+        before = github.unchanged
+        asked = len(github.asked)
+        await intake.look()
+    assert github.unchanged - before == len(github.asked) - asked == 3
+
+
+async def test_delivery_is_reported_once_although_an_answer_is_lost(
+    project: IssueProject, github: GitHubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(issue_report, "_PAUSE", timedelta(0))  # nobody has half a minute
+    github.issues.add(7)
+    await project.look()
+    lost = iter([True])
+
+    def lose(asked: Asked) -> GitHubResponse | None:
+        is_result = asked.method == "POST" and "podium:result" in (asked.body or {}).get("body", "")
+        return trouble(502, "Bad gateway") if is_result and next(lost, False) else None
+
+    github.after = lose
+    (run,) = await project.work()
+    assert run.status is RunStatus.SUCCEEDED, (run.failure, run.waiting_for)
+    assert ["podium:result" in body for body in bodies(github, 7)] == [False, True]
+    assert github.issues.labels_of(7) == []
+
+
+async def test_person_names_an_issue_without_label_or_claim(
+    project: IssueProject, github: GitHubServer
+) -> None:
+    github.issues.add(7, labels=(), author="mallory", association="NONE")
+    async with project.podium() as podium:
+        for text in (
+            "https://github.com/octo/other/issues/7",
+            "https://github.com/octo/hello/pull/7",
+            "x",
+        ):
+            with pytest.raises(BadInput):
+                await job_of_issue(podium, text, mode="quick", agent="", base="")
+        url = "https://github.com/octo/hello/issues/7"
+        job = await job_of_issue(podium, url, mode="quick", agent="", base="")
+        engine = await podium.hosting_engine()
+        run = await engine.start("pipeline", job.model_dump(mode="json"), task=job.task)
+        run = await engine.finish(run.id, stop_when_waiting=True)
+    assert run.status is RunStatus.SUCCEEDED, (run.failure, run.waiting_for)
+    (result,) = bodies(github, 7)
+    assert "opened https://github.com/octo/hello/pull/100" in result
+    assert github.pulls[0]["body"].rstrip().endswith("Closes #7")

@@ -23,6 +23,7 @@ from podium.jobs.pipeline.composition import intake_worker, pipeline_job
 from podium.jobs.pipeline.issue import (
     PinnedIssue,
     Trust,
+    claims_in,
     delivered_text,
     issue_number,
     own_login,
@@ -152,7 +153,13 @@ class IntakePass:
 
     async def _runs(self, claimed: Sequence[Issue]) -> dict[int, Run]:
         """The newest claimed run of each issue: those that are not over, and those whose issue still has the label."""
-        runs = await self.store.read(lambda view: view.runs(RunQuery(flow=FLOW, limit=_MAX_RUNS)))
+        live = tuple(status for status in RunStatus if not status.ended)
+        runs = await self.store.read(
+            lambda view: [
+                *view.runs(RunQuery(flow=FLOW, statuses=live, limit=_MAX_RUNS)),
+                *view.runs(RunQuery(flow=FLOW, limit=_MAX_RUNS)),
+            ]
+        )
         labeled = {issue.number for issue in claimed}
         newest: dict[int, Run] = {}
         for run in runs:
@@ -351,7 +358,18 @@ async def job_of_issue(
     number = issue_number(text, tracker.host, tracker.repository)
     issue = await tracker.issue(number)
     pin = pinned(tracker, issue, nonce=podium.ids.new("nonce"))
-    return await pipeline_job(podium, task_of(issue), mode=mode, agent=agent, base=base, issue=pin)
+    job = await pipeline_job(podium, task_of(issue), mode=mode, agent=agent, base=base, issue=pin)
+    claim = valid_claim(
+        claims_in(await tracker.comments(number)),
+        Trust(associations=job.spec.intake.authors, users=job.spec.intake.users),
+        podium.clock.now(),
+    )
+    if claim is None or claim.claim.state == "done":
+        return job
+    warning = (
+        f"Issue #{number} is worked on already: run {claim.claim.run}, worker {claim.claim.worker}."
+    )
+    return job.model_copy(update={"warnings": (*job.warnings, warning)})
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,9 @@ STDIN = "-"
 def run(
     context: typer.Context,
     task: Annotated[
-        str, typer.Argument(metavar="TASK", help="What to build or fix; `-` reads it from stdin.")
-    ] = "",
+        str | None,
+        typer.Argument(metavar="TASK", help="What to build or fix; `-` reads it from stdin."),
+    ] = None,
     issue: Annotated[
         str,
         typer.Option(
@@ -99,9 +100,7 @@ def run(
         raise BadInput("--wait cannot be combined with --detach or --queue")
     if (priority or delay) and not slot:
         raise BadInput("--priority and --delay need a queue; add --detach or --queue")
-    if bool(task) == bool(issue):
-        raise BadInput('pass either a task, such as `podium run "Add a dark mode"`, or --issue 123')
-    text = "" if issue else _task_text(task)
+    text = _given_text(task, issue)
 
     async def begin(podium: Podium, slot: QueueSlot | None = None) -> Run:
         from podium.jobs.pipeline.composition import pipeline_job
@@ -137,6 +136,15 @@ def _queue_slot(queue: str, priority: int, delay: str) -> QueueSlot:
             f"--priority must be between -{MAX_PRIORITY} and {MAX_PRIORITY}, not {priority}"
         )
     return QueueSlot(queue=queue or QUEUE, priority=priority, delay_seconds=seconds)
+
+
+def _given_text(task: str | None, issue: str) -> str:
+    """The task, or nothing where an issue has it. Raises `BadInput` unless exactly one was passed."""
+    if task is None and not issue:
+        raise BadInput("Missing argument 'TASK': describe what to do, or pass --issue 123")
+    if task is not None and issue:
+        raise BadInput("pass either a task or --issue, not both")
+    return "" if task is None else _task_text(task)
 
 
 def _task_text(task: str) -> str:
