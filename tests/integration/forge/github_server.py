@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from tests.integration.forge import description
+from tests.integration.forge.issue_list import IssueList
 
 TOKEN = "ghp_ThisIsTheTokenOfTheTests0123456789ab"
 
@@ -111,10 +112,13 @@ class GitHubServer:
         """Headers of the requests for logs at that other address."""
         self.login = "octocat"
         """User of the token."""
+        self.may_write_locked = False
+        """The token is of somebody who may comment on locked issues."""
         self.unchanged = 0
         """Number of conditional requests that were answered with 304."""
         self.after: Callable[[Asked], GitHubResponse | None] = lambda asked: None
         """Called after a request was done; what it gives replaces the answer."""
+        self.issues = IssueList(self.next_id)
         self._last_id = 1000
         self._lock = threading.RLock()
 
@@ -142,6 +146,20 @@ class GitHubServer:
             f"{_REPOSITORY}/issues/{{issue_number}}/comments": lambda: self._issue_comments(
                 asked, int(parts["issue_number"])
             ),
+            **{
+                f"{_REPOSITORY}{path}": lambda: self._of_issues(asked, parts)
+                for path in (
+                    "/issues",
+                    "/issues/{issue_number}",
+                    "/issues/{issue_number}/events",
+                    "/issues/{issue_number}/labels",
+                    "/issues/{issue_number}/labels/{name}",
+                    "/issues/comments/{comment_id}",
+                )
+            },
+            f"{_REPOSITORY}/collaborators/{{username}}/permission": lambda: GitHubResponse(
+                200, self.issues.permission(parts["username"])
+            ),
             f"{_REPOSITORY}/commits/{{ref}}/check-runs": lambda: page_of(
                 asked, self.check_runs.get(parts["ref"], []), "check_runs"
             ),
@@ -155,7 +173,54 @@ class GitHubServer:
             return NOT_FOUND
         with self._lock:
             transcript = routes[path]()
+            if "issue_number" in parts and (refusal := self._refused(asked, parts)):
+                transcript = refusal
             return self.after(asked) or transcript
+
+    def _refused(self, asked: Asked, parts: Mapping[str, str]) -> GitHubResponse | None:
+        number = int(parts["issue_number"])
+        if number in self.issues.refusals:
+            status, message, headers = self.issues.refusals[number]
+            return trouble(status, message, **headers)
+        issue = self.issues.rows.get(number)
+        is_write = asked.method == "POST" and asked.target.endswith("/comments")
+        if is_write and issue is not None and issue["locked"] and not self.may_write_locked:
+            return trouble(403, "Unable to create comment because issue is locked.")
+        return None
+
+    def _of_issues(self, asked: Asked, parts: Mapping[str, str]) -> GitHubResponse:
+        """Answer about issues, their labels and their events."""
+        issues, number = self.issues, int(parts.get("issue_number", 0))
+        last = urlsplit(asked.target).path.split("/")[4:]
+        if last == ["issues"]:
+            return page_of(asked, issues.listed(asked.query))
+        if last[:2] == ["issues", "comments"]:
+            return self._one_comment(asked, int(parts["comment_id"]))
+        if number not in issues.rows:
+            return NOT_FOUND
+        match last[2:]:
+            case []:
+                return GitHubResponse(200, issues.rows[number])
+            case ["events"]:
+                return page_of(asked, issues.events[number])
+            case ["labels"]:
+                issues.label(number, *asked.body["labels"], by=self.login)
+            case _ if parts["name"] not in issues.labels_of(number):
+                return trouble(404, "Label does not exist")
+            case _:
+                issues.unlabel(number, parts["name"], by=self.login)
+        return GitHubResponse(200, issues.rows[number]["labels"])
+
+    def _one_comment(self, asked: Asked, comment_id: int) -> GitHubResponse:
+        for comments in self.issue_comments.values():
+            for comment in comments:
+                if comment["id"] == comment_id:
+                    if asked.method == "DELETE":
+                        comments.remove(comment)
+                        return GitHubResponse(204, raw=b"")
+                    comment["body"] = asked.body["body"]
+                    return GitHubResponse(200, comment)
+        return NOT_FOUND
 
     def next_id(self) -> int:
         self._last_id += 1
@@ -367,7 +432,8 @@ def page_of(asked: Asked, items: list[Any], key: str = "") -> GitHubResponse:
         path = urlsplit(asked.target).path
         rest = {**asked.query, "page": str(page + 1)}
         target = f"https://api.github.com{path}?{urlencode(rest)}"
-        headers["Link"] = f'<{target}>; rel="next", <{target}>; rel="last"'
+        last = f"https://api.github.com{path}?{urlencode({**rest, 'page': -(-len(items) // size)})}"
+        headers["Link"] = f'<{target}>; rel="next", <{last}>; rel="last"'
     return GitHubResponse(
         200, {"total_count": len(items), key: part} if key else part, headers=headers
     )

@@ -129,6 +129,31 @@ class FollowUp(FrozenModel):
     """Secret of the webhook that wakes the run, as `secret://NAME`. Empty: there is no webhook."""
 
 
+class IntakeOptions(FrozenModel):
+    """Issues that `podium intake` turns into runs."""
+
+    label: NonEmpty = "podium"
+    """Label of issues to work on."""
+    claimed_label: NonEmpty = "podium:claimed"
+    """Label of issues that a run works on."""
+    stop_label: NonEmpty = "podium:stop"
+    """Label that cancels the run of an issue."""
+    authors: tuple[NonEmpty, ...] = ("OWNER", "MEMBER", "COLLABORATOR")
+    """Relations to the repository, as GitHub names them, that an issue's author may have."""
+    users: tuple[NonEmpty, ...] = ()
+    """Logins that are allowed besides: as authors, as those who label, and as accounts of Podium."""
+    queue: str = ""
+    """Queue of the runs. Empty: the default one."""
+    mode: NonEmpty = "direct"
+    """Mode of the runs."""
+    base: str = ""
+    """Branch to start from. Empty: the one that is checked out."""
+    lease_minutes: Annotated[PositiveInt, Strict()] = 60
+    """Time after which a claim that is not renewed ends, and another worker may take the issue."""
+    interval_seconds: Annotated[PositiveInt, Strict()] = 60
+    """Pause of `podium intake --watch` between two looks."""
+
+
 class PipelineSpec(FrozenModel):
     """All stages, and where each mode enters."""
 
@@ -160,6 +185,8 @@ class PipelineSpec(FrozenModel):
     """Push the branch where there is a remote."""
     follow_up: FollowUp = FollowUp()
     """Time after the pull request is open."""
+    intake: IntakeOptions = IntakeOptions()
+    """Issues that become runs."""
 
     def mode(self, name: str) -> Mode:
         mode = self.modes[name]
@@ -282,6 +309,8 @@ class PipelineOptions(FrozenModel):
     """Push the branch and open a pull request. True unless set."""
     follow_up: FollowUp | None = None
     """Stay with the pull request: failed checks and comments become work. Off unless set."""
+    intake: IntakeOptions | None = None
+    """Issues that `podium intake` turns into runs: labels, allowed accounts, queue, lease."""
 
 
 FLOW = "pipeline"
