@@ -35,6 +35,8 @@ FORWARD = frozenset({DONE, "APPROVE", "PASS"})
 
 Action = Literal["warn", "abort"]
 
+TestIntegrity = Literal["require", "warn", "skip"]
+
 Does = Literal["report", "plan", "review", "audit", "work", "integrate", "edit"]
 """Purpose of a stage.
 
@@ -143,6 +145,8 @@ class PipelineSpec(FrozenModel):
     the delivery."""
     push: Annotated[bool, Strict()] = True
     """Push the branch where there is a remote."""
+    test_integrity: TestIntegrity = "skip"
+    """Action on changes that take something away from tests or checks. Runs older than this option skip the comparison."""
 
     def mode(self, name: str) -> Mode:
         mode = self.modes[name]
@@ -263,6 +267,9 @@ class PipelineOptions(FrozenModel):
     """Next step when the base has not moved: `review` reviews the merge again. `deliver`, which does not, unless set."""
     push: Annotated[bool, Strict()] | None = None
     """Push the branch and open a pull request. True unless set."""
+    test_integrity: TestIntegrity | None = None
+    """Action when a change deletes, skips or weakens tests or checks. `require` sends it back once, then asks a person; `warn` names
+    it in the pull request; `skip` compares nothing. `require` unless set."""
 
 
 FLOW = "pipeline"
