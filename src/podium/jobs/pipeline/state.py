@@ -268,7 +268,7 @@ class PipelineState:
     disputed: tuple[str, ...] = ()
     """Checks that whoever worked called wrong, with their reasons."""
     integrity: tuple[IntegrityFinding, ...] = ()
-    """What the branch takes away from tests and checks, as it was last compared with its base."""
+    """Findings of the last comparison of tests and checks with the base."""
     integrity_returns: int = 0
     """Number of times that work was sent back for it."""
     accepted: Mapping[str, str] = field(default_factory=dict)

@@ -129,7 +129,7 @@ BASE = {
 
 @dataclass(frozen=True)
 class Change:
-    """What a developer does. Files by path; None deletes one."""
+    """Change of a developer: text by path; None deletes the file."""
 
     name: str
     files: dict[str, str | None]

@@ -1,4 +1,4 @@
-"""What a branch takes away from the tests and checks of its base is found; honest changes pass."""
+"""Comparison of tests and checks: cheats are reported, honest changes pass."""
 
 from __future__ import annotations
 

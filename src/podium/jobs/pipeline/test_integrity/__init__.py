@@ -1,4 +1,4 @@
-"""Test integrity: what a branch takes away from the tests and checks of its base."""
+"""Test integrity: comparison of the tests and checks of a branch with those of its base."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from podium.jobs.pipeline.test_integrity.comparison import (
     is_test_path,
     stopping,
 )
-from podium.jobs.pipeline.test_integrity.finding import FileVersions, IntegrityFinding
+from podium.jobs.pipeline.test_integrity.findings import FileVersions, IntegrityFinding
 
 __all__ = ["FileVersions", "IntegrityFinding", "compare", "is_relevant", "is_test_path", "stopping"]

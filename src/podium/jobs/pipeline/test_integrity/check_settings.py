@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from podium.jobs.pipeline.test_integrity.finding import (
+from podium.jobs.pipeline.test_integrity.findings import (
     FileVersions,
     IntegrityFinding,
     Severity,

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
 from podium.jobs.pipeline.test_integrity.check_settings import is_check_settings, settings_findings
-from podium.jobs.pipeline.test_integrity.finding import (
+from podium.jobs.pipeline.test_integrity.findings import (
     FileVersions,
     IntegrityFinding,
     Severity,
@@ -685,7 +685,7 @@ _WORDS = re.compile(r"\w+")
 
 
 def _fit(old: Assertion, now: Assertion) -> tuple[bool, float, int]:
-    """How well an assertion may stand for one that is gone."""
+    """Rank an assertion as a replacement of one that is gone."""
     one, other = set(_WORDS.findall(old.text)), set(_WORDS.findall(now.text))
     overlap = len(one & other) / (len(one | other) or 1)
     return (now.strength >= old.strength and overlap >= 0.25, overlap, now.strength)

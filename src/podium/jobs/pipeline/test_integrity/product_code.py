@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from podium.jobs.pipeline.test_integrity.finding import FileVersions, IntegrityFinding, quote
+from podium.jobs.pipeline.test_integrity.findings import FileVersions, IntegrityFinding, quote
 from podium.jobs.pipeline.test_integrity.python_tests import PythonFile, SkipMark, parse_python
 
 _SOURCES = frozenset(

@@ -69,7 +69,7 @@ class Assertion:
 
 @dataclass(frozen=True)
 class SkipMark:
-    """Whatever keeps tests from running or from counting."""
+    """A mark that keeps tests from running or from counting."""
 
     scope: str
     line: int
