@@ -35,6 +35,8 @@ FORWARD = frozenset({DONE, "APPROVE", "PASS"})
 
 Action = Literal["warn", "abort"]
 
+TestIntegrity = Literal["require", "warn", "skip"]
+
 Does = Literal["report", "plan", "review", "audit", "work", "integrate", "edit"]
 """Purpose of a stage.
 
@@ -185,6 +187,8 @@ class PipelineSpec(FrozenModel):
     """Push the branch where there is a remote."""
     follow_up: FollowUp = FollowUp()
     """Time after the pull request is open."""
+    test_integrity: TestIntegrity = "skip"
+    """Action on changes that take something away from tests or checks. Runs older than this option skip the comparison."""
     intake: IntakeOptions = IntakeOptions()
     """Issues that become runs."""
 
@@ -309,6 +313,9 @@ class PipelineOptions(FrozenModel):
     """Push the branch and open a pull request. True unless set."""
     follow_up: FollowUp | None = None
     """Stay with the pull request: failed checks and comments become work. Off unless set."""
+    test_integrity: TestIntegrity | None = None
+    """Action when a change deletes, skips or weakens tests or checks. `require` sends it back once, then asks a person; `warn` names
+    it in the pull request; `skip` compares nothing. `require` unless set."""
     intake: IntakeOptions | None = None
     """Issues that `podium intake` turns into runs: labels, allowed accounts, queue, lease."""
 
