@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,11 +20,16 @@ from podium.core.forge import PullRequestDraft
 from podium.core.model import Json
 from podium.core.workspaces import CheckoutStatus
 from podium.jobs.pipeline import PipelineDeps, PipelineJob, PipelineSpec, pipeline
+from podium.jobs.pipeline.agent_text import shortened
+from podium.jobs.pipeline.batch_forge import BatchForge
 from podium.jobs.pipeline.spec import pipeline_prompts, pipeline_spec
 from podium.ports import FlowBody, Forge
+from podium.render.text import counted
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
+    from podium.jobs.pipeline.batch import BatchJob
+    from podium.jobs.pipeline.task_list import BatchTask
     from podium.tools import Tool
     from podium.tools.scope import ToolScope
 
@@ -68,23 +73,65 @@ _NOTES_BYTES = 200_000
 
 async def build_pipeline(podium: Podium) -> FlowBody:
     """Build the flow with the agents, workspaces and forge of this project."""
+    return pipeline(await _pipeline_deps(podium))
+
+
+async def build_batch(podium: Podium) -> FlowBody:
+    """Build the flow of several tasks; this process serves the queue of its runs."""
+    from podium.jobs.pipeline.batch import BatchDeps, batch
+
+    engine = await podium.hosting_engine()
+    return batch(BatchDeps(await _pipeline_deps(podium), engine.serve))
+
+
+async def _pipeline_deps(podium: Podium) -> PipelineDeps:
     spec = pipeline_spec(podium.configuration)
-    deps = PipelineDeps(
+    forge = BatchForge(podium.forge(push=spec.push))
+    return PipelineDeps(
         role_agent_for=await _role_agents(podium),
         budget=await podium.budget_tracker(),
         clock=podium.clock,
         workspaces=podium.workspaces,
         workspace_spec=podium.workspace_spec,
-        forge=podium.forge(push=spec.push),
+        forge=forge,
         checks=lambda: named_checks(podium.configuration),
         run_check=podium.check_runner.run,
-        toolbox_in=supervisor_toolboxes(podium, hand_over_tool(podium.forge(push=spec.push))),
+        toolbox_in=supervisor_toolboxes(podium, hand_over_tool(forge)),
         human_notes=lambda: asyncio.to_thread(_human_notes, podium.folders.project),
         journal=await podium.journal(),
         looks_secret=podium.looks_secret,
         redact=podium.redactor.text,
     )
-    return pipeline(deps)
+
+
+async def batch_job(
+    podium: Podium,
+    tasks: Sequence[BatchTask],
+    *,
+    mode: str = "direct",
+    agent: str = "",
+    base: str = "",
+    parallel: int = 0,
+    group: int = 1,
+) -> BatchJob:
+    """Input of a run of several tasks. Raises `BadInput` for any of them, and changes nothing."""
+    from podium.jobs.pipeline.batch import BatchJob
+
+    common = await pipeline_job(podium, tasks[0].text, mode=mode, agent=agent, base=base)
+    for task in tasks:
+        if task.mode and task.mode not in common.spec.modes:
+            modes = ", ".join(common.spec.modes)
+            raise BadInput(f"task {task.id}: there is no mode {task.mode!r}; modes: {modes}")
+        if task.agent:
+            _check_agents(podium, common.spec, task.agent)
+    title = f"{counted(len(tasks), 'task')}: {'; '.join(task.title for task in tasks)}"
+    fields = {name: getattr(common, name) for name in type(common).model_fields}
+    return BatchJob(
+        **fields | {"task": shortened(title, 200)},
+        tasks=tuple(tasks),
+        parallel=parallel or common.spec.parallel,
+        group=group,
+    )
 
 
 async def pipeline_job(

@@ -143,6 +143,8 @@ class PipelineSpec(FrozenModel):
     the delivery."""
     push: Annotated[bool, Strict()] = True
     """Push the branch where there is a remote."""
+    parallel: Annotated[PositiveInt, Strict()] = 3
+    """Tasks of one `podium run` that run at the same time."""
 
     def mode(self, name: str) -> Mode:
         mode = self.modes[name]
@@ -263,9 +265,13 @@ class PipelineOptions(FrozenModel):
     """Next step when the base has not moved: `review` reviews the merge again. `deliver`, which does not, unless set."""
     push: Annotated[bool, Strict()] | None = None
     """Push the branch and open a pull request. True unless set."""
+    parallel: _Count | None = None
+    """Number of tasks that `podium run` with several tasks works on at the same time. 3 unless set."""
 
 
-FLOW = "pipeline"
+FLOW = PIPELINE = "pipeline"
+BATCH = "batch"
+"""The flow of several tasks."""
 PROMPTS_FOLDER = "prompts"
 _MAX_PROMPT_BYTES = 200_000
 

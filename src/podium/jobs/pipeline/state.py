@@ -78,6 +78,10 @@ class PipelineJob(FrozenModel):
     """Name → text."""
     warnings: tuple[str, ...] = ()
     """Warnings for the person who starts it."""
+    start_at: str = ""
+    """Commit of earlier work that the branch starts from. Empty: the base."""
+    start: str = ""
+    """Stage that the run starts with. Empty: that of its mode."""
 
     def prompt(self, stage: str) -> str:
         own = self.spec.stages[stage].prompt or stage
