@@ -46,7 +46,7 @@ from podium.ports import FlowBody, FlowContext, StepContext, StoreView
 from podium.render.text import counted
 
 LEAVE_OUT = "leave out"
-"""What a person answers to deliver without the tasks that cannot be merged."""
+"""Answer of a person, to deliver without the tasks that cannot be merged."""
 
 
 class BatchJob(PipelineJob):

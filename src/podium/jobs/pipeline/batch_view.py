@@ -40,7 +40,7 @@ def view_of(cli: CliContext, run: Run) -> RunView:
 
 
 async def look_back(podium: Podium, run: Run) -> LookBack | BatchLookBack:
-    """What `podium show` adds for a run of the pipeline."""
+    """Gather what `podium show` adds for a run of the pipeline."""
     if run.flow != BATCH:
         return await look_back_on_task(podium, run)
     return BatchLookBack(tasks=await tasks_of(await podium.store(), run.id))
