@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import count
 
+from podium.agents.budget_tracker import BEGINNING
 from podium.app.checks import CheckResult, Detection, detect_in
-from podium.core.decisions import Usage
+from podium.core.decisions import Usage, usage_counter
 from podium.core.errors import NeedsHuman, NotPossibleNow
 from podium.core.events import BranchDelivered, ChecksRan, NoteTaken
 from podium.core.forge import PullRequest, PullRequestDraft
@@ -18,6 +20,7 @@ from podium.core.work import QueueSpec, Run, RunStatus
 from podium.core.workspaces import WorkspaceRecord
 from podium.engine.run_engine import ticking
 from podium.jobs.pipeline.agent_text import one_line
+from podium.jobs.pipeline.attempts import Attempt, comparison_text, measured, ranked
 from podium.jobs.pipeline.batch_forge import BATCH_BRANCHES
 from podium.jobs.pipeline.batch_report import body_of_batch
 from podium.jobs.pipeline.events import BatchTaskChanged, BatchTaskStatus
@@ -57,6 +60,8 @@ class BatchJob(PipelineJob):
     """Tasks that run at the same time."""
     group: int = 1
     """Finished branches that are verified together."""
+    attempts: bool = False
+    """The tasks are attempts at one task: the best of them is delivered."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +104,11 @@ class _Batch:
     checks: tuple[CheckResult, ...] = ()
     """Of the newest commit of the integration branch."""
 
+    def title(self, task: BatchTaskState) -> str:
+        """The task's beginning, or who makes the attempt."""
+        agent = task.task.agent or self.job.agent or "the configured agents"
+        return f"attempt by {agent}" if self.job.attempts else task.task.title
+
     def having(self, *statuses: BatchTaskStatus) -> list[BatchTaskState]:
         return [task for task in self.tasks if task.status in statuses]
 
@@ -112,7 +122,7 @@ class _Batch:
                 number=task.number,
                 total=len(self.tasks),
                 id=task.task.id,
-                title=task.task.title,
+                title=self.title(task),
                 status=task.status,
                 run_id=task.run_id,
                 words=task.why or task.merge,
@@ -140,8 +150,11 @@ def queue_of(run_id: str, parallel: int) -> QueueSpec:
 async def _see_through(ctx: FlowContext, deps: PipelineDeps, job: BatchJob) -> Json:
     await look_at_the_remote(ctx, deps, job)
     state = await _set_up(ctx, deps, job)
+    await _check_budget(state)
     for index in start_order(job.tasks, job.parallel):
         state = await _start(state, state.tasks[index])
+    if job.attempts:
+        return await _best_attempt(state)
     for turn in count():
         if ready := state.having("finished"):
             state = await _integrated(state, ready, turn)
@@ -152,6 +165,16 @@ async def _see_through(ctx: FlowContext, deps: PipelineDeps, job: BatchJob) -> J
         else:
             break
     return await _delivered(state)
+
+
+async def _check_budget(batch: _Batch) -> None:
+    """Raise `BudgetSpent` before anything is started that could not go on."""
+
+    async def work(step: StepContext) -> bool:
+        await batch.context.deps.budget.check(batch.context.flow.run, step.key)
+        return True
+
+    await batch.context.flow.step("budget", work)
 
 
 async def _set_up(ctx: FlowContext, deps: PipelineDeps, job: BatchJob) -> _Batch:
@@ -199,6 +222,7 @@ async def _start(batch: _Batch, task: BatchTaskState) -> _Batch:
             "agent": task.task.agent or job.agent,
             "base": context.state.branch,
             "warnings": (),
+            "shares_budget": job.attempts,
             **again,
         }
     )
@@ -225,7 +249,7 @@ async def _start(batch: _Batch, task: BatchTaskState) -> _Batch:
 
 
 class _Ended(FrozenModel):
-    """A run of a task that ended."""
+    """A run of a task that ended, or that needs a person while others are finished."""
 
     run_id: str
     status: RunStatus
@@ -236,7 +260,10 @@ class _Ended(FrozenModel):
 
 
 async def _watched(batch: _Batch, turn: int) -> _Batch:
-    """Wait until a task's run has ended."""
+    """Wait until a task's run has ended. Raises `NeedsHuman` where all of them wait for a person.
+
+    An attempt that waits is given up for now where another one is finished.
+    """
     context = batch.context
     running = {task.run_id: task for task in batch.having("running")}
 
@@ -256,16 +283,17 @@ async def _watched(batch: _Batch, turn: int) -> _Batch:
                         update = {"status": status, "why": why}
                         batch.note(running[run.id].model_copy(update=update))
                 if all(status == "waiting" for _, status in seen):
+                    if batch.job.attempts and batch.having("finished"):
+                        return [_ended(run) for run, _ in seen]
                     raise NeedsHuman(_people_text(batch, [run for run, _ in seen], running))
         raise AssertionError("changes end only when the store is closed")
 
     ended = await context.flow.step("watch", work, index=turn, returns=list[_Ended])
     for end in ended:
         task = running[end.run_id]
-        succeeded = end.status is RunStatus.SUCCEEDED
         changed = task.model_copy(
             update={
-                "status": "finished" if succeeded else "left_out",
+                "status": _STATUS_AFTER.get(end.status, "left_out"),
                 "branch": end.branch or task.branch,
                 "commit": end.commit or task.commit,
                 "why": end.why,
@@ -278,6 +306,11 @@ async def _watched(batch: _Batch, turn: int) -> _Batch:
 
 
 _LOOK_SECONDS = 1.0
+_STATUS_AFTER: Mapping[RunStatus, BatchTaskStatus] = {
+    RunStatus.SUCCEEDED: "finished",
+    RunStatus.NEEDS_HUMAN: "waiting",
+    RunStatus.WAITING: "waiting",
+}
 
 
 def _seen(view: StoreView, run_id: str) -> tuple[Run, BatchTaskStatus]:
@@ -295,8 +328,10 @@ def _seen(view: StoreView, run_id: str) -> tuple[Run, BatchTaskStatus]:
 
 def _ended(run: Run) -> _Ended:
     result = run.result if isinstance(run.result, Mapping) else {}
-    why = "" if run.status is RunStatus.SUCCEEDED else f"its run {run.status.value}"
-    if run.failure is not None:
+    why = ""
+    if not run.status.ended:
+        why = f"needs a person: {_waiting_text(run)}"
+    elif run.failure is not None:
         why = f"its run failed: {one_line(run.failure.message, 300)}"
     elif run.status is RunStatus.CANCELLED:
         why = "its run was cancelled"
@@ -431,12 +466,105 @@ async def _asked(batch: _Batch, stuck: Sequence[BatchTaskState]) -> _Batch:
     return batch
 
 
-async def _delivered(batch: _Batch) -> Json:
+async def _best_attempt(batch: _Batch) -> Json:
+    """Wait for the attempts, and deliver the best one that passes the checks on the integration branch."""
+    for turn in count():
+        if batch.having("running"):
+            batch = await _watched(batch, turn)
+            continue
+        attempts = await _compared(batch, turn)
+        for attempt in attempts:
+            if attempt.rank and not batch.having("merged"):
+                batch = await _merged_attempt(batch, attempt, len(batch.job.tasks) * turn)
+        if batch.having("merged"):
+            return await _delivered(batch, attempts)
+        reason = f"no attempt can be delivered:\n{comparison_text(attempts)}\nContinue one of them"
+        batch = replace(batch, context=await ask_a_person(batch.context, "attempts", reason))
+        # What a person did to their runs is seen by another look.
+        for task in batch.tasks:
+            batch = batch.with_task(task.model_copy(update={"status": "running"}))
+    raise AssertionError("turns are counted without end")
+
+
+async def _merged_attempt(batch: _Batch, attempt: Attempt, first: int) -> _Batch:
+    context, task = batch.context, batch.tasks[attempt.number - 1]
+    branch = FinishedBranch(
+        number=task.number, title=batch.title(task), branch=task.branch, commit=task.commit
+    )
+    result = await integrate(context, [branch], first + attempt.rank)
+    context = context.with_state(replace(context.state, head=result.head))
+    batch = replace(batch, context=context, checks=result.checks)
+    if result.checks:
+        _note_checks(context, result)
+    update: dict[str, Json] = {"status": "left_out"}
+    if result.merged:
+        merge = result.merged[0]
+        update = {"status": "merged", "merge": merge.commit, "verified": merge.verified}
+    else:
+        update["why"] = result.refused[0].why
+    task = task.model_copy(update=update)
+    batch.note(task)
+    return batch.with_task(task)
+
+
+async def _compared(batch: _Batch, turn: int) -> list[Attempt]:
+    """The attempts, the best first, as their runs and branches are now."""
+    context = batch.context
+
+    async def work(step: StepContext) -> list[Attempt]:
+        deps = context.deps
+        ids = {record.run_id: record.id for record in deps.workspaces.existing()}
+        attempts = []
+        for task in batch.tasks:
+            attempt = Attempt(
+                number=task.number,
+                agent=task.task.agent or batch.job.agent,
+                status=task.status,
+                run_id=task.run_id,
+                branch=task.branch or await _branch_of(context, ids.get(task.run_id, "")),
+                usd=await _spent_usd(context, task.run_id),
+                why=task.why,
+            )
+            if task.status == "finished":
+                run = await deps.budget.store.read(partial(_run_of, task.run_id))
+                workspace = await deps.workspaces.open(ids[task.run_id])
+                diff = await workspace.diff(context.state.base)
+                attempt = measured(attempt, run.result or {}, diff)
+            attempts.append(attempt)
+        return ranked(attempts)
+
+    compared: list[Attempt] = await context.flow.step(
+        "compare", work, index=turn, returns=list[Attempt]
+    )
+    return compared
+
+
+def _run_of(run_id: str, view: StoreView) -> Run:
+    run = view.run(run_id)
+    if run is None:
+        raise NotPossibleNow(f"run {run_id} is not in the store any more")
+    return run
+
+
+async def _branch_of(context: StageContext, workspace_id: str) -> str:
+    """Branch of an attempt that is not delivered; empty when it has none yet."""
+    if not workspace_id:
+        return ""
+    workspace = await context.deps.workspaces.open(workspace_id)
+    return workspace.record.branch.removeprefix("refs/heads/")
+
+
+async def _spent_usd(context: StageContext, run_id: str) -> float:
+    name = usage_counter("usd", "run", run_id, "", context.deps.clock.now())
+    return await context.deps.budget.store.read(lambda view: view.counted(name, BEGINNING))
+
+
+async def _delivered(batch: _Batch, attempts: Sequence[Attempt] = ()) -> Json:
     """Push the integration branch and open its pull request, or write the local equivalent."""
     merged, left_out = batch.having("merged"), batch.having("left_out")
     if not merged:
         raise NotPossibleNow(f"no task could be merged:\n{_left_out_text(left_out)}")
-    batch, request = await _handed_over(batch)
+    batch, request = await _handed_over(batch, attempts)
     context = batch.context
     context.flow.note(
         BranchDelivered(
@@ -448,10 +576,10 @@ async def _delivered(batch: _Batch) -> Json:
     )
 
     async def work(step: StepContext) -> Json:
-        return _report(batch, request)
+        return _report(batch, request, attempts)
 
     report = await context.flow.step("report", work)
-    if left_out:
+    if left_out and not attempts:
         where = request.url or request.file
         raise NotPossibleNow(
             f"{len(merged)} of {counted(len(batch.tasks), 'task')} are in {context.state.branch} ({where}); "
@@ -460,7 +588,7 @@ async def _delivered(batch: _Batch) -> Json:
     return report
 
 
-async def _handed_over(batch: _Batch) -> tuple[_Batch, PullRequest]:
+async def _handed_over(batch: _Batch, attempts: Sequence[Attempt]) -> tuple[_Batch, PullRequest]:
     for attempt in count(1):
         context = batch.context
         merged = await merge_remote_base(context, attempt)
@@ -470,7 +598,7 @@ async def _handed_over(batch: _Batch) -> tuple[_Batch, PullRequest]:
             context = await ask_a_person(context, "merge-base", merged.why_not)
             batch = replace(batch, context=context)
             continue
-        context, request = await hand_over(context, _draft(batch, context))
+        context, request = await hand_over(context, _draft(batch, context, attempts))
         batch = replace(batch, context=context)
         if not request.moved_base:
             return batch, request
@@ -484,10 +612,12 @@ def _left_out_text(tasks: Iterable[BatchTaskState]) -> str:
     return "\n".join(f"- task {task.task.id} ({task.task.title}): {task.why}" for task in tasks)
 
 
-def _draft(batch: _Batch, context: StageContext) -> PullRequestDraft:
+def _draft(batch: _Batch, context: StageContext, attempts: Sequence[Attempt]) -> PullRequestDraft:
     state, redact = context.state, context.deps.redact
     body = body_of_batch(
-        tasks=_rows(batch),
+        task=state.job.task if attempts else "",
+        tasks=[] if attempts else _rows(batch),
+        attempts=attempts,
         evidence=[result.model_dump() for result in batch.checks],
         usd=_usage(batch).usd,
         run_id=state.run_id,
@@ -529,7 +659,7 @@ def _rows(batch: _Batch) -> list[dict[str, Json]]:
     ]
 
 
-def _report(batch: _Batch, request: PullRequest) -> Json:
+def _report(batch: _Batch, request: PullRequest, attempts: Sequence[Attempt]) -> Json:
     state = batch.context.state
     return {
         "branch": state.branch,
@@ -537,6 +667,7 @@ def _report(batch: _Batch, request: PullRequest) -> Json:
         "commit": state.head,
         "workspace": state.workspace.record.path,
         "tasks": _rows(batch),
+        "attempts": [attempt.model_dump(mode="json") for attempt in attempts],
         "checks": [result.model_dump(mode="json", exclude={"tail"}) for result in batch.checks],
         "usage": _usage(batch).model_dump(mode="json"),
         "pull_request": request.model_dump(mode="json"),

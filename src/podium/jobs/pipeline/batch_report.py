@@ -1,4 +1,4 @@
-"""Pull request of several tasks."""
+"""Pull request of several tasks, or of the best attempt at one."""
 
 from __future__ import annotations
 
@@ -6,29 +6,26 @@ from collections.abc import Mapping, Sequence
 
 from podium.core.forge import check_ending
 from podium.core.model import Json
-from podium.jobs.pipeline.agent_text import in_code
+from podium.jobs.pipeline.agent_text import fenced, in_code, shortened, whole
+from podium.jobs.pipeline.attempts import HEADINGS, Attempt, cells
 from podium.jobs.pipeline.pull_request import MAX_BODY, quiet
 
+_MAX_TEXT = 6_000
 _STATUS = {"merged": "merged", "left_out": "left out"}
 
 
 def body_of_batch(
     *,
+    task: str,
     tasks: Sequence[Mapping[str, Json]],
+    attempts: Sequence[Attempt],
     evidence: Sequence[Mapping[str, Json]],
     usd: float,
     run_id: str,
 ) -> str:
-    """The body in Markdown: every task with its merge, and the checks of the newest commit."""
-    merged = sum(task["status"] == "merged" for task in tasks)
+    """The body in Markdown: every task with its merge, or how the attempts compare, and the checks of the last merge."""
     lines = [
-        f"{merged} of {len(tasks)} tasks, merged one after the other; the checks ran on each on top of those before it.",
-        "",
-        "## Tasks",
-        "",
-        "| # | Task | Result | Merge | Branch | Cost |",
-        "| ---: | --- | --- | --- | --- | ---: |",
-        *(_row(task) for task in tasks),
+        *(_attempt_lines(task, attempts) if attempts else _task_lines(tasks)),
         "",
         "## Checks of the last merge",
         "",
@@ -44,6 +41,36 @@ def body_of_batch(
         f"Created by Podium in run {in_code(run_id, 80)}; cost ${usd:.2f}.",
     ]
     return "\n".join(lines)[:MAX_BODY] + "\n"
+
+
+def _task_lines(tasks: Sequence[Mapping[str, Json]]) -> list[str]:
+    merged = sum(task["status"] == "merged" for task in tasks)
+    return [
+        f"{merged} of {len(tasks)} tasks, merged one after the other; the checks ran on top of those before.",
+        "",
+        "## Tasks",
+        "",
+        "| # | Task | Result | Merge | Branch | Cost |",
+        "| ---: | --- | --- | --- | --- | ---: |",
+        *(_row(task) for task in tasks),
+    ]
+
+
+def _attempt_lines(task: str, attempts: Sequence[Attempt]) -> list[str]:
+    return [
+        "## Task",
+        "",
+        fenced(shortened(whole(task.strip()[:20_000]), _MAX_TEXT)),
+        "",
+        "## Attempts",
+        "",
+        "This is the first of them: checks, proof, findings, size of the change and cost decide, in this order. "
+        "The other branches are kept where the run was.",
+        "",
+        f"| {' | '.join(heading.capitalize() for heading in HEADINGS)} |",
+        f"|{' --- |' * len(HEADINGS)}",
+        *(f"| {' | '.join(map(_cell, cells(attempt)))} |" for attempt in attempts),
+    ]
 
 
 def _row(task: Mapping[str, Json]) -> str:

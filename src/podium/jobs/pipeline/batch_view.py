@@ -16,6 +16,7 @@ from podium.core.events import Event
 from podium.core.ids import short_id
 from podium.core.model import FrozenModel, Json
 from podium.core.work import Run, RunStatus
+from podium.jobs.pipeline.attempts import HEADINGS, Attempt, cells
 from podium.jobs.pipeline.events import BatchTaskChanged, task_text
 from podium.jobs.pipeline.run_view import (
     SUPERVISOR,
@@ -90,7 +91,11 @@ def show_batch(screen: Screen, run: Run, tasks: Sequence[BatchTaskChanged]) -> N
             *delivery_facts(run, result),
         ]
     )
-    if tasks:
+    attempts = [Attempt.model_validate(row) for row in result.get("attempts") or ()]
+    if attempts:
+        screen.line("\nattempts, the best first")
+        screen.table(HEADINGS, [cells(attempt) for attempt in attempts])
+    elif tasks:
         screen.line("\ntasks")
         rows = [
             (

@@ -15,12 +15,13 @@ from podium.app.checks import named_checks
 from podium.app.kernel_flows import supervisor_toolboxes
 from podium.config.folders import PROJECT_FILE
 from podium.core.decisions import Tier, ToolSpec
-from podium.core.errors import BadInput
+from podium.core.errors import BadInput, UserMustAct
 from podium.core.forge import PullRequestDraft
 from podium.core.model import Json
 from podium.core.workspaces import CheckoutStatus
 from podium.jobs.pipeline import PipelineDeps, PipelineJob, PipelineSpec, pipeline
 from podium.jobs.pipeline.agent_text import shortened
+from podium.jobs.pipeline.attempts import SharedBudget
 from podium.jobs.pipeline.batch_forge import BatchForge
 from podium.jobs.pipeline.spec import pipeline_prompts, pipeline_spec
 from podium.ports import FlowBody, Forge
@@ -89,7 +90,7 @@ async def _pipeline_deps(podium: Podium) -> PipelineDeps:
     forge = BatchForge(podium.forge(push=spec.push))
     return PipelineDeps(
         role_agent_for=await _role_agents(podium),
-        budget=await podium.budget_tracker(),
+        budget=await shared_budget(podium),
         clock=podium.clock,
         workspaces=podium.workspaces,
         workspace_spec=podium.workspace_spec,
@@ -102,6 +103,67 @@ async def _pipeline_deps(podium: Podium) -> PipelineDeps:
         looks_secret=podium.looks_secret,
         redact=podium.redactor.text,
     )
+
+
+async def shared_budget(podium: Podium) -> SharedBudget:
+    """Budgets of turns; attempts at one task share that of a run."""
+    tracker = await podium.budget_tracker()
+    return SharedBudget(tracker.store, tracker.clock, tracker.budgets)
+
+
+async def attempts_job(
+    podium: Podium,
+    text: str,
+    *,
+    attempts: int,
+    agents: Sequence[str] = (),
+    mode: str = "direct",
+    base: str = "",
+    parallel: int = 0,
+) -> BatchJob:
+    """Input of a run of several attempts at one task. Raises `BadInput` and changes nothing."""
+    from podium.jobs.pipeline.batch import BatchJob
+    from podium.jobs.pipeline.task_list import BatchTask
+
+    if len(agents) > attempts:
+        raise BadInput(
+            f"--agents names {len(agents)} agents for {counted(attempts, 'attempt')}; raise --attempts"
+        )
+    names = tuple(dict.fromkeys(agents)) or usable_agents(podium)
+    common = await pipeline_job(podium, text, mode=mode, agent=names[0] if names else "", base=base)
+    for name in names[1:]:
+        _check_agents(podium, common.spec, name)
+    used = tuple(names[number % len(names)] if names else "" for number in range(attempts))
+    warnings = common.warnings
+    if len(set(used)) < attempts:
+        listed = ", ".join(names) or "the configured ones"
+        warnings += (
+            f"{counted(attempts, 'attempt')} and {counted(len(set(used)), 'agent')} ({listed}): agents take no seed, so "
+            "attempts of the same agent differ by chance.",
+        )
+    fields = {name: getattr(common, name) for name in type(common).model_fields}
+    return BatchJob(
+        **fields | {"agent": "", "warnings": warnings, "shares_budget": True},
+        tasks=tuple(
+            BatchTask(text=common.task, id=str(number), agent=name)
+            for number, name in enumerate(used, 1)
+        ),
+        parallel=parallel or common.spec.parallel,
+        attempts=True,
+    )
+
+
+def usable_agents(podium: Podium) -> tuple[str, ...]:
+    """Agents of podium.yaml whose program and secrets are there, in its order."""
+    return tuple(name for name in podium.settings.agents if _is_usable(podium, name))
+
+
+def _is_usable(podium: Podium, name: str) -> bool:
+    try:
+        _check_program(podium, name)
+    except UserMustAct:
+        return False
+    return True
 
 
 async def batch_job(

@@ -82,6 +82,8 @@ class PipelineJob(FrozenModel):
     """Commit of earlier work that the branch starts from. Empty: the base."""
     start: str = ""
     """Stage that the run starts with. Empty: that of its mode."""
+    shares_budget: bool = False
+    """An attempt: all at the same task together may use what one run may."""
 
     def prompt(self, stage: str) -> str:
         own = self.spec.stages[stage].prompt or stage

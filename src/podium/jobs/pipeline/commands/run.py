@@ -27,6 +27,7 @@ app = command_app()
 
 STDIN = "-"
 MAX_PARALLEL = 50
+MAX_ATTEMPTS = 10
 
 
 @app.command()
@@ -63,6 +64,22 @@ def run(
             help="Verify up to N finished branches with one run of the checks.",
         ),
     ] = 1,
+    attempts: Annotated[
+        int,
+        typer.Option(
+            "--attempts",
+            metavar="N",
+            help="Let N agents try the task independently, and deliver the best attempt.",
+        ),
+    ] = 0,
+    agents: Annotated[
+        str,
+        typer.Option(
+            "--agents",
+            metavar="NAMES",
+            help="Agents of the attempts, such as claude,codex; else all that can be used.",
+        ),
+    ] = "",
     mode: Annotated[
         str,
         typer.Option(
@@ -108,7 +125,8 @@ def run(
     in a separate worktree. Your checkout is not touched. After Ctrl-C, `podium resume` continues.
 
     Several tasks become one branch: each is worked on by itself, and finished ones are merged one after
-    the other, with the checks run on each on top of those before it. See `podium help several-tasks`.
+    the other, with the checks run on each on top of those before it. With --attempts, several agents try
+    one task, and the best attempt becomes the branch. See `podium help several-tasks`.
 
     With --json, prints one object per line: `launch`, every event, `result`.
 
@@ -121,6 +139,7 @@ def run(
       podium run --queue gpu --priority 5 --delay 10m "Train it again"
       podium run --parallel 2 "Fix the parser" "Document the API" "Speed up the import"
       podium run --tasks tasks.yaml --group 4
+      podium run --attempts 3 --agents claude,codex,gemini "Speed up the import"
     """
     cli = CliContext(context.obj)
     slot = _queue_slot(queue, priority, delay) if detach or queue else None
@@ -128,7 +147,18 @@ def run(
         raise BadInput("--wait cannot be combined with --detach or --queue")
     if (priority or delay) and not slot:
         raise BadInput("--priority and --delay need a queue; add --detach or --queue")
-    if tasks is not None or len(texts or ()) > 1:
+    if attempts or agents:
+        names = _agent_names(agents, agent)
+        begin = _attempts_start(
+            cli,
+            _task_of_attempts(texts, tasks, group),
+            attempts=_checked_attempts(attempts or len(names), parallel),
+            agents=names,
+            mode=mode,
+            base=base,
+            parallel=parallel,
+        )
+    elif tasks is not None or len(texts or ()) > 1:
         listed = _listed_tasks(texts or (), tasks)
         _check_counts(parallel, group)
         begin = _batch_start(
@@ -170,6 +200,40 @@ def _batch_start(cli: CliContext, tasks: Sequence[BatchTask], **options: Any) ->
         return await _started(cli, podium, BATCH, job, slot)
 
     return begin
+
+
+def _attempts_start(cli: CliContext, text: str, **options: Any) -> _Start:
+    async def begin(podium: Podium, slot: QueueSlot | None = None) -> Run:
+        from podium.jobs.pipeline.composition import attempts_job
+
+        job = await attempts_job(podium, text, **options)
+        return await _started(cli, podium, BATCH, job, slot)
+
+    return begin
+
+
+def _task_of_attempts(texts: Sequence[str] | None, file: Path | None, group: int) -> str:
+    if file is not None or len(texts or ()) > 1:
+        raise BadInput("--attempts and --agents are for one task")
+    if group != 1:
+        raise BadInput("--group needs several tasks, or --tasks FILE")
+    return _only_text(texts)
+
+
+def _agent_names(agents: str, agent: str) -> tuple[str, ...]:
+    if agent:
+        raise BadInput("--agent cannot be combined with --attempts or --agents; use --agents")
+    names = tuple(name.strip() for name in agents.split(",") if name.strip())
+    if len(set(names)) < len(names):
+        raise BadInput("--agents names an agent twice; raise --attempts to let it try again")
+    return names
+
+
+def _checked_attempts(attempts: int, parallel: int) -> int:
+    if not 2 <= attempts <= MAX_ATTEMPTS:
+        raise BadInput(f"--attempts must be between 2 and {MAX_ATTEMPTS}, not {attempts}")
+    _check_counts(parallel, 1)
+    return attempts
 
 
 async def _started(
