@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podium.core.forge import Preflight, PullRequest, PullRequestDraft, RemoteBase
-from podium.ports import Forge
+from podium.ports import Forge, IssueTracker
 
 BATCH_BRANCHES = "podium/batch/"
 """Branches that finished tasks are merged into. They are local: no remote is asked about them."""
@@ -31,6 +31,9 @@ class BatchForge:
         if _is_local(draft.base):
             return PullRequest(why_local=f"{draft.base} takes it in")
         return await self._forge.deliver(draft)
+
+    async def issues(self, repository: str, base: str) -> IssueTracker:
+        return await self._forge.issues(repository, base)
 
 
 def _is_local(base: str) -> bool:

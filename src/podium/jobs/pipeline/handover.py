@@ -16,6 +16,9 @@ from podium.core.protected_paths import GUARDED_TOOL
 from podium.core.work import TIMER
 from podium.jobs.pipeline.agent_text import shortened
 from podium.jobs.pipeline.branch_documents import archived, bring_back, was_made
+from podium.jobs.pipeline.integrity_stage import integrity_lines
+from podium.jobs.pipeline.issue import closing_line, title_without_references
+from podium.jobs.pipeline.issue_report import report_delivery
 from podium.jobs.pipeline.plan_check import LOGIC, part_of
 from podium.jobs.pipeline.pull_request import body_of, title_of
 from podium.jobs.pipeline.skills import taken_skills
@@ -184,6 +187,7 @@ async def deliver(context: StageContext) -> tuple[StageContext, Json]:
             untested=state.untested_reason if state.untested else "",
         )
     )
+    await report_delivery(context, request)
     return context, _report(context, put_away, request)
 
 
@@ -372,16 +376,19 @@ def _pull_request_draft(context: StageContext, put_away: _Archived) -> PullReque
         usd=state.usage.usd,
         run_id=state.run_id,
         guarded=put_away.guarded,
+        test_changes=integrity_lines(state),
         summary=put_away.summary,
         proof=put_away.proof,
     )
+    issue = state.job.issue
+    title = title_of(state.job.subject)
     return PullRequestDraft(
         repository=state.workspace.record.repository,
         branch=state.branch,
         base=state.job.base,
         commit=state.head,
-        title=redact(title_of(state.job.task)),
-        body=redact(body),
+        title=redact(title_without_references(title) if issue else title),
+        body=redact(f"{body}\n{closing_line(issue)}\n" if issue else body),
         run_id=state.run_id,
     )
 
@@ -401,6 +408,7 @@ def _report(context: StageContext, put_away: _Archived, request: PullRequest) ->
         "stages": [summary.model_dump(mode="json") for summary in state.stage_summaries],
         "checks": [result.model_dump(mode="json", exclude={"tail"}) for result in state.evidence],
         "check_notes": _check_notes(context),
+        "test_integrity": integrity_lines(state),
         "backlog": list(state.backlog),
         "skills": [
             skill.model_dump(mode="json", include={"name", "path", "approval_id"})

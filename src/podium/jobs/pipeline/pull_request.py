@@ -75,6 +75,7 @@ def body_of(
     guarded: Sequence[str] = (),
     base_not_fetched: str = "",
     check_notes: Sequence[str] = (),
+    test_changes: Sequence[str] = (),
 ) -> str:
     """The body in Markdown, at most 60,000 characters. Words of agents stand in it as data.
 
@@ -86,6 +87,7 @@ def body_of(
         _Section("Task", text=fenced(shortened(whole(task.strip()[:20_000]), _MAX_TEXT))),
         _Section("Cause and change", text=_quiet_lines(summary)),
         _Section("Guarded files", text=_GUARDED if guarded else "", rows=tuple(_list(guarded))),
+        _Section("Changed tests and checks", rows=tuple(_list(test_changes))),
         _Section(
             "Evidence",
             text="\n".join(_about_checks(check_notes, ran=bool(evidence))),

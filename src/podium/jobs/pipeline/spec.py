@@ -35,6 +35,8 @@ FORWARD = frozenset({DONE, "APPROVE", "PASS"})
 
 Action = Literal["warn", "abort"]
 
+TestIntegrity = Literal["require", "warn", "skip"]
+
 Does = Literal["report", "plan", "review", "audit", "work", "integrate", "edit"]
 """Purpose of a stage.
 
@@ -114,6 +116,31 @@ class Mode(FrozenModel):
     """Stage → the prompt that it has in this mode instead of its own."""
 
 
+class IntakeOptions(FrozenModel):
+    """Issues that `podium intake` turns into runs."""
+
+    label: NonEmpty = "podium"
+    """Label of issues to work on."""
+    claimed_label: NonEmpty = "podium:claimed"
+    """Label of issues that a run works on."""
+    stop_label: NonEmpty = "podium:stop"
+    """Label that cancels the run of an issue."""
+    authors: tuple[NonEmpty, ...] = ("OWNER", "MEMBER", "COLLABORATOR")
+    """Relations to the repository, as GitHub names them, that an issue's author may have."""
+    users: tuple[NonEmpty, ...] = ()
+    """Logins that are allowed besides: as authors, as those who label, and as accounts of Podium."""
+    queue: str = ""
+    """Queue of the runs. Empty: the default one."""
+    mode: NonEmpty = "direct"
+    """Mode of the runs."""
+    base: str = ""
+    """Branch to start from. Empty: the one that is checked out."""
+    lease_minutes: Annotated[PositiveInt, Strict()] = 60
+    """Time after which a claim that is not renewed ends, and another worker may take the issue."""
+    interval_seconds: Annotated[PositiveInt, Strict()] = 60
+    """Pause of `podium intake --watch` between two looks."""
+
+
 class PipelineSpec(FrozenModel):
     """All stages, and where each mode enters."""
 
@@ -145,6 +172,10 @@ class PipelineSpec(FrozenModel):
     """Push the branch where there is a remote."""
     parallel: Annotated[PositiveInt, Strict()] = 3
     """Tasks of one `podium run` that run at the same time."""
+    test_integrity: TestIntegrity = "skip"
+    """Action on changes that take something away from tests or checks. Runs older than this option skip the comparison."""
+    intake: IntakeOptions = IntakeOptions()
+    """Issues that become runs."""
 
     def mode(self, name: str) -> Mode:
         mode = self.modes[name]
@@ -267,6 +298,11 @@ class PipelineOptions(FrozenModel):
     """Push the branch and open a pull request. True unless set."""
     parallel: _Count | None = None
     """Number of tasks that `podium run` with several tasks works on at the same time. 3 unless set."""
+    test_integrity: TestIntegrity | None = None
+    """Action when a change deletes, skips or weakens tests or checks. `require` sends it back once, then asks a person; `warn` names
+    it in the pull request; `skip` compares nothing. `require` unless set."""
+    intake: IntakeOptions | None = None
+    """Issues that `podium intake` turns into runs: labels, allowed accounts, queue, lease."""
 
 
 FLOW = PIPELINE = "pipeline"

@@ -395,6 +395,7 @@ class _Evaluation:
             lessons=self._whole_answer.lessons,
             alike=filed.alike,
             disputed=self._disputed,
+            test_changes=self._test_changes,
             rules=RULES,
         )
 
@@ -406,6 +407,11 @@ class _Evaluation:
     def _disputed(self) -> tuple[str, ...]:
         disputed = self._answer.disputed_checks if isinstance(self._answer, Work) else ()
         return tuple(f"{in_code(dispute.check)}: {dispute.why}" for dispute in disputed)
+
+    @property
+    def _test_changes(self) -> tuple[str, ...]:
+        changes = self._answer.test_changes if isinstance(self._answer, Work) else ()
+        return tuple(f"{in_code(change.test)}: {change.why}" for change in changes)
 
 
 def is_cache(path: str) -> bool:

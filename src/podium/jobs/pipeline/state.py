@@ -22,8 +22,11 @@ from podium.core.turns import Reply
 from podium.core.workspaces import WorkspaceSpec, WorktreeSnapshot
 from podium.jobs.pipeline.agent_text import slug_of
 from podium.jobs.pipeline.findings import Finding
+from podium.jobs.pipeline.issue import PinnedIssue
+from podium.jobs.pipeline.issue_claim import IssueWorkFactory
 from podium.jobs.pipeline.payloads import SkillProposal
 from podium.jobs.pipeline.spec import Does, PipelineSpec, Stage
+from podium.jobs.pipeline.test_integrity import IntegrityFinding
 from podium.ports import (
     Clock,
     FlowContext,
@@ -60,6 +63,7 @@ class PipelineDeps:
     looks_secret: Callable[[str], str | None]
     redact: Callable[[str], str]
     """Takes secrets out of what is written down for others to see."""
+    issue_work: IssueWorkFactory
 
 
 class PipelineJob(FrozenModel):
@@ -84,6 +88,13 @@ class PipelineJob(FrozenModel):
     """Stage that the run starts with. Empty: that of its mode."""
     shares_budget: bool = False
     """An attempt: all at the same task together may use what one run may."""
+    issue: PinnedIssue | None = None
+    """The issue whose text the task is."""
+
+    @property
+    def subject(self) -> str:
+        """The text that branch, documents and pull request are named after: of an issue its title."""
+        return self.task.split("\n", 1)[0] if self.issue else self.task
 
     def prompt(self, stage: str) -> str:
         own = self.spec.stages[stage].prompt or stage
@@ -188,6 +199,8 @@ class Settled(FrozenModel):
     rules: int = 0
     """Version of the rules it was recorded under. Runs of older code keep theirs: 1 asks a person about disputed checks and
     drops remarks that are settled."""
+    test_changes: tuple[str, ...] = ()
+    """Reasons of the answer for removed, skipped or weaker tests and checks."""
     gives_up: bool = False
     """The answer reports a failure, and nothing else is wrong with it."""
     no_plan: str = ""
@@ -270,6 +283,14 @@ class PipelineState:
     """Checks of a project that had none, found in what the run itself has added."""
     disputed: tuple[str, ...] = ()
     """Checks that whoever worked called wrong, with their reasons."""
+    integrity: tuple[IntegrityFinding, ...] = ()
+    """Findings of the last comparison of tests and checks with the base."""
+    integrity_returns: int = 0
+    """Number of times that work was sent back for it."""
+    accepted: Mapping[str, str] = field(default_factory=dict)
+    """Key of each finding of these that a person accepted → by whom, and their reason."""
+    test_changes: tuple[str, ...] = ()
+    """The developer's reasons for them."""
     untested: bool = False
     """There was no check to run on the work."""
     untested_reason: str = ""
@@ -310,12 +331,12 @@ class PipelineState:
 
     @property
     def feat(self) -> str:
-        return slug_of(self.job.task)
+        return slug_of(self.job.subject)
 
     @property
     def name(self) -> str:
         """The task's own name: the words, and what no other run has."""
-        return task_name(self.job.task, self.run_id)
+        return task_name(self.job.subject, self.run_id)
 
     @property
     def own_documents(self) -> frozenset[str]:

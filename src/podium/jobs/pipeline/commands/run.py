@@ -80,6 +80,14 @@ def run(
             help="Agents of the attempts, such as claude,codex; else all that can be used.",
         ),
     ] = "",
+    issue: Annotated[
+        str,
+        typer.Option(
+            "--issue",
+            metavar="NUMBER|URL",
+            help="Take the task from this issue of the project's GitHub repository.",
+        ),
+    ] = "",
     mode: Annotated[
         str,
         typer.Option(
@@ -135,6 +143,7 @@ def run(
       podium run "Add a dark mode toggle to the settings page"
       podium run --mode bugfix "Saving twice loses the first file"
       podium run --mode quick "Fix the typo in the usage line"
+      podium run --issue 123
       podium run --detach - < task.md
       podium run --queue gpu --priority 5 --delay 10m "Train it again"
       podium run --parallel 2 "Fix the parser" "Document the API" "Speed up the import"
@@ -147,6 +156,9 @@ def run(
         raise BadInput("--wait cannot be combined with --detach or --queue")
     if (priority or delay) and not slot:
         raise BadInput("--priority and --delay need a queue; add --detach or --queue")
+    several = tasks is not None or len(texts or ()) > 1
+    if issue and (several or attempts or agents):
+        raise BadInput("--issue is for one task; leave out --tasks, --attempts and further tasks")
     if attempts or agents:
         names = _agent_names(agents, agent)
         begin = _attempts_start(
@@ -158,7 +170,7 @@ def run(
             base=base,
             parallel=parallel,
         )
-    elif tasks is not None or len(texts or ()) > 1:
+    elif several:
         listed = _listed_tasks(texts or (), tasks)
         _check_counts(parallel, group)
         begin = _batch_start(
@@ -166,7 +178,8 @@ def run(
         )
     else:
         _refuse_batch_options(parallel, group)
-        begin = _task_start(cli, _only_text(texts), mode=mode, agent=agent, base=base)
+        text = _given_text(texts[0] if texts else None, issue)
+        begin = _task_start(cli, text, issue, mode=mode, agent=agent, base=base)
     if slot:
         from podium.cli.detached_run import hand_over
 
@@ -181,12 +194,17 @@ class _Start(Protocol):
     def __call__(self, podium: Podium, slot: QueueSlot | None = None, /) -> Awaitable[Run]: ...
 
 
-def _task_start(cli: CliContext, text: str, **options: str) -> _Start:
+def _task_start(cli: CliContext, text: str, issue: str = "", **options: str) -> _Start:
     async def begin(podium: Podium, slot: QueueSlot | None = None) -> Run:
         from podium.jobs.pipeline.composition import pipeline_job
 
         # Before the store is opened: what is refused leaves nothing behind.
-        job = await pipeline_job(podium, text, **options)
+        if issue:
+            from podium.jobs.pipeline.intake import job_of_issue
+
+            job = await job_of_issue(podium, issue, **options)
+        else:
+            job = await pipeline_job(podium, text, **options)
         return await _started(cli, podium, FLOW, job, slot)
 
     return begin
@@ -217,7 +235,7 @@ def _task_of_attempts(texts: Sequence[str] | None, file: Path | None, group: int
         raise BadInput("--attempts and --agents are for one task")
     if group != 1:
         raise BadInput("--group needs several tasks, or --tasks FILE")
-    return _only_text(texts)
+    return _given_text(texts[0] if texts else None, "")
 
 
 def _agent_names(agents: str, agent: str) -> tuple[str, ...]:
@@ -273,14 +291,6 @@ def _refuse_batch_options(parallel: int, group: int) -> None:
         raise BadInput("--parallel and --group need several tasks, or --tasks FILE")
 
 
-def _only_text(texts: Sequence[str] | None) -> str:
-    if not texts:
-        raise BadInput(
-            'name a task, such as: podium run "Add a dark mode toggle"; or pass --tasks FILE'
-        )
-    return _task_text(texts[0])
-
-
 def _queue_slot(queue: str, priority: int, delay: str) -> QueueSlot:
     from podium.app.work_request import MAX_PRIORITY, QUEUE, QueueSlot
     from podium.cli.commands.workspaces import span
@@ -291,6 +301,15 @@ def _queue_slot(queue: str, priority: int, delay: str) -> QueueSlot:
             f"--priority must be between -{MAX_PRIORITY} and {MAX_PRIORITY}, not {priority}"
         )
     return QueueSlot(queue=queue or QUEUE, priority=priority, delay_seconds=seconds)
+
+
+def _given_text(task: str | None, issue: str) -> str:
+    """The task, or nothing where an issue has it. Raises `BadInput` unless exactly one was passed."""
+    if task is None and not issue:
+        raise BadInput("Missing argument 'TASK': describe what to do, or pass --issue 123")
+    if task is not None and issue:
+        raise BadInput("pass either a task or --issue, not both")
+    return "" if task is None else _task_text(task)
 
 
 def _task_text(task: str) -> str:
