@@ -187,6 +187,8 @@ class PipelineSpec(FrozenModel):
     """Push the branch where there is a remote."""
     follow_up: FollowUp = FollowUp()
     """Time after the pull request is open."""
+    parallel: Annotated[PositiveInt, Strict()] = 3
+    """Tasks of one `podium run` that run at the same time."""
     test_integrity: TestIntegrity = "skip"
     """Action on changes that take something away from tests or checks. Runs older than this option skip the comparison."""
     intake: IntakeOptions = IntakeOptions()
@@ -313,6 +315,8 @@ class PipelineOptions(FrozenModel):
     """Push the branch and open a pull request. True unless set."""
     follow_up: FollowUp | None = None
     """Stay with the pull request: failed checks and comments become work. Off unless set."""
+    parallel: _Count | None = None
+    """Number of tasks that `podium run` with several tasks works on at the same time. 3 unless set."""
     test_integrity: TestIntegrity | None = None
     """Action when a change deletes, skips or weakens tests or checks. `require` sends it back once, then asks a person; `warn` names
     it in the pull request; `skip` compares nothing. `require` unless set."""
@@ -320,7 +324,9 @@ class PipelineOptions(FrozenModel):
     """Issues that `podium intake` turns into runs: labels, allowed accounts, queue, lease."""
 
 
-FLOW = "pipeline"
+FLOW = PIPELINE = "pipeline"
+BATCH = "batch"
+"""The flow of several tasks."""
 PROMPTS_FOLDER = "prompts"
 _MAX_PROMPT_BYTES = 200_000
 
