@@ -170,6 +170,8 @@ class PipelineSpec(FrozenModel):
     the delivery."""
     push: Annotated[bool, Strict()] = True
     """Push the branch where there is a remote."""
+    parallel: Annotated[PositiveInt, Strict()] = 3
+    """Tasks of one `podium run` that run at the same time."""
     test_integrity: TestIntegrity = "skip"
     """Action on changes that take something away from tests or checks. Runs older than this option skip the comparison."""
     intake: IntakeOptions = IntakeOptions()
@@ -294,6 +296,8 @@ class PipelineOptions(FrozenModel):
     """Next step when the base has not moved: `review` reviews the merge again. `deliver`, which does not, unless set."""
     push: Annotated[bool, Strict()] | None = None
     """Push the branch and open a pull request. True unless set."""
+    parallel: _Count | None = None
+    """Number of tasks that `podium run` with several tasks works on at the same time. 3 unless set."""
     test_integrity: TestIntegrity | None = None
     """Action when a change deletes, skips or weakens tests or checks. `require` sends it back once, then asks a person; `warn` names
     it in the pull request; `skip` compares nothing. `require` unless set."""
@@ -301,7 +305,9 @@ class PipelineOptions(FrozenModel):
     """Issues that `podium intake` turns into runs: labels, allowed accounts, queue, lease."""
 
 
-FLOW = "pipeline"
+FLOW = PIPELINE = "pipeline"
+BATCH = "batch"
+"""The flow of several tasks."""
 PROMPTS_FOLDER = "prompts"
 _MAX_PROMPT_BYTES = 200_000
 
