@@ -205,7 +205,7 @@ class _Start(Protocol):
 
 
 def _task_start(
-    cli: CliContext, text: str, issue: str = "", *, follow: bool = False, **options: str
+    cli: CliContext, text: str, issue: str = "", *, follow: bool = False, **options: Any
 ) -> _Start:
     async def begin(podium: Podium, slot: QueueSlot | None = None) -> Run:
         from podium.jobs.pipeline.composition import pipeline_job
