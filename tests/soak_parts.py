@@ -34,7 +34,7 @@ class Part:
 
 
 PARTS = (
-    Part("kills", ("engine/test_kills.py", "workspaces", "pipeline/test_chaos.py")),
+    Part("kills", ("engine/test_kills.py", "workspaces", "pipeline/test_chaos.py", "pipeline/test_followed_kills.py")),
     Part("races", ("engine/test_races.py", "engine/distributed/test_races.py", "bridge", "journal", "gate", "operator", "sandbox")),
     # It holds Podium to seconds until a worker is replaced: nothing else may run beside it.
     Part("machines", ("engine",), workers=1),

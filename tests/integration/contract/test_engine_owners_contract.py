@@ -377,6 +377,25 @@ async def test_a_worker_that_starts_after_the_answer_takes_the_run_up(room: Engi
         assert (await worker.finish(run_id)).result == "done"
 
 
+async def test_a_worker_takes_up_a_run_of_the_foreground_that_is_to_look_at_its_pull_request(
+    room: EngineRoom, clock: FixedClock
+) -> None:
+    async def follow(ctx: FlowContext, input: Any) -> str:
+        await ctx.wait("pull_request:7", seconds=60)
+        return "merged"
+
+    flow = FlowDefinition("follower", follow)
+    caller = await room.open(flow)
+    run = await caller.start("follower")
+    await caller.finish(run.id, stop_when_waiting=True)
+    await caller.close()
+    worker = await room.open(flow)
+    clock.advance(61)
+    async with worker.serve(WORK, answered_queue="work"):
+        ended = await worker.finish(run.id)
+    assert (ended.result, ended.queue) == ("merged", "work")
+
+
 async def test_an_answered_run_stays_with_the_foreground_that_still_waits(room: EngineRoom) -> None:
     asker = Asker()
     asker.may_end.set()

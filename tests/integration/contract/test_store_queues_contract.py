@@ -223,6 +223,25 @@ async def test_next_due_time_is_the_soonest_delay_deadline_or_schedule(store: St
     assert await next_due_at() == at(30)
 
 
+async def test_runs_of_the_foreground_are_due_when_they_look_at_their_pull_request(
+    store: Store,
+) -> None:
+    due = a_run(status=RunStatus.WAITING, waiting_for="pull_request:7", wake_at=NOON)
+    later = NOON + timedelta(seconds=1)
+    await add(
+        store,
+        due,
+        a_run(status=RunStatus.WAITING, waiting_for="pull_request:8", wake_at=later),
+        a_run(status=RunStatus.WAITING, waiting_for="approval:9", wake_at=NOON),
+        a_run(status=RunStatus.WAITING, waiting_for="pull_request:7, approval:9", wake_at=NOON),
+        a_queued_run(status=RunStatus.WAITING, waiting_for="pull_request:7", wake_at=NOON),
+    )
+    assert await store.read(lambda view: view.due_follow_ups(NOON)) == [due]
+    assert await store.read(lambda view: view.answered_waits()) == []
+    await send(store, due.id, "pull_request:7")
+    assert await store.read(lambda view: view.answered_waits()) == [due]
+
+
 async def test_waits_nobody_hosts_are_due_once_their_deadline_came(store: Store) -> None:
     due = a_queued_run(status=RunStatus.WAITING, wake_at=NOON)
     await add(
