@@ -83,6 +83,7 @@ async def build_pipeline(podium: Podium) -> FlowBody:
         journal=await podium.journal(),
         looks_secret=podium.looks_secret,
         redact=podium.redactor.text,
+        change_risk=podium.gate.change_risk,
     )
     return pipeline(deps)
 

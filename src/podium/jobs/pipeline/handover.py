@@ -15,9 +15,10 @@ from podium.core.model import FrozenModel, Json, UtcDatetime
 from podium.core.protected_paths import GUARDED_TOOL
 from podium.core.work import TIMER
 from podium.jobs.pipeline.agent_text import shortened
+from podium.jobs.pipeline.branch_change import changed_lines, sections_of
 from podium.jobs.pipeline.branch_documents import archived, bring_back, was_made
 from podium.jobs.pipeline.plan_check import LOGIC, part_of
-from podium.jobs.pipeline.pull_request import body_of, title_of
+from podium.jobs.pipeline.pull_request import ChangedFile, PullRequestContent, body_of, title_of
 from podium.jobs.pipeline.skills import taken_skills
 from podium.jobs.pipeline.stage import with_remote_base
 from podium.jobs.pipeline.state import StageContext, approved_step, ask_a_person
@@ -147,6 +148,8 @@ class _Archived(FrozenModel):
     """Old path of each document → its archived path."""
     commits: tuple[str, ...] = ()
     """All that the branch adds to the base, oldest first: id and subject."""
+    files: tuple[ChangedFile, ...] = ()
+    """Files that it changes, without the documents of the run."""
     guarded: tuple[str, ...] = ()
     """Guarded files that it changes, with who approved that."""
     summary: str = ""
@@ -299,6 +302,7 @@ async def _archive(context: StageContext, skills: Sequence[str]) -> _Archived:
             head=head,
             paths=moved,
             commits=subjects,
+            files=await _changed_files(context, tuple(moved.values())),
             guarded=guarded,
             summary=shortened(part_of(plan, LOGIC), _MAX_SUMMARY),
             proof=shortened(proof.strip(), _MAX_SUMMARY),
@@ -309,6 +313,20 @@ async def _archive(context: StageContext, skills: Sequence[str]) -> _Archived:
         context, "archive", work, index=index, returns=_Archived
     )
     return put_away
+
+
+async def _changed_files(
+    context: StageContext, documents: Sequence[str]
+) -> tuple[ChangedFile, ...]:
+    """Files that the branch changes, with the risk of each."""
+    state = context.state
+    own = {*state.own_documents, *documents}
+    root, files = state.workspace.record.path, []
+    for path, text in sections_of(await state.workspace.diff(state.base), own):
+        tier, zones = context.deps.change_risk(path, root)
+        added, removed = changed_lines(text)
+        files.append(ChangedFile(path=path, added=added, removed=removed, tier=tier, zones=zones))
+    return tuple(files)
 
 
 async def _text(context: StageContext, path: str, moved: Mapping[str, str]) -> str:
@@ -361,19 +379,22 @@ def _check_notes(context: StageContext) -> list[str]:
 
 def _pull_request_draft(context: StageContext, put_away: _Archived) -> PullRequestDraft:
     state, redact = context.state, context.deps.redact
-    body = body_of(
+    content = PullRequestContent(
         task=state.job.task,
-        commits=put_away.commits,
-        documents=list(state.archived.values()),
+        run_id=state.run_id,
+        branch=state.branch,
+        summary=put_away.summary,
+        files=put_away.files,
+        guarded=put_away.guarded,
         evidence=[result.model_dump() for result in state.evidence],
         check_notes=_check_notes(context),
+        findings=state.findings,
+        report=put_away.proof,
+        remote_base=state.remote_base,
+        commits=put_away.commits,
+        documents=list(state.archived.values()),
         backlog=state.backlog,
-        base_not_fetched=state.remote_base.why_not,
-        usd=state.usage.usd,
-        run_id=state.run_id,
-        guarded=put_away.guarded,
-        summary=put_away.summary,
-        proof=put_away.proof,
+        usage=state.usage,
     )
     return PullRequestDraft(
         repository=state.workspace.record.repository,
@@ -381,7 +402,7 @@ def _pull_request_draft(context: StageContext, put_away: _Archived) -> PullReque
         base=state.job.base,
         commit=state.head,
         title=redact(title_of(state.job.task)),
-        body=redact(body),
+        body=redact(body_of(content)),
         run_id=state.run_id,
     )
 

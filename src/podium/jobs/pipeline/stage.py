@@ -14,6 +14,7 @@ from podium.core.forge import RemoteBase, check_ending
 from podium.core.model import FrozenModel
 from podium.core.turns import Reply
 from podium.core.workspaces import MergeResult, WorktreeSnapshot
+from podium.jobs.pipeline.agent_text import shortened
 from podium.jobs.pipeline.branch_change import forecast_conflicts
 from podium.jobs.pipeline.branch_documents import (
     bring_back,
@@ -23,6 +24,7 @@ from podium.jobs.pipeline.branch_documents import (
     file,
 )
 from podium.jobs.pipeline.events import StageBegan, StageEnded
+from podium.jobs.pipeline.findings import findings_of
 from podium.jobs.pipeline.spec import DONE, FORWARD, NONCE_SLOT, Stage
 from podium.jobs.pipeline.stage_evaluation import settle
 from podium.jobs.pipeline.stage_prompt import INPUTS, build_brief
@@ -41,6 +43,9 @@ from podium.ports import StepContext
 
 DEPENDENCIES = ("node_modules", ".venv", "venv", "vendor", ".tox", ".nox", INPUTS)
 """Names of ignored folders that stay for the checks: what a project depends on is not built anew each time."""
+
+_MAX_FINDINGS = 50
+_MAX_FINDING = 600
 
 
 class Merged(FrozenModel):
@@ -421,6 +426,7 @@ def _note_end(
         commit=settled.head,
         seconds=reply.seconds,
         usd=reply.usage.usd,
+        findings=_findings(context.state, settled),
     )
     context.flow.note(
         StageEnded(
@@ -442,3 +448,17 @@ def _note_end(
     )
     summaries = (*context.state.stage_summaries, summary)
     return context.with_state(replace(context.state, stage_summaries=summaries))
+
+
+def _findings(state: PipelineState, settled: Settled) -> tuple[str, ...]:
+    """Findings of an answer for which the work is sent back, the first of them, each bounded."""
+    if settled.verdict in FORWARD:
+        return ()
+    if settled.verdict == RED:
+        failed = [result for result in state.evidence if not result.passed]
+        texts = [f"`{result.command}`: {check_ending(result.model_dump())}" for result in failed]
+    elif settled.problems:
+        texts = list(settled.problems)
+    else:
+        texts = [finding.text for finding in findings_of(settled.words)]
+    return tuple(shortened(text, _MAX_FINDING) for text in texts[:_MAX_FINDINGS])

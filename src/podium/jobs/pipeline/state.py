@@ -12,7 +12,7 @@ from pydantic import Field
 from podium.agents.budget_tracker import BudgetTracker
 from podium.agents.turn_step import RoleAgent
 from podium.app.checks import Check, CheckResult, Detection, RunCheck, all_passed
-from podium.core.decisions import Usage
+from podium.core.decisions import Tier, Usage
 from podium.core.errors import NeedsHuman
 from podium.core.events import NoteTaken
 from podium.core.forge import RemoteBase
@@ -21,9 +21,9 @@ from podium.core.model import FrozenModel, Json, NonEmpty, UtcDatetime
 from podium.core.turns import Reply
 from podium.core.workspaces import WorkspaceSpec, WorktreeSnapshot
 from podium.jobs.pipeline.agent_text import slug_of
-from podium.jobs.pipeline.findings import Finding
+from podium.jobs.pipeline.findings import Finding, TrackedFinding, fingerprint_of
 from podium.jobs.pipeline.payloads import SkillProposal
-from podium.jobs.pipeline.spec import Does, PipelineSpec, Stage
+from podium.jobs.pipeline.spec import FORWARD, Does, PipelineSpec, Stage
 from podium.ports import (
     Clock,
     FlowContext,
@@ -60,6 +60,8 @@ class PipelineDeps:
     looks_secret: Callable[[str], str | None]
     redact: Callable[[str], str]
     """Takes secrets out of what is written down for others to see."""
+    change_risk: Callable[[str, str], tuple[Tier, tuple[str, ...]]]
+    """Tier and zones of a change to a path in a root, by the policy."""
 
 
 class PipelineJob(FrozenModel):
@@ -201,6 +203,8 @@ class StageSummary(FrozenModel):
     commit: str = ""
     seconds: float = 0.0
     usd: float = 0.0
+    findings: tuple[str, ...] = ()
+    """Findings for which the work was sent back, the first of them."""
 
 
 class Remark(FrozenModel):
@@ -318,6 +322,31 @@ class PipelineState:
         return frozenset({*named, *self.archived.values(), BACKLOG, MEMORY} - {""})
 
     @property
+    def findings(self) -> tuple[TrackedFinding, ...]:
+        """Every finding of the run, each once, oldest first."""
+        tracked: dict[tuple[str, str, str], TrackedFinding] = {}
+        for summary in self.stage_summaries:
+            for key, finding in tracked.items():
+                if not finding.resolution and _resolves(summary, finding):
+                    by = f"{summary.stage}, round {summary.round} ({summary.verdict})"
+                    tracked[key] = finding.model_copy(update={"resolution": by})
+            for text in summary.findings:
+                key = (summary.stage, summary.verdict, fingerprint_of(text))
+                earlier = tracked.get(key)
+                tracked[key] = TrackedFinding(
+                    stage=summary.stage,
+                    round=earlier.round if earlier else summary.round,
+                    verdict=summary.verdict,
+                    text=text,
+                )
+        return tuple(tracked.values())
+
+    @property
+    def open_findings(self) -> tuple[TrackedFinding, ...]:
+        """Those that no later verdict resolved."""
+        return tuple(finding for finding in self.findings if not finding.resolution)
+
+    @property
     def is_light(self) -> bool:
         """True while this run skips the review of its plan."""
         return bool(self.job.spec.mode(self.job.mode).skip) and not self.too_large
@@ -364,6 +393,15 @@ class PipelineState:
     def with_documents(self, documents: Sequence[str]) -> PipelineState:
         """Add documents that the run put on the branch, each once."""
         return replace(self, documents=tuple(dict.fromkeys((*self.documents, *documents))))
+
+
+def _resolves(summary: StageSummary, finding: TrackedFinding) -> bool:
+    """A judge resolves its findings by a verdict that leads on; what Podium itself found is looked for anew in each round."""
+    if summary.stage != finding.stage:
+        return False
+    if finding.verdict == SENT_BACK:
+        return summary.verdict != SENT_BACK
+    return summary.verdict in FORWARD or finding.verdict == summary.verdict == RED
 
 
 def task_name(task: str, run_id: str) -> str:
