@@ -49,6 +49,21 @@ def title_of(task: str) -> str:
     return clipped.rstrip(" ,;:-") + "…"
 
 
+def squash_message(task: str, subjects: Sequence[str]) -> str:
+    """Message of the commit that stands for others. Their subjects are an agent's: they call nobody and close nothing."""
+    lines = [f"* {_LEADS_ELSEWHERE.sub(_apart, one_line(text, 120))}" for text in subjects]
+    listed = lines[:_MAX_NOTES]
+    if len(lines) > len(listed):
+        listed.append(f"* and {len(lines) - len(listed)} more")
+    title = title_of(task)
+    is_same = [line.removeprefix("* ") for line in lines] == [title]
+    return title if is_same or not lines else "\n".join([title, "", *listed])
+
+
+def _apart(match: re.Match[str]) -> str:
+    return f"{match[0]} "
+
+
 class ChangedFile(FrozenModel):
     """A file that the branch changes, with its risk by the policy."""
 

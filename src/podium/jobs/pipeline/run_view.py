@@ -362,6 +362,7 @@ def _facts(run: Run, back: LookBack) -> list[tuple[str, str]]:
         ("remote base", _not_fetched(result)),
         ("workspace", str(result.get("workspace") or back.workspace)),
         ("plan", str(result.get("plan", ""))),
+        ("history", str(result.get("history_ref", ""))),
         *_delivered(run, result),
     ]
 
@@ -390,7 +391,7 @@ def _delivered(run: Run, result: Mapping[str, Json]) -> list[tuple[str, str]]:
 
 
 def _documents(run: Run, history: RunHistory) -> list[str]:
-    """Archived paths of the documents; before archiving, their paths on the branch."""
+    """Paths of the documents: in the archive or on the ref of the history; before the delivery, on the branch."""
     made = dict.fromkeys(stage.document for stage in history.stages if stage.document)
     return _strings(result_of(run).get("documents")) or list(made)
 

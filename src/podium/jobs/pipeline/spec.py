@@ -143,6 +143,10 @@ class PipelineSpec(FrozenModel):
     the delivery."""
     push: Annotated[bool, Strict()] = True
     """Push the branch where there is a remote."""
+    commits: Literal["squash", "all"] = "all"
+    """Commits of the delivered branch: one or two that stand for its history, or, as in runs older than this option, all."""
+    documents: Literal["ref", "branch"] = "branch"
+    """Place of plans, reports and reviews: the ref of the run, or, as in runs older than this option, the branch's archive."""
 
     def mode(self, name: str) -> Mode:
         mode = self.modes[name]
@@ -171,6 +175,10 @@ class PipelineSpec(FrozenModel):
 
     @model_validator(mode="after")
     def _leads_somewhere(self) -> PipelineSpec:
+        if self.commits == "all" and self.documents == "ref":
+            raise ValueError(
+                "commits: `all` keeps the commits of the documents; set `commits: squash` or `documents: branch`"
+            )
         targets = {*self.stages, DELIVER, BACK, HUMAN}
         for name, stage in self.stages.items():
             for verdict, target in stage.next.items():
@@ -263,6 +271,10 @@ class PipelineOptions(FrozenModel):
     """Next step when the base has not moved: `review` reviews the merge again. `deliver`, which does not, unless set."""
     push: Annotated[bool, Strict()] | None = None
     """Push the branch and open a pull request. True unless set."""
+    commits: Literal["squash", "all"] | None = None
+    """Commits of the delivered branch: one or two that stand for its history, or all of them. `squash` unless set."""
+    documents: Literal["ref", "branch"] | None = None
+    """Place of plans, reports and reviews: a ref of the run, or the branch's archive. `ref` unless set."""
 
 
 FLOW = "pipeline"

@@ -280,6 +280,12 @@ class PipelineState:
     """Number of attempts to deliver the branch."""
     archived: Mapping[str, str] = field(default_factory=dict)
     """Old path of each archived document → its new path."""
+    delivered: str = ""
+    """Commit that stands for the history on the branch, once it was put together. Empty: the branch is the history."""
+    histories: tuple[str, ...] = ()
+    """Histories of the deliveries, oldest first."""
+    history_ref: str = ""
+    """Ref of the last one."""
     conflicts: tuple[str, ...] = ()
     conflict_text: str = ""
     merged_onto: str = ""
@@ -318,7 +324,8 @@ class PipelineState:
     @property
     def own_documents(self) -> frozenset[str]:
         """Paths of documents that the pipeline itself put on the branch."""
-        named = (*self.documents, *self.reports, self.plan, self.verification, self.review)
+        made = [summary.document for summary in self.stage_summaries]
+        named = (*self.documents, *self.reports, self.plan, self.verification, self.review, *made)
         return frozenset({*named, *self.archived.values(), BACKLOG, MEMORY} - {""})
 
     @property
@@ -345,6 +352,13 @@ class PipelineState:
     def open_findings(self) -> tuple[TrackedFinding, ...]:
         """Those that no later verdict resolved."""
         return tuple(finding for finding in self.findings if not finding.resolution)
+
+    @property
+    def documents_to_leave_out(self) -> tuple[str, ...]:
+        """Documents of the run that the delivered branch does not get."""
+        if self.job.spec.documents == "branch":
+            return ()
+        return tuple(sorted(self.own_documents - {BACKLOG, MEMORY}))
 
     @property
     def is_light(self) -> bool:
