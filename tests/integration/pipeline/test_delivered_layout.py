@@ -119,7 +119,7 @@ def die_in_delivery(folder: str, point: str) -> None:
 
         return finish()
 
-    BranchSquash.squash = watched  # type: ignore[method-assign] # of a process that dies
+    BranchSquash.squash = watched  # type: ignore[method-assign, assignment] # of a process that dies
     asyncio.run(Project(Path(folder)).run(mode="quick"))
 
 

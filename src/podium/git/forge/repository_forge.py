@@ -19,6 +19,7 @@ from podium.core.model import FrozenModel
 from podium.core.workspaces import RUN_REFS
 from podium.git.forge.branch_protection import look
 from podium.git.forge.github import GitHub, GitHubRefusal, api_url_of
+from podium.git.forge.issues import GitHubIssues
 from podium.git.forge.remotes import (
     Pusher,
     RemoteAddress,
@@ -257,6 +258,15 @@ class RepositoryForge:
         with suppress(NotPossibleNow, ForgeUnavailable):
             for ref in ended.stdout.decode().split():
                 await self._pusher.push_ref(draft.repository, remotes.name, remotes.push, ref)
+
+    async def issues(self, repository: str, base: str) -> GitHubIssues:
+        whole = _whole_path(repository)
+        remotes = await find_remotes(self._git, whole, base, self._settings.remote)
+        forge = self._forge_for(remotes)
+        if isinstance(forge, _NoForge):
+            raise NotPossibleNow(f"there are no issues to read: {forge.why}; {forge.remedy}")
+        seconds = self._settings.ask_seconds
+        return GitHubIssues(self._api_url, self._token, forge.project, self._clock, seconds=seconds)
 
     def _forge_for(self, remotes: Remotes | None) -> GitHub | _NoForge:
         if remotes is None:

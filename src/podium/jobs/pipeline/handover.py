@@ -18,6 +18,8 @@ from podium.core.workspaces import SquashSpec, WorkspaceCommit
 from podium.jobs.pipeline.agent_text import shortened
 from podium.jobs.pipeline.branch_change import changed_lines, sections_of
 from podium.jobs.pipeline.branch_documents import Filed, archived, bring_back, was_made
+from podium.jobs.pipeline.issue import closing_line, title_without_references
+from podium.jobs.pipeline.issue_report import report_delivery
 from podium.jobs.pipeline.plan_check import LOGIC, part_of
 from podium.jobs.pipeline.pull_request import (
     ChangedFile,
@@ -210,6 +212,7 @@ async def deliver(context: StageContext) -> tuple[StageContext, Json]:
             untested=state.untested_reason if state.untested else "",
         )
     )
+    await report_delivery(context, request)
     return context, _report(context, put_away, request)
 
 
@@ -379,7 +382,9 @@ async def _put_together(context: StageContext, put_away: _Archived) -> _Archived
 
     def message(commits: Sequence[WorkspaceCommit]) -> str:
         written = [commit.subject for commit in commits if "Podium-Run" not in commit.trailers]
-        return redact(squash_message(state.job.task, written))
+        title = title_of(state.job.subject)
+        title = title_without_references(title) if state.job.issue else title
+        return redact(squash_message(title, written))
 
     squashed = await state.workspace.squash(spec, message)
     own, files = state.own_documents, []
@@ -468,6 +473,7 @@ def _check_notes(context: StageContext) -> list[str]:
 def _pull_request_draft(context: StageContext, put_away: _Archived) -> PullRequestDraft:
     state, redact = context.state, context.deps.redact
     content = PullRequestContent(
+        subject=state.job.subject,
         task=state.job.task,
         run_id=state.run_id,
         branch=state.branch,
@@ -485,13 +491,15 @@ def _pull_request_draft(context: StageContext, put_away: _Archived) -> PullReque
         backlog=state.backlog,
         usage=state.usage,
     )
+    issue, body = state.job.issue, body_of(content)
+    title = title_of(state.job.subject)
     return PullRequestDraft(
         repository=state.workspace.record.repository,
         branch=state.branch,
         base=state.job.base,
         commit=state.head,
-        title=redact(title_of(state.job.task)),
-        body=redact(body_of(content)),
+        title=redact(title_without_references(title) if issue else title),
+        body=redact(f"{body}\n{closing_line(issue)}\n" if issue else body),
         run_id=state.run_id,
     )
 

@@ -49,13 +49,12 @@ def title_of(task: str) -> str:
     return clipped.rstrip(" ,;:-") + "…"
 
 
-def squash_message(task: str, subjects: Sequence[str]) -> str:
+def squash_message(title: str, subjects: Sequence[str]) -> str:
     """Message of the commit that stands for others. Their subjects are an agent's: they call nobody and close nothing."""
     lines = [f"* {_LEADS_ELSEWHERE.sub(_apart, one_line(text, 120))}" for text in subjects]
     listed = lines[:_MAX_NOTES]
     if len(lines) > len(listed):
         listed.append(f"* and {len(lines) - len(listed)} more")
-    title = title_of(task)
     is_same = [line.removeprefix("* ") for line in lines] == [title]
     return title if is_same or not lines else "\n".join([title, "", *listed])
 
@@ -83,10 +82,10 @@ class PullRequestContent:
     task: str
     run_id: str
     branch: str
+    subject: str = ""
+    """What the first sentence is taken from. Empty: the task."""
     summary: str = ""
     """Cause and change, as the approved plan has them."""
-    closes: int | None = None
-    """Number of the issue that the merge closes."""
     files: Sequence[ChangedFile] = ()
     guarded: Sequence[str] = ()
     evidence: Sequence[Mapping[str, Json]] = ()
@@ -178,10 +177,9 @@ class _Section:
 
 def _what_and_why(content: PullRequestContent) -> str:
     """Three sentences: what was asked for, then cause and change."""
-    task = next(_sentences(content.task), "")
+    task = next(_sentences(content.subject or content.task), "")
     summary = [text for text in _sentences(content.summary) if text != task]
-    paragraph = " ".join(filter(None, [task, *summary[:2]])) or "Task"
-    return f"{paragraph}\n\nCloses #{content.closes}." if content.closes else paragraph
+    return " ".join(filter(None, [task, *summary[:2]])) or "Task"
 
 
 def _sentences(text: str) -> Iterator[str]:

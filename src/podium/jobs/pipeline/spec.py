@@ -114,6 +114,31 @@ class Mode(FrozenModel):
     """Stage → the prompt that it has in this mode instead of its own."""
 
 
+class IntakeOptions(FrozenModel):
+    """Issues that `podium intake` turns into runs."""
+
+    label: NonEmpty = "podium"
+    """Label of issues to work on."""
+    claimed_label: NonEmpty = "podium:claimed"
+    """Label of issues that a run works on."""
+    stop_label: NonEmpty = "podium:stop"
+    """Label that cancels the run of an issue."""
+    authors: tuple[NonEmpty, ...] = ("OWNER", "MEMBER", "COLLABORATOR")
+    """Relations to the repository, as GitHub names them, that an issue's author may have."""
+    users: tuple[NonEmpty, ...] = ()
+    """Logins that are allowed besides: as authors, as those who label, and as accounts of Podium."""
+    queue: str = ""
+    """Queue of the runs. Empty: the default one."""
+    mode: NonEmpty = "direct"
+    """Mode of the runs."""
+    base: str = ""
+    """Branch to start from. Empty: the one that is checked out."""
+    lease_minutes: Annotated[PositiveInt, Strict()] = 60
+    """Time after which a claim that is not renewed ends, and another worker may take the issue."""
+    interval_seconds: Annotated[PositiveInt, Strict()] = 60
+    """Pause of `podium intake --watch` between two looks."""
+
+
 class PipelineSpec(FrozenModel):
     """All stages, and where each mode enters."""
 
@@ -147,6 +172,8 @@ class PipelineSpec(FrozenModel):
     """Commits of the delivered branch: one or two that stand for its history, or, as in runs older than this option, all."""
     documents: Literal["ref", "branch"] = "branch"
     """Place of plans, reports and reviews: the ref of the run, or, as in runs older than this option, the branch's archive."""
+    intake: IntakeOptions = IntakeOptions()
+    """Issues that become runs."""
 
     def mode(self, name: str) -> Mode:
         mode = self.modes[name]
@@ -275,6 +302,8 @@ class PipelineOptions(FrozenModel):
     """Commits of the delivered branch: one or two that stand for its history, or all of them. `squash` unless set."""
     documents: Literal["ref", "branch"] | None = None
     """Place of plans, reports and reviews: a ref of the run, or the branch's archive. `ref` unless set."""
+    intake: IntakeOptions | None = None
+    """Issues that `podium intake` turns into runs: labels, allowed accounts, queue, lease."""
 
 
 FLOW = "pipeline"
