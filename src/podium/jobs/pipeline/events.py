@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import Field
 
 from podium.core.decisions import Usage
+from podium.core.ids import short_id
 from podium.core.model import EventBody
 from podium.render.event_view import BarEnd, BarStart, EventView, Outcome
 
@@ -49,6 +51,32 @@ class StageEnded(EventBody):
     seconds: float = 0.0
 
 
+BatchTaskStatus = Literal[
+    "queued",
+    "running",
+    "waiting",
+    "finished",
+    "sent_back",
+    "stuck",
+    "merged",
+    "left_out",
+]
+
+
+class BatchTaskChanged(EventBody):
+    """A task of a batch got further."""
+
+    type: Literal["batch_task"] = "batch_task"
+    number: int
+    total: int
+    id: str
+    title: str
+    status: BatchTaskStatus
+    run_id: str = ""
+    words: str = ""
+    """The reason, or the commit of the merge."""
+
+
 _SENT_BACK = frozenset({"REJECT", "FAIL", "SENT_BACK", "RED", "ESCALATE", "ERROR"})
 _APPROVED = frozenset({"APPROVE", "PASS", "DONE", "GREEN"})
 
@@ -67,7 +95,27 @@ def view_event(body: EventBody) -> EventView:
                 brief=f"{body.role}: {body.verdict}, round {body.round}",
                 bar=BarEnd(body.stage, _outcome(body.verdict), body.verdict, body.agent),
             )
+        case BatchTaskChanged():
+            return EventView(task_text(body))
     return EventView("")
+
+
+_TASK_STATUS: Mapping[BatchTaskStatus, str] = {
+    "waiting": "needs a person",
+    "sent_back": "sent back to join what was merged before",
+    "stuck": "could not be merged",
+    "left_out": "left out",
+}
+
+
+def task_text(body: BatchTaskChanged) -> str:
+    """A task of a batch and how far it is, on one line."""
+    status = _TASK_STATUS.get(body.status, body.status)
+    if body.status == "merged":
+        return f"{body.id} ({body.title}): merged in {body.words[:12]}"
+    run = f", run {short_id(body.run_id)}" if body.run_id else ""
+    why = f": {body.words}" if body.words else ""
+    return f"{body.id} ({body.title}): {status}{run}{why}"
 
 
 def _stage_text(body: StageEnded) -> str:

@@ -18,6 +18,7 @@ from podium.core.workspaces import SquashSpec, WorkspaceCommit
 from podium.jobs.pipeline.agent_text import shortened
 from podium.jobs.pipeline.branch_change import changed_lines, sections_of
 from podium.jobs.pipeline.branch_documents import Filed, archived, bring_back, was_made
+from podium.jobs.pipeline.integrity_stage import integrity_lines
 from podium.jobs.pipeline.issue import closing_line, title_without_references
 from podium.jobs.pipeline.issue_report import report_delivery
 from podium.jobs.pipeline.plan_check import LOGIC, part_of
@@ -490,6 +491,7 @@ def _pull_request_draft(context: StageContext, put_away: _Archived) -> PullReque
         documents_ref=state.history_ref,
         backlog=state.backlog,
         usage=state.usage,
+        integrity=integrity_lines(state),
     )
     issue, body = state.job.issue, body_of(content)
     title = title_of(state.job.subject)
@@ -526,6 +528,7 @@ def _report(context: StageContext, put_away: _Archived, request: PullRequest) ->
         "stages": [summary.model_dump(mode="json") for summary in state.stage_summaries],
         "checks": [result.model_dump(mode="json", exclude={"tail"}) for result in state.evidence],
         "check_notes": _check_notes(context),
+        "test_integrity": integrity_lines(state),
         "backlog": list(state.backlog),
         "skills": [
             skill.model_dump(mode="json", include={"name", "path", "approval_id"})

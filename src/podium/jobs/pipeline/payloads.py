@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 from pydantic.json_schema import SkipJsonSchema
@@ -86,6 +86,17 @@ class DisputedCheck(BaseModel):
     why: _Line
 
 
+class TestChange(BaseModel):
+    """A reason for a change that takes something away from tests or checks."""
+
+    __test__: ClassVar[bool] = False
+    model_config = ConfigDict(extra="forbid")
+
+    test: Annotated[str, Field(min_length=1, max_length=500)]
+    """The test, file or setting."""
+    why: _Line
+
+
 class Work(Answer):
     """Developer and Integration Specialist."""
 
@@ -93,6 +104,8 @@ class Work(Answer):
     commit_hash: str = ""
     disputed_checks: tuple[DisputedCheck, ...] = Field(default=(), max_length=10)
     """For a person to decide about: a red check stays red."""
+    test_changes: tuple[TestChange, ...] = Field(default=(), max_length=30)
+    """Reasons for removed, skipped or weaker tests and checks, for a person to decide about."""
     skill: SkillProposal | None = None
 
     @model_validator(mode="after")

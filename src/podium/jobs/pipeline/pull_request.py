@@ -131,7 +131,7 @@ def _sections(content: PullRequestContent) -> Iterator[_Section]:
         rows=tuple(_list(content.guarded)),
     )
     yield _proof(content)
-    yield _Section("Test integrity", rows=tuple(_list(content.integrity)))
+    yield _Section("Changed tests and checks", rows=tuple(_list(content.integrity)))
     yield _findings(content.findings)
     yield _base(content.remote_base)
     yield _Section("How to try it", text=_how_to_try(content))

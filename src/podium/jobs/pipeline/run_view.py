@@ -363,7 +363,7 @@ def _facts(run: Run, back: LookBack) -> list[tuple[str, str]]:
         ("workspace", str(result.get("workspace") or back.workspace)),
         ("plan", str(result.get("plan", ""))),
         ("history", str(result.get("history_ref", ""))),
-        *_delivered(run, result),
+        *delivery_facts(run, result),
     ]
 
 
@@ -373,7 +373,8 @@ def _not_fetched(result: Mapping[str, Json]) -> str:
     return f"not fetched: {why}" if why else ""
 
 
-def _delivered(run: Run, result: Mapping[str, Json]) -> list[tuple[str, str]]:
+def delivery_facts(run: Run, result: Mapping[str, Json]) -> list[tuple[str, str]]:
+    """The pull request, and how to merge it here."""
     request = result.get("pull_request")
     if not isinstance(request, Mapping):
         return []

@@ -35,6 +35,8 @@ FORWARD = frozenset({DONE, "APPROVE", "PASS"})
 
 Action = Literal["warn", "abort"]
 
+TestIntegrity = Literal["require", "warn", "skip"]
+
 Does = Literal["report", "plan", "review", "audit", "work", "integrate", "edit"]
 """Purpose of a stage.
 
@@ -172,6 +174,10 @@ class PipelineSpec(FrozenModel):
     """Commits of the delivered branch: one or two that stand for its history, or, as in runs older than this option, all."""
     documents: Literal["ref", "branch"] = "branch"
     """Place of plans, reports and reviews: the ref of the run, or, as in runs older than this option, the branch's archive."""
+    parallel: Annotated[PositiveInt, Strict()] = 3
+    """Tasks of one `podium run` that run at the same time."""
+    test_integrity: TestIntegrity = "skip"
+    """Action on changes that take something away from tests or checks. Runs older than this option skip the comparison."""
     intake: IntakeOptions = IntakeOptions()
     """Issues that become runs."""
 
@@ -302,11 +308,18 @@ class PipelineOptions(FrozenModel):
     """Commits of the delivered branch: one or two that stand for its history, or all of them. `squash` unless set."""
     documents: Literal["ref", "branch"] | None = None
     """Place of plans, reports and reviews: a ref of the run, or the branch's archive. `ref` unless set."""
+    parallel: _Count | None = None
+    """Number of tasks that `podium run` with several tasks works on at the same time. 3 unless set."""
+    test_integrity: TestIntegrity | None = None
+    """Action when a change deletes, skips or weakens tests or checks. `require` sends it back once, then asks a person; `warn` names
+    it in the pull request; `skip` compares nothing. `require` unless set."""
     intake: IntakeOptions | None = None
     """Issues that `podium intake` turns into runs: labels, allowed accounts, queue, lease."""
 
 
-FLOW = "pipeline"
+FLOW = PIPELINE = "pipeline"
+BATCH = "batch"
+"""The flow of several tasks."""
 PROMPTS_FOLDER = "prompts"
 _MAX_PROMPT_BYTES = 200_000
 

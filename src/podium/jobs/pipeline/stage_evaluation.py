@@ -237,6 +237,10 @@ class _Evaluation:
         own = self._state.document_of(self._stage, self._number)
         others = [path for path in self._state.documents if path != own]
         changed = paths_in(await self._state.workspace.diff(self._state.head))
+        if self._stage.does == "integrate":
+            # What is as in the base came with the merge.
+            own_changes = paths_in(await self._state.workspace.diff(self._state.base))
+            changed = [path for path in changed if path in own_changes]
         protected = [path for path in changed if path.startswith(_PROTECTED) or path in others]
         merged = set(self._state.conflicts) if self._stage.does == "integrate" else set()
         return ", ".join(path for path in protected if path not in merged)
@@ -391,6 +395,7 @@ class _Evaluation:
             lessons=self._whole_answer.lessons,
             alike=filed.alike,
             disputed=self._disputed,
+            test_changes=self._test_changes,
             rules=RULES,
         )
 
@@ -402,6 +407,11 @@ class _Evaluation:
     def _disputed(self) -> tuple[str, ...]:
         disputed = self._answer.disputed_checks if isinstance(self._answer, Work) else ()
         return tuple(f"{in_code(dispute.check)}: {dispute.why}" for dispute in disputed)
+
+    @property
+    def _test_changes(self) -> tuple[str, ...]:
+        changes = self._answer.test_changes if isinstance(self._answer, Work) else ()
+        return tuple(f"{in_code(change.test)}: {change.why}" for change in changes)
 
 
 def is_cache(path: str) -> bool:

@@ -26,6 +26,7 @@ from podium.jobs.pipeline.issue import PinnedIssue
 from podium.jobs.pipeline.issue_claim import IssueWorkFactory
 from podium.jobs.pipeline.payloads import SkillProposal
 from podium.jobs.pipeline.spec import FORWARD, Does, PipelineSpec, Stage
+from podium.jobs.pipeline.test_integrity import IntegrityFinding
 from podium.ports import (
     Clock,
     FlowContext,
@@ -83,6 +84,12 @@ class PipelineJob(FrozenModel):
     """Name → text."""
     warnings: tuple[str, ...] = ()
     """Warnings for the person who starts it."""
+    start_at: str = ""
+    """Commit of earlier work that the branch starts from. Empty: the base."""
+    start: str = ""
+    """Stage that the run starts with. Empty: that of its mode."""
+    shares_budget: bool = False
+    """An attempt: all at the same task together may use what one run may."""
     issue: PinnedIssue | None = None
     """The issue whose text the task is."""
 
@@ -194,6 +201,8 @@ class Settled(FrozenModel):
     rules: int = 0
     """Version of the rules it was recorded under. Runs of older code keep theirs: 1 asks a person about disputed checks and
     drops remarks that are settled."""
+    test_changes: tuple[str, ...] = ()
+    """Reasons of the answer for removed, skipped or weaker tests and checks."""
     gives_up: bool = False
     """The answer reports a failure, and nothing else is wrong with it."""
     no_plan: str = ""
@@ -278,6 +287,14 @@ class PipelineState:
     """Checks of a project that had none, found in what the run itself has added."""
     disputed: tuple[str, ...] = ()
     """Checks that whoever worked called wrong, with their reasons."""
+    integrity: tuple[IntegrityFinding, ...] = ()
+    """Findings of the last comparison of tests and checks with the base."""
+    integrity_returns: int = 0
+    """Number of times that work was sent back for it."""
+    accepted: Mapping[str, str] = field(default_factory=dict)
+    """Key of each finding of these that a person accepted → by whom, and their reason."""
+    test_changes: tuple[str, ...] = ()
+    """The developer's reasons for them."""
     untested: bool = False
     """There was no check to run on the work."""
     untested_reason: str = ""
