@@ -20,7 +20,7 @@ from podium.core.workspaces import (
 from podium.git.delivery import Deliveries
 from podium.git.git_command import Git
 from podium.git.own_commits import message_with
-from podium.git.records import WorkspaceRecords
+from podium.git.records import WorkspaceRecords, merged_bases
 from podium.git.supervisor_repo import SupervisorRepo
 from podium.git.worktree_files import remove_empty_folders, remove_file
 from podium.git.worktree_status import TRAILERS_FORM, tip_to_work_on, trailers_of
@@ -110,9 +110,11 @@ class BranchSquash:
 
     async def _rows(self, history: str, spec: SquashSpec) -> list[_Row]:
         """The commits that the new ones stand for, oldest first, with those that they begin from."""
+        # What was merged from the remote stays as it is, too.
+        fetched = await asyncio.to_thread(merged_bases, self._record)
         ended = await self._git.run(
             "log", "-z", "--reverse", "--topo-order", "--boundary", "--no-show-signature", "--date=raw",
-            f"--format=tformat:{_FORM}", history, "--not", *spec.onto, *spec.known, "--",
+            f"--format=tformat:{_FORM}", history, "--not", *spec.onto, *spec.known, *fetched, "--",
             git_dir=self._record.git_dir, output_bytes=_MAX_BYTES,
         )  # fmt: skip
         fields = ended.stdout.decode(errors="replace").split("\0")

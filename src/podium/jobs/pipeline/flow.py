@@ -20,7 +20,8 @@ from podium.core.forge import Preflight
 from podium.core.model import Json
 from podium.core.workspaces import WorkspaceRecord
 from podium.jobs.pipeline.feedback import triage_feedback
-from podium.jobs.pipeline.handover import deliver
+from podium.jobs.pipeline.follow_up import follow_pull_request
+from podium.jobs.pipeline.handover import deliver, reopen_history
 from podium.jobs.pipeline.issue_claim import ClaimKeeper, kept_claim
 from podium.jobs.pipeline.quoted_files import conventions_of
 from podium.jobs.pipeline.skills import offer_skill
@@ -62,9 +63,12 @@ def pipeline(deps: PipelineDeps) -> FlowBody:
                 context, stage = await next_stage(context, stage, settled)
             claim.require()
             context, report = await deliver(context)
+            stage = integration_of(job.spec) or DELIVER
+            if report is not None:
+                context, report, stage = await follow_pull_request(context, report)
             if report is not None:
                 return report
-            stage = integration_of(job.spec) or DELIVER
+            context = await reopen_history(context)
 
     return run_pipeline
 

@@ -116,6 +116,21 @@ class Mode(FrozenModel):
     """Stage → the prompt that it has in this mode instead of its own."""
 
 
+class FollowUp(FrozenModel):
+    """Options for the time after the pull request is open."""
+
+    enabled: Annotated[bool, Strict()] = False
+    """Stay with the pull request until it is merged or closed. `podium run --follow` does it for one run."""
+    rounds: Annotated[PositiveInt, Strict()] = 5
+    """Number of rounds of failed checks and comments before a person is asked."""
+    authors: tuple[NonEmpty, ...] = ()
+    """Accounts whose comments are worked on. Empty: people with access to the repository, no bots."""
+    interval: Annotated[float, Field(ge=1.0)] = 60.0
+    """Seconds between two looks at the pull request; while nothing happens they grow to 15 minutes."""
+    webhook_secret: str = ""
+    """Secret of the webhook that wakes the run, as `secret://NAME`. Empty: there is no webhook."""
+
+
 class IntakeOptions(FrozenModel):
     """Issues that `podium intake` turns into runs."""
 
@@ -174,6 +189,8 @@ class PipelineSpec(FrozenModel):
     """Commits of the delivered branch: one or two that stand for its history, or, as in runs older than this option, all."""
     documents: Literal["ref", "branch"] = "branch"
     """Place of plans, reports and reviews: the ref of the run, or, as in runs older than this option, the branch's archive."""
+    follow_up: FollowUp = FollowUp()
+    """Time after the pull request is open."""
     parallel: Annotated[PositiveInt, Strict()] = 3
     """Tasks of one `podium run` that run at the same time."""
     test_integrity: TestIntegrity = "skip"
@@ -308,6 +325,8 @@ class PipelineOptions(FrozenModel):
     """Commits of the delivered branch: one or two that stand for its history, or all of them. `squash` unless set."""
     documents: Literal["ref", "branch"] | None = None
     """Place of plans, reports and reviews: a ref of the run, or the branch's archive. `ref` unless set."""
+    follow_up: FollowUp | None = None
+    """Stay with the pull request: failed checks and comments become work. Off unless set."""
     parallel: _Count | None = None
     """Number of tasks that `podium run` with several tasks works on at the same time. 3 unless set."""
     test_integrity: TestIntegrity | None = None
