@@ -19,6 +19,7 @@ from podium.core.events import NoteTaken
 from podium.core.forge import Preflight
 from podium.core.model import Json
 from podium.core.workspaces import WorkspaceRecord
+from podium.jobs.pipeline.base_checks import check_base
 from podium.jobs.pipeline.feedback import triage_feedback
 from podium.jobs.pipeline.handover import deliver
 from podium.jobs.pipeline.quoted_files import conventions_of
@@ -43,7 +44,7 @@ def pipeline(deps: PipelineDeps) -> FlowBody:
 
     async def run_pipeline(ctx: FlowContext, job: PipelineJob) -> Json:
         await _look_at_the_remote(ctx, deps, job)
-        context = await _set_up(ctx, deps, job)
+        context = await check_base(await _set_up(ctx, deps, job))
         stage = job.spec.mode(job.mode).start
         while True:
             while stage != DELIVER:

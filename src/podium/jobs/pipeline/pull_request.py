@@ -75,6 +75,7 @@ def body_of(
     guarded: Sequence[str] = (),
     base_not_fetched: str = "",
     check_notes: Sequence[str] = (),
+    base_checks: Sequence[str] = (),
 ) -> str:
     """The body in Markdown, at most 60,000 characters. Words of agents stand in it as data.
 
@@ -92,6 +93,7 @@ def body_of(
             rows=tuple(_rows(evidence)),
             table_head=_TABLE_HEAD,
         ),
+        _Section("Checks before this work", rows=tuple(_list(base_checks))),
         _Section("Verified by the developer", text=_quiet_lines(proof)),
         _Section(
             "Base not fetched",

@@ -35,6 +35,9 @@ FORWARD = frozenset({DONE, "APPROVE", "PASS"})
 
 Action = Literal["warn", "abort"]
 
+RedBase = Literal["ask", "deliver", "abort"]
+"""`ask`: a person decides before the branch goes out. `deliver`: it goes out and says so. `abort`: no run on a red base."""
+
 Does = Literal["report", "plan", "review", "audit", "work", "integrate", "edit"]
 """Purpose of a stage.
 
@@ -143,6 +146,10 @@ class PipelineSpec(FrozenModel):
     the delivery."""
     push: Annotated[bool, Strict()] = True
     """Push the branch where there is a remote."""
+    baseline: Literal["run", "skip"] = "skip"
+    """Run the checks on the base before any agent; or not, as in runs older than this option."""
+    red_base: RedBase = "ask"
+    """Action on checks that are red on the base, and with the work in the same way."""
 
     def mode(self, name: str) -> Mode:
         mode = self.modes[name]
@@ -263,6 +270,11 @@ class PipelineOptions(FrozenModel):
     """Next step when the base has not moved: `review` reviews the merge again. `deliver`, which does not, unless set."""
     push: Annotated[bool, Strict()] | None = None
     """Push the branch and open a pull request. True unless set."""
+    baseline: Literal["run", "skip"] | None = None
+    """Run the checks on the base before any agent starts. `run` unless set."""
+    red_base: RedBase | None = None
+    """Action on checks that are red on the base and stay red in the same way: `ask` a person before delivery, `deliver`, or
+    `abort` before any agent starts. `ask` unless set."""
 
 
 FLOW = "pipeline"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import count
 
 from podium.agents.conversation import ask_until_answered
-from podium.app.checks import Check, CheckResult, all_passed, detect_in
+from podium.app.checks import Check, CheckResult, all_passed, detect_in, red_alike
 from podium.core.errors import BadInput, ImportRefused, NotPossibleNow
 from podium.core.events import ChecksRan, NoteTaken
 from podium.core.forge import RemoteBase, check_ending
@@ -297,9 +297,11 @@ async def _checked(
         passing = f"you dispute {settled.disputed[0]}; every check passes, so answer without `disputed_checks`"
         update = {"verdict": SENT_BACK, "words": f"- {passing}", "problems": (passing,)}
         return context, settled.model_copy(update={**update, "disputed": (), "head": state.head})
-    if all_passed(state.evidence):
+    if all_passed(state.evidence) or (not state.is_broken and not settled.disputed):
         context = context.with_state(replace(state, conflicts=()))
         return context, settled.model_copy(update={"head": state.head})
+    commands = {result.command for result in state.red_as_before}
+    context = context.with_state(replace(state, told_red=state.told_red | commands))
     update = {"verdict": RED, "words": failed_checks_text(state.evidence), "head": state.head}
     return context, settled.model_copy(update=update)
 
@@ -396,7 +398,10 @@ def _compared(
     if result.passed or before is None:
         return result
     ending = check_ending(before.model_dump())
-    return result.model_copy(update={"before": ending, "red_before": not before.passed})
+    # Runs of older code judge every red check alike.
+    alike = context.state.job.spec.baseline == "run" and red_alike(before, result)
+    update = {"before": ending, "red_before": not before.passed, "as_before": alike}
+    return result.model_copy(update=update)
 
 
 async def _added_checks(context: StageContext) -> tuple[Check, ...]:

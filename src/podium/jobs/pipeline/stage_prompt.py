@@ -15,6 +15,7 @@ from podium.app.checks import all_passed
 from podium.core.errors import WorkspaceTampered
 from podium.core.model import FrozenModel
 from podium.jobs.pipeline.agent_text import fenced, in_code, shortened
+from podium.jobs.pipeline.base_report import base_prompt
 from podium.jobs.pipeline.branch_change import sections_of
 from podium.jobs.pipeline.branch_documents import results_line
 from podium.jobs.pipeline.memory import relevant
@@ -83,6 +84,7 @@ async def build_brief(context: StageContext, name: str, stage: Stage, number: in
             *([] if "task" in stage.gives else answers),
             *[part async for part in _inputs(context, name, stage, number, answers)],
             *_open_findings(context, name if stage.does in _JUDGES else ""),
+            *_base(context, stage),
             *_people(context, notes),
             *_conventions(context),
             *_memory(remembered),
@@ -351,6 +353,13 @@ def _evidence(context: StageContext) -> str:
         f"Checks that Podium ran ({green}): {results_line(state.evidence)}. "
         f"Their output: {state.evidence_path}"
     )
+
+
+def _base(context: StageContext, stage: Stage) -> Iterator[_Input]:
+    if stage.does == "edit":
+        return
+    if text := base_prompt(context, with_output=stage.does not in _JUDGES):
+        yield _Input("evidence", text)
 
 
 def _open_findings(context: StageContext, judge: str) -> Iterator[_Input]:

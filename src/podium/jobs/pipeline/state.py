@@ -135,6 +135,26 @@ class Baseline(Detection):
     """Path → text of what the repository says to agents and contributors."""
 
 
+class BaseReport(FrozenModel):
+    """The base before any agent came: its checks, and what a workspace lacks of it."""
+
+    commit: str
+    results: tuple[CheckResult, ...] = ()
+    remote: RemoteBase = RemoteBase()
+    is_behind: bool = False
+    """The remote's base branch has commits that this base does not have."""
+    empty_submodules: tuple[str, ...] = ()
+    """Paths of submodules that the workspace does not contain."""
+    lfs_pointers: tuple[str, ...] = ()
+    """Files that are pointers of Git LFS here, without their content."""
+    not_runnable: tuple[str, ...] = ()
+    """Checks that could not do their work, each with the reason in one line."""
+
+    @property
+    def red(self) -> tuple[CheckResult, ...]:
+        return tuple(result for result in self.results if not result.passed)
+
+
 class OfferedSkill(FrozenModel):
     """A skill that waits for a person's word."""
 
@@ -260,6 +280,12 @@ class PipelineState:
     evidence_path: str = ""
     on_base: Mapping[tuple[str, str], CheckResult] = field(default_factory=dict)
     """Commit of the base and command → how a check that was red with the work ended there."""
+    before: BaseReport | None = None
+    """The base before any agent came. None: it was not looked at."""
+    told_red: frozenset[str] = frozenset()
+    """Checks that were red before and after in the same way, as whoever works was told once."""
+    is_red_accepted: bool = False
+    """A person wants the branch with them."""
     added_checks: tuple[Check, ...] = ()
     """Checks of a project that had none, found in what the run itself has added."""
     disputed: tuple[str, ...] = ()
@@ -329,6 +355,22 @@ class PipelineState:
     @property
     def is_green(self) -> bool:
         return all_passed(self.evidence)
+
+    @property
+    def red_as_before(self) -> tuple[CheckResult, ...]:
+        """Red checks, if all of them were red before the work in the same way."""
+        red = tuple(result for result in self.evidence if not result.passed)
+        return red if all(result.as_before for result in red) else ()
+
+    @property
+    def is_broken(self) -> bool:
+        """A check is red that this work answers for: by its doing, or not yet told apart."""
+        if self.is_green:
+            return False
+        commands = {result.command for result in self.red_as_before}
+        return not commands or (
+            self.job.spec.red_base != "deliver" and not commands <= self.told_red
+        )
 
     def open_before(self, beside: str = "") -> list[str]:
         """Open findings beside those of the last answer and of one stage, with where each is from."""
