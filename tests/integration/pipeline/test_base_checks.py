@@ -166,15 +166,15 @@ async def test_a_run_killed_after_the_base_was_checked_goes_on_without_checking_
 
     def is_checked() -> bool:
         bodies = [body for _, body in chaos.asked("and type = 'step_completed'")]
-        return any('"baseline#0"' in body for body in bodies)
+        return any('"baseline' in body for body in bodies)
 
-    await asyncio.to_thread(retry_until_blocking, is_checked, 60)
+    await asyncio.to_thread(retry_until_blocking, is_checked)
     child.kill()
     child.wait()
     assert chaos.child().wait(timeout=120) == 0
     events = await chaos.project.events(chaos.run_id)
     started = [e["step"] for e in events if e["type"] == "step_started"]
-    assert started.count("baseline#0") == 1
+    assert started.count("baseline") == 1
     assert events[-1]["type"] == "run_succeeded"
 
 

@@ -297,10 +297,12 @@ async def _checked(
         passing = f"you dispute {settled.disputed[0]}; every check passes, so answer without `disputed_checks`"
         update = {"verdict": SENT_BACK, "words": f"- {passing}", "problems": (passing,)}
         return context, settled.model_copy(update={**update, "disputed": (), "head": state.head})
-    if all_passed(state.evidence) or (not state.is_broken and not settled.disputed):
-        context = context.with_state(replace(state, conflicts=()))
+    commands = frozenset(result.command for result in state.red_as_before)
+    is_told = state.job.spec.red_base == "deliver" or commands <= state.told_red
+    excused = commands if is_told and not settled.disputed else frozenset[str]()
+    if all_passed(state.evidence) or excused:
+        context = context.with_state(replace(state, conflicts=(), excused_red=excused))
         return context, settled.model_copy(update={"head": state.head})
-    commands = {result.command for result in state.red_as_before}
     context = context.with_state(replace(state, told_red=state.told_red | commands))
     update = {"verdict": RED, "words": failed_checks_text(state.evidence), "head": state.head}
     return context, settled.model_copy(update=update)
@@ -364,6 +366,7 @@ async def _run_checks(context: StageContext, name: str, number: int) -> StageCon
         added_checks=evidence.added,
         on_base={**state.on_base, **on_base},
         evidence=evidence.results,
+        excused_red=frozenset(),
         is_stale=False,
     )
     if not evidence.results:

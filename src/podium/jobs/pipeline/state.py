@@ -284,6 +284,8 @@ class PipelineState:
     """The base before any agent came. None: it was not looked at."""
     told_red: frozenset[str] = frozenset()
     """Checks that were red before and after in the same way, as whoever works was told once."""
+    excused_red: frozenset[str] = frozenset()
+    """Those of the last checks that are not held against the work."""
     is_red_accepted: bool = False
     """A person wants the branch with them."""
     added_checks: tuple[Check, ...] = ()
@@ -365,12 +367,8 @@ class PipelineState:
     @property
     def is_broken(self) -> bool:
         """A check is red that this work answers for: by its doing, or not yet told apart."""
-        if self.is_green:
-            return False
-        commands = {result.command for result in self.red_as_before}
-        return not commands or (
-            self.job.spec.red_base != "deliver" and not commands <= self.told_red
-        )
+        red = {result.command for result in self.evidence if not result.passed}
+        return not red <= self.excused_red
 
     def open_before(self, beside: str = "") -> list[str]:
         """Open findings beside those of the last answer and of one stage, with where each is from."""
