@@ -30,7 +30,7 @@ def roles_asked(events: list[dict[str, Any]]) -> list[str]:
     return [e["role"] for e in events if e["type"] == "agent_asked"]
 
 
-async def test_a_check_red_before_is_told_once_and_goes_out_only_with_a_person(
+async def test_a_check_red_before_goes_back_once_and_goes_out_only_with_a_person(
     tmp_path: Path,
 ) -> None:
     again = {**UNCHANGED, "when": "Stage: develop, round 2"}

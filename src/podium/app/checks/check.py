@@ -229,10 +229,10 @@ def why_not_runnable(result: CheckResult, manifests: str) -> str:
             rf"(?<![\w-]){re.escape(name).replace('_', '[-_]')}(?![\w-])", manifests, re.IGNORECASE
         ):
             return f"{name} is not installed"
-    tells = [line for line in result.tail.splitlines() if _NOT_SET_UP.search(line)]
+    lines = [line for line in result.tail.splitlines() if _NOT_SET_UP.search(line)]
     return (
-        tells[-1].strip()
-        if tells and not result.failed and not _SUMMARIES.search(result.tail)
+        lines[-1].strip()
+        if lines and not result.failed and not _SUMMARIES.search(result.tail)
         else ""
     )
 

@@ -1,4 +1,4 @@
-"""What the output of a test run says: its failed tests, whether they could be loaded, and whether two runs failed alike."""
+"""Reading of test output: names of failed tests, whether they could be loaded, and whether two runs failed alike."""
 
 from __future__ import annotations
 
@@ -80,10 +80,10 @@ def failures(output: str) -> Iterator[tuple[str, str]]:
 
 def never_ran(output: str) -> str:
     """The line that says why no test came as far as to fail by itself. Empty: one did, or nothing is known of it."""
-    told = list(failures(output))
-    if told:
-        by_itself = [name for name, reason in told if not _ABSENT.search(reason)]
-        return "" if by_itself else (_line(output, _ABSENT) or told[0][1] or told[0][0])
+    reasons = list(failures(output))
+    if reasons:
+        by_itself = [name for name, reason in reasons if not _ABSENT.search(reason)]
+        return "" if by_itself else (_line(output, _ABSENT) or reasons[0][1] or reasons[0][0])
     return _line(output, _NOT_LOADED)
 
 

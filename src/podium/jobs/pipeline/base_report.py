@@ -30,7 +30,7 @@ def missing_parts_of(report: BaseReport) -> Iterator[str]:
 
 
 def base_prompt(context: StageContext, *, with_output: bool) -> str:
-    """What an agent has to know about the base; the output of red checks only for who works on the project."""
+    """Facts about the base for an agent; the output of red checks only for who works on the project."""
     report = context.state.before
     if report is None:
         return ""

@@ -298,12 +298,12 @@ async def _checked(
         update = {"verdict": SENT_BACK, "words": f"- {passing}", "problems": (passing,)}
         return context, settled.model_copy(update={**update, "disputed": (), "head": state.head})
     commands = frozenset(result.command for result in state.red_as_before)
-    is_told = state.job.spec.red_base == "deliver" or commands <= state.told_red
-    excused = commands if is_told and not settled.disputed else frozenset[str]()
+    is_returned = state.job.spec.red_base == "deliver" or commands <= state.returned_red
+    excused = commands if is_returned and not settled.disputed else frozenset[str]()
     if all_passed(state.evidence) or excused:
         context = context.with_state(replace(state, conflicts=(), excused_red=excused))
         return context, settled.model_copy(update={"head": state.head})
-    context = context.with_state(replace(state, told_red=state.told_red | commands))
+    context = context.with_state(replace(state, returned_red=state.returned_red | commands))
     update = {"verdict": RED, "words": failed_checks_text(state.evidence), "head": state.head}
     return context, settled.model_copy(update=update)
 

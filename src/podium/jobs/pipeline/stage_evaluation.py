@@ -227,7 +227,7 @@ class _Evaluation:
         if self._gives_up:
             why = self._remarks or "; ".join(self._disputed)
             problems.append(f"you reported a failure: {why or 'say in `feedback` why'}")
-        elif not commits and not changed and not self._is_told_red:
+        elif not commits and not changed and not self._is_returned_red:
             problems.append("there is no new commit on the task's branch")
         elif self._state.conflicts and not any(
             self._state.base in commit.parents for commit in commits
@@ -402,7 +402,7 @@ class _Evaluation:
         )
 
     @property
-    def _is_told_red(self) -> bool:
+    def _is_returned_red(self) -> bool:
         """True if all that is open are checks that were red before the work: there may be nothing to change."""
         state = self._state
         return bool(state.red_as_before) and state.feedback == failed_checks_text(state.evidence)

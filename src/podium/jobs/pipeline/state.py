@@ -282,7 +282,7 @@ class PipelineState:
     """Commit of the base and command → how a check that was red with the work ended there."""
     before: BaseReport | None = None
     """The base before any agent came. None: it was not looked at."""
-    told_red: frozenset[str] = frozenset()
+    returned_red: frozenset[str] = frozenset()
     """Checks that were red before and after in the same way, as whoever works was told once."""
     excused_red: frozenset[str] = frozenset()
     """Those of the last checks that are not held against the work."""
