@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         named_checks,
         ran_no_tests,
         remedy_for,
+        speaks_of_tests,
         why_not_runnable,
     )
     from podium.app.checks.detection import detect, detect_all, detect_in, probe_in
@@ -49,6 +50,7 @@ __all__ = [
     "ran_no_tests",
     "red_alike",
     "remedy_for",
+    "speaks_of_tests",
     "why_not_runnable",
 ]
 
@@ -78,6 +80,7 @@ export_lazily(
         "ran_no_tests": "check",
         "red_alike": "runner_output",
         "remedy_for": "check",
+        "speaks_of_tests": "check",
         "why_not_runnable": "check",
     },
 )

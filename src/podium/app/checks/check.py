@@ -125,6 +125,12 @@ def ran_no_tests(output: str) -> bool:
     return bool(summaries) and all(count in (None, "0") for count in summaries)
 
 
+def speaks_of_tests(output: str) -> bool:
+    """True when the output has a summary of tests that ran."""
+    plain = _ESCAPES.sub("", output).replace("\r\n", "\n")
+    return bool(_SUMMARIES.search(plain)) and not ran_no_tests(output)
+
+
 Run = Callable[[str], Awaitable[str]]
 """Runs a shell line where checks run, and gives what it wrote."""
 

@@ -28,6 +28,8 @@ _VARIES = re.compile(r"0x[0-9a-fA-F]+|\d+\.\d+\s?m?s\b|:\d+(?::\d+)?\b|\bline \d
 """Parts of an output that differ between two runs of the same tests."""
 
 _PYTEST = re.compile(r"^(FAILED|ERROR) ([^\s:(]+(?:::[^\n]+?)?)(?: - ([^\n]*))?$", re.MULTILINE)
+_RAISED = re.compile(r"^[^\s:]+:\d+: (\w+)$", re.MULTILINE)
+"""Last line of a failure in pytest's output: where, and which error."""
 _UNITTEST = re.compile(
     r"^={20,}\n(?:FAIL|ERROR): ([^\n]+)\n(.*?)(?=^={20,}$|^-{20,}\n(?:\n)?Ran |\Z)",
     re.MULTILINE | re.DOTALL,
@@ -66,10 +68,15 @@ def red_alike(before: CheckResult, after: CheckResult) -> bool:
 def failures(output: str) -> Iterator[tuple[str, str]]:
     """Name and reason of each failure that pytest or unittest tells in detail."""
     plain = _plain(output)
-    for match in _PYTEST.finditer(plain):
+    by_pytest = list(_PYTEST.finditer(plain))
+    raised = _RAISED.findall(plain)
+    if len(raised) != len(by_pytest):
+        raised = [""] * len(by_pytest)
+    for match, error in zip(by_pytest, raised, strict=True):
         # What fails outside of a test is no failed assertion of it.
         outside = "ImportError: outside of a test" if match[1] == "ERROR" else ""
-        yield match[2], outside or match[3] or ""
+        # The reason is cut to the width of a terminal.
+        yield match[2], outside or f"{match[3] or ''} {error}".strip()
     for match in _UNITTEST.finditer(plain):
         lines = [line for line in match[2].splitlines() if line.strip(" -")]
         yield (

@@ -15,8 +15,8 @@ from podium.core.events import NoteTaken
 from podium.jobs.pipeline.agent_text import one_line
 from podium.jobs.pipeline.base_report import ended, missing_parts_of
 from podium.jobs.pipeline.events import BaseChecked
-from podium.jobs.pipeline.stage import DEPENDENCIES, with_remote_base
-from podium.jobs.pipeline.state import BaseReport, StageContext, ask_a_person
+from podium.jobs.pipeline.stage import with_remote_base
+from podium.jobs.pipeline.state import DEPENDENCIES, BaseReport, StageContext, ask_a_person
 from podium.ports import StepContext, Workspace
 
 _MANIFESTS = (

@@ -17,6 +17,7 @@ from podium.core.work import TIMER
 from podium.jobs.pipeline.agent_text import shortened
 from podium.jobs.pipeline.base_report import base_lines, base_record, red_before_lines
 from podium.jobs.pipeline.branch_documents import archived, bring_back, was_made
+from podium.jobs.pipeline.fix_proof import proof_lines, proof_record
 from podium.jobs.pipeline.plan_check import LOGIC, part_of
 from podium.jobs.pipeline.pull_request import body_of, title_of
 from podium.jobs.pipeline.skills import taken_skills
@@ -391,6 +392,7 @@ def _pull_request_draft(context: StageContext, put_away: _Archived) -> PullReque
         summary=put_away.summary,
         proof=put_away.proof,
         base_checks=base_lines(state.before),
+        fix_proof=proof_lines(state.proof),
     )
     return PullRequestDraft(
         repository=state.workspace.record.repository,
@@ -419,6 +421,7 @@ def _report(context: StageContext, put_away: _Archived, request: PullRequest) ->
         "checks": [result.model_dump(mode="json", exclude={"tail"}) for result in state.evidence],
         "check_notes": _check_notes(context),
         "baseline": base_record(state.before),
+        "fix_proof": proof_record(state.proof),
         "backlog": list(state.backlog),
         "skills": [
             skill.model_dump(mode="json", include={"name", "path", "approval_id"})

@@ -76,6 +76,7 @@ def body_of(
     base_not_fetched: str = "",
     check_notes: Sequence[str] = (),
     base_checks: Sequence[str] = (),
+    fix_proof: Sequence[str] = (),
 ) -> str:
     """The body in Markdown, at most 60,000 characters. Words of agents stand in it as data.
 
@@ -86,6 +87,7 @@ def body_of(
     sections = (
         _Section("Task", text=fenced(shortened(whole(task.strip()[:20_000]), _MAX_TEXT))),
         _Section("Cause and change", text=_quiet_lines(summary)),
+        _Section("Proof of the fix", rows=tuple(_list(fix_proof))),
         _Section("Guarded files", text=_GUARDED if guarded else "", rows=tuple(_list(guarded))),
         _Section(
             "Evidence",

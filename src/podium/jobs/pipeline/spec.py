@@ -38,6 +38,9 @@ Action = Literal["warn", "abort"]
 RedBase = Literal["ask", "deliver", "abort"]
 """`ask`: a person decides before the branch goes out. `deliver`: it goes out and says so. `abort`: no run on a red base."""
 
+FixProofRule = Literal["require", "warn", "skip"]
+"""`require`: sent back once, then a person decides. `warn`: named in the pull request."""
+
 Does = Literal["report", "plan", "review", "audit", "work", "integrate", "edit"]
 """Purpose of a stage.
 
@@ -113,6 +116,8 @@ class Mode(FrozenModel):
     """Files changed up to which a change is small."""
     always: tuple[NonEmpty, ...] = ()
     """Stages that run even if the base has not moved."""
+    proves_fix: Annotated[bool, Strict()] = False
+    """Work in this mode fixes a bug, which a test has to prove; see `fix_proof`."""
     prompts: dict[NonEmpty, NonEmpty] = Field(default_factory=dict)
     """Stage → the prompt that it has in this mode instead of its own."""
 
@@ -148,6 +153,8 @@ class PipelineSpec(FrozenModel):
     """Push the branch where there is a remote."""
     baseline: Literal["run", "skip"] = "skip"
     """Run the checks on the base before any agent; or not, as in runs older than this option."""
+    fix_proof: FixProofRule = "skip"
+    """Action on a fix without a test that fails on the base; `skip`, as in runs older than this option, looks for none."""
     red_base: RedBase = "ask"
     """Action on checks that are red on the base, and with the work in the same way."""
 
@@ -272,6 +279,9 @@ class PipelineOptions(FrozenModel):
     """Push the branch and open a pull request. True unless set."""
     baseline: Literal["run", "skip"] | None = None
     """Run the checks on the base before any agent starts. `run` unless set."""
+    fix_proof: FixProofRule | None = None
+    """Proof of a fix by a test that fails on the base and passes on the branch, in modes with `proves_fix`: `require`, `warn`
+    or `skip`. `require` unless set."""
     red_base: RedBase | None = None
     """Action on checks that are red on the base and stay red in the same way: `ask` a person before delivery, `deliver`, or
     `abort` before any agent starts. `ask` unless set."""

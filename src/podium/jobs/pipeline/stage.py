@@ -23,10 +23,12 @@ from podium.jobs.pipeline.branch_documents import (
     file,
 )
 from podium.jobs.pipeline.events import StageBegan, StageEnded
+from podium.jobs.pipeline.fix_proof import prove_fix
 from podium.jobs.pipeline.spec import DONE, FORWARD, NONCE_SLOT, Stage
 from podium.jobs.pipeline.stage_evaluation import settle
-from podium.jobs.pipeline.stage_prompt import INPUTS, build_brief
+from podium.jobs.pipeline.stage_prompt import build_brief
 from podium.jobs.pipeline.state import (
+    DEPENDENCIES,
     RED,
     SENT_BACK,
     PipelineState,
@@ -38,9 +40,6 @@ from podium.jobs.pipeline.state import (
     with_tools_for,
 )
 from podium.ports import StepContext
-
-DEPENDENCIES = ("node_modules", ".venv", "venv", "vendor", ".tox", ".nox", INPUTS)
-"""Names of ignored folders that stay for the checks: what a project depends on is not built anew each time."""
 
 
 class Merged(FrozenModel):
@@ -82,6 +81,8 @@ async def run_stage(context: StageContext, name: str) -> tuple[StageContext, Set
     if stage.does in ("work", "integrate") and settled.verdict == DONE:
         context = context.with_state(replace(context.state, producer=name))
         context, settled = await _checked(context, name, number, settled, moved=True)
+        if stage.does == "work":
+            context, settled = await prove_fix(context, name, number, settled)
         context = await forecast_conflicts(context, name)
     elif stage.does in ("report", "plan"):
         context = context.with_state(replace(context.state, producer=name))

@@ -398,6 +398,8 @@ class _Evaluation:
             lessons=self._whole_answer.lessons,
             alike=filed.alike,
             disputed=self._disputed,
+            proof=self._answer.proof if isinstance(self._answer, Work) else (),
+            no_proof=self._answer.no_proof.strip() if isinstance(self._answer, Work) else "",
             rules=RULES,
         )
 

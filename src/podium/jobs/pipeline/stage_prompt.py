@@ -18,6 +18,7 @@ from podium.jobs.pipeline.agent_text import fenced, in_code, shortened
 from podium.jobs.pipeline.base_report import base_prompt
 from podium.jobs.pipeline.branch_change import sections_of
 from podium.jobs.pipeline.branch_documents import results_line
+from podium.jobs.pipeline.fix_proof import proof_prompt
 from podium.jobs.pipeline.memory import relevant
 from podium.jobs.pipeline.quoted_files import (
     HumanNote,
@@ -28,12 +29,10 @@ from podium.jobs.pipeline.quoted_files import (
     resolved,
 )
 from podium.jobs.pipeline.spec import NONCE_SLOT, PLACEHOLDER, Stage
-from podium.jobs.pipeline.state import MEMORY, Remark, StageContext
+from podium.jobs.pipeline.state import INPUTS, MEMORY, Remark, StageContext
 from podium.ports import StepContext, StoreView
 from podium.render.text import counted
 
-INPUTS = ".podium-inputs"
-"""A folder that ignores itself: what is too long for a prompt and belongs in no commit."""
 _INLINE_CHARACTERS = 20_000
 _DOCUMENT_CHARACTERS = 12_000
 """Of one document in a prompt; the rest is in its file."""
@@ -359,6 +358,10 @@ def _base(context: StageContext, stage: Stage) -> Iterator[_Input]:
     if stage.does == "edit":
         return
     if text := base_prompt(context, with_output=stage.does not in _JUDGES):
+        yield _Input("evidence", text)
+    if stage.does in ("work", "audit") and (
+        text := proof_prompt(context, works=stage.does == "work")
+    ):
         yield _Input("evidence", text)
 
 

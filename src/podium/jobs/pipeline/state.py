@@ -22,7 +22,7 @@ from podium.core.turns import Reply
 from podium.core.workspaces import WorkspaceSpec, WorktreeSnapshot
 from podium.jobs.pipeline.agent_text import slug_of
 from podium.jobs.pipeline.findings import Finding
-from podium.jobs.pipeline.payloads import SkillProposal
+from podium.jobs.pipeline.payloads import ProposedTest, SkillProposal
 from podium.jobs.pipeline.spec import Does, PipelineSpec, Stage
 from podium.ports import (
     Clock,
@@ -118,6 +118,10 @@ def with_tools_for(role_agent: RoleAgent, does: Does) -> RoleAgent:
     return replace(role_agent, allowed_tools=tools)
 
 
+INPUTS = ".podium-inputs"
+"""A folder that ignores itself: what is too long for a prompt and belongs in no commit."""
+DEPENDENCIES = ("node_modules", ".venv", "venv", "vendor", ".tox", ".nox", INPUTS)
+"""Names of ignored folders that stay for the checks: what a project depends on is not built anew each time."""
 MEMORY = "AGENT_MEMORY.md"
 BACKLOG = "docs/dev_docs/backlog.md"
 SENT_BACK = "SENT_BACK"
@@ -153,6 +157,32 @@ class BaseReport(FrozenModel):
     @property
     def red(self) -> tuple[CheckResult, ...]:
         return tuple(result for result in self.results if not result.passed)
+
+
+class ProofRun(FrozenModel):
+    """A test run on the base with the branch's test files, and on the branch."""
+
+    command: str
+    files: tuple[str, ...] = ()
+    """Test files of the branch that were put on the base. Empty: the base's own tests."""
+    on_base: CheckResult
+    on_branch: CheckResult
+
+
+class FixProof(FrozenModel):
+    """Test runs that fail on the base and pass on the branch, or why there is none."""
+
+    base: str
+    commit: str
+    runs: tuple[ProofRun, ...] = ()
+    problem: str = ""
+    """Reason why nothing proves the fix. Empty: it is proved."""
+    reason: str = ""
+    """The developer's reason why no test can show it."""
+    is_accepted: bool = False
+    """A person let it pass without a proof."""
+    answer: str = ""
+    """The person's words."""
 
 
 class OfferedSkill(FrozenModel):
@@ -199,6 +229,10 @@ class Settled(FrozenModel):
     skill: SkillProposal | None = None
     disputed: tuple[str, ...] = ()
     """Checks that the answer calls wrong, with its reasons."""
+    proof: tuple[ProposedTest, ...] = ()
+    """Tests that the answer names as the proof of a fix."""
+    no_proof: str = ""
+    """The answer's reason why no test can show the fix."""
     rules: int = 0
     """Version of the rules it was recorded under. Runs of older code keep theirs: 1 asks a person about disputed checks and
     drops remarks that are settled."""
@@ -282,6 +316,10 @@ class PipelineState:
     """Commit of the base and command → how a check that was red with the work ended there."""
     before: BaseReport | None = None
     """The base before any agent came. None: it was not looked at."""
+    proof: FixProof | None = None
+    """Of the last work; None: none was asked for."""
+    is_proof_asked: bool = False
+    """Work was sent back for a proof once."""
     returned_red: frozenset[str] = frozenset()
     """Checks that were red before and after in the same way, as whoever works was told once."""
     excused_red: frozenset[str] = frozenset()
