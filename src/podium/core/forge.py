@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from typing import Literal
 
-from podium.core.model import FrozenModel, Json, NonEmpty
+from podium.core.model import FrozenModel, Json, NonEmpty, UtcDatetime
 
 Finding = Literal[
     "protected",
@@ -79,6 +80,45 @@ class PullRequest(FrozenModel):
     """The reason why there is a file and no pull request."""
     moved_base: str = ""
     """The remote's base branch is at this commit, which the branch does not contain: nothing was pushed or made."""
+
+
+class Issue(FrozenModel):
+    """An issue as the forge has it now. Title and body are text of strangers."""
+
+    number: int
+    title: str
+    body: str = ""
+    author: str = ""
+    """Login. Empty: the account was deleted."""
+    association: str = "NONE"
+    """Relation of the author to the repository, such as `OWNER` or `CONTRIBUTOR`."""
+    labels: tuple[str, ...] = ()
+    is_open: bool = True
+    is_locked: bool = False
+    updated_at: UtcDatetime
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of title and body. Comments and labels do not change it."""
+        text = f"{self.title}\0{self.body}"
+        return hashlib.sha256(text.encode(errors="replace")).hexdigest()
+
+
+class TrackerComment(FrozenModel):
+    """A comment on an issue. The body is text of strangers."""
+
+    id: int
+    author: str = ""
+    association: str = "NONE"
+    body: str = ""
+
+
+class LabelEvent(FrozenModel):
+    """Account that put a label on an issue, and the time of it."""
+
+    actor: str = ""
+    """Login. Empty: the account was deleted."""
+    at: UtcDatetime
 
 
 def check_passed(result: Mapping[str, Json]) -> bool:

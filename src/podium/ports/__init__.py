@@ -44,7 +44,7 @@ from podium.ports.store import (
     Transcript,
     Transcripts,
 )
-from podium.ports.workspace import Forge, Workspace, Workspaces
+from podium.ports.workspace import Forge, IssueTracker, Workspace, Workspaces
 
 __all__ = [
     "ANY_USE",
@@ -66,6 +66,7 @@ __all__ = [
     "HookDoor",
     "HookServers",
     "Ids",
+    "IssueTracker",
     "Journal",
     "Launcher",
     "Notice",

@@ -6,7 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from podium.core.forge import Preflight, PullRequest, PullRequestDraft, RemoteBase
+    from podium.core.forge import (
+        Issue,
+        LabelEvent,
+        Preflight,
+        PullRequest,
+        PullRequestDraft,
+        RemoteBase,
+        TrackerComment,
+    )
     from podium.core.processes import Confinement
     from podium.core.workspaces import (
         BranchConflict,
@@ -257,4 +265,55 @@ class Forge(Protocol):
         May be asked again after a crash: what is there already is found, not made twice. Raises
         `NotPossibleNow` when the remote refuses, `RateLimited`, or `Passing` errors that a later try may not meet.
         """
+        ...
+
+    async def issues(self, repository: str, base: str) -> IssueTracker:
+        """The issues of the project that pull requests go to. Raises `NotPossibleNow` where there are none to ask for."""
+        ...
+
+
+class IssueTracker(Protocol):
+    """Issues of one repository. Every method may raise `RateLimited`, `ForgeUnavailable`, and `NotPossibleNow` for what
+    the forge refuses, such as an issue that was deleted."""
+
+    @property
+    def host(self) -> str: ...
+
+    @property
+    def repository(self) -> str:
+        """Owner and name, such as `octo/hello`."""
+        ...
+
+    def issue_url(self, number: int) -> str: ...
+
+    async def issue(self, number: int) -> Issue: ...
+
+    async def with_label(self, label: str, *, state: str = "open") -> Sequence[Issue]:
+        """Issues with this label, oldest first, without pull requests. `state` is `open`, `closed` or `all`."""
+        ...
+
+    async def comments(self, number: int) -> Sequence[TrackerComment]:
+        """All comments, oldest first."""
+        ...
+
+    async def comment(self, number: int, body: str) -> TrackerComment: ...
+
+    async def edit_comment(self, comment_id: int, body: str) -> None: ...
+
+    async def delete_comment(self, comment_id: int) -> None:
+        """Delete it. One that is gone already is no error."""
+        ...
+
+    async def add_label(self, number: int, label: str) -> None: ...
+
+    async def remove_label(self, number: int, label: str) -> None:
+        """Remove it. One that is not there is no error."""
+        ...
+
+    async def labeled(self, number: int, label: str) -> LabelEvent | None:
+        """Account that put the label there last. None: nobody, or it was removed since."""
+        ...
+
+    async def can_write(self, login: str) -> bool:
+        """Tell whether this account may label issues of the repository: its role is triage or more."""
         ...

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import ipaddress
 import json
+import re
 import threading
 import time
 import urllib.error
@@ -26,6 +27,7 @@ from podium.git.forge.remotes import RemoteAddress, plain, safe_output
 from podium.ports.engine import Clock
 
 _MAX_BYTES = 8_000_000
+_MAX_DOWNLOAD_BYTES = 64_000_000
 _MAX_REDIRECTS = 3
 _KEEPS_METHOD = (307, 308)
 _Result = TypeVar("_Result")
@@ -66,14 +68,45 @@ class ApiClient:
         self._seconds = seconds
 
     async def ask(
-        self, method: str, path: str, *, query: Mapping[str, str] | None = None, body: Json = None
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: Json = None,
+        headers: Mapping[str, str] | None = None,
     ) -> ApiResponse:
         """The answer, whatever its status. Raises `ForgeUnavailable` when none came."""
         url = f"{self._base_url}{path}" + (f"?{urlencode(query)}" if query else "")
         data = None if body is None else json.dumps(body).encode()
+        everything = {**self._headers, **(headers or {})}
+        return await self._waited(lambda: self._followed(method, url, data, everything))
+
+    async def download(self, path: str, most_bytes: int) -> ApiResponse:
+        """Follow the API's redirect to a file at any host, which gets no token. Gives the end of the file.
+
+        A file that cannot be had is an answer with its status. Raises `ForgeUnavailable` when none came.
+        """
+        return await self._waited(lambda: self._downloaded(f"{self._base_url}{path}", most_bytes))
+
+    def _downloaded(self, url: str, most_bytes: int) -> ApiResponse:
+        deadline = time.monotonic() + self._seconds
+        answer = self._once("GET", url, None, deadline, self._headers)
+        target = answer.headers.get("location", "")
+        if answer.status not in (301, 302, *_KEEPS_METHOD) or not target:
+            return answer
+        there = urlsplit(target)
+        is_local = _is_this_machine(urlsplit(self._base_url).hostname or "")
+        if there.scheme != "https" and not (is_local and _is_this_machine(there.hostname or "")):
+            raise OSError("the file is at an address without https")
+        opener = urllib.request.build_opener(_AnyStatus)
+        with opener.open(urllib.request.Request(target), timeout=self._seconds) as response:  # noqa: S310 — checked
+            return ApiResponse(response.status, {}, _end_of(response, deadline, most_bytes))
+
+    async def _waited(self, work: Callable[[], ApiResponse]) -> ApiResponse:
         try:
             async with asyncio.timeout(self._seconds):
-                return await _in_thread(lambda: self._followed(method, url, data))
+                return await _in_thread(work)
         except TimeoutError:
             why = f"no complete answer within {self._seconds:g} seconds"
         except (OSError, HTTPException, ValueError) as error:
@@ -84,10 +117,12 @@ class ApiClient:
     def host(self) -> str:
         return urlsplit(self._base_url).netloc
 
-    def _followed(self, method: str, url: str, data: bytes | None) -> ApiResponse:
+    def _followed(
+        self, method: str, url: str, data: bytes | None, headers: Mapping[str, str]
+    ) -> ApiResponse:
         deadline = time.monotonic() + self._seconds
         for _ in range(_MAX_REDIRECTS + 1):
-            answer = self._once(method, url, data, deadline)
+            answer = self._once(method, url, data, deadline, headers)
             target = answer.headers.get("location", "")
             if answer.status not in (301, 302, *_KEEPS_METHOD) or not target:
                 return answer
@@ -97,8 +132,15 @@ class ApiClient:
             url = _same_host(url, target)
         raise OSError("too many redirects")
 
-    def _once(self, method: str, url: str, data: bytes | None, deadline: float) -> ApiResponse:
-        request = urllib.request.Request(url, data, self._headers, method=method)  # noqa: S310 — checked
+    def _once(
+        self,
+        method: str,
+        url: str,
+        data: bytes | None,
+        deadline: float,
+        headers: Mapping[str, str],
+    ) -> ApiResponse:
+        request = urllib.request.Request(url, data, dict(headers), method=method)  # noqa: S310 — checked
         if data is not None:
             request.add_header("Content-Type", "application/json")
         opener = urllib.request.build_opener(_AnyStatus)
@@ -115,6 +157,16 @@ def _read(response: HTTPResponse, deadline: float) -> bytes:
             raise OSError(f"the answer is longer than {_MAX_BYTES} bytes")
         if time.monotonic() > deadline:
             raise TimeoutError
+    return body
+
+
+def _end_of(response: HTTPResponse, deadline: float, most_bytes: int) -> bytes:
+    body, read = b"", 0
+    while piece := response.read1(65_536):
+        body, read = (body + piece)[-most_bytes:], read + len(piece)
+        if read > _MAX_DOWNLOAD_BYTES or time.monotonic() > deadline:
+            # The beginning is no end: what is not read whole is not shown.
+            raise OSError(f"the file is longer than {_MAX_DOWNLOAD_BYTES} bytes, or too slow")
     return body
 
 
@@ -209,6 +261,8 @@ class GitHubBranch(_GitHubModel):
 
 class _GitHubUser(_GitHubModel):
     login: str
+    type: str = "User"
+    """`Bot` for an app."""
 
 
 class _CommitRef(_GitHubModel):
@@ -225,6 +279,19 @@ class PullResponse(_GitHubModel):
         """GitHub leaves a filter out that it does not understand, so its answer is looked through."""
         theirs = self.head.user is None or self.head.user.login.casefold() == owner.casefold()
         return theirs and self.head.ref == branch and self.base.ref == base
+
+
+class IssueComment(_GitHubModel):
+    """Comment in the conversation of an issue or of a pull request."""
+
+    id: int
+    body: str | None = None
+    user: _GitHubUser | None = None
+    """None: the account is gone."""
+    author_association: str = "NONE"
+    created_at: datetime
+    updated_at: datetime
+    html_url: str = ""
 
 
 class GitHubError(_GitHubModel):
@@ -250,6 +317,10 @@ _BODY_CHARACTERS = 65_536
 _CUT = "\n\n*The rest was too long for a pull request.*"
 _PAGE = 100
 _MAX_PAGES = 10
+_MAX_LIST_PAGES = 50
+_NEXT_PAGE = re.compile(r"[?&]page=(\d{1,6})\b[^>]*>\s*;[^,]*\brel=\"?next\b")
+_MAX_CACHED_ANSWERS = 200
+_MAX_CACHED_BYTES = 1_000_000
 _SHORTEST_WAIT = timedelta(minutes=1)
 _MAX_WAIT = timedelta(days=1)
 
@@ -265,6 +336,28 @@ class GitHubRefusal:
 _ResponseT = TypeVar("_ResponseT")
 
 
+class AnswerCache:
+    """Last answers of this process, by address: a conditional request that is answered with 304 costs no quota."""
+
+    def __init__(self) -> None:
+        self._answers: dict[str, ApiResponse] = {}
+
+    def headers_for(self, key: str) -> dict[str, str]:
+        answer = self._answers.get(key)
+        return {"If-None-Match": answer.headers["etag"]} if answer else {}
+
+    def settled(self, key: str, answer: ApiResponse) -> ApiResponse:
+        """The answer to use: of an unchanged resource the one that is known."""
+        if answer.status == 304 and key in self._answers:
+            return self._answers[key]
+        self._answers.pop(key, None)
+        if answer.status == 200 and "etag" in answer.headers and len(answer.body) < _MAX_CACHED_BYTES:  # fmt: skip
+            if len(self._answers) >= _MAX_CACHED_ANSWERS:
+                del self._answers[next(iter(self._answers))]
+            self._answers[key] = answer
+        return answer
+
+
 class GitHub:
     """One repository of a GitHub. All questions may raise `RateLimited` or `ForgeUnavailable`."""
 
@@ -276,8 +369,10 @@ class GitHub:
         clock: Clock,
         *,
         seconds: float = 30.0,
+        cache: AnswerCache | None = None,
     ) -> None:
         self.project = project
+        self._cache = cache or AnswerCache()
         self._token = token
         self._clock = clock
         self._client = ApiClient(api_url, _headers(token), seconds=seconds)
@@ -320,6 +415,61 @@ class GitHub:
             return self._refused(answer)
         return self._validated(answer.json(), PullResponse).number
 
+    async def issue_comments(self, number: int) -> list[IssueComment] | GitHubRefusal:
+        """List the comments of the conversation of an issue or pull request, oldest first."""
+        return await self.get_all(f"/issues/{number}/comments", IssueComment)
+
+    async def create_issue_comment(self, number: int, body: str) -> IssueComment | GitHubRefusal:
+        """Write into that conversation. Search for what an earlier try wrote first: nothing here does."""
+        payload = {"body": _cut(body, _BODY_CHARACTERS, _CUT)}
+        return await self.create(f"/issues/{number}/comments", payload, IssueComment)
+
+    async def get_all(
+        self,
+        path: str,
+        kind: type[_ResponseT],
+        query: Mapping[str, str] | None = None,
+        *,
+        key: str = "",
+    ) -> list[_ResponseT] | GitHubRefusal:
+        """Read all pages of a list; `key` is the field that holds it, where it is in an object."""
+        items: list[_ResponseT] = []
+        page = "1"
+        for _ in range(_MAX_LIST_PAGES):
+            answer = await self._ask(
+                "GET", path, query={**(query or {}), "per_page": str(_PAGE), "page": page}
+            )
+            if answer.status != 200:
+                return self._refused(answer)
+            body = answer.json()
+            rows = body.get(key) if key and isinstance(body, dict) else body
+            items += self._validated(rows, list[kind])  # type: ignore[valid-type]
+            following = _NEXT_PAGE.search(answer.headers.get("link", ""))
+            if following is None:
+                return items
+            page = following[1]
+        raise NotPossibleNow(
+            f"{self.project.project} on {self.project.host} lists more than {_MAX_LIST_PAGES * _PAGE} items at {path}"
+        )
+
+    async def get(self, path: str, kind: type[_ResponseT]) -> _ResponseT | GitHubRefusal:
+        return await self._get(path, kind)
+
+    async def create(
+        self, path: str, payload: Json, kind: type[_ResponseT]
+    ) -> _ResponseT | GitHubRefusal:
+        """Post and give what was made of it."""
+        answer = await self._ask("POST", path, body=payload)
+        if answer.status not in (200, 201):
+            return self._refused(answer)
+        return self._validated(answer.json(), kind)
+
+    async def job_log(self, job: int, most_bytes: int) -> str:
+        """Read the end of a job's log. Empty: there is none any more, or the token must not read it."""
+        path = f"/repos/{self.project.owner}/{self.project.name}/actions/jobs/{job}/logs"
+        answer = await self._client.download(path, most_bytes)
+        return answer.body.decode(errors="replace") if answer.status == 200 else ""
+
     def sentence(self, refused: GitHubRefusal) -> str:
         """Describe a refusal and what to do about it."""
         where = f"{self.project.project} on {self.project.host}"
@@ -358,9 +508,15 @@ class GitHub:
         self, method: str, path: str, *, query: dict[str, str] | None = None, body: Json = None
     ) -> ApiResponse:
         whole = f"/repos/{self.project.owner}/{self.project.name}{path}"
-        answer = await self._client.ask(method, whole, query=query, body=body)
+        if method != "GET":
+            answer = await self._client.ask(method, whole, query=query, body=body)
+            self._refuse_passing(answer)
+            return answer
+        key = f"{whole}?{urlencode(query or {})}"
+        known = self._cache.headers_for(key)
+        answer = await self._client.ask(method, whole, query=query, headers=known)
         self._refuse_passing(answer)
-        return answer
+        return self._cache.settled(key, answer)
 
     def _refuse_passing(self, answer: ApiResponse) -> None:
         message = self._refused(answer).message

@@ -17,6 +17,7 @@ from podium.core.forge import Finding, Preflight, PullRequest, PullRequestDraft,
 from podium.core.model import FrozenModel
 from podium.git.forge.branch_protection import look
 from podium.git.forge.github import GitHub, GitHubRefusal, api_url_of
+from podium.git.forge.issues import GitHubIssues
 from podium.git.forge.remotes import (
     Pusher,
     RemoteAddress,
@@ -241,6 +242,15 @@ class RepositoryForge:
         if isinstance(forge, GitHub):
             return await _opened(forge, remotes.push.owner, draft)
         return await self._written(draft, remotes.name, forge.why, pushed=True)
+
+    async def issues(self, repository: str, base: str) -> GitHubIssues:
+        whole = _whole_path(repository)
+        remotes = await find_remotes(self._git, whole, base, self._settings.remote)
+        forge = self._forge_for(remotes)
+        if isinstance(forge, _NoForge):
+            raise NotPossibleNow(f"there are no issues to read: {forge.why}; {forge.remedy}")
+        seconds = self._settings.ask_seconds
+        return GitHubIssues(self._api_url, self._token, forge.project, self._clock, seconds=seconds)
 
     def _forge_for(self, remotes: Remotes | None) -> GitHub | _NoForge:
         if remotes is None:

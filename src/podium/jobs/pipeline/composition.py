@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,13 +14,16 @@ from podium.agents.turn_step import RoleAgent
 from podium.app.agent_builder import agents_by_role, build_agent
 from podium.app.checks import named_checks
 from podium.app.kernel_flows import supervisor_toolboxes
-from podium.config.folders import PROJECT_FILE
+from podium.config.folders import PROJECT_FILE, project_id_in
 from podium.core.decisions import Tier, ToolSpec
 from podium.core.errors import BadInput
 from podium.core.forge import PullRequestDraft
 from podium.core.model import Json
 from podium.core.workspaces import CheckoutStatus
 from podium.jobs.pipeline import PipelineDeps, PipelineJob, PipelineSpec, pipeline
+from podium.jobs.pipeline.issue import PinnedIssue
+from podium.jobs.pipeline.issue_claim import IssueWork, IssueWorkFactory
+from podium.jobs.pipeline.issue_report import report_on_issue_tool
 from podium.jobs.pipeline.spec import pipeline_prompts, pipeline_spec
 from podium.ports import FlowBody, Forge
 
@@ -69,26 +73,54 @@ _NOTES_BYTES = 200_000
 async def build_pipeline(podium: Podium) -> FlowBody:
     """Build the flow with the agents, workspaces and forge of this project."""
     spec = pipeline_spec(podium.configuration)
+    forge = podium.forge(push=spec.push)
+    issue_work = issue_work_factory(podium, forge, spec)
     deps = PipelineDeps(
         role_agent_for=await _role_agents(podium),
         budget=await podium.budget_tracker(),
         clock=podium.clock,
         workspaces=podium.workspaces,
         workspace_spec=podium.workspace_spec,
-        forge=podium.forge(push=spec.push),
+        forge=forge,
         checks=lambda: named_checks(podium.configuration),
         run_check=podium.check_runner.run,
-        toolbox_in=supervisor_toolboxes(podium, hand_over_tool(podium.forge(push=spec.push))),
+        toolbox_in=supervisor_toolboxes(
+            podium, hand_over_tool(forge), report_on_issue_tool(issue_work)
+        ),
         human_notes=lambda: asyncio.to_thread(_human_notes, podium.folders.project),
         journal=await podium.journal(),
         looks_secret=podium.looks_secret,
         redact=podium.redactor.text,
+        issue_work=issue_work,
     )
     return pipeline(deps)
 
 
+def issue_work_factory(podium: Podium, forge: Forge, spec: PipelineSpec) -> IssueWorkFactory:
+    """Build the work of runs on issues, with the labels and the lease of today's settings."""
+
+    async def issue_work(repository: str, base: str, number: int, run_id: str) -> IssueWork:
+        tracker = await forge.issues(repository, base)
+        worker = intake_worker(podium)
+        return IssueWork(tracker, number, run_id, worker, spec.intake, podium.clock)
+
+    return issue_work
+
+
+def intake_worker(podium: Podium) -> str:
+    """Name of this project folder among all that take issues. It names no machine, and a copied folder gets its own."""
+    identity = project_id_in(podium.folders.state) or str(podium.folders.project)
+    return f"worker-{hashlib.sha256(identity.encode()).hexdigest()[:12]}"
+
+
 async def pipeline_job(
-    podium: Podium, task: str, *, mode: str = "direct", agent: str = "", base: str = ""
+    podium: Podium,
+    task: str,
+    *,
+    mode: str = "direct",
+    agent: str = "",
+    base: str = "",
+    issue: PinnedIssue | None = None,
 ) -> PipelineJob:
     """Everything that is looked at before a run is stored. Raises `BadInput` and changes nothing."""
     from podium.git.repository import look_at
@@ -118,6 +150,7 @@ async def pipeline_job(
         spec=spec,
         prompts=pipeline_prompts(podium.configuration, spec),
         warnings=warnings,
+        issue=issue,
     )
 
 

@@ -22,6 +22,7 @@ from podium.core.workspaces import WorkspaceRecord
 from podium.jobs.pipeline.base_checks import check_base
 from podium.jobs.pipeline.feedback import triage_feedback
 from podium.jobs.pipeline.handover import deliver
+from podium.jobs.pipeline.issue_claim import ClaimKeeper, kept_claim
 from podium.jobs.pipeline.quoted_files import conventions_of
 from podium.jobs.pipeline.skills import offer_skill
 from podium.jobs.pipeline.spec import DELIVER
@@ -43,15 +44,24 @@ def pipeline(deps: PipelineDeps) -> FlowBody:
     """Build the flow with its dependencies."""
 
     async def run_pipeline(ctx: FlowContext, job: PipelineJob) -> Json:
+        work = None
+        if job.issue is not None and job.issue.is_claimed:
+            work = await deps.issue_work(job.repository, job.base, job.issue.number, ctx.run.id)
+        async with kept_claim(work) as claim:
+            return await run_stages(ctx, job, claim)
+
+    async def run_stages(ctx: FlowContext, job: PipelineJob, claim: ClaimKeeper) -> Json:
         await _look_at_the_remote(ctx, deps, job)
         context = await check_base(await _set_up(ctx, deps, job))
         stage = job.spec.mode(job.mode).start
         while True:
             while stage != DELIVER:
+                claim.require()
                 context, settled = await run_stage(context, stage)
                 context = await triage_feedback(context, stage, settled)
                 context = await offer_skill(context, stage, settled)
                 context, stage = await next_stage(context, stage, settled)
+            claim.require()
             context, report = await deliver(context)
             if report is not None:
                 return report
@@ -77,7 +87,7 @@ async def _set_up(ctx: FlowContext, deps: PipelineDeps, job: PipelineJob) -> Sta
     """Branch and workspace, at once and once."""
 
     async def make(step: StepContext) -> WorkspaceRecord:
-        name = task_name(job.task, step.run_id)
+        name = task_name(job.subject, step.run_id)
         for existing in deps.workspaces.existing():
             if existing.run_id == step.run_id:
                 return existing

@@ -18,6 +18,8 @@ from podium.jobs.pipeline.agent_text import shortened
 from podium.jobs.pipeline.base_report import base_lines, base_record, red_before_lines
 from podium.jobs.pipeline.branch_documents import archived, bring_back, was_made
 from podium.jobs.pipeline.fix_proof import proof_lines, proof_record
+from podium.jobs.pipeline.issue import closing_line, title_without_references
+from podium.jobs.pipeline.issue_report import report_delivery
 from podium.jobs.pipeline.plan_check import LOGIC, part_of
 from podium.jobs.pipeline.pull_request import body_of, title_of
 from podium.jobs.pipeline.skills import taken_skills
@@ -188,6 +190,7 @@ async def deliver(context: StageContext) -> tuple[StageContext, Json]:
             untested=state.untested_reason if state.untested else "",
         )
     )
+    await report_delivery(context, request)
     return context, _report(context, put_away, request)
 
 
@@ -394,13 +397,15 @@ def _pull_request_draft(context: StageContext, put_away: _Archived) -> PullReque
         base_checks=base_lines(state.before),
         fix_proof=proof_lines(state.proof),
     )
+    issue = state.job.issue
+    title = title_of(state.job.subject)
     return PullRequestDraft(
         repository=state.workspace.record.repository,
         branch=state.branch,
         base=state.job.base,
         commit=state.head,
-        title=redact(title_of(state.job.task)),
-        body=redact(body),
+        title=redact(title_without_references(title) if issue else title),
+        body=redact(f"{body}\n{closing_line(issue)}\n" if issue else body),
         run_id=state.run_id,
     )
 

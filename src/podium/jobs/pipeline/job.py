@@ -36,6 +36,10 @@ JOB = Job(
             "podium.jobs.pipeline.commands.run:app",
             "Turn a task into a reviewed, tested branch and a pull request.",
         ),
+        "intake": Command(
+            "podium.jobs.pipeline.commands.intake:app",
+            "Turn labelled GitHub issues into queued runs.",
+        ),
         "prompts": Command(
             "podium.jobs.pipeline.commands.prompts:app",
             "Show the prompts of the pipeline, or those that a run sent, with their sizes.",

@@ -122,6 +122,31 @@ class Mode(FrozenModel):
     """Stage → the prompt that it has in this mode instead of its own."""
 
 
+class IntakeOptions(FrozenModel):
+    """Issues that `podium intake` turns into runs."""
+
+    label: NonEmpty = "podium"
+    """Label of issues to work on."""
+    claimed_label: NonEmpty = "podium:claimed"
+    """Label of issues that a run works on."""
+    stop_label: NonEmpty = "podium:stop"
+    """Label that cancels the run of an issue."""
+    authors: tuple[NonEmpty, ...] = ("OWNER", "MEMBER", "COLLABORATOR")
+    """Relations to the repository, as GitHub names them, that an issue's author may have."""
+    users: tuple[NonEmpty, ...] = ()
+    """Logins that are allowed besides: as authors, as those who label, and as accounts of Podium."""
+    queue: str = ""
+    """Queue of the runs. Empty: the default one."""
+    mode: NonEmpty = "direct"
+    """Mode of the runs."""
+    base: str = ""
+    """Branch to start from. Empty: the one that is checked out."""
+    lease_minutes: Annotated[PositiveInt, Strict()] = 60
+    """Time after which a claim that is not renewed ends, and another worker may take the issue."""
+    interval_seconds: Annotated[PositiveInt, Strict()] = 60
+    """Pause of `podium intake --watch` between two looks."""
+
+
 class PipelineSpec(FrozenModel):
     """All stages, and where each mode enters."""
 
@@ -157,6 +182,8 @@ class PipelineSpec(FrozenModel):
     """Action on a fix without a test that fails on the base; `skip`, as in runs older than this option, looks for none."""
     red_base: RedBase = "ask"
     """Action on checks that are red on the base, and with the work in the same way."""
+    intake: IntakeOptions = IntakeOptions()
+    """Issues that become runs."""
 
     def mode(self, name: str) -> Mode:
         mode = self.modes[name]
@@ -285,6 +312,8 @@ class PipelineOptions(FrozenModel):
     red_base: RedBase | None = None
     """Action on checks that are red on the base and stay red in the same way: `ask` a person before delivery, `deliver`, or
     `abort` before any agent starts. `ask` unless set."""
+    intake: IntakeOptions | None = None
+    """Issues that `podium intake` turns into runs: labels, allowed accounts, queue, lease."""
 
 
 FLOW = "pipeline"

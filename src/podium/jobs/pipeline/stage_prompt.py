@@ -19,6 +19,7 @@ from podium.jobs.pipeline.base_report import base_prompt
 from podium.jobs.pipeline.branch_change import sections_of
 from podium.jobs.pipeline.branch_documents import results_line
 from podium.jobs.pipeline.fix_proof import proof_prompt
+from podium.jobs.pipeline.issue import task_text
 from podium.jobs.pipeline.memory import relevant
 from podium.jobs.pipeline.quoted_files import (
     HumanNote,
@@ -119,7 +120,7 @@ async def _triage_inputs(context: StageContext, remark: Remark) -> str:
     state = context.state
     parts = [
         f"Stage: triage, round {remark.round}. You work in a git worktree on branch {in_code(state.branch)}.",
-        f"The task, in the user's words:\n{fenced(state.job.task)}",
+        task_text(state.job.task, state.job.issue),
         *(answer.text for answer in await _answers(context)),
     ]
     if state.plan:
@@ -172,7 +173,7 @@ async def _inputs(
     for kind in stage.gives:
         match kind:
             case "task":
-                yield _Input("task", f"The task, in the user's words:\n{fenced(state.job.task)}")
+                yield _Input("task", task_text(state.job.task, state.job.issue))
                 for answer in answers:
                     yield answer
             case "reports":

@@ -22,6 +22,8 @@ from podium.core.turns import Reply
 from podium.core.workspaces import WorkspaceSpec, WorktreeSnapshot
 from podium.jobs.pipeline.agent_text import slug_of
 from podium.jobs.pipeline.findings import Finding
+from podium.jobs.pipeline.issue import PinnedIssue
+from podium.jobs.pipeline.issue_claim import IssueWorkFactory
 from podium.jobs.pipeline.payloads import ProposedTest, SkillProposal
 from podium.jobs.pipeline.spec import Does, PipelineSpec, Stage
 from podium.ports import (
@@ -60,6 +62,7 @@ class PipelineDeps:
     looks_secret: Callable[[str], str | None]
     redact: Callable[[str], str]
     """Takes secrets out of what is written down for others to see."""
+    issue_work: IssueWorkFactory
 
 
 class PipelineJob(FrozenModel):
@@ -78,6 +81,13 @@ class PipelineJob(FrozenModel):
     """Name → text."""
     warnings: tuple[str, ...] = ()
     """Warnings for the person who starts it."""
+    issue: PinnedIssue | None = None
+    """The issue whose text the task is."""
+
+    @property
+    def subject(self) -> str:
+        """The text that branch, documents and pull request are named after: of an issue its title."""
+        return self.task.split("\n", 1)[0] if self.issue else self.task
 
     def prompt(self, stage: str) -> str:
         own = self.spec.stages[stage].prompt or stage
@@ -370,12 +380,12 @@ class PipelineState:
 
     @property
     def feat(self) -> str:
-        return slug_of(self.job.task)
+        return slug_of(self.job.subject)
 
     @property
     def name(self) -> str:
         """The task's own name: the words, and what no other run has."""
-        return task_name(self.job.task, self.run_id)
+        return task_name(self.job.subject, self.run_id)
 
     @property
     def own_documents(self) -> frozenset[str]:

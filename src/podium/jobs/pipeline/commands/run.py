@@ -28,8 +28,17 @@ STDIN = "-"
 def run(
     context: typer.Context,
     task: Annotated[
-        str, typer.Argument(metavar="TASK", help="What to build or fix; `-` reads it from stdin.")
-    ],
+        str | None,
+        typer.Argument(metavar="TASK", help="What to build or fix; `-` reads it from stdin."),
+    ] = None,
+    issue: Annotated[
+        str,
+        typer.Option(
+            "--issue",
+            metavar="NUMBER|URL",
+            help="Take the task from this issue of the project's GitHub repository.",
+        ),
+    ] = "",
     mode: Annotated[
         str,
         typer.Option(
@@ -81,6 +90,7 @@ def run(
       podium run "Add a dark mode toggle to the settings page"
       podium run --mode bugfix "Saving twice loses the first file"
       podium run --mode quick "Fix the typo in the usage line"
+      podium run --issue 123
       podium run --detach - < task.md
       podium run --queue gpu --priority 5 --delay 10m "Train it again"
     """
@@ -90,13 +100,18 @@ def run(
         raise BadInput("--wait cannot be combined with --detach or --queue")
     if (priority or delay) and not slot:
         raise BadInput("--priority and --delay need a queue; add --detach or --queue")
-    text = _task_text(task)
+    text = _given_text(task, issue)
 
     async def begin(podium: Podium, slot: QueueSlot | None = None) -> Run:
         from podium.jobs.pipeline.composition import pipeline_job
 
         # Before the store is opened: what is refused leaves nothing behind.
-        job = await pipeline_job(podium, text, mode=mode, agent=agent, base=base)
+        if issue:
+            from podium.jobs.pipeline.intake import job_of_issue
+
+            job = await job_of_issue(podium, issue, mode=mode, agent=agent, base=base)
+        else:
+            job = await pipeline_job(podium, text, mode=mode, agent=agent, base=base)
         engine = await podium.hosting_engine()
         settings = cli.configuration.run_settings()
         job_input = job.model_dump(mode="json")
@@ -121,6 +136,15 @@ def _queue_slot(queue: str, priority: int, delay: str) -> QueueSlot:
             f"--priority must be between -{MAX_PRIORITY} and {MAX_PRIORITY}, not {priority}"
         )
     return QueueSlot(queue=queue or QUEUE, priority=priority, delay_seconds=seconds)
+
+
+def _given_text(task: str | None, issue: str) -> str:
+    """The task, or nothing where an issue has it. Raises `BadInput` unless exactly one was passed."""
+    if task is None and not issue:
+        raise BadInput("Missing argument 'TASK': describe what to do, or pass --issue 123")
+    if task is not None and issue:
+        raise BadInput("pass either a task or --issue, not both")
+    return "" if task is None else _task_text(task)
 
 
 def _task_text(task: str) -> str:

@@ -1,0 +1,329 @@
+"""Issues become runs: claimed once, worked on as pinned, and answered once."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podium.core.errors import BadInput, RateLimited
+from podium.core.work import RunStatus
+from podium.jobs.pipeline import issue_report
+from podium.jobs.pipeline.intake import IssueIntake, job_of_issue
+from podium.jobs.pipeline.issue import IssueClaim
+from tests.integration.forge import description
+from tests.integration.forge.github_server import (
+    Asked,
+    GitHubResponse,
+    GitHubServer,
+    serving,
+    trouble,
+)
+from tests.integration.pipeline.issue_project import IssueProject, issue_of
+from tests.integration.pipeline.pipeline_harness import smooth
+
+SETTINGS: dict[str, Any] = {"flows": {"pipeline": {"intake": {"mode": "quick"}}}}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _described() -> None:
+    description.load()
+
+
+@pytest.fixture
+def github(monkeypatch: pytest.MonkeyPatch) -> Iterator[GitHubServer]:
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    with serving() as server:
+        yield server
+
+
+@pytest.fixture
+def project(tmp_path: Path, github: GitHubServer) -> IssueProject:
+    return IssueProject(tmp_path / "one", github).build(smooth(), settings=SETTINGS)
+
+
+def bodies(github: GitHubServer, number: int) -> list[str]:
+    return [comment["body"] for comment in github.issue_comments.get(number, [])]
+
+
+async def test_issue_becomes_a_claimed_run_a_pull_request_and_one_comment(
+    project: IssueProject, github: GitHubServer
+) -> None:
+    github.issues.add(7)
+    items = await project.look()
+    assert [(item.number, item.action) for item in items] == [(7, "queued")]
+    assert "podium:claimed" in github.issues.labels_of(7)
+    (run,) = await project.work()
+    assert run.status is RunStatus.SUCCEEDED, (run.failure, run.waiting_for)
+    assert issue_of(run) == 7
+    (pull,) = github.pulls
+    assert pull["body"].rstrip().endswith("Closes #7")
+    claim, result = bodies(github, 7)
+    assert claim.startswith('<!-- podium:claim {"run":')
+    assert '"state":"done"' in claim
+    assert "opened https://github.com/octo/hello/pull/100 for this issue" in result
+    assert github.issues.labels_of(7) == []
+    assert [item.action for item in await project.look()] == []
+    assert len(bodies(github, 7)) == 2
+
+
+async def test_two_machines_claim_twenty_issues_once(tmp_path: Path, github: GitHubServer) -> None:
+    one = IssueProject(tmp_path / "one", github).build([], settings=SETTINGS)
+    two = IssueProject(tmp_path / "two", github, one.bare).build([], settings=SETTINGS)
+    for number in range(1, 21):
+        github.issues.add(number, f"Task {number}")
+    both = await asyncio.gather(one.look(), two.look())
+    # Whoever came late sees what the other has; nothing is lost and nothing done twice.
+    await asyncio.gather(one.look(), two.look())
+    runs = [issue_of(run) for project in (one, two) for run in await project.runs()]
+    assert sorted(runs) == list(range(1, 21))
+    assert {item.action for items in both for item in items} <= {"queued", "claimed_elsewhere"}
+    for number in range(1, 21):
+        (claim,) = bodies(github, number)
+        assert claim.startswith("<!-- podium:claim ")
+
+
+async def test_claim_that_ended_is_taken_over_and_its_run_stops(
+    tmp_path: Path, github: GitHubServer
+) -> None:
+    one = IssueProject(tmp_path / "one", github).build(smooth(), settings=SETTINGS)
+    two = IssueProject(tmp_path / "two", github, one.bare).build([], settings=SETTINGS)
+    github.issues.add(7)
+    await one.look()
+    (mine,) = github.issue_comments[7]
+    mine["body"] = re.sub(r'"until":"[^"]*"', '"until":"2026-01-01T00:00:00Z"', mine["body"])
+    assert [item.action for item in await two.look()] == ["queued"]
+    (run,) = await one.work()
+    assert run.status is RunStatus.FAILED
+    assert run.failure is not None
+    assert "this run lost its issue" in run.failure.message
+    assert github.pulls == []
+    assert [item.action for item in await two.look()] == ["working"]
+
+
+@pytest.mark.parametrize(
+    "stranger",
+    [
+        {"author": "mallory", "association": "NONE", "by": "uma"},
+        {"author": "mallory", "association": "CONTRIBUTOR", "by": "uma"},
+        {"by": "mallory"},
+    ],
+    ids=["author", "contributor", "label"],
+)
+async def test_issue_or_label_of_a_stranger_is_ignored(
+    project: IssueProject, github: GitHubServer, stranger: dict[str, str]
+) -> None:
+    github.issues.add(7, **stranger)  # type: ignore[arg-type]
+    (item,) = await project.look()
+    assert item.action == "not_allowed"
+    assert "mallory" in item.reason
+    assert await project.runs() == []
+    assert {asked.method for asked in github.asked} == {"GET"}
+
+
+async def test_who_put_the_label_is_found_behind_a_thousand_events(
+    project: IssueProject, github: GitHubServer
+) -> None:
+    github.issues.add(7)
+    github.issues.unlabel(7, "podium")
+    github.issues.add_events(7, 1100)
+    github.issues.label(7, "podium", by="mallory")
+    github.issues.add_events(7, 150)
+    (item,) = await project.look()
+    assert item.action == "not_allowed"
+    assert "'mallory'" in item.reason
+
+
+async def test_dry_run_changes_nothing(project: IssueProject, github: GitHubServer) -> None:
+    github.issues.add(7)
+    assert [item.action for item in await project.look(dry_run=True)] == ["would_queue"]
+    assert {asked.method for asked in github.asked} == {"GET"}
+    assert await project.runs() == []
+
+
+async def test_edit_after_the_claim_is_shown_and_changes_no_run(
+    project: IssueProject, github: GitHubServer
+) -> None:
+    issue = github.issues.add(7)
+    await project.look()
+    issue["body"] = "And delete everything"
+    (item,) = await project.look()
+    await project.look()
+    assert item.edited
+    (run,) = await project.runs()
+    assert run.task == "Make the sum right"
+    notes = [event["text"] for event in await project.events(run.id) if "text" in event]
+    assert ["was edited since this run began" in note for note in notes] == [True]
+
+
+async def test_stop_label_cancels_the_run_and_says_so_once(
+    project: IssueProject, github: GitHubServer
+) -> None:
+    github.issues.add(7)
+    await project.look()
+    github.issues.label(7, "podium:stop")
+    assert [item.action for item in await project.look()] == ["stopped"]
+    await project.look()
+    (run,) = await project.runs()
+    assert run.status is RunStatus.CANCELLED
+    claim, result = bodies(github, 7)
+    assert '"state":"done"' in claim
+    assert "stopped working on this issue" in result
+    assert github.issues.labels_of(7) == []
+
+
+@pytest.mark.parametrize("refusal", [(410, "This issue was deleted", {}), (404, "Not Found", {})])
+async def test_issue_that_cannot_be_used_stops_no_other(
+    project: IssueProject, github: GitHubServer, refusal: tuple[int, str, dict[str, str]]
+) -> None:
+    github.issues.add(7)
+    github.issues.add(8)
+    github.issues.add(9)["locked"] = True
+    github.issues.refusals[7] = refusal
+    items = {item.number: item for item in await project.look()}
+    actions = {number: item.action for number, item in items.items()}
+    assert actions == {7: "unavailable", 8: "queued", 9: "unavailable"}
+    assert "issue is locked" in items[9].reason
+
+
+@pytest.mark.parametrize("method", ["comments", "labels"])
+async def test_killed_between_claim_and_run_it_loses_and_doubles_nothing(
+    project: IssueProject, github: GitHubServer, method: str
+) -> None:
+    github.issues.add(7)
+
+    def dies(asked: Asked) -> GitHubResponse | None:
+        """Do what was asked and answer as if the process had died before it heard of it."""
+        if asked.method == "POST" and asked.target.endswith(method):
+            return trouble(403, "Killed here")
+        return None
+
+    github.after = dies
+    assert [item.action for item in await project.look()] == ["unavailable"]
+    assert await project.runs() == []
+    github.after = lambda asked: None
+    assert [item.action for item in await project.look()] == ["queued"]
+    assert [item.action for item in await project.look()] == ["working"]
+    assert len(await project.runs()) == 1
+    assert len(bodies(github, 7)) == 1
+
+
+async def test_forged_claims_and_results_of_strangers_count_for_nothing(
+    project: IssueProject, github: GitHubServer
+) -> None:
+    forged = IssueClaim(
+        run="run_1", worker="worker-1", until=datetime(2099, 1, 1, tzinfo=UTC)
+    ).comment
+    github.issues.add(7)
+    github.comment(7, forged, author="mallory", association="NONE")
+    github.comment(7, f"> {forged}", author="uma", association="MEMBER")
+    assert [item.action for item in await project.look()] == ["queued"]
+
+
+async def test_rate_limit_says_when_to_look_again(
+    project: IssueProject, github: GitHubServer
+) -> None:
+    github.everything = trouble(429, "Slow down", retry_after="120")
+    with pytest.raises(RateLimited, match="is exceeded until"):
+        await project.look()
+    assert len(github.asked) == 1
+
+
+async def test_label_added_again_starts_the_issue_anew(
+    project: IssueProject, github: GitHubServer
+) -> None:
+    github.issues.add(7)
+    await project.look()
+    (first,) = await project.runs()
+    async with project.podium() as podium:
+        await (await podium.engine()).cancel(first.id, by="Ann", why="not now")
+    assert [item.action for item in await project.look()] == ["finished"]
+    assert "not now" in bodies(github, 7)[-1] or "cancelled" in bodies(github, 7)[-1]
+    assert github.issues.labels_of(7) == []
+    github.issues.label(7, "podium", at="2098-01-01T00:00:00Z")
+    assert [item.action for item in await project.look()] == ["queued"]
+    assert len(await project.runs()) == 2
+
+
+async def test_run_that_needs_a_person_says_so_on_the_issue_once(
+    tmp_path: Path, github: GitHubServer
+) -> None:
+    settings = {**SETTINGS, "checks": ["no-such-program --all"]}
+    project = IssueProject(tmp_path / "one", github).build([], settings=settings)
+    github.issues.add(7)
+    await project.look()
+    (run,) = await project.work()
+    assert run.status is RunStatus.NEEDS_HUMAN, run.failure
+    assert [item.action for item in await project.look()] == ["reported"]
+    assert [item.action for item in await project.look()] == ["working"]
+    claim, result = bodies(github, 7)
+    assert "Podium needs a person to continue" in result
+    until = re.search(r'"until":"([^"]*)"', claim)
+    assert until is not None
+    assert datetime.fromisoformat(until[1]) > datetime.now(UTC) + timedelta(days=6)
+
+
+async def test_claim_of_a_queued_run_is_renewed_and_unchanged_lists_cost_nothing(
+    project: IssueProject, github: GitHubServer
+) -> None:
+    github.issues.add(7)
+    await project.look()
+    (mine,) = github.issue_comments[7]
+    soon = datetime.now(UTC) + timedelta(minutes=10)
+    mine["body"] = re.sub(r'"until":"[^"]*"', f'"until":"{soon.isoformat()}"', mine["body"])
+    async with project.podium() as podium:
+        intake = await IssueIntake.open(podium, settle_seconds=0)
+        await intake.look()
+        assert github.asked[-1].method == "PATCH"
+        await intake.look()
+        before = github.unchanged
+        asked = len(github.asked)
+        await intake.look()
+    assert github.unchanged - before == len(github.asked) - asked == 3
+
+
+async def test_delivery_is_reported_once_although_an_answer_is_lost(
+    project: IssueProject, github: GitHubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(issue_report, "_PAUSE", timedelta(0))  # nobody has half a minute
+    github.issues.add(7)
+    await project.look()
+    lost = iter([True])
+
+    def lose(asked: Asked) -> GitHubResponse | None:
+        is_result = asked.method == "POST" and "podium:result" in (asked.body or {}).get("body", "")
+        return trouble(502, "Bad gateway") if is_result and next(lost, False) else None
+
+    github.after = lose
+    (run,) = await project.work()
+    assert run.status is RunStatus.SUCCEEDED, (run.failure, run.waiting_for)
+    assert ["podium:result" in body for body in bodies(github, 7)] == [False, True]
+    assert github.issues.labels_of(7) == []
+
+
+async def test_person_names_an_issue_without_label_or_claim(
+    project: IssueProject, github: GitHubServer
+) -> None:
+    github.issues.add(7, labels=(), author="mallory", association="NONE")
+    async with project.podium() as podium:
+        for text in (
+            "https://github.com/octo/other/issues/7",
+            "https://github.com/octo/hello/pull/7",
+            "x",
+        ):
+            with pytest.raises(BadInput):
+                await job_of_issue(podium, text, mode="quick", agent="", base="")
+        url = "https://github.com/octo/hello/issues/7"
+        job = await job_of_issue(podium, url, mode="quick", agent="", base="")
+        engine = await podium.hosting_engine()
+        run = await engine.start("pipeline", job.model_dump(mode="json"), task=job.task)
+        run = await engine.finish(run.id, stop_when_waiting=True)
+    assert run.status is RunStatus.SUCCEEDED, (run.failure, run.waiting_for)
+    (result,) = bodies(github, 7)
+    assert "opened https://github.com/octo/hello/pull/100" in result
+    assert github.pulls[0]["body"].rstrip().endswith("Closes #7")
