@@ -145,6 +145,23 @@ class WorkspaceCommit(FrozenModel):
     trailers: dict[str, str] = Field(default_factory=dict)
 
 
+class TreeChange(FrozenModel):
+    """A path that differs between two commits. Modes and ids are as git has them; empty where a side has no such path."""
+
+    path: NonEmpty
+    old_mode: str = ""
+    old_blob: str = ""
+    new_mode: str = ""
+    new_blob: str = ""
+
+
+class TreeComparison(FrozenModel):
+    """Changes from a commit to the branch's tip, and all plain files of the tip by path, each with its blob."""
+
+    changes: tuple[TreeChange, ...] = ()
+    files: dict[str, str] = Field(default_factory=dict)
+
+
 SECRET_VALUE_PREFIX = "secret:"  # noqa: S105 — a beginning, and no secret
 """Stands before the name of a secret whose value is known, and is nothing that only looks like one."""
 

@@ -20,6 +20,7 @@ from podium.core.workspaces import (
     Delivery,
     MergeResult,
     RepositoryRefs,
+    TreeComparison,
     TurnEnd,
     Violation,
     WorkspaceCommit,
@@ -40,7 +41,14 @@ from podium.git.snapshots import Snapshots
 from podium.git.supervisor_repo import SupervisorRepo, clear_ignored_in, ignored_in, tracked_in
 from podium.git.workspace_reset import BranchReset, WorkspaceReset, is_within, restore
 from podium.git.worktree_files import check_paths, read_text, write_files
-from podium.git.worktree_status import commit_named, diff_since, history_since, state_of
+from podium.git.worktree_status import (
+    commit_named,
+    compare_trees,
+    diff_since,
+    history_since,
+    read_blobs,
+    state_of,
+)
 from podium.platform import make_private_folder
 from podium.ports.engine import Clock
 
@@ -444,6 +452,17 @@ class GitWorkspace:
             await self._supervisor_repo.sit_down()
             commit = await commit_named(self._git, self._record, since)
             return await diff_since(self._supervisor_repo, self._record, commit, most_bytes)
+
+    async def compare_trees(self, since: str) -> TreeComparison:
+        with self._at_work():
+            await self._supervisor_repo.sit_down()
+            commit = await commit_named(self._git, self._record, since)
+            return await compare_trees(self._supervisor_repo, self._record, commit)
+
+    async def blobs(self, ids: Sequence[str], most_bytes: int = 20_000_000) -> dict[str, bytes]:
+        with self._at_work():
+            await self._supervisor_repo.sit_down()
+            return await read_blobs(self._supervisor_repo, ids, most_bytes)
 
     async def merge(
         self, other: str, message: str, trailers: Mapping[str, str], *, trusted: bool = False

@@ -5,12 +5,19 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from podium.core.errors import BadInput, NotPossibleNow, WorkspaceTampered
-from podium.core.workspaces import WorkspaceCommit, WorkspaceRecord, WorktreeStatus
+from podium.core.workspaces import (
+    TreeChange,
+    TreeComparison,
+    WorkspaceCommit,
+    WorkspaceRecord,
+    WorktreeStatus,
+)
+from podium.git.commit_trees import contents_of
 from podium.git.committable_tree import left_by_set_up
 from podium.git.git_command import Git, GitFailed
 from podium.git.planted import same_as_blob
@@ -223,6 +230,63 @@ async def diff_since(
             f"the branch and {since[:12]} have no common ancestor, so they cannot be compared"
         ) from failed
     return ended.stdout.decode(errors="replace")
+
+
+_MAX_TREE_BYTES = 100_000_000
+
+
+async def compare_trees(
+    supervisor_repo: SupervisorRepo, record: WorkspaceRecord, since: str
+) -> TreeComparison:
+    """Compare the trees of this commit and of the branch's tip. Renames are a deletion and an addition."""
+    tip = await asyncio.to_thread(_tip, record)
+    listing = ("ls-tree", "-r", "-z", "--full-tree", tip)
+    ended = await supervisor_repo.run(
+        "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", since, tip, "--",
+        after=[(listing, b"")], output_bytes=_MAX_TREE_BYTES,
+    )  # fmt: skip
+    fields = ended.stdout.decode(errors="surrogateescape").split("\0")
+    files: dict[str, str] = {}
+    changes: list[TreeChange] = []
+    rest = iter(fields)
+    for row in rest:
+        if row.startswith(":"):
+            old_mode, new_mode, old_blob, new_blob, _ = row[1:].split(" ")
+            changes.append(_tree_change(next(rest), old_mode, old_blob, new_mode, new_blob))
+        elif row:
+            entry, _, path = row.partition("\t")
+            mode, _, blob = entry.split(" ")
+            if mode.startswith("100"):
+                files[path] = blob
+    return TreeComparison(changes=tuple(changes), files=files)
+
+
+def _tree_change(
+    path: str, old_mode: str, old_blob: str, new_mode: str, new_blob: str
+) -> TreeChange:
+    return TreeChange(
+        path=path.encode(errors="surrogateescape").decode(errors="replace"),
+        old_mode=old_mode if old_mode.strip("0") else "",
+        old_blob=old_blob if old_mode.strip("0") else "",
+        new_mode=new_mode if new_mode.strip("0") else "",
+        new_blob=new_blob if new_mode.strip("0") else "",
+    )
+
+
+async def read_blobs(
+    supervisor_repo: SupervisorRepo, ids: Sequence[str], most_bytes: int
+) -> dict[str, bytes]:
+    """Read blobs in their order, up to this many bytes in all."""
+    if not ids:
+        return {}
+    stdin = "".join(f"{name}\n" for name in dict.fromkeys(ids)).encode()
+    ended = await supervisor_repo.run(
+        "cat-file", "--batch", "--buffer", stdin=stdin, output_bytes=most_bytes, cut=True
+    )
+    try:
+        return await asyncio.to_thread(contents_of, ended.stdout)
+    except ValueError:
+        raise NotPossibleNow("a file of the branch is missing from its repository") from None
 
 
 def _tip(record: WorkspaceRecord) -> str:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         RecoveredBranch,
         RemovedWorkspace,
         RepositoryRefs,
+        TreeComparison,
         TurnEnd,
         WorkspaceCommit,
         WorkspaceListing,
@@ -131,6 +132,17 @@ class Workspace(Protocol):
 
     async def diff(self, since: str, most_bytes: int = 10_000_000) -> str:
         """Changes of the branch since it left `since`, as `git diff since...HEAD` has them."""
+        ...
+
+    async def compare_trees(self, since: str) -> TreeComparison:
+        """Paths in which the branch's tip differs from this commit, by their trees alone.
+
+        Raises `NotPossibleNow` when there are too many to list.
+        """
+        ...
+
+    async def blobs(self, ids: Sequence[str], most_bytes: int = 20_000_000) -> Mapping[str, bytes]:
+        """Contents of these blobs by id, up to this many bytes in all; those beyond are missing."""
         ...
 
     async def merge(

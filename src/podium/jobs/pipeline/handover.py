@@ -18,6 +18,7 @@ from podium.jobs.pipeline.agent_text import shortened
 from podium.jobs.pipeline.base_report import base_lines, base_record, red_before_lines
 from podium.jobs.pipeline.branch_documents import archived, bring_back, was_made
 from podium.jobs.pipeline.fix_proof import proof_lines, proof_record
+from podium.jobs.pipeline.integrity_stage import integrity_lines
 from podium.jobs.pipeline.issue import closing_line, title_without_references
 from podium.jobs.pipeline.issue_report import report_delivery
 from podium.jobs.pipeline.plan_check import LOGIC, part_of
@@ -392,6 +393,7 @@ def _pull_request_draft(context: StageContext, put_away: _Archived) -> PullReque
         usd=state.usage.usd,
         run_id=state.run_id,
         guarded=put_away.guarded,
+        test_changes=integrity_lines(state),
         summary=put_away.summary,
         proof=put_away.proof,
         base_checks=base_lines(state.before),
@@ -427,6 +429,7 @@ def _report(context: StageContext, put_away: _Archived, request: PullRequest) ->
         "check_notes": _check_notes(context),
         "baseline": base_record(state.before),
         "fix_proof": proof_record(state.proof),
+        "test_integrity": integrity_lines(state),
         "backlog": list(state.backlog),
         "skills": [
             skill.model_dump(mode="json", include={"name", "path", "approval_id"})

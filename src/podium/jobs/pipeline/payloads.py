@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 from pydantic.json_schema import SkipJsonSchema
@@ -96,6 +96,17 @@ class ProposedTest(BaseModel):
     """Test files that it runs."""
 
 
+class TestChange(BaseModel):
+    """A reason for a change that takes something away from tests or checks."""
+
+    __test__: ClassVar[bool] = False
+    model_config = ConfigDict(extra="forbid")
+
+    test: Annotated[str, Field(min_length=1, max_length=500)]
+    """The test, file or setting."""
+    why: _Line
+
+
 class Work(Answer):
     """Developer and Integration Specialist."""
 
@@ -107,6 +118,8 @@ class Work(Answer):
     """Tests that fail without the fix and pass with it."""
     no_proof: str = Field(default="", max_length=2_000)
     """Reason why no test can show the fix: a person decides."""
+    test_changes: tuple[TestChange, ...] = Field(default=(), max_length=30)
+    """Reasons for removed, skipped or weaker tests and checks, for a person to decide about."""
     skill: SkillProposal | None = None
 
     @model_validator(mode="after")

@@ -77,6 +77,7 @@ def body_of(
     check_notes: Sequence[str] = (),
     base_checks: Sequence[str] = (),
     fix_proof: Sequence[str] = (),
+    test_changes: Sequence[str] = (),
 ) -> str:
     """The body in Markdown, at most 60,000 characters. Words of agents stand in it as data.
 
@@ -89,6 +90,7 @@ def body_of(
         _Section("Cause and change", text=_quiet_lines(summary)),
         _Section("Proof of the fix", rows=tuple(_list(fix_proof))),
         _Section("Guarded files", text=_GUARDED if guarded else "", rows=tuple(_list(guarded))),
+        _Section("Changed tests and checks", rows=tuple(_list(test_changes))),
         _Section(
             "Evidence",
             text="\n".join(_about_checks(check_notes, ran=bool(evidence))),

@@ -40,6 +40,7 @@ RedBase = Literal["ask", "deliver", "abort"]
 
 FixProofRule = Literal["require", "warn", "skip"]
 """`require`: sent back once, then a person decides. `warn`: named in the pull request."""
+TestIntegrity = Literal["require", "warn", "skip"]
 
 Does = Literal["report", "plan", "review", "audit", "work", "integrate", "edit"]
 """Purpose of a stage.
@@ -182,6 +183,8 @@ class PipelineSpec(FrozenModel):
     """Action on a fix without a test that fails on the base; `skip`, as in runs older than this option, looks for none."""
     red_base: RedBase = "ask"
     """Action on checks that are red on the base, and with the work in the same way."""
+    test_integrity: TestIntegrity = "skip"
+    """Action on changes that take something away from tests or checks. Runs older than this option skip the comparison."""
     intake: IntakeOptions = IntakeOptions()
     """Issues that become runs."""
 
@@ -312,6 +315,9 @@ class PipelineOptions(FrozenModel):
     red_base: RedBase | None = None
     """Action on checks that are red on the base and stay red in the same way: `ask` a person before delivery, `deliver`, or
     `abort` before any agent starts. `ask` unless set."""
+    test_integrity: TestIntegrity | None = None
+    """Action when a change deletes, skips or weakens tests or checks. `require` sends it back once, then asks a person; `warn` names
+    it in the pull request; `skip` compares nothing. `require` unless set."""
     intake: IntakeOptions | None = None
     """Issues that `podium intake` turns into runs: labels, allowed accounts, queue, lease."""
 

@@ -24,6 +24,7 @@ from podium.jobs.pipeline.branch_documents import (
 )
 from podium.jobs.pipeline.events import StageBegan, StageEnded
 from podium.jobs.pipeline.fix_proof import prove_fix
+from podium.jobs.pipeline.integrity_stage import compare_tests
 from podium.jobs.pipeline.spec import DONE, FORWARD, NONCE_SLOT, Stage
 from podium.jobs.pipeline.stage_evaluation import settle
 from podium.jobs.pipeline.stage_prompt import build_brief
@@ -80,10 +81,12 @@ async def run_stage(context: StageContext, name: str) -> tuple[StageContext, Set
     context = context.with_state(_taken_in(context.state, name, stage, settled))
     if stage.does in ("work", "integrate") and settled.verdict == DONE:
         context = context.with_state(replace(context.state, producer=name))
-        context, settled = await _checked(context, name, number, settled, moved=True)
-        if stage.does == "work":
-            context, settled = await prove_fix(context, name, number, settled)
-        context = await forecast_conflicts(context, name)
+        context, settled = await compare_tests(context, name, number, settled)
+        if settled.verdict == DONE:
+            context, settled = await _checked(context, name, number, settled, moved=True)
+            if stage.does == "work":
+                context, settled = await prove_fix(context, name, number, settled)
+            context = await forecast_conflicts(context, name)
     elif stage.does in ("report", "plan"):
         context = context.with_state(replace(context.state, producer=name))
     return _note_end(context, name, stage, number, settled, reply), settled

@@ -400,6 +400,7 @@ class _Evaluation:
             disputed=self._disputed,
             proof=self._answer.proof if isinstance(self._answer, Work) else (),
             no_proof=self._answer.no_proof.strip() if isinstance(self._answer, Work) else "",
+            test_changes=self._test_changes,
             rules=RULES,
         )
 
@@ -417,6 +418,11 @@ class _Evaluation:
     def _disputed(self) -> tuple[str, ...]:
         disputed = self._answer.disputed_checks if isinstance(self._answer, Work) else ()
         return tuple(f"{in_code(dispute.check)}: {dispute.why}" for dispute in disputed)
+
+    @property
+    def _test_changes(self) -> tuple[str, ...]:
+        changes = self._answer.test_changes if isinstance(self._answer, Work) else ()
+        return tuple(f"{in_code(change.test)}: {change.why}" for change in changes)
 
 
 def is_cache(path: str) -> bool:

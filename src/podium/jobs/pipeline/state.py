@@ -26,6 +26,7 @@ from podium.jobs.pipeline.issue import PinnedIssue
 from podium.jobs.pipeline.issue_claim import IssueWorkFactory
 from podium.jobs.pipeline.payloads import ProposedTest, SkillProposal
 from podium.jobs.pipeline.spec import Does, PipelineSpec, Stage
+from podium.jobs.pipeline.test_integrity import IntegrityFinding
 from podium.ports import (
     Clock,
     FlowContext,
@@ -246,6 +247,8 @@ class Settled(FrozenModel):
     rules: int = 0
     """Version of the rules it was recorded under. Runs of older code keep theirs: 1 asks a person about disputed checks and
     drops remarks that are settled."""
+    test_changes: tuple[str, ...] = ()
+    """Reasons of the answer for removed, skipped or weaker tests and checks."""
     gives_up: bool = False
     """The answer reports a failure, and nothing else is wrong with it."""
     no_plan: str = ""
@@ -340,6 +343,14 @@ class PipelineState:
     """Checks of a project that had none, found in what the run itself has added."""
     disputed: tuple[str, ...] = ()
     """Checks that whoever worked called wrong, with their reasons."""
+    integrity: tuple[IntegrityFinding, ...] = ()
+    """Findings of the last comparison of tests and checks with the base."""
+    integrity_returns: int = 0
+    """Number of times that work was sent back for it."""
+    accepted: Mapping[str, str] = field(default_factory=dict)
+    """Key of each finding of these that a person accepted → by whom, and their reason."""
+    test_changes: tuple[str, ...] = ()
+    """The developer's reasons for them."""
     untested: bool = False
     """There was no check to run on the work."""
     untested_reason: str = ""

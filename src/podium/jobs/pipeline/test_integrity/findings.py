@@ -1,0 +1,60 @@
+"""Findings about changed tests and checks, and the two versions of a file that they come from."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Literal
+
+from podium.core.model import FrozenModel
+
+Severity = Literal["high", "medium", "low"]
+"""`low` is named in the pull request and stops nothing."""
+MAX_QUOTE = 300
+
+
+class IntegrityFinding(FrozenModel):
+    """One change that makes tests or checks say less than before."""
+
+    kind: str
+    """Such as `deleted_test` or `weaker_assertion`."""
+    path: str
+    line: int = 0
+    """Line in the branch's version; in the base's where the branch has none. 0: unknown."""
+    subject: str = ""
+    """Test, setting or function that it is about."""
+    text: str
+    before: str = ""
+    after: str = ""
+    severity: Severity = "high"
+
+    @property
+    def key(self) -> str:
+        """The same for the same change on other lines."""
+        parts = (self.kind, self.path, self.subject, self.before, self.after)
+        return hashlib.sha256("\0".join(parts).encode(errors="replace")).hexdigest()[:16]
+
+    @property
+    def sentence(self) -> str:
+        """Place, change, and both versions, on one line."""
+        place = f"{self.path}:{self.line}" if self.line else self.path
+        was = f"; was `{self.before}`" if self.before else ""
+        now = f"; is `{self.after}`" if self.after else ""
+        return f"{place}: {self.text}{was}{now}"
+
+
+@dataclass(frozen=True)
+class FileVersions:
+    """A file that the branch changes, as the base and the branch have it. None: it has no such plain text file."""
+
+    path: str
+    before: str | None
+    after: str | None
+    problem: str = ""
+    """Reason why the branch's version cannot be compared."""
+
+
+def quote(text: str) -> str:
+    """A piece of code on one line, cut where it is long."""
+    line = " ".join(text.split()).replace("`", "'")
+    return line if len(line) <= MAX_QUOTE else f"{line[: MAX_QUOTE - 1]}…"
