@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,19 +16,25 @@ from podium.app.checks import named_checks
 from podium.app.kernel_flows import supervisor_toolboxes
 from podium.config.folders import PROJECT_FILE, project_id_in
 from podium.core.decisions import Tier, ToolSpec
-from podium.core.errors import BadInput
+from podium.core.errors import BadInput, UserMustAct
 from podium.core.forge import PullRequestDraft
 from podium.core.model import Json
 from podium.core.workspaces import CheckoutStatus
 from podium.jobs.pipeline import PipelineDeps, PipelineJob, PipelineSpec, pipeline
+from podium.jobs.pipeline.agent_text import shortened
+from podium.jobs.pipeline.attempts import SharedBudget
+from podium.jobs.pipeline.batch_forge import BatchForge
 from podium.jobs.pipeline.issue import PinnedIssue
 from podium.jobs.pipeline.issue_claim import IssueWork, IssueWorkFactory
 from podium.jobs.pipeline.issue_report import report_on_issue_tool
 from podium.jobs.pipeline.spec import pipeline_prompts, pipeline_spec
 from podium.ports import FlowBody, Forge
+from podium.render.text import counted
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
+    from podium.jobs.pipeline.batch import BatchJob
+    from podium.jobs.pipeline.task_list import BatchTask
     from podium.tools import Tool
     from podium.tools.scope import ToolScope
 
@@ -72,12 +78,24 @@ _NOTES_BYTES = 200_000
 
 async def build_pipeline(podium: Podium) -> FlowBody:
     """Build the flow with the agents, workspaces and forge of this project."""
+    return pipeline(await _pipeline_deps(podium))
+
+
+async def build_batch(podium: Podium) -> FlowBody:
+    """Build the flow of several tasks; this process serves the queue of its runs."""
+    from podium.jobs.pipeline.batch import BatchDeps, batch
+
+    engine = await podium.hosting_engine()
+    return batch(BatchDeps(await _pipeline_deps(podium), engine.serve))
+
+
+async def _pipeline_deps(podium: Podium) -> PipelineDeps:
     spec = pipeline_spec(podium.configuration)
-    forge = podium.forge(push=spec.push)
+    forge = BatchForge(podium.forge(push=spec.push))
     issue_work = issue_work_factory(podium, forge, spec)
-    deps = PipelineDeps(
+    return PipelineDeps(
         role_agent_for=await _role_agents(podium),
-        budget=await podium.budget_tracker(),
+        budget=await shared_budget(podium),
         clock=podium.clock,
         workspaces=podium.workspaces,
         workspace_spec=podium.workspace_spec,
@@ -93,7 +111,97 @@ async def build_pipeline(podium: Podium) -> FlowBody:
         redact=podium.redactor.text,
         issue_work=issue_work,
     )
-    return pipeline(deps)
+
+
+async def shared_budget(podium: Podium) -> SharedBudget:
+    """Budgets of turns; attempts at one task share that of a run."""
+    tracker = await podium.budget_tracker()
+    return SharedBudget(tracker.store, tracker.clock, tracker.budgets)
+
+
+async def attempts_job(
+    podium: Podium,
+    text: str,
+    *,
+    attempts: int,
+    agents: Sequence[str] = (),
+    mode: str = "direct",
+    base: str = "",
+    parallel: int = 0,
+) -> BatchJob:
+    """Input of a run of several attempts at one task. Raises `BadInput` and changes nothing."""
+    from podium.jobs.pipeline.batch import BatchJob
+    from podium.jobs.pipeline.task_list import BatchTask
+
+    if len(agents) > attempts:
+        raise BadInput(
+            f"--agents names {len(agents)} agents for {counted(attempts, 'attempt')}; raise --attempts"
+        )
+    names = tuple(dict.fromkeys(agents)) or usable_agents(podium)
+    common = await pipeline_job(podium, text, mode=mode, agent=names[0] if names else "", base=base)
+    for name in names[1:]:
+        _check_agents(podium, common.spec, name)
+    used = tuple(names[number % len(names)] if names else "" for number in range(attempts))
+    warnings = common.warnings
+    if len(set(used)) < attempts:
+        listed = ", ".join(names) or "the configured ones"
+        warnings += (
+            f"{counted(attempts, 'attempt')} and {counted(len(set(used)), 'agent')} ({listed}): agents take no seed, so "
+            "attempts of the same agent differ by chance.",
+        )
+    fields = {name: getattr(common, name) for name in type(common).model_fields}
+    return BatchJob(
+        **fields | {"agent": "", "warnings": warnings, "shares_budget": True},
+        tasks=tuple(
+            BatchTask(text=common.task, id=str(number), agent=name)
+            for number, name in enumerate(used, 1)
+        ),
+        parallel=parallel or common.spec.parallel,
+        attempts=True,
+    )
+
+
+def usable_agents(podium: Podium) -> tuple[str, ...]:
+    """Agents of podium.yaml whose program and secrets are there, in its order."""
+    return tuple(name for name in podium.settings.agents if _is_usable(podium, name))
+
+
+def _is_usable(podium: Podium, name: str) -> bool:
+    try:
+        _check_program(podium, name)
+    except UserMustAct:
+        return False
+    return True
+
+
+async def batch_job(
+    podium: Podium,
+    tasks: Sequence[BatchTask],
+    *,
+    mode: str = "direct",
+    agent: str = "",
+    base: str = "",
+    parallel: int = 0,
+    group: int = 1,
+) -> BatchJob:
+    """Input of a run of several tasks. Raises `BadInput` for any of them, and changes nothing."""
+    from podium.jobs.pipeline.batch import BatchJob
+
+    common = await pipeline_job(podium, tasks[0].text, mode=mode, agent=agent, base=base)
+    for task in tasks:
+        if task.mode and task.mode not in common.spec.modes:
+            modes = ", ".join(common.spec.modes)
+            raise BadInput(f"task {task.id}: there is no mode {task.mode!r}; modes: {modes}")
+        if task.agent:
+            _check_agents(podium, common.spec, task.agent)
+    title = f"{counted(len(tasks), 'task')}: {'; '.join(task.title for task in tasks)}"
+    fields = {name: getattr(common, name) for name in type(common).model_fields}
+    return BatchJob(
+        **fields | {"task": shortened(title, 200)},
+        tasks=tuple(tasks),
+        parallel=parallel or common.spec.parallel,
+        group=group,
+    )
 
 
 def issue_work_factory(podium: Podium, forge: Forge, spec: PipelineSpec) -> IssueWorkFactory:

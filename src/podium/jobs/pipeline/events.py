@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import Field
 
 from podium.core.decisions import Usage
 from podium.core.forge import check_ending
+from podium.core.ids import short_id
 from podium.core.model import EventBody, Json
 from podium.render.event_view import BarEnd, BarStart, EventView, Outcome
 
@@ -61,6 +63,32 @@ class BaseChecked(EventBody):
     lfs_pointers: tuple[str, ...] = ()
 
 
+BatchTaskStatus = Literal[
+    "queued",
+    "running",
+    "waiting",
+    "finished",
+    "sent_back",
+    "stuck",
+    "merged",
+    "left_out",
+]
+
+
+class BatchTaskChanged(EventBody):
+    """A task of a batch got further."""
+
+    type: Literal["batch_task"] = "batch_task"
+    number: int
+    total: int
+    id: str
+    title: str
+    status: BatchTaskStatus
+    run_id: str = ""
+    words: str = ""
+    """The reason, or the commit of the merge."""
+
+
 _SENT_BACK = frozenset({"REJECT", "FAIL", "SENT_BACK", "RED", "ESCALATE", "ERROR"})
 _APPROVED = frozenset({"APPROVE", "PASS", "DONE", "GREEN"})
 
@@ -81,12 +109,27 @@ def view_event(body: EventBody) -> EventView:
             )
         case BaseChecked():
             return EventView(_base_text(body), outcome="good" if body.passed else "plain")
+        case BatchTaskChanged():
+            return EventView(task_text(body))
     return EventView("")
 
 
-def _base_text(body: BaseChecked) -> str:
-    ran = ", ".join(f"`{result.get('command')}` {check_ending(result)}" for result in body.results)
-    return f"base {body.commit[:12]}, before any work: {ran or 'no checks were run'}"
+_TASK_STATUS: Mapping[BatchTaskStatus, str] = {
+    "waiting": "needs a person",
+    "sent_back": "sent back to join what was merged before",
+    "stuck": "could not be merged",
+    "left_out": "left out",
+}
+
+
+def task_text(body: BatchTaskChanged) -> str:
+    """A task of a batch and how far it is, on one line."""
+    status = _TASK_STATUS.get(body.status, body.status)
+    if body.status == "merged":
+        return f"{body.id} ({body.title}): merged in {body.words[:12]}"
+    run = f", run {short_id(body.run_id)}" if body.run_id else ""
+    why = f": {body.words}" if body.words else ""
+    return f"{body.id} ({body.title}): {status}{run}{why}"
 
 
 def _stage_text(body: StageEnded) -> str:
@@ -101,3 +144,8 @@ def _outcome(verdict: str) -> Outcome:
     if verdict in _APPROVED:
         return "good"
     return "bad" if verdict in _SENT_BACK else "plain"
+
+
+def _base_text(body: BaseChecked) -> str:
+    ran = ", ".join(f"`{result.get('command')}` {check_ending(result)}" for result in body.results)
+    return f"base {body.commit[:12]}, before any work: {ran or 'no checks were run'}"

@@ -68,6 +68,9 @@ async def prove_fix(
     wanted = spec.fix_proof if spec.mode(context.state.job.mode).proves_fix else "skip"
     if wanted == "skip" or settled.verdict != DONE or not context.state.evidence:
         return context, settled
+    if context.state.job.start_at:
+        # It starts from work that was proved when it was made.
+        return context, settled
 
     async def work(step: StepContext) -> FixProof:
         return await _proof(context, settled)

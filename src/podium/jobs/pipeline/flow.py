@@ -51,9 +51,11 @@ def pipeline(deps: PipelineDeps) -> FlowBody:
             return await run_stages(ctx, job, claim)
 
     async def run_stages(ctx: FlowContext, job: PipelineJob, claim: ClaimKeeper) -> Json:
-        await _look_at_the_remote(ctx, deps, job)
-        context = await check_base(await _set_up(ctx, deps, job))
-        stage = job.spec.mode(job.mode).start
+        await look_at_the_remote(ctx, deps, job)
+        context = await _set_up(ctx, deps, job)
+        if not job.start_at:
+            context = await check_base(context)
+        stage = job.start or job.spec.mode(job.mode).start
         while True:
             while stage != DELIVER:
                 claim.require()
@@ -70,7 +72,7 @@ def pipeline(deps: PipelineDeps) -> FlowBody:
     return run_pipeline
 
 
-async def _look_at_the_remote(ctx: FlowContext, deps: PipelineDeps, job: PipelineJob) -> None:
+async def look_at_the_remote(ctx: FlowContext, deps: PipelineDeps, job: PipelineJob) -> None:
     async def look(step: StepContext) -> Preflight:
         preflight = await deps.forge.preflight(job.repository, job.base)
         if job.spec.action_on(preflight.finding) == "abort":
@@ -94,7 +96,8 @@ async def _set_up(ctx: FlowContext, deps: PipelineDeps, job: PipelineJob) -> Sta
         for left in await deps.workspaces.leftovers():
             if left.task == name:
                 await deps.workspaces.clear(left.id)
-        spec = deps.workspace_spec(name, base=job.base, branch=f"task/{name}", run_id=step.run_id)
+        base, branch = job.start_at or job.base, f"task/{name}"
+        spec = deps.workspace_spec(name, base=base, branch=branch, run_id=step.run_id)
         return (await deps.workspaces.create(spec)).record
 
     record: WorkspaceRecord = await ctx.step("workspace", make, returns=WorkspaceRecord)

@@ -371,7 +371,7 @@ def _facts(run: Run, back: LookBack) -> list[tuple[str, str]]:
         ("remote base", _not_fetched(result)),
         ("workspace", str(result.get("workspace") or back.workspace)),
         ("plan", str(result.get("plan", ""))),
-        *_delivered(run, result),
+        *delivery_facts(run, result),
     ]
 
 
@@ -381,7 +381,8 @@ def _not_fetched(result: Mapping[str, Json]) -> str:
     return f"not fetched: {why}" if why else ""
 
 
-def _delivered(run: Run, result: Mapping[str, Json]) -> list[tuple[str, str]]:
+def delivery_facts(run: Run, result: Mapping[str, Json]) -> list[tuple[str, str]]:
+    """The pull request, and how to merge it here."""
     request = result.get("pull_request")
     if not isinstance(request, Mapping):
         return []

@@ -183,6 +183,8 @@ class PipelineSpec(FrozenModel):
     """Action on a fix without a test that fails on the base; `skip`, as in runs older than this option, looks for none."""
     red_base: RedBase = "ask"
     """Action on checks that are red on the base, and with the work in the same way."""
+    parallel: Annotated[PositiveInt, Strict()] = 3
+    """Tasks of one `podium run` that run at the same time."""
     test_integrity: TestIntegrity = "skip"
     """Action on changes that take something away from tests or checks. Runs older than this option skip the comparison."""
     intake: IntakeOptions = IntakeOptions()
@@ -315,6 +317,8 @@ class PipelineOptions(FrozenModel):
     red_base: RedBase | None = None
     """Action on checks that are red on the base and stay red in the same way: `ask` a person before delivery, `deliver`, or
     `abort` before any agent starts. `ask` unless set."""
+    parallel: _Count | None = None
+    """Number of tasks that `podium run` with several tasks works on at the same time. 3 unless set."""
     test_integrity: TestIntegrity | None = None
     """Action when a change deletes, skips or weakens tests or checks. `require` sends it back once, then asks a person; `warn` names
     it in the pull request; `skip` compares nothing. `require` unless set."""
@@ -322,7 +326,9 @@ class PipelineOptions(FrozenModel):
     """Issues that `podium intake` turns into runs: labels, allowed accounts, queue, lease."""
 
 
-FLOW = "pipeline"
+FLOW = PIPELINE = "pipeline"
+BATCH = "batch"
+"""The flow of several tasks."""
 PROMPTS_FOLDER = "prompts"
 _MAX_PROMPT_BYTES = 200_000
 

@@ -244,6 +244,10 @@ class _Evaluation:
         own = self._state.document_of(self._stage, self._number)
         others = [path for path in self._state.documents if path != own]
         changed = paths_in(await self._state.workspace.diff(self._state.head))
+        if self._stage.does == "integrate":
+            # What is as in the base came with the merge.
+            own_changes = paths_in(await self._state.workspace.diff(self._state.base))
+            changed = [path for path in changed if path in own_changes]
         protected = [path for path in changed if path.startswith(_PROTECTED) or path in others]
         merged = set(self._state.conflicts) if self._stage.does == "integrate" else set()
         return ", ".join(path for path in protected if path not in merged)

@@ -82,6 +82,12 @@ class PipelineJob(FrozenModel):
     """Name → text."""
     warnings: tuple[str, ...] = ()
     """Warnings for the person who starts it."""
+    start_at: str = ""
+    """Commit of earlier work that the branch starts from. Empty: the base."""
+    start: str = ""
+    """Stage that the run starts with. Empty: that of its mode."""
+    shares_budget: bool = False
+    """An attempt: all at the same task together may use what one run may."""
     issue: PinnedIssue | None = None
     """The issue whose text the task is."""
 

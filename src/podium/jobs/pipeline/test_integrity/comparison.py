@@ -29,6 +29,7 @@ from podium.jobs.pipeline.test_integrity.product_code import (
 from podium.jobs.pipeline.test_integrity.python_tests import (
     EXACT,
     NOTHING,
+    PARTIAL,
     Assertion,
     PythonFile,
     PythonTest,
@@ -362,7 +363,7 @@ class _Comparison:
             only_new = mark.scope in new or (not mark.scope and path not in self._before)
             severity: Severity = (
                 "low"
-                if only_new and mark.names_platform
+                if only_new and mark.names_environment
                 else "medium"
                 if only_new or mark.names_platform
                 else "high"
@@ -677,11 +678,24 @@ def _weaker_assertions(
                 best.text,
                 "low",
             )
+    added = [now for now in after if now.text not in {old.text for old in before}]
     for old in missing:
+        if old.strength <= PARTIAL and any(_contains(now, old) for now in added):
+            continue
         yield make("removed_assertion", line, "an assertion was removed", old.text)
 
 
 _WORDS = re.compile(r"\w+")
+
+
+_TELLING = re.compile(r"'[^']{4,}'|\b[A-Z]\w{3,}")
+"""Literals, and names of classes."""
+
+
+def _contains(now: Assertion, old: Assertion) -> bool:
+    """True when a stronger new assertion names all that a weaker one was about, as `pytest.warns(X, match=…)` does."""
+    names = _TELLING.findall(old.text.removeprefix("self."))
+    return bool(names) and now.strength > old.strength and all(name in now.text for name in names)
 
 
 def _fit(old: Assertion, now: Assertion) -> tuple[bool, float, int]:

@@ -54,6 +54,9 @@ _PLATFORM = re.compile(
     r"sys\.(?:platform|version_info|implementation)|os\.name|platform\.|\bWIN\w*|\bPY\d*\b|is_windows|IS_WIN",
     re.IGNORECASE,
 )
+_ENVIRONMENT = re.compile(
+    r"(?:skipif|skipIf|skipUnless)\(.*(?:shutil\.which|find_spec|\bHAS_\w+|\bHAVE_\w+|_available\b|_installed\b|is None)|importorskip\("
+)
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,11 @@ class SkipMark:
     @property
     def names_platform(self) -> bool:
         return _PLATFORM.search(self.text) is not None
+
+    @property
+    def names_environment(self) -> bool:
+        """True for a condition about the machine: its platform, programs and installed packages."""
+        return self.names_platform or _ENVIRONMENT.search(self.text) is not None
 
 
 @dataclass(frozen=True)
