@@ -78,6 +78,15 @@ async def prove_fix(
     proof: FixProof = await context.flow.step(f"proof:{name}", work, index=number, returns=FixProof)
     state = context.state
     context.flow.note(NoteTaken(text="; ".join(proof_lines(proof))))
+    before = state.proof
+    if proof.problem and before is not None and before.is_accepted:
+        # A person is asked once, whatever later rounds change.
+        kept = {
+            "is_accepted": True,
+            "answer": before.answer,
+            "reason": proof.reason or before.reason,
+        }
+        return context.with_state(replace(state, proof=proof.model_copy(update=kept))), settled
     if not proof.problem or wanted == "warn":
         return context.with_state(replace(state, proof=proof)), settled
     if not state.is_proof_asked and not settled.no_proof:

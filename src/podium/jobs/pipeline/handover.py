@@ -68,7 +68,8 @@ async def hand_over(
     context: StageContext, draft: PullRequestDraft
 ) -> tuple[StageContext, PullRequest]:
     """Push and open the pull request. What passes by itself is waited for, all else is for a person."""
-    arguments, outage = draft.model_dump(mode="json"), None
+    # Without a number the approval of a first delivery is bound to what it was before there were numbers.
+    arguments, outage = draft.model_dump(mode="json", exclude_none=True), None
     for attempt in count((context.state.deliveries - 1) * _STEPS_OF_A_DELIVERY):
         handed = await _asked_gate(context, arguments, attempt, outage)
         outage = handed.trouble
@@ -180,8 +181,10 @@ async def deliver(context: StageContext) -> tuple[StageContext, Json]:
     state = replace(context.state, head=put_away.head).with_archived(put_away.paths)
     context = context.with_state(state)
     context, request = await hand_over(context, _pull_request_draft(context, put_away))
-    if request.moved_base:
-        return await _back_to_integration(context), None
+    if request.moved_base or request.moved_branch:
+        return await _back_to_integration(context, request.moved_branch), None
+    if request.closed:
+        return context, _report(context, put_away, request)
     context.flow.note(
         BranchDelivered(
             branch=state.branch,
@@ -264,11 +267,11 @@ async def _contains_remote_base(context: StageContext) -> tuple[StageContext, bo
     return with_remote_base(context, looked.remote), looked.contained
 
 
-async def _back_to_integration(context: StageContext) -> StageContext:
+async def _back_to_integration(context: StageContext, moved_branch: str = "") -> StageContext:
     """Bounded: where the base moves faster than it is integrated, a person has to say when."""
     state = replace(context.state, moved_bases=context.state.moved_bases + 1)
     context = context.with_state(state)
-    name = state.remote_base.name or state.job.base
+    name = state.branch if moved_branch else state.remote_base.name or state.job.base
     context.flow.note(
         NoteTaken(text=f"{name} has new commits; integrating them before anything is pushed.")
     )
@@ -300,6 +303,10 @@ async def _archive(context: StageContext, skills: Sequence[str]) -> _Archived:
             path: archived(path, day=day, task=state.name, feat=state.feat)
             for path in state.documents
         }
+        for path, place in moved.items():
+            if path in state.archived:  # by an earlier delivery
+                stem, dot, suffix = place.rpartition(".")
+                moved[path] = f"{stem}_{state.deliveries}{dot}{suffix}"
         plan = await _text(context, state.plan, moved)
         proof = await _text(context, state.verification, moved)
         again = state.deliveries > 1 and state.archived
@@ -409,6 +416,7 @@ def _pull_request_draft(context: StageContext, put_away: _Archived) -> PullReque
         title=redact(title_without_references(title) if issue else title),
         body=redact(f"{body}\n{closing_line(issue)}\n" if issue else body),
         run_id=state.run_id,
+        number=state.followed.number if state.followed else None,
     )
 
 

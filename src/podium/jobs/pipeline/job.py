@@ -29,6 +29,7 @@ JOB = Job(
     report="podium.jobs.pipeline.batch_view:look_back",
     request_label="Task: what to build or fix",
     choices="podium.jobs.pipeline.submission:option_choices",
+    webhooks="podium.jobs.pipeline.webhook:webhook_router",
     branch="podium.jobs.pipeline.submission:branch_work",
     request="podium.jobs.pipeline.submission:PipelineRequest",
     submit="podium.jobs.pipeline.submission:submit",

@@ -123,6 +123,21 @@ class Mode(FrozenModel):
     """Stage → the prompt that it has in this mode instead of its own."""
 
 
+class FollowUp(FrozenModel):
+    """Options for the time after the pull request is open."""
+
+    enabled: Annotated[bool, Strict()] = False
+    """Stay with the pull request until it is merged or closed. `podium run --follow` does it for one run."""
+    rounds: Annotated[PositiveInt, Strict()] = 5
+    """Number of rounds of failed checks and comments before a person is asked."""
+    authors: tuple[NonEmpty, ...] = ()
+    """Accounts whose comments are worked on. Empty: people with access to the repository, no bots."""
+    interval: Annotated[float, Field(ge=1.0)] = 60.0
+    """Seconds between two looks at the pull request; while nothing happens they grow to 15 minutes."""
+    webhook_secret: str = ""
+    """Secret of the webhook that wakes the run, as `secret://NAME`. Empty: there is no webhook."""
+
+
 class IntakeOptions(FrozenModel):
     """Issues that `podium intake` turns into runs."""
 
@@ -183,6 +198,8 @@ class PipelineSpec(FrozenModel):
     """Action on a fix without a test that fails on the base; `skip`, as in runs older than this option, looks for none."""
     red_base: RedBase = "ask"
     """Action on checks that are red on the base, and with the work in the same way."""
+    follow_up: FollowUp = FollowUp()
+    """Time after the pull request is open."""
     parallel: Annotated[PositiveInt, Strict()] = 3
     """Tasks of one `podium run` that run at the same time."""
     test_integrity: TestIntegrity = "skip"
@@ -317,6 +334,8 @@ class PipelineOptions(FrozenModel):
     red_base: RedBase | None = None
     """Action on checks that are red on the base and stay red in the same way: `ask` a person before delivery, `deliver`, or
     `abort` before any agent starts. `ask` unless set."""
+    follow_up: FollowUp | None = None
+    """Stay with the pull request: failed checks and comments become work. Off unless set."""
     parallel: _Count | None = None
     """Number of tasks that `podium run` with several tasks works on at the same time. 3 unless set."""
     test_integrity: TestIntegrity | None = None

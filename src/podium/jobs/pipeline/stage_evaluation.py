@@ -230,7 +230,7 @@ class _Evaluation:
         elif not commits and not changed and not self._is_returned_red:
             problems.append("there is no new commit on the task's branch")
         elif self._state.conflicts and not any(
-            self._state.base in commit.parents for commit in commits
+            (self._state.merging.commit or self._state.base) in commit.parents for commit in commits
         ):
             problems.append("the merge is missing: no commit merges the base into this branch")
         elif commits and not _names_one(answer.commit_hash, commits):

@@ -15,7 +15,7 @@ from podium.app.checks import Check, CheckResult, Detection, RunCheck, all_passe
 from podium.core.decisions import Usage
 from podium.core.errors import NeedsHuman
 from podium.core.events import NoteTaken
-from podium.core.forge import RemoteBase
+from podium.core.forge import PullComment, RemoteBase
 from podium.core.ids import short_id
 from podium.core.model import FrozenModel, Json, NonEmpty, UtcDatetime
 from podium.core.turns import Reply
@@ -63,6 +63,8 @@ class PipelineDeps:
     looks_secret: Callable[[str], str | None]
     redact: Callable[[str], str]
     """Takes secrets out of what is written down for others to see."""
+    cancel: Callable[[str, str], Awaitable[None]]
+    """Ends a run as cancelled, with the reason."""
     issue_work: IssueWorkFactory
 
 
@@ -95,6 +97,13 @@ class PipelineJob(FrozenModel):
     def subject(self) -> str:
         """The text that branch, documents and pull request are named after: of an issue its title."""
         return self.task.split("\n", 1)[0] if self.issue else self.task
+
+    def followed(self) -> PipelineJob:
+        """The same job, whose run stays with the pull request."""
+        follow_up = self.spec.follow_up.model_copy(update={"enabled": True})
+        return self.model_copy(
+            update={"spec": self.spec.model_copy(update={"follow_up": follow_up})}
+        )
 
     def prompt(self, stage: str) -> str:
         own = self.spec.stages[stage].prompt or stage
@@ -289,6 +298,35 @@ class Remark(FrozenModel):
     """Those of the answer: see `Settled`."""
 
 
+class FollowedPull(FrozenModel):
+    """The pull request that the run stays with, and what is done about it so far."""
+
+    number: int
+    url: str
+    base: str
+    """Branch that it merges into, as a person has last seen it."""
+    secret: str
+    """Makes the markers of answers: nobody else can tell which line an answer will begin with."""
+    pushed: tuple[str, ...] = ()
+    """Commits that the branch was pushed at, the last one last."""
+    open_comments: tuple[PullComment, ...] = ()
+    """Comments that are worked on, to be answered after the next push."""
+    known_comments: tuple[str, ...] = ()
+    """Keys of comments that are answered, and of the answers themselves."""
+    known_checks: tuple[str, ...] = ()
+    answered: int = 0
+    requests: int = 0
+    """Number of steps that asked the forge: it numbers them."""
+    rounds: int = 0
+    rounds_since_person: int = 0
+    idle_polls: int = 0
+    """Polls without news since the last one that had some."""
+    red_since: UtcDatetime | None = None
+    closed_since: UtcDatetime | None = None
+    conflict_head: str = ""
+    """Head for whose conflict with the base the base was merged already."""
+
+
 @dataclass(frozen=True)
 class PipelineState:
     """State of one run between two steps: a value, which stages return changed."""
@@ -371,6 +409,9 @@ class PipelineState:
     """Old path of each archived document → its new path."""
     conflicts: tuple[str, ...] = ()
     conflict_text: str = ""
+    merging: RemoteBase = field(default_factory=RemoteBase)
+    """The remote's own branch of this run, while merging it has conflicts. Empty: they are with the base."""
+    followed: FollowedPull | None = None
     merged_onto: str = ""
     """Commit of the branch before the base was merged into it, until that merge is reviewed. Empty: nothing came in."""
     is_unreviewed: bool = False
