@@ -360,7 +360,9 @@ class _Comparison:
             if not fresh[mark]:
                 continue
             fresh[mark] -= 1
-            only_new = mark.scope in new or (not mark.scope and path not in self._before)
+            only_new = _is_scope_of(mark.scope, new) or (
+                not mark.scope and path not in self._before
+            )
             severity: Severity = (
                 "low"
                 if only_new and mark.names_environment
@@ -424,8 +426,15 @@ class _Comparison:
             old = self._before.get(path)
             for test in parsed.tests.values():
                 before = old.tests.get(test.name) if old is not None else None
-                values |= test.constants if before is None or before.text != test.text else set()
+                values |= (
+                    test.constants if before is None or before.source != test.source else set()
+                )
         return TestValues(frozenset(values), tuple(self._unchanged))
+
+
+def _is_scope_of(scope: str, tests: Collection[str]) -> bool:
+    """True for a new test, and for a class of new tests alone."""
+    return scope in tests or (bool(scope) and any(name.startswith(f"{scope}.") for name in tests))
 
 
 def _is_test_module(path: str) -> bool:
@@ -464,7 +473,7 @@ def _new_helpers(before: dict[str, PythonTest], after: dict[str, PythonTest]) ->
     return frozenset(
         name
         for name, function in after.items()
-        if name not in before or before[name].text != function.text
+        if name not in before or before[name].source != function.source
     )
 
 
@@ -553,7 +562,7 @@ def _weaker(
     new_helpers: frozenset[str],
 ) -> Iterator[IntegrityFinding]:
     """Findings about one test that both sides have."""
-    if old.test.text == now.test.text and not (now.test.calls & new_helpers):
+    if old.test.source == now.test.source and not (new_helpers and now.test.calls & new_helpers):
         return
     path, name = now.path, now.test.name
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 EXACT, PARTIAL, WEAK, NOTHING = 3, 2, 1, 0
 """Strength of an assertion: it fixes a value, restricts it, only says that there is one, or always holds."""
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
-_MAX_NODES = 200_000
+_MAX_CHARACTERS = 800_000
 _BROAD = frozenset({"Exception", "BaseException", "AssertionError"})
 _UNITTEST = {
     **dict.fromkeys(
@@ -50,6 +51,7 @@ _SKIP_DECORATOR = re.compile(
 _SKIP_CALL = re.compile(
     r"(?:^|\.)(?:skipTest|SkipTest|importorskip)$|(?:^|\.)pytest\.(?:skip|xfail|exit)$|^(?:skip|xfail)$"
 )
+_MAY_SKIP = re.compile(r"[sS]kip|xfail|expectedFailure|__test__|collect_ignore|requires_")
 _PLATFORM = re.compile(
     r"sys\.(?:platform|version_info|implementation)|os\.name|platform\.|\bWIN\w*|\bPY\d*\b|is_windows|IS_WIN",
     re.IGNORECASE,
@@ -88,28 +90,74 @@ class SkipMark:
         return self.names_platform or _ENVIRONMENT.search(self.text) is not None
 
 
-@dataclass(frozen=True)
+_Vocabulary = tuple[frozenset[str], Counter[str], frozenset[str]]
+
+
+@dataclass(frozen=True, eq=False)
 class PythonTest:
-    """A function that looks like a test."""
+    """A function that looks like a test. What costs time is read when it is asked for: most tests are unchanged."""
 
     name: str
     """Qualified: `Class.test_x`."""
-    line: int
-    assertions: tuple[Assertion, ...]
-    calls: frozenset[str]
-    tokens: Counter[str]
-    constants: frozenset[str]
-    cases: int | None
-    """Parameter sets. None: not told from the text."""
-    decorators: tuple[str, ...]
+    node: _Function
+    source: str
+    """Its lines, with its decorators."""
+    constants_of_module: Mapping[str, ast.expr]
     never_runs: str = ""
-    early_return: int = 0
-    """Line of a return before assertions. 0: none."""
-    text: str = ""
+    """Reason why no runner collects it, or why its body does not run."""
 
     @property
     def leaf(self) -> str:
-        return self.name.rpartition(".")[2]
+        return self.node.name
+
+    @property
+    def line(self) -> int:
+        return self.node.lineno
+
+    @cached_property
+    def text(self) -> str:
+        return ast.unparse(self.node)
+
+    @cached_property
+    def decorators(self) -> tuple[str, ...]:
+        return tuple(map(ast.unparse, self.node.decorator_list))
+
+    @property
+    def assertions(self) -> tuple[Assertion, ...]:
+        return tuple(self._walk.assertions)
+
+    @property
+    def early_return(self) -> int:
+        """Line of a return before assertions. 0: none."""
+        return self._walk.early_return
+
+    @property
+    def calls(self) -> frozenset[str]:
+        return self._vocabulary[0]
+
+    @property
+    def tokens(self) -> Counter[str]:
+        """Names and constants, counted."""
+        return self._vocabulary[1]
+
+    @property
+    def constants(self) -> frozenset[str]:
+        return self._vocabulary[2]
+
+    @cached_property
+    def cases(self) -> int | None:
+        """Number of parameter sets. None: not known from the text."""
+        return _cases(self.node, self.constants_of_module)
+
+    @cached_property
+    def _vocabulary(self) -> _Vocabulary:
+        return _vocabulary(self.node)
+
+    @cached_property
+    def _walk(self) -> _Walk:
+        walk = _Walk()
+        walk.block(self.node.body, reachable=True, conditional=False, swallowed="")
+        return walk
 
 
 @dataclass(frozen=True)
@@ -125,14 +173,12 @@ class PythonFile:
 
 def parse_python(text: str) -> ast.Module | None:
     """Parse it; None when it is not valid Python or too large."""
+    if len(text) > _MAX_CHARACTERS:
+        return None
     try:
-        tree = ast.parse(text)
+        return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    for count, _ in enumerate(ast.walk(tree)):
-        if count > _MAX_NODES:
-            return None
-    return tree
 
 
 def read_python_file(text: str) -> PythonFile | None:
@@ -141,14 +187,16 @@ def read_python_file(text: str) -> PythonFile | None:
     if tree is None:
         return None
     try:
-        return _Reader(tree).read()
+        return _Reader(tree, text).read()
     except RecursionError:
         return None
 
 
 class _Reader:
-    def __init__(self, tree: ast.Module) -> None:
+    def __init__(self, tree: ast.Module, text: str) -> None:
         self._tree = tree
+        self._text = text
+        self._lines = text.split("\n")
         self._tests: dict[str, PythonTest] = {}
         self._functions: dict[str, PythonTest] = {}
         self._constants: dict[str, ast.expr] = {}
@@ -161,9 +209,10 @@ class _Reader:
         hooks = {
             node.name: (node.lineno, ast.unparse(node))
             for node in self._tree.body
-            if isinstance(node, _Function)
+            if isinstance(node, _Function) and node.name.startswith(("pytest_", "load_tests"))
         }
-        skips = tuple(_skips_in(self._tree, ""))
+        may_skip = _MAY_SKIP.search(self._text) is not None
+        skips = tuple(_skips_in(self._tree, "")) if may_skip else ()
         return PythonFile(self._tests, self._functions, skips, hooks, self._tree)
 
     def _block(self, body: Sequence[ast.stmt], scope: str, *, in_class: bool, why_not: str) -> None:
@@ -241,56 +290,40 @@ class _Reader:
                 )
 
     def _read(self, node: _Function, name: str) -> PythonTest:
-        walk = _Walk()
-        body = node.body
-        walk.block(body, reachable=True, conditional=False, swallowed="")
-        never = ""
-        if _is_generator(node):
-            never = "it is a generator: its body does not run"
-        calls, tokens, constants = _vocabulary(node)
-        return PythonTest(
-            name=name,
-            line=node.lineno,
-            assertions=tuple(walk.assertions),
-            calls=calls,
-            tokens=tokens,
-            constants=constants,
-            cases=self._cases(node),
-            decorators=tuple(ast.unparse(decorator) for decorator in node.decorator_list),
-            never_runs=never,
-            early_return=walk.early_return,
-            text=ast.unparse(node),
-        )
+        first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+        source = "\n".join(self._lines[first - 1 : node.end_lineno])
+        never = "it is a generator: its body does not run" if _is_generator(node) else ""
+        return PythonTest(name, node, source, self._constants, never)
 
-    def _cases(self, node: _Function) -> int | None:
-        total, unknown = 1, False
-        for decorator in node.decorator_list:
-            if not (
-                isinstance(decorator, ast.Call)
-                and ast.unparse(decorator.func).endswith("parametrize")
-            ):
-                continue
-            values = [
-                *decorator.args[1:2],
-                *(word.value for word in decorator.keywords if word.arg == "argvalues"),
-            ]
-            value = values[0] if values else None
-            if isinstance(value, ast.Name):
-                value = self._constants.get(value.id)
-            if isinstance(value, ast.List | ast.Tuple | ast.Set) and not any(
-                isinstance(item, ast.Starred) for item in value.elts
-            ):
-                total *= len(value.elts)
-            else:
-                unknown = True
-        for loop in ast.walk(node):
-            if isinstance(loop, ast.For) and isinstance(loop.iter, ast.List | ast.Tuple):
-                total *= max(1, len(loop.iter.elts))
-        return None if unknown else total
+
+def _cases(node: _Function, constants: Mapping[str, ast.expr]) -> int | None:
+    total, unknown = 1, False
+    for decorator in node.decorator_list:
+        if not (
+            isinstance(decorator, ast.Call) and ast.unparse(decorator.func).endswith("parametrize")
+        ):
+            continue
+        values = [
+            *decorator.args[1:2],
+            *(word.value for word in decorator.keywords if word.arg == "argvalues"),
+        ]
+        value = values[0] if values else None
+        if isinstance(value, ast.Name):
+            value = constants.get(value.id)
+        if isinstance(value, ast.List | ast.Tuple | ast.Set) and not any(
+            isinstance(item, ast.Starred) for item in value.elts
+        ):
+            total *= len(value.elts)
+        else:
+            unknown = True
+    for loop in ast.walk(node):
+        if isinstance(loop, ast.For) and isinstance(loop.iter, ast.List | ast.Tuple):
+            total *= max(1, len(loop.iter.elts))
+    return None if unknown else total
 
 
 def _never(test: PythonTest, reason: str) -> PythonTest:
-    return PythonTest(**{**test.__dict__, "never_runs": test.never_runs or reason})
+    return replace(test, never_runs=test.never_runs or reason)
 
 
 def _why_not_collected(node: ast.ClassDef) -> str:
