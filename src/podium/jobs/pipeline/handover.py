@@ -16,8 +16,10 @@ from podium.core.protected_paths import GUARDED_TOOL
 from podium.core.work import TIMER
 from podium.core.workspaces import SquashSpec, WorkspaceCommit
 from podium.jobs.pipeline.agent_text import shortened
+from podium.jobs.pipeline.base_report import base_lines, base_record, red_before_lines
 from podium.jobs.pipeline.branch_change import changed_lines, sections_of
 from podium.jobs.pipeline.branch_documents import Filed, archived, bring_back, was_made
+from podium.jobs.pipeline.fix_proof import proof_lines, proof_record
 from podium.jobs.pipeline.integrity_stage import integrity_lines
 from podium.jobs.pipeline.issue import closing_line, title_without_references
 from podium.jobs.pipeline.issue_report import report_delivery
@@ -186,6 +188,8 @@ async def deliver(context: StageContext) -> tuple[StageContext, Json]:
     """
     if context.state.alike:
         context = await ask_a_person(context, "secrets", _lookalike_question(context.state.alike))
+    if context.state.red_as_before and not context.state.is_red_accepted:
+        context = await _accept_red(context)
     state = replace(context.state, alike=(), deliveries=context.state.deliveries + 1)
     context, goes_out = await _may_go_out(context.with_state(state))
     if not goes_out:
@@ -218,6 +222,18 @@ async def deliver(context: StageContext) -> tuple[StageContext, Json]:
     )
     await report_delivery(context, request)
     return context, _report(context, put_away, request)
+
+
+async def _accept_red(context: StageContext) -> StageContext:
+    """Let a person decide about checks that are as red as before the work, unless the settings have decided."""
+    if context.state.job.spec.red_base != "deliver":
+        listed = "\n".join(f"- {line}" for line in red_before_lines(context))
+        question = (
+            f"checks are still red:\n{listed}\nIf you resume, the branch is delivered with them (`flows: pipeline: red_base: "
+            "deliver` allows that for every run)"
+        )
+        context = await ask_a_person(context, "red-base", question)
+    return context.with_state(replace(context.state, is_red_accepted=True))
 
 
 class _Named(FrozenModel):
@@ -473,6 +489,7 @@ def _check_notes(context: StageContext) -> list[str]:
             if check.command in ran
         ),
         *(f"not run: {text}" for text in baseline.not_installed),
+        *red_before_lines(context),
         *(f"disputed by the agent that did the work: {text}" for text in state.disputed),
     ]
 
@@ -498,6 +515,8 @@ def _pull_request_draft(context: StageContext, put_away: _Archived) -> PullReque
         backlog=state.backlog,
         usage=state.usage,
         integrity=integrity_lines(state),
+        base_checks=base_lines(state.before),
+        fix_proof=proof_lines(state.proof),
     )
     issue, body = state.job.issue, body_of(content)
     title = title_of(state.job.subject)
@@ -535,6 +554,8 @@ def _report(context: StageContext, put_away: _Archived, request: PullRequest) ->
         "stages": [summary.model_dump(mode="json") for summary in state.stage_summaries],
         "checks": [result.model_dump(mode="json", exclude={"tail"}) for result in state.evidence],
         "check_notes": _check_notes(context),
+        "baseline": base_record(state.before),
+        "fix_proof": proof_record(state.proof),
         "test_integrity": integrity_lines(state),
         "backlog": list(state.backlog),
         "skills": [

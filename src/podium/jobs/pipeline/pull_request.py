@@ -90,8 +90,10 @@ class PullRequestContent:
     guarded: Sequence[str] = ()
     evidence: Sequence[Mapping[str, Json]] = ()
     """Results of checks as `evidence_file` takes them."""
-    proof_lines: Sequence[str] = ()
-    """Further lines of proof, such as the test that fails on the base and passes on the branch. They come first."""
+    fix_proof: Sequence[str] = ()
+    """The test that fails on the base and passes on the branch."""
+    base_checks: Sequence[str] = ()
+    """Results of the checks on the base."""
     check_notes: Sequence[str] = ()
     integrity: Sequence[str] = ()
     """Remarks on deleted, skipped or weakened tests."""
@@ -130,6 +132,7 @@ def _sections(content: PullRequestContent) -> Iterator[_Section]:
         text=_GUARDED if content.guarded else "",
         rows=tuple(_list(content.guarded)),
     )
+    yield _Section("Proof of the fix", rows=tuple(_list(content.fix_proof)))
     yield _proof(content)
     yield _Section("Changed tests and checks", rows=tuple(_list(content.integrity)))
     yield _findings(content.findings)
@@ -139,6 +142,7 @@ def _sections(content: PullRequestContent) -> Iterator[_Section]:
     yield _Section("Task", text=task, folded=True)
     yield _Section("Cause and change", text=_quiet_lines(content.summary), folded=True)
     yield _changed_files(content.files)
+    yield _Section("Checks before this work", rows=tuple(_list(content.base_checks)), folded=True)
     yield _Section("Verified by the developer", text=_quiet_lines(content.report), folded=True)
     yield _Section("Commits", rows=tuple(_list(content.commits)), folded=True)
     yield _documents(content)
@@ -255,11 +259,10 @@ def _proof(content: PullRequestContent) -> _Section:
 
 
 def _about_checks(content: PullRequestContent) -> Iterator[str]:
-    yield from _list(content.proof_lines[:_MAX_NOTES])
     if not content.evidence:
         yield _NOT_RUN
     yield from _list(content.check_notes[:_MAX_NOTES])
-    if content.evidence and (content.check_notes or content.proof_lines):
+    if content.evidence and content.check_notes:
         yield ""
 
 

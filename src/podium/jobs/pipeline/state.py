@@ -24,7 +24,7 @@ from podium.jobs.pipeline.agent_text import slug_of
 from podium.jobs.pipeline.findings import Finding, TrackedFinding, fingerprint_of
 from podium.jobs.pipeline.issue import PinnedIssue
 from podium.jobs.pipeline.issue_claim import IssueWorkFactory
-from podium.jobs.pipeline.payloads import SkillProposal
+from podium.jobs.pipeline.payloads import ProposedTest, SkillProposal
 from podium.jobs.pipeline.spec import FORWARD, Does, PipelineSpec, Stage
 from podium.jobs.pipeline.test_integrity import IntegrityFinding
 from podium.ports import (
@@ -146,6 +146,10 @@ def with_tools_for(role_agent: RoleAgent, does: Does) -> RoleAgent:
     return replace(role_agent, allowed_tools=tools)
 
 
+INPUTS = ".podium-inputs"
+"""A folder that ignores itself: what is too long for a prompt and belongs in no commit."""
+DEPENDENCIES = ("node_modules", ".venv", "venv", "vendor", ".tox", ".nox", INPUTS)
+"""Names of ignored folders that stay for the checks: what a project depends on is not built anew each time."""
 MEMORY = "AGENT_MEMORY.md"
 BACKLOG = "docs/dev_docs/backlog.md"
 SENT_BACK = "SENT_BACK"
@@ -161,6 +165,52 @@ class Baseline(Detection):
     """Ignored files left by the set-up."""
     conventions: dict[str, str] = Field(default_factory=dict)
     """Path → text of what the repository says to agents and contributors."""
+
+
+class BaseReport(FrozenModel):
+    """The base before any agent came: its checks, and what a workspace lacks of it."""
+
+    commit: str
+    results: tuple[CheckResult, ...] = ()
+    remote: RemoteBase = RemoteBase()
+    is_behind: bool = False
+    """The remote's base branch has commits that this base does not have."""
+    empty_submodules: tuple[str, ...] = ()
+    """Paths of submodules that the workspace does not contain."""
+    lfs_pointers: tuple[str, ...] = ()
+    """Files that are pointers of Git LFS here, without their content."""
+    not_runnable: tuple[str, ...] = ()
+    """Checks that could not do their work, each with the reason in one line."""
+
+    @property
+    def red(self) -> tuple[CheckResult, ...]:
+        return tuple(result for result in self.results if not result.passed)
+
+
+class ProofRun(FrozenModel):
+    """A test run on the base with the branch's test files, and on the branch."""
+
+    command: str
+    files: tuple[str, ...] = ()
+    """Test files of the branch that were put on the base. Empty: the base's own tests."""
+    on_base: CheckResult
+    on_branch: CheckResult
+
+
+class FixProof(FrozenModel):
+    """Test runs that fail on the base and pass on the branch, or why there is none."""
+
+    base: str
+    commit: str
+    runs: tuple[ProofRun, ...] = ()
+    problem: str = ""
+    """Reason why nothing proves the fix. Empty: it is proved."""
+    reason: str = ""
+    """The developer's reason why no test can show it."""
+    is_accepted: bool = False
+    """A person let it pass without a proof."""
+    answer: str = ""
+    """The person's words."""
 
 
 class OfferedSkill(FrozenModel):
@@ -207,6 +257,10 @@ class Settled(FrozenModel):
     skill: SkillProposal | None = None
     disputed: tuple[str, ...] = ()
     """Checks that the answer calls wrong, with its reasons."""
+    proof: tuple[ProposedTest, ...] = ()
+    """Tests that the answer names as the proof of a fix."""
+    no_proof: str = ""
+    """The answer's reason why no test can show the fix."""
     rules: int = 0
     """Version of the rules it was recorded under. Runs of older code keep theirs: 1 asks a person about disputed checks and
     drops remarks that are settled."""
@@ -321,6 +375,18 @@ class PipelineState:
     evidence_path: str = ""
     on_base: Mapping[tuple[str, str], CheckResult] = field(default_factory=dict)
     """Commit of the base and command → how a check that was red with the work ended there."""
+    before: BaseReport | None = None
+    """The base before any agent came. None: it was not looked at."""
+    proof: FixProof | None = None
+    """Of the last work; None: none was asked for."""
+    is_proof_asked: bool = False
+    """Work was sent back for a proof once."""
+    returned_red: frozenset[str] = frozenset()
+    """Checks that were red before and after in the same way, as whoever works was told once."""
+    excused_red: frozenset[str] = frozenset()
+    """Those of the last checks that are not held against the work."""
+    is_red_accepted: bool = False
+    """A person wants the branch with them."""
     added_checks: tuple[Check, ...] = ()
     """Checks of a project that had none, found in what the run itself has added."""
     disputed: tuple[str, ...] = ()
@@ -440,6 +506,18 @@ class PipelineState:
     @property
     def is_green(self) -> bool:
         return all_passed(self.evidence)
+
+    @property
+    def red_as_before(self) -> tuple[CheckResult, ...]:
+        """Red checks, if all of them were red before the work in the same way."""
+        red = tuple(result for result in self.evidence if not result.passed)
+        return red if all(result.as_before for result in red) else ()
+
+    @property
+    def is_broken(self) -> bool:
+        """A check is red that this work answers for: by its doing, or not yet told apart."""
+        red = {result.command for result in self.evidence if not result.passed}
+        return not red <= self.excused_red
 
     def open_before(self, beside: str = "") -> list[str]:
         """Open findings beside those of the last answer and of one stage, with where each is from."""

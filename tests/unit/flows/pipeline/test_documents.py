@@ -235,7 +235,8 @@ def test_a_body_is_bounded_and_counts_what_it_leaves_out() -> None:
         files=[ChangedFile(path="p" * 5_000)] * 300,
         findings=[TrackedFinding(stage="audit", round=1, verdict="FAIL", text="q" * 5_000)] * 300,
         guarded=long,
-        proof_lines=long,
+        fix_proof=long,
+        base_checks=long,
         integrity=long,
     )
     assert len(text) <= MAX_BODY
@@ -262,7 +263,8 @@ def test_an_agent_calls_nobody_and_closes_nothing_in_a_body(text: str) -> None:
         report=text,
         backlog=[text],
         findings=[finding],
-        proof_lines=[text],
+        fix_proof=[text],
+        base_checks=[text],
         integrity=[text],
         check_notes=[text],
     )
