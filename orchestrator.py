@@ -15,9 +15,7 @@ def as_podium(arguments: Sequence[str]) -> list[str]:
         epilog="All other options are those of `podium run`; `podium run --help` lists them.",
         allow_abbrev=False,
     )
-    parser.add_argument(
-        "--task", required=True, help="what to build or fix; - reads it from stdin"
-    )
+    parser.add_argument("--task", required=True, help="what to build or fix; - reads it from stdin")
     parser.add_argument("--mode", default="direct", help="bugfix, research or direct")
     given, others = parser.parse_known_args(arguments)
     return ["run", f"--mode={given.mode}", *others, "--", given.task]

@@ -101,7 +101,9 @@ def _resumable(full: StoreFull, run: Run) -> StoreFull:
 
 
 def exit_code_of(run: Run) -> int:
-    """0 only when the goal was met."""
+    """0 only when the goal was met: it is, once the pull request is open and followed."""
+    if run.follows_pull_request:
+        return 0
     stopped = run.status in (RunStatus.FAILED, RunStatus.NEEDS_HUMAN)
     if stopped and run.failure is not None and run.failure.exit_code > 1:
         return run.failure.exit_code
@@ -201,7 +203,12 @@ def next_steps(status: RunListing) -> list[str]:
         )
     if run.failure is not None:
         lines.append(f"podium: {run.failure.message}")
-    if run.status is RunStatus.WAITING:
+    if run.follows_pull_request:
+        lines.append(
+            f"following the pull request; a running console or worker continues the run, as does "
+            f"`podium resume {run.id} --wait`"
+        )
+    elif run.status is RunStatus.WAITING:
         lines.append(
             f"waiting for {run.waiting_for}; see `podium approvals`. A running console or "
             f"worker continues it after the answer, otherwise `podium resume {run.id}` does"

@@ -62,6 +62,8 @@ class PullRequestDraft(FrozenModel):
     title: NonEmpty
     body: str
     run_id: str = ""
+    number: int | None = None
+    """Number of the pull request that was opened for this branch before. It only gets the new commits."""
 
 
 class PullRequest(FrozenModel):
@@ -80,6 +82,110 @@ class PullRequest(FrozenModel):
     """The reason why there is a file and no pull request."""
     moved_base: str = ""
     """The remote's base branch is at this commit, which the branch does not contain: nothing was pushed or made."""
+    moved_branch: str = ""
+    """The remote's branch is at this commit of somebody else, which the branch does not contain: nothing was pushed."""
+    closed: bool = False
+    """The pull request is not open any more: nothing was pushed."""
+
+
+class PullComment(FrozenModel):
+    """Comment on a pull request, by an author who may ask for changes."""
+
+    kind: Literal["conversation", "review", "line"]
+    """Conversation of the pull request, summary of a review, or a line of the change."""
+    id: int
+    author: str
+    body: str
+    """Its beginning, where `characters` says that it is longer."""
+    characters: int = 0
+    digest: str = ""
+    """Of the whole body: tells whether it was edited."""
+    path: str = ""
+    line: int | None = None
+    hunk: str = ""
+    """End of the part of the change that it is about."""
+    thread: int = 0
+    """First comment of its thread, to which an answer goes."""
+    url: str = ""
+
+    @property
+    def key(self) -> str:
+        return f"{self.kind}:{self.id}"
+
+
+class FailedCheck(FrozenModel):
+    """Check run or commit status that failed on the commit of a pull request."""
+
+    kind: Literal["run", "status"]
+    id: int
+    name: str
+    result: str
+    """Such as `failure` or `timed_out`."""
+    excerpt: str = ""
+    """Of what it reported; empty until it is asked for."""
+    url: str = ""
+    red_before: bool = False
+    """The check of this name fails on the base too."""
+
+    @property
+    def key(self) -> str:
+        return f"{self.kind}:{self.id}"
+
+
+class PullQuery(FrozenModel):
+    """Pull request to look at, and what is known of it."""
+
+    repository: NonEmpty
+    base: NonEmpty
+    number: int
+    authors: tuple[str, ...] = ()
+    """Accounts whose comments count. Empty: people with write access, as GitHub states it for each comment."""
+    known_comments: tuple[str, ...] = ()
+    """Keys of comments that need no further look."""
+    known_checks: tuple[str, ...] = ()
+
+
+class PullStatus(FrozenModel):
+    """A pull request as the forge shows it."""
+
+    state: Literal["open", "merged", "closed"]
+    head: str
+    """Commit of its branch at the remote."""
+    base: str
+    """Branch that it merges into."""
+    merge_commit: str = ""
+    merged_by: str = ""
+    conflicts: bool = False
+    """It cannot be merged into the base as that is now."""
+    pending: int = 0
+    """Checks that have not ended."""
+    failed: tuple[FailedCheck, ...] = ()
+    """Failed checks that are not known yet."""
+    comments: tuple[PullComment, ...] = ()
+    """Comments that are not known yet, the oldest first."""
+
+
+class CommentAnswer(FrozenModel):
+    """Answer to one comment of a pull request."""
+
+    repository: NonEmpty
+    base: NonEmpty
+    number: int
+    comment: PullComment
+    marker: NonEmpty
+    """First line of the text: by it an answer that was posted before is found."""
+    body: NonEmpty
+
+
+class PostedAnswer(FrozenModel):
+    """Location of an answer, or the reason why there is none."""
+
+    id: int = 0
+    url: str = ""
+    existed: bool = False
+    """An earlier try had posted it."""
+    unanswered: Literal["", "gone", "edited"] = ""
+    """The comment is not there any more, or says something else than what was worked on."""
 
 
 class Issue(FrozenModel):

@@ -96,6 +96,8 @@ class Job(NamedTuple):
     """Router of its part of the API, below `/api/v1`."""
     sockets: ImportPath = ""
     """Router of its websockets, below `/api/v1` and not in the API's description."""
+    webhooks: ImportPath = ""
+    """`(app) -> router` below `/hooks`, which strangers can reach: it proves who sends. None: there is nothing to receive."""
     chat: Mapping[str, ChatVerb] = MappingProxyType({})
     """Word → what people in a chat can ask with it, if they have the role operator."""
     mcp_tools: ImportPath = ""

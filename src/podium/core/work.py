@@ -15,6 +15,8 @@ TIMER = "timer:"
 """Waits whose name begins so are for nothing but time to pass."""
 APPROVAL_SIGNAL = "approval:"
 """Signals whose name begins so answer an approval."""
+PULL_SIGNAL = "pull_request:"
+"""Waits whose name begins so are for news of a pull request: whoever serves queues continues them by itself."""
 MACHINE = "machine:"
 """Beginning of the need of a run that can go on only on the machine that it was started on."""
 RATE_LIMIT = f"{TIMER}rate-limit:"
@@ -114,6 +116,12 @@ class Run(FrozenModel):
     def awaits(self, signals: Iterable[str]) -> bool:
         """Return whether it waits for one of these signals."""
         return not set(signals).isdisjoint((self.waiting_for or "").split(", "))
+
+    @property
+    def follows_pull_request(self) -> bool:
+        """Tell whether it waits for nothing but news of its pull request."""
+        names = (self.waiting_for or "").split(", ")
+        return self.status is RunStatus.WAITING and all(n.startswith(PULL_SIGNAL) for n in names)
 
     @property
     def only_sleeps(self) -> bool:

@@ -33,6 +33,7 @@ from podium.core.model import Json
 from podium.core.work import (
     APPROVAL_SIGNAL,
     MACHINE,
+    PULL_SIGNAL,
     QueueSpec,
     Run,
     RunStatus,
@@ -245,12 +246,18 @@ class Ownership:
             tx.save_run(run.model_copy(update={"status": RunStatus.QUEUED, "owner": None}))
 
     def answered(self, view: StoreView) -> list[Run]:
-        """List runs of the foreground that nobody hosts, whose answer has come and that can be hosted here."""
-        runs = [run for run in view.answered_waits() if self._can_take_up(run)]
+        """List runs of the foreground that nobody hosts, whose answer or next look has come, and that can be hosted here."""
+        due = {run.id: run for run in view.due_follow_ups(view.now())}
+        runs = [run for run in view.answered_waits() if _is_answered(view, run)]
+        runs = [
+            run
+            for run in {**{run.id: run for run in runs}, **due}.values()
+            if self._can_take_up(run)
+        ]
         if not runs:
             return []
         alive = self._roster.alive(view)
-        return [run for run in runs if run.owner not in alive and _is_answered(view, run)]
+        return [run for run in runs if run.owner not in alive]
 
     def queue_answered(self, tx: Transaction, queue: str) -> None:
         """Hand these runs to a queue: from there each is claimed by one worker, and by another when that one dies."""
@@ -349,7 +356,8 @@ class Ownership:
 
 def _is_answered(view: StoreView, run: Run) -> bool:
     """Return whether what it waits for is the answer that has come."""
-    sent = (name for _, name in view.untaken_signals([run.id]) if name.startswith(APPROVAL_SIGNAL))
+    prefixes = (APPROVAL_SIGNAL, PULL_SIGNAL)
+    sent = (name for _, name in view.untaken_signals([run.id]) if name.startswith(prefixes))
     return run.awaits(sent)
 
 

@@ -140,7 +140,12 @@ class StoreView(Protocol):
         ...
 
     def answered_waits(self) -> list[Run]:
-        """Waiting runs of the foreground to which the answer to an approval was sent, and that did not take it."""
+        """Waiting runs of the foreground to which the answer to an approval or news of their pull request were sent,
+        and that did not take it."""
+        ...
+
+    def due_follow_ups(self, now: datetime) -> list[Run]:
+        """Waiting runs of the foreground that are to look at their pull request again by now."""
         ...
 
     def next_due_at(self) -> datetime | None:

@@ -7,11 +7,16 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from podium.core.forge import (
+        CommentAnswer,
+        FailedCheck,
         Issue,
         LabelEvent,
+        PostedAnswer,
         Preflight,
+        PullQuery,
         PullRequest,
         PullRequestDraft,
+        PullStatus,
         RemoteBase,
         TrackerComment,
     )
@@ -277,6 +282,30 @@ class Forge(Protocol):
         May be asked again after a crash: what is there already is found, not made twice. Raises
         `NotPossibleNow` when the remote refuses, `RateLimited`, or `Passing` errors that a later try may not meet.
         """
+        ...
+
+    async def fetch_branch(
+        self, repository: str, base: str, branch: str, *, holding: str = ""
+    ) -> RemoteBase:
+        """Bring the commits of a branch that was pushed into the repository; no branch and no checkout is moved.
+
+        Without a commit the remote has no such branch. Raises `NotPossibleNow` when it lacks the commit `holding`,
+        or `Passing` errors that a later try may not meet.
+        """
+        ...
+
+    async def pull_status(self, query: PullQuery) -> PullStatus:
+        """Look at a pull request. Raises `NotPossibleNow` when only a person can help, `RateLimited`, or `Passing` errors."""
+        ...
+
+    async def check_excerpts(
+        self, query: PullQuery, checks: Sequence[FailedCheck], head: str
+    ) -> Sequence[FailedCheck]:
+        """Add to each check, which failed on this commit, the end of what it reported. Raises as `pull_status` does."""
+        ...
+
+    async def answer_comment(self, answer: CommentAnswer) -> PostedAnswer:
+        """Post an answer to a comment, unless it is there already. Raises as `pull_status` does."""
         ...
 
     async def issues(self, repository: str, base: str) -> IssueTracker:

@@ -19,6 +19,7 @@ from podium.core.ids import SHORTEST_TAIL
 from podium.core.model import FrozenModel
 from podium.core.work import (
     APPROVAL_SIGNAL,
+    PULL_SIGNAL,
     QueueCounts,
     Run,
     Schedule,
@@ -328,9 +329,18 @@ class SqlView:
         return self._readable(
             Run,
             "SELECT id, body FROM runs WHERE status = 'waiting' AND queue IS NULL AND id IN "
-            "(SELECT run_id FROM signals WHERE name LIKE :answers)",
+            "(SELECT run_id FROM signals WHERE name LIKE :answers OR name LIKE :news)",
             answers=f"{APPROVAL_SIGNAL}%",
+            news=f"{PULL_SIGNAL}%",
         )
+
+    def due_follow_ups(self, now: datetime) -> list[Run]:
+        waits = self._readable(
+            Run,
+            "SELECT id, body FROM runs WHERE status = 'waiting' AND queue IS NULL AND wake_at <= :now",
+            now=microseconds(now),
+        )
+        return [run for run in waits if run.follows_pull_request]
 
     def next_due_at(self) -> datetime | None:
         row = self._sql.execute(

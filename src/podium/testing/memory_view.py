@@ -23,6 +23,7 @@ from podium.core.ids import SHORTEST_TAIL, tail_of
 from podium.core.model import FrozenModel
 from podium.core.work import (
     APPROVAL_SIGNAL,
+    PULL_SIGNAL,
     QueueCounts,
     Run,
     RunStatus,
@@ -191,11 +192,18 @@ class MemoryView:
     def due_waits(self, now: datetime) -> list[Run]:
         return _fresh(run for run in self._parked_waits() if run.wake_at and run.wake_at <= now)
 
+    def due_follow_ups(self, now: datetime) -> list[Run]:
+        return _fresh(
+            run
+            for run in self._tables.runs.values()
+            if run.queue is None and run.follows_pull_request and run.wake_at and run.wake_at <= now
+        )
+
     def answered_waits(self) -> list[Run]:
         answered = {
             signal.run_id
             for signal in self._tables.signals
-            if signal.name.startswith(APPROVAL_SIGNAL)
+            if signal.name.startswith((APPROVAL_SIGNAL, PULL_SIGNAL))
         }
         return _fresh(
             run

@@ -46,6 +46,8 @@ def build_app(context: WebContext) -> FastAPI:
     for job in all_jobs():
         if job.sockets:
             app.include_router(load(job.sockets), prefix="/api/v1")
+        if job.webhooks and (webhooks := load(job.webhooks)(context.podium)) is not None:
+            app.include_router(webhooks, prefix="/hooks", include_in_schema=False)
     app.include_router(pages_router(), include_in_schema=False)
     app.include_router(links_router(context.podium))
     app.include_router(chat_router(context.podium))

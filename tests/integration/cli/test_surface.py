@@ -19,7 +19,7 @@ import pytest
 from podium.app.kernel_flows import guarded_files_tool
 from podium.core import errors
 from podium.core.events import event_union
-from podium.jobs.pipeline.composition import hand_over_tool
+from podium.jobs.pipeline.composition import answer_comment_tool, hand_over_tool
 from podium.jobs.sense.orders.order_tools import order_tools, sense_tools
 from podium.ports import Forge
 from podium.tools.builtin import builtin_tools
@@ -176,6 +176,7 @@ def tool_digests(_: CommandRunner) -> Iterator[str]:
         *sense_tools("inbox", "candidates"),
         guarded_files_tool(),
         hand_over_tool(cast(Forge, None)),
+        answer_comment_tool(cast(Forge, None)),
     )
     for spec in sorted((tool.spec for tool in tools), key=lambda spec: spec.name):
         yield f"{spec.name}: {spec.digest()}"

@@ -58,7 +58,7 @@ SPENT = trouble(
     403,
     "API rate limit exceeded for user ID 1.",
     x_ratelimit_remaining="0",
-    x_ratelimit_reset="1767270600",  # half an hour behind the tests' first moment
+    x_ratelimit_reset="1767270600",  # half an hour behind the tests' first closed_at
 )
 
 

@@ -287,6 +287,7 @@ async def test_claim_of_a_queued_run_is_renewed_and_unchanged_lists_cost_nothing
     assert github.unchanged - before == len(github.asked) - asked == 3
 
 
+@pytest.mark.soak
 async def test_delivery_is_reported_once_although_an_answer_is_lost(
     project: IssueProject, github: GitHubServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

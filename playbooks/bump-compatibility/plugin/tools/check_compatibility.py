@@ -27,7 +27,9 @@ def main() -> int:
         faults.append(f"plugin-profile.yaml: it lists {profile}, the readme {rows}")
     if version(newest) <= version("5.1"):
         faults.append("plugin.toml: tested_up_to is no newer than the last release's")
-    unreleased = (ROOT / "CHANGELOG.md").read_text().partition("## Unreleased")[2].partition("\n## ")[0]
+    unreleased = (
+        (ROOT / "CHANGELOG.md").read_text().partition("## Unreleased")[2].partition("\n## ")[0]
+    )
     if f"Tested with {newest}." not in unreleased:
         faults.append(f"CHANGELOG.md: nothing under Unreleased says that {newest} was tried")
     print("\n".join(faults) or f"all places say {newest}")

@@ -4,7 +4,9 @@ import calendar
 import re
 from datetime import date, timedelta
 
-_DUE = re.compile(r"\bdue (?:in (?P<number>\d+) (?P<unit>day|week|month)s?|(?P<day>\d{4}-\d\d-\d\d))\b")
+_DUE = re.compile(
+    r"\bdue (?:in (?P<number>\d+) (?P<unit>day|week|month)s?|(?P<day>\d{4}-\d\d-\d\d))\b"
+)
 
 
 def due(note: str, today: date) -> date | None:

@@ -26,5 +26,7 @@ class Host:
 
     def get_setting(self, name: str) -> str:
         """Deprecated: use `settings`. Gives an empty text for a name that is not set."""
-        warnings.warn("get_setting goes away in 6.0; use settings", DeprecationWarning, stacklevel=2)
+        warnings.warn(
+            "get_setting goes away in 6.0; use settings", DeprecationWarning, stacklevel=2
+        )
         return self.settings.get(name, "")

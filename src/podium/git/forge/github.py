@@ -229,17 +229,17 @@ async def _in_thread(work: Callable[[], _Result]) -> _Result:
     return await done
 
 
-class _GitHubModel(BaseModel):
+class GitHubModel(BaseModel):
     """Part of an answer: what is not named here is not looked at."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
-class EnabledFlag(_GitHubModel):
+class EnabledFlag(GitHubModel):
     enabled: bool = False
 
 
-class BranchProtection(_GitHubModel):
+class BranchProtection(GitHubModel):
     """Branch protection of the older kind."""
 
     url: str
@@ -249,28 +249,28 @@ class BranchProtection(_GitHubModel):
     enforce_admins: EnabledFlag | None = None
 
 
-class RulesetRule(_GitHubModel):
+class RulesetRule(GitHubModel):
     """A rule of a ruleset that is in force for a branch."""
 
     type: str
 
 
-class GitHubBranch(_GitHubModel):
+class GitHubBranch(GitHubModel):
     protected: bool
 
 
-class _GitHubUser(_GitHubModel):
+class GitHubUser(GitHubModel):
     login: str
     type: str = "User"
     """`Bot` for an app."""
 
 
-class _CommitRef(_GitHubModel):
+class _CommitRef(GitHubModel):
     ref: str
-    user: _GitHubUser | None = None
+    user: GitHubUser | None = None
 
 
-class PullResponse(_GitHubModel):
+class PullResponse(GitHubModel):
     number: int = Field(gt=0)
     head: _CommitRef
     base: _CommitRef
@@ -281,12 +281,12 @@ class PullResponse(_GitHubModel):
         return theirs and self.head.ref == branch and self.base.ref == base
 
 
-class IssueComment(_GitHubModel):
+class IssueComment(GitHubModel):
     """Comment in the conversation of an issue or of a pull request."""
 
     id: int
     body: str | None = None
-    user: _GitHubUser | None = None
+    user: GitHubUser | None = None
     """None: the account is gone."""
     author_association: str = "NONE"
     created_at: datetime
@@ -294,7 +294,7 @@ class IssueComment(_GitHubModel):
     html_url: str = ""
 
 
-class GitHubError(_GitHubModel):
+class GitHubError(GitHubModel):
     """An error response, with details where a request was not valid."""
 
     message: str = ""

@@ -15,10 +15,10 @@ from podium.core.model import Json
 from podium.git.forge.github import (
     ApiResponse,
     GitHub,
+    GitHubModel,
     GitHubRefusal,
+    GitHubUser,
     IssueComment,
-    _GitHubModel,
-    _GitHubUser,
     bad_token_sentence,
 )
 
@@ -30,15 +30,15 @@ _CAN_LABEL = frozenset({"admin", "maintain", "write", "triage"})
 _T = TypeVar("_T")
 
 
-class _Label(_GitHubModel):
+class _Label(GitHubModel):
     name: str | None = None
 
 
-class _IssueResponse(_GitHubModel):
+class _IssueResponse(GitHubModel):
     number: int = Field(gt=0)
     title: str
     body: str | None = None
-    user: _GitHubUser | None = None
+    user: GitHubUser | None = None
     author_association: str = "NONE"
     labels: list[_Label | str] = Field(default_factory=list)
     state: str
@@ -62,14 +62,14 @@ class _IssueResponse(_GitHubModel):
         )
 
 
-class _EventResponse(_GitHubModel):
+class _EventResponse(GitHubModel):
     event: str = ""
-    actor: _GitHubUser | None = None
+    actor: GitHubUser | None = None
     created_at: AwareDatetime | None = None
     label: _Label | None = None
 
 
-class _Permission(_GitHubModel):
+class _Permission(GitHubModel):
     permission: str
     role_name: str = ""
 

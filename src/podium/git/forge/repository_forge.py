@@ -7,16 +7,29 @@ import hashlib
 import os
 import re
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import Field
 
 from podium.core.errors import BadInput, ForgeUnavailable, NotPossibleNow
-from podium.core.forge import Finding, Preflight, PullRequest, PullRequestDraft, RemoteBase
+from podium.core.forge import (
+    CommentAnswer,
+    FailedCheck,
+    Finding,
+    PostedAnswer,
+    Preflight,
+    PullQuery,
+    PullRequest,
+    PullRequestDraft,
+    PullStatus,
+    RemoteBase,
+)
 from podium.core.model import FrozenModel
+from podium.git.forge import pull_requests
 from podium.git.forge.branch_protection import look
-from podium.git.forge.github import GitHub, GitHubRefusal, api_url_of
+from podium.git.forge.github import AnswerCache, GitHub, GitHubRefusal, api_url_of
 from podium.git.forge.issues import GitHubIssues
 from podium.git.forge.remotes import (
     Pusher,
@@ -143,6 +156,7 @@ class RepositoryForge:
         self._token = _checked_token(token)
         self._clock = clock
         self._folder = folder
+        self._cache = AnswerCache()
         self._git = Git(launcher)
         self._pusher = Pusher(
             launcher,
@@ -185,10 +199,16 @@ class RepositoryForge:
     async def _fetched(self, repository: str, remotes: Remotes) -> RemoteBase:
         """Raises `ForgeUnavailable` for a remote that a later try may reach, `BadInput` or `NotPossibleNow` for one
         that a person has to put right. Nothing may be pushed beside a base that is not known."""
-        name, branch = remotes.base_name, remotes.base_branch
+        return await self._fetched_from(
+            repository, remotes.base_name, remotes.base, remotes.base_branch
+        )
+
+    async def _fetched_from(
+        self, repository: str, name: str, address: RemoteAddress, branch: str
+    ) -> RemoteBase:
         full_name = f"{name}/{branch}"
         checked_name(branch)
-        tip = await self._pusher.remote_tip(repository, name, remotes.base, branch)
+        tip = await self._pusher.remote_tip(repository, name, address, branch)
         if not tip:
             return RemoteBase(
                 name=full_name, why_not=f"the remote {name!r} has no branch {branch!r}"
@@ -196,7 +216,7 @@ class RepositoryForge:
         if not await self._is_reachable(repository, tip):
             # Named after what it holds: a ref that never moves is in no other run's way.
             ref = f"{BASE_REFS}{tip}"
-            await self._pusher.fetch(repository, name, remotes.base, branch, ref)
+            await self._pusher.fetch(repository, name, address, branch, ref)
             tip = await self._resolved(repository, ref)
         return RemoteBase(commit=tip, name=full_name)
 
@@ -236,12 +256,72 @@ class RepositoryForge:
         base = await self._fetched(draft.repository, remotes)
         if base.commit and not await self._is_within(draft.repository, base.commit, draft.commit):
             return PullRequest(moved_base=base.commit)
+        if isinstance(forge, GitHub) and draft.number is not None:
+            return await self._pushed_again(forge, remotes, draft, draft.number)
         await self._pusher.push(
             draft.repository, remotes.name, remotes.push, draft.commit, draft.branch
         )
         if isinstance(forge, GitHub):
             return await _opened(forge, remotes.push.owner, draft)
         return await self._written(draft, remotes.name, forge.why, pushed=True)
+
+    async def _pushed_again(
+        self, github: GitHub, remotes: Remotes, draft: PullRequestDraft, number: int
+    ) -> PullRequest:
+        """Push new commits to the branch of an open pull request, on top of whatever is there. Never by force."""
+        request = PullRequest(url=github.pull_url(number), number=number, existed=True)
+        if not await pull_requests.is_open(github, number):
+            return request.model_copy(update={"closed": True})
+        repository, address = draft.repository, remotes.push
+        tip = await self._pusher.remote_tip(repository, remotes.name, address, draft.branch)
+        if not tip:
+            raise NotPossibleNow(
+                f"the branch {draft.branch!r} was deleted at the remote {remotes.name!r} while pull request {number} "
+                "is open; restore it there, or close the pull request"
+            )
+        is_known = bool(await self._resolved(repository, tip))
+        if not is_known or not await self._is_within(repository, tip, draft.commit):
+            return request.model_copy(update={"moved_branch": tip})
+        await self._pusher.push(repository, remotes.name, address, draft.commit, draft.branch)
+        return request.model_copy(update={"pushed": True})
+
+    async def fetch_branch(
+        self, repository: str, base: str, branch: str, *, holding: str = ""
+    ) -> RemoteBase:
+        whole = _whole_path(repository)
+        remotes = await find_remotes(self._git, whole, base, self._settings.remote)
+        if remotes is None:
+            raise NotPossibleNow("the repository has no remote any more; add it again")
+        checked_branch(branch, base)
+        fetched = await self._fetched_from(whole, remotes.name, remotes.push, branch)
+        if holding and fetched.commit and not await self._is_within(whole, holding, fetched.commit):
+            raise NotPossibleNow(
+                f"the branch {branch!r} was rewritten at the remote {remotes.name!r}: it does not contain commit "
+                f"{holding[:12]}, which Podium pushed; nothing is overwritten there, and if you resume, what it has now is "
+                "merged with Podium's commits"
+            )
+        return fetched
+
+    async def pull_status(self, query: PullQuery) -> PullStatus:
+        return await pull_requests.pull_status(await self._github(query), query)
+
+    async def check_excerpts(
+        self, query: PullQuery, checks: Sequence[FailedCheck], head: str
+    ) -> Sequence[FailedCheck]:
+        return await pull_requests.with_excerpts(await self._github(query), checks, head)
+
+    async def answer_comment(self, answer: CommentAnswer) -> PostedAnswer:
+        return await pull_requests.post_answer(await self._github(answer), answer)
+
+    async def _github(self, about: PullQuery | CommentAnswer) -> GitHub:
+        whole = _whole_path(about.repository)
+        remotes = await find_remotes(self._git, whole, about.base, self._settings.remote)
+        forge = self._forge_for(remotes)
+        if isinstance(forge, GitHub):
+            return forge
+        raise NotPossibleNow(
+            f"pull request {about.number} cannot be followed: {forge.why}; {forge.remedy}"
+        )
 
     async def issues(self, repository: str, base: str) -> GitHubIssues:
         whole = _whole_path(repository)
@@ -261,7 +341,9 @@ class RepositoryForge:
             return _no_token(self._host)
         project = remotes.base if remotes.base.is_project_on(self._host) else remotes.push
         seconds = self._settings.ask_seconds
-        return GitHub(self._api_url, self._token, project, self._clock, seconds=seconds)
+        return GitHub(
+            self._api_url, self._token, project, self._clock, seconds=seconds, cache=self._cache
+        )
 
     async def _check_against_repository(
         self, draft: PullRequestDraft, remotes: Remotes | None

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from podium.core.forge import Preflight, PullRequest, PullRequestDraft, RemoteBase
+from collections.abc import Sequence
+
+from podium.core.forge import (
+    CommentAnswer,
+    FailedCheck,
+    PostedAnswer,
+    Preflight,
+    PullQuery,
+    PullRequest,
+    PullRequestDraft,
+    PullStatus,
+    RemoteBase,
+)
 from podium.ports import Forge, IssueTracker
 
 BATCH_BRANCHES = "podium/batch/"
@@ -31,6 +43,22 @@ class BatchForge:
         if _is_local(draft.base):
             return PullRequest(why_local=f"{draft.base} takes it in")
         return await self._forge.deliver(draft)
+
+    async def fetch_branch(
+        self, repository: str, base: str, branch: str, *, holding: str = ""
+    ) -> RemoteBase:
+        return await self._forge.fetch_branch(repository, base, branch, holding=holding)
+
+    async def pull_status(self, query: PullQuery) -> PullStatus:
+        return await self._forge.pull_status(query)
+
+    async def check_excerpts(
+        self, query: PullQuery, checks: Sequence[FailedCheck], head: str
+    ) -> Sequence[FailedCheck]:
+        return await self._forge.check_excerpts(query, checks, head)
+
+    async def answer_comment(self, answer: CommentAnswer) -> PostedAnswer:
+        return await self._forge.answer_comment(answer)
 
     async def issues(self, repository: str, base: str) -> IssueTracker:
         return await self._forge.issues(repository, base)

@@ -17,13 +17,14 @@ from podium.app.kernel_flows import supervisor_toolboxes
 from podium.config.folders import PROJECT_FILE, project_id_in
 from podium.core.decisions import Tier, ToolSpec
 from podium.core.errors import BadInput, UserMustAct
-from podium.core.forge import PullRequestDraft
+from podium.core.forge import CommentAnswer, PullRequestDraft
 from podium.core.model import Json
 from podium.core.workspaces import CheckoutStatus
 from podium.jobs.pipeline import PipelineDeps, PipelineJob, PipelineSpec, pipeline
 from podium.jobs.pipeline.agent_text import shortened
 from podium.jobs.pipeline.attempts import SharedBudget
 from podium.jobs.pipeline.batch_forge import BatchForge
+from podium.jobs.pipeline.follow_up import ANSWER
 from podium.jobs.pipeline.issue import PinnedIssue
 from podium.jobs.pipeline.issue_claim import IssueWork, IssueWorkFactory
 from podium.jobs.pipeline.issue_report import report_on_issue_tool
@@ -67,6 +68,29 @@ def hand_over_tool(forge: Forge) -> Tool:
     return Tool(spec, hand_over)
 
 
+def answer_comment_tool(forge: Forge) -> Tool:
+    """No agent is offered it: it stands in the supervisor's own registry."""
+    from podium.tools import Tool
+
+    async def answer_comment(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
+        answer = CommentAnswer.model_validate(arguments)
+        posted = await forge.answer_comment(answer)
+        about = {"number": answer.number, "comment": answer.comment.key}
+        return {**posted.model_dump(mode="json"), **about}
+
+    spec = ToolSpec(
+        name=ANSWER,
+        description="Answer one comment of the run's own pull request.",
+        input_schema=CommentAnswer.model_json_schema(),
+        tier=Tier.T1,
+        receipt_fields=("number", "comment", "id", "url", "existed", "unanswered"),
+        # It finds the answer that is there already: a crash in between leaves no doubt.
+        idempotent=True,
+        timeout_seconds=300.0,
+    )
+    return Tool(spec, answer_comment)
+
+
 HUMAN_REVIEW = "docs/dev_docs/HUMAN_REVIEW.md"
 DEFAULT_ROLE = "default"
 """Plays every role that podium.yaml does not name."""
@@ -92,6 +116,11 @@ async def build_batch(podium: Podium) -> FlowBody:
 async def _pipeline_deps(podium: Podium) -> PipelineDeps:
     spec = pipeline_spec(podium.configuration)
     forge = BatchForge(podium.forge(push=spec.push))
+
+    async def cancel(run_id: str, why: str) -> None:
+        engine = await podium.engine()
+        await engine.cancel(run_id, by="podium", why=why)
+
     issue_work = issue_work_factory(podium, forge, spec)
     return PipelineDeps(
         role_agent_for=await _role_agents(podium),
@@ -103,12 +132,16 @@ async def _pipeline_deps(podium: Podium) -> PipelineDeps:
         checks=lambda: named_checks(podium.configuration),
         run_check=podium.check_runner.run,
         toolbox_in=supervisor_toolboxes(
-            podium, hand_over_tool(forge), report_on_issue_tool(issue_work)
+            podium,
+            hand_over_tool(forge),
+            answer_comment_tool(forge),
+            report_on_issue_tool(issue_work),
         ),
         human_notes=lambda: asyncio.to_thread(_human_notes, podium.folders.project),
         journal=await podium.journal(),
         looks_secret=podium.looks_secret,
         redact=podium.redactor.text,
+        cancel=cancel,
         issue_work=issue_work,
     )
 

@@ -15,7 +15,9 @@ from podium.core.model import FrozenModel, Json, UtcDatetime
 from podium.core.protected_paths import GUARDED_TOOL
 from podium.core.work import TIMER
 from podium.jobs.pipeline.agent_text import shortened
+from podium.jobs.pipeline.base_report import base_lines, base_record, red_before_lines
 from podium.jobs.pipeline.branch_documents import archived, bring_back, was_made
+from podium.jobs.pipeline.fix_proof import proof_lines, proof_record
 from podium.jobs.pipeline.integrity_stage import integrity_lines
 from podium.jobs.pipeline.issue import closing_line, title_without_references
 from podium.jobs.pipeline.issue_report import report_delivery
@@ -66,7 +68,8 @@ async def hand_over(
     context: StageContext, draft: PullRequestDraft
 ) -> tuple[StageContext, PullRequest]:
     """Push and open the pull request. What passes by itself is waited for, all else is for a person."""
-    arguments, outage = draft.model_dump(mode="json"), None
+    # Without a number the approval of a first delivery is bound to what it was before there were numbers.
+    arguments, outage = draft.model_dump(mode="json", exclude_none=True), None
     for attempt in count((context.state.deliveries - 1) * _STEPS_OF_A_DELIVERY):
         handed = await _asked_gate(context, arguments, attempt, outage)
         outage = handed.trouble
@@ -165,6 +168,8 @@ async def deliver(context: StageContext) -> tuple[StageContext, Json]:
     """
     if context.state.alike:
         context = await ask_a_person(context, "secrets", _lookalike_question(context.state.alike))
+    if context.state.red_as_before and not context.state.is_red_accepted:
+        context = await _accept_red(context)
     state = replace(context.state, alike=(), deliveries=context.state.deliveries + 1)
     context, goes_out = await _may_go_out(context.with_state(state))
     if not goes_out:
@@ -176,8 +181,10 @@ async def deliver(context: StageContext) -> tuple[StageContext, Json]:
     state = replace(context.state, head=put_away.head).with_archived(put_away.paths)
     context = context.with_state(state)
     context, request = await hand_over(context, _pull_request_draft(context, put_away))
-    if request.moved_base:
-        return await _back_to_integration(context), None
+    if request.moved_base or request.moved_branch:
+        return await _back_to_integration(context, request.moved_branch), None
+    if request.closed:
+        return context, _report(context, put_away, request)
     context.flow.note(
         BranchDelivered(
             branch=state.branch,
@@ -189,6 +196,18 @@ async def deliver(context: StageContext) -> tuple[StageContext, Json]:
     )
     await report_delivery(context, request)
     return context, _report(context, put_away, request)
+
+
+async def _accept_red(context: StageContext) -> StageContext:
+    """Let a person decide about checks that are as red as before the work, unless the settings have decided."""
+    if context.state.job.spec.red_base != "deliver":
+        listed = "\n".join(f"- {line}" for line in red_before_lines(context))
+        question = (
+            f"checks are still red:\n{listed}\nIf you resume, the branch is delivered with them (`flows: pipeline: red_base: "
+            "deliver` allows that for every run)"
+        )
+        context = await ask_a_person(context, "red-base", question)
+    return context.with_state(replace(context.state, is_red_accepted=True))
 
 
 class _Named(FrozenModel):
@@ -248,11 +267,11 @@ async def _contains_remote_base(context: StageContext) -> tuple[StageContext, bo
     return with_remote_base(context, looked.remote), looked.contained
 
 
-async def _back_to_integration(context: StageContext) -> StageContext:
+async def _back_to_integration(context: StageContext, moved_branch: str = "") -> StageContext:
     """Bounded: where the base moves faster than it is integrated, a person has to say when."""
     state = replace(context.state, moved_bases=context.state.moved_bases + 1)
     context = context.with_state(state)
-    name = state.remote_base.name or state.job.base
+    name = state.branch if moved_branch else state.remote_base.name or state.job.base
     context.flow.note(
         NoteTaken(text=f"{name} has new commits; integrating them before anything is pushed.")
     )
@@ -284,6 +303,10 @@ async def _archive(context: StageContext, skills: Sequence[str]) -> _Archived:
             path: archived(path, day=day, task=state.name, feat=state.feat)
             for path in state.documents
         }
+        for path, place in moved.items():
+            if path in state.archived:  # by an earlier delivery
+                stem, dot, suffix = place.rpartition(".")
+                moved[path] = f"{stem}_{state.deliveries}{dot}{suffix}"
         plan = await _text(context, state.plan, moved)
         proof = await _text(context, state.verification, moved)
         again = state.deliveries > 1 and state.archived
@@ -359,6 +382,7 @@ def _check_notes(context: StageContext) -> list[str]:
             if check.command in ran
         ),
         *(f"not run: {text}" for text in baseline.not_installed),
+        *red_before_lines(context),
         *(f"disputed by the agent that did the work: {text}" for text in state.disputed),
     ]
 
@@ -379,6 +403,8 @@ def _pull_request_draft(context: StageContext, put_away: _Archived) -> PullReque
         test_changes=integrity_lines(state),
         summary=put_away.summary,
         proof=put_away.proof,
+        base_checks=base_lines(state.before),
+        fix_proof=proof_lines(state.proof),
     )
     issue = state.job.issue
     title = title_of(state.job.subject)
@@ -390,6 +416,7 @@ def _pull_request_draft(context: StageContext, put_away: _Archived) -> PullReque
         title=redact(title_without_references(title) if issue else title),
         body=redact(f"{body}\n{closing_line(issue)}\n" if issue else body),
         run_id=state.run_id,
+        number=state.followed.number if state.followed else None,
     )
 
 
@@ -408,6 +435,8 @@ def _report(context: StageContext, put_away: _Archived, request: PullRequest) ->
         "stages": [summary.model_dump(mode="json") for summary in state.stage_summaries],
         "checks": [result.model_dump(mode="json", exclude={"tail"}) for result in state.evidence],
         "check_notes": _check_notes(context),
+        "baseline": base_record(state.before),
+        "fix_proof": proof_record(state.proof),
         "test_integrity": integrity_lines(state),
         "backlog": list(state.backlog),
         "skills": [

@@ -18,6 +18,7 @@ JOB = Job(
         ),
     },
     events={
+        "base_checked": "podium.jobs.pipeline.events:BaseChecked",
         "stage_began": "podium.jobs.pipeline.events:StageBegan",
         "stage_ended": "podium.jobs.pipeline.events:StageEnded",
         "batch_task": "podium.jobs.pipeline.events:BatchTaskChanged",
@@ -28,6 +29,7 @@ JOB = Job(
     report="podium.jobs.pipeline.batch_view:look_back",
     request_label="Task: what to build or fix",
     choices="podium.jobs.pipeline.submission:option_choices",
+    webhooks="podium.jobs.pipeline.webhook:webhook_router",
     branch="podium.jobs.pipeline.submission:branch_work",
     request="podium.jobs.pipeline.submission:PipelineRequest",
     submit="podium.jobs.pipeline.submission:submit",

@@ -75,6 +75,8 @@ def body_of(
     guarded: Sequence[str] = (),
     base_not_fetched: str = "",
     check_notes: Sequence[str] = (),
+    base_checks: Sequence[str] = (),
+    fix_proof: Sequence[str] = (),
     test_changes: Sequence[str] = (),
 ) -> str:
     """The body in Markdown, at most 60,000 characters. Words of agents stand in it as data.
@@ -86,6 +88,7 @@ def body_of(
     sections = (
         _Section("Task", text=fenced(shortened(whole(task.strip()[:20_000]), _MAX_TEXT))),
         _Section("Cause and change", text=_quiet_lines(summary)),
+        _Section("Proof of the fix", rows=tuple(_list(fix_proof))),
         _Section("Guarded files", text=_GUARDED if guarded else "", rows=tuple(_list(guarded))),
         _Section("Changed tests and checks", rows=tuple(_list(test_changes))),
         _Section(
@@ -94,6 +97,7 @@ def body_of(
             rows=tuple(_rows(evidence)),
             table_head=_TABLE_HEAD,
         ),
+        _Section("Checks before this work", rows=tuple(_list(base_checks))),
         _Section("Verified by the developer", text=_quiet_lines(proof)),
         _Section(
             "Base not fetched",

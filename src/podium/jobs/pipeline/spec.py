@@ -35,6 +35,11 @@ FORWARD = frozenset({DONE, "APPROVE", "PASS"})
 
 Action = Literal["warn", "abort"]
 
+RedBase = Literal["ask", "deliver", "abort"]
+"""`ask`: a person decides before the branch goes out. `deliver`: it goes out and says so. `abort`: no run on a red base."""
+
+FixProofRule = Literal["require", "warn", "skip"]
+"""`require`: sent back once, then a person decides. `warn`: named in the pull request."""
 TestIntegrity = Literal["require", "warn", "skip"]
 
 Does = Literal["report", "plan", "review", "audit", "work", "integrate", "edit"]
@@ -112,8 +117,25 @@ class Mode(FrozenModel):
     """Files changed up to which a change is small."""
     always: tuple[NonEmpty, ...] = ()
     """Stages that run even if the base has not moved."""
+    proves_fix: Annotated[bool, Strict()] = False
+    """Work in this mode fixes a bug, which a test has to prove; see `fix_proof`."""
     prompts: dict[NonEmpty, NonEmpty] = Field(default_factory=dict)
     """Stage → the prompt that it has in this mode instead of its own."""
+
+
+class FollowUp(FrozenModel):
+    """Options for the time after the pull request is open."""
+
+    enabled: Annotated[bool, Strict()] = False
+    """Stay with the pull request until it is merged or closed. `podium run --follow` does it for one run."""
+    rounds: Annotated[PositiveInt, Strict()] = 5
+    """Number of rounds of failed checks and comments before a person is asked."""
+    authors: tuple[NonEmpty, ...] = ()
+    """Accounts whose comments are worked on. Empty: people with access to the repository, no bots."""
+    interval: Annotated[float, Field(ge=1.0)] = 60.0
+    """Seconds between two looks at the pull request; while nothing happens they grow to 15 minutes."""
+    webhook_secret: str = ""
+    """Secret of the webhook that wakes the run, as `secret://NAME`. Empty: there is no webhook."""
 
 
 class IntakeOptions(FrozenModel):
@@ -170,6 +192,14 @@ class PipelineSpec(FrozenModel):
     the delivery."""
     push: Annotated[bool, Strict()] = True
     """Push the branch where there is a remote."""
+    baseline: Literal["run", "skip"] = "skip"
+    """Run the checks on the base before any agent; or not, as in runs older than this option."""
+    fix_proof: FixProofRule = "skip"
+    """Action on a fix without a test that fails on the base; `skip`, as in runs older than this option, looks for none."""
+    red_base: RedBase = "ask"
+    """Action on checks that are red on the base, and with the work in the same way."""
+    follow_up: FollowUp = FollowUp()
+    """Time after the pull request is open."""
     parallel: Annotated[PositiveInt, Strict()] = 3
     """Tasks of one `podium run` that run at the same time."""
     test_integrity: TestIntegrity = "skip"
@@ -296,6 +326,16 @@ class PipelineOptions(FrozenModel):
     """Next step when the base has not moved: `review` reviews the merge again. `deliver`, which does not, unless set."""
     push: Annotated[bool, Strict()] | None = None
     """Push the branch and open a pull request. True unless set."""
+    baseline: Literal["run", "skip"] | None = None
+    """Run the checks on the base before any agent starts. `run` unless set."""
+    fix_proof: FixProofRule | None = None
+    """Proof of a fix by a test that fails on the base and passes on the branch, in modes with `proves_fix`: `require`, `warn`
+    or `skip`. `require` unless set."""
+    red_base: RedBase | None = None
+    """Action on checks that are red on the base and stay red in the same way: `ask` a person before delivery, `deliver`, or
+    `abort` before any agent starts. `ask` unless set."""
+    follow_up: FollowUp | None = None
+    """Stay with the pull request: failed checks and comments become work. Off unless set."""
     parallel: _Count | None = None
     """Number of tasks that `podium run` with several tasks works on at the same time. 3 unless set."""
     test_integrity: TestIntegrity | None = None

@@ -15,7 +15,7 @@ from podium.app.checks import Check, CheckResult, Detection, RunCheck, all_passe
 from podium.core.decisions import Usage
 from podium.core.errors import NeedsHuman
 from podium.core.events import NoteTaken
-from podium.core.forge import RemoteBase
+from podium.core.forge import PullComment, RemoteBase
 from podium.core.ids import short_id
 from podium.core.model import FrozenModel, Json, NonEmpty, UtcDatetime
 from podium.core.turns import Reply
@@ -24,7 +24,7 @@ from podium.jobs.pipeline.agent_text import slug_of
 from podium.jobs.pipeline.findings import Finding
 from podium.jobs.pipeline.issue import PinnedIssue
 from podium.jobs.pipeline.issue_claim import IssueWorkFactory
-from podium.jobs.pipeline.payloads import SkillProposal
+from podium.jobs.pipeline.payloads import ProposedTest, SkillProposal
 from podium.jobs.pipeline.spec import Does, PipelineSpec, Stage
 from podium.jobs.pipeline.test_integrity import IntegrityFinding
 from podium.ports import (
@@ -63,6 +63,8 @@ class PipelineDeps:
     looks_secret: Callable[[str], str | None]
     redact: Callable[[str], str]
     """Takes secrets out of what is written down for others to see."""
+    cancel: Callable[[str, str], Awaitable[None]]
+    """Ends a run as cancelled, with the reason."""
     issue_work: IssueWorkFactory
 
 
@@ -95,6 +97,13 @@ class PipelineJob(FrozenModel):
     def subject(self) -> str:
         """The text that branch, documents and pull request are named after: of an issue its title."""
         return self.task.split("\n", 1)[0] if self.issue else self.task
+
+    def followed(self) -> PipelineJob:
+        """The same job, whose run stays with the pull request."""
+        follow_up = self.spec.follow_up.model_copy(update={"enabled": True})
+        return self.model_copy(
+            update={"spec": self.spec.model_copy(update={"follow_up": follow_up})}
+        )
 
     def prompt(self, stage: str) -> str:
         own = self.spec.stages[stage].prompt or stage
@@ -135,6 +144,10 @@ def with_tools_for(role_agent: RoleAgent, does: Does) -> RoleAgent:
     return replace(role_agent, allowed_tools=tools)
 
 
+INPUTS = ".podium-inputs"
+"""A folder that ignores itself: what is too long for a prompt and belongs in no commit."""
+DEPENDENCIES = ("node_modules", ".venv", "venv", "vendor", ".tox", ".nox", INPUTS)
+"""Names of ignored folders that stay for the checks: what a project depends on is not built anew each time."""
 MEMORY = "AGENT_MEMORY.md"
 BACKLOG = "docs/dev_docs/backlog.md"
 SENT_BACK = "SENT_BACK"
@@ -150,6 +163,52 @@ class Baseline(Detection):
     """Ignored files left by the set-up."""
     conventions: dict[str, str] = Field(default_factory=dict)
     """Path → text of what the repository says to agents and contributors."""
+
+
+class BaseReport(FrozenModel):
+    """The base before any agent came: its checks, and what a workspace lacks of it."""
+
+    commit: str
+    results: tuple[CheckResult, ...] = ()
+    remote: RemoteBase = RemoteBase()
+    is_behind: bool = False
+    """The remote's base branch has commits that this base does not have."""
+    empty_submodules: tuple[str, ...] = ()
+    """Paths of submodules that the workspace does not contain."""
+    lfs_pointers: tuple[str, ...] = ()
+    """Files that are pointers of Git LFS here, without their content."""
+    not_runnable: tuple[str, ...] = ()
+    """Checks that could not do their work, each with the reason in one line."""
+
+    @property
+    def red(self) -> tuple[CheckResult, ...]:
+        return tuple(result for result in self.results if not result.passed)
+
+
+class ProofRun(FrozenModel):
+    """A test run on the base with the branch's test files, and on the branch."""
+
+    command: str
+    files: tuple[str, ...] = ()
+    """Test files of the branch that were put on the base. Empty: the base's own tests."""
+    on_base: CheckResult
+    on_branch: CheckResult
+
+
+class FixProof(FrozenModel):
+    """Test runs that fail on the base and pass on the branch, or why there is none."""
+
+    base: str
+    commit: str
+    runs: tuple[ProofRun, ...] = ()
+    problem: str = ""
+    """Reason why nothing proves the fix. Empty: it is proved."""
+    reason: str = ""
+    """The developer's reason why no test can show it."""
+    is_accepted: bool = False
+    """A person let it pass without a proof."""
+    answer: str = ""
+    """The person's words."""
 
 
 class OfferedSkill(FrozenModel):
@@ -196,6 +255,10 @@ class Settled(FrozenModel):
     skill: SkillProposal | None = None
     disputed: tuple[str, ...] = ()
     """Checks that the answer calls wrong, with its reasons."""
+    proof: tuple[ProposedTest, ...] = ()
+    """Tests that the answer names as the proof of a fix."""
+    no_proof: str = ""
+    """The answer's reason why no test can show the fix."""
     rules: int = 0
     """Version of the rules it was recorded under. Runs of older code keep theirs: 1 asks a person about disputed checks and
     drops remarks that are settled."""
@@ -233,6 +296,35 @@ class Remark(FrozenModel):
     text: str
     rules: int = 0
     """Those of the answer: see `Settled`."""
+
+
+class FollowedPull(FrozenModel):
+    """The pull request that the run stays with, and what is done about it so far."""
+
+    number: int
+    url: str
+    base: str
+    """Branch that it merges into, as a person has last seen it."""
+    secret: str
+    """Makes the markers of answers: nobody else can tell which line an answer will begin with."""
+    pushed: tuple[str, ...] = ()
+    """Commits that the branch was pushed at, the last one last."""
+    open_comments: tuple[PullComment, ...] = ()
+    """Comments that are worked on, to be answered after the next push."""
+    known_comments: tuple[str, ...] = ()
+    """Keys of comments that are answered, and of the answers themselves."""
+    known_checks: tuple[str, ...] = ()
+    answered: int = 0
+    requests: int = 0
+    """Number of steps that asked the forge: it numbers them."""
+    rounds: int = 0
+    rounds_since_person: int = 0
+    idle_polls: int = 0
+    """Polls without news since the last one that had some."""
+    red_since: UtcDatetime | None = None
+    closed_since: UtcDatetime | None = None
+    conflict_head: str = ""
+    """Head for whose conflict with the base the base was merged already."""
 
 
 @dataclass(frozen=True)
@@ -279,6 +371,18 @@ class PipelineState:
     evidence_path: str = ""
     on_base: Mapping[tuple[str, str], CheckResult] = field(default_factory=dict)
     """Commit of the base and command → how a check that was red with the work ended there."""
+    before: BaseReport | None = None
+    """The base before any agent came. None: it was not looked at."""
+    proof: FixProof | None = None
+    """Of the last work; None: none was asked for."""
+    is_proof_asked: bool = False
+    """Work was sent back for a proof once."""
+    returned_red: frozenset[str] = frozenset()
+    """Checks that were red before and after in the same way, as whoever works was told once."""
+    excused_red: frozenset[str] = frozenset()
+    """Those of the last checks that are not held against the work."""
+    is_red_accepted: bool = False
+    """A person wants the branch with them."""
     added_checks: tuple[Check, ...] = ()
     """Checks of a project that had none, found in what the run itself has added."""
     disputed: tuple[str, ...] = ()
@@ -305,6 +409,9 @@ class PipelineState:
     """Old path of each archived document → its new path."""
     conflicts: tuple[str, ...] = ()
     conflict_text: str = ""
+    merging: RemoteBase = field(default_factory=RemoteBase)
+    """The remote's own branch of this run, while merging it has conflicts. Empty: they are with the base."""
+    followed: FollowedPull | None = None
     merged_onto: str = ""
     """Commit of the branch before the base was merged into it, until that merge is reviewed. Empty: nothing came in."""
     is_unreviewed: bool = False
@@ -356,6 +463,18 @@ class PipelineState:
     @property
     def is_green(self) -> bool:
         return all_passed(self.evidence)
+
+    @property
+    def red_as_before(self) -> tuple[CheckResult, ...]:
+        """Red checks, if all of them were red before the work in the same way."""
+        red = tuple(result for result in self.evidence if not result.passed)
+        return red if all(result.as_before for result in red) else ()
+
+    @property
+    def is_broken(self) -> bool:
+        """A check is red that this work answers for: by its doing, or not yet told apart."""
+        red = {result.command for result in self.evidence if not result.passed}
+        return not red <= self.excused_red
 
     def open_before(self, beside: str = "") -> list[str]:
         """Open findings beside those of the last answer and of one stage, with where each is from."""

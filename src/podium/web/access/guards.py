@@ -33,8 +33,8 @@ from podium.web.problems import answer_to
 from podium.web.settings import ConsoleSettings
 
 OPEN_PATHS = frozenset({"/login", "/healthz", "/favicon.ico"})
-OPEN_BELOW = ("/static/", "/l/", "/chat/")
-"""Paths open to strangers. Links and chats carry proofs of their own, which their handlers verify."""
+OPEN_BELOW = ("/static/", "/l/", "/chat/", "/hooks/")
+"""Paths open to strangers. Links, chats and webhooks carry proofs of their own, which their handlers verify."""
 CARD_ACTS = {
     "/cards/": ("", "/part", "/live", "/approve", "/reject"),
     "/api/v1/approvals/": ("", "/approve", "/reject"),

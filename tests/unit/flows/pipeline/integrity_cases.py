@@ -737,6 +737,18 @@ HONEST = (
             + '\nfunc TestMore(t *testing.T) {\n\tif Add(1, 2) != 3 {\n\t\tt.Fatal("wrong")\n\t}\n}\n',
         },
     ),
+    Change(
+        "JavaScript support file without tests",
+        {**_calc(RIGHT), "web/__tests__/support.js": "exports.one = 1;\n"},
+    ),
+    Change(
+        "new test that needs a program",
+        {
+            **_calc(RIGHT),
+            "test_more.py": "import shutil\nimport unittest\n\n\n@unittest.skipIf(shutil.which('cat') is None, 'no cat')\nclass More(unittest.TestCase):\n"
+            "    def test_it(self):\n        self.assertEqual(len('ab'), 2)\n",
+        },
+    ),
     Change("code moved to a package", {"calc.py": None, "calc/__init__.py": RIGHT}),
 )
 """Changes that nothing may send back."""

@@ -107,6 +107,13 @@ def run(
         bool,
         typer.Option("--wait", help="Keep the process running while the run waits for a person."),
     ] = False,
+    follow: Annotated[
+        bool,
+        typer.Option(
+            "--follow",
+            help="Stay until the pull request is merged or closed: fix failed checks, answer review comments.",
+        ),
+    ] = False,
     detach: Annotated[
         bool, typer.Option("--detach", help="Hand the run to a worker in the background.")
     ] = False,
@@ -143,6 +150,7 @@ def run(
       podium run "Add a dark mode toggle to the settings page"
       podium run --mode bugfix "Saving twice loses the first file"
       podium run --mode quick "Fix the typo in the usage line"
+      podium run --follow "Show the time zone beside each date"
       podium run --issue 123
       podium run --detach - < task.md
       podium run --queue gpu --priority 5 --delay 10m "Train it again"
@@ -159,6 +167,8 @@ def run(
     several = tasks is not None or len(texts or ()) > 1
     if issue and (several or attempts or agents):
         raise BadInput("--issue is for one task; leave out --tasks, --attempts and further tasks")
+    if follow and (several or attempts or agents):
+        raise BadInput("--follow is for one task; leave out --tasks, --attempts and further tasks")
     if attempts or agents:
         names = _agent_names(agents, agent)
         begin = _attempts_start(
@@ -179,13 +189,13 @@ def run(
     else:
         _refuse_batch_options(parallel, group)
         text = _given_text(texts[0] if texts else None, issue)
-        begin = _task_start(cli, text, issue, mode=mode, agent=agent, base=base)
+        begin = _task_start(cli, text, issue, follow=follow, mode=mode, agent=agent, base=base)
     if slot:
         from podium.cli.detached_run import hand_over
 
         hand_over(cli, begin, slot)
     else:
-        host(cli, begin, wait=wait)
+        host(cli, begin, wait=wait or follow)
 
 
 class _Start(Protocol):
@@ -194,7 +204,9 @@ class _Start(Protocol):
     def __call__(self, podium: Podium, slot: QueueSlot | None = None, /) -> Awaitable[Run]: ...
 
 
-def _task_start(cli: CliContext, text: str, issue: str = "", **options: str) -> _Start:
+def _task_start(
+    cli: CliContext, text: str, issue: str = "", *, follow: bool = False, **options: str
+) -> _Start:
     async def begin(podium: Podium, slot: QueueSlot | None = None) -> Run:
         from podium.jobs.pipeline.composition import pipeline_job
 
@@ -205,6 +217,7 @@ def _task_start(cli: CliContext, text: str, issue: str = "", **options: str) -> 
             job = await job_of_issue(podium, issue, **options)
         else:
             job = await pipeline_job(podium, text, **options)
+        job = job.followed() if follow else job
         return await _started(cli, podium, FLOW, job, slot)
 
     return begin

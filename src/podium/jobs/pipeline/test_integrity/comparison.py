@@ -29,6 +29,7 @@ from podium.jobs.pipeline.test_integrity.product_code import (
 from podium.jobs.pipeline.test_integrity.python_tests import (
     EXACT,
     NOTHING,
+    PARTIAL,
     Assertion,
     PythonFile,
     PythonTest,
@@ -184,14 +185,15 @@ class _Comparison:
         ]
         pairs, lost, new = _matched(before, after)
         helper_before, helper_after = _helpers(self._before), _helpers(self._after)
+        changed_helpers = _new_helpers(helper_before, helper_after)
         for old, now in pairs:
-            yield from _weaker(
-                old,
-                now,
-                with_helpers(old.test, helper_before.get),
-                with_helpers(now.test, helper_after.get),
-                _new_helpers(helper_before, helper_after),
-            )
+            if old.test.source == now.test.source and not (
+                changed_helpers and now.test.calls & changed_helpers
+            ):
+                continue
+            before_all = with_helpers(old.test, helper_before.get)
+            after_all = with_helpers(now.test, helper_after.get)
+            yield from _weaker(old, now, before_all, after_all, changed_helpers)
         yield from self._lost(lost, new, [now for _, now in pairs], unreadable)
         known = {now.test.name for _, now in pairs} | {old.test.leaf for old in before}
         yield from self._new(new, helper_after)
@@ -359,10 +361,12 @@ class _Comparison:
             if not fresh[mark]:
                 continue
             fresh[mark] -= 1
-            only_new = mark.scope in new or (not mark.scope and path not in self._before)
+            only_new = _is_scope_of(mark.scope, new) or (
+                not mark.scope and path not in self._before
+            )
             severity: Severity = (
                 "low"
-                if only_new and mark.names_platform
+                if only_new and mark.names_environment
                 else "medium"
                 if only_new or mark.names_platform
                 else "high"
@@ -423,8 +427,15 @@ class _Comparison:
             old = self._before.get(path)
             for test in parsed.tests.values():
                 before = old.tests.get(test.name) if old is not None else None
-                values |= test.constants if before is None or before.text != test.text else set()
+                values |= (
+                    test.constants if before is None or before.source != test.source else set()
+                )
         return TestValues(frozenset(values), tuple(self._unchanged))
+
+
+def _is_scope_of(scope: str, tests: Collection[str]) -> bool:
+    """True for a new test, and for a class of new tests alone."""
+    return scope in tests or (bool(scope) and any(name.startswith(f"{scope}.") for name in tests))
 
 
 def _is_test_module(path: str) -> bool:
@@ -463,7 +474,7 @@ def _new_helpers(before: dict[str, PythonTest], after: dict[str, PythonTest]) ->
     return frozenset(
         name
         for name, function in after.items()
-        if name not in before or before[name].text != function.text
+        if name not in before or before[name].source != function.source
     )
 
 
@@ -552,8 +563,6 @@ def _weaker(
     new_helpers: frozenset[str],
 ) -> Iterator[IntegrityFinding]:
     """Findings about one test that both sides have."""
-    if old.test.text == now.test.text and not (now.test.calls & new_helpers):
-        return
     path, name = now.path, now.test.name
 
     def found(
@@ -677,11 +686,24 @@ def _weaker_assertions(
                 best.text,
                 "low",
             )
+    added = [now for now in after if now.text not in {old.text for old in before}]
     for old in missing:
+        if old.strength <= PARTIAL and any(_contains(now, old) for now in added):
+            continue
         yield make("removed_assertion", line, "an assertion was removed", old.text)
 
 
 _WORDS = re.compile(r"\w+")
+
+
+_TELLING = re.compile(r"'[^']{4,}'|\b[A-Z]\w{3,}")
+"""Literals, and names of classes."""
+
+
+def _contains(now: Assertion, old: Assertion) -> bool:
+    """True when a stronger new assertion names all that a weaker one was about, as `pytest.warns(X, match=…)` does."""
+    names = _TELLING.findall(old.text.removeprefix("self."))
+    return bool(names) and now.strength > old.strength and all(name in now.text for name in names)
 
 
 def _fit(old: Assertion, now: Assertion) -> tuple[bool, float, int]:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 EXACT, PARTIAL, WEAK, NOTHING = 3, 2, 1, 0
 """Strength of an assertion: it fixes a value, restricts it, only says that there is one, or always holds."""
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
-_MAX_NODES = 200_000
+_MAX_CHARACTERS = 800_000
 _BROAD = frozenset({"Exception", "BaseException", "AssertionError"})
 _UNITTEST = {
     **dict.fromkeys(
@@ -50,9 +51,13 @@ _SKIP_DECORATOR = re.compile(
 _SKIP_CALL = re.compile(
     r"(?:^|\.)(?:skipTest|SkipTest|importorskip)$|(?:^|\.)pytest\.(?:skip|xfail|exit)$|^(?:skip|xfail)$"
 )
+_MAY_SKIP = re.compile(r"[sS]kip|xfail|expectedFailure|__test__|collect_ignore|requires_")
 _PLATFORM = re.compile(
     r"sys\.(?:platform|version_info|implementation)|os\.name|platform\.|\bWIN\w*|\bPY\d*\b|is_windows|IS_WIN",
     re.IGNORECASE,
+)
+_ENVIRONMENT = re.compile(
+    r"(?:skipif|skipIf|skipUnless)\(.*(?:shutil\.which|find_spec|\bHAS_\w+|\bHAVE_\w+|_available\b|_installed\b|is None)|importorskip\("
 )
 
 
@@ -79,29 +84,80 @@ class SkipMark:
     def names_platform(self) -> bool:
         return _PLATFORM.search(self.text) is not None
 
+    @property
+    def names_environment(self) -> bool:
+        """True for a condition about the machine: its platform, programs and installed packages."""
+        return self.names_platform or _ENVIRONMENT.search(self.text) is not None
 
-@dataclass(frozen=True)
+
+_Vocabulary = tuple[frozenset[str], Counter[str], frozenset[str]]
+
+
+@dataclass(frozen=True, eq=False)
 class PythonTest:
-    """A function that looks like a test."""
+    """A function that looks like a test. What costs time is read when it is asked for: most tests are unchanged."""
 
     name: str
     """Qualified: `Class.test_x`."""
-    line: int
-    assertions: tuple[Assertion, ...]
-    calls: frozenset[str]
-    tokens: Counter[str]
-    constants: frozenset[str]
-    cases: int | None
-    """Parameter sets. None: not told from the text."""
-    decorators: tuple[str, ...]
+    node: _Function
+    source: str
+    """Its lines, with its decorators."""
+    constants_of_module: Mapping[str, ast.expr]
     never_runs: str = ""
-    early_return: int = 0
-    """Line of a return before assertions. 0: none."""
-    text: str = ""
+    """Reason why no runner collects it, or why its body does not run."""
 
     @property
     def leaf(self) -> str:
-        return self.name.rpartition(".")[2]
+        return self.node.name
+
+    @property
+    def line(self) -> int:
+        return self.node.lineno
+
+    @cached_property
+    def text(self) -> str:
+        return ast.unparse(self.node)
+
+    @cached_property
+    def decorators(self) -> tuple[str, ...]:
+        return tuple(map(ast.unparse, self.node.decorator_list))
+
+    @property
+    def assertions(self) -> tuple[Assertion, ...]:
+        return tuple(self._walk.assertions)
+
+    @property
+    def early_return(self) -> int:
+        """Line of a return before assertions. 0: none."""
+        return self._walk.early_return
+
+    @property
+    def calls(self) -> frozenset[str]:
+        return self._vocabulary[0]
+
+    @property
+    def tokens(self) -> Counter[str]:
+        """Names and constants, counted."""
+        return self._vocabulary[1]
+
+    @property
+    def constants(self) -> frozenset[str]:
+        return self._vocabulary[2]
+
+    @cached_property
+    def cases(self) -> int | None:
+        """Number of parameter sets. None: not known from the text."""
+        return _cases(self.node, self.constants_of_module)
+
+    @cached_property
+    def _vocabulary(self) -> _Vocabulary:
+        return _vocabulary(self.node)
+
+    @cached_property
+    def _walk(self) -> _Walk:
+        walk = _Walk()
+        walk.block(self.node.body, reachable=True, conditional=False, swallowed="")
+        return walk
 
 
 @dataclass(frozen=True)
@@ -117,14 +173,12 @@ class PythonFile:
 
 def parse_python(text: str) -> ast.Module | None:
     """Parse it; None when it is not valid Python or too large."""
+    if len(text) > _MAX_CHARACTERS:
+        return None
     try:
-        tree = ast.parse(text)
+        return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    for count, _ in enumerate(ast.walk(tree)):
-        if count > _MAX_NODES:
-            return None
-    return tree
 
 
 def read_python_file(text: str) -> PythonFile | None:
@@ -133,14 +187,16 @@ def read_python_file(text: str) -> PythonFile | None:
     if tree is None:
         return None
     try:
-        return _Reader(tree).read()
+        return _Reader(tree, text).read()
     except RecursionError:
         return None
 
 
 class _Reader:
-    def __init__(self, tree: ast.Module) -> None:
+    def __init__(self, tree: ast.Module, text: str) -> None:
         self._tree = tree
+        self._text = text
+        self._lines = text.split("\n")
         self._tests: dict[str, PythonTest] = {}
         self._functions: dict[str, PythonTest] = {}
         self._constants: dict[str, ast.expr] = {}
@@ -153,9 +209,10 @@ class _Reader:
         hooks = {
             node.name: (node.lineno, ast.unparse(node))
             for node in self._tree.body
-            if isinstance(node, _Function)
+            if isinstance(node, _Function) and node.name.startswith(("pytest_", "load_tests"))
         }
-        skips = tuple(_skips_in(self._tree, ""))
+        may_skip = _MAY_SKIP.search(self._text) is not None
+        skips = tuple(_skips_in(self._tree, has_marks="marks=" in self._text)) if may_skip else ()
         return PythonFile(self._tests, self._functions, skips, hooks, self._tree)
 
     def _block(self, body: Sequence[ast.stmt], scope: str, *, in_class: bool, why_not: str) -> None:
@@ -214,8 +271,8 @@ class _Reader:
     def _function(self, node: _Function, scope: str, *, in_class: bool, why_not: str) -> None:
         name = f"{scope}{node.name}"
         test = self._read(node, name)
-        decorators = " ".join(test.decorators)
-        if re.search(r"(?:^|[ .@])(?:fixture|property|cached_property)\b", decorators):
+        names = {_decorator_name(decorator) for decorator in node.decorator_list}
+        if names & {"fixture", "property", "cached_property"}:
             why_not = why_not or "it is decorated as a fixture or property"
         if not node.name.startswith("test") or why_not or not in_class:
             reason = why_not or (
@@ -233,56 +290,40 @@ class _Reader:
                 )
 
     def _read(self, node: _Function, name: str) -> PythonTest:
-        walk = _Walk()
-        body = node.body
-        walk.block(body, reachable=True, conditional=False, swallowed="")
-        never = ""
-        if _is_generator(node):
-            never = "it is a generator: its body does not run"
-        calls, tokens, constants = _vocabulary(node)
-        return PythonTest(
-            name=name,
-            line=node.lineno,
-            assertions=tuple(walk.assertions),
-            calls=calls,
-            tokens=tokens,
-            constants=constants,
-            cases=self._cases(node),
-            decorators=tuple(ast.unparse(decorator) for decorator in node.decorator_list),
-            never_runs=never,
-            early_return=walk.early_return,
-            text=ast.unparse(node),
-        )
+        first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+        source = "\n".join(self._lines[first - 1 : node.end_lineno])
+        never = "it is a generator: its body does not run" if _is_generator(node) else ""
+        return PythonTest(name, node, source, self._constants, never)
 
-    def _cases(self, node: _Function) -> int | None:
-        total, unknown = 1, False
-        for decorator in node.decorator_list:
-            if not (
-                isinstance(decorator, ast.Call)
-                and ast.unparse(decorator.func).endswith("parametrize")
-            ):
-                continue
-            values = [
-                *decorator.args[1:2],
-                *(word.value for word in decorator.keywords if word.arg == "argvalues"),
-            ]
-            value = values[0] if values else None
-            if isinstance(value, ast.Name):
-                value = self._constants.get(value.id)
-            if isinstance(value, ast.List | ast.Tuple | ast.Set) and not any(
-                isinstance(item, ast.Starred) for item in value.elts
-            ):
-                total *= len(value.elts)
-            else:
-                unknown = True
-        for loop in ast.walk(node):
-            if isinstance(loop, ast.For) and isinstance(loop.iter, ast.List | ast.Tuple):
-                total *= max(1, len(loop.iter.elts))
-        return None if unknown else total
+
+def _cases(node: _Function, constants: Mapping[str, ast.expr]) -> int | None:
+    total, unknown = 1, False
+    for decorator in node.decorator_list:
+        if not (
+            isinstance(decorator, ast.Call) and ast.unparse(decorator.func).endswith("parametrize")
+        ):
+            continue
+        values = [
+            *decorator.args[1:2],
+            *(word.value for word in decorator.keywords if word.arg == "argvalues"),
+        ]
+        value = values[0] if values else None
+        if isinstance(value, ast.Name):
+            value = constants.get(value.id)
+        if isinstance(value, ast.List | ast.Tuple | ast.Set) and not any(
+            isinstance(item, ast.Starred) for item in value.elts
+        ):
+            total *= len(value.elts)
+        else:
+            unknown = True
+    for loop in ast.walk(node):
+        if isinstance(loop, ast.For) and isinstance(loop.iter, ast.List | ast.Tuple):
+            total *= max(1, len(loop.iter.elts))
+    return None if unknown else total
 
 
 def _never(test: PythonTest, reason: str) -> PythonTest:
-    return PythonTest(**{**test.__dict__, "never_runs": test.never_runs or reason})
+    return replace(test, never_runs=test.never_runs or reason)
 
 
 def _why_not_collected(node: ast.ClassDef) -> str:
@@ -753,36 +794,52 @@ def _number(node: ast.expr) -> float | None:
     return None
 
 
-def _skips_in(node: ast.AST, scope: str) -> Iterator[SkipMark]:
-    for child in ast.iter_child_nodes(node):
+_SKIP_SETTINGS = ("pytestmark", "__test__", "collect_ignore", "collect_ignore_glob")
+_SKIP_NAMES = frozenset({"skip", "xfail", "exit", "skipTest", "SkipTest", "importorskip"})
+
+
+def _is_skip(called: ast.expr) -> bool:
+    return _last_name(called) in _SKIP_NAMES and _SKIP_CALL.search(ast.unparse(called)) is not None
+
+
+def _decorator_name(node: ast.expr) -> str:
+    return _last_name(node.func if isinstance(node, ast.Call) else node)
+
+
+def _skips_in(tree: ast.Module, *, has_marks: bool) -> Iterator[SkipMark]:
+    waiting: list[tuple[ast.AST, str]] = [(node, "") for node in reversed(tree.body)]
+    while waiting:
+        child, scope = waiting.pop()
         inner = scope
         if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             inner = f"{scope}.{child.name}" if scope else child.name
             for decorator in child.decorator_list:
-                text = ast.unparse(decorator)
-                called = text.partition("(")[0]
-                if _SKIP_DECORATOR.search(called):
-                    yield SkipMark(inner, decorator.lineno, f"@{text}")
-                elif re.search(r"\bmarks=.*\b(?:skip|skipif|xfail)\b", text, re.DOTALL):
+                name = _decorator_name(decorator)
+                if _SKIP_DECORATOR.search(name):
+                    yield SkipMark(inner, decorator.lineno, f"@{ast.unparse(decorator)}")
+                elif name == "parametrize" and has_marks:
+                    text = ast.unparse(decorator)
                     for marked in re.findall(
                         r"[\w.]*param\([^\n]*?marks=[^\n]*?(?:skip|skipif|xfail)[^\n]*?\)", text
                     ):
                         yield SkipMark(inner, decorator.lineno, marked)
-        elif isinstance(child, ast.Assign):
-            target, value = ast.unparse(child.targets[0]), ast.unparse(child.value)
+        elif isinstance(child, ast.Assign) and isinstance(child.targets[0], ast.Name):
+            target = child.targets[0].id
+            value = ast.unparse(child.value) if target in _SKIP_SETTINGS else ""
             if target == "pytestmark" and re.search(r"\b(?:skip|skipif|xfail)\b", value):
                 yield SkipMark(scope, child.lineno, f"pytestmark = {value}")
-            elif target in ("collect_ignore", "collect_ignore_glob") or (
+            elif (target.startswith("collect_ignore") and value) or (
                 target == "__test__" and _constant_truth(child.value) is False
             ):
                 yield SkipMark(scope, child.lineno, f"{target} = {value}")
-        elif (isinstance(child, ast.Call) and _SKIP_CALL.search(ast.unparse(child.func))) or (
+        elif (isinstance(child, ast.Call) and _is_skip(child.func)) or (
             isinstance(child, ast.Raise)
             and isinstance(child.exc, ast.Name | ast.Attribute)
             and _last_name(child.exc) in ("SkipTest", "Skipped")
         ):
             yield SkipMark(scope, child.lineno, ast.unparse(child))
-        yield from _skips_in(child, inner)
+        below = [(node, inner) for node in ast.iter_child_nodes(child)]
+        waiting += reversed(below)
 
 
 Resolve = Callable[[str], PythonTest | None]

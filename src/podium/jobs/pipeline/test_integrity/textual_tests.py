@@ -212,7 +212,7 @@ def read_text_file(path: str, text: str) -> TextFile:
     language = _BY_SUFFIX[PurePosixPath(path).suffix.lower()]
     cleaned = without_comments(language, text)
     starts = list(language.test.finditer(cleaned))
-    ends = [*(match.start() for match in starts[1:]), len(cleaned)]
+    ends = [*(match.start() for match in starts[1:]), len(cleaned)][: len(starts)]
     tests = []
     line, at = 1, 0
     for match, end in zip(starts, ends, strict=True):

@@ -1,0 +1,44 @@
+"""Comments and logs stand in the findings of a round as quoted material, and answers quote nobody."""
+
+from __future__ import annotations
+
+import pytest
+
+from podium.core.forge import FailedCheck, PullComment
+from podium.jobs.pipeline.follow_up import _that_fit, answer_text, findings_text
+from tests.integration.pipeline.test_follow_up import HOSTILE
+
+
+def comment(body: str, **more: object) -> PullComment:
+    values = {"kind": "line", "id": 1, "author": "ann", "body": body, "characters": len(body)}
+    return PullComment.model_validate({**values, **more})
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_every_line_of_others_is_marked_as_quoted(text: str) -> None:
+    check = FailedCheck(kind="run", id=1, name=text, result="failure", excerpt=text)
+    line = comment(text, author=text, path=text, hunk=text)
+    findings = findings_text([check], [line])
+    own = [row for row in findings.splitlines() if row and not row.startswith("> ")]
+    heads = ["From the pull request", "1. Check `", "2. Review comment by `", "About this part"]
+    assert len(own) == len(heads)
+    assert all(row.startswith(head) for row, head in zip(own, heads, strict=True)), own
+    assert "\x1b" not in findings
+    assert "\u202e" not in findings
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_an_answer_has_nothing_of_the_comment(text: str) -> None:
+    answer = answer_text(comment(text, kind="conversation", author=text), "c0ffee", is_green=True)
+    assert answer == (
+        "About [this comment](): Podium worked on this up to c0ffee; the project's checks passed on it."
+    )
+
+
+def test_comments_that_do_not_fit_are_left_for_the_next_round() -> None:
+    comments = [comment("x" * 6_000, id=number) for number in range(9)]
+    assert [item.id for item in _that_fit(comments)] == [0, 1, 2]
+    assert len(_that_fit([comment("x" * 50_000)])) == 1
+    cut = comment("x" * 6_000, characters=9_000)
+    assert "(cut: 6000 of 9000 characters)" in findings_text([], [cut])
+    assert "first 6000 characters" in answer_text(cut, "c0ffee", is_green=False)
