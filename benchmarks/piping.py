@@ -66,10 +66,11 @@ async def _run(podium: Podium) -> float:
 
 
 async def _bare(podium: Podium, number: int) -> float:
-    """The same work with nobody in charge: each turn's program in the fence, its commit, its import."""
+    """The same work with nobody in charge: the check on the base, each turn's program in the fence, its commit, its import."""
     began = time.perf_counter()
     intent = podium.workspace_spec(f"bare-{number}", base="main")
     workspace = await podium.workspaces.create(WorkspaceSpec.model_validate(intent.model_dump()))
+    await podium.check_runner.run(workspace, CHECK, 60.0)
     for turn in range(TURNS):
         await _role_agent(podium, workspace)
         await _commit(workspace, f"docs/{turn}.md", turn)

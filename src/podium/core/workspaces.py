@@ -184,6 +184,51 @@ class CommitScan(FrozenModel):
     """True if all of them were looked at."""
 
 
+RUN_REFS = "refs/podium/runs/"
+"""Refs of runs whose branch was put together for its delivery, by run and history: they keep all its commits, and never move."""
+
+
+class SquashSpec(FrozenModel):
+    """Input for putting a branch together for its delivery."""
+
+    run_id: NonEmpty
+    onto: tuple[NonEmpty, ...]
+    """Commits that stay as they are, the base first: the new ones begin from the newest of them."""
+    known: tuple[NonEmpty, ...] = ()
+    """Histories of earlier deliveries, which commits in `onto` stand for."""
+    left_out: tuple[str, ...] = ()
+    """Paths that the branch does not get. Of files that the base has it keeps the base's content."""
+    lists: tuple[str, ...] = ()
+    """Paths whose changes make a commit of their own."""
+    with_lists: tuple[str, ...] = ()
+    """Paths whose changes belong to that commit, if there is one."""
+    lists_message: NonEmpty
+
+
+class ChangedPath(FrozenModel):
+    """A file that a branch changes."""
+
+    path: str
+    added: int | None = None
+    """Lines. None: it is binary."""
+    removed: int | None = None
+
+
+class SquashedBranch(FrozenModel):
+    """A branch that was put together for its delivery."""
+
+    head: NonEmpty
+    history: NonEmpty
+    """Commit of the whole history. The same as `head`: there was nothing to put together."""
+    history_ref: str = ""
+    """Ref that keeps it."""
+    commits: tuple[WorkspaceCommit, ...] = ()
+    """The new ones, oldest first."""
+    replaced: tuple[WorkspaceCommit, ...] = ()
+    """Those that they stand for, oldest first."""
+    files: tuple[ChangedPath, ...] = ()
+
+
 class MergeResult(FrozenModel):
     """Result of merging a commit into a workspace's branch."""
 

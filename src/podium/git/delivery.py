@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from podium.core.errors import GuardedFilesChanged, ImportRefused, NotPossibleNow
 from podium.core.processes import Confinement
-from podium.core.workspaces import Delivery, GuardedChange, WorkspaceRecord
+from podium.core.workspaces import RUN_REFS, Delivery, GuardedChange, WorkspaceRecord
 from podium.git.commit_changes import MAX_PACK_BYTES, CommitHistory, quarantined, read_bundle
 from podium.git.commit_scan import Find, refuse_secrets
 from podium.git.git_command import OWN_REFS, Git, GitFailed, clear_stale_lock, no_object
@@ -86,6 +86,28 @@ class Deliveries:
             atomic_write(Path(record.private, _INTENT), commit.encode())
             await self._moved(record, current or no_object(commit), commit)
         await self._settle(record, commit)
+
+    async def replace(
+        self, record: WorkspaceRecord, old: str, new: str, others: Mapping[str, str]
+    ) -> None:
+        """Move the user's branch to a commit that stands for the old one, and other refs with it: all or none.
+
+        Hold the repository's lock. Raises `NotPossibleNow` when somebody moved the branch meanwhile.
+        """
+        atomic_write(Path(record.private, _INTENT), new.encode())
+        await clear_stale_lock(record.git_dir, record.branch)
+        moves = [*(f"update {ref} {commit}" for ref, commit in others.items())]
+        lines = ["start", *moves, f"update {record.branch} {new} {old}", "prepare", "commit", ""]
+        try:
+            await self._git.run(
+                "update-ref", "--stdin", "-m", f"podium: delivered from {record.id}",
+                git_dir=record.git_dir, stdin="\n".join(lines).encode(),
+            )  # fmt: skip
+        except GitFailed as failed:
+            raise NotPossibleNow(
+                f"{record.branch!r} could not be moved: {failed.stderr[-300:]}; try again"
+            ) from failed
+        await self._settle(record, new)
 
     async def _refs(self, record: WorkspaceRecord) -> dict[str, str]:
         """Commits of the user's branches, and of what Podium keeps, by their refs."""
@@ -214,7 +236,12 @@ class Deliveries:
         """
         held = [self._records.of(id_) for id_ in self._records.ids()]
         others = {other.branch for other in held if other is not None}
-        stored = [commit for name, commit in refs.items() if name.startswith(OWN_REFS)]
+        # Histories of runs were judged when they were delivered.
+        stored = [
+            commit
+            for name, commit in refs.items()
+            if name.startswith(OWN_REFS) and not name.startswith(RUN_REFS)
+        ]
         unjudged = await self._unjudged(record, stored) if stored else set()
         own = [
             commit

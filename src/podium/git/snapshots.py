@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from podium.core.errors import BadInput, ImportRefused, NotPossibleNow
 from podium.core.processes import Confinement, ProcessExit
-from podium.core.workspaces import WorkspaceRecord, WorktreeSnapshot
+from podium.core.workspaces import RUN_REFS, WorkspaceRecord, WorktreeSnapshot
 from podium.git.commit_changes import MAX_PACK_BYTES, quarantined
 from podium.git.commit_trees import check_size
 from podium.git.committable_tree import store_committable
@@ -101,6 +101,7 @@ class LooseCommits:
         there = [tip for tip in tips if tip not in missing]
         ended = await self._git.run(
             "rev-list", "--parents", "--stdin", "--not", "--branches", "--tags", "--remotes",
+            f"--glob={RUN_REFS}*",
             git_dir=self._record.git_dir, stdin="".join(f"{tip}\n" for tip in there).encode(),
         )  # fmt: skip
         rows = [line.split() for line in ended.stdout.decode().splitlines()]

@@ -20,6 +20,8 @@ from podium.core.workspaces import (
     Delivery,
     MergeResult,
     RepositoryRefs,
+    SquashedBranch,
+    SquashSpec,
     TreeComparison,
     TurnEnd,
     Violation,
@@ -28,6 +30,7 @@ from podium.core.workspaces import (
     WorktreeSnapshot,
     WorktreeStatus,
 )
+from podium.git.branch_squash import BranchSquash, SquashMessage
 from podium.git.commit_scan import Find
 from podium.git.delivery import Deliveries
 from podium.git.git_command import OWN_REFS, Git, GitFailed, no_object
@@ -474,6 +477,12 @@ class GitWorkspace:
             await self._supervisor_repo.sit_down()
             merging = Merger(self._git, self._supervisor_repo, self._record, self._clock, put_back)
             return await merging.merge(other, message, trailers, trusted=trusted)
+
+    async def squash(self, spec: SquashSpec, message: SquashMessage) -> SquashedBranch:
+        with self._at_work():
+            await self._supervisor_repo.sit_down()
+            squashing = BranchSquash(self._git, self._records, self._supervisor_repo, self._record)
+            return await squashing.squash(spec, message)
 
     async def reset(self, commit: str, why: str, *, keep: Sequence[str] = ()) -> list[str]:
         with self._at_work():

@@ -171,7 +171,8 @@ def _is_still(record: WorkspaceRecord, path: str, entry: str) -> bool:
 _WHOLE = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _MAX_HISTORY_BYTES = 50_000_000
 _BETWEEN, _WITHIN = "\x1e", "\x1f"
-_FORM = "%H%x00%P%x00%s%x00%(trailers:only,unfold,separator=%x1e,key_value_separator=%x1f)"
+TRAILERS_FORM = "%(trailers:only,unfold,separator=%x1e,key_value_separator=%x1f)"
+_FORM = f"%H%x00%P%x00%s%x00{TRAILERS_FORM}"
 
 
 async def commit_named(git: Git, record: WorkspaceRecord, name: str) -> str:
@@ -200,13 +201,18 @@ async def history_since(
 
 
 def _commit_of(commit: str, parents: str, subject: str, trailers: str) -> WorkspaceCommit:
-    pairs = [pair.partition(_WITHIN) for pair in trailers.strip("\n").split(_BETWEEN) if pair]
     return WorkspaceCommit(
         id=commit,
         subject=subject,
         parents=tuple(parents.split()),
-        trailers={key: value for key, _, value in pairs},
+        trailers=trailers_of(trailers),
     )
+
+
+def trailers_of(text: str) -> dict[str, str]:
+    """Parse what git prints for `TRAILERS_FORM`."""
+    pairs = [pair.partition(_WITHIN) for pair in text.strip("\n").split(_BETWEEN) if pair]
+    return {key: value for key, _, value in pairs}
 
 
 _CONTEXT_LINES = 12

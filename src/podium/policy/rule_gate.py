@@ -301,6 +301,19 @@ class RuleGate:
             for zone in self._zones
         )
 
+    def change_risk(self, path: str, root: str) -> tuple[Tier, tuple[str, ...]]:
+        """Tier of a change to a file of a workspace, and the zones with a rule of their own that it lies in."""
+        real_path = f"{root}/{path}"
+        zones = [
+            zone
+            for zone in self._zones
+            if (zone.write_tier is not None or zone.kind in ("forbidden", "read-only"))
+            and zone.path_globs.covers(real_path, root)
+        ]
+        # A zone that nobody may write in gives no tier: a change that is there all the same is as risky as any of shared state.
+        tiers = [Tier.T2 if zone.write_tier is None else zone.write_tier for zone in zones]
+        return max([Tier.T1, *tiers]), tuple(dict.fromkeys(zone.name for zone in zones))
+
     @property
     def closed_paths(self) -> tuple[str, ...]:
         """The files that zones keep from being changed, as far as they have plain names: the kernel can hold those.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
         RecoveredBranch,
         RemovedWorkspace,
         RepositoryRefs,
+        SquashedBranch,
+        SquashSpec,
         TreeComparison,
         TurnEnd,
         WorkspaceCommit,
@@ -157,6 +159,17 @@ class Workspace(Protocol):
 
         What a `trusted` commit holds counts as the user's own, although no branch of his has it: it is the
         remote's base branch.
+        """
+        ...
+
+    async def squash(
+        self, spec: SquashSpec, message: Callable[[Sequence[WorkspaceCommit]], str]
+    ) -> SquashedBranch:
+        """Put the delivered branch together as one or two commits. A ref keeps the whole history.
+
+        `message` makes the text of the commit from those that it stands for. The workspace stands at the new commit
+        then. Asked again with the same history it makes the same commits. Raises `NotPossibleNow` when the branch
+        holds something that was not delivered, or was moved by somebody else.
         """
         ...
 

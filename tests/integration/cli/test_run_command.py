@@ -94,12 +94,13 @@ def test_the_report_names_all_that_was_made_and_how_to_merge_it(
     branch = git(cli, "branch", "--list", "task/*", "--format=%(refname:short)").strip()
     for part in (
         rf"branch +{branch} at [0-9a-f]{{12}}, from main\n",
-        r"plan +docs/dev_docs/archived/plans/\S+\.md\n",
+        r"plan +docs/dev_docs/plans/\S+\.md\n",
+        r"history +refs/podium/runs/run_[0-9a-f]{32}/[0-9a-f]{12}/history\n",
         r"pull request +/\S+/\.podium/pull_requests/\S+\.md \(",
         r"cost +900 tokens in, 300 out, \$0\.0123",
-        r"\d commits\n  [0-9a-f]{7,} Architect",
+        r"\d commits?\n  [0-9a-f]{7,} ",
         r"\nB +DEVELOPER +DONE +player ",
-        r"\n  docs/dev_docs/archived/reviews/\S+code_review\S+\.md\n",
+        r"\n  docs/dev_docs/reviews/\S*code_review\S+\.md\n",
         rf"\nchecks\n  `{CHECK}` exit 0 \(",
         r"\nadded to the backlog\n  Translate the farewell\n",
     ):

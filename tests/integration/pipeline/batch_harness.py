@@ -12,11 +12,13 @@ from podium.jobs.pipeline.task_list import BatchTask, named_tasks
 from tests.integration.pipeline.pipeline_harness import PLAN, Project, turn, writes
 
 RESOLVE = "Stage: integrate,"
+_WORDS = "in the user's words:\\s+`+text\\s+"
+"""Before the task in a prompt. The texts of other tasks may be in what was merged."""
 
 
 def worker(text: str, files: Mapping[str, str], *more: dict[str, Any]) -> list[dict[str, Any]]:
     """Turns of everybody who works on this task in mode `quick`."""
-    feat, named = slug_of(text), f"(?s)Stage: {{}}.*{text}"
+    feat, named = slug_of(text), f"(?s)Stage: {{}},.*{_WORDS}{text}"
     plan = f"docs/dev_docs/plans/plan_{feat}.md"
     reviews = "docs/dev_docs/reviews"
     report = f"{reviews}/verification_report_{feat}.md"
@@ -62,7 +64,7 @@ def resolver(text: str, *acts: dict[str, Any]) -> dict[str, Any]:
         *acts,
         {"run": "git add --all && git -c user.name=Io -c user.email=io@x.y commit -qm 'Join'"},
         {"payload": {"commit_hash": "HEAD", "status": "success"}},
-        when=f"(?s){RESOLVE}.*{text}",
+        when=f"(?s){RESOLVE}.*{_WORDS}{text}",
     )
 
 

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from podium.core.ids import short_id
 from podium.core.work import RunStatus
+from podium.ports import RunQuery
 from tests.integration.pipeline.batch_harness import BatchProject, merges_of, resolver, worker
 from tests.integration.pipeline.pipeline_harness import writes
 
@@ -31,3 +36,63 @@ async def test_four_tasks_with_a_conflict_end_in_one_branch(tmp_path: Path) -> N
     assert len(merges_of(project, branch)) == 4
     assert project.git("rev-parse", "HEAD") == head
     assert not project.git("status", "--porcelain")
+
+
+CONFLICTING = [f"Add the colour {name}" for name in ("red", "blue", "green", "grey")]
+APART = [f"Write part {name}" for name in ("one", "two", "three", "four", "five", "six")]
+
+
+def ten_tasks() -> list[dict[str, Any]]:
+    """Four tasks add a line at the same place; whoever joins them keeps the lines of both sides."""
+    turns = []
+    for text in APART:
+        name = text.rsplit(" ", 1)[-1]
+        turns += worker(text, {f"{name}.py": f"NAME = '{name}'\n"})
+    for text in CONFLICTING:
+        turns += worker(text, {"colours.txt": f"{text}\n"})
+        turns.append(resolver(text, {"run": r"sed -i -e '/^[<=>]\{7\}/d' colours.txt"}))
+    return turns
+
+
+def assert_all_merged(project: BatchProject, branch: str, events: list[dict[str, Any]]) -> None:
+    tree = project.tree(branch)
+    assert sorted(tree["colours.txt"].splitlines()) == sorted(CONFLICTING)
+    assert {f"{text.rsplit(' ', 1)[-1]}.py" for text in APART} <= set(tree)
+    merges = project.git("log", "--first-parent", "--format=%H", f"main..{branch}").splitlines()
+    subjects = [subject.split(": ", 1)[1] for subject in merges_of(project, branch)]
+    assert sorted(subjects) == sorted([*APART, *CONFLICTING])
+    verified = {event["commit"] for event in events if event["type"] == "checks_ran"}
+    assert set(merges) <= verified
+
+
+@pytest.mark.soak
+async def test_ten_tasks_of_which_four_conflict_are_all_merged_and_verified(tmp_path: Path) -> None:
+    project = BatchProject(tmp_path).build_green(ten_tasks())
+    mixed = [*CONFLICTING[:2], *APART, *CONFLICTING[2:]]
+    run = await project.run_tasks(*mixed, parallel=4)
+    assert run.status is RunStatus.SUCCEEDED, (run.failure, run.waiting_for)
+    assert_all_merged(project, run.result["branch"], await project.events(run.id))
+
+
+async def test_task_that_needs_a_person_does_not_stop_the_others(tmp_path: Path) -> None:
+    stuck = worker("Write part two", {})
+    stuck[1]["acts"] = [{"payload": {"commit_hash": "", "status": "failure"}}]
+    project = BatchProject(tmp_path).build_green(
+        [*worker("Write part one", {"one.py": "ONE = 1\n"}), *stuck]
+    )
+    run = await project.run_tasks("Write part two", "Write part one")
+    assert run.status is RunStatus.NEEDS_HUMAN
+    assert run.failure
+    assert "1 of 2 tasks need a person" in run.failure.message
+    branch = f"podium/batch/{short_id(run.id)}"
+    assert merges_of(project, branch) == ["Merge task 2: Write part one"]
+    async with project.podium() as podium:
+        engine = await podium.hosting_engine()
+        query = RunQuery(parent_id=run.id, statuses=(RunStatus.NEEDS_HUMAN,))
+        (child,) = await (await podium.store()).read(lambda view: view.runs(query))
+        await engine.cancel(child.id, by="Ann")
+    ended = await project.resume(run.id)
+    assert ended.status is RunStatus.FAILED
+    assert ended.failure
+    assert f"1 of 2 tasks are in {branch}" in ended.failure.message
+    assert "left out:\n- task 1 (Write part two): its run was cancelled" in ended.failure.message

@@ -65,14 +65,14 @@ class Chaos:
 
     def last(self) -> tuple[int, str]:
         """Number and content of the run's newest event."""
-        found = self._asked("order by seq desc limit 1")
+        found = self.asked("order by seq desc limit 1")
         return (int(found[0][0]), str(found[0][1])) if found else (0, "")
 
     def has_workspace(self) -> bool:
-        rows = self._asked("and type = 'step_completed' limit 10")
+        rows = self.asked("and type = 'step_completed' limit 10")
         return any('"workspace' in body for _, body in rows)
 
-    def _asked(self, more: str) -> list[tuple[int, str]]:
+    def asked(self, more: str) -> list[tuple[int, str]]:
         database = self.project.folder / ".podium" / "podium.db"
         with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True, timeout=5)) as store:
             words = f"select seq, body from events where run_id = ? {more}"

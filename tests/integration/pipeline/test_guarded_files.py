@@ -59,6 +59,7 @@ async def test_a_workflow_waits_for_a_person_and_is_named_in_the_pull_request(
     assert run.result["guarded"][0].startswith(f"{WORKFLOW} (new), approved by ann (apr_")
     body = Path(run.result["pull_request"]["file"]).read_text()
     assert "## Guarded files" in body
+    assert "T2: touches `automation`" in body
     assert WORKFLOW in body
 
 

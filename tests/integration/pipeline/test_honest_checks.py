@@ -213,7 +213,10 @@ async def test_checks_red_before_the_work_are_reported_as_such_and_not_called_gr
     assert run.status is RunStatus.NEEDS_HUMAN  # notes.txt is still there
     events = await project.events(run.id)
     words = prompts(events, "developer")[1]
-    assert "`python3 -m unittest -q` failed (it was red before this work: exit 1)" in words
+    assert (
+        "`python3 -m unittest -q` failed (it was red before this work: exit 1, and failed in the same way"
+        in words
+    )
     assert "`test ! -e notes.txt` failed (it was green before this work: exit 0)" in words
     ran = [e for e in events if e["type"] == "checks_ran"]
     assert [[result["exit_code"] for result in e["results"]] for e in ran] == [[1, 1], [0, 1]]

@@ -138,8 +138,9 @@ async def test_a_base_that_moves_before_the_push_goes_back_to_integration(
     assert (shared.refs(), shared.project.git("rev-parse", "HEAD")) == (before, head)
     assert not (shared.project.folder / ".git/FETCH_HEAD").exists()
     assert shared.merges(run.result["branch"])
-    assert set(run.result["documents"]) <= set(tree)
-    assert run.result["plan"] in tree
+    history = shared.project.tree(run.result["history_ref"])
+    assert set(run.result["documents"]) <= set(history) - set(tree)
+    assert run.result["plan"] in history
 
 
 async def test_unreachable_remote_is_reported_in_result_and_pull_request(

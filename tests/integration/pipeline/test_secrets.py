@@ -70,7 +70,9 @@ async def verdicts(project: Project, run: Run) -> list[str]:
 
 
 def reachable(project: Project, branch: str) -> str:
-    return project.git("log", "--patch", "--format=%B", f"main..{branch}")
+    """All commits of the branch and of the run's history."""
+    refs = project.git("for-each-ref", "--format=%(refname)", "refs/podium/runs").split()
+    return project.git("log", "--patch", "--format=%B", branch, *refs, "^main")
 
 
 @pytest.mark.soak  # the last test comes to it too

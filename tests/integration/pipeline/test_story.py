@@ -131,12 +131,15 @@ def troubled(tmp_path_factory: pytest.TempPathFactory) -> Done:
         *smooth(),
     ]
     tools = ["write_file", "git_commit", "run_command"]
+    # The layout of the seed: all commits, and the documents in the archive.
+    layout = {"commits": "all", "documents": "branch"}
+    routes = {"develop": {"next": {"DONE": "audit", "RED": "audit"}}}
     settings = {
         "roles": {
             "default": {"agent": "player"},
             "plan_reviewer": {"agent": "player", "allowed_tools": tools},
         },
-        "flows": {"pipeline": {"stages": {"develop": {"next": {"DONE": "audit", "RED": "audit"}}}}},
+        "flows": {"pipeline": {**layout, "stages": routes}},
     }
     return done(tmp_path_factory.mktemp("troubled"), turns, settings=settings, mode="bugfix")
 
@@ -162,12 +165,12 @@ def test_every_commit_of_the_supervisor_names_run_and_step(direct: Done) -> None
     log = project.git(
         "log",
         "--format=%an%x09%(trailers:key=Podium-Run,valueonly,separator=%x2C)",
-        f"main..{run.result['branch']}",
+        f"main..{run.result['history_ref']}",
     )
     for line in log.splitlines():
         author, _, named = line.partition("\t")
         assert named == (run.id if author == "Podium" else "")
-    assert sum(line.startswith("Podium\t") for line in log.splitlines()) == 5
+    assert sum(line.startswith("Podium\t") for line in log.splitlines()) == 4
 
 
 def test_backlog_items_and_lessons_are_kept_once_and_used_again(direct: Done) -> None:
@@ -394,7 +397,8 @@ async def test_feedback_is_triaged(tmp_path: Path, decision: str, lands: str) ->
     assert found == ({lands} if lands else set())
     messages = [e["text"] for e in await project.events(run.id) if e["type"] == "note_taken"]
     assert any(decision in text for text in messages)
-    (review,) = [text for text in tree.values() if text.startswith("# Plan reviewer: APPROVE")]
+    history = project.tree(run.result["history_ref"])
+    (review,) = [text for text in history.values() if text.startswith("# Plan reviewer: APPROVE")]
     assert "reason: A test shows the cause." in review
 
 
@@ -653,7 +657,7 @@ async def test_documents_of_others_are_not_the_developers_to_change(tmp_path: Pa
     project = Project(tmp_path).build([meddles, *smooth()])
     run = succeeded(await project.run())
     assert stages(run)[2:4] == [("develop", "SENT_BACK"), ("develop", "DONE")]
-    plan = project.git("show", f"{run.result['branch']}:{run.result['plan']}")
+    plan = project.git("show", f"{run.result['history_ref']}:{run.result['plan']}")
     assert plan == PLAN.strip()
 
 

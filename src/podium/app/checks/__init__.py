@@ -7,6 +7,7 @@ from podium.platform.lazy_exports import export_lazily
 if TYPE_CHECKING:
     from podium.app.checks.check import (
         ADVICE,
+        SET_UP,
         Check,
         CheckResult,
         CheckRunner,
@@ -18,12 +19,16 @@ if TYPE_CHECKING:
         named_checks,
         ran_no_tests,
         remedy_for,
+        speaks_of_tests,
+        why_not_runnable,
     )
     from podium.app.checks.detection import detect, detect_all, detect_in, probe_in
     from podium.app.checks.project_checks import ChecksReport, CheckTrial, ProjectChecks
+    from podium.app.checks.runner_output import failed_tests, never_ran, red_alike
 
 __all__ = [
     "ADVICE",
+    "SET_UP",
     "Check",
     "CheckResult",
     "CheckRunner",
@@ -37,17 +42,23 @@ __all__ = [
     "detect",
     "detect_all",
     "detect_in",
+    "failed_tests",
     "missing_programs",
     "named_checks",
+    "never_ran",
     "probe_in",
     "ran_no_tests",
+    "red_alike",
     "remedy_for",
+    "speaks_of_tests",
+    "why_not_runnable",
 ]
 
 export_lazily(
     __name__,
     {
         "ADVICE": "check",
+        "SET_UP": "check",
         "Check": "check",
         "CheckResult": "check",
         "CheckRunner": "check",
@@ -61,10 +72,15 @@ export_lazily(
         "detect": "detection",
         "detect_all": "detection",
         "detect_in": "detection",
+        "failed_tests": "runner_output",
         "missing_programs": "check",
         "named_checks": "check",
+        "never_ran": "runner_output",
         "probe_in": "detection",
         "ran_no_tests": "check",
+        "red_alike": "runner_output",
         "remedy_for": "check",
+        "speaks_of_tests": "check",
+        "why_not_runnable": "check",
     },
 )

@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from podium.app.checks.runner_output import failed_tests
 from podium.app.confining_launcher import VENV_NAMES, is_venv
 from podium.config.configuration import Configuration
 from podium.core.errors import NotPossibleNow
@@ -58,6 +59,10 @@ class CheckResult(FrozenModel):
     before: str = ""
     """Of a red one: how it ended on the base, without the work. Empty: it was not looked at."""
     red_before: bool = False
+    failed: tuple[str, ...] = ()
+    """Names of the failed tests, where its output tells them."""
+    as_before: bool = False
+    """Red in the same way as on the base: not by this work."""
 
     @property
     def passed(self) -> bool:
@@ -118,6 +123,12 @@ def ran_no_tests(output: str) -> bool:
     plain = _ESCAPES.sub("", output).replace("\r\n", "\n")
     summaries = [match.lastgroup and match[match.lastgroup] for match in _SUMMARIES.finditer(plain)]
     return bool(summaries) and all(count in (None, "0") for count in summaries)
+
+
+def speaks_of_tests(output: str) -> bool:
+    """True when the output has a summary of tests that ran."""
+    plain = _ESCAPES.sub("", output).replace("\r\n", "\n")
+    return bool(_SUMMARIES.search(plain)) and not ran_no_tests(output)
 
 
 Run = Callable[[str], Awaitable[str]]
@@ -196,6 +207,45 @@ def cannot_test(missing: Sequence[str], remedy: str) -> str:
         f"the tests cannot be run: {'; '.join(missing)}. {first} another command under `checks:` in podium.yaml "
         f"(`checks: []` for none); see {ADVICE}"
     )
+
+
+CANNOT_START = (126, 127)
+"""Exit codes of a shell that could not start a program."""
+_NOT_SET_UP = re.compile(
+    r"command not found|: not found$|Could not resolve|[Nn]ame resolution|ENOTFOUND|EAI_AGAIN",
+    re.MULTILINE,
+)
+_MISSING_MODULE = re.compile(
+    r"No module named '?([A-Za-z0-9_]+)|Cannot find (?:module|package) '((?:@[\w.-]+/)?[\w.-]+)"
+)
+SET_UP = "set the workspace up with `workspaces: after_create:`, or change `checks:`"
+
+
+def why_not_runnable(result: CheckResult, manifests: str) -> str:
+    """Say in one line why a red check could not do its work here; empty when it could, or nothing tells.
+
+    A module counts as missing if the project's own manifests name it: any other may be what the work is to write.
+    """
+    program = next(_program(result.command), "")
+    if result.exit_code in CANNOT_START and not (program and _may_be_written(program)):
+        return _last_line(result.tail)
+    for match in _MISSING_MODULE.finditer(result.tail):
+        name = match[1] or match[2]
+        if re.search(
+            rf"(?<![\w-]){re.escape(name).replace('_', '[-_]')}(?![\w-])", manifests, re.IGNORECASE
+        ):
+            return f"{name} is not installed"
+    lines = [line for line in result.tail.splitlines() if _NOT_SET_UP.search(line)]
+    return (
+        lines[-1].strip()
+        if lines and not result.failed and not _SUMMARIES.search(result.tail)
+        else ""
+    )
+
+
+def _last_line(tail: str) -> str:
+    lines = [line for line in tail.splitlines() if line.strip()]
+    return lines[-1].strip() if lines else "no output"
 
 
 def remedy_for(detection: Detection, checkout: Path) -> str:
@@ -280,4 +330,5 @@ class CheckRunner:
             tail=text[-_TAIL_CHARACTERS:],
             timed_out=ended.timed_out,
             ran_no_tests=ran_no_tests(text),
+            failed=() if ended.exit_code == 0 else failed_tests(text),
         )

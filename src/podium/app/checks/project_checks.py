@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Literal
 
 from podium.app.checks.check import (
     ADVICE,
+    CANNOT_START,
+    SET_UP,
     Check,
     CheckResult,
     CheckRunner,
@@ -41,15 +43,12 @@ _PROBE_SECONDS = 60.0
 _FILE_BYTES = 1_000_000
 _LISTING_BYTES = 16_000_000
 _MAX_REASON_CHARACTERS = 160
-_CANNOT_BE_RUN = (126, 127)
-"""Exit codes of a shell that could not start a program."""
 _MISSING = re.compile(
     r"No module named|Cannot find (?:module|package)|command not found|: not found$|Could not resolve|"
     r"[Nn]ame resolution|ENOTFOUND|EAI_AGAIN|No rule to make target|no such command",
     re.MULTILINE,
 )
 """Signs in the output that a package, a program or the network is missing."""
-_SET_UP = "set the workspace up with `workspaces: after_create:`, or change `checks:`"
 
 
 class CheckTrial(FrozenModel):
@@ -192,8 +191,8 @@ def _judged(result: CheckResult) -> CheckTrial:
         return _cannot(check, "it ran 0 tests, which counts as red")
     lines = [line for line in result.tail.splitlines() if line.strip()] or ["no output"]
     missing = [line for line in lines if _MISSING.search(line)]
-    if missing or result.exit_code in _CANNOT_BE_RUN:
-        return _cannot(check, f"{(missing or lines)[-1].strip()}; {_SET_UP}")
+    if missing or result.exit_code in CANNOT_START:
+        return _cannot(check, f"{(missing or lines)[-1].strip()}; {SET_UP}")
     ending = "killed" if result.exit_code is None else f"exit {result.exit_code}"
     return _trial(check, "red", f"red before any work ({ending}): {lines[-1].strip()}")
 

@@ -25,7 +25,7 @@ from podium.render.text import counted
 app = command_app()
 
 PACKAGE = "podium"
-UNTOUCHED = "not touched: podium.yaml and your other files, branches that hold commits, snapshots in refs/podium/"
+UNTOUCHED = "not touched: podium.yaml and your other files, branches that hold commits, snapshots and histories of runs in refs/podium/"
 
 
 @app.command()

@@ -324,7 +324,17 @@ class Pusher:
         Raises `NotPossibleNow` when the remote or somebody's branch there is in the way, and
         `ForgeUnavailable` when it could not be reached.
         """
-        refspec = f"{commit}:refs/heads/{branch}"
+        await self._push(repository, remote, address, f"{commit}:refs/heads/{branch}", branch)
+
+    async def push_ref(
+        self, repository: str, remote: str, address: RemoteAddress, ref: str
+    ) -> None:
+        """On return the remote has the ref as it is here. Raises as `push` does."""
+        await self._push(repository, remote, address, f"{ref}:{ref}", ref)
+
+    async def _push(
+        self, repository: str, remote: str, address: RemoteAddress, refspec: str, branch: str
+    ) -> None:
         push = ("push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags")
         ended = await self._run(
             repository, remote, address, *push, "--recurse-submodules=no", "--", remote, refspec

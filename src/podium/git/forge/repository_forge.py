@@ -8,6 +8,7 @@ import os
 import re
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from podium.core.forge import (
     RemoteBase,
 )
 from podium.core.model import FrozenModel
+from podium.core.workspaces import RUN_REFS
 from podium.git.forge import pull_requests
 from podium.git.forge.branch_protection import look
 from podium.git.forge.github import AnswerCache, GitHub, GitHubRefusal, api_url_of
@@ -48,6 +50,7 @@ from podium.ports.engine import Clock
 from podium.ports.launcher import Launcher
 
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
+_RUN_ID = re.compile(r"[a-z]+_[0-9a-f]{32}")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
@@ -261,9 +264,22 @@ class RepositoryForge:
         await self._pusher.push(
             draft.repository, remotes.name, remotes.push, draft.commit, draft.branch
         )
+        await self._push_histories(draft, remotes)
         if isinstance(forge, GitHub):
             return await _opened(forge, remotes.push.owner, draft)
         return await self._written(draft, remotes.name, forge.why, pushed=True)
+
+    async def _push_histories(self, draft: PullRequestDraft, remotes: Remotes) -> None:
+        """Push the refs with the documents of the run. A remote that takes no such refs is no reason to stop."""
+        if not _RUN_ID.fullmatch(draft.run_id):
+            return
+        ended = await self._git.run(
+            "for-each-ref", "--format=%(refname)", f"{RUN_REFS}{draft.run_id}/*/history",
+            cwd=draft.repository, user_settings=True,
+        )  # fmt: skip
+        with suppress(NotPossibleNow, ForgeUnavailable):
+            for ref in ended.stdout.decode().split():
+                await self._pusher.push_ref(draft.repository, remotes.name, remotes.push, ref)
 
     async def _pushed_again(
         self, github: GitHub, remotes: Remotes, draft: PullRequestDraft, number: int

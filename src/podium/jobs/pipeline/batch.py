@@ -331,10 +331,10 @@ def _ended(run: Run) -> _Ended:
     why = ""
     if not run.status.ended:
         why = f"needs a person: {_waiting_text(run)}"
-    elif run.failure is not None:
-        why = f"its run failed: {one_line(run.failure.message, 300)}"
     elif run.status is RunStatus.CANCELLED:
         why = "its run was cancelled"
+    elif run.failure is not None:
+        why = f"its run failed: {one_line(run.failure.message, 300)}"
     return _Ended(
         run_id=run.id,
         status=run.status,

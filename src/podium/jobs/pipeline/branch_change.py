@@ -28,6 +28,13 @@ def sections_of(diff: str, own: Collection[str] = ()) -> Iterator[tuple[str, str
             yield named[2], text
 
 
+def changed_lines(section: str) -> tuple[int, int]:
+    """Lines that a file's section of a diff adds and removes. None of a binary file."""
+    body = section.split("\n@@", 1)[1:]
+    marks = [line[:1] for part in body for line in part.split("\n")]
+    return marks.count("+"), marks.count("-")
+
+
 def _is_own_attributes(path: str, text: str) -> bool:
     """True for a diff of `.gitattributes` that only adds the lines by which Podium's own lists are merged."""
     if path != ".gitattributes":
@@ -59,8 +66,7 @@ def _reason(sections: Iterable[tuple[str, str]], mode: Mode) -> str:
     paths, lines = [], 0
     for path, text in sections:
         paths.append(path)
-        body = text.split("\n@@", 1)[1:]
-        lines += sum(line[:1] in ("+", "-") for part in body for line in part.split("\n"))
+        lines += sum(changed_lines(text))
     if guarded := [path for path in paths if is_guarded(path)]:
         return f"The change touches the guarded file {guarded[0]}"
     if len(paths) > mode.max_files:

@@ -26,6 +26,11 @@ _NO_TESTS = (
     "decide that); if the command itself is wrong for this project, say so in `disputed_checks`"
 )
 
+_AS_BEFORE = (
+    ", and failed in the same way. It is not held against this work: make it pass if the task asks for that, else leave it; "
+    "a person decides about it before delivery"
+)
+
 
 def results_line(results: Sequence[CheckResult]) -> str:
     """One line for people: what ran and how it ended."""
@@ -50,7 +55,8 @@ def _base_note(result: CheckResult) -> str:
     if not result.before:
         return ""
     was = "red" if result.red_before else "green"
-    return f" (it was {was} before this work: {result.before})"
+    alike = _AS_BEFORE if result.as_before else ""
+    return f" (it was {was} before this work: {result.before}{alike})"
 
 
 _NEEDS_QUOTES = re.compile(r'[\s"\\]|^[#!]')

@@ -141,6 +141,7 @@ async def _pipeline_deps(podium: Podium) -> PipelineDeps:
         journal=await podium.journal(),
         looks_secret=podium.looks_secret,
         redact=podium.redactor.text,
+        change_risk=podium.gate.change_risk,
         cancel=cancel,
         issue_work=issue_work,
     )

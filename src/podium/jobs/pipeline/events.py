@@ -8,8 +8,9 @@ from typing import Literal
 from pydantic import Field
 
 from podium.core.decisions import Usage
+from podium.core.forge import check_ending
 from podium.core.ids import short_id
-from podium.core.model import EventBody
+from podium.core.model import EventBody, Json
 from podium.render.event_view import BarEnd, BarStart, EventView, Outcome
 
 
@@ -49,6 +50,17 @@ class StageEnded(EventBody):
     agent: str = ""
     usage: Usage = Usage()
     seconds: float = 0.0
+
+
+class BaseChecked(EventBody):
+    """The base was looked at and its checks were run, before any agent."""
+
+    type: Literal["base_checked"] = "base_checked"
+    commit: str
+    results: tuple[dict[str, Json], ...] = ()
+    passed: bool
+    empty_submodules: tuple[str, ...] = ()
+    lfs_pointers: tuple[str, ...] = ()
 
 
 BatchTaskStatus = Literal[
@@ -95,6 +107,8 @@ def view_event(body: EventBody) -> EventView:
                 brief=f"{body.role}: {body.verdict}, round {body.round}",
                 bar=BarEnd(body.stage, _outcome(body.verdict), body.verdict, body.agent),
             )
+        case BaseChecked():
+            return EventView(_base_text(body), outcome="good" if body.passed else "plain")
         case BatchTaskChanged():
             return EventView(task_text(body))
     return EventView("")
@@ -130,3 +144,8 @@ def _outcome(verdict: str) -> Outcome:
     if verdict in _APPROVED:
         return "good"
     return "bad" if verdict in _SENT_BACK else "plain"
+
+
+def _base_text(body: BaseChecked) -> str:
+    ran = ", ".join(f"`{result.get('command')}` {check_ending(result)}" for result in body.results)
+    return f"base {body.commit[:12]}, before any work: {ran or 'no checks were run'}"

@@ -80,6 +80,22 @@ class Finding(FrozenModel):
     """The same for other wordings of line numbers, rounds, case, spaces and emphasis."""
 
 
+class TrackedFinding(FrozenModel):
+    """A finding of a round, from the verdict that it is the reason of to the one that resolves it."""
+
+    stage: str
+    round: int
+    """Round of the stage that first had it."""
+    verdict: str
+    text: str
+    resolution: str = ""
+    """Stage and round that resolved it. Empty: it is open."""
+
+    @property
+    def source(self) -> str:
+        return f"{self.stage}, round {self.round} ({self.verdict})"
+
+
 def findings_of(review: str) -> tuple[Finding, ...]:
     """Extract the findings: blocks under headings that speak of findings, else list items, else sentences."""
     lines = lines_of(review)

@@ -19,9 +19,10 @@ from podium.core.events import NoteTaken
 from podium.core.forge import Preflight
 from podium.core.model import Json
 from podium.core.workspaces import WorkspaceRecord
+from podium.jobs.pipeline.base_checks import check_base
 from podium.jobs.pipeline.feedback import triage_feedback
 from podium.jobs.pipeline.follow_up import follow_pull_request
-from podium.jobs.pipeline.handover import deliver
+from podium.jobs.pipeline.handover import deliver, reopen_history
 from podium.jobs.pipeline.issue_claim import ClaimKeeper, kept_claim
 from podium.jobs.pipeline.quoted_files import conventions_of
 from podium.jobs.pipeline.skills import offer_skill
@@ -53,6 +54,8 @@ def pipeline(deps: PipelineDeps) -> FlowBody:
     async def run_stages(ctx: FlowContext, job: PipelineJob, claim: ClaimKeeper) -> Json:
         await look_at_the_remote(ctx, deps, job)
         context = await _set_up(ctx, deps, job)
+        if not job.start_at:
+            context = await check_base(context)
         stage = job.start or job.spec.mode(job.mode).start
         while True:
             while stage != DELIVER:
@@ -68,6 +71,7 @@ def pipeline(deps: PipelineDeps) -> FlowBody:
                 context, report, stage = await follow_pull_request(context, report)
             if report is not None:
                 return report
+            context = await reopen_history(context)
 
     return run_pipeline
 

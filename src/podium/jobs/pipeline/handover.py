@@ -14,16 +14,33 @@ from podium.core.forge import PullRequest, PullRequestDraft, RemoteBase
 from podium.core.model import FrozenModel, Json, UtcDatetime
 from podium.core.protected_paths import GUARDED_TOOL
 from podium.core.work import TIMER
+from podium.core.workspaces import SquashSpec, WorkspaceCommit
 from podium.jobs.pipeline.agent_text import shortened
-from podium.jobs.pipeline.branch_documents import archived, bring_back, was_made
+from podium.jobs.pipeline.base_report import base_lines, base_record, red_before_lines
+from podium.jobs.pipeline.branch_change import changed_lines, sections_of
+from podium.jobs.pipeline.branch_documents import Filed, archived, bring_back, was_made
+from podium.jobs.pipeline.fix_proof import proof_lines, proof_record
 from podium.jobs.pipeline.integrity_stage import integrity_lines
 from podium.jobs.pipeline.issue import closing_line, title_without_references
 from podium.jobs.pipeline.issue_report import report_delivery
 from podium.jobs.pipeline.plan_check import LOGIC, part_of
-from podium.jobs.pipeline.pull_request import body_of, title_of
+from podium.jobs.pipeline.pull_request import (
+    ChangedFile,
+    PullRequestContent,
+    body_of,
+    squash_message,
+    title_of,
+)
 from podium.jobs.pipeline.skills import taken_skills
 from podium.jobs.pipeline.stage import with_remote_base
-from podium.jobs.pipeline.state import StageContext, approved_step, ask_a_person
+from podium.jobs.pipeline.state import (
+    BACKLOG,
+    MEMORY,
+    PipelineState,
+    StageContext,
+    approved_step,
+    ask_a_person,
+)
 from podium.jobs.pipeline.verdict_routes import integration_of
 from podium.ports import StepContext
 from podium.render.text import counted
@@ -147,10 +164,15 @@ _MAX_SUMMARY = 4_000
 
 class _Archived(FrozenModel):
     head: str
+    history: str = ""
+    """Commit that has the whole history, where the branch was put together of it."""
+    history_ref: str = ""
     paths: dict[str, str]
     """Old path of each document → its archived path."""
     commits: tuple[str, ...] = ()
     """All that the branch adds to the base, oldest first: id and subject."""
+    files: tuple[ChangedFile, ...] = ()
+    """Files that it changes, without the documents of the run."""
     guarded: tuple[str, ...] = ()
     """Guarded files that it changes, with who approved that."""
     summary: str = ""
@@ -166,6 +188,8 @@ async def deliver(context: StageContext) -> tuple[StageContext, Json]:
     """
     if context.state.alike:
         context = await ask_a_person(context, "secrets", _lookalike_question(context.state.alike))
+    if context.state.red_as_before and not context.state.is_red_accepted:
+        context = await _accept_red(context)
     state = replace(context.state, alike=(), deliveries=context.state.deliveries + 1)
     context, goes_out = await _may_go_out(context.with_state(state))
     if not goes_out:
@@ -174,7 +198,13 @@ async def deliver(context: StageContext) -> tuple[StageContext, Json]:
     if not is_contained:
         return await _back_to_integration(context), None
     put_away = await _archive(context, await taken_skills(context))
-    state = replace(context.state, head=put_away.head).with_archived(put_away.paths)
+    state = replace(context.state, head=put_away.head)
+    if put_away.paths:
+        state = state.with_archived(put_away.paths)
+    if put_away.history:
+        histories = (*state.histories, put_away.history)
+        state = replace(state, delivered=state.head, histories=histories)
+        state = replace(state, history_ref=put_away.history_ref)
     context = context.with_state(state)
     context, request = await hand_over(context, _pull_request_draft(context, put_away))
     if request.moved_base or request.moved_branch:
@@ -192,6 +222,18 @@ async def deliver(context: StageContext) -> tuple[StageContext, Json]:
     )
     await report_delivery(context, request)
     return context, _report(context, put_away, request)
+
+
+async def _accept_red(context: StageContext) -> StageContext:
+    """Let a person decide about checks that are as red as before the work, unless the settings have decided."""
+    if context.state.job.spec.red_base != "deliver":
+        listed = "\n".join(f"- {line}" for line in red_before_lines(context))
+        question = (
+            f"checks are still red:\n{listed}\nIf you resume, the branch is delivered with them (`flows: pipeline: red_base: "
+            "deliver` allows that for every run)"
+        )
+        context = await ask_a_person(context, "red-base", question)
+    return context.with_state(replace(context.state, is_red_accepted=True))
 
 
 class _Named(FrozenModel):
@@ -251,6 +293,30 @@ async def _contains_remote_base(context: StageContext) -> tuple[StageContext, bo
     return with_remote_base(context, looked.remote), looked.contained
 
 
+async def reopen_history(context: StageContext) -> StageContext:
+    """Let the run continue after a delivery: its documents are on the branch again, and its history is part of it.
+
+    What is committed from here on comes on top of what was delivered, so that the next delivery adds commits to the
+    branch and rewrites none: it puts together only what is new, and the documents go to the next ref.
+    """
+    state = context.state
+    if not state.delivered or state.head != state.delivered:
+        return context
+    number = len(state.histories)
+
+    async def work(step: StepContext) -> Filed:
+        label = f"reopen-{number}"
+        message = f"Continue the history of {state.feat}"
+        # Its commits were judged before: nobody is asked about them again.
+        await state.workspace.merge(
+            state.histories[-1], message, context.trailers(label), trusted=True
+        )
+        return await bring_back(context, label)
+
+    filed: Filed = await context.flow.step("archive:reopen", work, index=number, returns=Filed)
+    return context.with_state(replace(state, head=filed.head))
+
+
 async def _back_to_integration(context: StageContext, moved_branch: str = "") -> StageContext:
     """Bounded: where the base moves faster than it is integrated, a person has to say when."""
     state = replace(context.state, moved_bases=context.state.moved_bases + 1)
@@ -283,9 +349,9 @@ async def _archive(context: StageContext, skills: Sequence[str]) -> _Archived:
 
     async def work(step: StepContext) -> _Archived:
         day = context.deps.clock.now().date()
+        to_archive = state.documents if state.job.spec.documents == "branch" else ()
         moved = {
-            path: archived(path, day=day, task=state.name, feat=state.feat)
-            for path in state.documents
+            path: archived(path, day=day, task=state.name, feat=state.feat) for path in to_archive
         }
         for path, place in moved.items():
             if path in state.archived:  # by an earlier delivery
@@ -293,7 +359,7 @@ async def _archive(context: StageContext, skills: Sequence[str]) -> _Archived:
                 moved[path] = f"{stem}_{state.deliveries}{dot}{suffix}"
         plan = await _text(context, state.plan, moved)
         proof = await _text(context, state.verification, moved)
-        again = state.deliveries > 1 and state.archived
+        again = state.deliveries > 1 and (state.archived or state.delivered)
         trailers = context.trailers(f"archive-{state.deliveries}" if again else "archive")
         if not await was_made(context, trailers):
             why = "before archiving the documents"
@@ -303,23 +369,80 @@ async def _archive(context: StageContext, skills: Sequence[str]) -> _Archived:
                     f"Archive the documents of {state.feat}", skills, moved=moved, trailers=trailers
                 )
         head = (await bring_back(context, "archive", approved=skills)).head
-        commits = await state.workspace.history(state.base)
-        subjects = tuple(f"{commit.id[:12]} {commit.subject}" for commit in commits)
-        guarded = await _guarded(context, skills)
-        return _Archived(
+        result = _Archived(
             head=head,
             paths=moved,
-            commits=subjects,
-            guarded=guarded,
+            guarded=await _guarded(context, skills),
             summary=shortened(part_of(plan, LOGIC), _MAX_SUMMARY),
             proof=shortened(proof.strip(), _MAX_SUMMARY),
         )
+        if state.job.spec.commits == "squash":
+            return await _put_together(context, result)
+        commits = await state.workspace.history(state.base)
+        files = await _changed_files(context, tuple(moved.values()))
+        return result.model_copy(update={"commits": _subjects(commits), "files": files})
 
-    index = state.deliveries if state.archived else 0
+    index = state.deliveries if state.archived or state.delivered else 0
     put_away: _Archived = await approved_step(
         context, "archive", work, index=index, returns=_Archived
     )
     return put_away
+
+
+async def _put_together(context: StageContext, put_away: _Archived) -> _Archived:
+    """One or two commits that stand for the history, which a ref of the run keeps."""
+    state, redact = context.state, context.deps.redact
+    tips = (state.base, state.workspace.record.base, state.remote_base.commit, state.delivered)
+    spec = SquashSpec(
+        run_id=state.run_id,
+        onto=tuple(dict.fromkeys(tip for tip in tips if tip)),
+        known=state.histories,
+        left_out=state.documents_to_leave_out,
+        lists=(BACKLOG, MEMORY),
+        with_lists=(".gitattributes",),
+        lists_message=f"Record backlog and lessons of {state.feat}",
+    )
+
+    def message(commits: Sequence[WorkspaceCommit]) -> str:
+        written = [commit.subject for commit in commits if "Podium-Run" not in commit.trailers]
+        title = title_of(state.job.subject)
+        title = title_without_references(title) if state.job.issue else title
+        return redact(squash_message(title, written))
+
+    squashed = await state.workspace.squash(spec, message)
+    own, files = state.own_documents, []
+    for file in squashed.files:
+        if file.path not in own and file.path not in put_away.paths.values():
+            tier, zones = context.deps.change_risk(file.path, state.workspace.record.path)
+            files.append(ChangedFile(**file.model_dump(), tier=tier, zones=zones))
+    is_new = squashed.history != squashed.head
+    return put_away.model_copy(
+        update={
+            "head": squashed.head,
+            "history": squashed.history if is_new else "",
+            "history_ref": squashed.history_ref,
+            "commits": _subjects(squashed.commits),
+            "files": tuple(files),
+        }
+    )
+
+
+def _subjects(commits: Sequence[WorkspaceCommit]) -> tuple[str, ...]:
+    return tuple(f"{commit.id[:12]} {commit.subject}" for commit in commits)
+
+
+async def _changed_files(
+    context: StageContext, documents: Sequence[str]
+) -> tuple[ChangedFile, ...]:
+    """Files that the branch changes, with the risk of each."""
+    state = context.state
+    own = {*state.own_documents, *documents}
+    root, files = state.workspace.record.path, []
+    for path, text in sections_of(await state.workspace.diff(state.base), own):
+        tier, zones = context.deps.change_risk(path, root)
+        added, removed = changed_lines(text)
+        files.append(ChangedFile(path=path, added=added, removed=removed, tier=tier, zones=zones))
+    return tuple(files)
 
 
 async def _text(context: StageContext, path: str, moved: Mapping[str, str]) -> str:
@@ -366,28 +489,36 @@ def _check_notes(context: StageContext) -> list[str]:
             if check.command in ran
         ),
         *(f"not run: {text}" for text in baseline.not_installed),
+        *red_before_lines(context),
         *(f"disputed by the agent that did the work: {text}" for text in state.disputed),
     ]
 
 
 def _pull_request_draft(context: StageContext, put_away: _Archived) -> PullRequestDraft:
     state, redact = context.state, context.deps.redact
-    body = body_of(
+    content = PullRequestContent(
+        subject=state.job.subject,
         task=state.job.task,
-        commits=put_away.commits,
-        documents=list(state.archived.values()),
+        run_id=state.run_id,
+        branch=state.branch,
+        summary=put_away.summary,
+        files=put_away.files,
+        guarded=put_away.guarded,
         evidence=[result.model_dump() for result in state.evidence],
         check_notes=_check_notes(context),
+        findings=state.findings,
+        report=put_away.proof,
+        remote_base=state.remote_base,
+        commits=put_away.commits,
+        documents=_documents(state),
+        documents_ref=state.history_ref,
         backlog=state.backlog,
-        base_not_fetched=state.remote_base.why_not,
-        usd=state.usage.usd,
-        run_id=state.run_id,
-        guarded=put_away.guarded,
-        test_changes=integrity_lines(state),
-        summary=put_away.summary,
-        proof=put_away.proof,
+        usage=state.usage,
+        integrity=integrity_lines(state),
+        base_checks=base_lines(state.before),
+        fix_proof=proof_lines(state.proof),
     )
-    issue = state.job.issue
+    issue, body = state.job.issue, body_of(content)
     title = title_of(state.job.subject)
     return PullRequestDraft(
         repository=state.workspace.record.repository,
@@ -401,6 +532,11 @@ def _pull_request_draft(context: StageContext, put_away: _Archived) -> PullReque
     )
 
 
+def _documents(state: PipelineState) -> list[str]:
+    """Paths of plan, reports and reviews: in the archive, or on the ref of the history."""
+    return sorted(state.archived.values()) or list(state.documents)
+
+
 def _report(context: StageContext, put_away: _Archived, request: PullRequest) -> Json:
     state = context.state
     return {
@@ -411,11 +547,15 @@ def _report(context: StageContext, put_away: _Archived, request: PullRequest) ->
         "commits": list(put_away.commits),
         "workspace": state.workspace.record.path,
         "plan": state.archived.get(state.plan, state.plan),
-        "documents": sorted(state.archived.values()),
+        "documents": _documents(state),
+        "history": state.histories[-1] if state.histories else "",
+        "history_ref": state.history_ref,
         "guarded": list(put_away.guarded),
         "stages": [summary.model_dump(mode="json") for summary in state.stage_summaries],
         "checks": [result.model_dump(mode="json", exclude={"tail"}) for result in state.evidence],
         "check_notes": _check_notes(context),
+        "baseline": base_record(state.before),
+        "fix_proof": proof_record(state.proof),
         "test_integrity": integrity_lines(state),
         "backlog": list(state.backlog),
         "skills": [

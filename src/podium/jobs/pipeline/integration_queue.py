@@ -9,8 +9,7 @@ from podium.core.errors import BadInput, ImportRefused, NotPossibleNow
 from podium.core.model import FrozenModel
 from podium.core.workspaces import MergeResult
 from podium.jobs.pipeline.branch_documents import bring_back, clean_start
-from podium.jobs.pipeline.stage import DEPENDENCIES
-from podium.jobs.pipeline.state import StageContext, approved_step
+from podium.jobs.pipeline.state import DEPENDENCIES, StageContext, approved_step
 from podium.ports import StepContext
 
 

@@ -18,6 +18,7 @@ JOB = Job(
         ),
     },
     events={
+        "base_checked": "podium.jobs.pipeline.events:BaseChecked",
         "stage_began": "podium.jobs.pipeline.events:StageBegan",
         "stage_ended": "podium.jobs.pipeline.events:StageEnded",
         "batch_task": "podium.jobs.pipeline.events:BatchTaskChanged",

@@ -86,6 +86,16 @@ class DisputedCheck(BaseModel):
     why: _Line
 
 
+class ProposedTest(BaseModel):
+    """A command that proves a fix, in the eyes of who made it: a check of the project with paths or names of tests."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    command: Annotated[str, Field(min_length=1, max_length=1_000)]
+    files: tuple[Annotated[str, Field(max_length=500)], ...] = Field(default=(), max_length=20)
+    """Test files that it runs."""
+
+
 class TestChange(BaseModel):
     """A reason for a change that takes something away from tests or checks."""
 
@@ -104,6 +114,10 @@ class Work(Answer):
     commit_hash: str = ""
     disputed_checks: tuple[DisputedCheck, ...] = Field(default=(), max_length=10)
     """For a person to decide about: a red check stays red."""
+    proof: tuple[ProposedTest, ...] = Field(default=(), max_length=5)
+    """Tests that fail without the fix and pass with it."""
+    no_proof: str = Field(default="", max_length=2_000)
+    """Reason why no test can show the fix: a person decides."""
     test_changes: tuple[TestChange, ...] = Field(default=(), max_length=30)
     """Reasons for removed, skipped or weaker tests and checks, for a person to decide about."""
     skill: SkillProposal | None = None

@@ -25,7 +25,7 @@ from podium.core.forge import check_ending, check_passed
 from podium.core.ids import short_id
 from podium.core.model import FrozenModel, Json
 from podium.core.work import AGENT_LOST, RATE_LIMIT, Run, RunStatus
-from podium.jobs.pipeline.events import StageBegan, StageEnded
+from podium.jobs.pipeline.events import BaseChecked, StageBegan, StageEnded
 from podium.ports import EventQuery, Store, StoreView
 from podium.render.approval import arguments_line
 from podium.render.event import MAX_ARGUMENTS, about, describe, shorten, usage_text
@@ -104,6 +104,9 @@ class PipelineLines:
                 self._head = body.commit
             case e.ChecksRan():
                 yield from _check_lines(body)
+            case BaseChecked() if body.results:
+                ran = ", ".join(map(check_line, body.results))
+                yield SUPERVISOR, f"Checks on the base, before any work: {ran}"
             case e.ToolRefused(effect="deny"):
                 yield SUPERVISOR, f"Denied {in_capitals(self._role)}: {_call(body)}"
             case e.WorkspaceChecked() if body.violations or body.moved_away:
@@ -251,7 +254,7 @@ def money(used: Usage) -> str:
 FLOW = "pipeline"
 MAX_COMMITS = 100
 _PAGE = 1000
-_TYPES = ("stage_ended", "checks_ran")
+_TYPES = ("stage_ended", "checks_ran", "base_checked")
 
 
 class RunHistory(FrozenModel):
@@ -260,6 +263,8 @@ class RunHistory(FrozenModel):
     stages: tuple[StageEnded, ...] = ()
     checks: ChecksRan | None = None
     """Those that ran last."""
+    base: BaseChecked | None = None
+    """The base before any work."""
 
     def record(self) -> list[Json]:
         return [stage.model_dump(mode="json", exclude={"type", "version"}) for stage in self.stages]
@@ -286,6 +291,7 @@ async def history_of(store: Store, run_id: str) -> RunHistory:
     """The stages that a run passed through, also those of earlier processes and of retried steps."""
     stages: dict[StageEnded, None] = {}  # one that was noted again when the run went on counts once
     checks: ChecksRan | None = None
+    base: BaseChecked | None = None
     after = 0
     while page := await store.read(partial(_page, run_id, after)):
         for event in page:
@@ -293,8 +299,10 @@ async def history_of(store: Store, run_id: str) -> RunHistory:
                 stages[event.body] = None
             elif isinstance(event.body, ChecksRan):
                 checks = event.body
+            elif isinstance(event.body, BaseChecked):
+                base = event.body
         after = page[-1].seq
-    return RunHistory(stages=tuple(stages), checks=checks)
+    return RunHistory(stages=tuple(stages), checks=checks, base=base)
 
 
 def _page(run_id: str, after: int, view: StoreView) -> list[Event]:
@@ -348,6 +356,7 @@ def show_report(screen: Screen, run: Run, back: LookBack, *beside: tuple[str, st
             screen.line(f"  {commit}")
     show_stages(screen, back.history.stages)
     _listed(screen, "documents", _documents(run, back.history))
+    _listed(screen, "checks before this work", _base(back.history))
     _listed(screen, "checks", _checks(run, back.history))
     _listed(screen, "added to the backlog", _strings(result_of(run).get("backlog")))
 
@@ -362,6 +371,7 @@ def _facts(run: Run, back: LookBack) -> list[tuple[str, str]]:
         ("remote base", _not_fetched(result)),
         ("workspace", str(result.get("workspace") or back.workspace)),
         ("plan", str(result.get("plan", ""))),
+        ("history", str(result.get("history_ref", ""))),
         *delivery_facts(run, result),
     ]
 
@@ -391,9 +401,14 @@ def delivery_facts(run: Run, result: Mapping[str, Json]) -> list[tuple[str, str]
 
 
 def _documents(run: Run, history: RunHistory) -> list[str]:
-    """Archived paths of the documents; before archiving, their paths on the branch."""
+    """Paths of the documents: in the archive or on the ref of the history; before the delivery, on the branch."""
     made = dict.fromkeys(stage.document for stage in history.stages if stage.document)
     return _strings(result_of(run).get("documents")) or list(made)
+
+
+def _base(history: RunHistory) -> list[str]:
+    base = history.base
+    return [] if base is None else [check_line(result) for result in base.results]
 
 
 def _checks(run: Run, history: RunHistory) -> list[str]:

@@ -35,6 +35,11 @@ FORWARD = frozenset({DONE, "APPROVE", "PASS"})
 
 Action = Literal["warn", "abort"]
 
+RedBase = Literal["ask", "deliver", "abort"]
+"""`ask`: a person decides before the branch goes out. `deliver`: it goes out and says so. `abort`: no run on a red base."""
+
+FixProofRule = Literal["require", "warn", "skip"]
+"""`require`: sent back once, then a person decides. `warn`: named in the pull request."""
 TestIntegrity = Literal["require", "warn", "skip"]
 
 Does = Literal["report", "plan", "review", "audit", "work", "integrate", "edit"]
@@ -112,6 +117,8 @@ class Mode(FrozenModel):
     """Files changed up to which a change is small."""
     always: tuple[NonEmpty, ...] = ()
     """Stages that run even if the base has not moved."""
+    proves_fix: Annotated[bool, Strict()] = False
+    """Work in this mode fixes a bug, which a test has to prove; see `fix_proof`."""
     prompts: dict[NonEmpty, NonEmpty] = Field(default_factory=dict)
     """Stage → the prompt that it has in this mode instead of its own."""
 
@@ -185,6 +192,16 @@ class PipelineSpec(FrozenModel):
     the delivery."""
     push: Annotated[bool, Strict()] = True
     """Push the branch where there is a remote."""
+    commits: Literal["squash", "all"] = "all"
+    """Commits of the delivered branch: one or two that stand for its history, or, as in runs older than this option, all."""
+    documents: Literal["ref", "branch"] = "branch"
+    """Place of plans, reports and reviews: the ref of the run, or, as in runs older than this option, the branch's archive."""
+    baseline: Literal["run", "skip"] = "skip"
+    """Run the checks on the base before any agent; or not, as in runs older than this option."""
+    fix_proof: FixProofRule = "skip"
+    """Action on a fix without a test that fails on the base; `skip`, as in runs older than this option, looks for none."""
+    red_base: RedBase = "ask"
+    """Action on checks that are red on the base, and with the work in the same way."""
     follow_up: FollowUp = FollowUp()
     """Time after the pull request is open."""
     parallel: Annotated[PositiveInt, Strict()] = 3
@@ -221,6 +238,10 @@ class PipelineSpec(FrozenModel):
 
     @model_validator(mode="after")
     def _leads_somewhere(self) -> PipelineSpec:
+        if self.commits == "all" and self.documents == "ref":
+            raise ValueError(
+                "commits: `all` keeps the commits of the documents; set `commits: squash` or `documents: branch`"
+            )
         targets = {*self.stages, DELIVER, BACK, HUMAN}
         for name, stage in self.stages.items():
             for verdict, target in stage.next.items():
@@ -313,6 +334,18 @@ class PipelineOptions(FrozenModel):
     """Next step when the base has not moved: `review` reviews the merge again. `deliver`, which does not, unless set."""
     push: Annotated[bool, Strict()] | None = None
     """Push the branch and open a pull request. True unless set."""
+    commits: Literal["squash", "all"] | None = None
+    """Commits of the delivered branch: one or two that stand for its history, or all of them. `squash` unless set."""
+    documents: Literal["ref", "branch"] | None = None
+    """Place of plans, reports and reviews: a ref of the run, or the branch's archive. `ref` unless set."""
+    baseline: Literal["run", "skip"] | None = None
+    """Run the checks on the base before any agent starts. `run` unless set."""
+    fix_proof: FixProofRule | None = None
+    """Proof of a fix by a test that fails on the base and passes on the branch, in modes with `proves_fix`: `require`, `warn`
+    or `skip`. `require` unless set."""
+    red_base: RedBase | None = None
+    """Action on checks that are red on the base and stay red in the same way: `ask` a person before delivery, `deliver`, or
+    `abort` before any agent starts. `ask` unless set."""
     follow_up: FollowUp | None = None
     """Stay with the pull request: failed checks and comments become work. Off unless set."""
     parallel: _Count | None = None

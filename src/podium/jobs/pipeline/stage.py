@@ -7,13 +7,14 @@ from dataclasses import replace
 from itertools import count
 
 from podium.agents.conversation import ask_until_answered
-from podium.app.checks import Check, CheckResult, all_passed, detect_in
+from podium.app.checks import Check, CheckResult, all_passed, detect_in, red_alike
 from podium.core.errors import BadInput, ImportRefused, NotPossibleNow
 from podium.core.events import ChecksRan, NoteTaken
 from podium.core.forge import RemoteBase, check_ending
 from podium.core.model import FrozenModel
 from podium.core.turns import Reply
 from podium.core.workspaces import MergeResult, WorktreeSnapshot
+from podium.jobs.pipeline.agent_text import shortened
 from podium.jobs.pipeline.branch_change import forecast_conflicts
 from podium.jobs.pipeline.branch_documents import (
     bring_back,
@@ -23,11 +24,14 @@ from podium.jobs.pipeline.branch_documents import (
     file,
 )
 from podium.jobs.pipeline.events import StageBegan, StageEnded
+from podium.jobs.pipeline.findings import findings_of
+from podium.jobs.pipeline.fix_proof import prove_fix
 from podium.jobs.pipeline.integrity_stage import compare_tests
 from podium.jobs.pipeline.spec import DONE, FORWARD, NONCE_SLOT, Stage
 from podium.jobs.pipeline.stage_evaluation import settle
-from podium.jobs.pipeline.stage_prompt import INPUTS, build_brief
+from podium.jobs.pipeline.stage_prompt import build_brief
 from podium.jobs.pipeline.state import (
+    DEPENDENCIES,
     RED,
     SENT_BACK,
     PipelineState,
@@ -40,8 +44,8 @@ from podium.jobs.pipeline.state import (
 )
 from podium.ports import StepContext
 
-DEPENDENCIES = ("node_modules", ".venv", "venv", "vendor", ".tox", ".nox", INPUTS)
-"""Names of ignored folders that stay for the checks: what a project depends on is not built anew each time."""
+_MAX_FINDINGS = 50
+_MAX_FINDING = 600
 
 
 class Merged(FrozenModel):
@@ -87,6 +91,8 @@ async def run_stage(context: StageContext, name: str) -> tuple[StageContext, Set
         context, settled = await compare_tests(context, name, number, settled)
         if settled.verdict == DONE:
             context, settled = await _checked(context, name, number, settled, moved=True)
+            if stage.does == "work":
+                context, settled = await prove_fix(context, name, number, settled)
             context = await forecast_conflicts(context, name)
     elif stage.does in ("report", "plan"):
         context = context.with_state(replace(context.state, producer=name))
@@ -333,9 +339,15 @@ async def _checked(
         passing = f"you dispute {settled.disputed[0]}; every check passes, so answer without `disputed_checks`"
         update = {"verdict": SENT_BACK, "words": f"- {passing}", "problems": (passing,)}
         return context, settled.model_copy(update={**update, "disputed": (), "head": state.head})
-    if all_passed(state.evidence):
-        context = context.with_state(replace(state, conflicts=(), merging=RemoteBase()))
+    commands = frozenset(result.command for result in state.red_as_before)
+    is_returned = state.job.spec.red_base == "deliver" or commands <= state.returned_red
+    excused = commands if is_returned and not settled.disputed else frozenset[str]()
+    if all_passed(state.evidence) or excused:
+        context = context.with_state(
+            replace(state, conflicts=(), merging=RemoteBase(), excused_red=excused)
+        )
         return context, settled.model_copy(update={"head": state.head})
+    context = context.with_state(replace(state, returned_red=state.returned_red | commands))
     update = {"verdict": RED, "words": failed_checks_text(state.evidence), "head": state.head}
     return context, settled.model_copy(update=update)
 
@@ -398,6 +410,7 @@ async def _run_checks(context: StageContext, name: str, number: int) -> StageCon
         added_checks=evidence.added,
         on_base={**state.on_base, **on_base},
         evidence=evidence.results,
+        excused_red=frozenset(),
         is_stale=False,
     )
     if not evidence.results:
@@ -432,7 +445,10 @@ def _compared(
     if result.passed or before is None:
         return result
     ending = check_ending(before.model_dump())
-    return result.model_copy(update={"before": ending, "red_before": not before.passed})
+    # Runs of older code judge every red check alike.
+    alike = context.state.job.spec.baseline == "run" and red_alike(before, result)
+    update = {"before": ending, "red_before": not before.passed, "as_before": alike}
+    return result.model_copy(update=update)
 
 
 async def _added_checks(context: StageContext) -> tuple[Check, ...]:
@@ -457,6 +473,7 @@ def _note_end(
         commit=settled.head,
         seconds=reply.seconds,
         usd=reply.usage.usd,
+        findings=_findings(context.state, settled),
     )
     context.flow.note(
         StageEnded(
@@ -478,3 +495,17 @@ def _note_end(
     )
     summaries = (*context.state.stage_summaries, summary)
     return context.with_state(replace(context.state, stage_summaries=summaries))
+
+
+def _findings(state: PipelineState, settled: Settled) -> tuple[str, ...]:
+    """Findings of an answer for which the work is sent back, the first of them, each bounded."""
+    if settled.verdict in FORWARD:
+        return ()
+    if settled.verdict == RED:
+        failed = [result for result in state.evidence if not result.passed]
+        texts = [f"`{result.command}`: {check_ending(result.model_dump())}" for result in failed]
+    elif settled.problems:
+        texts = list(settled.problems)
+    else:
+        texts = [finding.text for finding in findings_of(settled.words)]
+    return tuple(shortened(text, _MAX_FINDING) for text in texts[:_MAX_FINDINGS])

@@ -12,7 +12,14 @@ from podium.core.protected_paths import is_guarded
 from podium.core.turns import Reply
 from podium.core.workspaces import WorkspaceCommit, WorktreeStatus
 from podium.jobs.pipeline.agent_text import in_code, shortened
-from podium.jobs.pipeline.branch_documents import APPENDICES, Filed, file, review_file, was_made
+from podium.jobs.pipeline.branch_documents import (
+    APPENDICES,
+    Filed,
+    failed_checks_text,
+    file,
+    review_file,
+    was_made,
+)
 from podium.jobs.pipeline.payloads import Answer, Edit, Work, feedback_points
 from podium.jobs.pipeline.plan_check import PARTS, SHORT_PLAN, missing_parts
 from podium.jobs.pipeline.reported_failure import reported_failure
@@ -220,7 +227,7 @@ class _Evaluation:
         if self._gives_up:
             why = self._remarks or "; ".join(self._disputed)
             problems.append(f"you reported a failure: {why or 'say in `feedback` why'}")
-        elif not commits and not changed:
+        elif not commits and not changed and not self._is_returned_red:
             problems.append("there is no new commit on the task's branch")
         elif self._state.conflicts and not any(
             (self._state.merging.commit or self._state.base) in commit.parents for commit in commits
@@ -338,7 +345,7 @@ class _Evaluation:
     def _verdict(self) -> str:
         claimed = str(getattr(self._answer, "verdict", DONE))
         # What was said cannot stand against what was seen.
-        return "FAIL" if claimed == "PASS" and not self._state.is_green else claimed
+        return "FAIL" if claimed == "PASS" and self._state.is_broken else claimed
 
     @property
     def _feedback_text(self) -> str:
@@ -395,9 +402,17 @@ class _Evaluation:
             lessons=self._whole_answer.lessons,
             alike=filed.alike,
             disputed=self._disputed,
+            proof=self._answer.proof if isinstance(self._answer, Work) else (),
+            no_proof=self._answer.no_proof.strip() if isinstance(self._answer, Work) else "",
             test_changes=self._test_changes,
             rules=RULES,
         )
+
+    @property
+    def _is_returned_red(self) -> bool:
+        """True if all that is open are checks that were red before the work: there may be nothing to change."""
+        state = self._state
+        return bool(state.red_as_before) and state.feedback == failed_checks_text(state.evidence)
 
     @property
     def _gives_up(self) -> bool:

@@ -15,8 +15,10 @@ from podium.app.checks import all_passed
 from podium.core.errors import WorkspaceTampered
 from podium.core.model import FrozenModel
 from podium.jobs.pipeline.agent_text import fenced, in_code, shortened
+from podium.jobs.pipeline.base_report import base_prompt
 from podium.jobs.pipeline.branch_change import sections_of
 from podium.jobs.pipeline.branch_documents import results_line
+from podium.jobs.pipeline.fix_proof import proof_prompt
 from podium.jobs.pipeline.issue import task_text
 from podium.jobs.pipeline.memory import relevant
 from podium.jobs.pipeline.quoted_files import (
@@ -28,12 +30,10 @@ from podium.jobs.pipeline.quoted_files import (
     resolved,
 )
 from podium.jobs.pipeline.spec import NONCE_SLOT, PLACEHOLDER, Stage
-from podium.jobs.pipeline.state import MEMORY, Remark, StageContext
+from podium.jobs.pipeline.state import INPUTS, MEMORY, Remark, StageContext
 from podium.ports import StepContext, StoreView
 from podium.render.text import counted
 
-INPUTS = ".podium-inputs"
-"""A folder that ignores itself: what is too long for a prompt and belongs in no commit."""
 _INLINE_CHARACTERS = 20_000
 _DOCUMENT_CHARACTERS = 12_000
 """Of one document in a prompt; the rest is in its file."""
@@ -84,6 +84,7 @@ async def build_brief(context: StageContext, name: str, stage: Stage, number: in
             *([] if "task" in stage.gives else answers),
             *[part async for part in _inputs(context, name, stage, number, answers)],
             *_open_findings(context, name if stage.does in _JUDGES else ""),
+            *_base(context, stage),
             *_people(context, notes),
             *_conventions(context),
             *_memory(remembered),
@@ -352,6 +353,17 @@ def _evidence(context: StageContext) -> str:
         f"Checks that Podium ran ({green}): {results_line(state.evidence)}. "
         f"Their output: {state.evidence_path}"
     )
+
+
+def _base(context: StageContext, stage: Stage) -> Iterator[_Input]:
+    if stage.does == "edit":
+        return
+    if text := base_prompt(context, with_output=stage.does not in _JUDGES):
+        yield _Input("evidence", text)
+    if stage.does in ("work", "audit") and (
+        text := proof_prompt(context, works=stage.does == "work")
+    ):
+        yield _Input("evidence", text)
 
 
 def _open_findings(context: StageContext, judge: str) -> Iterator[_Input]:

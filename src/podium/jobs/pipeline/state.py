@@ -12,7 +12,7 @@ from pydantic import Field
 from podium.agents.budget_tracker import BudgetTracker
 from podium.agents.turn_step import RoleAgent
 from podium.app.checks import Check, CheckResult, Detection, RunCheck, all_passed
-from podium.core.decisions import Usage
+from podium.core.decisions import Tier, Usage
 from podium.core.errors import NeedsHuman
 from podium.core.events import NoteTaken
 from podium.core.forge import PullComment, RemoteBase
@@ -21,11 +21,11 @@ from podium.core.model import FrozenModel, Json, NonEmpty, UtcDatetime
 from podium.core.turns import Reply
 from podium.core.workspaces import WorkspaceSpec, WorktreeSnapshot
 from podium.jobs.pipeline.agent_text import slug_of
-from podium.jobs.pipeline.findings import Finding
+from podium.jobs.pipeline.findings import Finding, TrackedFinding, fingerprint_of
 from podium.jobs.pipeline.issue import PinnedIssue
 from podium.jobs.pipeline.issue_claim import IssueWorkFactory
-from podium.jobs.pipeline.payloads import SkillProposal
-from podium.jobs.pipeline.spec import Does, PipelineSpec, Stage
+from podium.jobs.pipeline.payloads import ProposedTest, SkillProposal
+from podium.jobs.pipeline.spec import FORWARD, Does, PipelineSpec, Stage
 from podium.jobs.pipeline.test_integrity import IntegrityFinding
 from podium.ports import (
     Clock,
@@ -63,6 +63,8 @@ class PipelineDeps:
     looks_secret: Callable[[str], str | None]
     redact: Callable[[str], str]
     """Takes secrets out of what is written down for others to see."""
+    change_risk: Callable[[str, str], tuple[Tier, tuple[str, ...]]]
+    """Tier and zones of a change to a path in a root, by the policy."""
     cancel: Callable[[str, str], Awaitable[None]]
     """Ends a run as cancelled, with the reason."""
     issue_work: IssueWorkFactory
@@ -144,6 +146,10 @@ def with_tools_for(role_agent: RoleAgent, does: Does) -> RoleAgent:
     return replace(role_agent, allowed_tools=tools)
 
 
+INPUTS = ".podium-inputs"
+"""A folder that ignores itself: what is too long for a prompt and belongs in no commit."""
+DEPENDENCIES = ("node_modules", ".venv", "venv", "vendor", ".tox", ".nox", INPUTS)
+"""Names of ignored folders that stay for the checks: what a project depends on is not built anew each time."""
 MEMORY = "AGENT_MEMORY.md"
 BACKLOG = "docs/dev_docs/backlog.md"
 SENT_BACK = "SENT_BACK"
@@ -159,6 +165,52 @@ class Baseline(Detection):
     """Ignored files left by the set-up."""
     conventions: dict[str, str] = Field(default_factory=dict)
     """Path → text of what the repository says to agents and contributors."""
+
+
+class BaseReport(FrozenModel):
+    """The base before any agent came: its checks, and what a workspace lacks of it."""
+
+    commit: str
+    results: tuple[CheckResult, ...] = ()
+    remote: RemoteBase = RemoteBase()
+    is_behind: bool = False
+    """The remote's base branch has commits that this base does not have."""
+    empty_submodules: tuple[str, ...] = ()
+    """Paths of submodules that the workspace does not contain."""
+    lfs_pointers: tuple[str, ...] = ()
+    """Files that are pointers of Git LFS here, without their content."""
+    not_runnable: tuple[str, ...] = ()
+    """Checks that could not do their work, each with the reason in one line."""
+
+    @property
+    def red(self) -> tuple[CheckResult, ...]:
+        return tuple(result for result in self.results if not result.passed)
+
+
+class ProofRun(FrozenModel):
+    """A test run on the base with the branch's test files, and on the branch."""
+
+    command: str
+    files: tuple[str, ...] = ()
+    """Test files of the branch that were put on the base. Empty: the base's own tests."""
+    on_base: CheckResult
+    on_branch: CheckResult
+
+
+class FixProof(FrozenModel):
+    """Test runs that fail on the base and pass on the branch, or why there is none."""
+
+    base: str
+    commit: str
+    runs: tuple[ProofRun, ...] = ()
+    problem: str = ""
+    """Reason why nothing proves the fix. Empty: it is proved."""
+    reason: str = ""
+    """The developer's reason why no test can show it."""
+    is_accepted: bool = False
+    """A person let it pass without a proof."""
+    answer: str = ""
+    """The person's words."""
 
 
 class OfferedSkill(FrozenModel):
@@ -205,6 +257,10 @@ class Settled(FrozenModel):
     skill: SkillProposal | None = None
     disputed: tuple[str, ...] = ()
     """Checks that the answer calls wrong, with its reasons."""
+    proof: tuple[ProposedTest, ...] = ()
+    """Tests that the answer names as the proof of a fix."""
+    no_proof: str = ""
+    """The answer's reason why no test can show the fix."""
     rules: int = 0
     """Version of the rules it was recorded under. Runs of older code keep theirs: 1 asks a person about disputed checks and
     drops remarks that are settled."""
@@ -229,6 +285,8 @@ class StageSummary(FrozenModel):
     commit: str = ""
     seconds: float = 0.0
     usd: float = 0.0
+    findings: tuple[str, ...] = ()
+    """Findings for which the work was sent back, the first of them."""
 
 
 class Remark(FrozenModel):
@@ -317,6 +375,18 @@ class PipelineState:
     evidence_path: str = ""
     on_base: Mapping[tuple[str, str], CheckResult] = field(default_factory=dict)
     """Commit of the base and command → how a check that was red with the work ended there."""
+    before: BaseReport | None = None
+    """The base before any agent came. None: it was not looked at."""
+    proof: FixProof | None = None
+    """Of the last work; None: none was asked for."""
+    is_proof_asked: bool = False
+    """Work was sent back for a proof once."""
+    returned_red: frozenset[str] = frozenset()
+    """Checks that were red before and after in the same way, as whoever works was told once."""
+    excused_red: frozenset[str] = frozenset()
+    """Those of the last checks that are not held against the work."""
+    is_red_accepted: bool = False
+    """A person wants the branch with them."""
     added_checks: tuple[Check, ...] = ()
     """Checks of a project that had none, found in what the run itself has added."""
     disputed: tuple[str, ...] = ()
@@ -341,6 +411,12 @@ class PipelineState:
     """Number of attempts to deliver the branch."""
     archived: Mapping[str, str] = field(default_factory=dict)
     """Old path of each archived document → its new path."""
+    delivered: str = ""
+    """Commit that stands for the history on the branch, once it was put together. Empty: the branch is the history."""
+    histories: tuple[str, ...] = ()
+    """Histories of the deliveries, oldest first."""
+    history_ref: str = ""
+    """Ref of the last one."""
     conflicts: tuple[str, ...] = ()
     conflict_text: str = ""
     merging: RemoteBase = field(default_factory=RemoteBase)
@@ -382,8 +458,41 @@ class PipelineState:
     @property
     def own_documents(self) -> frozenset[str]:
         """Paths of documents that the pipeline itself put on the branch."""
-        named = (*self.documents, *self.reports, self.plan, self.verification, self.review)
+        made = [summary.document for summary in self.stage_summaries]
+        named = (*self.documents, *self.reports, self.plan, self.verification, self.review, *made)
         return frozenset({*named, *self.archived.values(), BACKLOG, MEMORY} - {""})
+
+    @property
+    def findings(self) -> tuple[TrackedFinding, ...]:
+        """Every finding of the run, each once, oldest first."""
+        tracked: dict[tuple[str, str, str], TrackedFinding] = {}
+        for summary in self.stage_summaries:
+            for key, finding in tracked.items():
+                if not finding.resolution and _resolves(summary, finding):
+                    by = f"{summary.stage}, round {summary.round} ({summary.verdict})"
+                    tracked[key] = finding.model_copy(update={"resolution": by})
+            for text in summary.findings:
+                key = (summary.stage, summary.verdict, fingerprint_of(text))
+                earlier = tracked.get(key)
+                tracked[key] = TrackedFinding(
+                    stage=summary.stage,
+                    round=earlier.round if earlier else summary.round,
+                    verdict=summary.verdict,
+                    text=text,
+                )
+        return tuple(tracked.values())
+
+    @property
+    def open_findings(self) -> tuple[TrackedFinding, ...]:
+        """Those that no later verdict resolved."""
+        return tuple(finding for finding in self.findings if not finding.resolution)
+
+    @property
+    def documents_to_leave_out(self) -> tuple[str, ...]:
+        """Documents of the run that the delivered branch does not get."""
+        if self.job.spec.documents == "branch":
+            return ()
+        return tuple(sorted(self.own_documents - {BACKLOG, MEMORY}))
 
     @property
     def is_light(self) -> bool:
@@ -397,6 +506,18 @@ class PipelineState:
     @property
     def is_green(self) -> bool:
         return all_passed(self.evidence)
+
+    @property
+    def red_as_before(self) -> tuple[CheckResult, ...]:
+        """Red checks, if all of them were red before the work in the same way."""
+        red = tuple(result for result in self.evidence if not result.passed)
+        return red if all(result.as_before for result in red) else ()
+
+    @property
+    def is_broken(self) -> bool:
+        """A check is red that this work answers for: by its doing, or not yet told apart."""
+        red = {result.command for result in self.evidence if not result.passed}
+        return not red <= self.excused_red
 
     def open_before(self, beside: str = "") -> list[str]:
         """Open findings beside those of the last answer and of one stage, with where each is from."""
@@ -432,6 +553,15 @@ class PipelineState:
     def with_documents(self, documents: Sequence[str]) -> PipelineState:
         """Add documents that the run put on the branch, each once."""
         return replace(self, documents=tuple(dict.fromkeys((*self.documents, *documents))))
+
+
+def _resolves(summary: StageSummary, finding: TrackedFinding) -> bool:
+    """A judge resolves its findings by a verdict that leads on; what Podium itself found is looked for anew in each round."""
+    if summary.stage != finding.stage:
+        return False
+    if finding.verdict == SENT_BACK:
+        return summary.verdict != SENT_BACK
+    return summary.verdict in FORWARD or finding.verdict == summary.verdict == RED
 
 
 def task_name(task: str, run_id: str) -> str:

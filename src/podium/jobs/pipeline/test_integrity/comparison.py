@@ -185,14 +185,15 @@ class _Comparison:
         ]
         pairs, lost, new = _matched(before, after)
         helper_before, helper_after = _helpers(self._before), _helpers(self._after)
+        changed_helpers = _new_helpers(helper_before, helper_after)
         for old, now in pairs:
-            yield from _weaker(
-                old,
-                now,
-                with_helpers(old.test, helper_before.get),
-                with_helpers(now.test, helper_after.get),
-                _new_helpers(helper_before, helper_after),
-            )
+            if old.test.source == now.test.source and not (
+                changed_helpers and now.test.calls & changed_helpers
+            ):
+                continue
+            before_all = with_helpers(old.test, helper_before.get)
+            after_all = with_helpers(now.test, helper_after.get)
+            yield from _weaker(old, now, before_all, after_all, changed_helpers)
         yield from self._lost(lost, new, [now for _, now in pairs], unreadable)
         known = {now.test.name for _, now in pairs} | {old.test.leaf for old in before}
         yield from self._new(new, helper_after)
@@ -562,8 +563,6 @@ def _weaker(
     new_helpers: frozenset[str],
 ) -> Iterator[IntegrityFinding]:
     """Findings about one test that both sides have."""
-    if old.test.source == now.test.source and not (new_helpers and now.test.calls & new_helpers):
-        return
     path, name = now.path, now.test.name
 
     def found(

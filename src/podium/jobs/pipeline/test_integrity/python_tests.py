@@ -212,7 +212,7 @@ class _Reader:
             if isinstance(node, _Function) and node.name.startswith(("pytest_", "load_tests"))
         }
         may_skip = _MAY_SKIP.search(self._text) is not None
-        skips = tuple(_skips_in(self._tree, "")) if may_skip else ()
+        skips = tuple(_skips_in(self._tree, has_marks="marks=" in self._text)) if may_skip else ()
         return PythonFile(self._tests, self._functions, skips, hooks, self._tree)
 
     def _block(self, body: Sequence[ast.stmt], scope: str, *, in_class: bool, why_not: str) -> None:
@@ -271,8 +271,8 @@ class _Reader:
     def _function(self, node: _Function, scope: str, *, in_class: bool, why_not: str) -> None:
         name = f"{scope}{node.name}"
         test = self._read(node, name)
-        decorators = " ".join(test.decorators)
-        if re.search(r"(?:^|[ .@])(?:fixture|property|cached_property)\b", decorators):
+        names = {_decorator_name(decorator) for decorator in node.decorator_list}
+        if names & {"fixture", "property", "cached_property"}:
             why_not = why_not or "it is decorated as a fixture or property"
         if not node.name.startswith("test") or why_not or not in_class:
             reason = why_not or (
@@ -794,36 +794,52 @@ def _number(node: ast.expr) -> float | None:
     return None
 
 
-def _skips_in(node: ast.AST, scope: str) -> Iterator[SkipMark]:
-    for child in ast.iter_child_nodes(node):
+_SKIP_SETTINGS = ("pytestmark", "__test__", "collect_ignore", "collect_ignore_glob")
+_SKIP_NAMES = frozenset({"skip", "xfail", "exit", "skipTest", "SkipTest", "importorskip"})
+
+
+def _is_skip(called: ast.expr) -> bool:
+    return _last_name(called) in _SKIP_NAMES and _SKIP_CALL.search(ast.unparse(called)) is not None
+
+
+def _decorator_name(node: ast.expr) -> str:
+    return _last_name(node.func if isinstance(node, ast.Call) else node)
+
+
+def _skips_in(tree: ast.Module, *, has_marks: bool) -> Iterator[SkipMark]:
+    waiting: list[tuple[ast.AST, str]] = [(node, "") for node in reversed(tree.body)]
+    while waiting:
+        child, scope = waiting.pop()
         inner = scope
         if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             inner = f"{scope}.{child.name}" if scope else child.name
             for decorator in child.decorator_list:
-                text = ast.unparse(decorator)
-                called = text.partition("(")[0]
-                if _SKIP_DECORATOR.search(called):
-                    yield SkipMark(inner, decorator.lineno, f"@{text}")
-                elif re.search(r"\bmarks=.*\b(?:skip|skipif|xfail)\b", text, re.DOTALL):
+                name = _decorator_name(decorator)
+                if _SKIP_DECORATOR.search(name):
+                    yield SkipMark(inner, decorator.lineno, f"@{ast.unparse(decorator)}")
+                elif name == "parametrize" and has_marks:
+                    text = ast.unparse(decorator)
                     for marked in re.findall(
                         r"[\w.]*param\([^\n]*?marks=[^\n]*?(?:skip|skipif|xfail)[^\n]*?\)", text
                     ):
                         yield SkipMark(inner, decorator.lineno, marked)
-        elif isinstance(child, ast.Assign):
-            target, value = ast.unparse(child.targets[0]), ast.unparse(child.value)
+        elif isinstance(child, ast.Assign) and isinstance(child.targets[0], ast.Name):
+            target = child.targets[0].id
+            value = ast.unparse(child.value) if target in _SKIP_SETTINGS else ""
             if target == "pytestmark" and re.search(r"\b(?:skip|skipif|xfail)\b", value):
                 yield SkipMark(scope, child.lineno, f"pytestmark = {value}")
-            elif target in ("collect_ignore", "collect_ignore_glob") or (
+            elif (target.startswith("collect_ignore") and value) or (
                 target == "__test__" and _constant_truth(child.value) is False
             ):
                 yield SkipMark(scope, child.lineno, f"{target} = {value}")
-        elif (isinstance(child, ast.Call) and _SKIP_CALL.search(ast.unparse(child.func))) or (
+        elif (isinstance(child, ast.Call) and _is_skip(child.func)) or (
             isinstance(child, ast.Raise)
             and isinstance(child.exc, ast.Name | ast.Attribute)
             and _last_name(child.exc) in ("SkipTest", "Skipped")
         ):
             yield SkipMark(scope, child.lineno, ast.unparse(child))
-        yield from _skips_in(child, inner)
+        below = [(node, inner) for node in ast.iter_child_nodes(child)]
+        waiting += reversed(below)
 
 
 Resolve = Callable[[str], PythonTest | None]
