@@ -195,6 +195,47 @@ class ContextShape(FrozenModel):
     description: str = ""
     check: str = ""
     """`module:function` for what no schema can say: (value) → faults, each as `/pointer: sentence`."""
+    records: dict[str, str] = Field(default_factory=dict)
+    """Key of it that may be left out → kind of the record that the message names instead: its id is filled in."""
+
+
+MENTION = "$mention"
+"""In the arguments of a `find`: a word of the message that may name a record."""
+
+
+class RecordSource(FrozenModel):
+    """A tool that only reads, and where records stand in its result."""
+
+    tool: ToolName
+    arguments: dict[str, Json] = Field(default_factory=dict)
+    """`$mention` stands for a word of the message; `$id` for the id of the record."""
+    rows: NonEmpty
+    """Field of the result that holds the records: a list of them, or one."""
+
+
+class Lookup(FrozenModel):
+    """Records of one kind, which messages name by other words than their ids."""
+
+    kind: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+    """`quote` for arguments with the x-kind `id:quote`."""
+    find: RecordSource
+    """Finds records by a `$mention`; without one in its arguments it lists all of them."""
+    get: RecordSource | None = None
+    """Reads one record by its `$id`. Without it, `find` must list all."""
+    id: NonEmpty = "id"
+    """Field of a record that holds its id."""
+    match: dict[str, str] = Field(default_factory=dict)
+    """Field of a record by which people name it → its kind: name, phone, email, suburb, address or text."""
+    label: tuple[NonEmpty, ...]
+    """Fields of a record that tell people which one it is, in their order."""
+    parents: dict[str, str] = Field(default_factory=dict)
+    """Kind of a record it belongs to → its own field with that record's id: `Sarah's quote`."""
+    gives: dict[str, str] = Field(default_factory=dict)
+    """x-kind of an argument → field of the record that fills it when the message does not."""
+    ignore: dict[str, Json] = Field(default_factory=dict)
+    """Field → value of records that nobody means by their words."""
+    person: bool = False
+    """True for records of people: `him` and `her` mean no others."""
 
 
 class PackSetting(FrozenModel):
@@ -223,6 +264,8 @@ class PackRegistry(FrozenModel):
     vocabulary: dict[str, NonEmpty] = Field(default_factory=dict)
     """Kind of field → file of its known words, one a line, such as `suburb`."""
     contexts: tuple[ContextShape, ...] = ()
+    lookup: tuple[Lookup, ...] = ()
+    """Records that messages may name by words instead of ids."""
     reader: str = ""
     """`module:function` that reads one row for `verify`: (table, where, columns, scope) → row or None."""
     skills: tuple[Skill, ...] = ()
@@ -253,6 +296,9 @@ class Pack(FrozenModel):
 
     def skill(self, name: str) -> Skill | None:
         return next((skill for skill in self.registry.skills if skill.name == name), None)
+
+    def lookup(self, kind: str) -> Lookup | None:
+        return next((lookup for lookup in self.registry.lookup if lookup.kind == kind), None)
 
     @property
     def _by_name(self) -> dict[str, PackTool]:

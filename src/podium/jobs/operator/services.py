@@ -120,6 +120,7 @@ def _row(status: RunListing) -> Fields:
     run = status.run
     return {
         "run": short_id(run.id),
+        "run_id": run.id,
         "status": status.shown_status,
         "flow": run.flow,
         "created": run.created_at.isoformat(),

@@ -27,9 +27,11 @@ from podium.core.packs import (
     Dependency,
     DomainRow,
     Estimate,
+    Lookup,
     PackRegistry,
     PackSetting,
     PackTool,
+    RecordSource,
     RowCheck,
     SaferAlternative,
     Skill,
@@ -239,6 +241,9 @@ _MODELS: Mapping[tuple[str, ...], type[FrozenModel]] = {
     ("domains",): DomainRow,
     ("tier_examples",): TierExample,
     ("contexts",): ContextShape,
+    ("lookup",): Lookup,
+    ("lookup", "find"): RecordSource,
+    ("lookup", "get"): RecordSource,
     ("tools",): PackTool,
     ("tools", "examples"): Utterance,
     ("tools", "depends_on"): Dependency,
@@ -257,6 +262,7 @@ _PATTERN_DESCRIPTIONS = {
     "pack": "lower-case letters, digits, `_` and `-`, beginning with a letter",
     "name": "a lower-case domain and verb separated by a dot, such as quote.finalize",
     "setting": "capitals, digits and `_`, such as SMTP_PASSWORD",
+    "kind": "lower-case letters, digits and `_`, such as quote",
 }
 _KINDS = {
     "string_type": "must be a string",
@@ -349,8 +355,8 @@ def _model_at(path: tuple[str | int, ...]) -> type[BaseModel]:
 
 
 def _pattern_of(path: tuple[str | int, ...]) -> str:
-    if path == ("pack",):
-        return "pack"
+    if path == ("pack",) or path[-1] == "kind":
+        return str(path[-1])
     return "setting" if path[0] == "settings" else "name"
 
 
