@@ -46,6 +46,8 @@ class ApprovedCall(FrozenModel):
     """The tool that takes it back."""
     ungrounded: tuple[UngroundedArgument, ...] = ()
     """Arguments that were neither in the message nor in its context."""
+    records: tuple[str, ...] = ()
+    """Arguments that were looked up, each with the record that it is of."""
 
 
 class PlanQuestion(FrozenModel):

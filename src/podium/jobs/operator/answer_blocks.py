@@ -15,6 +15,7 @@ from podium.jobs.operator.models import (
     OperatorMode,
     PlanStep,
     RunPlan,
+    record_line,
 )
 from podium.platform.invisible_text import written_out
 from podium.render.argument_text import exactly, in_line, long_values, one_line, short_values
@@ -81,7 +82,9 @@ def _plan(answer: OperatorAnswer) -> Iterator[str]:
         yield f"Reason: {one_line(answer.reason)}"
     if answer.run_id:
         yield f"Run: {answer.run_id}"
-    if answer.plan is None:
+    for number, option in enumerate(answer.options, start=1):
+        yield f"  {number}. {one_line(option.label) or option.kind} ({option.id})"
+    if answer.plan is None or answer.options:
         return
     yield f"Plan hash: {answer.plan.plan_hash}"
     for step in answer.plan.steps:
@@ -101,6 +104,7 @@ def _step(answer: OperatorAnswer, step: PlanStep) -> Iterator[str]:
         yield from lines
     else:
         yield f"{call} {in_line(step.arguments)}".rstrip()
+    yield from (f"     = {one_line(record_line(record))}" for record in step.records)
     yield from (f"     ! {one_line(argument.line)}" for argument in step.ungrounded)
     if answer.mode is OperatorMode.PLAN:
         yield from _verification(step)

@@ -79,6 +79,7 @@ class Answers:
             classification=classification,
             plan=plan if plan.steps else None,
             next_actions=to_clarify(classification),
+            options=classification.options,
             suggestions=suggestions,
         )
 
@@ -98,6 +99,31 @@ class Answers:
                 update={"confidence": round(confidence, 4), "question": question}
             ),
             next_actions=(f"Answer: {question}", *to_choose_pack(message, ways)),
+        )
+
+    def dropped(self, message: str, said: str) -> OperatorAnswer:
+        """Answer `never mind` in a conversation."""
+        return OperatorAnswer(
+            mode=OperatorMode.EXECUTE,
+            status="cancelled",
+            message=message,
+            exit_code=DONE,
+            classification=_nothing_read(Intent.EXECUTE, f"Dropped: {said[:MAX_REPEATED]}"),
+            next_actions=("Ask for something else",),
+        )
+
+    def already_done(self, message: str, run_id: str) -> OperatorAnswer:
+        """Answer a correction of a request that was carried out: words do not undo it."""
+        question = "That is done already. What should be done instead, in one whole sentence?"
+        read = _nothing_read(Intent.CLARIFY, "The request before was carried out")
+        undo = (f"See how to undo it: podium receipts list {short_id(run_id)}",) if run_id else ()
+        return OperatorAnswer(
+            mode=OperatorMode.EXECUTE,
+            status="clarify",
+            message=message,
+            exit_code=INPUT_NEEDED,
+            classification=read.model_copy(update={"question": question}),
+            next_actions=(f"Answer: {question}", *undo),
         )
 
     def with_other_pack(
@@ -357,6 +383,12 @@ def to_clarify(classification: IntentClassification) -> tuple[str, ...]:
         steps.append(f"Answer: {classification.question}")
     if not steps:
         return ("Say exactly what to do, and with which record",)
+    if classification.options:
+        steps.append(
+            "In a session, answer with its number; otherwise send the message again with --context "
+            f"{classification.option_field}={classification.options[0].id} or the id of another"
+        )
+        return tuple(steps)
     fields = set(classification.required_fields)
     to_hand_in = [
         name

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 from podium.app.packs import is_shipped, open_pack, shipped_pack_names, zone_of
@@ -27,11 +28,12 @@ if TYPE_CHECKING:
     from podium.core.decisions import Approval
     from podium.core.work import Run
     from podium.jobs.operator.habits import FileHabits
+    from podium.jobs.operator.judgement.fields import FieldExtractor
     from podium.jobs.operator.models import Message, Reading, ToolIntent
     from podium.jobs.operator.operator import PackReader, PackSelection
+    from podium.jobs.operator.resolution import ReadAlone, ReferenceResolution, Resolve
 
 
-Resolve = Callable[["Message", "Reading"], Awaitable[Sequence[Mapping[str, Json]]]]
 WorkerIsThere = Callable[["Run"], Awaitable[None]]
 
 
@@ -156,17 +158,32 @@ def _reader(podium: Podium, pack: Pack) -> PackReader:
 
 
 def _resolver(podium: Podium, pack: Pack) -> Resolve:
-    """Build the resolver of arguments with an `x-resolve`, for tools of this pack."""
+    """Build the resolver of arguments that a message leaves to records, for tools of this pack."""
+    from podium.jobs.operator.record_reader import open_records
+    from podium.jobs.operator.resolution import Resolver, unresolved
 
-    async def resolve(message: Message, reading: Reading) -> list[dict[str, Json]]:
-        return [await resolved(message, intent) for intent in reading.calls]
+    own_reading = cache(lambda: _own_reading(pack))
 
-    async def resolved(message: Message, intent: ToolIntent) -> dict[str, Json]:
+    async def resolve(message: Message, reading: Reading) -> ReferenceResolution:
+        resolution = unresolved(reading, message.text)
+        # Text of strangers looks nothing up.
+        records = None if message.provenance else open_records(podium, pack)
+        if records is not None:
+            extract, read_alone = own_reading()
+            resolver = Resolver(pack, extract, records, message)
+            resolution = await resolver.resolve(reading, read_alone)
+        arguments = [
+            {**await resolved(message, intent, {*values, resolution.option_field}), **values}
+            for intent, values in zip(resolution.reading.calls, resolution.arguments, strict=True)
+        ]
+        return replace(resolution, arguments=tuple(arguments))
+
+    async def resolved(message: Message, intent: ToolIntent, settled: set[str]) -> dict[str, Json]:
         tool = pack.tool(intent.tool)
         sources = {
             name: str(shape["x-resolve"])
             for name, shape in (tool.properties if tool else {}).items()
-            if "x-resolve" in shape and name not in message.context
+            if "x-resolve" in shape and name not in message.context and name not in settled
         }
         # The words themselves are taken whole, whatever was read of them.
         unresolved = {
@@ -181,6 +198,39 @@ def _resolver(podium: Podium, pack: Pack) -> Resolve:
         return await resolved_context(podium, unresolved, message.text)
 
     return resolve
+
+
+def _own_reading(pack: Pack) -> tuple[FieldExtractor, ReadAlone]:
+    """Podium's own reader of a pack, without a model."""
+    from podium.jobs.operator.judgement.embedded import EmbeddedClassifier
+    from podium.jobs.operator.judgement.fields import FieldExtractor
+
+    extract = FieldExtractor(pack)
+    return extract, EmbeddedClassifier(pack, extract).reading
+
+
+def _completer(podium: Podium, pack: Pack) -> Callable[[Message], Awaitable[Mapping[str, Json]]]:
+    """Build what fills a context's `records` with the record that the message means."""
+    from podium.jobs.operator.record_reader import open_records
+    from podium.jobs.operator.resolution import Resolver
+
+    async def complete(message: Message) -> Mapping[str, Json]:
+        parts = [shape for shape in pack.registry.contexts if shape.name in message.context]
+        if message.provenance or not any(shape.records for shape in parts):
+            return message.context
+        context, records = dict(message.context), open_records(podium, pack)
+        if records is None:
+            return context
+        resolver = Resolver(pack, _own_reading(pack)[0], records, message)
+        for shape in parts:
+            value = context[shape.name]
+            for key, kind in shape.records.items() if isinstance(value, dict) else ():
+                record = await resolver.one(kind) if key not in value else None
+                if record is not None:
+                    context[shape.name] = value = {**value, key: record.id}
+        return context
+
+    return complete
 
 
 async def build_operator(podium: Podium, setup: OperatorSetup | None = None) -> Operator:
@@ -225,6 +275,7 @@ async def build_operator(podium: Podium, setup: OperatorSetup | None = None) -> 
             habits=habits_of(podium),
             user=user,
             resolve=_resolver(podium, pack),
+            complete=_completer(podium, pack),
             max_tool_calls=options.max_tool_calls,
             pack_folder="" if is_shipped(pack) else pack.folder,
         )

@@ -60,6 +60,23 @@ class Directive(StrEnum):
     USER_INTENT = "user_intent_and_speed"
 
 
+class RecordRef(FrozenModel):
+    """A record of a pack, as a conversation remembers it."""
+
+    kind: NonEmpty
+    id: NonEmpty
+    label: str = ""
+    """Text of the record itself, for people: untrusted, and never read as a message."""
+
+
+class ResolvedRecord(RecordRef):
+    """A record that fills an argument which the message names by other words, or not at all."""
+
+    field: NonEmpty
+    value: Json
+    """The argument: the record's id, or a value that the record gives."""
+
+
 class Message(FrozenModel):
     """Message to the operator, with its context."""
 
@@ -69,6 +86,20 @@ class Message(FrozenModel):
     """Local time, for words such as `tomorrow`."""
     provenance: tuple[str, ...] = ()
     """Untrusted sources of the text, when no person sent it."""
+    said: str = ""
+    """All that the person said of it, when a conversation went on about it. Empty: `text`."""
+    about: str = ""
+    """Words that name the records, in place of those of the text: `same for Sarah`."""
+    focus: tuple[RecordRef, ...] = ()
+    """Records that the conversation was about, the newest first."""
+    latest: int = 0
+    """How many of these the last message was about."""
+    shown: tuple[RecordRef, ...] = ()
+    """The list of records that was shown last, in its order."""
+
+    @property
+    def shown_text(self) -> str:
+        return self.said or self.text
 
 
 class ToolIntent(FrozenModel):
@@ -78,6 +109,10 @@ class ToolIntent(FrozenModel):
     arguments: dict[str, Json] = Field(default_factory=dict)
     ungrounded: tuple[UngroundedArgument, ...] = ()
     """Set by judgement alone; a classifier's claim is ignored."""
+    records: tuple[ResolvedRecord, ...] = ()
+    """Set by resolution alone; a classifier's claim is ignored."""
+    source: str = Field(default="", exclude=True)
+    """The part of the message that asks for it, as far as the classifier can tell."""
 
 
 class Conflict(FrozenModel):
@@ -124,6 +159,10 @@ class IntentClassification(FrozenModel):
     conflict: Conflict | None = None
     classifier: str = ""
     """Classifier that read the message: `embedded`, or the name of a model."""
+    options: tuple[RecordRef, ...] = ()
+    """Records of which one is meant."""
+    option_field: str = ""
+    """Argument that the chosen one fills."""
 
 
 class PlanStep(FrozenModel):
@@ -145,6 +184,8 @@ class PlanStep(FrozenModel):
     verification: tuple[SqlQuery, ...] = ()
     ungrounded: tuple[UngroundedArgument, ...] = ()
     """Arguments that nobody said: with any of these a person is asked, whatever the tier."""
+    records: tuple[ResolvedRecord, ...] = ()
+    """Records that were looked up for arguments."""
 
 
 class PlannedDependency(FrozenModel):
@@ -195,12 +236,19 @@ class RunPlan(FrozenModel):
     def plan_hash(self) -> str:
         """Digest that an approval is bound to: the calls, their pack, and what they reverse."""
         steps = [[step.number, step.tool, step.arguments, str(step.tier)] for step in self.steps]
+        records = [
+            [step.number, record.field, record.kind, record.id, record.label]
+            for step in self.steps
+            for record in step.records
+        ]
         return digest_of(
             {
                 "pack": [self.pack, self.pack_digest],
                 "steps": steps,
                 "approvals": self.approvals,
                 "undoes": self.undoes,
+                # Left out when there are none: plans from before records were looked up keep their hash.
+                **({"records": records} if records else {}),
             }
         )
 
@@ -293,6 +341,8 @@ class OperatorAnswer(FrozenModel):
     reason: str = ""
     """Reason of the status, when the classification does not give it."""
     next_actions: tuple[str, ...] = ()
+    options: tuple[RecordRef, ...] = ()
+    """With `clarify`: records of which one is meant, in the order of their numbers."""
     suggestions: tuple[str, ...] = ()
     """Tools asked for and approved before in similar words. Never an approval."""
     reading_usage: Usage = Usage()
@@ -325,6 +375,12 @@ class OperatorJob(FrozenModel):
     """Folder of the pack, when it did not come with Podium."""
 
 
+def record_line(record: ResolvedRecord) -> str:
+    """`quote_id: quote 'Sarah Chen, 1850, draft' (quote_31d0aa7b2c)`. The text between quotes is the record's own."""
+    label = f" {record.label!r}" if record.label else ""
+    return f"{record.field}: {record.kind.replace('_', ' ')}{label} ({record.id})"
+
+
 def question_about(plan: RunPlan) -> PlanQuestion:
     """Build the question of a plan to its approvers."""
     calls = tuple(
@@ -335,6 +391,7 @@ def question_about(plan: RunPlan) -> PlanQuestion:
             arguments=step.arguments,
             undo=step.undo,
             ungrounded=step.ungrounded,
+            records=tuple(record_line(record) for record in step.records),
         )
         for step in plan.steps
     )

@@ -30,6 +30,7 @@ from podium.jobs.operator.judgement.embedded.tokens import plain_tokens
 from podium.jobs.operator.judgement.ground_check import FindUngrounded
 from podium.jobs.operator.judgement.judge import SURE_ENOUGH, FindConflict, holds_reference, judge
 from podium.jobs.operator.models import (
+    Conflict,
     Intent,
     IntentClassification,
     Message,
@@ -37,13 +38,15 @@ from podium.jobs.operator.models import (
     OperatorJob,
     OperatorMode,
     Reading,
+    RecordRef,
     RunPlan,
 )
 from podium.jobs.operator.plan import make_plan, undo_plan
 from podium.jobs.operator.plan_gate import inspect
 from podium.jobs.operator.ports import Classifier, Habits
+from podium.jobs.operator.resolution import ReferenceResolution, Resolve, unresolved
 from podium.platform.invisible_text import hidden_in, written
-from podium.ports import Ids
+from podium.ports import Ids, Transaction
 
 MAX_CHARACTERS = 20_000
 MAX_CONTEXT_BYTES = 3_000_000
@@ -121,6 +124,41 @@ def _context_problems(context: Json) -> Iterator[str]:
         )
 
 
+@dataclass(frozen=True)
+class SessionContext:
+    """Additions of a conversation to one message."""
+
+    said: str = ""
+    about: str = ""
+    focus: tuple[RecordRef, ...] = ()
+    latest: int = 0
+    shown: tuple[RecordRef, ...] = ()
+    pack: str = ""
+    """Pack of the message before, where this one has a word that stands for something of it."""
+    along: Callable[[Transaction, OperatorJob, str], None] | None = None
+    """Done in the transaction that stores the run of a plan, with the run's id."""
+
+    def of_message(self) -> dict[str, Json]:
+        return {
+            "said": self.said,
+            "about": self.about,
+            "focus": self.focus,
+            "latest": self.latest,
+            "shown": self.shown,
+        }
+
+    def along_with(
+        self, job: OperatorJob, run_id: str | None
+    ) -> Callable[[Transaction], None] | None:
+        along = self.along
+        if along is None or run_id is None:
+            return None
+        return lambda tx: along(tx, job, run_id)
+
+
+NO_SESSION = SessionContext()
+"""A message outside of any conversation."""
+
 Started = Callable[[Run], Awaitable[None]]
 """Called with the run as soon as it is stored."""
 
@@ -130,9 +168,14 @@ async def no_listener(run: Run) -> None:
     return
 
 
-async def nothing_resolved(message: Message, reading: Reading) -> Sequence[Mapping[str, Json]]:
+async def nothing_resolved(message: Message, reading: Reading) -> ReferenceResolution:
     """Resolve nothing: all arguments are in the message or its context."""
-    return [{} for _ in reading.calls]
+    return unresolved(reading, message.text)
+
+
+async def nothing_completed(message: Message) -> Mapping[str, Json]:
+    """Complete nothing: the context is as it was handed in."""
+    return message.context
 
 
 @dataclass(frozen=True)
@@ -159,10 +202,10 @@ class OperatorDeps:
     """Caller with proof of identity. Called only where their approval counts."""
     habits: Habits
     user: str
-    resolve: Callable[[Message, Reading], Awaitable[Sequence[Mapping[str, Json]]]] = (
-        nothing_resolved
-    )
-    """For each intent the arguments that `x-resolve` takes from the record or the message itself."""
+    resolve: Resolve = nothing_resolved
+    """Takes arguments that the message leaves out from records, and what `x-resolve` names."""
+    complete: Callable[[Message], Awaitable[Mapping[str, Json]]] = nothing_completed
+    """Fills the parts of a context that may leave out which record they are about."""
     max_tool_calls: int = 50
     pack_folder: str = ""
     """Folder of the pack, when it did not come with Podium."""
@@ -175,6 +218,10 @@ class Operator:
         self._deps = deps
         self._answers = Answers(deps.pack.name)
 
+    @property
+    def pack_name(self) -> str:
+        return self._deps.pack.name
+
     async def process(
         self,
         message: str,
@@ -185,6 +232,7 @@ class Operator:
         provenance: tuple[str, ...] = (),
         started: Started = no_listener,
         mode_explicit: bool = True,
+        session: SessionContext = NO_SESSION,
     ) -> OperatorAnswer:
         """Answer a message, whatever it contains.
 
@@ -197,7 +245,6 @@ class Operator:
             problems = [f"only a person can approve; {', '.join(provenance)} cannot"]
         elif action_id is not None:
             return await self._released(action_id, started)
-        problems = problems or list(await self._deps.context_problems(context or {}))
         if problems:
             return self._answers.not_understood(message, mode, problems)
         request = Message(
@@ -205,10 +252,23 @@ class Operator:
             context=dict(context or {}),
             now=self._deps.now(),
             provenance=provenance,
+            **session.of_message(),
         )
+        problems = list(await self._deps.context_problems(request.context))
+        if problems:
+            completed = dict(await self._deps.complete(request))
+            problems = list(await self._deps.context_problems(completed))
+            request = request.model_copy(update={"context": completed})
+        if problems:
+            return self._answers.not_understood(message, mode, problems)
         before = self._deps.classifier.usage
         answer = await self._answered(
-            request, OperatorMode(mode), explicit_approval, started, mode_explicit=mode_explicit
+            request,
+            OperatorMode(mode),
+            explicit_approval,
+            started,
+            session,
+            mode_explicit=mode_explicit,
         )
         self._deps.habits.remember(answer)
         used = spent_since(before, self._deps.classifier.usage)
@@ -220,29 +280,32 @@ class Operator:
         mode: OperatorMode,
         explicit_approval: bool,
         started: Started,
+        session: SessionContext,
         *,
         mode_explicit: bool,
     ) -> OperatorAnswer:
         classification = await self._classified(message)
         suggestions = tuple(self._deps.habits.suggestions(message.text, pack=self._deps.pack.name))
         if classification.intent is Intent.REFUSE:
-            return self._answers.refused(message.text, mode, classification)
+            return self._answers.refused(message.shown_text, mode, classification)
         plan = make_plan(
             classification, message, self._deps.pack, plan_id=self._deps.ids.new("plan")
         )
         if classification.intent is Intent.CLARIFY:
-            return self._answers.unclear(message.text, mode, classification, plan, suggestions)
+            return self._answers.unclear(
+                message.shown_text, mode, classification, plan, suggestions
+            )
         report = inspect(plan, self._deps.pack, max_tool_calls=self._deps.max_tool_calls)
         if plan.status == "rejected" or not report.sound:
-            return self._answers.gate_failed(message.text, mode, classification, plan, report)
+            return self._answers.gate_failed(message.shown_text, mode, classification, plan, report)
         if not mode_explicit and self._only_reads(plan):
             mode = OperatorMode.EXECUTE
         if not mode.acts:
             return self._answers.looked(
-                message.text, mode, classification, plan, report, suggestions
+                message.shown_text, mode, classification, plan, report, suggestions
             )
         job = self._job(plan, explicit_approval, message.provenance)
-        return await self.carry_out(job, mode, classification, started)
+        return await self.carry_out(job, mode, classification, started, session)
 
     def _only_reads(self, plan: RunPlan) -> bool:
         """Return whether the plan may be performed although no mode was given."""
@@ -292,17 +355,32 @@ class Operator:
         )
 
     async def _classified(self, message: Message) -> IntentClassification:
-        reading = await self._deps.classifier.read(message)
-        return judge(
-            message,
-            reading,
+        resolution = await self._deps.resolve(message, await self._deps.classifier.read(message))
+        calls = tuple(
+            intent.model_copy(update={"records": records})
+            for intent, records in zip(resolution.reading.calls, resolution.records, strict=True)
+        )
+        classification = judge(
+            message.model_copy(update={"text": resolution.text}),
+            resolution.reading.model_copy(update={"calls": calls}),
             self._deps.pack,
-            resolved=await self._deps.resolve(message, reading),
+            resolved=resolution.arguments,
             classification_id=self._deps.ids.new("cls"),
-            find_conflict=self._deps.find_conflict,
+            find_conflict=self._conflict_finder(message),
             find_ungrounded=self._deps.find_ungrounded,
             classifier=self._deps.classifier.name,
         )
+        return _asked(classification, resolution)
+
+    def _conflict_finder(self, message: Message) -> FindConflict:
+        """Judge the person's own words first, and then the message with the records in it."""
+        find = self._deps.find_conflict
+
+        def found(read: Message, reading: Reading, pack: Pack) -> Conflict | None:
+            said = message.model_copy(update={"text": message.shown_text})
+            return find(said, reading, pack) or find(read, reading, pack)
+
+        return found
 
     async def carry_out(
         self,
@@ -310,12 +388,20 @@ class Operator:
         mode: OperatorMode,
         classification: IntentClassification | None = None,
         started: Started = no_listener,
+        session: SessionContext = NO_SESSION,
     ) -> OperatorAnswer:
         """Run layers 3 and 4 for a plan: wait for approvals, or run it and answer with its results."""
         brain = await self._deps.brain()
         queued = mode is not OperatorMode.EXECUTE
         try:
-            run, approval = await brain.begin(job, self._deps.pack, queued=queued)
+            run_id = self._deps.ids.new("run") if session.along else None
+            run, approval = await brain.begin(
+                job,
+                self._deps.pack,
+                queued=queued,
+                run_id=run_id,
+                along=session.along_with(job, run_id),
+            )
         except PlanNotGated as error:
             return self._answers.stopped(job, mode, classification, str(error))
         await started(run)
@@ -369,6 +455,22 @@ class Operator:
         return self._answers.ended(
             run, plan, mode, classification, results, approvals, stopped=stopped
         )
+
+
+def _asked(
+    classification: IntentClassification, resolution: ReferenceResolution
+) -> IntentClassification:
+    """The classification with the question which record is meant, where that is missing."""
+    missing = resolution.option_field in classification.missing_evidence
+    if not resolution.question or not missing or classification.intent is not Intent.CLARIFY:
+        return classification
+    return classification.model_copy(
+        update={
+            "question": resolution.question,
+            "options": resolution.options,
+            "option_field": resolution.option_field,
+        }
+    )
 
 
 def _why_stopped(run: Run, full: StoreFull | None) -> str:
@@ -445,21 +547,27 @@ class PackSelection:
         provenance: tuple[str, ...] = (),
         started: Started = no_listener,
         mode_explicit: bool = True,
+        session: SessionContext = NO_SESSION,
+        pack: str = "",
     ) -> OperatorAnswer:
-        """Answer with the pack that the message is for, or ask which one it is for."""
-        readable = not input_problems(message, mode, context) and approval_named_in(message) is None
-        fits = self._fits(message, context or {}) if readable and len(self._operators) > 1 else []
-        if len(alike := _alike(fits)) > 1 and not self._first_wins:
-            ways = {reader.pack.name: reader.sentence(tool) for reader, (_, tool) in alike}
-            confidence = min(1.0, max(fit for _, (fit, _) in alike))
-            return Answers().which_pack(message, OperatorMode(mode), ways, confidence)
+        """Answer with the pack that the message is for, or ask which one it is for. `pack`: it is for this one."""
 
         async def answered(operator: Operator) -> OperatorAnswer:
             return await operator.process(
                 message, mode, context, explicit_approval,
-                provenance=provenance, started=started, mode_explicit=mode_explicit,
+                provenance=provenance, started=started, mode_explicit=mode_explicit, session=session,
             )  # fmt: skip
 
+        if only := self._of_pack(pack):
+            return await answered(only)
+        readable = not input_problems(message, mode, context) and approval_named_in(message) is None
+        fits = self._fits(message, context or {}) if readable and len(self._operators) > 1 else []
+        if spoken_of := self._spoken_of(fits, session.pack):
+            return await answered(spoken_of)
+        if len(alike := _alike(fits)) > 1 and not self._first_wins:
+            ways = {reader.pack.name: reader.sentence(tool) for reader, (_, tool) in alike}
+            confidence = min(1.0, max(fit for _, (fit, _) in alike))
+            return Answers().which_pack(message, OperatorMode(mode), ways, confidence)
         first, *rest = self._order(alike) if readable else self._operators[:1]
         answer = await answered(first)
         for operator in rest:
@@ -467,6 +575,16 @@ class PackSelection:
                 other = await answered(operator)
                 answer = answer if other.status == "refused" else other
         return self._with_hint(answer, message, context or {}) if readable else answer
+
+    def _of_pack(self, name: str) -> Operator | None:
+        return next((one for one in self._operators if name and one.pack_name == name), None)
+
+    def _spoken_of(
+        self, fits: Sequence[tuple[PackReader, tuple[float, str]]], pack: str
+    ) -> Operator | None:
+        """The operator of the pack that a pronoun may mean; None where another pack surely has a tool."""
+        others = (fit for reader, (fit, _) in fits if reader.pack.name != pack)
+        return self._of_pack(pack) if max(others, default=0.0) < SURE_ENOUGH else None
 
     def _fits(
         self, message: str, context: Mapping[str, Json]

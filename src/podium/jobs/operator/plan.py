@@ -22,6 +22,7 @@ from podium.jobs.operator.models import (
     PlannedDependency,
     PlanStatus,
     PlanStep,
+    ResolvedRecord,
     RunPlan,
     ToolIntent,
     Urgency,
@@ -41,6 +42,7 @@ class Draft:
     after: tuple[str, ...] = field(default=())
     """Keys of drafts that must come before, whatever tools declare."""
     ungrounded: tuple[UngroundedArgument, ...] = ()
+    records: tuple[ResolvedRecord, ...] = ()
 
 
 def drafts_of(intents: Sequence[ToolIntent], pack: Pack, message: Message) -> list[Draft]:
@@ -50,13 +52,27 @@ def drafts_of(intents: Sequence[ToolIntent], pack: Pack, message: Message) -> li
         tool, skill = pack.tool(intent.tool), pack.skill(intent.tool)
         if tool is not None:
             arguments = dict(intent.arguments)
-            result.append(Draft(f"w{number}", tool, arguments, ungrounded=intent.ungrounded))
+            draft = Draft(f"w{number}", tool, arguments, ungrounded=intent.ungrounded)
+            result.append(_with_records(draft, intent.records))
         elif skill is not None:
             drafts = _Unrolling(pack, message, intent.arguments, f"w{number}").drafts(skill)
-            result += [_with_ungrounded(draft, intent) for draft in drafts]
+            result += [
+                _with_records(_with_ungrounded(draft, intent), intent.records) for draft in drafts
+            ]
         else:
             raise PlanRejected(f"{intent.tool!r} is not in the registry of pack {pack.name!r}")
     return result
+
+
+def _with_records(draft: Draft, records: Sequence[ResolvedRecord]) -> Draft:
+    """The draft with those of the records that it is about."""
+    placed = (
+        record.model_copy(update={"field": name})
+        for record in records
+        for name, value in draft.arguments.items()
+        if value == record.value
+    )
+    return replace(draft, records=tuple(placed))
 
 
 def _with_ungrounded(draft: Draft, intent: ToolIntent) -> Draft:
@@ -268,7 +284,7 @@ def make_plan(
     except PlanRejected as error:
         reason = str(error)
     steps = _steps(drafts, pack, message.provenance)
-    return _plan(classification, message.text, pack, steps, plan_id, reason).model_copy(
+    return _plan(classification, message.shown_text, pack, steps, plan_id, reason).model_copy(
         update={"dependencies": dependencies(drafts)}
     )
 
@@ -322,6 +338,7 @@ def edited_plan(
         draft = Draft(
             str(step.number), _registered(pack, step.tool), step_arguments, ungrounded=ungrounded
         )
+        draft = _with_records(draft, step.records)
         steps.append(_step(draft, step.number, pack, provenance))
     tier = max(step.tier for step in steps)
     asks = asks_a_person(tier, steps)
@@ -435,6 +452,7 @@ def _step(draft: Draft, number: int, pack: Pack, provenance: Sequence[str]) -> P
         estimate=tool.cost,
         verification=queries_for(tool, arguments, number),
         ungrounded=draft.ungrounded,
+        records=draft.records,
     )
 
 

@@ -232,8 +232,9 @@ def _call(call: ApprovedCall) -> str:
         f"{_name(name)}={digested(value, _MAX_VALUE)}" for name, value in call.arguments.items()
     ]
     text = f"{call.tool} ({call.tier}) {_as_many(arguments, _MAX_CALL, ', ', 'argument')}"
+    records = "".join(f"\n     = {one_line(line)}" for line in call.records)
     ungrounded = "".join(f"\n     ! {one_line(argument.line)}" for argument in call.ungrounded)
-    return f"  {call.number}. {text}".rstrip() + ungrounded
+    return f"  {call.number}. {text}".rstrip() + records + ungrounded
 
 
 def _name(name: str) -> str:

@@ -75,6 +75,14 @@ def _lacking(intent: ToolIntent, pack: Pack, message: Message, tools: set[str]) 
         yield " or ".join(choice)
 
 
+def filled_by_others(
+    intent: ToolIntent, intents: Sequence[ToolIntent], pack: Pack
+) -> frozenset[str]:
+    """Arguments of an intent that the results of the other intents will give."""
+    tool = pack.tool(intent.tool)
+    return frozenset(_filled(tool, {other.tool for other in intents})) if tool else frozenset()
+
+
 def _filled(tool: PackTool, tools: set[str]) -> set[str]:
     """Arguments that the results of other tools of the plan will give."""
     return {

@@ -83,7 +83,9 @@ class IntentBuilder:
         for part in parts:
             for arguments in self._arguments(part):
                 intent = ToolIntent(
-                    tool=part.entry.name, arguments=self._filled(part, arguments, intents)
+                    tool=part.entry.name,
+                    arguments=self._filled(part, arguments, intents),
+                    source=self.reader.text[part.start : part.end],
                 )
                 if not any(_says_less(intent, other) for other in intents):
                     intents = [other for other in intents if not _says_less(other, intent)] + [

@@ -342,6 +342,26 @@ class FieldExtractor:
             if parameter.name in from_context or parameter.name in read
         }
 
+    def answer(
+        self, name: str, text: str, tool: PackTool | Skill, message: Message, *, whole: bool
+    ) -> Json:
+        """Read the answer to a question for one argument; None where it is none.
+
+        With `whole` the text may be the value itself. An id is never that: it must look like one.
+        """
+        read = self.arguments(text, tool, message)
+        parameter = next(one for one in self._order(tool).parameters if one.name == name)
+        if name in read or not whole:
+            return read.get(name)
+        entities = self._reading(text, message.now)[1]
+        if parameter.kind == "choice":
+            named = self.choices(text, parameter.shape, message.now)
+            return named[0] if len(named) == 1 else None
+        if parameter.kind.startswith("id:"):
+            found = [entity.value for entity in entities if entity.kind in ("id", parameter.kind)]
+            return found[0] if len(found) == 1 and parameter.accepts(found[0]) else None
+        return accepted_value(parameter, text, entities)
+
     def choices(self, text: str, shape: Mapping[str, Json], now: datetime) -> list[Json]:
         """The values of an argument's `enum` that the text names."""
         return named_choices(self._reading(text, now)[0], shape, self._lexicon)

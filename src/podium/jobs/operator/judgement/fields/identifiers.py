@@ -21,6 +21,7 @@ _MIXED = re.compile(
 )
 _UNIT_OR_ORDINAL = re.compile(
     r"\d+(?:st|nd|rd|th|k|m|am|pm|hrs?|h|mm|cm|km|kg|sqm|m2|lm|x|min|mins|days?)|\d+x\d+|x\d+|mp\d|a[34]|covid-?19"
+    r"|\d{1,4}-?(?:[ap]m)?-?ish|\d{1,2}-[a-z]{3,}"  # 9ish, 9amish; 2-storey
 )
 
 _MIN_PREFIX = 2
