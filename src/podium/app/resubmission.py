@@ -43,13 +43,14 @@ async def resubmit(
     """
     run_id = ids.new("run")
     current = refuse_expired(await show_approval(store, clock, approval))
-    run = await begin(run_id, lambda tx: _reject(tx, clock, ids, current.id, by, run_id))
+    run = await begin(run_id, lambda tx: close_as_edited(tx, clock, ids, current.id, by, run_id))
     return Resubmitted(approval=await show_approval(store, clock, current.id), run=run)
 
 
-def _reject(
+def close_as_edited(
     tx: Transaction, clock: Clock, ids: Ids, approval: str, by: Approver | str, run_id: str
 ) -> None:
+    """Reject an approval because the work goes on, changed, as another run. Raises when somebody answered first."""
     now = clock.now()
     why = f"edited by {approver_of(by).name}; continues as {run_id}"
     rejected = rejected_approval(open_approval(tx, approval, now), by, now, why).model_copy(

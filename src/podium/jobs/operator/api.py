@@ -30,6 +30,8 @@ class Message(RequestBody):
     context: ShallowJson = Field(default_factory=dict)
     """Values already known, by name."""
     pack: Annotated[str, Field(max_length=MAX_NAME, pattern=TEXT)] = ""
+    session: Annotated[str, Field(max_length=MAX_NAME, pattern=TEXT)] = ""
+    """Conversation of this person that the message is a part of. Empty: none."""
 
 
 class UndoRequest(RequestBody):
@@ -49,6 +51,7 @@ async def ask_operator(
         context=message.context,
         pack=message.pack,
         by=person.name,
+        session=message.session,
     )
 
 

@@ -21,17 +21,19 @@ from podium.jobs.operator.answers import Answers
 from podium.jobs.operator.flow import results_of
 from podium.jobs.operator.models import OperatorAnswer, OperatorJob, OperatorMode
 from podium.jobs.operator.options import OperatorOptions
-from podium.ports import FlowBody, StoreView
+from podium.ports import FlowBody, StoreView, Transaction
 
 if TYPE_CHECKING:
     from podium.app.app import Podium
     from podium.core.decisions import Approval
     from podium.core.work import Run
+    from podium.jobs.operator.conversation import OperatorConversation
     from podium.jobs.operator.habits import FileHabits
     from podium.jobs.operator.judgement.fields import FieldExtractor
     from podium.jobs.operator.models import Message, Reading, ToolIntent
     from podium.jobs.operator.operator import PackReader, PackSelection
     from podium.jobs.operator.resolution import ReadAlone, ReferenceResolution, Resolve
+    from podium.jobs.operator.session import Session, SessionMemory
 
 
 WorkerIsThere = Callable[["Run"], Awaitable[None]]
@@ -145,6 +147,46 @@ async def build_selection(podium: Podium, setup: OperatorSetup | None = None) ->
                 yield _reader(podium, open_pack(podium, name))
 
     return PackSelection(operators, readers, first_wins=chosen.first_wins, others=others)
+
+
+async def build_conversation(
+    podium: Podium, setup: OperatorSetup, memory: SessionMemory, *, may_approve: bool = True
+) -> OperatorConversation:
+    """Build the operators of all chosen packs, for the messages of one session."""
+    from podium.app.resubmission import close_as_edited
+    from podium.app.run_control import cancel as cancel_run
+    from podium.jobs.operator.conversation import OperatorConversation, OperatorConversationDeps
+    from podium.jobs.operator.follow_up import EmbeddedReader
+
+    packs = [open_pack(podium, name) for name in chosen_packs(podium, setup.pack).names]
+    by = setup.user or podium.settings.user
+
+    def reader_of(pack: Pack) -> Callable[[], EmbeddedReader]:
+        return cache(lambda: EmbeddedReader(pack, *_own_reading(pack)))
+
+    async def look(work: Callable[[StoreView], Session]) -> Session:
+        return await (await podium.store()).read(work)
+
+    def withdraw(tx: Transaction, approval: str, run_id: str) -> None:
+        close_as_edited(tx, podium.clock, podium.ids, approval, by, run_id)
+
+    async def cancel(run_id: str) -> None:
+        why = "withdrawn in its conversation"
+        await cancel_run(await podium.store(), await podium.engine(), run_id, by=by, why=why)
+
+    zone = zone_of(packs[0], podium.environ)
+    return OperatorConversation(
+        OperatorConversationDeps(
+            selection=await build_selection(podium, setup),
+            memory=memory,
+            readers={pack.name: reader_of(pack) for pack in packs},
+            now=lambda: podium.clock.now().astimezone(zone),
+            look=look,
+            withdraw=withdraw,
+            cancel=cancel,
+            may_approve=may_approve,
+        )
+    )
 
 
 def _reader(podium: Podium, pack: Pack) -> PackReader:

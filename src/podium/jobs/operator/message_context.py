@@ -51,6 +51,8 @@ class Typed:
     classifier: str = ""
     mode_explicit: bool = True
     """False: no mode was given, and the default applies."""
+    session: str = ""
+    """Name of the conversation that the message is a part of. Empty: none."""
 
     @property
     def options(self) -> list[str]:
@@ -58,6 +60,7 @@ class Typed:
         argv = [part for pair in self.pairs for part in ("--context", pair)]
         argv += ["--context-file", str(self.file)] if self.file else []
         argv += [part for pack in self.packs for part in ("--pack", pack)]
+        argv += ["--session", self.session] if self.session else []
         return argv + (["--classifier", self.classifier] if self.classifier else [])
 
 

@@ -30,7 +30,7 @@ from podium.jobs.operator.composition import (
 )
 from podium.jobs.operator.message_context import context_value
 from podium.jobs.operator.models import CallResult, OperatorAnswer, OperatorMode
-from podium.jobs.operator.submission import ask
+from podium.jobs.operator.submission import CONSOLE, ask
 from podium.ports import RunQuery, StoreView
 from podium.web.access.authentication import Operator, Viewer
 from podium.web.access.tokens import ConsoleRole, Person
@@ -217,7 +217,9 @@ async def ask_operator(
 ) -> Response:
     texts = context_texts(dict(await request.form(max_fields=100, max_files=0)))
     values = {name: context_value(value) for name, value in texts.items()}
-    answer = await ask(context.podium, text, mode=mode, context=values, by=person.name)
+    answer = await ask(
+        context.podium, text, mode=mode, context=values, by=person.name, session=CONSOLE
+    )
     return await _answered(request, context, person, answer, texts)
 
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from podium.app.app import Podium
     from podium.jobs.operator.composition import WorkerIsThere
 
+CHAT, CONSOLE = "chat", "console"
+"""Sessions of a person in chats, and in the console."""
 QUICK_MODES = (OperatorMode.ANALYZE, OperatorMode.PLAN, OperatorMode.ENQUEUE)
 """Modes that are answered at once."""
 
@@ -79,13 +81,20 @@ async def ask(
     provenance: tuple[str, ...] = (),
     worker_is_there: WorkerIsThere | None = None,
     approver: Approver | None = None,
+    session: str = "",
 ) -> OperatorAnswer:
-    """Answer a message, in a mode that is answered at once.
+    """Answer a message, in a mode that is answered at once. With a `session` it is a part of that conversation of `by`.
 
     Raises `BadInput` for a mode that waits for the end of a run, and for words that would approve something: each
     door has its own way of knowing who says yes.
     """
-    from podium.jobs.operator.composition import OperatorSetup, build_selection, operator_options
+    from podium.jobs.operator.composition import (
+        OperatorSetup,
+        build_conversation,
+        build_selection,
+        operator_options,
+    )
+    from podium.jobs.operator.session import StoredSession
 
     if mode not in QUICK_MODES:
         modes = ", ".join(QUICK_MODES)
@@ -102,6 +111,11 @@ async def ask(
         queue_named(podium.configuration, operator_options(podium).queue)
     proved = (lambda: approver) if approver else None
     setup = OperatorSetup(pack, user=by, worker_is_there=worker_is_there, approver=proved)
+    if session and by and not provenance:
+        # Text of strangers neither answers a question nor says who `him` is.
+        memory = StoredSession(podium, by, session)
+        conversation = await build_conversation(podium, setup, memory, may_approve=False)
+        return await conversation.process(text, mode, context, approve)
     operator = await build_selection(podium, setup)
     return await operator.process(text, mode, context, approve, provenance=provenance)
 
@@ -118,7 +132,7 @@ def _why(answer: OperatorAnswer) -> str:
 
 async def answer_chat(podium: Podium, text: str, by: str) -> str:
     """Queue what somebody asks in a chat, and say which approval it waits for, or why nothing is done."""
-    answer = await ask(podium, text, mode=OperatorMode.ENQUEUE, by=by)
+    answer = await ask(podium, text, mode=OperatorMode.ENQUEUE, by=by, session=CHAT)
     store, action = await podium.store(), answer.action_id or ""
     approval = await store.read(lambda view: view.approval(action))
     return "\n".join(_chat_lines(answer, approval))
@@ -133,6 +147,8 @@ def _chat_lines(answer: OperatorAnswer, approval: Approval | None) -> Iterator[s
     reading = answer.classification
     why = (reading.question or reading.reasoning) if reading and not run else ""
     yield from (cut_line(escaped_line(text)) for text in (answer.reason, why) if text)
+    for number, option in enumerate(answer.options, start=1):
+        yield cut_line(f"{number}. {escaped_line(option.label)} ({option.id})")
 
 
 def option_choices(podium: Podium) -> Mapping[str, Iterable[str]]:

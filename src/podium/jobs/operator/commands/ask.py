@@ -62,6 +62,14 @@ def ask(
             help="What reads the message: embedded, model or an agent of podium.yaml.",
         ),
     ] = "",
+    session: Annotated[
+        str,
+        typer.Option(
+            "--session",
+            metavar="NAME",
+            help="Conversation to continue or to start: `text him`, `the second one`, `no, Thursday`.",
+        ),
+    ] = "",
     interactive: Annotated[
         bool, typer.Option("--interactive", "-i", help="Start an interactive prompt.")
     ] = False,
@@ -84,6 +92,7 @@ def ask(
       podium ask -m "cancel the last run" -M execute --approve
       podium ask -m "new lead: Sarah 0400123456 in Clayton" -M plan --pack roofing
       podium ask -M execute --context run_id=9d1f5a6b - < message.txt
+      podium ask "text her that we are on the way" --session office
       podium ask --interactive
     """
     cli = CliContext(context.obj)
@@ -100,6 +109,7 @@ def ask(
         tuple(pack or ()),
         classifier,
         mode_explicit=mode is not None,
+        session=session,
     )
     if interactive:
         from podium.jobs.operator.commands.ask_prompt import converse

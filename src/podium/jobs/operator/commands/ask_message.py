@@ -14,10 +14,16 @@ from podium.core.errors import BadInput, Interrupted, NotPossibleNow, PodiumErro
 from podium.core.model import Json
 from podium.core.work import Run
 from podium.jobs.operator.answers import REFUSED, Answers
-from podium.jobs.operator.composition import OperatorSetup, build_selection, operator_options
+from podium.jobs.operator.composition import (
+    OperatorSetup,
+    build_conversation,
+    build_selection,
+    operator_options,
+)
 from podium.jobs.operator.message_context import Typed, context_of, message_of
 from podium.jobs.operator.models import OperatorAnswer, OperatorMode
 from podium.jobs.operator.run_view import Started, followed
+from podium.jobs.operator.session import SessionMemory, StoredSession
 
 START_TASK = "project.start_task"
 """The tool of pack `podium` that puts a run into a queue."""
@@ -25,28 +31,45 @@ QUEUED = (OperatorMode.ENQUEUE, OperatorMode.ENQUEUE_AND_WAIT)
 Process = Callable[[Podium, OperatorSetup, Started], Awaitable[OperatorAnswer]]
 
 
+Remember = Callable[[Podium], SessionMemory]
+
+
 def asked(
     cli: CliContext, typed: Typed, argument: str, message: str = "", *, approve: bool = False
 ) -> OperatorAnswer:
     """Answer one message from the command line."""
 
+    def stored(podium: Podium) -> SessionMemory:
+        return StoredSession(podium, podium.settings.user, typed.session)
+
     def work() -> OperatorAnswer:
         text = message_of(argument, message)
         context = context_of(typed.pairs, typed.file)
-        return answered(cli, typed, text, context, approve=approve)
+        memory = stored if typed.session else None
+        return answered(cli, typed, text, context, approve=approve, memory=memory)
 
     return answer_or_error(cli, message or argument, typed, work)
 
 
 def answered(
-    cli: CliContext, typed: Typed, text: str, context: Mapping[str, Json], *, approve: bool
+    cli: CliContext,
+    typed: Typed,
+    text: str,
+    context: Mapping[str, Json],
+    *,
+    approve: bool,
+    memory: Remember | None = None,
 ) -> OperatorAnswer:
-    """Answer a message. The approval of an unknown id opens no database."""
+    """Answer a message, in a conversation where there is a memory. The approval of an unknown id opens no database."""
     if (action_id := approval_named_in(text)) is not None:
         cli.must_have_state("approval", action_id)
 
     async def process(podium: Podium, setup: OperatorSetup, started: Started) -> OperatorAnswer:
-        operator = await build_selection(podium, setup)
+        operator = (
+            await build_conversation(podium, setup, memory(podium))
+            if memory
+            else await build_selection(podium, setup)
+        )
         return await operator.process(
             text, typed.mode, context, approve, started=started, mode_explicit=typed.mode_explicit
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shlex
 import sys
 from collections.abc import Callable, Sequence
@@ -24,13 +25,23 @@ from podium.jobs.operator.commands.ask_message import answer_or_error, answered
 from podium.jobs.operator.message_context import Typed, context_of, parted
 from podium.jobs.operator.models import OperatorAnswer, OperatorMode
 from podium.jobs.operator.run_view import show, show_text
+from podium.jobs.operator.session import (
+    HeldTurns,
+    PromptSession,
+    Session,
+    SessionMemory,
+    StoredSession,
+    list_sessions,
+    must_be_session_name,
+)
 from podium.platform import make_private_folder
 from podium.render.argument_text import in_line, long_values, short_values
-from podium.render.text import local_time
+from podium.render.text import escaped_line, local_time
 
 PROMPT = "operator> "
 HISTORY = "operator_history"
 MAX_HISTORY = 1_000
+MAX_EXCERPT = 60
 _MAX_LINE = 100_000
 """Characters read of a line, far above the limit of a message; the rest is skipped."""
 
@@ -140,6 +151,7 @@ HELP = """\
 :context                show the context values
 :context NAME=VALUE     add a value;  :context file FILE  adds a JSON object,  :context clear  removes all
 :pack [NAME …]          show or choose packs of tools;  :pack default  uses those of podium.yaml
+:session [NAME]         show this session and your others, or continue NAME;  :session new  begins one
 :plan                   show the last plan in full, with its verification
 :receipts [RUN]         show the receipts of the last run, or of RUN
 :help                   show this help
@@ -165,6 +177,19 @@ class Talk:
     armed: bool = False
     """The next plan is approved, whatever it is, and no other."""
     last: OperatorAnswer | None = None
+    own_session: str = field(default_factory=lambda: f"prompt-{secrets.token_hex(3)}")
+    """Where no session was named: one for this prompt."""
+    held: HeldTurns = field(default_factory=HeldTurns)
+
+    @property
+    def session(self) -> str:
+        return self.typed.session or self.own_session
+
+    def memory(self, podium: Podium) -> SessionMemory:
+        person = podium.settings.user
+        if self.typed.session:
+            return StoredSession(podium, person, self.typed.session)
+        return PromptSession(podium, person, self.own_session, self.held)
 
     def say(self, text: str) -> None:
         self.cli.screen.line(text)
@@ -217,7 +242,9 @@ def _message(talk: Talk, line: str) -> None:
     approve, talk.armed = talk.armed, False
     answer = answer_or_error(
         talk.cli, line, talk.typed,
-        lambda: answered(talk.cli, talk.typed, line, talk.context, approve=approve),
+        lambda: answered(
+            talk.cli, talk.typed, line, talk.context, approve=approve, memory=talk.memory
+        ),
     )  # fmt: skip
     talk.last = answer if answer.plan is not None or answer.run_id else talk.last
     show(talk.cli, answer)
@@ -312,6 +339,25 @@ def _pack(talk: Talk, rest: str) -> None:
     talk.say(f"Packs: {', '.join(chosen)}")
 
 
+def _session(talk: Talk, rest: str) -> None:
+    if rest == "new":
+        talk.typed, fresh = replace(talk.typed, session=""), Talk(talk.cli, talk.typed)
+        talk.own_session, talk.held = fresh.own_session, fresh.held
+    elif rest:
+        must_be_session_name(rest)
+        talk.typed = replace(talk.typed, session=rest)
+    talk.say(f"Session: {talk.session}")
+
+    async def work(podium: Podium) -> list[Session]:
+        store = await podium.store()
+        return await store.read(lambda view: list_sessions(view, podium.settings.user))
+
+    for session in talk.cli.run(work) if talk.cli.has_state else ():
+        if session.name != talk.session and session.last is not None:
+            said = escaped_line(session.last.said, MAX_EXCERPT)
+            talk.say(f"  {session.name}: {local_time(session.last.at)} {said}")
+
+
 def _plan(talk: Talk, rest: str) -> None:
     if talk.last is None or talk.last.plan is None:
         raise BadInput("there is no plan yet; send a message first")
@@ -360,6 +406,7 @@ COMMANDS: dict[str, Callable[[Talk, str], None]] = {
     "approve": _approve,
     "context": _context,
     "pack": _pack,
+    "session": _session,
     "plan": _plan,
     "receipts": _receipts,
     "help": _help,

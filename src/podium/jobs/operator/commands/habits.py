@@ -12,6 +12,7 @@ from podium.cli.context import CliContext
 from podium.core.errors import BadInput
 from podium.jobs.operator.composition import habits_of
 from podium.jobs.operator.models import Habit
+from podium.jobs.operator.session import forget_sessions
 from podium.render.text import counted, local_time
 
 app = command_app(group=True)
@@ -62,7 +63,7 @@ def forget(
     ] = "",
     everything: Annotated[bool, typer.Option("--all", help="Erase all messages.")] = False,
 ) -> None:
-    """Erase remembered messages.
+    """Erase remembered messages, and your sessions that contain them.
 
     \b
     Example:
@@ -73,10 +74,18 @@ def forget(
         raise BadInput("pass the text of the messages to forget, or --all")
     cli = CliContext(context.obj)
 
-    async def work(podium: Podium) -> int:
-        return habits_of(podium).forget(text)
+    async def work(podium: Podium) -> tuple[int, int]:
+        sessions = 0
+        if podium.has_record:
+            person, store = podium.settings.user, await podium.store()
+            sessions = await store.write(lambda tx: forget_sessions(tx, person, text))
+        return habits_of(podium).forget(text), sessions
 
-    erased = cli.run(work) if cli.has_folder else 0
-    cli.screen.answer(
-        {"forgotten": erased}, lambda: cli.screen.line(f"forgot {counted(erased, 'message')}")
-    )
+    erased, sessions = cli.run(work) if cli.has_folder else (0, 0)
+
+    def show() -> None:
+        more = f" and {counted(sessions, 'session')}" if sessions else ""
+        cli.screen.line(f"forgot {counted(erased, 'message')}{more}")
+
+    more = {"sessions": sessions} if sessions else {}
+    cli.screen.answer({"forgotten": erased, **more}, show)
