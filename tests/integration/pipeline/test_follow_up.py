@@ -95,7 +95,7 @@ async def test_red_checks_and_comments_become_commits_and_answers_until_the_merg
     assert "5ecret" not in prompts
 
 
-async def test_others_push_the_pull_request_is_reopened_and_its_closing_ends_the_run(
+async def test_others_push_and_the_pull_request_is_closed_and_opened_again(
     tmp_path: Path, github: GitHubServer
 ) -> None:
     """No round of agents is needed for any of it."""

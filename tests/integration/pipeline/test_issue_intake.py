@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from podium.core.errors import BadInput, RateLimited
-from podium.core.work import RunStatus
-from podium.jobs.pipeline import issue_report
+from podium.app.work_request import queues_of
+from podium.core.errors import BadInput, NotPossibleNow, RateLimited
+from podium.core.work import Run, RunStatus
+from podium.jobs.pipeline import issue_claim, issue_report
 from podium.jobs.pipeline.intake import IssueIntake, job_of_issue
 from podium.jobs.pipeline.issue import IssueClaim
 from tests.integration.forge import description
@@ -24,6 +25,7 @@ from tests.integration.forge.github_server import (
     serving,
     trouble,
 )
+from tests.integration.pipeline.followed_project import FIXED, repairs
 from tests.integration.pipeline.issue_project import IssueProject, issue_of
 from tests.integration.pipeline.pipeline_harness import smooth
 
@@ -104,6 +106,33 @@ async def test_claim_that_ended_is_taken_over_and_its_run_stops(
     assert "this run lost its issue" in run.failure.message
     assert github.pulls == []
     assert [item.action for item in await two.look()] == ["working"]
+
+
+async def test_claim_that_is_lost_while_the_run_works_is_noticed_before_anything_is_pushed(
+    project: IssueProject, github: GitHubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(issue_claim, "_FRESH", timedelta(0))  # nobody has a minute
+    github.issues.add(7)
+    await project.look()
+    (mine,) = github.issue_comments[7]
+
+    def sleeps(asked: Asked) -> None:
+        """When the run has begun, let this machine sleep until another one has the issue."""
+        if asked.target.endswith("/protection"):
+            github.after = lambda asked: None
+            mine["body"] = re.sub(
+                r'"until":"[^"]*"', '"until":"2026-01-01T00:00:00Z"', mine["body"]
+            )
+            until = datetime.now(UTC) + timedelta(hours=1)
+            theirs = IssueClaim(run="run_2", worker="worker-2", until=until)
+            github.comment(7, theirs.comment, author="uma", association="MEMBER")
+
+    github.after = sleeps
+    (run,) = await project.work()
+    assert run.status is RunStatus.FAILED
+    assert run.failure is not None
+    assert "this run lost its issue: worker 'worker-2'" in run.failure.message
+    assert github.pulls == []
 
 
 @pytest.mark.parametrize(
@@ -266,6 +295,88 @@ async def test_run_that_needs_a_person_says_so_on_the_issue_once(
     until = re.search(r'"until":"([^"]*)"', claim)
     assert until is not None
     assert datetime.fromisoformat(until[1]) > datetime.now(UTC) + timedelta(days=6)
+
+
+async def test_run_that_follows_its_pull_request_needs_nobody_and_leaves_the_issue_alone(
+    tmp_path: Path, github: GitHubServer
+) -> None:
+    options = {"intake": {"mode": "quick"}, "follow_up": {"enabled": True, "interval": 600.0}}
+    project = IssueProject(tmp_path / "one", github).build(
+        [*repairs(2, FIXED), *smooth()], settings={"flows": {"pipeline": options}}
+    )
+    github.head_of = lambda branch: project.head_of(branch)
+    github.issues.add(7)
+    await project.look()
+    (run,) = await project.work()
+    assert run.follows_pull_request, (run.status, run.failure)
+    assert [item.action for item in await project.look()] == ["working"]
+    # Another machine takes a new request while this run goes on.
+    github.issues.label(7, "podium", "podium:claimed", at="2098-01-01T00:00:00Z")
+    github.check_run(project.head_of(github.pulls[0]["head"]["ref"]), "lint", "failure")
+
+    async def woken() -> Run:
+        async with project.podium() as podium:
+            engine = await podium.hosting_engine()
+            async with engine.serve(queues_of(podium.configuration)):
+                await engine.signal(run.id, "pull_request:100")
+                return await engine.finish(run.id, stop_when_waiting=True)
+
+    again = await woken()
+    assert again.follows_pull_request, (again.status, again.failure)
+    assert "# reviewed" in project.git("show", f"{github.pulls[0]['head']['ref']}:calc.py")
+    assert ["podium:result" in body for body in bodies(github, 7)] == [False, True]
+    assert github.issues.labels_of(7) == ["podium", "podium:claimed"]
+    github.issues.refusals[7] = (410, "This issue was deleted", {})
+    again = await woken()
+    assert again.follows_pull_request, (again.status, again.failure)
+
+
+async def test_labels_are_compared_as_github_does(
+    project: IssueProject, github: GitHubServer
+) -> None:
+    github.issues.add(7, labels=("Podium",))
+    assert [item.action for item in await project.look()] == ["queued"]
+    github.issues.label(7, "PODIUM:stop")
+    assert [item.action for item in await project.look()] == ["stopped"]
+    assert github.issues.labels_of(7) == []
+
+
+async def test_repository_that_was_renamed_still_has_its_issues(
+    project: IssueProject, github: GitHubServer
+) -> None:
+    for number in (7, 8):
+        github.issues.add(number)["repository_url"] = "https://api.github.com/repos/octo/renamed"
+    await project.look()
+    first, second = await project.work()
+    assert {first.status, second.status} == {RunStatus.SUCCEEDED}
+    assert "opened https://github.com/octo/hello/pull/" in bodies(github, 7)[-1]
+    github.issues.rows[8]["repository_url"] = "https://api.github.com/repos/octo/another"
+    async with project.podium() as podium:
+        with pytest.raises(NotPossibleNow, match="was transferred"):
+            await job_of_issue(podium, "8", mode="quick", agent="", base="")
+
+
+async def test_claim_without_an_end_in_sight_is_a_claim(
+    project: IssueProject, github: GitHubServer
+) -> None:
+    forever = IssueClaim(run="run_1", worker="worker-1", until=datetime.max.replace(tzinfo=UTC))
+    github.issues.add(7)
+    github.issues.add(8)
+    github.comment(7, forever.comment, author="uma", association="MEMBER")
+    items = {item.number: item.action for item in await project.look()}
+    assert items == {7: "claimed_elsewhere", 8: "queued"}
+
+
+async def test_label_after_the_end_is_a_new_request_although_this_clock_is_ahead(
+    project: IssueProject, github: GitHubServer
+) -> None:
+    github.issues.add(7)
+    ahead = IssueClaim(
+        run="run_1", worker="worker-1", state="done", until=datetime(2098, 1, 1, tzinfo=UTC)
+    )
+    comment = github.comment(7, ahead.comment, author="uma", association="MEMBER")
+    comment["updated_at"] = "2025-12-31T00:00:00Z"
+    assert [item.action for item in await project.look()] == ["queued"]
 
 
 async def test_claim_of_a_queued_run_is_renewed_and_unchanged_lists_cost_nothing(

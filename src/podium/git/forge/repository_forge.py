@@ -346,7 +346,14 @@ class RepositoryForge:
         if isinstance(forge, _NoForge):
             raise NotPossibleNow(f"there are no issues to read: {forge.why}; {forge.remedy}")
         seconds = self._settings.ask_seconds
-        return GitHubIssues(self._api_url, self._token, forge.project, self._clock, seconds=seconds)
+        return GitHubIssues(
+            self._api_url,
+            self._token,
+            forge.project,
+            self._clock,
+            seconds=seconds,
+            cache=self._cache,
+        )
 
     def _forge_for(self, remotes: Remotes | None) -> GitHub | _NoForge:
         if remotes is None:

@@ -17,7 +17,7 @@ from podium.core.errors import ForgeUnavailable, LockHeld, NotPossibleNow
 from podium.core.events import NoteTaken
 from podium.core.forge import Issue, LabelEvent
 from podium.core.model import FrozenModel
-from podium.core.work import TIMER, Run, RunStatus
+from podium.core.work import Run, RunStatus
 from podium.jobs.pipeline.agent_text import fingerprint
 from podium.jobs.pipeline.composition import intake_worker, pipeline_job
 from podium.jobs.pipeline.issue import (
@@ -183,7 +183,7 @@ class IntakePass:
         elif run.status.ended:
             await self._finish(work, issue, run, current)
             self._add(issue.number, "finished", **about, reason=_reason(run))
-        elif self.options.stop_label in current.labels:
+        elif current.has_label(self.options.stop_label):
             await self._stop(work, issue, run, current)
             self._add(issue.number, "stopped", **about)
         elif issue.is_claimed and (lost := await work.renew(waits=_waits(run))):
@@ -201,7 +201,7 @@ class IntakePass:
         await self.engine.cancel(run.id, by=BY, why=why)
         await work.report(issue, unfinished_text(run, "cancelled", why), "cancelled")
         if issue.is_claimed:
-            await work.release(current.labels)
+            await work.release(current)
 
     async def _finish(self, work: IssueWork, issue: PinnedIssue, run: Run, current: Issue) -> None:
         """The flow reports a delivery itself; here is what it could not report, and runs that failed."""
@@ -249,7 +249,7 @@ class IntakePass:
     async def _candidate(self, issue: Issue) -> _Candidate | None:
         about = {"title": safe_title(issue)}
         trust = Trust(associations=self.options.authors, users=self.options.users, own=self._own)
-        if self.options.stop_label in issue.labels:
+        if issue.has_label(self.options.stop_label):
             return None
         if not trust.allows(issue.author, issue.association):
             reason = f"its author {issue.author!r} ({issue.association}) is not allowed; see `flows: pipeline: intake:`"
@@ -276,7 +276,7 @@ class IntakePass:
             return _Candidate(issue, label, self.work_on(issue.number, run))
         if is_own and not self.dry_run:
             # A pass that was killed had not taken the labels off yet.
-            await self.work_on(issue.number, run).release(issue.labels)
+            await self.work_on(issue.number, run).release(issue)
         self._add(
             issue.number,
             "claimed_elsewhere",
@@ -336,9 +336,8 @@ def _waits(run: Run) -> bool:
     """True where only a person can make it continue."""
     if run.status is RunStatus.NEEDS_HUMAN:
         return True
-    return run.status is RunStatus.WAITING and not all(
-        name.startswith(TIMER) for name in (run.waiting_for or "").split(", ")
-    )
+    goes_on = run.only_sleeps or run.follows_pull_request
+    return run.status is RunStatus.WAITING and not goes_on
 
 
 def _reason(run: Run) -> str:

@@ -19,7 +19,15 @@ from podium.core.forge import Issue, TrackerComment
 from podium.core.ids import short_id
 from podium.core.model import FrozenModel, NonEmpty, UtcDatetime
 from podium.core.work import Run
-from podium.jobs.pipeline.agent_text import fenced, harmless, in_code, one_line, shortened, whole
+from podium.jobs.pipeline.agent_text import (
+    fenced,
+    harmless,
+    in_code,
+    one_line,
+    shortened,
+    visible,
+    whole,
+)
 
 MAX_TEXT = 16_000
 """Characters of an issue that become the task."""
@@ -29,11 +37,6 @@ _MAX_REASON = 1_500
 _CLOCK_SKEW = timedelta(minutes=2)
 """Others take a claim over only so long after its end: clocks of machines differ."""
 
-_HIDDEN_COMMENT = re.compile(
-    r"(?P<code>^(?P<fence>`{3,}|~{3,})[^\n]*\n(?:(?!(?P=fence))[^\n]*\n)*(?:(?P=fence)|[^\n]*\Z)"
-    r"|`[^`\n]{1,200}`)|<!--.*?(?:-->|\Z)",
-    re.MULTILINE | re.DOTALL,
-)
 _REFERENCE = re.compile(
     r"@(?=\w)|#(?=\d)|\bGH-(?=\d)|https?://\S*|\b(?:[\w.-]{1,100}/)?[\w.-]{1,100}#(?=\d)",
     re.IGNORECASE,
@@ -71,9 +74,8 @@ class PinnedIssue(FrozenModel):
 def task_of(issue: Issue) -> str:
     """The text that becomes the task: title and body, without what GitHub hides from readers, and bounded."""
     title = one_line(issue.title, _MAX_TITLE) or f"Issue {issue.number}"
-    body = whole(issue.body[:_MAX_BODY_READ])
-    visible = _HIDDEN_COMMENT.sub(lambda match: match["code"] or "", body).strip()
-    return f"{title}\n\n{shortened(visible, MAX_TEXT)}".strip()
+    body = visible(whole(issue.body[:_MAX_BODY_READ])).strip()
+    return f"{title}\n\n{shortened(body, MAX_TEXT)}".strip()
 
 
 def task_text(task: str, issue: PinnedIssue | None) -> str:
@@ -141,11 +143,16 @@ class IssueClaim(FrozenModel):
     until: UtcDatetime
     """End of the lease; of a claim that is done, when it was."""
 
-    def is_valid(self, now: datetime, labeled_at: datetime | None) -> bool:
-        """Tell whether others must leave the issue alone: work is going on, or was done since the label was put there."""
+    def is_valid(
+        self, now: datetime, labeled_at: datetime | None, done_at: datetime | None = None
+    ) -> bool:
+        """Tell whether others must leave the issue alone: work is going on, or was done since the label was put there.
+
+        `done_at` is when the forge took the last edit: its clock is that of the label.
+        """
         if self.state == "active":
-            return self.until + _CLOCK_SKEW > now
-        return labeled_at is None or self.until >= labeled_at
+            return self.until > now - _CLOCK_SKEW
+        return labeled_at is None or (done_at or self.until) >= labeled_at
 
     def body(self, text: str) -> str:
         return f"<!-- podium:claim {self.model_dump_json()} -->\n{text}"
@@ -168,6 +175,7 @@ class ClaimComment(FrozenModel):
     id: int
     author: str
     association: str
+    updated_at: UtcDatetime | None = None
     claim: IssueClaim
 
 
@@ -186,6 +194,7 @@ def claims_in(comments: Iterable[TrackerComment]) -> list[ClaimComment]:
                     id=comment.id,
                     author=comment.author,
                     association=comment.association,
+                    updated_at=comment.updated_at,
                     claim=claim,
                 )
             )
@@ -226,7 +235,7 @@ def valid_claim(
             for claim in claims
             if claim.claim.run not in besides
             and trust.allows(claim.author, claim.association)
-            and claim.claim.is_valid(now, labeled_at)
+            and claim.claim.is_valid(now, labeled_at, claim.updated_at)
         ),
         None,
     )

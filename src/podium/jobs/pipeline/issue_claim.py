@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from podium.core.errors import NotPossibleNow, Passing, PodiumError
@@ -28,6 +28,7 @@ from podium.jobs.pipeline.issue import (
 from podium.jobs.pipeline.spec import IntakeOptions
 from podium.ports import Clock, IssueTracker
 
+_FRESH = timedelta(minutes=1)
 _WAITING_LEASE = timedelta(days=7)
 """Lease of a run that waits for a person, whose process may be gone meanwhile."""
 
@@ -125,7 +126,7 @@ class IssueWork:
         await self.tracker.comment(self.number, f"{marker}\n{text}")
         return True
 
-    async def release(self, labels: tuple[str, ...]) -> None:
+    async def release(self, issue: Issue) -> None:
         """End the claim for good, and take the labels off. The claimed label goes last: until then this is done again."""
         mine = self.own(await self.claims())
         if mine is not None and mine.claim.state != "done":
@@ -133,7 +134,7 @@ class IssueWork:
             await self.tracker.edit_comment(mine.id, done.comment)
         options = self.options
         for label in (options.label, options.stop_label, options.claimed_label):
-            if label in labels:
+            if issue.has_label(label):
                 await self.tracker.remove_label(self.number, label)
 
     async def finish(self, issue: PinnedIssue, text: str, outcome: Outcome) -> None:
@@ -141,7 +142,7 @@ class IssueWork:
         await self.report(issue, text, outcome)
         if issue.is_claimed:
             current = await self.tracker.issue(self.number)
-            await self.release(current.labels)
+            await self.release(current)
 
 
 def _taken(claim: ClaimComment) -> str:
@@ -159,19 +160,29 @@ class ClaimKeeper:
         """None: there is nothing to keep."""
         self._work = work
         self._lost = ""
+        self._looked_at: datetime | None = None
 
     async def look(self) -> None:
         """Renew the claim where the forge answers; an outage alone ends no run."""
         if self._work is not None and not self._lost:
+            self._looked_at = self._work.clock.now()
             with suppress(Passing):
                 self._lost = await self._work.renew()
 
-    def require(self) -> None:
-        """Raise `NotPossibleNow` where another worker has the issue."""
+    async def confirm(self) -> None:
+        """Look again after a minute: the machine may have slept. Raises `NotPossibleNow` where another worker has the issue."""
+        if self._work is not None and (
+            self._looked_at is None or self._work.clock.now() - self._looked_at > _FRESH
+        ):
+            await self.look()
         if self._lost:
             raise NotPossibleNow(
                 f"this run lost its issue: {self._lost}; see `podium intake --dry-run`"
             )
+
+    def end(self) -> None:
+        """Keep nothing from here on: the branch is delivered, and its report has ended the claim."""
+        self._work = None
 
     async def keep(self, pause_seconds: float) -> None:
         while True:
@@ -187,8 +198,7 @@ async def kept_claim(work: IssueWork | None) -> AsyncIterator[ClaimKeeper]:
     if work is None:
         yield keeper
         return
-    await keeper.look()
-    keeper.require()
+    await keeper.confirm()
     pause_seconds = work.options.lease_minutes * 60 / 3
     task = asyncio.create_task(
         keeper.keep(pause_seconds), name="podium pipeline: claim on an issue"
