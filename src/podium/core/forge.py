@@ -46,6 +46,8 @@ class RemoteBase(FrozenModel):
     """Remote and branch, such as `origin/main`."""
     why_not: str = ""
     """The reason why it was not fetched. Empty also where there is no remote."""
+    web: str = ""
+    """Address of the repository's pages. Empty: not known."""
 
 
 class PullRequestDraft(FrozenModel):

@@ -56,6 +56,12 @@ class IssueProject(Project):
         done = subprocess.run(words, cwd=self.bare, capture_output=True, text=True, check=False)
         return done.stdout.strip()
 
+    def refs(self) -> str:
+        """Refs of the remote, with their commits."""
+        words = ["git", "for-each-ref"]
+        done = subprocess.run(words, cwd=self.bare, capture_output=True, text=True, check=True)
+        return done.stdout
+
     async def look(self, **options: Any) -> list[IntakeItem]:
         """One pass of `podium intake`."""
         async with self.podium() as podium:

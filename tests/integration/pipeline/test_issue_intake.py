@@ -65,6 +65,9 @@ async def test_issue_becomes_a_claimed_run_a_pull_request_and_one_comment(
     assert issue_of(run) == 7
     (pull,) = github.pulls
     assert pull["body"].rstrip().endswith("Closes #7")
+    history = run.result["history"]
+    assert f"(https://github.com/octo/hello/blob/{history}/docs/dev_docs/plans/" in pull["body"]
+    assert history in project.refs()
     claim, result = bodies(github, 7)
     assert claim.startswith('<!-- podium:claim {"run":')
     assert '"state":"done"' in claim

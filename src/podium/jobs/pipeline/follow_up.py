@@ -21,7 +21,7 @@ from podium.core.forge import (
     PullStatus,
 )
 from podium.core.model import FrozenModel, Json, UtcDatetime
-from podium.core.work import PULL_SIGNAL, TIMER
+from podium.core.work import PULL_RETRY, PULL_SIGNAL, TIMER
 from podium.jobs.pipeline.agent_text import harmless, in_code, visible, whole
 from podium.jobs.pipeline.handover import ForgeOutage, outage_after
 from podium.jobs.pipeline.spec import DELIVER, PipelineSpec
@@ -158,7 +158,7 @@ async def _ask(context: StageContext, name: str, work: _Work) -> tuple[StageCont
                 NoteTaken(text=f"Pull request: {outage.words}; next attempt at {when}")
             )
             # A name of its own: no webhook may end the pause that the forge asks for.
-            signal = f"{PULL_SIGNAL}{_followed(context).number}:retry"
+            signal = f"{PULL_SIGNAL}{_followed(context).number}{PULL_RETRY}"
             await context.flow.wait(signal, index=index, until=outage.again_at)
         elif outage is not None or response.refusal:
             words = response.refusal or (outage.words if outage else "")

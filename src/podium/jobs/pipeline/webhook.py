@@ -14,7 +14,7 @@ from fastapi.responses import JSONResponse, Response
 from podium.app.app import Podium
 from podium.core.errors import NotPossibleNow, UserMustAct
 from podium.core.model import Json
-from podium.core.work import PULL_SIGNAL, Run, RunStatus
+from podium.core.work import PULL_RETRY, PULL_SIGNAL, Run, RunStatus
 from podium.jobs.pipeline.spec import FLOW, pipeline_spec
 from podium.ports import RunQuery, StoreView
 
@@ -81,7 +81,7 @@ def _waiting(view: StoreView, numbers: set[int]) -> list[tuple[Run, str]]:
     pairs = [
         (run, run.waiting_for)
         for run in view.runs(query)
-        if run.follows_pull_request and run.waiting_for and not run.waiting_for.endswith(":retry")
+        if run.follows_pull_request and run.waiting_for and not run.waiting_for.endswith(PULL_RETRY)
     ]
     pairs = [(run, signal) for run, signal in pairs if not numbers or signal in signals]
     sent = view.untaken_signals([run.id for run, _ in pairs])
