@@ -17,6 +17,8 @@ from podium.core.work import Run, RunStatus
 from podium.jobs.pipeline import issue_claim, issue_report
 from podium.jobs.pipeline.intake import IssueIntake, job_of_issue
 from podium.jobs.pipeline.issue import IssueClaim
+from podium.ports import RunQuery
+from podium.testing import retry_until
 from tests.integration.forge import description
 from tests.integration.forge.github_server import (
     Asked,
@@ -419,6 +421,31 @@ async def test_delivery_is_reported_once_although_an_answer_is_lost(
     assert run.status is RunStatus.SUCCEEDED, (run.failure, run.waiting_for)
     assert ["podium:result" in body for body in bodies(github, 7)] == [False, True]
     assert github.issues.labels_of(7) == []
+
+
+async def test_report_waits_as_long_as_the_rate_limit_lasts(
+    project: IssueProject, github: GitHubServer
+) -> None:
+    github.issues.add(7)
+    await project.look()
+
+    def limited(asked: Asked) -> GitHubResponse | None:
+        is_result = asked.method == "POST" and "podium:result" in (asked.body or {}).get("body", "")
+        return trouble(429, "Slow down", retry_after="3000") if is_result else None
+
+    github.after = limited
+    async with project.podium() as podium:
+        engine, store = await podium.hosting_engine(), await podium.store()
+
+        async def parked() -> Run | None:
+            (run,) = await store.read(lambda view: view.runs(RunQuery()))
+            return run if run.waiting_for == "timer:issue" else None
+
+        async with engine.serve(queues_of(podium.configuration)):
+            run = await retry_until(parked, seconds=60)
+    assert run is not None
+    assert run.wake_at is not None
+    assert run.wake_at > datetime.now(UTC) + timedelta(minutes=45)
 
 
 async def test_person_names_an_issue_without_label_or_claim(
