@@ -13,6 +13,7 @@ from podium.git.forge.github import AnswerCache, ApiResponse, GitHub
 from podium.git.forge.pull_requests import log_excerpt, post_answer, pull_status, with_excerpts
 from podium.git.forge.remotes import read_address
 from podium.testing import FixedClock
+from tests.integration.forge import description
 from tests.integration.forge.github_server import (
     BAD_TOKEN,
     NO_PERMISSION,
@@ -232,3 +233,29 @@ async def test_half_a_character_can_be_stored(pull: Pull) -> None:
     comment = await pull.comment()
     assert comment.body == "Mend \ufffd it \U0001f600"
     assert comment.model_dump_json()
+
+
+async def test_long_comments_of_strangers_hide_no_other(pull: Pull) -> None:
+    """GitHub allows 65,536 signs, which have up to twelve bytes each in its answers."""
+    for _ in range(12):
+        pull.server.comment(pull.number, "\U0001f600" * 65_536, author="eve", association="NONE")
+    pull.server.comment(pull.number, "Mend it")
+    assert await pull.comments() == ["Mend it"]
+    asked = len(pull.server.asked)
+    pull.server.comment(pull.number, "And that")
+    assert await pull.comments() == ["Mend it", "And that"]
+    sizes = [request.query.get("per_page") for request in pull.server.asked[asked:]]
+    assert sizes.count("5") == 3
+
+
+async def test_of_thousands_of_annotations_the_first_are_read(pull: Pull) -> None:
+    run = pull.server.check_run(COMMIT, "lint", "failure")
+    note = description.example("check-annotation-items")[0]
+    notes = [{**note, "message": f"note {number}"} for number in range(5_200)]
+    pull.server.annotations[run["id"]] = notes
+    run["output"]["annotations_count"] = len(notes)
+    failed = (await pull_status(pull.github, pull.query())).failed
+    asked = len(pull.server.asked)
+    [check] = await with_excerpts(pull.github, failed, COMMIT)
+    assert "note 0" in check.excerpt
+    assert [request.target for request in pull.server.asked[asked:]][-1].endswith("page=1")

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from http.client import HTTPException, HTTPResponse
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -64,6 +64,14 @@ def _storable(value: Json) -> Json:
             return {_storable(key): _storable(item) for key, item in value.items()}
         case _:
             return value
+
+
+class AnswerTooLong(ForgeUnavailable):
+    """The answer has more bytes than are read. A list can be asked for in smaller parts."""
+
+
+class _TooLong(OSError):
+    pass
 
 
 class _AnyStatus(urllib.request.HTTPErrorProcessor):
@@ -131,6 +139,8 @@ class ApiClient:
                 return await _in_thread(work)
         except TimeoutError:
             why = f"no complete answer within {self._seconds:g} seconds"
+        except _TooLong as error:
+            raise AnswerTooLong(f"cannot read from {self.host}: {error}") from None
         except (OSError, HTTPException, ValueError) as error:
             why = _reason(error)
         raise ForgeUnavailable(f"cannot reach {self.host}: {why}")
@@ -176,7 +186,7 @@ def _read(response: HTTPResponse, deadline: float) -> bytes:
     while piece := response.read1(65_536):
         body += piece
         if len(body) > _MAX_BYTES:
-            raise OSError(f"the answer is longer than {_MAX_BYTES} bytes")
+            raise _TooLong(f"the answer is longer than {_MAX_BYTES} bytes")
         if time.monotonic() > deadline:
             raise TimeoutError
     return body
@@ -339,7 +349,9 @@ _BODY_CHARACTERS = 65_536
 _CUT = "\n\n*The rest was too long for a pull request.*"
 _PAGE = 100
 _MAX_PAGES = 10
-_MAX_LIST_PAGES = 50
+_SHORT_PAGE = 5
+"""Size of a page whose items are long: a comment of 65,536 signs can have twelve times as many bytes."""
+_MAX_LIST_ITEMS = 5_000
 _NEXT_PAGE = re.compile(r"[?&]page=(\d{1,6})\b[^>]*>\s*;[^,]*\brel=\"?next\b")
 _MAX_CACHED_BYTES = 64_000_000
 """Of all answers together. Each pull request that is followed needs about eight."""
@@ -366,6 +378,8 @@ class AnswerCache:
         self._answers: dict[str, ApiResponse] = {}
         self._most_bytes = most_bytes
         self._bytes = 0
+        self.long_lists: set[str] = set()
+        """Paths of lists that are asked for in smaller parts."""
 
     def known(self, key: str) -> ApiResponse | None:
         return self._answers.get(key)
@@ -387,6 +401,14 @@ class AnswerCache:
     def _drop(self, key: str) -> None:
         answer = self._answers.pop(key, None)
         self._bytes -= len(answer.body) if answer else 0
+
+
+@dataclass(frozen=True)
+class _Page(Generic[_ResponseT]):
+    """Part of a list, and the number of the next one. Empty: it is the last."""
+
+    items: list[_ResponseT]
+    following: str
 
 
 class GitHub:
@@ -463,25 +485,51 @@ class GitHub:
         *,
         key: str = "",
     ) -> list[_ResponseT] | GitHubRefusal:
-        """Read all pages of a list; `key` is the field that holds it, where it is in an object."""
+        """Read all pages of a list; `key` is the field that holds it, where it is in an object.
+
+        Raises `NotPossibleNow` for a list that is longer than any that is worth reading.
+        """
+        try:
+            if path not in self._cache.long_lists:
+                return await self._pages(path, kind, query or {}, key, _PAGE)
+        except AnswerTooLong:
+            self._cache.long_lists.add(path)
+        return await self._pages(path, kind, query or {}, key, _SHORT_PAGE)
+
+    async def _pages(
+        self, path: str, kind: type[_ResponseT], query: Mapping[str, str], key: str, size: int
+    ) -> list[_ResponseT] | GitHubRefusal:
         items: list[_ResponseT] = []
         page = "1"
-        for _ in range(_MAX_LIST_PAGES):
-            answer = await self._ask(
-                "GET", path, query={**(query or {}), "per_page": str(_PAGE), "page": page}
-            )
-            if answer.status != 200:
-                return self._refused(answer)
-            body = answer.json()
-            rows = body.get(key) if key and isinstance(body, dict) else body
-            items += self._validated(rows, list[kind])  # type: ignore[valid-type]
-            following = _NEXT_PAGE.search(answer.headers.get("link", ""))
-            if following is None:
+        for _ in range(_MAX_LIST_ITEMS // size):
+            rows = await self._page(path, kind, {**query, "per_page": str(size), "page": page}, key)
+            if isinstance(rows, GitHubRefusal):
+                return rows
+            items += rows.items
+            if not rows.following:
                 return items
-            page = following[1]
+            page = rows.following
         raise NotPossibleNow(
-            f"{self.project.project} on {self.project.host} lists more than {_MAX_LIST_PAGES * _PAGE} items at {path}"
+            f"{self.project.project} on {self.project.host} lists more than {_MAX_LIST_ITEMS} items at {path}"
         )
+
+    async def first(self, path: str, kind: type[_ResponseT]) -> list[_ResponseT] | GitHubRefusal:
+        """Read the beginning of a list, however long it is."""
+        query = {"per_page": str(_PAGE), "page": "1"}
+        rows = await self._page(path, kind, query, "")
+        return rows if isinstance(rows, GitHubRefusal) else rows.items
+
+    async def _page(
+        self, path: str, kind: type[_ResponseT], query: dict[str, str], key: str
+    ) -> _Page[_ResponseT] | GitHubRefusal:
+        answer = await self._ask("GET", path, query=query)
+        if answer.status != 200:
+            return self._refused(answer)
+        body = answer.json()
+        rows = body.get(key) if key and isinstance(body, dict) else body
+        following = _NEXT_PAGE.search(answer.headers.get("link", ""))
+        items = self._validated(rows, list[kind])  # type: ignore[valid-type]
+        return _Page(items, following[1] if following else "")
 
     async def get(self, path: str, kind: type[_ResponseT]) -> _ResponseT | GitHubRefusal:
         return await self._get(path, kind)

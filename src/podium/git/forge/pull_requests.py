@@ -324,7 +324,7 @@ def _digest(body: str) -> str:
 async def _excerpt(github: GitHub, run: _CheckRun) -> str:
     parts = [part for part in (run.output.title, run.output.summary, run.output.text) if part]
     if run.output.annotations_count:
-        notes = await github.get_all(f"/check-runs/{run.id}/annotations", _Annotation)
+        notes = await github.first(f"/check-runs/{run.id}/annotations", _Annotation)
         for note in notes if not isinstance(notes, GitHubRefusal) else ():
             parts.append(f"{note.path}:{note.start_line}: {note.message or ''}"[:400])
     text = "\n".join(parts)[: _MAX_EXCERPT // 2]
