@@ -189,3 +189,27 @@ async def test_a_round_that_changes_nothing_is_answered_and_makes_no_commit(
     [answer] = followed.answers()
     assert first in answer
     assert followed.head == first
+
+
+async def test_a_branch_that_was_rewritten_is_merged_when_a_person_says_so(
+    tmp_path: Path, github: GitHubServer
+) -> None:
+    followed = FollowedProject(tmp_path, github)
+    async with followed.hosted() as hosted:
+        await hosted.start()
+        first, colleague = followed.head, followed.colleague
+        followed.push("notes.txt", "Of Bo\n")
+        who = ("-c", "user.name=Bo", "-c", "user.email=bo@example.org")
+        run_git(colleague, "reset", "--quiet", "--soft", "origin/main")
+        run_git(colleague, *who, "commit", "--quiet", "-m", "All of it in one")
+        run_git(colleague, "push", "--quiet", "--force", "origin", followed.branch)
+        theirs = followed.head
+        run = await hosted.wake()
+        assert run.status is RunStatus.NEEDS_HUMAN
+        assert followed.head == theirs
+    async with followed.hosted(run.id) as hosted:
+        run = await hosted.resume()
+        assert run.status is RunStatus.WAITING, run.failure
+        for commit in (first, theirs):
+            run_git(followed.bare, "merge-base", "--is-ancestor", commit, followed.head)
+        assert run_git(followed.bare, "show", f"{followed.head}:notes.txt") == "Of Bo"

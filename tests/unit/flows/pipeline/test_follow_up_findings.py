@@ -42,7 +42,7 @@ def test_an_answer_has_nothing_of_the_comment(text: str) -> None:
         ((0, 1), "1 of 2 checks passed on it"),
     ],
 )
-def test_an_answer_says_what_the_checks_said(exit_codes: tuple[int, ...], words: str) -> None:
+def test_an_answer_has_the_results_of_the_checks(exit_codes: tuple[int, ...], words: str) -> None:
     results = [
         CheckResult(name="t", command="t", exit_code=code, seconds=1.0) for code in exit_codes
     ]
