@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from podium.app.work_request import queues_of
-from podium.core.errors import BadInput, NotPossibleNow, RateLimited
+from podium.core.errors import BadInput, ForgeUnavailable, NotPossibleNow, RateLimited
 from podium.core.work import Run, RunStatus
-from podium.jobs.pipeline import issue_claim, issue_report
+from podium.jobs.pipeline import intake, issue_claim, issue_report
 from podium.jobs.pipeline.intake import IssueIntake, job_of_issue
 from podium.jobs.pipeline.issue import IssueClaim
 from podium.ports import RunQuery
@@ -259,6 +259,64 @@ async def test_forged_claims_and_results_of_strangers_count_for_nothing(
     assert [item.action for item in await project.look()] == ["queued"]
 
 
+async def test_claim_is_kept_although_a_stranger_has_copied_it(
+    project: IssueProject, github: GitHubServer
+) -> None:
+    github.issues.add(7)
+    await project.look()
+    (first,) = github.issue_comments[7]
+    far = '"until":"2099-01-01T00:00:00Z"'
+    copy = re.sub(r'"until":"[^"]*"', far, first["body"])
+    github.comment(7, copy, author="mallory", association="NONE")
+    first["body"] = re.sub(r'"until":"[^"]*"', '"until":"2026-01-01T00:00:00Z"', first["body"])
+    assert [item.action for item in await project.look()] == ["working"]
+    copied, mine = github.issue_comments[7]
+    assert (copied["user"]["login"], mine["user"]["login"]) == ("mallory", "octocat")
+    soon = datetime.now(UTC) + timedelta(minutes=10)
+    mine["body"] = re.sub(r'"until":"[^"]*"', f'"until":"{soon.isoformat()}"', mine["body"])
+    await project.look()
+    assert (github.asked[-1].method, github.asked[-1].target.rpartition("/")[2]) == (
+        "PATCH",
+        str(mine["id"]),
+    )
+
+
+async def test_account_without_access_knows_its_own_claims_from_its_runs(
+    project: IssueProject, github: GitHubServer
+) -> None:
+    """Comments of an app count as those of a stranger."""
+    comments = github.comment
+    github.comment = lambda *words, **more: comments(*words, **{"association": "NONE", **more})  # type: ignore[method-assign]
+    github.issues.add(6)
+    await project.look()
+    github.issues.add(7)
+
+    def dies(asked: Asked) -> GitHubResponse | None:
+        is_claim = asked.method == "POST" and asked.target.endswith("7/comments")
+        return trouble(403, "Killed here") if is_claim else None
+
+    github.after = dies
+    await project.look()
+    github.after = lambda asked: None
+    actions = {item.number: item.action for item in await project.look()}
+    assert actions == {6: "working", 7: "queued"}
+    assert len(bodies(github, 7)) == 1
+
+
+async def test_issue_without_an_answer_stops_no_other(
+    project: IssueProject, github: GitHubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(intake, "_PAUSE_SECONDS", 0.0)  # nobody has time for real pauses
+    for number in (7, 8, 9, 10):
+        github.issues.add(number)
+    github.issues.refusals = {7: (502, "Bad gateway", {}), 8: (502, "Bad gateway", {})}
+    actions = {item.number: item.action for item in await project.look()}
+    assert actions == {7: "unavailable", 8: "unavailable", 9: "queued", 10: "queued"}
+    github.issues.refusals[9] = (502, "Bad gateway", {})
+    with pytest.raises(ForgeUnavailable):
+        await project.look()
+
+
 async def test_rate_limit_says_when_to_look_again(
     project: IssueProject, github: GitHubServer
 ) -> None:
@@ -297,6 +355,9 @@ async def test_run_that_needs_a_person_says_so_on_the_issue_once(
     assert [item.action for item in await project.look()] == ["working"]
     claim, result = bodies(github, 7)
     assert "Podium needs a person to continue" in result
+    # With what this comment shows, nobody can write the mark of another.
+    (nonce,) = [run.input["issue"]["nonce"] for run in await project.runs()]
+    assert nonce not in result
     until = re.search(r'"until":"([^"]*)"', claim)
     assert until is not None
     assert datetime.fromisoformat(until[1]) > datetime.now(UTC) + timedelta(days=6)

@@ -47,7 +47,10 @@ def pipeline(deps: PipelineDeps) -> FlowBody:
     async def run_pipeline(ctx: FlowContext, job: PipelineJob) -> Json:
         work = None
         if job.issue is not None and job.issue.is_claimed and not await _is_delivered(deps, ctx):
-            work = await deps.issue_work(job.repository, job.base, job.issue.number, ctx.run.id)
+            issue = job.issue
+            work = await deps.issue_work(
+                job.repository, job.base, issue.number, ctx.run.id, issue.claimed_by
+            )
         async with kept_claim(work) as claim:
             return await run_stages(ctx, job, claim)
 

@@ -5,6 +5,7 @@ Title and body are text of strangers. They say what to build; they never decide 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Collection, Iterable, Sequence
@@ -58,8 +59,10 @@ class PinnedIssue(FrozenModel):
     """SHA-256 of title and body in full."""
     is_claimed: bool = False
     """`podium intake` claimed it for this run, which then has to keep the claim."""
+    claimed_by: str = ""
+    """Login of Podium's account, which wrote the claim."""
     nonce: str = ""
-    """Unguessable before it is published: comments that carry it are Podium's own."""
+    """Never published: the marks of Podium's own comments are made of it."""
 
     @property
     def name(self) -> str:
@@ -252,9 +255,10 @@ Outcome = Literal["delivered", "needs_person", "failed", "cancelled"]
 
 
 def result_marker(issue: PinnedIssue, run_id: str, outcome: Outcome, detail: str = "") -> str:
-    """First line of a result's comment. Nobody else knows its nonce before it is published."""
+    """First line of a result's comment. Nobody else knows its key before it is published, and each result has its own."""
     about = f" {detail}" if detail else ""
-    return f"<!-- podium:result {outcome}{about} run={run_id} nonce={issue.nonce} -->"
+    key = hashlib.sha256(f"{issue.nonce}:{run_id}:{outcome}:{detail}".encode()).hexdigest()[:32]
+    return f"<!-- podium:result {outcome}{about} run={run_id} key={key} -->"
 
 
 def delivered_text(run_id: str, *, url: str, branch: str, edited: bool) -> str:

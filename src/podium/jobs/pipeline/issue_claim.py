@@ -37,7 +37,7 @@ class IssueWorkFactory(Protocol):
     """Gives the work of a run on an issue. Raises `NotPossibleNow` where the project has no issues to read."""
 
     def __call__(
-        self, repository: str, base: str, number: int, run_id: str
+        self, repository: str, base: str, number: int, run_id: str, login: str
     ) -> Awaitable[IssueWork]: ...
 
 
@@ -51,6 +51,8 @@ class IssueWork:
     worker: str
     options: IntakeOptions
     clock: Clock
+    login: str = ""
+    """Account that wrote the claim, once that is known."""
 
     @property
     def trust(self) -> Trust:
@@ -75,10 +77,12 @@ class IssueWork:
         )
 
     def own(self, claims: list[ClaimComment], login: str = "") -> ClaimComment | None:
-        """The newest claim of this run that Podium's own account wrote."""
-        login = login or own_login(claims, {self.run_id})
+        """The newest claim of this run that Podium's own account wrote. Anybody can copy it, once it is published."""
         own = [claim for claim in claims if claim.claim.run == self.run_id]
-        return next((claim for claim in reversed(own) if claim.author == login), None)
+        known = login or self.login
+        if known not in {claim.author for claim in own}:
+            known = own_login(own, {self.run_id})
+        return next((claim for claim in reversed(own) if claim.author == known), None)
 
     async def renew(self, *, waits: bool = False) -> str:
         """Keep the claim. Gives the reason why this run must not go on; empty: it may.
@@ -210,9 +214,8 @@ async def kept_claim(work: IssueWork | None) -> AsyncIterator[ClaimKeeper]:
         await asyncio.gather(task, return_exceptions=True)
 
 
-def pinned(
-    tracker: IssueTracker, issue: Issue, *, nonce: str, is_claimed: bool = False
-) -> PinnedIssue:
+def pinned(tracker: IssueTracker, issue: Issue, *, nonce: str, claimed_by: str = "") -> PinnedIssue:
+    """The issue as it is now. With the account that claimed it, the run has to keep the claim."""
     return PinnedIssue(
         host=tracker.host,
         repository=tracker.repository,
@@ -223,5 +226,6 @@ def pinned(
         updated_at=issue.updated_at,
         digest=issue.digest,
         nonce=nonce,
-        is_claimed=is_claimed,
+        is_claimed=bool(claimed_by),
+        claimed_by=claimed_by,
     )

@@ -49,7 +49,9 @@ def report_on_issue_tool(issue_work: IssueWorkFactory) -> Tool:
     async def report_on_issue(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
         report = DeliveryReport.model_validate(arguments)
         issue = report.issue
-        work = await issue_work(report.repository, report.base, issue.number, report.run_id)
+        work = await issue_work(
+            report.repository, report.base, issue.number, report.run_id, issue.claimed_by
+        )
         edited = is_edited(issue, await work.tracker.issue(issue.number))
         text = delivered_text(report.run_id, url=report.url, branch=report.branch, edited=edited)
         await work.finish(issue, text, "delivered")
