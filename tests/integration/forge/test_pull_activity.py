@@ -27,6 +27,9 @@ from tests.integration.forge.github_server import (
 
 COMMIT = "6dcb09b5b57875f334f61aebed695e2e4193db5e"
 MARKER = "<!-- podium-answer 5ec4e7 -->"
+UNKNOWN_STATE = (
+    b'{"state": "gone", "head": {"ref": "a", "sha": "b"}, "base": {"ref": "c", "sha": "d"}}'
+)
 
 
 class Pull:
@@ -173,6 +176,11 @@ async def test_the_end_of_a_pull_request_is_seen(pull: Pull) -> None:
         (SPENT, RateLimited, "rate limit"),
         (trouble(502, "Bad gateway"), ForgeUnavailable, "answered 502"),
         (GitHubResponse(200, raw=b"<html>"), ForgeUnavailable, "did not answer like the GitHub"),
+        (
+            GitHubResponse(200, raw=UNKNOWN_STATE),
+            ForgeUnavailable,
+            "did not answer like the GitHub",
+        ),
     ],
 )
 async def test_trouble_says_who_has_to_act(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from pydantic import Field
 
@@ -50,7 +50,8 @@ class _Branch(GitHubModel):
 
 
 class _Pull(GitHubModel):
-    state: str
+    state: Literal["open", "closed"]
+    """Anything else is no answer: a run must not end by it."""
     merged: bool = False
     merge_commit_sha: str | None = None
     merged_by: GitHubUser | None = None
