@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,37 @@ async def test_an_agent_that_is_down_gives_way_to_the_next_of_its_role(tmp_path:
     assert [e["next_agent"] for e in events if e["type"] == "agent_switched"] == ["player"]
     (ended,) = [e for e in events if e["type"] == "stage_ended"]
     assert (ended["role"], ended["verdict"]) == ("architect", "DONE")
+
+
+async def test_workspace_that_is_removed_under_a_turn_and_under_checks_is_made_again(
+    tmp_path: Path,
+) -> None:
+    """The first time the agent is at work, the second time the checks are."""
+    slow = develops()
+    slow["acts"].insert(1, {"sleep_seconds": 1})
+    checks = ["cp calc.py seen.py && sleep 1 && python3 -m unittest -q"]
+    project = Project(tmp_path).build(
+        [slow, *smooth()], settings={"checks": checks, "flows": {"pipeline": {"baseline": "skip"}}}
+    )
+    working = asyncio.create_task(project.run(mode="quick"))
+    for name in ("calc.py", "seen.py"):
+
+        def is_right(name: str = name) -> bool:
+            files = list((tmp_path / ".worktrees").glob(f"*/{name}"))
+            return any(file.read_text() == RIGHT for file in files) or working.done()
+
+        await retry_until(is_right)
+        shutil.rmtree(tmp_path / ".worktrees", ignore_errors=True)
+    run = await working
+    assert run.status is RunStatus.SUCCEEDED, run.failure
+    assert project.tree(run.result["branch"])["calc.py"] == RIGHT.strip()
+    events = await project.events(run.id)
+    notes = [e["text"] for e in events if e["type"] == "note_taken"]
+    assert sum("The workspace was recreated from" in text for text in notes) == 2
+    developed = [
+        e["verdict"] for e in events if e["type"] == "stage_ended" and e["stage"] == "develop"
+    ]
+    assert developed == ["DONE"], "a lost workspace was held against the developer"
 
 
 async def test_a_branch_that_is_refused_again_and_again_asks_every_time(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ from podium.jobs.pipeline.state import (
 )
 from podium.jobs.pipeline.task_list import BatchTask, start_order
 from podium.jobs.pipeline.verdict_routes import integration_of
-from podium.jobs.pipeline.workspace_recovery import restore_workspace
+from podium.jobs.pipeline.workspace_recovery import recovering
 from podium.ports import FlowBody, FlowContext, StepContext, StoreView
 from podium.render.text import counted
 
@@ -191,7 +191,7 @@ async def _set_up(ctx: FlowContext, deps: PipelineDeps, job: BatchJob) -> _Batch
         return (await deps.workspaces.create(spec)).record
 
     record: WorkspaceRecord = await ctx.step("workspace", make, returns=WorkspaceRecord)
-    workspace = await restore_workspace(deps, job, ctx.run.id, record)
+    ctx, workspace = await recovering(ctx, deps, job, record)
     await ctx.pin()
     for warning in job.warnings:
         ctx.note(NoteTaken(text=warning))

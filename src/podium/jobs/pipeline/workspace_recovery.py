@@ -1,12 +1,14 @@
-"""Recovery of branch and workspace when a run is resumed: both are put where the record says."""
+"""Recovery of branch and workspace when a run is resumed, or loses its workspace: both are put where the record says."""
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import takewhile
+from typing import Any, TypeVar, cast
 
 from podium.core.errors import LockHeld, NeedsHuman, NotPossibleNow, UserMustAct, WorkspaceTampered
 from podium.core.events import Event, NoteTaken, RunRetried, StepStarted
@@ -14,7 +16,7 @@ from podium.core.work import StepRecord, StepStatus
 from podium.core.workspaces import WorkspaceCommit, WorkspaceRecord, WorktreeSnapshot
 from podium.jobs.pipeline.stage_evaluation import paths_in
 from podium.jobs.pipeline.state import PipelineDeps, PipelineJob
-from podium.ports import EventQuery, Workspace
+from podium.ports import ONCE, EventQuery, FlowContext, Retry, StepContext, StepFunction, Workspace
 
 _MOVES_BRANCH = ("settle:", "merge:", "checks:", "archive")
 """Steps whose record says where the branch is."""
@@ -22,6 +24,10 @@ _BEFORE = ("preflight", "workspace")
 """Steps that are done before a workspace is come back to."""
 _SETTLES = re.compile(r"settle:(.+?)(?::asked[0-9]+)?#([0-9]+)")
 _WORKS = ("work", "integrate")
+_RUNS_CHECKS = ("checks:", "baseline", "proof:", "merge:tasks", "merge:base")
+"""Steps that run checks: what failed because its folder went away under it says nothing."""
+_MAX_LOSSES = 3
+_FIRST_PAUSE_SECONDS = 1.0
 _PAGE = 1000
 _MAX_LISTED = 5
 
@@ -39,14 +45,103 @@ def delivered_head(steps: Sequence[StepRecord]) -> str:
     return ""
 
 
+T = TypeVar("T")
+
+
+class _CurrentWorkspace:
+    """The workspace of a run as it is now: one that is lost is replaced by another while the run goes on."""
+
+    def __init__(self, current: Workspace) -> None:
+        self.current = current
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.current, name)
+
+
+class _RecoveringFlow:
+    """A flow's context, whose steps make the workspace again that is gone when they begin, or goes away under them.
+
+    Steps are done again, as after a crash. All else is as in the context itself.
+    """
+
+    def __init__(
+        self,
+        flow: FlowContext,
+        deps: PipelineDeps,
+        job: PipelineJob,
+        made: WorkspaceRecord,
+        workspace: _CurrentWorkspace,
+    ) -> None:
+        self._flow = flow
+        self._deps = deps
+        self._job = job
+        self._made = made
+        self._workspace = workspace
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._flow, name)
+
+    async def step(
+        self,
+        name: str,
+        function: StepFunction[T],
+        *,
+        index: int = 0,
+        returns: Any = None,
+        retry: Retry = ONCE,
+    ) -> T:
+        async def work(step: StepContext) -> T:
+            for losses in range(_MAX_LOSSES):
+                await self._recovered(step.key, losses)
+                try:
+                    output = await function(step)
+                except Exception:
+                    if not await self._is_gone():
+                        raise
+                else:
+                    if not (name.startswith(_RUNS_CHECKS) and await self._is_gone()):
+                        return output
+            path = self._workspace.current.record.path
+            raise NeedsHuman(
+                f"the workspace {path!r} was removed {_MAX_LOSSES} times during {step.key}; find out what removes it, then run "
+                f"`podium resume {step.run_id}`"
+            )
+
+        return await self._flow.step(name, work, index=index, returns=returns, retry=retry)
+
+    async def _is_gone(self) -> bool:
+        return bool(await self._deps.workspaces.missing(self._made.id))
+
+    async def _recovered(self, step: str, losses: int) -> None:
+        """Make the workspace again if it is gone, after a pause that grows."""
+        if not await self._is_gone():
+            return
+        if losses:
+            await asyncio.sleep(_FIRST_PAUSE_SECONDS * 2.0 ** (losses - 1))
+        self._workspace.current = await restore_workspace(
+            self._deps, self._job, self._flow.run.id, self._made, step
+        )
+
+
+async def recovering(
+    flow: FlowContext, deps: PipelineDeps, job: PipelineJob, made: WorkspaceRecord
+) -> tuple[FlowContext, Workspace]:
+    """Restore the run's workspace; steps of the context that is given restore it again whenever it is lost."""
+    workspace = _CurrentWorkspace(await restore_workspace(deps, job, flow.run.id, made))
+    context = _RecoveringFlow(flow, deps, job, made, workspace)
+    return cast(FlowContext, context), cast(Workspace, workspace)
+
+
 async def restore_workspace(
-    deps: PipelineDeps, job: PipelineJob, run_id: str, made: WorkspaceRecord
+    deps: PipelineDeps, job: PipelineJob, run_id: str, made: WorkspaceRecord, step: str = ""
 ) -> Workspace:
-    """The run's workspace, standing where its next step starts from. Raises `NeedsHuman` when it cannot be."""
+    """The run's workspace, standing where its next step starts from. Raises `NeedsHuman` when it cannot be.
+
+    `step` is the one that has begun in this process and lost it.
+    """
     steps = await deps.budget.store.read(lambda view: view.steps(run_id))
-    returning = _Returning(
-        deps, job, run_id, made, delivered_head(steps) or made.base, await _begun(deps, run_id)
-    )
+    begun = _Begun(step) if step else await _begun(deps, run_id)
+    returning = _Returning(deps, job, run_id, made, delivered_head(steps) or made.base, begun)
     try:
         return await returning.workspace()
     except UserMustAct as error:
