@@ -8,7 +8,7 @@ from itertools import count
 
 from podium.agents.conversation import ask_until_answered
 from podium.app.checks import Check, CheckResult, all_passed, detect_in, red_alike
-from podium.core.errors import BadInput, ImportRefused, NotPossibleNow
+from podium.core.errors import BadInput, BudgetSpent, ImportRefused, NotPossibleNow
 from podium.core.events import ChecksRan, NoteTaken
 from podium.core.forge import RemoteBase, check_ending
 from podium.core.model import FrozenModel
@@ -40,6 +40,7 @@ from podium.jobs.pipeline.state import (
     StageSummary,
     approved_step,
     ask_a_person,
+    open_findings_text,
     with_tools_for,
 )
 from podium.ports import StepContext
@@ -131,17 +132,23 @@ async def _ask(
             await _merge(context, name, number, state.remote_base if is_remote else None)
         return True
 
-    reply = await ask_until_answered(
-        context.flow,
-        with_tools_for(context.deps.role_agent_for(stage.role, state.job.agent), stage.does),
-        brief.prompt,
-        budget=context.deps.budget,
-        name=f"{name}-{number}",
-        workspace=state.workspace,
-        contract=stage.contract,
-        nonce_slot=NONCE_SLOT,
-        prepare=from_where_it_starts,
-    )
+    still_open = open_findings_text(state)
+    try:
+        reply = await ask_until_answered(
+            context.flow,
+            with_tools_for(context.deps.role_agent_for(stage.role, state.job.agent), stage.does),
+            brief.prompt,
+            budget=context.deps.budget,
+            name=f"{name}-{number}",
+            workspace=state.workspace,
+            contract=stage.contract,
+            nonce_slot=NONCE_SLOT,
+            prepare=from_where_it_starts,
+            for_person=still_open,
+        )
+    except BudgetSpent as spent:
+        spent.args = ("\n".join(filter(None, (str(spent), still_open))), *spent.args[1:])
+        raise
     state = replace(
         state,
         notes_taken=state.notes_taken | {note.fingerprint for note in fresh},
