@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from podium.app.checks import CheckResult
 from podium.core.work import Run, RunStatus
 from podium.jobs.pipeline.attempts import Attempt, comparison_text, measured, ranked
+from podium.jobs.pipeline.batch import _ended
 from podium.jobs.pipeline.composition import attempts_job
+from podium.jobs.pipeline.fix_proof import proof_record
+from podium.jobs.pipeline.state import FixProof, ProofRun
 from tests.integration.pipeline.batch_harness import BatchProject, worker
 
 TASK = "Write part one"
@@ -117,7 +122,22 @@ def test_result_and_diff_of_a_run_are_measured() -> None:
         "stages": [{"verdict": "FAIL"}, {"verdict": "PASS"}, {"verdict": "RED"}],
         "check_notes": ["disputed by the agent: make"],
     }
-    attempt = measured(attempt_with(1), result, diff)
+    green = CheckResult(name="t", command="t", exit_code=0)
+    run = ProofRun(command="t", on_base=green.model_copy(update={"exit_code": 1}), on_branch=green)
+    proof = FixProof(base="a", commit="b", runs=(run,))
+    attempt = measured(attempt_with(1), {**result, "fix_proof": proof_record(proof)}, diff)
+    assert attempt.proved
+    done = Run(
+        id="run_1",
+        flow="pipeline",
+        status=RunStatus.SUCCEEDED,
+        created_at=datetime.now(UTC),
+        result={"fix_proof": proof_record(proof), "test_integrity": ["low: changed"]},
+    )
+    assert _ended(done).proof[0] == "`t`: exit 1 on the base a, exit 0 on the branch b"
+    assert _ended(done).integrity == ("low: changed",)
+    accepted = FixProof(base="a", commit="b", problem="no test", is_accepted=True)
+    assert not measured(attempt, {"fix_proof": proof_record(accepted)}, "").proved
     assert (attempt.checks_passed, attempt.findings) == (True, 3)
     assert (attempt.lines, attempt.files) == (3, 1)
     assert not measured(attempt, {"checks": []}, "").checks_passed

@@ -11,14 +11,16 @@ from podium.core.ids import short_id
 from podium.core.work import RunStatus
 from podium.ports import RunQuery
 from tests.integration.pipeline.batch_harness import BatchProject, merges_of, resolver, worker
-from tests.integration.pipeline.pipeline_harness import writes
+from tests.integration.pipeline.pipeline_harness import TEST, writes
+
+OTHER_SUM = TEST.replace("add(2, 2), 4", "add(2, 3), 5")
 
 
 async def test_four_tasks_with_a_conflict_end_in_one_branch(tmp_path: Path) -> None:
     project = BatchProject(tmp_path).build_green(
         [
             *worker("Write part one", {"one.py": "ONE = 1\n"}),
-            *worker("Write part two", {"two.py": "TWO = 2\n"}),
+            *worker("Write part two", {"two.py": "TWO = 2\n", "test_calc.py": OTHER_SUM}),
             *worker("Name it red", {"name.py": "NAME = 'red'\n"}),
             *worker("Name it blue", {"name.py": "NAME = 'blue'\n"}),
             resolver("Name it red", writes("name.py", "NAME = 'red and blue'\n")),
@@ -34,6 +36,11 @@ async def test_four_tasks_with_a_conflict_end_in_one_branch(tmp_path: Path) -> N
     assert (tree["one.py"], tree["two.py"]) == ("ONE = 1", "TWO = 2")
     assert tree["name.py"] == "NAME = 'red and blue'"
     assert len(merges_of(project, branch)) == 4
+    text = Path(run.result["pull_request"]["file"]).read_text()
+    (remark,) = (
+        text.partition("## Changed tests and checks")[2].strip().split("\n\n")[0].splitlines()
+    )
+    assert remark.startswith("- Write part two: low: test_calc.py:8: test `Sums.test_two_and_two`")
     assert project.git("rev-parse", "HEAD") == head
     assert not project.git("status", "--porcelain")
 

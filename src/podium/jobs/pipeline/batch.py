@@ -24,6 +24,7 @@ from podium.jobs.pipeline.attempts import Attempt, comparison_text, measured, ra
 from podium.jobs.pipeline.batch_forge import BATCH_BRANCHES
 from podium.jobs.pipeline.batch_report import body_of_batch
 from podium.jobs.pipeline.events import BatchTaskChanged, BatchTaskStatus
+from podium.jobs.pipeline.fix_proof import proof_lines
 from podium.jobs.pipeline.flow import look_at_the_remote
 from podium.jobs.pipeline.handover import hand_over
 from podium.jobs.pipeline.integration_queue import (
@@ -36,6 +37,7 @@ from podium.jobs.pipeline.pull_request import title_of
 from podium.jobs.pipeline.spec import PIPELINE
 from podium.jobs.pipeline.state import (
     Baseline,
+    FixProof,
     PipelineDeps,
     PipelineJob,
     PipelineState,
@@ -91,6 +93,10 @@ class BatchTaskState(FrozenModel):
     verified: bool = True
     why: str = ""
     """Reason for which it is not merged."""
+    proof: tuple[str, ...] = ()
+    """Proof of the fix by the first of its runs that had one, for the pull request."""
+    integrity: tuple[str, ...] = ()
+    """Findings about its tests and checks, with how each was resolved."""
     usage: Usage = Usage()
 
 
@@ -256,6 +262,8 @@ class _Ended(FrozenModel):
     branch: str = ""
     commit: str = ""
     why: str = ""
+    proof: tuple[str, ...] = ()
+    integrity: tuple[str, ...] = ()
     usage: Usage = Usage()
 
 
@@ -297,6 +305,8 @@ async def _watched(batch: _Batch, turn: int) -> _Batch:
                 "branch": end.branch or task.branch,
                 "commit": end.commit or task.commit,
                 "why": end.why,
+                "proof": task.proof or end.proof,
+                "integrity": tuple(dict.fromkeys((*task.integrity, *end.integrity))),
                 "usage": task.usage.plus(end.usage),
             }
         )
@@ -328,7 +338,7 @@ def _seen(view: StoreView, run_id: str) -> tuple[Run, BatchTaskStatus]:
 
 def _ended(run: Run) -> _Ended:
     result = run.result if isinstance(run.result, Mapping) else {}
-    why = ""
+    proof, why = result.get("fix_proof"), ""
     if not run.status.ended:
         why = f"needs a person: {_waiting_text(run)}"
     elif run.status is RunStatus.CANCELLED:
@@ -341,6 +351,8 @@ def _ended(run: Run) -> _Ended:
         branch=str(result.get("branch") or ""),
         commit=str(result.get("commit") or ""),
         why=why,
+        proof=tuple(proof_lines(FixProof.model_validate(proof)) if proof else ()),
+        integrity=tuple(map(str, result.get("test_integrity") or ())),
         usage=Usage.model_validate(result.get("usage") or {}),
     )
 
@@ -618,6 +630,9 @@ def _draft(batch: _Batch, context: StageContext, attempts: Sequence[Attempt]) ->
         task=state.job.task if attempts else "",
         tasks=[] if attempts else _rows(batch),
         attempts=attempts,
+        remarks=[
+            (batch.title(task), task.proof, task.integrity) for task in batch.having("merged")
+        ],
         evidence=[result.model_dump() for result in batch.checks],
         usd=_usage(batch).usd,
         run_id=state.run_id,
@@ -653,6 +668,8 @@ def _rows(batch: _Batch) -> list[dict[str, Json]]:
             "verified": bool(task.merge) and task.verified,
             "why": task.why,
             "runs": list(task.all_runs),
+            "fix_proof": list(task.proof),
+            "test_integrity": list(task.integrity),
             "usd": task.usage.usd,
         }
         for task in batch.tasks
