@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     )
     from podium.app.checks.detection import detect, detect_all, detect_in, probe_in
     from podium.app.checks.project_checks import ChecksReport, CheckTrial, ProjectChecks
-    from podium.app.checks.runner_output import failed_tests, never_ran, red_alike
+    from podium.app.checks.runner_output import executed_tests, failed_tests, never_ran, red_alike
 
 __all__ = [
     "ADVICE",
@@ -42,6 +42,7 @@ __all__ = [
     "detect",
     "detect_all",
     "detect_in",
+    "executed_tests",
     "failed_tests",
     "missing_programs",
     "named_checks",
@@ -72,6 +73,7 @@ export_lazily(
         "detect": "detection",
         "detect_all": "detection",
         "detect_in": "detection",
+        "executed_tests": "runner_output",
         "failed_tests": "runner_output",
         "missing_programs": "check",
         "named_checks": "check",

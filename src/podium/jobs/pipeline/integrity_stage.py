@@ -58,11 +58,57 @@ async def compare_tests(
     )
     reasons = tuple(dict.fromkeys((*state.test_changes, *settled.test_changes)))
     state = replace(state, integrity=result.findings, test_changes=reasons)
-    context = context.with_state(state)
+    return await _answered(context.with_state(state), name, settled)
+
+
+async def compare_test_runs(
+    context: StageContext, name: str, settled: Settled
+) -> tuple[StageContext, Settled]:
+    """Compare what the checks told of their tests with what they told on the base, as `compare_tests` does with their texts."""
+    state = context.state
+    findings = tuple(_run_findings(state)) if state.job.spec.test_integrity != "skip" else ()
+    if not findings:
+        return context, settled
+    integrity = tuple({finding.key: finding for finding in (*findings, *state.integrity)}.values())
+    return await _answered(context.with_state(replace(state, integrity=integrity)), name, settled)
+
+
+_FEWER = frozenset(
+    ("deleted_test", "merged_test", "uncollected_test", "new_skip", "fewer_cases", "fewer_tests_collected")
+)  # fmt: skip
+"""Kinds of findings that explain why fewer tests run. A person has decided about them."""
+
+
+def _run_findings(state: PipelineState) -> Iterator[IntegrityFinding]:
+    is_explained = any(finding.kind in _FEWER for finding in state.integrity)
+    for result in state.evidence:
+        before = state.on_base.get((state.base, result.command))
+        if before is None or not result.passed:
+            continue
+        ignored = set(result.ignored_failures) - set(before.ignored_failures)
+        if ignored:
+            text = f"the check ends with 0 although tests failed: {', '.join(sorted(ignored)[:5])}"
+            yield _of_run("hidden_failure", result.command, text)
+        was, now = before.tests_run or 0, result.tests_run
+        if was > (now or 0) and not is_explained:
+            text = f"the check ran {counted(was, 'test')} on the base"
+            here = "none of which it tells here" if now is None else f"and {now} here"
+            yield _of_run("fewer_tests_run", result.command, f"{text}, {here}")
+
+
+def _of_run(kind: str, command: str, text: str) -> IntegrityFinding:
+    return IntegrityFinding(kind=kind, path=f"`{command}`", subject=command[:200], text=text)
+
+
+async def _answered(
+    context: StageContext, name: str, settled: Settled
+) -> tuple[StageContext, Settled]:
+    """Send work with open findings back once; then let a person decide."""
+    state = context.state
     open_ones = open_findings(state)
     if not open_ones:
         return context, settled
-    if action == "warn":
+    if state.job.spec.test_integrity == "warn":
         for finding in open_ones[:_MAX_LISTED]:
             context.flow.note(NoteTaken(text=f"Test integrity: {_sentence(finding)}"))
         return context, settled

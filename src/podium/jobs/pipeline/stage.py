@@ -26,7 +26,7 @@ from podium.jobs.pipeline.branch_documents import (
 from podium.jobs.pipeline.events import StageBegan, StageEnded
 from podium.jobs.pipeline.findings import findings_of
 from podium.jobs.pipeline.fix_proof import prove_fix
-from podium.jobs.pipeline.integrity_stage import compare_tests
+from podium.jobs.pipeline.integrity_stage import compare_test_runs, compare_tests
 from podium.jobs.pipeline.spec import DONE, FORWARD, NONCE_SLOT, Stage
 from podium.jobs.pipeline.stage_evaluation import settle
 from podium.jobs.pipeline.stage_prompt import build_brief
@@ -92,6 +92,8 @@ async def run_stage(context: StageContext, name: str) -> tuple[StageContext, Set
         context, settled = await compare_tests(context, name, number, settled)
         if settled.verdict == DONE:
             context, settled = await _checked(context, name, number, settled, moved=True)
+            if settled.verdict == DONE:
+                context, settled = await compare_test_runs(context, name, settled)
             if stage.does == "work":
                 context, settled = await prove_fix(context, name, number, settled)
             context = await forecast_conflicts(context, name)

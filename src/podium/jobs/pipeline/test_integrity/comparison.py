@@ -219,8 +219,15 @@ class _Comparison:
         for located in lost:
             if reason := self._why_not_run(located):
                 yield reason
-            elif _is_covered(located.test, [now.test for now in (*new, *matched)]):
-                continue
+            elif cover := _covering(located.test, [now.test for now in (*new, *matched)]):
+                yield _finding(
+                    "merged_test",
+                    located.path,
+                    located.test.line,
+                    located.test.name,
+                    f"test `{located.test.name}` is gone; `{cover.name}` has its calls and values",
+                    severity="low",
+                )
             else:
                 by_file[located.path].append(located.test)
         for path, tests in by_file.items():
@@ -534,8 +541,8 @@ def _matched(
     return pairs, lost, [now for now in new if (now.path, now.test.name) not in taken]
 
 
-def _is_covered(lost: PythonTest, tests: Sequence[PythonTest]) -> bool:
-    """Tell whether another test now has the calls and constants of one that is gone, as after parametrising."""
+def _covering(lost: PythonTest, tests: Sequence[PythonTest]) -> PythonTest | None:
+    """A test that now has the calls and constants of one that is gone, as after parametrising."""
     own = _own_constants(lost)
     strongest = max((assertion.strength for assertion in lost.assertions), default=NOTHING)
     for test in tests:
@@ -547,8 +554,8 @@ def _is_covered(lost: PythonTest, tests: Sequence[PythonTest]) -> bool:
             and strength >= strongest
             and len(shared) * 2 >= len(lost.calls)
         ):
-            return True
-    return False
+            return test
+    return None
 
 
 def _own_constants(test: PythonTest) -> frozenset[str]:
