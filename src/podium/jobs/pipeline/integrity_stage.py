@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -11,11 +12,13 @@ from podium.core.events import NoteTaken
 from podium.core.model import FrozenModel
 from podium.core.workspaces import TreeChange, TreeComparison
 from podium.jobs.pipeline.agent_text import one_line
+from podium.jobs.pipeline.fix_proof import is_test_file
 from podium.jobs.pipeline.state import SENT_BACK, PipelineState, Settled, StageContext, ask_a_person
 from podium.jobs.pipeline.test_integrity import (
     FileVersions,
     IntegrityFinding,
     compare,
+    is_check_settings,
     is_relevant,
     is_test_path,
     stopping,
@@ -220,7 +223,8 @@ async def _findings(context: StageContext) -> tuple[IntegrityFinding, ...]:
             )
             if mode.startswith("100")
         ]
-        blobs = await workspace.blobs([*ids, *unchanged.values()], _MAX_BYTES)
+        settings = _unchanged_settings(trees, changes)
+        blobs = await workspace.blobs([*ids, *unchanged.values(), *settings.values()], _MAX_BYTES)
     except NotPossibleNow as error:
         return (_not_compared("", f"the branch could not be compared with its base: {error}"),)
     versions = [_versions(change, blobs) for change in changes[:_MAX_FILES]]
@@ -235,7 +239,47 @@ async def _findings(context: StageContext) -> tuple[IntegrityFinding, ...]:
         if left
         else ()
     )
-    return (*await asyncio.to_thread(compare, versions, tuple(trees.files), texts), *more)
+    unread = [
+        version.path
+        for version, change in zip(versions, changes, strict=False)
+        if _is_important(version.path)
+        and (version.problem or (version.before is None and change.old_mode.startswith("100")))
+    ]
+    if unread:
+        text = f"{counted(len(unread), 'file')} of tests or checks could not be compared"
+        more = (*more, _not_compared(unread[0], f"{text}: {', '.join(unread[:5])}"))
+    more = (*more, *_other_tests(trees))
+    same = {path: _text(blobs.get(blob)) or "" for path, blob in settings.items()}
+    return (*await asyncio.to_thread(compare, versions, tuple(trees.files), texts, same), *more)
+
+
+_TEXT = re.compile(
+    r"\.(?:sh|bats|exs?|swift|dart|c|cc|cpp|m|lua|pl|t|feature|robot|hs|clj|erl|jl|r|zig|nim)$",
+    re.IGNORECASE,
+)
+"""Files with tests that are not read, because of their language."""
+
+
+def _other_tests(trees: TreeComparison) -> Iterator[IntegrityFinding]:
+    """Tests in languages that are not read, and data of tests: what is deleted or changed of them is named."""
+    arrived = {change.new_blob for change in trees.changes}
+    changes = [
+        change
+        for change in trees.changes
+        if change.old_mode and change.old_blob not in arrived - {change.new_blob}
+        if is_test_file(change.path) and not is_test_path(change.path)
+        if _TEXT.search(change.path) or not is_relevant(change.path)
+    ]
+    tests = [change.path for change in changes if _TEXT.search(change.path)]
+    gone = [change.path for change in changes if change.path in tests and not change.new_mode]
+    for path in gone[:_MAX_LISTED]:
+        yield IntegrityFinding(
+            kind="deleted_test", path=path, text="the test file was deleted", severity="medium"
+        )
+    others = [change.path for change in changes if change.path not in gone]
+    if others:
+        text = f"{counted(len(others), 'file')} of tests or their data changed and cannot be compared: {', '.join(others[:5])}"
+        yield IntegrityFinding(kind="changed_test_data", path=others[0], text=text, severity="low")
 
 
 def _is_important(path: str) -> bool:
@@ -246,9 +290,10 @@ _MAX_UNCHANGED = 60
 
 
 def _unchanged_tests(trees: TreeComparison, changes: Sequence[TreeChange]) -> Mapping[str, str]:
-    """Blobs of some Python tests that the branch leaves as they are: product code must not have their literals."""
+    """Blobs of some Python tests that the branch leaves as they are: product code must not have their literals, and changed
+    tests may call their functions."""
     changed = {change.path for change in changes}
-    if not any(path.endswith(".py") and not is_test_path(path) for path in changed):
+    if not any(path.endswith(".py") for path in changed):
         return {}
     tests = [
         path
@@ -256,6 +301,16 @@ def _unchanged_tests(trees: TreeComparison, changes: Sequence[TreeChange]) -> Ma
         if path.endswith(".py") and path not in changed and is_test_path(path)
     ]
     return {path: trees.files[path] for path in sorted(tests, key=len)[:_MAX_UNCHANGED]}
+
+
+def _unchanged_settings(trees: TreeComparison, changes: Sequence[TreeChange]) -> Mapping[str, str]:
+    """Blobs of settings at the top that the branch leaves as they are: a new file may take their place."""
+    changed = {change.path for change in changes}
+    return {
+        path: blob
+        for path, blob in trees.files.items()
+        if "/" not in path and path not in changed and is_check_settings(path)
+    }
 
 
 def _versions(change: TreeChange, blobs: Mapping[str, bytes]) -> FileVersions:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from podium.jobs.pipeline.test_integrity.check_settings import is_check_settings
 from podium.jobs.pipeline.test_integrity.comparison import (
     compare,
     is_relevant,
@@ -10,4 +11,12 @@ from podium.jobs.pipeline.test_integrity.comparison import (
 )
 from podium.jobs.pipeline.test_integrity.findings import FileVersions, IntegrityFinding
 
-__all__ = ["FileVersions", "IntegrityFinding", "compare", "is_relevant", "is_test_path", "stopping"]
+__all__ = [
+    "FileVersions",
+    "IntegrityFinding",
+    "compare",
+    "is_check_settings",
+    "is_relevant",
+    "is_test_path",
+    "stopping",
+]

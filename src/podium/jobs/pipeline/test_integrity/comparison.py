@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
@@ -18,6 +18,7 @@ from podium.jobs.pipeline.test_integrity.findings import (
 )
 from podium.jobs.pipeline.test_integrity.product_code import (
     TestValues,
+    caller_findings,
     hook_findings,
     is_source,
     is_start_file,
@@ -36,6 +37,7 @@ from podium.jobs.pipeline.test_integrity.python_tests import (
     read_python_file,
     with_helpers,
 )
+from podium.jobs.pipeline.test_integrity.replacements import replacement_findings
 from podium.jobs.pipeline.test_integrity.textual_tests import (
     TextFile,
     TextTest,
@@ -72,13 +74,17 @@ def is_test_path(path: str) -> bool:
 
 
 def compare(
-    files: Sequence[FileVersions], tree: Collection[str] = (), unchanged: Sequence[str] = ()
+    files: Sequence[FileVersions],
+    tree: Collection[str] = (),
+    unchanged: Sequence[str] = (),
+    settings: Mapping[str, str] | None = None,
 ) -> tuple[IntegrityFinding, ...]:
     """Findings about the changed files.
 
-    `tree` holds all paths of the branch, `unchanged` texts of tests that both sides have alike.
+    `tree` holds all paths of the branch, `unchanged` texts of tests that both sides have alike, `settings` texts of settings of
+    checks that they have alike, by path.
     """
-    found = list(_Comparison(files, frozenset(tree), unchanged).findings())
+    found = list(_Comparison(files, frozenset(tree), unchanged, settings or {}).findings())
     order: dict[Severity, int] = {"high": 0, "medium": 1, "low": 2}
     unique = {finding.key: finding for finding in found}
     ordered = sorted(
@@ -101,13 +107,20 @@ class _Located:
 
 class _Comparison:
     def __init__(
-        self, files: Sequence[FileVersions], tree: frozenset[str], unchanged: Sequence[str]
+        self,
+        files: Sequence[FileVersions],
+        tree: frozenset[str],
+        unchanged: Sequence[str],
+        settings: Mapping[str, str],
     ) -> None:
         self._unchanged = unchanged
+        self._settings = settings
         self._files = files
         self._tree = tree
         self._before: dict[str, PythonFile] = {}
         self._after: dict[str, PythonFile] = {}
+        self._by_name: dict[str, PythonTest | None] = {}
+        """Functions of unchanged tests that were looked up."""
 
     def findings(self) -> Iterator[IntegrityFinding]:
         for file in self._files:
@@ -117,7 +130,7 @@ class _Comparison:
         )
         for file in self._files:
             if is_check_settings(file.path):
-                yield from settings_findings(file, tests)
+                yield from settings_findings(file, tests, self._settings)
             if is_start_file(file.path):
                 yield from start_file_findings(file)
         yield from self._python()
@@ -186,25 +199,79 @@ class _Comparison:
         pairs, lost, new = _matched(before, after)
         helper_before, helper_after = _helpers(self._before), _helpers(self._after)
         changed_helpers = _new_helpers(helper_before, helper_after)
+        # An assertion of a test that was split is in another one.
+        moved = {
+            (assertion.text, assertion.strength)
+            for other in new
+            for assertion in other.test.assertions
+        }
+        reached: set[str] = set()
         for old, now in pairs:
+            reached |= now.test.calls
             if old.test.source == now.test.source and not (
                 changed_helpers and now.test.calls & changed_helpers
             ):
                 continue
-            before_all = with_helpers(old.test, helper_before.get)
-            after_all = with_helpers(now.test, helper_after.get)
+            before_all = with_helpers(old.test, self._helper_in(helper_before))
+            after_all = with_helpers(now.test, self._helper_in(helper_after))
+            before_all = tuple(
+                a for a in before_all if a in after_all or (a.text, a.strength) not in moved
+            )
             yield from _weaker(old, now, before_all, after_all, changed_helpers)
+        yield from self._support(reached)
         yield from self._lost(lost, new, [now for _, now in pairs], unreadable)
         known = {now.test.name for _, now in pairs} | {old.test.leaf for old in before}
         yield from self._new(new, helper_after)
         yield from self._skips(known, {located.test.name for located in new})
+        paths = [path for path in self._tree if path.endswith(".py") and is_test_path(path)]
         for file in self._files:
             name = PurePosixPath(file.path).name
             after_file = self._after.get(file.path)
             if after_file is not None and (
                 name == "conftest.py" or "plugin" in name or is_test_path(file.path)
             ):
-                yield from hook_findings(file, self._before.get(file.path), after_file)
+                old_file = self._before.get(file.path)
+                yield from hook_findings(file, old_file, after_file, self._tree)
+                yield from replacement_findings(file.path, old_file, after_file, paths)
+
+    def _helper_in(self, changed: Mapping[str, PythonTest]) -> Callable[[str], PythonTest | None]:
+        """Look a helper up in the changed files, else in the tests that both sides have alike."""
+
+        def helper_named(name: str) -> PythonTest | None:
+            return changed.get(name) or self._unchanged_function(name)
+
+        return helper_named
+
+    def _unchanged_function(self, name: str) -> PythonTest | None:
+        if name not in self._by_name:
+            header = f"def {name}("
+            texts = (text for text in self._unchanged if name and header in text)
+            files = (parsed for text in texts if (parsed := read_python_file(text)) is not None)
+            self._by_name[name] = next(
+                (parsed.functions[name] for parsed in files if name in parsed.functions), None
+            )
+        return self._by_name[name]
+
+    def _support(self, reached: Collection[str]) -> Iterator[IntegrityFinding]:
+        """Functions that assert for tests of other files, which this branch leaves as they are."""
+        for path, parsed in self._after.items():
+            old_functions = self._before[path].functions if path in self._before else {}
+            for name, function in parsed.functions.items() if is_test_path(path) else ():
+                old = old_functions.get(name)
+                if (
+                    old is None
+                    or name in reached
+                    or name.startswith("test")
+                    or old.source == function.source
+                ):
+                    continue
+                yield from _weaker(
+                    _Located(path, old),
+                    _Located(path, function),
+                    old.assertions,
+                    function.assertions,
+                    frozenset(),
+                )
 
     def _lost(
         self,
@@ -417,11 +484,19 @@ class _Comparison:
 
     def _patterns(self) -> Iterator[IntegrityFinding]:
         values = self._test_values()
+        known = {
+            line.strip()
+            for file in self._files
+            if file.before is not None and not is_test_path(file.path)
+            for line in file.before.split("\n")
+        }
         for file in self._files:
             if file.after is None or not (is_source(file.path) or language_of(file.path)):
                 continue
             is_test = is_test_path(file.path)
-            yield from pattern_findings(file, is_test=is_test)
+            yield from pattern_findings(file, known, is_test=is_test)
+            if file.path.endswith(".py"):
+                yield from caller_findings(file, is_test=is_test)
             if not is_test:
                 yield from literal_findings(file, values)
 
@@ -580,7 +655,7 @@ def _weaker(
             path,
             line,
             name,
-            f"test `{name}`: {text}",
+            f"{'test' if now.test.leaf.startswith('test') else 'helper'} `{name}`: {text}",
             before=was,
             after=is_,
             severity=severity,
@@ -703,13 +778,13 @@ def _weaker_assertions(
 _WORDS = re.compile(r"\w+")
 
 
-_TELLING = re.compile(r"'[^']{4,}'|\b[A-Z]\w{3,}")
+_SIGNIFICANT = re.compile(r"'[^']{4,}'|\b[A-Z]\w{3,}")
 """Literals, and names of classes."""
 
 
 def _contains(now: Assertion, old: Assertion) -> bool:
     """True when a stronger new assertion names all that a weaker one was about, as `pytest.warns(X, match=…)` does."""
-    names = _TELLING.findall(old.text.removeprefix("self."))
+    names = _SIGNIFICANT.findall(old.text.removeprefix("self."))
     return bool(names) and now.strength > old.strength and all(name in now.text for name in names)
 
 

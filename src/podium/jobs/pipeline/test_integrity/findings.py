@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -58,3 +59,16 @@ def quote(text: str) -> str:
     """A piece of code on one line, cut where it is long."""
     line = " ".join(text.split()).replace("`", "'")
     return line if len(line) <= MAX_QUOTE else f"{line[: MAX_QUOTE - 1]}…"
+
+
+def added_lines(file: FileVersions) -> Iterator[tuple[int, str]]:
+    """Lines of the branch's version that the base's does not have, with their numbers."""
+    left: dict[str, int] = {}
+    for line in (file.before or "").split("\n"):
+        left[line.strip()] = left.get(line.strip(), 0) + 1
+    for number, line in enumerate((file.after or "").split("\n"), 1):
+        text = line.strip()
+        if left.get(text):
+            left[text] -= 1
+        elif text:
+            yield number, text
