@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from podium.jobs.pipeline.batch import _ended
 from podium.jobs.pipeline.composition import attempts_job
 from podium.jobs.pipeline.fix_proof import proof_record
 from podium.jobs.pipeline.state import FixProof, ProofRun
+from podium.testing import retry_until
 from tests.integration.pipeline.batch_harness import BatchProject, worker
 
 TASK = "Write part one"
@@ -68,6 +71,26 @@ async def test_best_attempt_is_delivered_and_the_others_stay(tmp_path: Path) -> 
     assert project.git("rev-parse", "--verify", rows["stuck"]["branch"])
     text = Path(run.result["pull_request"]["file"]).read_text()
     assert "| 1 | 2 | short | passed | no | 0 | 1 line in 1 file | $0.0100 |" in text
+
+
+@pytest.mark.soak
+async def test_attempt_whose_workspace_is_removed_is_compared_and_delivered(tmp_path: Path) -> None:
+    slow = worker(TASK, {"one.py": LONG}, {"sleep_seconds": 3})
+    project = project_with(tmp_path, short=worker(TASK, {"one.py": SHORT}), long=slow)
+    working = asyncio.create_task(attempt(project, 2, parallel=1))
+    await retry_until(
+        lambda: len(list((tmp_path / ".worktrees").glob("write-*"))) == 2 or working.done()
+    )
+    (first,) = (
+        folder
+        for folder in (tmp_path / ".worktrees").glob("write-*")
+        if (folder / "one.py").exists()
+    )
+    shutil.rmtree(first)
+    run = await working
+    assert run.status is RunStatus.SUCCEEDED, run.failure
+    assert [row["agent"] for row in run.result["attempts"]] == ["short", "long"]
+    assert project.tree(run.result["branch"])["one.py"] == SHORT.strip()
 
 
 @pytest.mark.soak

@@ -46,8 +46,8 @@ from podium.jobs.pipeline.state import (
 )
 from podium.jobs.pipeline.task_list import BatchTask, start_order
 from podium.jobs.pipeline.verdict_routes import integration_of
-from podium.jobs.pipeline.workspace_recovery import recovering
-from podium.ports import FlowBody, FlowContext, StepContext, StoreView
+from podium.jobs.pipeline.workspace_recovery import recovering, restore_workspace
+from podium.ports import FlowBody, FlowContext, StepContext, StoreView, Workspace
 from podium.render.text import counted
 
 LEAVE_OUT = "leave out"
@@ -539,7 +539,7 @@ async def _compared(batch: _Batch, turn: int) -> list[Attempt]:
             )
             if task.status == "finished":
                 run = await deps.budget.store.read(partial(_run_of, task.run_id))
-                workspace = await deps.workspaces.open(ids[task.run_id])
+                workspace = await _workspace_of(deps, run)
                 diff = await workspace.diff(context.state.base)
                 attempt = measured(attempt, run.result or {}, diff)
             attempts.append(attempt)
@@ -556,6 +556,15 @@ def _run_of(run_id: str, view: StoreView) -> Run:
     if run is None:
         raise NotPossibleNow(f"run {run_id} is not in the store any more")
     return run
+
+
+async def _workspace_of(deps: PipelineDeps, run: Run) -> Workspace:
+    """Workspace of a run that has ended, made again if it is gone."""
+    steps = await deps.budget.store.read(lambda view: view.steps(run.id))
+    (made,) = (WorkspaceRecord.model_validate(s.output) for s in steps if s.key == "workspace")
+    if await deps.workspaces.missing(made.id):
+        return await restore_workspace(deps, PipelineJob.model_validate(run.input), run.id, made)
+    return await deps.workspaces.open(made.id)
 
 
 async def _branch_of(context: StageContext, workspace_id: str) -> str:

@@ -18,6 +18,7 @@ from podium.jobs.pipeline.test_integrity.findings import (
     IntegrityFinding,
     Severity,
     added_lines,
+    make_finding,
     quote,
 )
 
@@ -731,15 +732,9 @@ def _finding(
     after: str,
     severity: Severity,
 ) -> IntegrityFinding:
-    return IntegrityFinding(
-        kind=kind,
-        path=file.path,
-        line=_line_of(file, subject, after),
-        subject=subject[:200],
-        text=text,
-        before=quote(before),
-        after=quote(after),
-        severity=severity,
+    line = _line_of(file, subject, after)
+    return make_finding(
+        kind, file.path, line, subject, text, before=before, after=after, severity=severity
     )
 
 

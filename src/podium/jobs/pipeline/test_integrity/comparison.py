@@ -14,7 +14,7 @@ from podium.jobs.pipeline.test_integrity.findings import (
     FileVersions,
     IntegrityFinding,
     Severity,
-    quote,
+    make_finding,
 )
 from podium.jobs.pipeline.test_integrity.product_code import (
     TestValues,
@@ -150,7 +150,7 @@ class _Comparison:
             if parsed is not None and (may_test or parsed.tests):
                 self._after[file.path] = parsed
             elif parsed is None and self._tests_of(file.path):
-                yield _finding(
+                yield make_finding(
                     "unreadable_test",
                     file.path,
                     0,
@@ -159,7 +159,7 @@ class _Comparison:
                     severity="high",
                 )
         elif file.problem and self._tests_of(file.path):
-            yield _finding(
+            yield make_finding(
                 "unreadable_test",
                 file.path,
                 0,
@@ -287,7 +287,7 @@ class _Comparison:
             if reason := self._why_not_run(located):
                 yield reason
             elif cover := _covering(located.test, [now.test for now in (*new, *matched)]):
-                yield _finding(
+                yield make_finding(
                     "merged_test",
                     located.path,
                     located.test.line,
@@ -301,7 +301,7 @@ class _Comparison:
             if path in gone_files and len(tests) > 1:
                 listed = ", ".join(test.name for test in tests[:5])
                 more = f" and {len(tests) - 5} more" if len(tests) > 5 else ""
-                yield _finding(
+                yield make_finding(
                     "deleted_test",
                     path,
                     0,
@@ -312,7 +312,7 @@ class _Comparison:
                 continue
             for test in tests:
                 first = test.assertions[0].text if test.assertions else test.text.split("\n")[0]
-                yield _finding(
+                yield make_finding(
                     "deleted_test",
                     path,
                     test.line,
@@ -351,7 +351,7 @@ class _Comparison:
             return None
         _, path, test, reason = best
         text = f"test `{located.test.name}` is no longer collected: {reason}"
-        return _finding(
+        return make_finding(
             "uncollected_test",
             path,
             test.line,
@@ -371,7 +371,7 @@ class _Comparison:
             assertions = with_helpers(test, helpers.get)
             if assertions and all(assertion.strength == NOTHING for assertion in assertions):
                 first = assertions[0]
-                yield _finding(
+                yield make_finding(
                     "test_without_effect",
                     located.path,
                     test.line,
@@ -381,7 +381,7 @@ class _Comparison:
                     severity="medium",
                 )
             elif test.cases == 0:
-                yield _finding(
+                yield make_finding(
                     "test_without_effect",
                     located.path,
                     test.line,
@@ -402,7 +402,7 @@ class _Comparison:
                     and test.assertions
                     and "fixture" not in test.never_runs
                 ):
-                    yield _finding(
+                    yield make_finding(
                         "uncollected_test",
                         path,
                         test.line,
@@ -418,7 +418,7 @@ class _Comparison:
             ):
                 for test in list(parsed.tests.values())[:1]:
                     if test.assertions:
-                        yield _finding(
+                        yield make_finding(
                             "uncollected_test",
                             path,
                             test.line,
@@ -446,7 +446,7 @@ class _Comparison:
                 else "high"
             )
             subject = mark.scope or path
-            yield _finding(
+            yield make_finding(
                 "new_skip",
                 path,
                 mark.line,
@@ -469,7 +469,7 @@ class _Comparison:
             if file.after is not None:
                 after[file.path] = read_text_file(file.path, file.after)
             elif file.problem and before.get(file.path) and before[file.path].tests:
-                yield _finding(
+                yield make_finding(
                     "unreadable_test",
                     file.path,
                     0,
@@ -650,7 +650,7 @@ def _weaker(
     def found(
         kind: str, line: int, text: str, was: str = "", is_: str = "", severity: Severity = "high"
     ) -> IntegrityFinding:
-        return _finding(
+        return make_finding(
             kind,
             path,
             line,
@@ -825,7 +825,7 @@ def _text_tests(
             gone[path].append(old)
     for path, tests in gone.items():
         if path not in after and len(tests) > 1:
-            yield _finding(
+            yield make_finding(
                 "deleted_test",
                 path,
                 0,
@@ -835,7 +835,7 @@ def _text_tests(
             )
             continue
         for test in tests:
-            yield _finding(
+            yield make_finding(
                 "deleted_test",
                 path,
                 test.line,
@@ -855,7 +855,7 @@ def _weaker_text(path: str, old: TextTest, now: TextTest) -> Iterator[IntegrityF
         return
     subject = f"test `{now.name}`"
     if now.returns_early and not old.returns_early:
-        yield _finding(
+        yield make_finding(
             "early_return",
             path,
             now.line,
@@ -864,7 +864,7 @@ def _weaker_text(path: str, old: TextTest, now: TextTest) -> Iterator[IntegrityF
             severity="high",
         )
     if now.assertions < old.assertions:
-        yield _finding(
+        yield make_finding(
             "removed_assertion",
             path,
             now.line,
@@ -873,7 +873,7 @@ def _weaker_text(path: str, old: TextTest, now: TextTest) -> Iterator[IntegrityF
             severity="high",
         )
     elif now.empty > old.empty:
-        yield _finding(
+        yield make_finding(
             "weaker_assertion",
             path,
             now.line,
@@ -882,7 +882,7 @@ def _weaker_text(path: str, old: TextTest, now: TextTest) -> Iterator[IntegrityF
             severity="high",
         )
     elif now.strong < old.strong:
-        yield _finding(
+        yield make_finding(
             "weaker_assertion",
             path,
             now.line,
@@ -901,7 +901,7 @@ def _text_marks(
             if left[text]:
                 left[text] -= 1
                 continue
-            yield _finding(
+            yield make_finding(
                 "new_skip",
                 path,
                 line,
@@ -910,29 +910,6 @@ def _text_marks(
                 after=text,
                 severity="high",
             )
-
-
-def _finding(
-    kind: str,
-    path: str,
-    line: int,
-    subject: str,
-    text: str,
-    *,
-    before: str = "",
-    after: str = "",
-    severity: Severity,
-) -> IntegrityFinding:
-    return IntegrityFinding(
-        kind=kind,
-        path=path,
-        line=line,
-        subject=subject[:200],
-        text=text[:600],
-        before=quote(before),
-        after=quote(after),
-        severity=severity,
-    )
 
 
 def stopping(findings: Iterable[IntegrityFinding]) -> tuple[IntegrityFinding, ...]:

@@ -72,3 +72,27 @@ def added_lines(file: FileVersions) -> Iterator[tuple[int, str]]:
             left[text] -= 1
         elif text:
             yield number, text
+
+
+def make_finding(
+    kind: str,
+    path: str,
+    line: int,
+    subject: str,
+    text: str,
+    *,
+    before: str = "",
+    after: str = "",
+    severity: Severity,
+) -> IntegrityFinding:
+    """The finding, with long texts cut."""
+    return IntegrityFinding(
+        kind=kind,
+        path=path,
+        line=line,
+        subject=subject[:200],
+        text=text[:600],
+        before=quote(before),
+        after=quote(after),
+        severity=severity,
+    )

@@ -11,7 +11,9 @@ from pathlib import PurePosixPath
 from podium.jobs.pipeline.test_integrity.findings import (
     FileVersions,
     IntegrityFinding,
+    Severity,
     added_lines,
+    make_finding,
     quote,
 )
 from podium.jobs.pipeline.test_integrity.python_tests import PythonFile, SkipMark, parse_python
@@ -168,7 +170,7 @@ def hook_findings(
         if name == "pytest_plugins" and not _names_file(text, tree):
             continue
         how = "new" if old is None else "changed"
-        severity = (
+        severity: Severity = (
             "medium"
             if name
             in (
@@ -439,16 +441,12 @@ def new_skips(before: Collection[SkipMark], after: Collection[SkipMark]) -> Iter
 
 
 def _at(
-    file: FileVersions, line: int, kind: str, subject: str, text: str, after: str, severity: str
+    file: FileVersions,
+    line: int,
+    kind: str,
+    subject: str,
+    text: str,
+    after: str,
+    severity: Severity,
 ) -> IntegrityFinding:
-    return IntegrityFinding.model_validate(
-        {
-            "kind": kind,
-            "path": file.path,
-            "line": line,
-            "subject": subject[:200],
-            "text": text,
-            "after": quote(after),
-            "severity": severity,
-        }
-    )
+    return make_finding(kind, file.path, line, subject, text, after=after, severity=severity)

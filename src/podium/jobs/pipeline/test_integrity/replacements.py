@@ -7,7 +7,12 @@ import re
 import sys
 from collections.abc import Collection, Iterator, Mapping
 
-from podium.jobs.pipeline.test_integrity.findings import IntegrityFinding, Severity, quote
+from podium.jobs.pipeline.test_integrity.findings import (
+    IntegrityFinding,
+    Severity,
+    make_finding,
+    quote,
+)
 from podium.jobs.pipeline.test_integrity.python_tests import (
     ASSERTIONS,
     PythonFile,
@@ -191,12 +196,7 @@ def _finding(
 def _at(
     path: str, node: ast.stmt, subject: str, text: str, severity: Severity = "medium"
 ) -> IntegrityFinding:
-    return IntegrityFinding(
-        kind="replaced",
-        path=path,
-        line=node.lineno,
-        subject=subject[:200],
-        text=text,
-        after=quote(ast.unparse(node)),
-        severity=severity,
+    after = ast.unparse(node)
+    return make_finding(
+        "replaced", path, node.lineno, subject, text, after=after, severity=severity
     )
