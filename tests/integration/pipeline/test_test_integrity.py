@@ -128,10 +128,10 @@ async def test_checks_that_run_fewer_tests_or_end_well_in_spite_of_failures_are_
     files = {
         "calc.py": BASE["calc.py"] + READY,
         "test_needs.py": NEEDS,
-        "Makefile": "-include local.mk\n\ncheck:\n\tpython3 -m unittest -q\n",
+        "Makefile": "-include local.inc\n\ncheck:\n\tpython3 -m unittest -q\n",
     }
     first = changes({"calc.py": SKIPS + RIGHT}, 1)
-    second = changes({"calc.py": BASE["calc.py"] + READY, "local.mk": ".IGNORE:\n"}, 2)
+    second = changes({"calc.py": BASE["calc.py"] + READY, "local.inc": ".IGNORE:\n"}, 2)
     project = Project(tmp_path).build(
         [first, second, *smooth()],
         files={**BASE, **files},
