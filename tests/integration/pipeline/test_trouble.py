@@ -54,6 +54,32 @@ async def test_an_agent_that_is_down_gives_way_to_the_next_of_its_role(tmp_path:
     assert (ended["role"], ended["verdict"]) == ("architect", "DONE")
 
 
+TROUBLE = """mkdir -p __pycache__
+echo x >> __pycache__/tries
+case $(wc -l < __pycache__/tries) in 1) sleep 60 ;; 2) kill -9 $PPID ;; esac
+"""
+
+
+async def test_agent_that_is_too_slow_and_then_crashes_is_asked_again_by_itself(
+    tmp_path: Path,
+) -> None:
+    slow = develops()
+    slow["acts"].insert(1, {"run": TROUBLE})
+    agent = {"kind": "scripted", "script": "../script.yaml", "timeout_seconds": 4}
+    project = Project(tmp_path).build([slow, *smooth()], settings={"agents": {"player": agent}})
+    run = await project.run(mode="quick")
+    assert run.status is RunStatus.SUCCEEDED, run.failure or run.waiting_for
+    events = await project.events(run.id)
+    broke = [e["failure"]["kind"] for e in events if e["type"] == "step_broke"]
+    assert broke == ["TimedOut", "AgentLost"]
+    waited = [e["signal"] for e in events if e["type"] == "run_waiting"]
+    assert waited == ["timer:agent-lost:develop-1-0", "timer:agent-lost:develop-1-0"]
+    developed = [
+        e["verdict"] for e in events if e["type"] == "stage_ended" and e["stage"] == "develop"
+    ]
+    assert developed == ["DONE"]
+
+
 async def test_workspace_that_is_removed_under_a_turn_and_under_checks_is_made_again(
     tmp_path: Path,
 ) -> None:
