@@ -21,6 +21,7 @@ from podium.jobs.pipeline.test_integrity import (
     is_check_settings,
     is_relevant,
     is_test_path,
+    make_finding,
     stopping,
 )
 from podium.ports import StepContext
@@ -76,31 +77,30 @@ async def compare_test_runs(
     return await _answered(context.with_state(replace(state, integrity=integrity)), name, settled)
 
 
-_FEWER = frozenset(
-    ("deleted_test", "merged_test", "uncollected_test", "new_skip", "fewer_cases", "fewer_tests_collected")
-)  # fmt: skip
-"""Kinds of findings that explain why fewer tests run. A person has decided about them."""
-
-
 def _run_findings(state: PipelineState) -> Iterator[IntegrityFinding]:
-    is_explained = any(finding.kind in _FEWER for finding in state.integrity)
+    explained = sum(finding.tests for finding in state.integrity)
     for result in state.evidence:
         before = state.on_base.get((state.base, result.command))
         if before is None or not result.passed:
             continue
         ignored = set(result.ignored_failures) - set(before.ignored_failures)
         if ignored:
-            text = f"the check ends with 0 although tests failed: {', '.join(sorted(ignored)[:5])}"
-            yield _of_run("hidden_failure", result.command, text)
-        was, now = before.tests_run or 0, result.tests_run
-        if was > (now or 0) and not is_explained:
-            text = f"the check ran {counted(was, 'test')} on the base"
-            here = "none of which it tells here" if now is None else f"and {now} here"
-            yield _of_run("fewer_tests_run", result.command, f"{text}, {here}")
+            text, now = (
+                "the check ends with 0 although tests failed",
+                ", ".join(sorted(ignored)[:5]),
+            )
+            yield _of_run("hidden_failure", result.command, text, "", now)
+        was, ran = before.tests_run or 0, result.tests_run
+        if was - (ran or 0) > explained:
+            now = counted(ran, "test") if ran is not None else "no summary of tests"
+            text = "the check runs fewer tests than on the base"
+            yield _of_run("fewer_tests_run", result.command, text, counted(was, "test"), now)
 
 
-def _of_run(kind: str, command: str, text: str) -> IntegrityFinding:
-    return IntegrityFinding(kind=kind, path=f"`{command}`", subject=command[:200], text=text)
+def _of_run(kind: str, command: str, text: str, before: str, after: str) -> IntegrityFinding:
+    return make_finding(
+        kind, f"`{command}`", 0, command, text, before=before, after=after, severity="high"
+    )
 
 
 async def _answered(
@@ -247,7 +247,8 @@ async def _findings(context: StageContext) -> tuple[IntegrityFinding, ...]:
     ]
     if unread:
         text = f"{counted(len(unread), 'file')} of tests or checks could not be compared"
-        more = (*more, _not_compared(unread[0], f"{text}: {', '.join(unread[:5])}"))
+        finding = _not_compared(unread[0], text)
+        more = (*more, finding.model_copy(update={"after": ", ".join(unread)[:300]}))
     more = (*more, *_other_tests(trees))
     same = {path: _text(blobs.get(blob)) or "" for path, blob in settings.items()}
     return (*await asyncio.to_thread(compare, versions, tuple(trees.files), texts, same), *more)

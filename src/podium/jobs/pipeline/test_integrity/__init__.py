@@ -9,7 +9,11 @@ from podium.jobs.pipeline.test_integrity.comparison import (
     is_test_path,
     stopping,
 )
-from podium.jobs.pipeline.test_integrity.findings import FileVersions, IntegrityFinding
+from podium.jobs.pipeline.test_integrity.findings import (
+    FileVersions,
+    IntegrityFinding,
+    make_finding,
+)
 
 __all__ = [
     "FileVersions",
@@ -18,5 +22,6 @@ __all__ = [
     "is_check_settings",
     "is_relevant",
     "is_test_path",
+    "make_finding",
     "stopping",
 ]

@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from podium.jobs.pipeline.test_integrity.findings import (
+    ANY_NUMBER,
     FileVersions,
     IntegrityFinding,
     Severity,
@@ -732,9 +733,16 @@ def _finding(
     after: str,
     severity: Severity,
 ) -> IntegrityFinding:
-    line = _line_of(file, subject, after)
     return make_finding(
-        kind, file.path, line, subject, text, before=before, after=after, severity=severity
+        kind,
+        file.path,
+        _line_of(file, subject, after),
+        subject,
+        text,
+        before=before,
+        after=after,
+        severity=severity,
+        tests=ANY_NUMBER if severity != "low" else 0,
     )
 
 

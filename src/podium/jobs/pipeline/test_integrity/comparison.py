@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 
 from podium.jobs.pipeline.test_integrity.check_settings import is_check_settings, settings_findings
 from podium.jobs.pipeline.test_integrity.findings import (
+    ANY_NUMBER,
     FileVersions,
     IntegrityFinding,
     Severity,
@@ -294,6 +295,7 @@ class _Comparison:
                     located.test.name,
                     f"test `{located.test.name}` is gone; `{cover.name}` has its calls and values",
                     severity="low",
+                    tests=_number_of(located.test),
                 )
             else:
                 by_file[located.path].append(located.test)
@@ -308,6 +310,7 @@ class _Comparison:
                     path,
                     f"the test file was deleted with {len(tests)} tests ({listed}{more})",
                     severity="high",
+                    tests=sum(map(_number_of, tests)),
                 )
                 continue
             for test in tests:
@@ -320,6 +323,7 @@ class _Comparison:
                     f"test `{test.name}` was deleted",
                     before=first,
                     severity="high",
+                    tests=_number_of(test),
                 )
 
     def _why_not_run(self, located: _Located) -> IntegrityFinding | None:
@@ -360,6 +364,7 @@ class _Comparison:
             before=located.test.text.split("\n")[0],
             after=test.text.split("\n")[0],
             severity="high",
+            tests=_number_of(located.test),
         )
 
     def _new(
@@ -454,6 +459,7 @@ class _Comparison:
                 f"`{subject}` has a new mark that keeps tests from running or from counting",
                 after=mark.text,
                 severity=severity,
+                tests=0 if only_new else 1 if mark.scope in known else ANY_NUMBER,
             )
 
     # -- other languages
@@ -518,6 +524,11 @@ class _Comparison:
 def _is_scope_of(scope: str, tests: Collection[str]) -> bool:
     """True for a new test, and for a class of new tests alone."""
     return scope in tests or (bool(scope) and any(name.startswith(f"{scope}.") for name in tests))
+
+
+def _number_of(test: PythonTest) -> int:
+    """Number of tests that a runner makes of it."""
+    return ANY_NUMBER if test.cases is None else test.cases
 
 
 def _is_test_module(path: str) -> bool:
@@ -668,9 +679,10 @@ def _weaker(
         and now.test.cases is not None
         and now.test.cases < old.test.cases
     ):
-        yield found(
+        fewer = found(
             "fewer_cases", now.test.line, f"has {now.test.cases} cases instead of {old.test.cases}"
         )
+        yield fewer.model_copy(update={"tests": old.test.cases - now.test.cases})
     for decorator in now.test.decorators:
         called = re.split(r"[.(]", decorator)[-1 if "(" not in decorator else 0]
         if decorator not in old.test.decorators and called in new_helpers:
@@ -832,6 +844,7 @@ def _text_tests(
                 path,
                 f"the test file was deleted with {len(tests)} tests",
                 severity="high",
+                tests=ANY_NUMBER,
             )
             continue
         for test in tests:
@@ -842,6 +855,7 @@ def _text_tests(
                 test.name,
                 f"test `{test.name}` was deleted",
                 severity="high",
+                tests=ANY_NUMBER,
             )
 
 
@@ -909,6 +923,7 @@ def _text_marks(
                 "a new mark keeps tests from running or from counting",
                 after=text,
                 severity="high",
+                tests=ANY_NUMBER,
             )
 
 

@@ -12,6 +12,8 @@ from podium.core.model import FrozenModel
 Severity = Literal["high", "medium", "low"]
 """`low` is named in the pull request and stops nothing."""
 MAX_QUOTE = 300
+ANY_NUMBER = 10_000
+"""Number of tests where the text does not tell how many."""
 
 
 class IntegrityFinding(FrozenModel):
@@ -28,6 +30,8 @@ class IntegrityFinding(FrozenModel):
     before: str = ""
     after: str = ""
     severity: Severity = "high"
+    tests: int = 0
+    """Number of tests that no longer run because of it."""
 
     @property
     def key(self) -> str:
@@ -84,6 +88,7 @@ def make_finding(
     before: str = "",
     after: str = "",
     severity: Severity,
+    tests: int = 0,
 ) -> IntegrityFinding:
     """The finding, with long texts cut."""
     return IntegrityFinding(
@@ -95,4 +100,5 @@ def make_finding(
         before=quote(before),
         after=quote(after),
         severity=severity,
+        tests=tests,
     )
