@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import yaml
 
-from podium.core.errors import BadInput
+from podium.core.errors import BadInput, LockHeld, NeedsHuman
 from podium.core.work import RunStatus
-from podium.jobs.pipeline import composition
+from podium.jobs.pipeline import composition, workspace_recovery
 from podium.testing import retry_until
 from tests.integration.pipeline.pipeline_harness import RIGHT, TEST, Project, develops, smooth, turn
 
@@ -109,6 +111,36 @@ async def test_workspace_that_is_removed_under_a_turn_and_under_checks_is_made_a
         e["verdict"] for e in events if e["type"] == "stage_ended" and e["stage"] == "develop"
     ]
     assert developed == ["DONE"], "a lost workspace was held against the developer"
+
+
+async def test_step_that_meets_a_held_workspace_is_done_again_and_then_a_person_is_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Pauses are not what this is about.
+    monkeypatch.setattr(workspace_recovery, "_FIRST_PAUSE_SECONDS", 0.0)
+    held = [LockHeld("a run is using it")] * 2
+    notes: list[str] = []
+
+    async def step(name: str, work: Any, **more: Any) -> Any:
+        return await work(SimpleNamespace(key=name, run_id="run_1"))
+
+    async def missing(workspace_id: str) -> str:
+        return ""
+
+    async def work(context: Any) -> str:
+        if held:
+            raise held.pop()
+        return "done"
+
+    flow = SimpleNamespace(step=step, note=lambda event: notes.append(event.text))
+    deps = SimpleNamespace(workspaces=SimpleNamespace(missing=missing))
+    made, current = SimpleNamespace(id="ws_1"), SimpleNamespace()
+    recovering: Any = workspace_recovery._RecoveringFlow(flow, deps, None, made, current)  # type: ignore[arg-type]
+    assert await recovering.step("settle", work) == "done"
+    assert notes == ["settle is done again: a run is using it"] * 2
+    held += [LockHeld("a run is using it")] * 3
+    with pytest.raises(NeedsHuman, match="a run is using it, 3 times during settle"):
+        await recovering.step("settle", work)
 
 
 async def test_a_branch_that_is_refused_again_and_again_asks_every_time(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ _SETTLES = re.compile(r"settle:(.+?)(?::asked[0-9]+)?#([0-9]+)")
 _WORKS = ("work", "integrate")
 _RUNS_CHECKS = ("checks:", "baseline", "proof:", "merge:tasks", "merge:base")
 """Steps that run checks: what failed because its folder went away under it says nothing."""
-_MAX_LOSSES = 3
+_MAX_TRIES = 3
 _FIRST_PAUSE_SECONDS = 1.0
 _PAGE = 1000
 _MAX_LISTED = 5
@@ -61,7 +61,7 @@ class _CurrentWorkspace:
 class _RecoveringFlow:
     """A flow's context, whose steps make the workspace again that is gone when they begin, or goes away under them.
 
-    Steps are done again, as after a crash. All else is as in the context itself.
+    They are done again then, as after a crash, and when somebody else held the workspace. All else is as in the context itself.
     """
 
     def __init__(
@@ -91,20 +91,27 @@ class _RecoveringFlow:
         retry: Retry = ONCE,
     ) -> T:
         async def work(step: StepContext) -> T:
-            for losses in range(_MAX_LOSSES):
-                await self._recovered(step.key, losses)
+            why = ""
+            for tries in range(_MAX_TRIES):
+                if tries:
+                    await asyncio.sleep(_FIRST_PAUSE_SECONDS * 2.0 ** (tries - 1))
+                await self._recover(step.key)
                 try:
                     output = await function(step)
+                except LockHeld as held:
+                    # Somebody takes a snapshot of it, or looks at it.
+                    why = str(held)
+                    self._flow.note(NoteTaken(text=f"{step.key} is done again: {held}"))
                 except Exception:
                     if not await self._is_gone():
                         raise
+                    why = f"the workspace {self._workspace.current.record.path!r} was removed"
                 else:
                     if not (name.startswith(_RUNS_CHECKS) and await self._is_gone()):
                         return output
-            path = self._workspace.current.record.path
+                    why = f"the workspace {self._workspace.current.record.path!r} was removed"
             raise NeedsHuman(
-                f"the workspace {path!r} was removed {_MAX_LOSSES} times during {step.key}; find out what removes it, then run "
-                f"`podium resume {step.run_id}`"
+                f"{why}, {_MAX_TRIES} times during {step.key}; find out why, then run `podium resume {step.run_id}`"
             )
 
         return await self._flow.step(name, work, index=index, returns=returns, retry=retry)
@@ -112,12 +119,10 @@ class _RecoveringFlow:
     async def _is_gone(self) -> bool:
         return bool(await self._deps.workspaces.missing(self._made.id))
 
-    async def _recovered(self, step: str, losses: int) -> None:
-        """Make the workspace again if it is gone, after a pause that grows."""
+    async def _recover(self, step: str) -> None:
+        """Make the workspace again if it is gone."""
         if not await self._is_gone():
             return
-        if losses:
-            await asyncio.sleep(_FIRST_PAUSE_SECONDS * 2.0 ** (losses - 1))
         self._workspace.current = await restore_workspace(
             self._deps, self._job, self._flow.run.id, self._made, step
         )
