@@ -192,7 +192,10 @@ async def test_an_auditor_sees_which_files_go_and_a_policy_may_ask_before_a_bran
     # One test is left: without any, the checks would be red and nobody would audit.
     project = Project(tmp_path).build(
         [removes, *smooth()],
-        settings={"policy": {"rules": [rule]}},
+        settings={
+            "policy": {"rules": [rule]},
+            "flows": {"pipeline": {"test_integrity": "warn"}},
+        },
         files={"test_more.py": TEST},
     )
     run = await project.run(mode="quick")
