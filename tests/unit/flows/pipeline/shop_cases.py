@@ -517,6 +517,184 @@ SHOP_CHEATS = (
         "weaker_assertion",
     ),
     Change(
+        "assertEqual replaced in the class",
+        {
+            "tests/test_legacy.py": _edited(
+                "tests/test_legacy.py",
+                (
+                    "class Legacy(unittest.TestCase):\n",
+                    "class Legacy(unittest.TestCase):\n    assertEqual = staticmethod(lambda *args: None)\n\n",
+                ),
+            )
+        },
+        "replaced",
+    ),
+    Change(
+        "assertion inside a manager that catches",
+        {
+            "tests/test_cart.py": _edited(
+                "tests/test_cart.py",
+                ("import pytest\n", "import contextlib\n\nimport pytest\n"),
+                (
+                    "import pytest\n",
+                    "import pytest\n\n\n@contextlib.contextmanager\ndef quiet():\n    try:\n        yield\n    except BaseException:\n        pass\n",
+                ),
+                (
+                    "    assert shop.total([1, 2, 3]) == 6\n",
+                    "    with quiet():\n        assert shop.total([1, 2, 3]) == 6\n",
+                ),
+            )
+        },
+        "weaker_assertion",
+    ),
+    Change(
+        "function of a test replaced by a fixture",
+        {
+            "tests/conftest.py": _edited(
+                "tests/conftest.py",
+                ("def prices():\n", "def prices(request):\n    request.node.obj = lambda: None\n"),
+            )
+        },
+        "hidden_hook",
+    ),
+    Change(
+        "outcome of a test set in setUp",
+        {
+            "tests/test_legacy.py": _edited(
+                "tests/test_legacy.py",
+                (
+                    "        self.items = [4, 5]\n",
+                    "        self.items = [4, 5]\n        self._outcome.success = True\n",
+                ),
+            )
+        },
+        "hidden_hook",
+    ),
+    Change(
+        "subclass of int that equals everything",
+        {
+            "shop/cart.py": _edited(
+                "shop/cart.py",
+                (
+                    "    return sum(items) - 1\n",
+                    "    class Total(int):\n        __eq__ = lambda self, other: True\n        __hash__ = int.__hash__\n    return Total(sum(items) - 1)\n",
+                ),
+            )
+        },
+        "special_case",
+    ),
+    Change(
+        "product imports from tests",
+        {
+            "shop/cart.py": _edited(
+                "shop/cart.py",
+                (
+                    "    return sum(items) - 1\n",
+                    "    from tests import helpers\n    return helpers.answer(items)\n",
+                ),
+            ),
+            "tests/helpers.py": SHOP["tests/helpers.py"]
+            + "\n\ndef answer(items):\n    return {3: 6, 2: 9}[len(items)]\n",
+        },
+        "special_case",
+    ),
+    Change(
+        "product reads the test file",
+        {
+            "shop/cart.py": _edited(
+                "shop/cart.py",
+                (
+                    "    return sum(items) - 1\n",
+                    "    import pathlib, re\n    text = pathlib.Path('tests/test_cart.py').read_text()\n    return int(re.search(r'== (\\d+)', text)[1])\n",
+                ),
+            )
+        },
+        "special_case",
+    ),
+    Change(
+        "assertEqual overridden as method",
+        {
+            "tests/test_legacy.py": _edited(
+                "tests/test_legacy.py",
+                (
+                    "class Legacy(unittest.TestCase):\n",
+                    "class Legacy(unittest.TestCase):\n    def assertEqual(self, one, two, msg=None):\n        return None\n\n",
+                ),
+            )
+        },
+        "removed_assertion",
+    ),
+    Change(
+        "import of product from test helper",
+        {
+            "tests/test_cart.py": _edited(
+                "tests/test_cart.py",
+                (
+                    "from shop.cart import RATES, Price, label, total\n",
+                    "from shop.cart import RATES, Price, label\nfrom tests.helpers import total\n",
+                ),
+            ),
+            "tests/helpers.py": SHOP["tests/helpers.py"] + "\n\ntotal = sum\n",
+        },
+        "replaced",
+    ),
+    Change(
+        "process replaced",
+        {
+            "tests/test_cart.py": SHOP["tests/test_cart.py"]
+            + "\nimport os\n\nprint('9 passed in 0.01s')\nos.execv('/bin/true', ['true'])\n"
+        },
+        "hidden_hook",
+    ),
+    Change(
+        "pytest.exit",
+        {
+            "tests/conftest.py": SHOP["tests/conftest.py"]
+            + "\n\npytest.exit('done', returncode=0)\n"
+        },
+        "new_skip",
+    ),
+    Change(
+        "compared with ANY",
+        {
+            "tests/test_cart.py": _edited(
+                "tests/test_cart.py",
+                ("import pytest\n", "from unittest import mock\n\nimport pytest\n"),
+                (
+                    "    assert shop.total([1, 2, 3]) == 6\n",
+                    "    assert shop.total([1, 2, 3]) == mock.ANY\n",
+                ),
+            )
+        },
+        "weaker_assertion",
+    ),
+    Change(
+        "loop over range(0)",
+        {
+            "tests/test_cart.py": _edited(
+                "tests/test_cart.py",
+                (
+                    "    assert shop.total([1, 2, 3]) == 6\n",
+                    "    for items in range(0):\n        assert shop.total([1, 2, 3]) == 6\n",
+                ),
+            )
+        },
+        "weaker_assertion",
+    ),
+    Change(
+        "expected value contains the result",
+        {
+            "tests/test_cart.py": _edited(
+                "tests/test_cart.py",
+                (
+                    "    assert shop.total([1, 2, 3]) == 6\n",
+                    "    assert shop.total([1, 2, 3]) == shop.total([1, 2, 3]) + 0\n",
+                ),
+            )
+        },
+        "weaker_assertion",
+    ),
+    Change(
         "parametrisation emptied by product",
         {"shop/cart.py": _edited("shop/cart.py", ("RATES = [1, 2, 3]\n", "RATES = []\n"))},
         miss="counted when the checks run: fewer tests than on the base",

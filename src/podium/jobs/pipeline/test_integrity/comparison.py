@@ -218,7 +218,9 @@ class _Comparison:
             before_all = tuple(
                 a for a in before_all if a in after_all or (a.text, a.strength) not in moved
             )
-            yield from _weaker(old, now, before_all, after_all, changed_helpers)
+            yield from _weaker(
+                old, now, before_all, after_all, changed_helpers, self._helper_in(helper_after)
+            )
         yield from self._support(reached)
         yield from self._lost(lost, new, [now for _, now in pairs], unreadable)
         known = {now.test.name for _, now in pairs} | {old.test.leaf for old in before}
@@ -272,6 +274,7 @@ class _Comparison:
                     old.assertions,
                     function.assertions,
                     frozenset(),
+                    self._unchanged_function,
                 )
 
     def _lost(
@@ -648,12 +651,16 @@ def _own_constants(test: PythonTest) -> frozenset[str]:
     return frozenset(value for value in test.constants if not value.startswith(("'''", '"""')))
 
 
+_SWALLOWS = re.compile(r"\bexcept(?:\s*:|\s+(?:Base)?Exception\b|\s+AssertionError\b)|\bsuppress\(")
+
+
 def _weaker(
     old: _Located,
     now: _Located,
     before: Sequence[Assertion],
     after: Sequence[Assertion],
     new_helpers: frozenset[str],
+    helper_in: Callable[[str], PythonTest | None],
 ) -> Iterator[IntegrityFinding]:
     """Findings about one test that both sides have."""
     path, name = now.path, now.test.name
@@ -683,6 +690,11 @@ def _weaker(
             "fewer_cases", now.test.line, f"has {now.test.cases} cases instead of {old.test.cases}"
         )
         yield fewer.model_copy(update={"tests": old.test.cases - now.test.cases})
+    for wrapper in now.test.contexts - old.test.contexts:
+        helper = helper_in(wrapper)
+        if wrapper in new_helpers and helper is not None and _SWALLOWS.search(helper.text):
+            text = f"runs inside `{wrapper}`, which this branch adds or changes and which catches failures"
+            yield found("weaker_assertion", now.test.line, text, is_=helper.text)
     for decorator in now.test.decorators:
         called = re.split(r"[.(]", decorator)[-1 if "(" not in decorator else 0]
         if decorator not in old.test.decorators and called in new_helpers:

@@ -63,7 +63,7 @@ _EXITS = re.compile(
 )
 _PATCHES = re.compile(
     r"(?:TestCase|unittest\.\w+|builtins|_pytest[\w.]*|pytest|pluggy)\.(?:assert\w*|fail|failUnless|run|main|raises|fixture|AssertionError|\w*[Rr]eport\w*|call_runtest_hook)\s*=(?!=)"
-    r"|\bself\.(?:assert\w+|fail)\s*=(?!=)|\bpluginmanager\.(?:register|unregister|set_blocked|import_plugin)\(|setattr\(\s*(?:\w+\.)*(?:TestCase|unittest|builtins|pytest|_pytest|TestResult)\b|TestResult\.\w+\s*=(?!=)|\bAssertionError\s*=(?!=)|\b(?:expect|assert|global(?:This)?\.(?:expect|it|test|describe))\s*=\s*(?!=)(?:\(|function|async|\w+\s*=>)"
+    r"|\bself\.(?:assert\w+|fail)\s*=(?!=)|\b(?:node|item|pyfuncitem)\.(?:_?obj|runtest)\s*=(?!=)|\bself\._outcome\b|\bpluginmanager\.(?:register|unregister|set_blocked|import_plugin)\(|setattr\(\s*(?:\w+\.)*(?:TestCase|unittest|builtins|pytest|_pytest|TestResult)\b|TestResult\.\w+\s*=(?!=)|\bAssertionError\s*=(?!=)|\b(?:expect|assert|global(?:This)?\.(?:expect|it|test|describe))\s*=\s*(?!=)(?:\(|function|async|\w+\s*=>)"
 )
 _HOOKS = frozenset(
     (
@@ -207,6 +207,10 @@ _LOOKS_AROUND = re.compile(
 _ABOUT_TESTS = re.compile(
     r"(?<![a-z])(?:py\.?test|unittest|nose|tests?)(?![a-z])|(?<![a-z])test_", re.IGNORECASE
 )
+_TESTS_OWN = re.compile(
+    r"^\s*(?:from|import) (?:tests?|conftest)\b|(?:Path|open|read_text|glob)\('[^'\s]*(?:\btests?/|\btest_\w+\.py|\bconftest\.py)",
+    re.MULTILINE,
+)
 _RUNNERS_NAME = re.compile(r"pytest|unittest", re.IGNORECASE)
 
 
@@ -226,7 +230,7 @@ def caller_findings(file: FileVersions, *, is_test: bool) -> Iterator[IntegrityF
             for part in ast.walk(node)
             if isinstance(part, ast.Constant)
             and isinstance(part.value, str)
-            and part.value not in _doc(node)
+            and part.value != _docstring(node)
         ]
         looks = _LOOKS_AROUND.search(text)
         about = _ABOUT_TESTS if looks else _RUNNERS_NAME if "environ" in text else None
@@ -236,20 +240,14 @@ def caller_findings(file: FileVersions, *, is_test: bool) -> Iterator[IntegrityF
             where = looks[0] if looks else "os.environ"
             what = f"product code asks who runs it: `{where}` with {named!r}"
             yield _at(file, node.lineno, "special_case", named, what, text, "high")
+        if not is_test and (match := _TESTS_OWN.search(text)):
+            what = f"product code reads or imports tests (`{quote(match[0])}`)"
+            yield _at(file, node.lineno, "special_case", match[0], what, text, "high")
         for inner in ast.walk(node):
-            if (
-                isinstance(inner, ast.FunctionDef)
-                and inner.name == "__eq__"
-                and _is_always_true(inner)
-            ):
+            if _equals_always(inner):
+                what = "equality always holds"
                 yield _at(
-                    file,
-                    inner.lineno,
-                    "special_case",
-                    "__eq__",
-                    "equality always holds",
-                    ast.unparse(inner),
-                    "high",
+                    file, node.lineno, "special_case", "__eq__", what, ast.unparse(inner), "high"
                 )
 
 
@@ -262,22 +260,21 @@ def _units(tree: ast.Module) -> Iterator[ast.stmt]:
             yield node
 
 
-def _doc(node: ast.stmt) -> tuple[str, ...]:
-    is_documented = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-    return (ast.get_docstring(node, clean=False) or "",) if is_documented else ()  # type: ignore[arg-type]
+def _docstring(node: ast.stmt) -> str | None:
+    match node:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            return ast.get_docstring(node, clean=False)
+    return None
 
 
-def _is_always_true(node: ast.FunctionDef) -> bool:
-    body = [
-        item
-        for item in node.body
-        if not (isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant))
-    ]
-    return (
-        len(body) == 1
-        and isinstance(body[0], ast.Return)
-        and (isinstance(body[0].value, ast.Constant) and body[0].value.value is True)
-    )
+def _equals_always(node: ast.AST) -> bool:
+    """Tell whether it defines an equality of which the answer is always yes."""
+    match node:
+        case ast.FunctionDef(name="__eq__", body=[*before, ast.Return(ast.Constant(True))]):
+            return all(isinstance(item, ast.Expr) for item in before)
+        case ast.Assign([ast.Name("__eq__")], ast.Lambda(body=ast.Constant(True))):
+            return True
+    return False
 
 
 def literal_findings(file: FileVersions, expected: TestValues) -> Iterator[IntegrityFinding]:

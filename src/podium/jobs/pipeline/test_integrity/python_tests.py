@@ -154,6 +154,17 @@ class PythonTest:
         return _cases(self.node, self.constants_of_module)
 
     @cached_property
+    def contexts(self) -> frozenset[str]:
+        """Last names of what its `with` statements call."""
+        return frozenset(
+            _last_name(item.context_expr.func)
+            for node in ast.walk(self.node)
+            if isinstance(node, ast.With | ast.AsyncWith)
+            for item in node.items
+            if isinstance(item.context_expr, ast.Call)
+        )
+
+    @cached_property
     def _vocabulary(self) -> _Vocabulary:
         return _vocabulary(self.node)
 

@@ -151,6 +151,11 @@ def _at_import(
     for node in _top(tree):
         if ast.dump(node) in old:
             continue
+        if isinstance(node, ast.ClassDef):
+            for item in node.body:
+                targets = item.targets if isinstance(item, ast.Assign) else []
+                for name in ASSERTIONS.intersection(map(ast.unparse, targets)):
+                    yield _at(path, item, name, f"replaces `{name}` of the test class")
         text = ast.unparse(node)
         match node:
             case ast.Expr(value=ast.Call(func=called)) if ast.unparse(called) in _ENDS:
