@@ -48,6 +48,8 @@ _TOTALS = (
 """Lines with the number of all tests, and what tells in the rest of the line which of them did not run."""
 _PACKAGES = re.compile(r"^(?:ok[ ]*|FAIL)\t\S+\t(?!\[)(?![^\n]*\[no tests)", re.MULTILINE)
 """Packages of Go with tests."""
+_PROGRESS = re.compile(r"^(?:\S+\.py )?([.FEsxX]+) +\[ *\d+%\]$", re.MULTILINE)
+"""Progress of pytest, which is all that it prints with two `-q`."""
 _VARIES = re.compile(r"0x[0-9a-fA-F]+|\d+\.\d+\s?m?s\b|:\d+(?::\d+)?\b|\bline \d+|/tmp/\S+")
 """Parts of an output that differ between two runs of the same tests."""
 
@@ -89,8 +91,10 @@ def executed_tests(output: str) -> int | None:
             int(match[1]) - sum(map(int, left_out.findall(match[2])))
             for match in total.finditer(plain)
         ]
-    packages = len(_PACKAGES.findall(plain))
-    return sum(counts) + packages if counts or packages else None
+    counts += [1 for _ in _PACKAGES.finditer(plain)]
+    if not counts:
+        counts = [len(re.findall("[.FE]", line[1])) for line in _PROGRESS.finditer(plain)]
+    return sum(counts) if counts else None
 
 
 def failures(output: str) -> Iterator[tuple[str, str]]:
