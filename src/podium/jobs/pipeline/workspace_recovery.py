@@ -11,7 +11,7 @@ from itertools import takewhile
 from typing import Any, TypeVar, cast
 
 from podium.core.errors import LockHeld, NeedsHuman, NotPossibleNow, UserMustAct, WorkspaceTampered
-from podium.core.events import Event, NoteTaken, RunRetried, StepStarted
+from podium.core.events import BranchDelivered, Event, NoteTaken, RunRetried, StepStarted
 from podium.core.work import StepRecord, StepStatus
 from podium.core.workspaces import WorkspaceCommit, WorkspaceRecord, WorktreeSnapshot
 from podium.jobs.pipeline.stage_evaluation import paths_in
@@ -207,7 +207,7 @@ class _Returning:
         delivered = await workspace.delivered()
         # Past the record is where a killed step leaves it, which finds its own commits again.
         as_it_was = not gone and not self.begun.retried and await workspace.holds(self.head)
-        if delivered != self.head and not as_it_was:
+        if (delivered != self.head and not as_it_was) or (self.begun.retried and self._settles):
             await self._put(workspace)
         return workspace
 
@@ -265,10 +265,26 @@ class _Returning:
 
     async def _put(self, workspace: Workspace) -> None:
         """Branch and worktree as they were before the step."""
+        if self._settles:
+            await self._stand_at_history(workspace)
         tip, keep = await self._start(workspace)
         why = f"going back to before {self.begun.step or 'the next step'}"
         snapshot = await workspace.stand_at(self.head, why, tip=tip, keep=keep)
         await self._note(_recovery_text(workspace, self.head, self.begun.step, snapshot))
+
+    async def _stand_at_history(self, workspace: Workspace) -> None:
+        """Put back what the delivered commits stand for, if the run has delivered: what an answer brought is only there."""
+        query = EventQuery(run_id=self.run_id, types=("branch_delivered",), limit=_PAGE)
+        bodies = [event.body for event in await self.deps.journal.read(query)]
+        delivered = [body.commit for body in bodies if isinstance(body, BranchDelivered)]
+        if not delivered:
+            return
+        why = "going back to before the delivery"
+        await workspace.stand_at(delivered[-1], why)
+        commits = await workspace.history(self.made.base)
+        histories = [c.trailers.get("Podium-History", "") for c in commits if self._is_ours(c)]
+        if histories and histories[-1]:
+            await workspace.stand_at(histories[-1], why)
 
     async def _start(self, workspace: Workspace) -> tuple[str, Sequence[str]]:
         """Commit of the worktree when the step begins, and the files that lie in it uncommitted."""
