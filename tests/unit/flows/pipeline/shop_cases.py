@@ -947,4 +947,10 @@ SHOP_HONEST = (
             )
         },
     ),
+    Change(
+        "helpers named run",
+        {
+            "tests/test_more.py": "from shop.cart import total\n\n\nclass FakeRunner:\n    def run(self, items):\n        return total(items)\n\n    def fail(self):\n        raise RuntimeError\n\n\ndef run(items):\n    return FakeRunner().run(items)\n\n\ndef test_run():\n    assert run([1]) == 1\n"
+        },
+    ),
 )

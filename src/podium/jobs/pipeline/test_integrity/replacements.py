@@ -49,7 +49,7 @@ def replacement_findings(
         old = fixtures.get(name)
         if old is not None and old.source == function.source:
             continue
-        if old is None and name in ASSERTIONS and function.node.args.args[:1]:
+        if old is None and _is_of_test_case(function, after):
             yield _finding(path, function, f"replaces `{name}` of the test class", None)
         is_test = name in after.tests
         if is_test and old is not None:
@@ -63,6 +63,16 @@ def replacement_findings(
             yield _finding(path, function, f"`{function.leaf}` now {what}", old)
         elif old and not is_test and _is_set_up(function) and _mocks(function) > _mocks(old):
             yield _finding(path, function, f"`{function.leaf}` now gives tests a mock", old)
+
+
+def _is_of_test_case(function: PythonTest, file: PythonFile) -> bool:
+    """Tell whether it takes the place of a method that every test case has. A helper may have such a name too."""
+    scope, arguments = function.name.rpartition(".")[0], function.node.args.args
+    if function.leaf not in ASSERTIONS or not arguments or arguments[0].arg != "self":
+        return False
+    return function.leaf.startswith("assert") or any(
+        name.startswith(f"{scope}.") for name in file.tests
+    )
 
 
 def _patched(function: PythonTest, *, only_code: bool = False) -> set[str]:
