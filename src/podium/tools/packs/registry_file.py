@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from functools import cached_property
 from itertools import pairwise
 from json import JSONDecoder
+from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -38,7 +39,7 @@ from podium.core.packs import (
     Utterance,
 )
 from podium.tools.packs import handlers
-from podium.tools.packs.files import PackSnapshot
+from podium.tools.packs.files import REGISTRY_FILE, PackSnapshot, snapshot_of
 from podium.tools.packs.handlers import HttpHandler, McpHandler, ServiceHandler
 
 _BLANKS = re.compile(r"[ \t\n\r]*")
@@ -143,11 +144,15 @@ class ProblemCollector:
 
     def add(self, pointer: str, problem: str) -> None:
         """Add a problem. Raises `PackInvalid` when there are more than anybody would read."""
-        line = self._positions.line(pointer) if self._positions else None
-        self.problems.append(PackProblem(self.file, pointer, problem, line))
+        self.problems.append(self.problem(pointer, problem))
         if len(self.problems) >= MAX_PROBLEMS:
             more = PackProblem(self.file, "", f"has more problems than these {MAX_PROBLEMS}")
             raise PackInvalid([*self.in_order(), more])
+
+    def problem(self, pointer: str, problem: str) -> PackProblem:
+        """A problem with its line, without adding it."""
+        line = self._positions.line(pointer) if self._positions else None
+        return PackProblem(self.file, pointer, problem, line)
 
     @cached_property
     def _positions(self) -> JsonPositions | None:
@@ -204,6 +209,11 @@ def read_json(files: PackSnapshot, name: str) -> JsonFile:
             problems.add(location, "this key is present twice; remove one")
         raise PackInvalid(problems.in_order())
     return JsonFile(data, problems)
+
+
+def registry_problems(folder: Path) -> ProblemCollector:
+    """An empty collector for problems of a pack's registry, which finds their lines. Raises as `read_json`."""
+    return read_json(snapshot_of(folder), REGISTRY_FILE).problems
 
 
 def _no_number(text: str) -> NoReturn:
