@@ -69,7 +69,13 @@ def test_the_demo_shows_all_that_it_promises_and_what_it_delivered_can_be_merged
     ]
     assert (response["kills"], len(response["approved"])) == (1, 1)
     assert response["denied"] == ["run_command git checkout main"]
-    assert any("|\\" in line for line in response["graph"])
+    subjects = [line.split(" ", 2)[2] for line in response["graph"]]
+    assert subjects == [
+        "Record backlog and lessons of discounts-are-wrong",
+        "Discounts are wrong",
+        "Add shipping to totals",
+        "A small shop",
+    ]
     assert "$ kill -9 " in result.err
     assert (
         not_printed(drawn_lines(DEMO.read_text()), result.err + _end_of(response)) == []

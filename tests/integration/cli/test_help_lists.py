@@ -20,7 +20,7 @@ def test_commands_are_listed_in_groups_with_the_job_of_a_newcomer_in_the_example
         for heading, lines in re.findall(r"^([A-Z][a-z ]+):\n((?:  .*\n)+)", page, re.MULTILINE)
     }
     assert tuple(groups)[1:] == GROUPS, "the first are the options"
-    assert groups["Jobs"] == ["run", "ask", "sense", "playbook", "duet"]
+    assert groups["Jobs"] == ["run", "intake", "ask", "sense", "playbook", "duet"]
     assert {name for names in groups.values() for name in names} == set(all_commands())
     assert all(command.help.endswith(".") for command in all_commands().values())
 

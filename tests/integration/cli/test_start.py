@@ -65,6 +65,7 @@ ONE_OF_EVERY_KIND = {
     "doctor": ("doctor", "--help"),
     "config": ("config", "show"),
     "run": ("run", "tidy up"),
+    "intake": ("intake", "--help"),
     "ask": ("ask", "run the tests"),
     "sense": ("sense", "trust"),
     "candidates": ("candidates",),

@@ -64,7 +64,7 @@ async def test_a_check_red_before_goes_back_once_and_goes_out_only_with_a_person
     assert run.status is RunStatus.SUCCEEDED, run.failure or run.waiting_for
     assert run.result["baseline"]["results"][0]["exit_code"] == 1
     page = Path(run.result["pull_request"]["file"]).read_text()
-    assert "## Checks before this work" in page
+    assert "Checks before this work" in page
     assert "`python3 -m unittest -q` exit 1" in page
     assert "was red before this work and is red in the same way" in page
 
@@ -106,7 +106,7 @@ async def test_a_check_that_hangs_on_the_base_stops_the_run_before_any_agent(
     reason = [e for e in events if e["type"] == "run_needed_human"][-1]["reason"]
     assert "- `sleep 60`: not finished after 4 s; change it under `checks:`" in reason
     podium_yaml = project.folder / "podium.yaml"
-    podium_yaml.write_text(podium_yaml.read_text().replace("sleep 60", "true"))
+    podium_yaml.write_text(podium_yaml.read_text().replace("sleep 60", "'true'"))
     run = await project.resume(run.id)
     assert run.status is RunStatus.SUCCEEDED, run.failure or run.waiting_for
 

@@ -47,7 +47,7 @@ async def test_a_check_that_runs_zero_tests_is_red_until_it_finds_some(tmp_path:
     assert last["passed"]
     evidence = next(
         text
-        for path, text in project.tree(run.result["branch"]).items()
+        for path, text in project.tree(run.result["history_ref"]).items()
         if "evidence" in path and path.endswith("develop-1.md")
     )
     assert "**not all passed**" in evidence
@@ -67,7 +67,7 @@ async def test_without_named_checks_the_tests_that_the_project_has_are_run(tmp_p
     [check] = run.result["checks"]
     assert check["command"].endswith("-m unittest discover -q -s checks")
     notes = [e["text"] for e in await project.events(run.id) if e["type"] == "note_taken"]
-    assert any("found in checks/test_calc.py" in text for text in notes)
+    assert any("from checks/test_calc.py" in text for text in notes)
 
 
 NO_TESTS = {"test_calc.py": "# none yet\n"}

@@ -62,7 +62,7 @@ def killed_after_write(
 
 
 @pytest.mark.parametrize("number", [1, in_soak(2), in_soak(3), in_soak(4)])
-async def test_intake_that_is_killed_claims_and_queues_each_issue_once(
+async def test_killed_intake_claims_and_queues_no_issue_twice(
     tmp_path: Path, github: GitHubServer, number: int
 ) -> None:
     project = IssueProject(tmp_path / "one", github).build([], settings=SETTINGS)

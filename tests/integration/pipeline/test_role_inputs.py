@@ -136,7 +136,7 @@ async def test_plan_and_review_may_come_with_the_answer_and_a_quick_plan_may_be_
     project = Project(tmp_path).build(turns, settings={"checks": []})
     run = succeeded(await project.run(mode="quick"))
     assert [stage["verdict"] for stage in run.result["stages"]] == ["DONE", "DONE", "PASS", "DONE"]
-    written = project.tree(run.result["branch"]).values()
+    written = project.tree(run.result["history_ref"]).values()
     assert {short.rstrip(), review} <= set(written)
     # A project that says that it has no checks is delivered as untested.
     assert run.result["check_notes"] == ["nothing was tested: podium.yaml says `checks: []`"]

@@ -250,7 +250,8 @@ async def test_open_findings_are_in_every_later_prompt_and_before_the_person(
     tmp_path: Path,
 ) -> None:
     leaky = leaks("settings.py", f'PASSWORD = "{VALUE}"')
-    red = mends({"run": "rm settings.py"}, writes("calc.py", "def add(one, two):\n    return 7\n"))
+    # It cannot be imported: on the base the test was red in another way.
+    red = mends({"run": "rm settings.py"}, writes("calc.py", "def add(one, two) return 7\n"))
     idle = turn("developer", {"payload": {"commit_hash": "HEAD", "status": "success"}})
     project = built(tmp_path, leaky, red, idle)
     run = await project.run(mode="quick")

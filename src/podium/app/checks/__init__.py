@@ -18,13 +18,14 @@ if TYPE_CHECKING:
         missing_programs,
         named_checks,
         ran_no_tests,
+        red_alike,
         remedy_for,
         speaks_of_tests,
         why_not_runnable,
     )
     from podium.app.checks.detection import detect, detect_all, detect_in, probe_in
     from podium.app.checks.project_checks import ChecksReport, CheckTrial, ProjectChecks
-    from podium.app.checks.runner_output import failed_tests, never_ran, red_alike
+    from podium.app.checks.runner_output import failed_tests, never_ran
 
 __all__ = [
     "ADVICE",
@@ -78,7 +79,7 @@ export_lazily(
         "never_ran": "runner_output",
         "probe_in": "detection",
         "ran_no_tests": "check",
-        "red_alike": "runner_output",
+        "red_alike": "check",
         "remedy_for": "check",
         "speaks_of_tests": "check",
         "why_not_runnable": "check",

@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from podium.app.checks.runner_output import failed_tests
+from podium.app.checks.runner_output import MAX_FAILED, failed_tests, steady_output
 from podium.app.confining_launcher import VENV_NAMES, is_venv
 from podium.config.configuration import Configuration
 from podium.core.errors import NotPossibleNow
@@ -71,6 +71,18 @@ class CheckResult(FrozenModel):
 
 def all_passed(results: Sequence[CheckResult]) -> bool:
     return all(result.passed for result in results)
+
+
+def red_alike(before: CheckResult, after: CheckResult) -> bool:
+    """True if a red check failed as it did before: no further test, and where tests have no names, the same output."""
+    if before.passed or after.passed:
+        return False
+    ending = ("exit_code", "timed_out", "ran_no_tests")
+    if any(getattr(before, name) != getattr(after, name) for name in ending):
+        return False
+    if after.failed and before.failed:
+        return len(after.failed) < MAX_FAILED and set(after.failed) <= set(before.failed)
+    return steady_output(before.tail) == steady_output(after.tail)
 
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")

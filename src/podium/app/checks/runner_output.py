@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from podium.app.checks.check import CheckResult
 
 MAX_FAILED = 200
 _MAX_NAME = 300
@@ -53,18 +49,6 @@ def failed_tests(output: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name[:_MAX_NAME] for name in names))[:MAX_FAILED]
 
 
-def red_alike(before: CheckResult, after: CheckResult) -> bool:
-    """True if a red check failed as it did before: no further test, and where tests have no names, the same output."""
-    if before.passed or after.passed:
-        return False
-    ending = ("exit_code", "timed_out", "ran_no_tests")
-    if any(getattr(before, name) != getattr(after, name) for name in ending):
-        return False
-    if after.failed and before.failed:
-        return len(after.failed) < MAX_FAILED and set(after.failed) <= set(before.failed)
-    return _steady(before.tail) == _steady(after.tail)
-
-
 def failures(output: str) -> Iterator[tuple[str, str]]:
     """Name and reason of each failure that pytest or unittest tells in detail."""
     plain = _plain(output)
@@ -103,5 +87,6 @@ def _plain(output: str) -> str:
     return _ESCAPES.sub("", output).replace("\r\n", "\n")
 
 
-def _steady(output: str) -> str:
+def steady_output(output: str) -> str:
+    """The output without times, addresses and line numbers, which differ between two runs of the same tests."""
     return _VARIES.sub("#", _plain(output))

@@ -26,11 +26,11 @@ _MAX_NUMBERS = 20
 
 
 def webhook_router(podium: Podium) -> APIRouter | None:
-    """Router of the webhook whose secret the settings name. None: they name none, or it is missing."""
-    reference = pipeline_spec(podium.configuration).follow_up.webhook_secret
-    if not reference:
-        return None
+    """Router of the webhook whose secret the settings name. None: they name none, or cannot be used."""
     try:
+        reference = pipeline_spec(podium.configuration).follow_up.webhook_secret
+        if not reference:
+            return None
         secret = podium.resolve_secret(reference.removeprefix("secret://"))
     except UserMustAct as error:
         podium.notify(f"the webhook of GitHub is disabled: {error}")

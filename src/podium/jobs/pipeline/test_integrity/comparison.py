@@ -696,13 +696,13 @@ def _weaker_assertions(
 _WORDS = re.compile(r"\w+")
 
 
-_TELLING = re.compile(r"'[^']{4,}'|\b[A-Z]\w{3,}")
+_SPECIFIC_NAME = re.compile(r"'[^']{4,}'|\b[A-Z]\w{3,}")
 """Literals, and names of classes."""
 
 
 def _contains(now: Assertion, old: Assertion) -> bool:
     """True when a stronger new assertion names all that a weaker one was about, as `pytest.warns(X, match=…)` does."""
-    names = _TELLING.findall(old.text.removeprefix("self."))
+    names = _SPECIFIC_NAME.findall(old.text.removeprefix("self."))
     return bool(names) and now.strength > old.strength and all(name in now.text for name in names)
 
 
