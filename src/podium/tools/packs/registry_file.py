@@ -40,7 +40,14 @@ from podium.core.packs import (
 )
 from podium.tools.packs import handlers
 from podium.tools.packs.files import REGISTRY_FILE, PackSnapshot, snapshot_of
-from podium.tools.packs.handlers import HttpHandler, McpHandler, ServiceHandler
+from podium.tools.packs.handlers import (
+    HANDLER_FORMS,
+    HttpHandler,
+    McpHandler,
+    RecordRule,
+    RecordsHandler,
+    ServiceHandler,
+)
 
 _BLANKS = re.compile(r"[ \t\n\r]*")
 _SCALARS = JSONDecoder()
@@ -261,7 +268,6 @@ _MODELS: Mapping[tuple[str, ...], type[FrozenModel]] = {
 }
 """Model at each path: its fields are the valid keys there."""
 
-_HANDLER_FORMS = 'must be `module:function`, {"http": {…}} or {"mcp": {…}}'
 _TIERS = ", ".join(str(tier) for tier in Tier)
 _PATTERN_DESCRIPTIONS = {
     "pack": "lower-case letters, digits, `_` and `-`, beginning with a letter",
@@ -335,7 +341,7 @@ def _inside(data: Json, part: str | int) -> tuple[Json] | None:
 def _problem(path: tuple[str | int, ...], detail: Mapping[str, Json]) -> str:
     kind, value = str(detail["type"]), detail.get("input")
     if path[2:] == ("handler",) and kind != "missing":
-        return _HANDLER_FORMS
+        return HANDLER_FORMS
     if kind == "extra_forbidden":
         return _unknown_key(path)
     if kind == "string_pattern_mismatch":
@@ -391,8 +397,10 @@ def published_schema() -> dict[str, Json]:
     # Of what is written out: tiers are then the words T0 to T4.
     schema = PackRegistry.model_json_schema(mode="serialization")
     definitions: dict[str, Any] = schema["$defs"]
-    for model in (HttpHandler, McpHandler):
-        definitions[model.__name__] = model.model_json_schema(mode="serialization")
+    for model in (HttpHandler, McpHandler, RecordRule, RecordsHandler):
+        shape = model.model_json_schema(mode="serialization", ref_template="#/$defs/{model}")
+        shape.pop("$defs", None)
+        definitions[model.__name__] = shape
     definitions["PackTool"]["properties"]["handler"]["anyOf"] = _handler_choices()
     for name, descriptions in {
         **_field_descriptions(packs),
@@ -413,7 +421,10 @@ def published_schema() -> dict[str, Json]:
 def _handler_choices() -> list[Json]:
     function = {"type": "string", "pattern": r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$"}
     service = ServiceHandler.model_json_schema()
-    wired = [_only(kind) for kind in (("http", HttpHandler), ("mcp", McpHandler))]
+    wired = [
+        _only(kind)
+        for kind in (("http", HttpHandler), ("mcp", McpHandler), ("records", RecordsHandler))
+    ]
     return [function, *wired, {**service, "description": "For packs that ship with Podium."}]
 
 

@@ -130,7 +130,7 @@ def _must_be_known(pack: Pack, expectation: Expectation) -> None:
 
 
 class ClassCount(FrozenModel):
-    """How the sentences of one class were read."""
+    """Readings of the sentences of one class, counted."""
 
     name: str
     sentences: int
@@ -150,7 +150,7 @@ class ClassCount(FrozenModel):
 
 
 class CorpusScore(FrozenModel):
-    """How a pack's corpus was read."""
+    """Score of the readings of a corpus."""
 
     classes: tuple[ClassCount, ...]
     total: ClassCount

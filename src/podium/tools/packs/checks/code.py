@@ -6,11 +6,14 @@ import ast
 from collections.abc import Iterator
 
 from podium.core.errors import PackInvalid
+from podium.core.packs import PackTool
 from podium.tools.packs.checks.registry_check import RegistryCheck
 from podium.tools.packs.files import PackSnapshot, is_shipped
 from podium.tools.packs.handlers import (
     PythonHandler,
+    RecordsHandler,
     ServiceHandler,
+    argument_names,
     handler_of,
     python_handler,
     settings_in,
@@ -32,6 +35,8 @@ def check(registry_check: RegistryCheck) -> None:
                 registry_check.files.folder
             ):
                 raise ValueError("only packs that ship with Podium may use its services")
+            elif isinstance(handler, RecordsHandler):
+                _check_records(handler, tool)
         except ValueError as error:
             registry_check.problems.add(f"{location}/handler", str(error))
             continue
@@ -48,6 +53,14 @@ def check(registry_check: RegistryCheck) -> None:
                 modules.check(python_handler(written), parameters)
         except ValueError as error:
             registry_check.problems.add(location, str(error))
+
+
+def _check_records(handler: RecordsHandler, tool: PackTool) -> None:
+    """Raise `ValueError` for what refers to an argument that the tool does not have."""
+    if unknown := argument_names(handler) - set(tool.properties):
+        raise ValueError(f"records: {min(unknown)!r} is not an argument of {tool.name}")
+    if handler.update and f"{handler.id}_id" not in tool.required:
+        raise ValueError(f"records: {tool.name} needs the required argument '{handler.id}_id'")
 
 
 class PackModules:

@@ -216,7 +216,8 @@ def check_proofs(registry_check: RegistryCheck) -> None:
         _check_fields(registry_check, location, tool)
         for number, proof in enumerate(tool.verify):
             _check_proof(registry_check, f"{location}/verify/{number}", tool, proof)
-        if tool.verify and not registry_check.registry.reader:
+        keeps_records = isinstance(tool.handler, dict) and "records" in tool.handler
+        if tool.verify and not registry_check.registry.reader and not keeps_records:
             problem = 'needs a `"reader": "module:function"` in the pack, which reads the rows'
             registry_check.problems.add(f"{location}/verify", problem)
 
