@@ -117,6 +117,11 @@ class PackTool(FrozenModel):
     timeout_seconds: float = Field(default=30.0, gt=0, le=3600)
     undo: ToolName | None = None
     """The tool that reverses this one. None: what it did cannot be taken back."""
+    undo_until: str = ""
+    """How long that is possible, such as `until it is accepted`. It is shown to people before they approve."""
+    preview: str = ""
+    """`module:function` that tells what a call would send: (arguments, scope) → `to`, `subject`, `amount`, `text`,
+    `attachments`, each if there is one. It changes nothing."""
     safer_alternative: SaferAlternative | None = None
     approvals: tuple[NonEmpty, ...] = ()
     """Groups that must approve, in order."""

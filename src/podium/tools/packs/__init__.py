@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from podium.tools.packs.pack_code import PackCode
     from podium.tools.packs.pack_handler import pack_tools
     from podium.tools.packs.pack_loader import load_pack
+    from podium.tools.packs.preview import preview_call
     from podium.tools.packs.registry_file import (
         ProblemCollector,
         published_schema,
@@ -46,6 +47,7 @@ __all__ = [
     "pack_digest",
     "pack_tools",
     "performer",
+    "preview_call",
     "published_schema",
     "python_handler",
     "registry_problems",
@@ -68,6 +70,7 @@ export_lazily(
         "python_handler": "handlers",
         "load_pack": "pack_loader",
         "pack_tools": "pack_handler",
+        "preview_call": "preview",
         "ProblemCollector": "registry_file",
         "published_schema": "registry_file",
         "registry_problems": "registry_file",

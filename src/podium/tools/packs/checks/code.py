@@ -40,6 +40,11 @@ def check(registry_check: RegistryCheck) -> None:
         except ValueError as error:
             registry_check.problems.add(f"{location}/handler", str(error))
             continue
+        try:
+            if tool.preview:
+                modules.check(python_handler(tool.preview), parameters=2)
+        except ValueError as error:
+            registry_check.problems.add(f"{location}/preview", str(error))
         for name in sorted(settings_in(handler) - declared):
             registry_check.problems.add(
                 f"{location}/handler", f"${{{name}}} is not among the declared settings"

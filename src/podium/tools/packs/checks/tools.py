@@ -174,6 +174,10 @@ def _check_dependencies(registry_check: RegistryCheck, location: str, tool: Pack
 
 def _check_undo(registry_check: RegistryCheck, location: str, tool: PackTool) -> None:
     if tool.undo is None:
+        if tool.undo_until:
+            registry_check.problems.add(
+                f"{location}/undo_until", "needs an `undo`, the tool that reverses this one"
+            )
         return
     reverse = registry_check.must_be_tool(f"{location}/undo", tool.undo)
     if reverse is None:
