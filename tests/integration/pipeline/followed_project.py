@@ -131,9 +131,9 @@ class FollowedProject:
         return run_git(self.colleague, "rev-parse", "HEAD")
 
     def answers(self) -> list[str]:
-        """Bodies of all comments that were posted through the API."""
+        """Bodies of the comments that were posted on the pull request through the API."""
         posts = [asked for asked in self.github.asked if asked.method == "POST"]
-        return [asked.body["body"] for asked in posts if not asked.target.endswith("/pulls")]
+        return [asked.body["body"] for asked in posts if f"/{NUMBER}/" in asked.target]
 
     @asynccontextmanager
     async def hosted(self) -> AsyncIterator[RunHosted]:

@@ -1,4 +1,4 @@
-"""A run that follows its pull request is killed again and again: same end, and nothing is posted twice."""
+"""A run from an issue to the merge of its pull request is killed again and again: same end, and nothing is posted twice."""
 
 from __future__ import annotations
 
@@ -40,6 +40,7 @@ from tests.integration.pipeline.pipeline_harness import (
 
 LAST = FIXED + "# answered\n"
 SECONDS = 1500.0
+ISSUE = 7
 
 
 @pytest.fixture
@@ -50,7 +51,7 @@ def github() -> Iterator[GitHubServer]:
 
 
 class Story:
-    """People and CI around a pull request: red check, then a review comment, then the merge."""
+    """People and CI around an issue and its pull request: red check, then a review comment, then the merge."""
 
     def __init__(self, followed: FollowedProject) -> None:
         self.followed = followed
@@ -61,6 +62,7 @@ class Story:
         self.child: subprocess.Popen[bytes] | None = None
         self.killed_at: list[str] = []
         self.github.after = self._after_a_request
+        self.github.issues.add(ISSUE, title=TASK)
 
     @property
     def is_open(self) -> bool:
@@ -109,7 +111,8 @@ async def lived_through(story: Story, kills: int, seed: int) -> str:
     folder = followed.project.folder
     deadline, run_id = time.monotonic() + SECONDS, ""
     while time.monotonic() < deadline:
-        words = ["resume", run_id, "--wait"] if run_id else ["run", "--follow", "--mode", "quick", TASK]  # fmt: skip
+        start = ["run", "--follow", "--mode", "quick", "--issue", str(ISSUE)]
+        words = ["resume", run_id, "--wait"] if run_id else start
         story.child = subprocess.Popen(
             [sys.executable, "-m", "podium", *words, "--project", str(folder)],
             env=followed.project.environ,
@@ -153,6 +156,8 @@ async def see_it_through(story: Story, kills: int, seed: int) -> None:
         None,
         story.comment["id"] if story.comment else 0,
     ]
+    (comment,) = github.issue_comments.pop(ISSUE)
+    assert followed.branch in comment["body"] or f"/pull/{NUMBER}" in comment["body"]
     assert github.issue_comments == {}
 
 

@@ -77,7 +77,7 @@ async def prove_fix(
 
     proof: FixProof = await context.flow.step(f"proof:{name}", work, index=number, returns=FixProof)
     state = context.state
-    context.flow.note(NoteTaken(text="; ".join(proof_lines(proof))))
+    context.flow.note(NoteTaken(text="; ".join([*_endings(proof), *_not_proved(proof)])))
     before = state.proof
     if proof.problem and before is not None and before.is_accepted:
         # A person is asked once, whatever later rounds change.
@@ -307,13 +307,19 @@ def proof_lines(proof: FixProof | None) -> list[str]:
     return [*_proved(proof), *_not_proved(proof)]
 
 
-def _proved(proof: FixProof) -> Iterator[str]:
+def _endings(proof: FixProof) -> Iterator[str]:
     for run in proof.runs:
-        before, after = run.on_base, run.on_branch
+        before, after = (check_ending(end.model_dump()) for end in (run.on_base, run.on_branch))
         yield (
-            f"{in_code(run.command, 120)}: {check_ending(before.model_dump())} on the base {proof.base[:12]}, "
-            f"{check_ending(after.model_dump())} on the branch {proof.commit[:12]}"
+            f"{in_code(run.command, 120)}: {before} on the base {proof.base[:12]}, "
+            f"{after} on the branch {proof.commit[:12]}"
         )
+
+
+def _proved(proof: FixProof) -> Iterator[str]:
+    for run, ending in zip(proof.runs, _endings(proof), strict=True):
+        before, after = run.on_base, run.on_branch
+        yield ending
         yield (
             f"SHA-256 of its output: {in_code(before.output_sha256[:16])} on the base, {in_code(after.output_sha256[:16])} on the "
             "branch"

@@ -133,7 +133,7 @@ def _sections(content: PullRequestContent) -> Iterator[_Section]:
         rows=tuple(_list(content.guarded)),
     )
     yield _Section("Proof of the fix", rows=tuple(_list(content.fix_proof)))
-    yield _proof(content)
+    yield _check_results(content)
     yield _Section("Changed tests and checks", rows=tuple(_list(content.integrity)))
     yield _findings(content.findings)
     yield _base(content.remote_base)
@@ -249,9 +249,9 @@ def _findings_count(findings: Sequence[TrackedFinding]) -> str:
 _TABLE_HEAD = "| Check | Result | Seconds | SHA-256 of the output |\n| --- | --- | ---: | --- |"
 
 
-def _proof(content: PullRequestContent) -> _Section:
+def _check_results(content: PullRequestContent) -> _Section:
     return _Section(
-        "Proof",
+        "Checks",
         text="\n".join(_about_checks(content)),
         rows=tuple(_check_rows(content.evidence)),
         table_head=_TABLE_HEAD,

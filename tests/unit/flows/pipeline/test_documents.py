@@ -172,7 +172,7 @@ def test_body_states_what_was_requested_done_and_proven() -> None:
         "| 1 file, +3 −1 | T1: no zone with a rule of its own | 1 of 1 passed | none | "
         "$0.12, 1,200 tokens in, 34 out |"
     ) in text
-    assert headings(text) == ["Proof", "How to try it"]
+    assert headings(text) == ["Checks", "How to try it"]
     assert folded(text) == [
         "Task",
         "Cause and change",
@@ -195,7 +195,7 @@ def test_an_ordinary_body_is_read_in_one_screen() -> None:
 
 def test_a_body_leaves_out_what_there_is_not() -> None:
     text = body(files=[], commits=[], documents=[], evidence=[], backlog=[], summary="", report="")
-    assert headings(text) == ["Proof", "How to try it"]
+    assert headings(text) == ["Checks", "How to try it"]
     assert folded(text) == ["Task"]
     assert "No checks were run" in text
 
