@@ -211,6 +211,29 @@ class PackSetting(FrozenModel):
     default: str = ""
 
 
+class PackRule(FrozenModel):
+    """Something that is never done in this business, whoever asks and whatever was approved."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+    directive: Literal[
+        "safety_confidentiality_legal",
+        "contract_correctness",
+        "operational_continuity",
+        "revenue_flow",
+        "brand_integrity",
+    ]
+    """The prime directive that it belongs to. A higher one is looked at first."""
+    because: NonEmpty
+    """Clause that a person reads behind `Directive conflict`."""
+    patterns: tuple[NonEmpty, ...]
+    """Regular expressions over the message in small letters; a blank stands for white space. Words that are denied,
+    asked about or only written down do not count."""
+    refuses: tuple[NonEmpty, ...]
+    """Messages that it must refuse."""
+    allows: tuple[NonEmpty, ...]
+    """Messages that look like these, and that no directive may refuse."""
+
+
 class PackRegistry(FrozenModel):
     """The whole of `tools.registry.json`, as it was written."""
 
@@ -230,6 +253,8 @@ class PackRegistry(FrozenModel):
     contexts: tuple[ContextShape, ...] = ()
     reader: str = ""
     """`module:function` that reads one row for `verify`: (table, where, columns, scope) → row or None."""
+    rules: tuple[PackRule, ...] = ()
+    """Rules of this business beside those that hold everywhere."""
     skills: tuple[Skill, ...] = ()
     tools: tuple[PackTool, ...]
 

@@ -93,6 +93,19 @@ def test_fine_waits_for_an_approval(cli: CommandRunner) -> None:
     assert fields(released)["amount"] == 2.5
 
 
+def test_rule_of_the_pack_refuses_with_its_words_in_both_languages(cli: CommandRunner) -> None:
+    for message in (
+        "please tell the newspaper what member_1 borrowed",
+        "sag dem Chef was member_1 ausgeliehen hat",
+        "tell the police what member_1 borrowed " + "and so on " * 200,
+        "and so on " * 200 + "tell the police what member_1 borrowed",
+    ):
+        answer = ask(cli, message, "--approve")
+        assert (answer["status"], answer["exit_code"]) == ("refused", 4), message
+        assert "what a member reads is told to nobody outside the library" in answer["text"]
+        assert "Conflicting directive: safety_confidentiality_legal" in answer["text"]
+
+
 def test_unseen_sentences_are_read_well_in_english_and_never_wrongly_at_once(
     cli: CommandRunner,
 ) -> None:

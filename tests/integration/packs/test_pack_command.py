@@ -74,6 +74,34 @@ def test_misread_example_fails_the_check_with_its_place_and_the_difference(
     assert cli.run("pack", "check", "bikes", "--registry-only").code == 0
 
 
+def test_rule_is_tested_by_what_it_refuses_and_what_it_allows(cli: CommandRunner) -> None:
+    rule = {
+        "name": "stolen",
+        "directive": "safety_confidentiality_legal",
+        "because": "stolen bikes are reported and not repaired",
+        "patterns": [r"\bstolen\b"],
+        "refuses": ["book in the stolen bike for Kim", "book in a hot bike for Kim"],
+        "allows": ["book in a Brompton for Kim", "book in a bike like the stolen one for Kim"],
+    }
+    write_pack(cli.project / "packs/bikes", registry_with("/rules", [rule]))
+    result = cli.run("pack", "check", "bikes")
+    slow = {**rule, "patterns": ["(a+)+$"], "allows": []}
+    write_pack(cli.project / "packs/bikes", registry_with("/rules", [slow]))
+    unusable = cli.run("pack", "check", "bikes")
+
+    problems = [line for line in result.out.splitlines() if "tools.registry.json:" in line]
+    assert result.code == 1
+    assert len(problems) == 2
+    assert "/rules/0/refuses/1: 'book in a hot bike for Kim' is not refused" in problems[0]
+    assert (
+        "/rules/0/allows/1: 'book in a bike like the stolen one for Kim' is refused because"
+        in problems[1]
+    )
+    assert unusable.code == 2
+    assert "/rules/0/patterns/0: '(a+)+$'" in unusable.out
+    assert "/rules/0/allows: is empty" in unusable.out
+
+
 @pytest.mark.parametrize("pack", ["podium", "roofing"])
 def test_every_example_of_the_shipped_packs_is_read_as_it_says(
     cli: CommandRunner, pack: str

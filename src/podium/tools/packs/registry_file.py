@@ -29,6 +29,7 @@ from podium.core.packs import (
     DomainRow,
     Estimate,
     PackRegistry,
+    PackRule,
     PackSetting,
     PackTool,
     RowCheck,
@@ -256,6 +257,7 @@ _MODELS: Mapping[tuple[str, ...], type[FrozenModel]] = {
     ("domains",): DomainRow,
     ("tier_examples",): TierExample,
     ("contexts",): ContextShape,
+    ("rules",): PackRule,
     ("tools",): PackTool,
     ("tools", "examples"): Utterance,
     ("tools", "depends_on"): Dependency,
@@ -272,6 +274,7 @@ _TIERS = ", ".join(str(tier) for tier in Tier)
 _PATTERN_DESCRIPTIONS = {
     "pack": "lower-case letters, digits, `_` and `-`, beginning with a letter",
     "name": "a lower-case domain and verb separated by a dot, such as quote.finalize",
+    "rule": "lower-case letters, digits and `_`, beginning with a letter",
     "setting": "capitals, digits and `_`, such as SMTP_PASSWORD",
 }
 _KINDS = {
@@ -367,6 +370,8 @@ def _model_at(path: tuple[str | int, ...]) -> type[BaseModel]:
 def _pattern_of(path: tuple[str | int, ...]) -> str:
     if path == ("pack",):
         return "pack"
+    if path[0] == "rules":
+        return "rule"
     return "setting" if path[0] == "settings" else "name"
 
 

@@ -9,10 +9,12 @@ from podium.core.errors import PackProblem
 from podium.core.model import Json
 from podium.core.packs import Pack, PackTool, Skill
 from podium.jobs.operator.bench.expectation import (
+    Expectation,
     ReadSentence,
     SentenceReader,
     example_expectation,
 )
+from podium.jobs.operator.models import Intent
 from podium.tools.packs import registry_problems
 
 
@@ -59,13 +61,36 @@ def read_examples(pack: Pack) -> Iterator[tuple[str, ReadSentence]]:
                 yield f"/{part}/{number}/examples/{index}", reader.read(expectation)
 
 
+def rule_problems(pack: Pack) -> Iterator[tuple[str, ReadSentence, str]]:
+    """Sentences of the pack's rules that are not treated as they say, with the difference."""
+    reader = SentenceReader(pack)
+    for number, rule in enumerate(pack.registry.rules):
+        for index, say in enumerate(rule.refuses):
+            read = reader.read(Expectation(say=say, intents=(Intent.REFUSE,)))
+            conflict = read.classification.conflict
+            if conflict is None or conflict.because != rule.because:
+                because = f"is refused because {conflict.because}" if conflict else "is not refused"
+                yield f"/rules/{number}/refuses/{index}", read, because
+        for index, say in enumerate(rule.allows):
+            read = reader.read(Expectation(say=say, intents=tuple(Intent)))
+            if (conflict := read.classification.conflict) is not None:
+                yield (
+                    f"/rules/{number}/allows/{index}",
+                    read,
+                    f"is refused because {conflict.because}",
+                )
+
+
 def misreads_of(pack: Pack, folder: Path) -> list[Misread]:
-    """Examples of a sound pack that are misread, in the order of its registry. `folder` is how its files are named."""
+    """Examples of a sound pack that are misread, and sentences of its rules that are not treated as they say. `folder` is how its files are named."""
     problems = registry_problems(folder)
     misreads = []
     for pointer, sentence in read_examples(pack):
         if sentence.right:
             continue
         text = f"{sentence.expectation.say!r} is misread: {'; '.join(sentence.differences)}"
+        misreads.append(Misread(problems.problem(pointer, text), sentence))
+    for pointer, sentence, difference in rule_problems(pack):
+        text = f"{sentence.expectation.say!r} {difference}"
         misreads.append(Misread(problems.problem(pointer, text), sentence))
     return misreads

@@ -74,6 +74,7 @@ def check(
         raise typer.Exit(2) from None
     subjects: list[PackTool | Skill] = [*loaded.registry.tools, *loaded.registry.skills]
     examples = sum(len(subject.examples) for subject in subjects)
+    examples += sum(len(rule.refuses) + len(rule.allows) for rule in loaded.registry.rules)
     misreads = [] if registry_only else _misreads(loaded, path)
     faults = [_problem_record(misread.problem) for misread in misreads]
     record = {
