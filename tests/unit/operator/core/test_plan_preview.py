@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from podium.app.packs import open_pack
+from podium.core.model import Json
+from podium.core.packs import PackTool
 from podium.core.plan_approval import Outgoing
 from podium.jobs.operator import Operator
 from podium.jobs.operator.composition import preview_plan
 from podium.jobs.operator.models import OperatorAnswer, RunPlan
+from podium.jobs.operator.plan_preview import previewed
 from podium.jobs.operator.testing import sure
+from podium.tools.packs import load_pack
 from tests.unit.operator.core.shop import HANDLERS, Shop, cli_for, registry
 
 PREVIEW = """
@@ -96,3 +102,27 @@ async def test_preview_that_fails_is_shown_with_its_reason(
     assert answer.status == "awaiting_approval"
     assert plan.steps[0].outgoing == Outgoing(problem=problem)
     assert len(shop.kept()["sent"]) == 1
+
+
+async def test_result_of_an_earlier_call_is_foreseen_where_that_call_has_it_as_an_argument(
+    shop: Shop,
+) -> None:
+    _, plan = await asked(shop, "bob")
+    first, pack = plan.steps[0], load_pack(shop.pack_folder)
+    foreseen = first.model_copy(
+        update={"number": 2, "arguments": {"to": {"$from": [1, "to"]}, "text": "hi"}}
+    )
+    unknown = first.model_copy(
+        update={"number": 3, "arguments": {"to": {"$from": [1, "address"]}, "text": "hi"}}
+    )
+    longer = plan.model_copy(update={"steps": (first, foreseen, unknown)})
+
+    async def preview(tool: PackTool, arguments: Mapping[str, Json]) -> Outgoing:
+        return Outgoing(to=str(arguments["to"]))
+
+    shown = await previewed(longer, pack, preview, datetime(2026, 11, 16, tzinfo=UTC))
+
+    assert [step.outgoing for step in shown.steps[1:]] == [
+        Outgoing(to="bob@example.com"),
+        Outgoing(problem="to is a result of an earlier call"),
+    ]
