@@ -241,10 +241,12 @@ async def batch_job(
 def issue_work_factory(podium: Podium, forge: Forge, spec: PipelineSpec) -> IssueWorkFactory:
     """Build the work of runs on issues, with the labels and the lease of today's settings."""
 
-    async def issue_work(repository: str, base: str, number: int, run_id: str) -> IssueWork:
+    async def issue_work(
+        repository: str, base: str, number: int, run_id: str, login: str
+    ) -> IssueWork:
         tracker = await forge.issues(repository, base)
         worker = intake_worker(podium)
-        return IssueWork(tracker, number, run_id, worker, spec.intake, podium.clock)
+        return IssueWork(tracker, number, run_id, worker, spec.intake, podium.clock, login)
 
     return issue_work
 
@@ -412,12 +414,12 @@ async def _role_agents(podium: Podium) -> Callable[[str, str], RoleAgent]:
     def role_agent_for(role: str, agent: str) -> RoleAgent:
         names = agents_of(podium, role, agent)
         if not agent and role in podium.settings.roles:
-            return by_role(role)
+            return replace(by_role(role), is_patient=True)
         if names not in made:
             limits = {name: podium.settings.agents[name].limits for name in names}
             agents = [build_agent(podium, name, doors) for name in names]
             failover = FailoverAgent(agents, journal, limits)
-            made[names] = RoleAgent(role=role, agent=failover, limits=limits[names[0]])
+            made[names] = RoleAgent(role, failover, limits=limits[names[0]], is_patient=True)
         return replace(made[names], role=role)
 
     return role_agent_for

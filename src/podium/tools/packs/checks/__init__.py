@@ -1,6 +1,6 @@
 """The checks of a pack's registry. Each looks at one thing, in all tools, and stops at nothing."""
 
-from podium.tools.packs.checks import code, lookups, schemas, tools
+from podium.tools.packs.checks import code, lookups, rules, schemas, tools
 from podium.tools.packs.checks.registry_check import RegistryCheck
 
 CHECKS = (
@@ -10,6 +10,7 @@ CHECKS = (
     tools.check_skills,
     tools.check_proofs,
     lookups.check,
+    rules.check,
     code.check,
 )
 
