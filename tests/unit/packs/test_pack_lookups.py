@@ -79,6 +79,7 @@ def test_lookup_of_a_new_pack_takes_no_code(tmp_path: Path) -> None:
         ("get", None, "/lookup/0/find", "finds by '$mention' alone; add a `get` that reads a record by its id"),
         ("get/arguments", {}, "/lookup/0/get/arguments", "one of them must be '$id', the id of the record"),
         ("match/name", "colour", "/lookup/0/match/name", "'colour' is not one of name, phone"),
+        ("find/arguments", {}, "/lookup/0/find/arguments", "'things.find' requires query"),
         ("label", [], "/lookup/0/label", "is empty; name the fields by which people tell records apart"),
         ("parents", {"planet": "planet_id"}, "/lookup/0/parents/planet", "no other lookup has the kind 'planet'"),
         ("gives", {"colour": "colour"}, "/lookup/0/gives/colour", "'colour' is not a known kind of field"),

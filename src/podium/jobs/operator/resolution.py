@@ -142,6 +142,8 @@ class Resolver:
             intent, calls, self.pack
         )
         references = self._references(intent)
+        kinds = [one.kind.removeprefix("id:") for one in self._parameters(entry)]
+        asked = [kind for kind in kinds if kind in self.records.kinds]
         values: dict[str, Json] = {}
         resolved: list[ResolvedRecord] = []
         for parameter in self._parameters(entry):
@@ -151,7 +153,9 @@ class Resolver:
             if self._is_given_id(parameter, intent):
                 resolved += await self._known(parameter, intent.arguments)
                 continue
-            match = await self._match(parameter, intent, entry, name in lacking, references)
+            others = [kind for kind in asked if f"id:{kind}" != parameter.kind]
+            left = await self._without_others(parameter, references, others)
+            match = await self._match(parameter, intent, entry, name in lacking, left)
             value = self._value(parameter, match.record) if match.record else None
             if match.record is None or value is None:
                 self._ask(name, match, parameter.kind, needed=name in lacking)
@@ -165,6 +169,25 @@ class Resolver:
                 if field not in {one.field for one in resolved}
             ]
         return values, tuple(resolved)
+
+    async def _without_others(
+        self, parameter: Parameter, references: References, others: Sequence[str]
+    ) -> References:
+        """The references without the words that name a record of another kind: `lend Momo to Jonas`."""
+        kind = parameter.kind.removeprefix("id:")
+        if not others or not references.words or kind not in self.records.kinds:
+            return references
+        own = {
+            word for one in await self.records.named(kind, references.words) for word in one.words
+        }
+        named = {
+            word
+            for other in others
+            for one in await self.records.named(other, references.words)
+            for word in one.words
+        }
+        words = tuple(word for word in references.words if word in own or word not in named)
+        return replace(references, words=words, pointed=references.pointed & frozenset(words))
 
     def _is_given_id(self, parameter: Parameter, intent: ToolIntent) -> bool:
         given = parameter.name in intent.arguments and not self.message.about

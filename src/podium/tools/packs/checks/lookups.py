@@ -7,7 +7,12 @@ from collections.abc import Iterator, Mapping
 from podium.core.decisions import Tier
 from podium.core.model import Json
 from podium.core.packs import MENTION, Lookup, RecordSource
-from podium.tools.packs.checks.registry_check import KINDS, RegistryCheck, properties_of
+from podium.tools.packs.checks.registry_check import (
+    KINDS,
+    RegistryCheck,
+    properties_of,
+    required_of,
+)
 from podium.tools.packs.registry_file import pointer
 
 MATCHED = ("name", "phone", "email", "suburb", "address", "text")
@@ -82,6 +87,9 @@ def _source_problems(
         yield f"{path}/tool", f"{source.tool!r} changes something; a lookup only reads"
     if source.rows not in tool.receipt_fields:
         yield f"{path}/rows", f"{source.rows!r} is not a receipt field of {source.tool!r}"
+    missing = [name for name in required_of(tool.input_schema) if name not in source.arguments]
+    if missing:
+        yield f"{path}/arguments", f"{source.tool!r} requires {', '.join(missing)}"
     known: Mapping[str, Json] = properties_of(tool.input_schema)
     for name in source.arguments:
         if name not in known:
